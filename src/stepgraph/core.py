@@ -1,0 +1,277 @@
+"""The nouns: what every stage takes and returns.
+
+All of them are frozen and checked once, when they are made.  Row ``t`` of anything with rows
+covers ``[t * hop, (t + 1) * hop)`` seconds.  A keystep is its position in the vocabulary;
+names appear only where something is read or shown.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stepgraph.errors import DataError
+
+BACKGROUND = -1
+"""The label of a row on which no keystep is done."""
+
+
+class Sentence(NamedTuple):
+    """What was said between ``start`` and ``end`` (seconds)."""
+
+    start: float
+    end: float
+    text: str
+
+
+class Segment(NamedTuple):
+    """One keystep, done from ``start`` to ``end`` (seconds, half open)."""
+
+    start: float
+    end: float
+    keystep: int
+
+
+@dataclass(frozen=True)
+class Vocabulary:
+    """The keysteps that may occur, in a fixed order, and the tasks they belong to.
+
+    A keystep that several tasks share is one entry that each of them lists.
+
+    >>> tea = Vocabulary(("boil water", "add leaves"), {"make tea": (0, 1)})
+    >>> len(tea), tea.index("add leaves")
+    (2, 1)
+    """
+
+    keysteps: tuple[str, ...]
+    tasks: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if len(self.keysteps) < 2:
+            raise DataError(
+                f"a vocabulary must have at least 2 keysteps, got {len(self.keysteps)}; "
+                f"a graph of transitions needs something to go from and to"
+            )
+        if len(self._positions) != len(self.keysteps):
+            twice = sorted({name for name in self.keysteps if self.keysteps.count(name) > 1})
+            raise DataError(f"keysteps of a vocabulary must be unique, got {twice[:5]} repeatedly")
+        for task, members in self.tasks.items():
+            if any(not 0 <= keystep < len(self.keysteps) for keystep in members):
+                raise DataError(
+                    f"task {task!r} must list keysteps between 0 and {len(self.keysteps) - 1}, "
+                    f"got {list(members)[:5]}"
+                )
+
+    def __len__(self) -> int:
+        return len(self.keysteps)
+
+    def __hash__(self) -> int:
+        return hash(self.fingerprint)
+
+    @cached_property
+    def _positions(self) -> dict[str, int]:
+        return {name: position for position, name in enumerate(self.keysteps)}
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """A short hash of all names and tasks; files that belong together share it."""
+        tasks = [[name, list(members)] for name, members in self.tasks.items()]
+        text = json.dumps([list(self.keysteps), tasks], ensure_ascii=False)
+        return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+    def index(self, name: str) -> int:
+        """Position of a keystep name; an unknown name is answered with the nearest ones."""
+        if name in self._positions:
+            return self._positions[name]
+        from difflib import get_close_matches
+
+        near = get_close_matches(name, self.keysteps, n=3, cutoff=0.4)
+        hint = f"did you mean {' or '.join(map(repr, near))}?" if near else "none is similar"
+        raise DataError(f"keystep {name!r} is not among the {len(self)} of the vocabulary; {hint}")
+
+    def tasks_of(self, keystep: int) -> tuple[str, ...]:
+        """Names of the tasks that list ``keystep``."""
+        return tuple(task for task, members in self.tasks.items() if keystep in members)
+
+
+@dataclass(frozen=True)
+class Video:
+    """One video: how long it is, what is said in it, and where it lies."""
+
+    id: str
+    duration: float
+    transcript: tuple[Sentence, ...] = ()
+    path: Path | None = None
+    task: str | None = None
+
+    def __post_init__(self) -> None:
+        if not (math.isfinite(self.duration) and self.duration >= 0):
+            raise DataError(
+                f"duration of video {self.id!r} must be a number of seconds of at least 0, "
+                f"got {self.duration!r}"
+            )
+
+
+@dataclass(frozen=True, eq=False)
+class Features:
+    """Unit vectors of one video, each with the interval of time it describes.
+
+    A sentence and a clip are both this; what comes after never asks which one it was.
+
+    Attributes
+    ----------
+    vectors : shape (N, D), float32, unit length
+    intervals : shape (N, 2), start and end in seconds, in order of start
+    """
+
+    video: str
+    duration: float
+    vectors: NDArray[np.float32]
+    intervals: NDArray[np.float64]
+
+    def __post_init__(self) -> None:
+        if self.vectors.ndim != 2 or self.intervals.shape != (len(self.vectors), 2):
+            raise DataError(
+                f"features of video {self.video!r} must have shapes (N, D) and (N, 2), "
+                f"got {self.vectors.shape} and {self.intervals.shape}"
+            )
+
+
+@dataclass(frozen=True, eq=False)
+class Scores:
+    """How well each keystep explains each row of one video.
+
+    Attributes
+    ----------
+    values : shape (T, K), float32, higher is better
+    observed : shape (T,), bool
+        False where there was nothing to score, such as a second without narration.
+        ``values`` is ignored there, so no sentinel number is ever needed.
+    """
+
+    video: str
+    values: NDArray[np.float32]
+    observed: NDArray[np.bool_]
+    vocabulary: Vocabulary
+    hop: float = 1.0
+
+    def __post_init__(self) -> None:
+        expected = (len(self.observed), len(self.vocabulary))
+        if self.values.shape != expected:
+            raise DataError(
+                f"scores of video {self.video!r} must have shape {expected} "
+                f"(rows, keysteps), got {self.values.shape}; "
+                f"were they computed with another vocabulary?"
+            )
+
+    def __len__(self) -> int:
+        return len(self.observed)
+
+
+@dataclass(frozen=True, eq=False)
+class Labels:
+    """The keystep of every row of one video; predictions and truth share this type.
+
+    Attributes
+    ----------
+    keysteps : shape (T,), int64
+        A position in the vocabulary, or ``BACKGROUND``.
+    anchors : shape (T,), bool, or None
+        Rows whose label was kept because it was heard or seen clearly; None where the
+        method has no such notion.
+    """
+
+    video: str
+    keysteps: NDArray[np.int64]
+    vocabulary: Vocabulary
+    hop: float = 1.0
+    anchors: NDArray[np.bool_] | None = None
+
+    def __post_init__(self) -> None:
+        low, high = BACKGROUND, len(self.vocabulary) - 1
+        if self.keysteps.ndim != 1:
+            raise DataError(
+                f"labels of video {self.video!r} must have one dimension, "
+                f"got shape {self.keysteps.shape}"
+            )
+        if self.keysteps.size and not low <= self.keysteps.min() <= self.keysteps.max() <= high:
+            raise DataError(
+                f"labels of video {self.video!r} must lie between {low} and {high}, "
+                f"got {self.keysteps.min()} to {self.keysteps.max()}"
+            )
+        if self.anchors is not None and self.anchors.shape != self.keysteps.shape:
+            raise DataError(
+                f"anchors of video {self.video!r} must have shape {self.keysteps.shape}, "
+                f"got {self.anchors.shape}"
+            )
+
+    def __len__(self) -> int:
+        return len(self.keysteps)
+
+    @classmethod
+    def from_segments(
+        cls,
+        video: str,
+        segments: Iterable[Segment],
+        vocabulary: Vocabulary,
+        *,
+        duration: float,
+        hop: float = 1.0,
+    ) -> Labels:
+        """Label each row whose middle lies in a segment; where two overlap the later wins."""
+        keysteps = np.full(rows_in(duration, hop), BACKGROUND, dtype=np.int64)
+        for segment in sorted(segments):
+            first = max(0, math.ceil(segment.start / hop - 0.5))
+            last = max(0, math.ceil(segment.end / hop - 0.5))
+            keysteps[first:last] = segment.keystep
+        return cls(video, keysteps, vocabulary, hop)
+
+    def segments(self) -> list[Segment]:
+        """Runs of equal labels, background left out."""
+        return [
+            Segment(first * self.hop, last * self.hop, int(self.keysteps[first]))
+            for first, last in runs(self.keysteps)
+            if self.keysteps[first] != BACKGROUND
+        ]
+
+
+@dataclass(frozen=True, eq=False)
+class Dataset:
+    """Videos with their vocabulary, and the truth of some or none of them, kept apart."""
+
+    name: str
+    videos: Sequence[Video]
+    vocabulary: Vocabulary | None = None
+    truth: Mapping[str, Labels] = field(default_factory=dict)
+
+
+def rows_in(duration: float, hop: float = 1.0) -> int:
+    """Number of rows that cover ``duration`` seconds; a started row counts.
+
+    >>> rows_in(9.2), rows_in(9.0), rows_in(0.0)
+    (10, 9, 0)
+    """
+    # Times carry float noise (0.1 * 3); a billionth of a row is not a started row.
+    return max(0, math.ceil(duration / hop - 1e-9))
+
+
+def runs(values: NDArray[np.int64]) -> Iterator[tuple[int, int]]:
+    """First and past-the-last position of each run of equal values.
+
+    >>> list(runs(np.array([4, 4, 7])))
+    [(0, 2), (2, 3)]
+    """
+    if values.size == 0:
+        return
+    borders = np.flatnonzero(np.diff(values)) + 1
+    edges = [0, *borders.tolist(), len(values)]
+    yield from zip(edges[:-1], edges[1:], strict=True)
