@@ -13,6 +13,7 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
 
@@ -255,7 +256,7 @@ class Dataset:
 
 
 def rows_in(duration: float, hop: float = 1.0) -> int:
-    """Number of rows that cover ``duration`` seconds; a started row counts.
+    """Count the rows that cover ``duration`` seconds; a started row counts.
 
     >>> rows_in(9.2), rows_in(9.0), rows_in(0.0)
     (10, 9, 0)
@@ -265,7 +266,7 @@ def rows_in(duration: float, hop: float = 1.0) -> int:
 
 
 def runs(values: NDArray[np.int64]) -> Iterator[tuple[int, int]]:
-    """First and past-the-last position of each run of equal values.
+    """Yield the first and past-the-last position of each run of equal values.
 
     >>> list(runs(np.array([4, 4, 7])))
     [(0, 2), (2, 3)]
@@ -274,4 +275,4 @@ def runs(values: NDArray[np.int64]) -> Iterator[tuple[int, int]]:
         return
     borders = np.flatnonzero(np.diff(values)) + 1
     edges = [0, *borders.tolist(), len(values)]
-    yield from zip(edges[:-1], edges[1:], strict=True)
+    yield from pairwise(edges)

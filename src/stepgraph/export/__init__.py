@@ -1,0 +1,1 @@
+"""Write timelines and reports for people and for other programs."""

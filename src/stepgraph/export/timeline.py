@@ -1,0 +1,165 @@
+"""The timeline of one video, and the formats that people want it in.
+
+This is the edge where keysteps get their names back.
+"""
+
+from __future__ import annotations
+
+import csv
+import html
+import io
+import json
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+
+from stepgraph.core import Labels, Scores, Video
+from stepgraph.disk import write_text
+from stepgraph.files import header
+
+TIMELINE_FORMAT = "stepgraph-timeline"
+TIMELINE_VERSION = 1
+
+# YouTube's own rule: chapters begin at 0:00 and last at least this long.
+_SHORTEST_CHAPTER = 10.0
+
+
+@dataclass(frozen=True)
+class Chapter:
+    """One keystep of a timeline.
+
+    Attributes
+    ----------
+    score
+        Mean score of the keystep over the observed rows of the chapter; None without any.
+    origin
+        ``anchor`` where some row was heard or seen clearly, ``path`` where all of it was
+        found along the graph, ``label`` where the decoder makes no such difference.
+    """
+
+    start: float
+    end: float
+    keystep: str
+    score: float | None
+    origin: Literal["anchor", "path", "label"]
+
+
+@dataclass(frozen=True, eq=False)
+class Timeline:
+    """What is done when in one video; iterate it for its chapters."""
+
+    video: Video
+    labels: Labels
+    scores: Scores
+
+    def __iter__(self) -> Iterator[Chapter]:
+        names = self.labels.vocabulary.keysteps
+        for segment in self.labels.segments():
+            rows = slice(
+                round(segment.start / self.labels.hop), round(segment.end / self.labels.hop)
+            )
+            observed = self.scores.observed[rows]
+            values = self.scores.values[rows, segment.keystep][observed]
+            score = float(values.mean()) if values.size else None
+            # A started last row may reach past the end of the video.
+            end = min(segment.end, max(self.video.duration, segment.start))
+            yield Chapter(segment.start, end, names[segment.keystep], score, self._origin(rows))
+
+    def _origin(self, rows: slice) -> Literal["anchor", "path", "label"]:
+        if self.labels.anchors is None or not self.labels.anchors.any():
+            return "label"
+        return "anchor" if np.any(self.labels.anchors[rows]) else "path"
+
+
+def to_json(timeline: Timeline) -> str:
+    """Everything, for programs."""
+    content = header(TIMELINE_FORMAT, TIMELINE_VERSION, timeline.labels.vocabulary) | {
+        "video": timeline.video.id,
+        "duration": timeline.video.duration,
+        "chapters": [
+            {
+                "start": chapter.start,
+                "end": chapter.end,
+                "keystep": chapter.keystep,
+                "score": None if chapter.score is None else round(chapter.score, 4),
+                "origin": chapter.origin,
+            }
+            for chapter in timeline
+        ],
+    }
+    return json.dumps(content, ensure_ascii=False, indent=1) + "\n"
+
+
+def to_csv(timeline: Timeline) -> str:
+    """One line a chapter, for spreadsheets."""
+    buffer = io.StringIO()
+    writer = csv.writer(buffer, lineterminator="\n")
+    writer.writerow(["video", "start", "end", "keystep", "score", "origin"])
+    for chapter in timeline:
+        score = "" if chapter.score is None else f"{chapter.score:.4f}"
+        writer.writerow(
+            [timeline.video.id, chapter.start, chapter.end, chapter.keystep, score, chapter.origin]
+        )
+    return buffer.getvalue()
+
+
+def to_vtt(timeline: Timeline) -> str:
+    """WebVTT chapters, for players."""
+    blocks = ["WEBVTT"]
+    for chapter in timeline:
+        times = f"{_clock(chapter.start)} --> {_clock(chapter.end)}"
+        blocks.append(f"{times}\n{html.escape(chapter.keystep, quote=False)}")
+    return "\n\n".join(blocks) + "\n"
+
+
+def to_youtube(timeline: Timeline) -> str:
+    """Text for a video's description: from 0:00 on, nothing shorter than ten seconds.
+
+    A chapter that would be shorter goes to the one before it; equal neighbours become one.
+    """
+    begins: list[tuple[float, str]] = []
+    chapters = list(timeline)
+    if not chapters or chapters[0].start > 0:
+        begins.append((0.0, "Start"))
+    for chapter in chapters:
+        if begins and begins[-1][1] == chapter.keystep:
+            continue
+        if begins and chapter.start - begins[-1][0] < _SHORTEST_CHAPTER:
+            continue
+        if begins and timeline.video.duration - chapter.start < _SHORTEST_CHAPTER:
+            continue
+        begins.append((chapter.start, chapter.keystep))
+    return "".join(f"{_short_clock(start)} {name}\n" for start, name in begins)
+
+
+def _clock(seconds: float) -> str:
+    ms = round(seconds * 1000)
+    return f"{ms // 3_600_000:02}:{ms // 60_000 % 60:02}:{ms // 1000 % 60:02}.{ms % 1000:03}"
+
+
+def _short_clock(seconds: float) -> str:
+    whole = int(seconds)
+    hours = f"{whole // 3600}:{whole // 60 % 60:02}" if whole >= 3600 else f"{whole // 60}"
+    return f"{hours}:{whole % 60:02}"
+
+
+FORMATS: dict[str, tuple[str, Callable[[Timeline], str]]] = {
+    "json": (".steps.json", to_json),
+    "csv": (".steps.csv", to_csv),
+    "vtt": (".chapters.vtt", to_vtt),
+    "youtube": (".chapters.txt", to_youtube),
+}
+"""Formats of a timeline: name, suffix of its file, and how it is written."""
+
+
+def write_timeline(timeline: Timeline, folder: Path) -> list[Path]:
+    """Write a timeline in every format; each file whole or not at all."""
+    paths = []
+    for suffix, convert in FORMATS.values():
+        path = folder / f"{timeline.video.id}{suffix}"
+        write_text(path, convert(timeline))
+        paths.append(path)
+    return paths

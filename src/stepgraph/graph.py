@@ -1,0 +1,239 @@
+"""TaskGraph: which keystep follows which, how often, and what can be read from that.
+
+The counts are the graph; probabilities, costs and paths are views derived from them when
+first asked for.  Nothing here knows where the counts came from.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import cached_property, lru_cache
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+from scipy.sparse.csgraph import dijkstra
+
+from stepgraph.core import Vocabulary
+from stepgraph.encoders import EncoderOptions
+from stepgraph.errors import DataError
+
+if TYPE_CHECKING:
+    import networkx
+
+Matrix: TypeAlias = "csr_array[Any, tuple[int, int]]"
+"""A square matrix of keysteps by keysteps, compressed by rows."""
+
+# A pair is directional when, after one imagined vote each way, three quarters or more of the
+# votes agree: two observations one way and none the other are the least that suffices.
+DIRECTIONAL_SHARE = 0.75
+
+# Shortest-path trees kept in memory: 10,588 keysteps need 42 kB a tree.
+_TREES = 2048
+
+
+@dataclass(frozen=True)
+class Transition:
+    """One edge out of a keystep: where to, how likely, seen how often."""
+
+    keystep: int
+    probability: float
+    count: int
+
+
+class Relation(NamedTuple):
+    """How two keysteps relate, with the counts and probabilities of both directions."""
+
+    kind: Literal["directional", "connected", "unconnected"]
+    first: int
+    second: int
+    forward: int
+    backward: int
+    forward_probability: float
+    backward_probability: float
+
+
+@dataclass(frozen=True, eq=False)
+class TaskGraph:
+    """Transition counts between keysteps, over all tasks at once.
+
+    Attributes
+    ----------
+    counts : shape (K, K), int64, compressed rows
+        ``counts[i, j]`` is how often keystep ``j`` directly followed ``i``; the diagonal
+        counts how often a keystep went on for another row.
+    mined_on
+        Ids of the videos that were counted.
+    encoder
+        Options of the encoder whose scores were counted, so that recognition uses the same.
+
+    Examples
+    --------
+    >>> vocabulary = Vocabulary(("boil", "pour", "stir"))
+    >>> counts = csr_array(np.array([[6, 2, 0], [0, 3, 3], [0, 0, 5]]))
+    >>> graph = TaskGraph(vocabulary, counts)
+    >>> graph.path(0, 2)
+    (0, 1, 2)
+    >>> graph.relation(0, 1).kind
+    'directional'
+    """
+
+    vocabulary: Vocabulary
+    counts: Matrix
+    mined_on: tuple[str, ...] = ()
+    encoder: EncoderOptions | None = None
+
+    def __post_init__(self) -> None:
+        size = len(self.vocabulary)
+        if self.counts.shape != (size, size):
+            raise DataError(
+                f"counts of a task graph must have shape {(size, size)}, got {self.counts.shape}"
+            )
+        if self.counts.nnz and self.counts.data.min() < 0:
+            raise DataError(f"counts must be at least 0, got {self.counts.data.min()}")
+        counts: Matrix = self.counts.astype(np.int64, copy=True)
+        counts.sum_duplicates()
+        counts.eliminate_zeros()
+        counts.sort_indices()
+        object.__setattr__(self, "counts", counts)
+
+    @cached_property
+    def probabilities(self) -> Matrix:
+        """Counts divided by their row's sum; a keystep never left has an empty row."""
+        totals = np.asarray(self.counts.sum(axis=1)).ravel()
+        repeats = np.diff(self.counts.indptr)
+        data = self.counts.data / np.repeat(totals, repeats)
+        return csr_array((data, self.counts.indices, self.counts.indptr), shape=self.counts.shape)
+
+    @cached_property
+    def costs(self) -> Matrix:
+        """Negative log of the probabilities; a certain transition is a stored zero."""
+        probabilities = self.probabilities
+        # Adding zero turns the -0.0 of a certain transition into 0.0.
+        data = -np.log(probabilities.data) + 0.0
+        return csr_array(
+            (data, probabilities.indices, probabilities.indptr), shape=probabilities.shape
+        )
+
+    def following(
+        self, keystep: int, limit: int = 4, *, self_loop: bool = False
+    ) -> list[Transition]:
+        """Most probable next keysteps, the best first.
+
+        Probabilities are those of the graph; they include the self-loop's share whether or
+        not the self-loop is listed.
+        """
+        edges = slice(self.counts.indptr[keystep], self.counts.indptr[keystep + 1])
+        found = [
+            Transition(int(target), float(probability), int(count))
+            for target, probability, count in zip(
+                self.counts.indices[edges],
+                self.probabilities.data[edges],
+                self.counts.data[edges],
+                strict=True,
+            )
+            if self_loop or target != keystep
+        ]
+        return sorted(found, key=lambda edge: (-edge.count, edge.keystep))[:limit]
+
+    def path(self, start: int, end: int) -> tuple[int, ...] | None:
+        """Most probable path with both its ends, or None where there is none.
+
+        The least sum of ``-log p`` by Dijkstra's algorithm; from a keystep to itself it is
+        that keystep alone.
+        """
+        if start == end:
+            return (start,)
+        predecessor = self._tree(start)
+        if predecessor[end] < 0:
+            return None
+        backwards = [end]
+        while backwards[-1] != start:
+            backwards.append(int(predecessor[backwards[-1]]))
+        return tuple(reversed(backwards))
+
+    @cached_property
+    def _tree(self) -> Callable[[int], NDArray[np.int32]]:
+        """Predecessors on the best paths from one keystep, remembered per graph."""
+
+        @lru_cache(maxsize=_TREES)
+        def tree(start: int) -> NDArray[np.int32]:
+            here = np.array([start])
+            _, predecessors = dijkstra(self.costs, indices=here, return_predecessors=True)
+            return np.asarray(predecessors[0], dtype=np.int32)
+
+        return tree
+
+    def relation(self, first: int, second: int) -> Relation:
+        """Say whether two keysteps are directional, connected or unconnected.
+
+        *Unconnected* were never neighbours.  Of those that were, a pair is *directional*
+        when three quarters or more of the transitions between the two go one way, each way
+        being given one imagined transition first so that a single sighting proves nothing;
+        otherwise it is *connected*.
+        """
+        if first == second:
+            raise DataError(
+                f"a relation must be between two different keysteps, "
+                f"got {self.vocabulary.keysteps[first]!r} twice"
+            )
+        forward, backward = int(self.counts[first, second]), int(self.counts[second, first])
+        kind: Literal["directional", "connected", "unconnected"] = "unconnected"
+        if forward or backward:
+            share = (max(forward, backward) + 1) / (forward + backward + 2)
+            kind = "directional" if share >= DIRECTIONAL_SHARE else "connected"
+        return Relation(
+            kind,
+            first,
+            second,
+            forward,
+            backward,
+            float(self.probabilities[first, second]),
+            float(self.probabilities[second, first]),
+        )
+
+    def merge(self, other: TaskGraph) -> TaskGraph:
+        """Add the counts of another graph of the same vocabulary, mined on other videos."""
+        if other.vocabulary != self.vocabulary:
+            raise DataError(
+                f"graphs to merge must share one vocabulary, got fingerprints "
+                f"{self.vocabulary.fingerprint} and {other.vocabulary.fingerprint}; "
+                f"mine both with the same one"
+            )
+        twice = sorted(set(self.mined_on) & set(other.mined_on))
+        if twice:
+            raise DataError(
+                f"graphs to merge must be mined on different videos, got {len(twice)} in both "
+                f"({', '.join(map(repr, twice[:3]))}); their transitions would count twice"
+            )
+        encoder = self.encoder if self.encoder == other.encoder else None
+        return replace(
+            self,
+            counts=self.counts + other.counts,
+            mined_on=self.mined_on + other.mined_on,
+            encoder=encoder,
+        )
+
+    def to_networkx(self) -> networkx.DiGraph[str]:
+        """Convert to a networkx graph with keystep names as nodes.
+
+        Edges carry ``count``, ``probability`` and ``cost``.
+        """
+        import networkx as nx
+
+        names = self.vocabulary.keysteps
+        graph: networkx.DiGraph[str] = nx.DiGraph()
+        for keystep, name in enumerate(names):
+            graph.add_node(name, tasks=self.vocabulary.tasks_of(keystep))
+        for start in range(len(names)):
+            for edge in self.following(start, limit=len(names), self_loop=True):
+                graph.add_edge(
+                    names[start],
+                    names[edge.keystep],
+                    count=edge.count,
+                    probability=edge.probability,
+                    cost=float(self.costs[start, edge.keystep]),
+                )
+        return graph

@@ -1,0 +1,66 @@
+"""Open video files and transcripts.
+
+Whatever a transcript looked like on disk, what leaves this package is the same: clean
+sentences in order of time, in which every spoken word stands once.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from stepgraph.core import Video
+from stepgraph.errors import MissingExtraError
+from stepgraph.ingest.cleaning import clean
+from stepgraph.ingest.formats import read_transcript, transcript_from_lists
+from stepgraph.ingest.media import media_duration, read_embedded_transcript
+from stepgraph.ingest.paths import (
+    MEDIA_SUFFIXES,
+    TRANSCRIPT_SUFFIXES,
+    find_transcript,
+    require_file,
+    transcript_stem,
+)
+
+__all__ = [
+    "MEDIA_SUFFIXES",
+    "TRANSCRIPT_SUFFIXES",
+    "clean",
+    "find_transcript",
+    "media_duration",
+    "open_video",
+    "read_embedded_transcript",
+    "read_transcript",
+    "transcript_from_lists",
+    "transcript_stem",
+]
+
+
+def open_video(path: Path | str, transcript: Path | str | None = None) -> Video:
+    """Open a video by its own file or by its transcript alone.
+
+    Parameters
+    ----------
+    path
+        A video file or a transcript file; the id of the video is its stem.
+    transcript
+        What is said in the video file.  If not given, the transcript beside it is taken
+        (:func:`find_transcript`), and if there is none, the text track inside it.
+
+    Returns
+    -------
+    Video
+        Its duration is that of the video file; without one, or without the ``video`` extra
+        that reads it, the end of the last sentence.  ``path`` is None without a video file.
+    """
+    path = Path(path)
+    if path.suffix.lower() not in MEDIA_SUFFIXES and transcript is None:
+        sentences = read_transcript(path)
+        return Video(transcript_stem(path), sentences[-1].end if sentences else 0.0, sentences)
+    require_file(path, "video")
+    beside = Path(transcript) if transcript is not None else find_transcript(path)
+    sentences = read_transcript(beside) if beside else read_embedded_transcript(path)
+    try:
+        duration = media_duration(path)
+    except MissingExtraError:
+        duration = sentences[-1].end if sentences else 0.0
+    return Video(path.stem, duration, sentences, path)

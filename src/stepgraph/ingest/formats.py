@@ -1,0 +1,185 @@
+"""Read one transcript file, whatever its format, as clean sentences.
+
+The format is told by the content, since suffixes lie; the suffix decides only where the
+content cannot.  A file that cannot be read is one error that says what to do: nothing is
+guessed, neither an encoding nor a missing time.
+"""
+
+from __future__ import annotations
+
+import re
+import warnings
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from stepgraph.core import Sentence
+from stepgraph.errors import DataError
+from stepgraph.ingest.cleaning import clean
+from stepgraph.ingest.cues import Cue, checked
+from stepgraph.ingest.json_layouts import cues_from_lists, read_json
+from stepgraph.ingest.paths import TRANSCRIPT_SUFFIXES, require_file
+from stepgraph.ingest.timed_text import is_webvtt, read_timed_text
+
+MAX_BYTES = 64 * 2**20
+"""A transcript of a week of speech is smaller; anything larger is not read at all."""
+
+_JSON_BEGINNING = re.compile(r"\{\s*[\"}]|\[\s*[\[{\]]")
+_MICRODVD_BEGINNING = re.compile(r"\{[0-9]+\}\{[0-9]*\}")
+_TSV_HEADER = "start\tend\ttext"
+
+
+def read_transcript(path: Path) -> tuple[Sentence, ...]:
+    """Read a transcript file and return its clean sentences.
+
+    Reads SubRip, WebVTT (YouTube's automatic ones included), YouTube JSON, the JSON and TSV of
+    Whisper and its relatives, JSON with lists ``start``, ``end`` and ``text``, ASS/SSA, TTML
+    and MicroDVD; UTF-8, or UTF-16 with a byte order mark.
+
+    Raises
+    ------
+    DataError
+        If there is nothing readable in it, or a time is impossible.
+    """
+    path = Path(path)
+    text = _read_text(path)
+    source = str(path)
+    name = _format_of(text, path.suffix.lower())
+    if name == "json":
+        return clean(checked(read_json(text, source)))
+    if name == "tsv":
+        cues = _read_tsv(text, source)
+    elif name == "timed text":
+        cues = read_timed_text(text, source)
+    else:
+        cues = _read_with_pysubs2(text, name, source)
+    if not cues:
+        raise DataError(
+            f"{source}: must hold cues with times, got none in {_shown(text)}; "
+            f"give a transcript in one of the formats {' '.join(TRANSCRIPT_SUFFIXES)}"
+        )
+    # Styled formats list signs and speech in separate runs, each beginning at zero.
+    return clean(checked(cues, in_order=name in ("tsv", "timed text")))
+
+
+def transcript_from_lists(record: Mapping[str, Any], *, source: str) -> tuple[Sentence, ...]:
+    """Return the clean sentences of parallel lists ``start``, ``end`` and ``text``.
+
+    Parameters
+    ----------
+    record
+        One video of CrossTask or HowTo100M as it is published.
+    source
+        Where it comes from; every error begins with it.
+    """
+    return clean(checked(cues_from_lists(record, source)))
+
+
+def _read_text(path: Path) -> str:
+    require_file(path, "transcript")
+    try:
+        size = path.stat().st_size
+        if size > MAX_BYTES:
+            raise DataError(
+                f"{path}: a transcript must be at most {MAX_BYTES // 2**20} MiB, "
+                f"got {size / 2**20:.0f} MiB; is this the video itself?"
+            )
+        data = path.read_bytes()
+    except OSError as error:
+        raise DataError(
+            f"{path}: must be readable, got {error.strerror or error}; check its permissions"
+        ) from error
+    text = _decoded(data, path).replace("\r\n", "\n").replace("\r", "\n")
+    if not text.strip():
+        got = "only whitespace" if text else "an empty file"
+        raise DataError(f"{path}: must hold a transcript, got {got}; fetch or write it again")
+    return text
+
+
+def _decoded(data: bytes, path: Path) -> str:
+    wide = data.startswith((b"\xff\xfe", b"\xfe\xff"))
+    zero = -1 if wide else data.find(b"\0")
+    if zero >= 0:
+        raise DataError(
+            f"{path}: must be UTF-8 text, got a zero byte at position {zero}; "
+            f"this is a binary file or UTF-16 without its mark, give a text file"
+        )
+    try:
+        return data.decode("utf-16" if wide else "utf-8-sig")
+    except UnicodeDecodeError as error:
+        if wide:
+            raise DataError(
+                f"{path}: must be whole UTF-16 text, got {error.reason} at position "
+                f"{error.start}; convert it to UTF-8"
+            ) from error
+        raise DataError(
+            f"{path}: must be UTF-8 text, got byte 0x{data[error.start]:02x} at position "
+            f"{error.start}; convert it, for example: iconv -f latin1 -t utf-8 {path}"
+        ) from error
+
+
+def _format_of(text: str, suffix: str) -> str:
+    beginning = text[:2000].lstrip()
+    if is_webvtt(beginning):
+        return "timed text"
+    if beginning.startswith(("[Script Info]", "[V4")) or suffix in (".ass", ".ssa"):
+        return "ssa" if suffix == ".ssa" else "ass"
+    if suffix in (".json", ".json3") or _JSON_BEGINNING.match(beginning):
+        return "json"
+    if beginning.startswith(_TSV_HEADER) or suffix == ".tsv":
+        return "tsv"
+    if "http://www.w3.org/ns/ttml" in beginning or suffix == ".ttml":
+        return "ttml"
+    if _MICRODVD_BEGINNING.match(beginning):
+        return "microdvd"
+    return "timed text"
+
+
+def _read_tsv(text: str, source: str) -> list[Cue]:
+    """Read Whisper's table: start and end in milliseconds, and text."""
+    lines = text.rstrip("\n").split("\n")
+    cues = []
+    for number, line in enumerate(lines, 1):
+        if not line.strip() or line.strip() == _TSV_HEADER:
+            continue
+        place = f"{source}:{number}"
+        try:
+            start, end, said = line.split("\t", 2)
+            cues.append(Cue(float(start) / 1000, float(end) / 1000, said, place))
+        except ValueError as error:
+            if cues and number == len(lines):
+                break  # the last line was cut off; what is complete is kept
+            raise DataError(
+                f"{place}: a line must read start, end (milliseconds) and text between tabs, "
+                f"got {line[:60]!r}; correct or remove it"
+            ) from error
+    return cues
+
+
+def _read_with_pysubs2(text: str, name: str, source: str) -> list[Cue]:
+    import pysubs2
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)  # about fonts and margins
+        try:
+            events = pysubs2.SSAFile.from_string(text, format_=name)
+        except pysubs2.exceptions.UnknownFPSError as error:
+            raise DataError(
+                f"{source}: must state its frame rate in its first line, like {{1}}{{1}}25, "
+                f"got none; add it, or convert the file to .srt"
+            ) from error
+        except Exception as error:  # its parsers raise whatever they stumble over
+            raise DataError(
+                f"{source}: must be a readable {name.upper()} transcript, got an error "
+                f"({' '.join(str(error).split())[:120]}); convert it to .srt"
+            ) from error
+    spoken = [event for event in events if not (event.is_comment or event.is_drawing)]
+    return [
+        Cue(event.start / 1000, event.end / 1000, event.plaintext, f"{source}: cue {number}")
+        for number, event in enumerate(spoken, 1)
+    ]
+
+
+def _shown(text: str) -> str:
+    """Show how a file begins, so that a wrong file is recognised in its error."""
+    return f"a text that begins {text.strip().splitlines()[0][:40]!r}"

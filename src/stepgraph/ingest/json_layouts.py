@@ -1,0 +1,169 @@
+"""Read the JSON layouts transcripts come in, told apart by what they contain.
+
+Whisper and its relatives, the timed text of YouTube, and parallel lists of starts, ends and
+texts, as CrossTask and HowTo100M publish their narrations.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from stepgraph.errors import DataError
+from stepgraph.ingest.cues import Cue
+
+_EXPECTED = "'segments', 'events', or lists 'start', 'end' and 'text'"
+
+
+def read_json(text: str, source: str) -> list[Cue]:
+    """Read all cues of a JSON transcript; ``source`` begins each error and ``place``."""
+    record = _parsed(text, source)
+    if isinstance(record, list):
+        return _from_segments(record, source)
+    if isinstance(record, dict):
+        for key, read in (("events", _from_events), ("segments", _from_segments)):
+            if key in record:
+                return read(_as_list(record[key], f"{source}: {key!r}"), source)
+        if {"start", "end", "text"} <= record.keys():
+            return cues_from_lists(record, source)
+        got = f"an object with keys {list(record)[:5]}"
+    else:
+        got = f"{record!r:.40}"
+    raise DataError(f"{source}: a JSON transcript must hold {_EXPECTED}, got {got}")
+
+
+def cues_from_lists(record: Mapping[str, Any], source: str) -> list[Cue]:
+    """Read parallel lists ``start``, ``end`` and ``text``."""
+    missing = [key for key in ("start", "end", "text") if key not in record]
+    if missing:
+        raise DataError(
+            f"{source}: must have lists 'start', 'end' and 'text', got no {missing[0]!r}"
+        )
+    starts, ends, texts = (
+        _as_list(record[key], f"{source}: {key!r}") for key in ("start", "end", "text")
+    )
+    if not len(starts) == len(ends) == len(texts):
+        raise DataError(
+            f"{source}: 'start', 'end' and 'text' must be equally long, "
+            f"got {len(starts)}, {len(ends)} and {len(texts)}; was the file edited?"
+        )
+    return [
+        _cue(*values, f"{source}: cue {number}")
+        for number, values in enumerate(zip(starts, ends, texts, strict=True), 1)
+    ]
+
+
+def _parsed(text: str, source: str) -> Any:
+    try:
+        return json.loads(text)
+    except json.JSONDecodeError as error:
+        if _is_cut_off(error):
+            lines = text.rstrip().split("\n")
+            raise DataError(
+                f"{source}: must be complete JSON, got an end at line {len(lines)}, "
+                f"column {len(lines[-1])}; the file is cut off, fetch or write it again"
+            ) from error
+        raise DataError(
+            f"{source}:{error.lineno}: must be JSON, got {error.msg!r} at column {error.colno}; "
+            f"correct it, or give the file the suffix of its format"
+        ) from error
+    except RecursionError as error:
+        raise DataError(
+            f"{source}: must be JSON nested a few levels deep, got too many to read; "
+            f"this is no transcript"
+        ) from error
+    except ValueError as error:  # an integer with thousands of digits
+        raise DataError(f"{source}: must be JSON with ordinary numbers, got: {error}") from error
+
+
+def _is_cut_off(error: json.JSONDecodeError) -> bool:
+    whole = error.doc.rstrip()
+    # A number or word cut in half is reported a few characters before the end.
+    half_a_word = len(whole) - error.pos <= 5 and not whole.endswith(("}", "]"))
+    return error.msg.startswith("Unterminated") or error.pos >= len(whole) or half_a_word
+
+
+def _from_segments(segments: Sequence[Any], source: str) -> list[Cue]:
+    cues = []
+    for number, segment in enumerate(segments, 1):
+        place = f"{source}: cue {number}"
+        if isinstance(segment, dict):
+            fields = _fields_of_object(segment, place)
+        elif isinstance(segment, list):
+            fields = _fields_of_tuple(segment, place)
+        else:
+            raise DataError(
+                f"{place}: must be an object with start, end, text, got {segment!r:.40}"
+            )
+        if fields[2] is not None:  # a segment without words has nothing to say
+            cues.append(_cue(*fields, place))
+    return cues
+
+
+def _fields_of_object(segment: Mapping[str, Any], place: str) -> tuple[Any, Any, Any]:
+    """Start, end and text; what a segment lacks is taken from its words."""
+    found = segment.get("words")
+    words = [word for word in found if isinstance(word, dict)] if isinstance(found, list) else []
+    starts = [word["start"] for word in words if "start" in word]
+    ends = [word["end"] for word in words if "end" in word]
+    start = segment.get("start", starts[0] if starts else None)
+    end = segment.get("end", ends[-1] if ends else None)
+    if end is None and "duration" in segment:
+        length = _number(segment["duration"], f"{place}: duration")
+        end = _number(start, f"{place}: start") + length
+    text = segment.get("text")
+    if text is None and words:
+        text = " ".join(str(word.get("word", "")).strip() for word in words)
+    return start, end, text
+
+
+def _fields_of_tuple(segment: Sequence[Any], place: str) -> tuple[Any, Any, Any]:
+    """Start, end and text of a tuple that was written as a list.
+
+    faster-whisper's is (id, seek, start, end, text, tokens, ...), and what follows the text
+    differs between its versions; in all of them the two times stand directly before it.
+    """
+    position = next((i for i, value in enumerate(segment) if isinstance(value, str)), 0)
+    if position < 2:
+        raise DataError(
+            f"{place}: a list must read [id, seek, start, end, text, ...], got {segment!r:.60}"
+        )
+    return segment[position - 2], segment[position - 1], segment[position]
+
+
+def _from_events(events: Sequence[Any], source: str) -> list[Cue]:
+    """Read YouTube's timed text; events without text only open windows and break lines."""
+    cues = []
+    for number, event in enumerate(events, 1):
+        place = f"{source}: cue {number}"
+        if not isinstance(event, dict):
+            raise DataError(f"{place}: must be an object with tStartMs, got {event!r:.40}")
+        segments = _as_list(event.get("segs") or [], f"{place}: 'segs'")
+        text = "".join(str(one.get("utf8", "")) for one in segments if isinstance(one, dict))
+        if text.strip():
+            start = _number(event.get("tStartMs", 0), f"{place}: tStartMs")
+            length = _number(event.get("dDurationMs", 0), f"{place}: dDurationMs")
+            cues.append(Cue(start / 1000, (start + length) / 1000, text, place))
+    return cues
+
+
+def _cue(start: Any, end: Any, text: Any, place: str) -> Cue:
+    if not isinstance(text, str):
+        raise DataError(f"{place}: text must be a string, got {text!r:.40}")
+    return Cue(_number(start, f"{place}: start"), _number(end, f"{place}: end"), text, place)
+
+
+def _as_list(value: Any, subject: str) -> list[Any]:
+    if not isinstance(value, list):
+        raise DataError(f"{subject} must be a list, got {value!r:.40}")
+    return value
+
+
+def _number(value: Any, subject: str) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise DataError(f"{subject} must be a number, got {value!r:.40}")
+    try:
+        return float(value)
+    except OverflowError:
+        return float("inf")  # refused, with its place, where times are checked

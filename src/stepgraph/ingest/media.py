@@ -1,0 +1,103 @@
+"""Read from a video file what is not picture: its duration and its text track.
+
+Needs PyAV, the ``video`` extra.  Frames are read elsewhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from stepgraph.core import Sentence
+from stepgraph.errors import DataError, MissingExtraError
+from stepgraph.ingest.cleaning import clean
+from stepgraph.ingest.cues import Cue, checked
+from stepgraph.ingest.paths import require_file
+
+_TEXT_CODECS = frozenset({"mov_text", "srt", "subrip", "ass", "ssa", "webvtt", "text"})
+_FIELDS_BEFORE_TEXT = 8  # ReadOrder,Layer,Style,Name,MarginL,MarginR,MarginV,Effect
+
+
+def media_duration(path: Path) -> float:
+    """Return how many seconds a video file lasts.
+
+    A file that does not state it, such as a recording cut off, is read to its end.
+    """
+    with _opened(path) as container:
+        if container.duration is not None:
+            seconds = container.duration / 1_000_000  # always in microseconds
+        else:
+            seconds = max(map(_end_of, container.demux()), default=0.0)
+    if seconds <= 0:
+        raise DataError(f"{path}: must last longer than 0 s, got {seconds}; is it cut off?")
+    return float(seconds)
+
+
+def read_embedded_transcript(path: Path) -> tuple[Sentence, ...]:
+    """Return the clean sentences of the first text track inside a video file."""
+    with _opened(path) as container:
+        track = _text_track(container, Path(path))
+        cues = [
+            cue
+            for packet in container.demux(track)
+            # The packet after the last one has no time and only flushes the decoder.
+            if packet.pts is not None
+            for cue in _cues_of(packet, str(path))
+        ]
+    return clean(checked(cues, in_order=False))
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[Any]:
+    """Open a video file and give every failure of the library one form."""
+    path = Path(path)
+    try:
+        import av
+    except ImportError as error:
+        raise MissingExtraError(
+            f"{path}: reading a video file needs the 'video' extra; "
+            f"run: pip install 'stepgraph[video]'"
+        ) from error
+    require_file(path, "video")
+    try:
+        with av.open(str(path)) as container:
+            yield container
+    except (av.error.FFmpegError, OSError) as error:
+        raise DataError(
+            f"{path}: must be a readable video file, got {error.strerror or error}; "
+            f"play it to see whether it is whole"
+        ) from error
+
+
+def _end_of(packet: Any) -> float:
+    if packet.pts is None:
+        return 0.0
+    return float((packet.pts + (packet.duration or 0)) * packet.time_base)
+
+
+def _text_track(container: Any, path: Path) -> Any:
+    codecs = [
+        track.codec_context.name if track.codec_context else "unknown"
+        for track in container.streams.subtitles
+    ]
+    for track, codec in zip(container.streams.subtitles, codecs, strict=True):
+        if codec in _TEXT_CODECS:
+            return track
+    got = f"only tracks of pictures ({', '.join(codecs)})" if codecs else "none"
+    raise DataError(
+        f"{path}: must contain a text track, got {got}; put a transcript beside it, "
+        f"such as {path.stem}.srt, or make one with a speech recogniser"
+    )
+
+
+def _cues_of(packet: Any, source: str) -> Iterator[Cue]:
+    start = float(packet.pts * packet.time_base)
+    end = start + float((packet.duration or 0) * packet.time_base)
+    for item in packet.decode():
+        fields = item.ass.split(b",", _FIELDS_BEFORE_TEXT)
+        text = fields[-1].decode("utf-8", errors="replace")
+        for mark, meaning in ((r"\N", "\n"), (r"\n", "\n"), (r"\h", " ")):
+            text = text.replace(mark, meaning)
+        yield Cue(start, end, text, f"{source}: cue at {start:.3f} s")

@@ -1,0 +1,76 @@
+"""Which files are transcripts, which are videos, and which belong together.
+
+Only names are looked at here; what is inside a file is the readers' business.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from stepgraph.errors import DataError
+
+TRANSCRIPT_SUFFIXES = (".vtt", ".srt", ".json3", ".json", ".tsv", ".ass", ".ssa", ".ttml", ".sub")
+"""What transcript files are called; of several for one video the first is taken."""
+
+# fmt: off
+MEDIA_SUFFIXES = (
+    ".mp4", ".mkv", ".webm", ".mov", ".m4v", ".avi", ".mpg", ".mpeg", ".ts", ".flv", ".wmv",
+    ".ogv", ".3gp",
+)
+# fmt: on
+"""What video files are called."""
+
+# Two letters, or a longer code that video sites use: "dr.who.vtt" is not in the language "who".
+_LANGUAGE = re.compile(r"(?:[a-z]{2}|eng|fil|yue)(?:[-_][A-Za-z0-9]{2,8})*")
+
+
+def transcript_stem(path: Path) -> str:
+    """Return the name of the video that a transcript file belongs to.
+
+    >>> transcript_stem(Path("talk.en-US.vtt")), transcript_stem(Path("talk.mp4.srt"))
+    ('talk', 'talk')
+    """
+    stem = Path(path).stem
+    head, _, tag = stem.rpartition(".")
+    if head and _LANGUAGE.fullmatch(tag):
+        stem = head
+    # Some recognisers append their suffix to that of the video.
+    return Path(stem).stem if Path(stem).suffix.lower() in MEDIA_SUFFIXES else stem
+
+
+def find_transcript(media: Path) -> Path | None:
+    """Return the transcript that lies beside a video file, or None.
+
+    Of several, one without a language in its name comes first, then English, then the others
+    by name; among equals, the order of :data:`TRANSCRIPT_SUFFIXES`.
+    """
+    # Asking for the likely names first keeps a folder of many videos from being listed
+    # once for each of them.
+    for suffix in TRANSCRIPT_SUFFIXES:
+        if (path := media.with_suffix(suffix)).is_file():
+            return path
+    found = [path for path in media.parent.iterdir() if _belongs(path, media.stem)]
+    return min(found, key=lambda path: _preference(path, media.stem), default=None)
+
+
+def require_file(path: Path, kind: str) -> None:
+    """Raise the error for a path that is missing or no file; ``kind`` says what it must be."""
+    try:
+        if path.is_file():
+            return
+        got = "a directory" if path.is_dir() else "no such file"
+    except OSError as error:
+        got = error.strerror or str(error)
+    raise DataError(f"{path}: must be a {kind} file, got {got}; check the path")
+
+
+def _belongs(path: Path, stem: str) -> bool:
+    named = path.suffix.lower() in TRANSCRIPT_SUFFIXES
+    return named and stem in (path.stem, transcript_stem(path)) and path.is_file()
+
+
+def _preference(path: Path, stem: str) -> tuple[int, int, str]:
+    tag = path.stem[len(stem) :].lower()
+    language = 0 if not tag else 1 if tag.startswith(".en") else 2
+    return language, TRANSCRIPT_SUFFIXES.index(path.suffix.lower()), path.name

@@ -1,0 +1,84 @@
+"""Mine a task graph from many scored videos.
+
+Each video is reduced to the sequence of its best keysteps; every pair of neighbours in such a
+sequence is one vote for an edge.  Nothing here sees truth, and nothing here knows which
+encoder made the scores.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import coo_array, csr_array
+
+from stepgraph.core import Scores, Vocabulary
+from stepgraph.encoders import EncoderOptions
+from stepgraph.errors import DataError
+from stepgraph.graph import Matrix, TaskGraph
+
+# Transitions held back before they are added up, so that a long corpus costs few additions.
+_BUFFER = 1_000_000
+
+
+def mine_graph(
+    videos: Iterable[Scores],
+    vocabulary: Vocabulary,
+    *,
+    max_gap: float = math.inf,
+    encoder: EncoderOptions | None = None,
+) -> TaskGraph:
+    """Count which keystep directly follows which, over all videos.
+
+    Videos are taken one at a time, so a generator over a large corpus is fine.
+
+    Parameters
+    ----------
+    videos
+        Scores over ``vocabulary``, one video each.
+    max_gap
+        Longest silence, in seconds, across which a transition still counts.  The paper's
+        clips all carry narration and follow one another whatever lies between, hence no
+        limit; 0 counts only rows that touch.
+    encoder
+        Options to remember in the graph, so that recognition uses the same encoder.
+
+    Returns
+    -------
+    TaskGraph
+        Raw counts; its ``probabilities`` are the normalised view.
+    """
+    size = len(vocabulary)
+    total = csr_array((size, size), dtype=np.int64)
+    held: list[NDArray[np.int64]] = []
+    mined_on: list[str] = []
+    for scores in videos:
+        if scores.vocabulary != vocabulary:
+            raise DataError(
+                f"scores of video {scores.video!r} use another vocabulary; "
+                f"score it again with the one being mined"
+            )
+        held.append(transitions(scores, max_gap=max_gap))
+        mined_on.append(scores.video)
+        if sum(map(len, held)) > _BUFFER:
+            total = total + _count(held, size)
+            held = []
+    return TaskGraph(vocabulary, total + _count(held, size), tuple(mined_on), encoder)
+
+
+def transitions(scores: Scores, *, max_gap: float = math.inf) -> NDArray[np.int64]:
+    """Pairs of best keysteps of neighbouring observed rows, shape (N, 2)."""
+    rows = np.flatnonzero(scores.observed)
+    best = scores.values[rows].argmax(axis=1)
+    close = np.diff(rows) - 1 <= max_gap / scores.hop
+    return np.stack([best[:-1], best[1:]], axis=1)[close].astype(np.int64)
+
+
+def _count(pairs: list[NDArray[np.int64]], size: int) -> Matrix:
+    if not pairs:
+        return csr_array((size, size), dtype=np.int64)
+    source, target = np.concatenate(pairs).T
+    ones = np.ones(len(source), dtype=np.int64)
+    return csr_array(coo_array((ones, (source, target)), shape=(size, size)))

@@ -1,0 +1,183 @@
+"""The stages in a straight line, for people who do not want to think in stages."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from stepgraph.core import Dataset, Labels, Scores, Video, Vocabulary
+from stepgraph.datasets import open_source
+from stepgraph.decoders import Decoder, PathSearch
+from stepgraph.encoders import Encoder, EncoderOptions, load_encoder
+from stepgraph.errors import DataError
+from stepgraph.evaluation import Report, evaluate
+from stepgraph.export.timeline import Timeline
+from stepgraph.graph import TaskGraph
+from stepgraph.ingest import open_video
+from stepgraph.mining import mine_graph
+from stepgraph.progress import track
+from stepgraph.scoring import score
+from stepgraph.vocabulary import make_vocabulary, read_vocabulary
+
+
+def mine(
+    source: str | Path | Dataset,
+    vocabulary: Vocabulary | Sequence[str] | str | Path | None = None,
+    *,
+    encoder: Encoder | None = None,
+    max_gap: float = math.inf,
+) -> TaskGraph:
+    """Mine a task graph from narrated videos.
+
+    Parameters
+    ----------
+    source
+        Whatever :func:`~stepgraph.open_source` opens, or an open data set.
+    vocabulary
+        The keysteps that may occur: a vocabulary, names, or a file of names.  If not given,
+        the source must bring its own.
+    encoder
+        Built-in MiniLM if not given.
+    max_gap
+        Longest silence in seconds across which one keystep follows another.
+
+    Examples
+    --------
+    >>> graph = mine("demo")
+    >>> len(graph.vocabulary), len(graph.mined_on)
+    (53, 36)
+    """
+    dataset = source if isinstance(source, Dataset) else open_source(source)
+    keysteps = choose_vocabulary(dataset, vocabulary)
+    encoder = encoder or load_encoder()
+    scores = score(track(dataset.videos, "mining"), keysteps, encoder)
+    return mine_graph(scores, keysteps, max_gap=max_gap, encoder=encoder.options)
+
+
+def recognize(
+    video: Video | str | Path,
+    graph: TaskGraph,
+    *,
+    decoder: Decoder | None = None,
+    encoder: Encoder | None = None,
+) -> Timeline:
+    """Recognise the keysteps of one video.
+
+    Parameters
+    ----------
+    video
+        A video or transcript file, or an open video.
+    decoder
+        :class:`~stepgraph.PathSearch` if not given.
+    encoder
+        The one that the graph was mined with if not given.
+    """
+    opened = video if isinstance(video, Video) else open_video(video)
+    [timeline] = recognize_all([opened], graph, decoder=decoder, encoder=encoder)
+    return timeline
+
+
+def recognize_all(
+    videos: Iterable[Video],
+    graph: TaskGraph,
+    *,
+    decoder: Decoder | None = None,
+    encoder: Encoder | None = None,
+) -> Iterator[Timeline]:
+    """Recognise the keysteps of many videos, one after the other."""
+    decoder = decoder or PathSearch()
+    encoder = encoder or load_encoder(graph.encoder or EncoderOptions())
+    queue: list[Video] = []
+
+    def remembered() -> Iterator[Video]:
+        for video in videos:
+            queue.append(video)
+            yield video
+
+    for scores in score(remembered(), graph.vocabulary, encoder):
+        yield Timeline(queue.pop(0), decoder.decode(scores, graph), scores)
+
+
+def choose_vocabulary(
+    dataset: Dataset, vocabulary: Vocabulary | Sequence[str] | str | Path | None
+) -> Vocabulary:
+    """The vocabulary asked for, or the one that the data set brings."""
+    if isinstance(vocabulary, Vocabulary):
+        return vocabulary
+    if isinstance(vocabulary, str | Path):
+        return read_vocabulary(vocabulary)
+    if vocabulary is not None:
+        return make_vocabulary(vocabulary)
+    if dataset.vocabulary is None:
+        raise DataError(
+            f"{dataset.name}: must come with a vocabulary, got none; write the keysteps one a line "
+            f"into a file and pass it with --vocabulary steps.txt"
+        )
+    return dataset.vocabulary
+
+
+@dataclass(frozen=True, eq=False)
+class Measured:
+    """One decoder's labels by video, and what they are worth."""
+
+    name: str
+    labels: dict[str, Labels]
+    report: Report
+
+
+@dataclass(frozen=True, eq=False)
+class Evaluation:
+    """Several decoders measured on the same videos with the same graph."""
+
+    dataset: Dataset
+    graph: TaskGraph
+    measured: tuple[Measured, ...]
+
+
+def run_evaluation(
+    dataset: Dataset,
+    decoders: dict[str, Decoder],
+    *,
+    encoder: Encoder | None = None,
+    graph: TaskGraph | None = None,
+) -> Evaluation:
+    """Measure decoders on the videos of a data set that have a truth.
+
+    Parameters
+    ----------
+    graph
+        One mined elsewhere; if not given, it is mined from all videos of the data set,
+        without their truth.
+    """
+    if not dataset.truth:
+        raise DataError(
+            f"{dataset.name}: must have a truth to be evaluated, got none; put a truth.csv "
+            f"(video, start, end, keystep) and a steps.txt beside the transcripts"
+        )
+    vocabulary = choose_vocabulary(dataset, None)
+    if encoder is None:
+        encoder = load_encoder((graph.encoder if graph else None) or EncoderOptions())
+    scores = list(score(track(dataset.videos, "scoring"), vocabulary, encoder))
+    mined = graph or mine_graph(scores, vocabulary, encoder=encoder.options)
+    known = [one for one in scores if one.video in dataset.truth]
+    where = _mined_where(mined, known)
+    measured = []
+    for name, decoder in decoders.items():
+        labels = [decoder.decode(one, mined) for one in track(known, f"decoding: {name}")]
+        report = evaluate(labels, dataset.truth, decoder=name, graph_mined_on=where)
+        measured.append(Measured(name, {one.video: one for one in labels}, report))
+    evaluated = replace(dataset, videos=[v for v in dataset.videos if v.id in dataset.truth])
+    return Evaluation(evaluated, mined, tuple(measured))
+
+
+def _mined_where(graph: TaskGraph, evaluated: Sequence[Scores]) -> str:
+    """Say in words how the mined and the evaluated videos overlap."""
+    mined, shown = set(graph.mined_on), {scores.video for scores in evaluated}
+    both = len(mined & shown)
+    if mined == shown:
+        return f"the {len(shown)} evaluated videos, without their truth"
+    if not both:
+        return f"{len(mined)} other videos"
+    return f"{len(mined)} videos, {both} of them among the {len(shown)} evaluated"

@@ -1,0 +1,85 @@
+"""Progress of long work, shown only where somebody is watching.
+
+Library code reports with :func:`track` and never draws; nothing is shown until the command
+line turns drawing on with :func:`shown`, and then only on a terminal.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterable, Iterator, Sized
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import TYPE_CHECKING, TypeVar
+
+if TYPE_CHECKING:
+    from rich.progress import Progress
+
+_Item = TypeVar("_Item")
+_drawing: ContextVar[Progress | None] = ContextVar("_drawing", default=None)
+
+
+@contextmanager
+def shown() -> Iterator[None]:
+    """Draw progress bars on stderr inside this block, if stderr is a terminal."""
+    if not sys.stderr.isatty():
+        yield
+        return
+    with _bars() as bars:
+        token = _drawing.set(bars)
+        try:
+            yield
+        finally:
+            _drawing.reset(token)
+
+
+@contextmanager
+def counting(label: str, total: int | None = None) -> Iterator[Callable[[int], None]]:
+    """Give a function that says how many more are done."""
+    bars = _drawing.get()
+    if bars is None:
+        yield lambda _: None
+        return
+    task = bars.add_task(label, total=total)
+    try:
+        yield lambda done: bars.update(task, advance=done)
+    finally:
+        bars.remove_task(task)
+
+
+def track(items: Iterable[_Item], label: str, total: int | None = None) -> Iterator[_Item]:
+    """Yield the items, counting each one as done when the next is asked for."""
+    if total is None and isinstance(items, Sized):
+        total = len(items)
+    with counting(label, total) as done:
+        for item in items:
+            yield item
+            done(1)
+
+
+def _bars() -> Progress:
+    from rich.console import Console
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        ProgressColumn,
+        Task,
+        TextColumn,
+        TimeRemainingColumn,
+    )
+    from rich.text import Text
+
+    class Rate(ProgressColumn):
+        def render(self, task: Task) -> Text:
+            return Text(f"{task.speed:,.0f}/s" if task.speed else "")
+
+    return Progress(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        Rate(),
+        TimeRemainingColumn(),
+        console=Console(stderr=True),
+        transient=True,
+    )

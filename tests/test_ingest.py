@@ -1,0 +1,131 @@
+"""Opening videos, and finding the transcript that belongs to one."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from stepgraph.core import Sentence
+from stepgraph.errors import DataError
+from stepgraph.ingest import (
+    TRANSCRIPT_SUFFIXES,
+    find_transcript,
+    open_video,
+    transcript_stem,
+)
+
+SRT = "1\n00:00:01,000 --> 00:00:02,500\nhello there\n"
+
+
+@pytest.fixture
+def media(tmp_path, monkeypatch):
+    """A video file that nothing can read, since the extra is missing."""
+    monkeypatch.setitem(sys.modules, "av", None)
+    path = tmp_path / "talk.mp4"
+    path.touch()
+    return path
+
+
+@pytest.mark.parametrize(
+    ("name", "stem"),
+    [
+        ("talk.vtt", "talk"),
+        ("talk.en.vtt", "talk"),
+        ("talk.en-US.vtt", "talk"),
+        ("talk.zh-Hans.json3", "talk"),
+        ("talk.en-orig.vtt", "talk"),
+        ("talk.mp4.srt", "talk"),
+        ("talk.mp4.en.srt", "talk"),
+        ("my.talk.srt", "my.talk"),
+        ("dr.who.srt", "dr.who"),
+        ("talk.info.json", "talk.info"),
+        ("How to [abc-123].en.vtt", "How to [abc-123]"),
+        ("en.vtt", "en"),
+        (".en.vtt", ".en"),
+    ],
+)
+def test_stem_is_the_name_of_the_video(name, stem):
+    assert transcript_stem(Path("folder") / name) == stem
+
+
+def test_a_transcript_alone_is_a_video_that_lasts_until_its_last_sentence(tmp_path):
+    path = tmp_path / "talk.en.srt"
+    path.write_text(SRT, "utf-8")
+
+    video = open_video(str(path))
+
+    assert (video.id, video.duration, video.path) == ("talk", 2.5, None)
+    assert video.transcript == (Sentence(1.0, 2.5, "hello there"),)
+
+
+def test_without_the_extra_the_last_sentence_gives_the_duration(media):
+    media.with_suffix(".srt").write_text(SRT, "utf-8")
+
+    video = open_video(media)
+
+    assert (video.id, video.duration, video.path) == ("talk", 2.5, media)
+
+
+def test_the_transcript_asked_for_goes_before_the_one_beside(media, tmp_path):
+    media.with_suffix(".vtt").write_text(SRT.replace("hello", "not"), "utf-8")
+    other = tmp_path / "other.srt"
+    other.write_text(SRT, "utf-8")
+
+    assert open_video(media, transcript=str(other)).transcript[0].text == "hello there"
+
+
+def test_a_video_in_which_nobody_speaks_can_be_opened(tmp_path):
+    path = tmp_path / "talk.json"
+    path.write_text('{"segments": []}', "utf-8")
+
+    video = open_video(path)
+
+    assert (video.duration, video.transcript) == (0.0, ())
+
+
+@pytest.mark.parametrize("first", range(len(TRANSCRIPT_SUFFIXES)))
+def test_suffixes_are_listed_in_order_of_preference(media, first):
+    for suffix in TRANSCRIPT_SUFFIXES[first:]:
+        media.with_suffix(suffix).touch()
+
+    assert find_transcript(media) == media.with_suffix(TRANSCRIPT_SUFFIXES[first])
+
+
+def test_no_language_goes_before_english_and_english_before_others(media):
+    for name in ("talk.de.vtt", "talk.en.srt", "talk.srt", "talks.vtt", "talk.info.json"):
+        media.with_name(name).touch()
+
+    assert find_transcript(media).name == "talk.srt"
+    media.with_name("talk.srt").unlink()
+    assert find_transcript(media).name == "talk.en.srt"
+    media.with_name("talk.en.srt").unlink()
+    assert find_transcript(media).name == "talk.de.vtt"
+    media.with_name("talk.de.vtt").unlink()
+    assert find_transcript(media) is None
+
+
+def test_a_video_whose_name_ends_like_a_language_finds_its_transcript(media):
+    media.with_name("talk.en.VTT").touch()
+
+    assert find_transcript(media.with_name("talk.en.mp4")).name == "talk.en.VTT"
+
+
+@pytest.mark.parametrize("name", ["none.mp4", "n" * 300 + ".mp4"])
+def test_a_missing_video_is_refused(tmp_path, name):
+    with pytest.raises(
+        DataError, match=r"must be a video file, got (no such file|.*too long); check"
+    ):
+        open_video(tmp_path / name)
+
+
+def test_a_missing_transcript_is_refused(media):
+    with pytest.raises(DataError, match=r"none.srt: must be a transcript file, got no such file"):
+        open_video(media, transcript=media.with_name("none.srt"))
+
+
+def test_importing_is_cheap():
+    code = "import sys, stepgraph.ingest; print({'av', 'pysubs2', 'torch'} & set(sys.modules))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+
+    assert done.stdout.strip() == "set()"
