@@ -1,3 +1,113 @@
-"""Mine a task graph from narrated how-to videos, and recognise the keysteps of new ones."""
+"""Mine a task graph from narrated how-to videos, and recognise the keysteps of new ones.
+
+Two verbs do the whole job: :func:`mine` makes a graph from many videos, :func:`recognize`
+labels one.  The stages below them (score, mine_graph, decoders, evaluate) stand on their own.
+Names are imported when first used, so that importing the package costs nothing.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
 __version__ = "0.1.0"
+
+if TYPE_CHECKING:
+    from stepgraph import metrics
+    from stepgraph.core import (
+        BACKGROUND,
+        Dataset,
+        Features,
+        Labels,
+        Scores,
+        Segment,
+        Sentence,
+        Video,
+        Vocabulary,
+    )
+    from stepgraph.datasets import open_source
+    from stepgraph.decoders import Argmax, Decoder, PathSearch, load_decoder
+    from stepgraph.encoders import Encoder, load_encoder
+    from stepgraph.errors import ConfigError, DataError, MissingExtraError, StepgraphError
+    from stepgraph.evaluation import Report, evaluate
+    from stepgraph.export.timeline import Chapter, Timeline, write_timeline
+    from stepgraph.files import load, save
+    from stepgraph.graph import Relation, TaskGraph, Transition
+    from stepgraph.ingest import open_video, read_transcript
+    from stepgraph.mining import mine_graph
+    from stepgraph.pipeline import mine, recognize, recognize_all
+    from stepgraph.scoring import score
+    from stepgraph.vocabulary import make_vocabulary, read_vocabulary
+
+_HOMES = {
+    "core": "BACKGROUND Dataset Features Labels Scores Segment Sentence Video Vocabulary",
+    "datasets": "open_source",
+    "decoders": "Argmax Decoder PathSearch load_decoder",
+    "encoders": "Encoder load_encoder",
+    "errors": "ConfigError DataError MissingExtraError StepgraphError",
+    "evaluation": "Report evaluate",
+    "export.timeline": "Chapter Timeline write_timeline",
+    "files": "load save",
+    "graph": "Relation TaskGraph Transition",
+    "ingest": "open_video read_transcript",
+    "mining": "mine_graph",
+    "pipeline": "mine recognize recognize_all",
+    "scoring": "score",
+    "vocabulary": "make_vocabulary read_vocabulary",
+}
+_MODULE_OF = {name: module for module, names in _HOMES.items() for name in names.split()}
+
+__all__ = [
+    "BACKGROUND",
+    "Argmax",
+    "Chapter",
+    "ConfigError",
+    "DataError",
+    "Dataset",
+    "Decoder",
+    "Encoder",
+    "Features",
+    "Labels",
+    "MissingExtraError",
+    "PathSearch",
+    "Relation",
+    "Report",
+    "Scores",
+    "Segment",
+    "Sentence",
+    "StepgraphError",
+    "TaskGraph",
+    "Timeline",
+    "Transition",
+    "Video",
+    "Vocabulary",
+    "evaluate",
+    "load",
+    "load_decoder",
+    "load_encoder",
+    "make_vocabulary",
+    "metrics",
+    "mine",
+    "mine_graph",
+    "open_source",
+    "open_video",
+    "read_transcript",
+    "read_vocabulary",
+    "recognize",
+    "recognize_all",
+    "save",
+    "score",
+    "write_timeline",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name == "metrics":
+        return import_module("stepgraph.metrics")
+    if name not in _MODULE_OF:
+        raise AttributeError(f"module 'stepgraph' has no attribute {name!r}")
+    return getattr(import_module(f"stepgraph.{_MODULE_OF[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

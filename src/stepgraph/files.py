@@ -79,8 +79,9 @@ def load(path: str | Path) -> TaskGraph:
         ) from error
     if vocabulary.fingerprint != content.get("fingerprint"):
         raise DataError(
-            f"{path}: its vocabulary must have the fingerprint {content.get('fingerprint')!r} that "
-            f"the file was saved with, got {vocabulary.fingerprint!r}; was it edited? mine it again"
+            f"{path}: must be a graph of the vocabulary it was saved with (fingerprint "
+            f"{content.get('fingerprint')!r}), got another one ({vocabulary.fingerprint!r}); "
+            f"was it edited? mine it again"
         )
     return graph
 

@@ -27,6 +27,7 @@ def mine_graph(
     videos: Iterable[Scores],
     vocabulary: Vocabulary,
     *,
+    min_score: float = -math.inf,
     max_gap: float = math.inf,
     encoder: EncoderOptions | None = None,
 ) -> TaskGraph:
@@ -38,10 +39,13 @@ def mine_graph(
     ----------
     videos
         Scores over ``vocabulary``, one video each.
+    min_score
+        Rows whose best score is lower are passed over, as if nothing had been said.  The
+        paper's equation counts every row, hence no limit.
     max_gap
-        Longest silence, in seconds, across which a transition still counts.  The paper's
-        clips all carry narration and follow one another whatever lies between, hence no
-        limit; 0 counts only rows that touch.
+        Longest time without a counted row, in seconds, across which a transition still counts.
+        The paper's clips all carry narration and follow one another whatever lies between,
+        hence no limit; 0 counts only rows that touch.
     encoder
         Options to remember in the graph, so that recognition uses the same encoder.
 
@@ -60,7 +64,7 @@ def mine_graph(
                 f"scores of video {scores.video!r} use another vocabulary; "
                 f"score it again with the one being mined"
             )
-        held.append(transitions(scores, max_gap=max_gap))
+        held.append(transitions(scores, min_score=min_score, max_gap=max_gap))
         mined_on.append(scores.video)
         if sum(map(len, held)) > _BUFFER:
             total = total + _count(held, size)
@@ -68,9 +72,11 @@ def mine_graph(
     return TaskGraph(vocabulary, total + _count(held, size), tuple(mined_on), encoder)
 
 
-def transitions(scores: Scores, *, max_gap: float = math.inf) -> NDArray[np.int64]:
+def transitions(
+    scores: Scores, *, min_score: float = -math.inf, max_gap: float = math.inf
+) -> NDArray[np.int64]:
     """Pairs of best keysteps of neighbouring observed rows, shape (N, 2)."""
-    rows = np.flatnonzero(scores.observed)
+    rows = np.flatnonzero(scores.observed & (scores.values.max(axis=1) >= min_score))
     best = scores.values[rows].argmax(axis=1)
     close = np.diff(rows) - 1 <= max_gap / scores.hop
     return np.stack([best[:-1], best[1:]], axis=1)[close].astype(np.int64)

@@ -27,6 +27,7 @@ def mine(
     vocabulary: Vocabulary | Sequence[str] | str | Path | None = None,
     *,
     encoder: Encoder | None = None,
+    min_score: float = -math.inf,
     max_gap: float = math.inf,
 ) -> TaskGraph:
     """Mine a task graph from narrated videos.
@@ -40,20 +41,22 @@ def mine(
         the source must bring its own.
     encoder
         Built-in MiniLM if not given.
-    max_gap
-        Longest silence in seconds across which one keystep follows another.
+    min_score, max_gap
+        See :func:`~stepgraph.mine_graph`.
 
     Examples
     --------
     >>> graph = mine("demo")
     >>> len(graph.vocabulary), len(graph.mined_on)
-    (53, 36)
+    (49, 36)
     """
     dataset = source if isinstance(source, Dataset) else open_source(source)
     keysteps = choose_vocabulary(dataset, vocabulary)
     encoder = encoder or load_encoder()
     scores = score(track(dataset.videos, "mining"), keysteps, encoder)
-    return mine_graph(scores, keysteps, max_gap=max_gap, encoder=encoder.options)
+    return mine_graph(
+        scores, keysteps, min_score=min_score, max_gap=max_gap, encoder=encoder.options
+    )
 
 
 def recognize(
@@ -112,8 +115,8 @@ def choose_vocabulary(
         return make_vocabulary(vocabulary)
     if dataset.vocabulary is None:
         raise DataError(
-            f"{dataset.name}: must come with a vocabulary, got none; write the keysteps one a line "
-            f"into a file and pass it with --vocabulary steps.txt"
+            f"{dataset.name}: must come with a vocabulary, got none; write the keysteps one a "
+            f"line into a file and pass it with --vocabulary steps.txt"
         )
     return dataset.vocabulary
 

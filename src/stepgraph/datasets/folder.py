@@ -111,8 +111,8 @@ def _open_all(folder: Path, *, skip_bad: bool) -> Iterator[Video]:
     found = _find(folder)
     if not found:
         raise DataError(
-            f"{folder}: must contain transcripts ({', '.join(TRANSCRIPT_SUFFIXES)}) or videos with "
-            f"a text track, got none; put each video's transcript beside it under the same name"
+            f"{folder}: must contain transcripts ({', '.join(TRANSCRIPT_SUFFIXES)}) or videos "
+            f"with a text track, got none; put each video's transcript beside it, same name"
         )
     problems: list[StepgraphError] = []
     videos = []

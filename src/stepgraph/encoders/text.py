@@ -120,7 +120,9 @@ class TextEncoder:
             _check_weights(Path(str(self._folder)) / "model.safetensors")
         import torch
         from sentence_transformers import SentenceTransformer
+        from transformers.utils import logging
 
+        logging.disable_progress_bar()
         dtype = torch.bfloat16 if self._bfloat16 else torch.float32
         source = str(self._folder) if self._folder else self._model_name
         try:

@@ -74,7 +74,7 @@ class Panel:
 
 @dataclass(frozen=True)
 class Picture:
-    """All panels, and the keysteps they show, the most used first."""
+    """Panels, the most travelled first, and the keysteps they show, the most used first."""
 
     panels: tuple[Panel, ...]
     keysteps: tuple[int, ...]
@@ -94,13 +94,14 @@ def draw_graph(graph: TaskGraph, *, strongest: int = 3, limit: int = 300) -> Pic
     groups = _task_groups(graph, shown)
     grouped = {keystep for _, members in groups for keystep in members}
     groups += _community_groups(graph, [keystep for keystep in shown if keystep not in grouped])
-    panels = tuple(
+    panels = [
         _panel(title, members, graph, strongest)
         for name, whole in groups
         for title, members in _split(name, whole, graph)
-    )
+    ]
+    panels.sort(key=lambda panel: -sum(edge.link.count for edge in panel.edges))
     drawn = {node.keystep for panel in panels for node in panel.nodes}
-    return Picture(panels, tuple(keystep for keystep in shown if keystep in drawn))
+    return Picture(tuple(panels), tuple(keystep for keystep in shown if keystep in drawn))
 
 
 def strongest_links(graph: TaskGraph, keystep: int, limit: int) -> list[Link]:
@@ -238,7 +239,7 @@ def _panel(title: str, members: list[int], graph: TaskGraph, strongest: int) -> 
     widths = np.array([width for width, _ in sizes] + [LANE] * lanes)
     layers = _reduce_crossings(layers, chains)
     x = _straighten(layers, chains, widths)
-    spans, height = _spans(layers, [height for _, height in sizes])
+    spans, height = _spans(layers, chains, [height for _, height in sizes])
     nodes = tuple(
         Node(keystep, float(x[slot]), sum(spans[slot]) / 2, *sizes[slot], lines[slot])
         for slot, keystep in enumerate(order)
@@ -366,18 +367,20 @@ def _straighten(
 
 
 def _spans(
-    layers: list[list[int]], heights: Sequence[float]
+    layers: list[list[int]], chains: list[list[int]], heights: Sequence[float]
 ) -> tuple[dict[int, tuple[float, float]], float]:
     """Top and bottom of each slot, and the height of the panel."""
-    spans = {}
-    top = MARGIN
+    upper = {slot for chain in chains for slot in chain[:-1]}
+    spans, top, gap = {}, MARGIN, 0.0
     for layer in layers:
+        top += gap
         tall = max(heights[slot] for slot in layer if slot < len(heights))
         for slot in layer:
             half = (heights[slot] if slot < len(heights) else tall) / 2
             spans[slot] = (top + tall / 2 - half, top + tall / 2 + half)
-        top += tall + LAYER_GAP
-    return spans, top - LAYER_GAP + MARGIN
+        top += tall
+        gap = LAYER_GAP if upper & set(layer) else LAYER_GAP / 3
+    return spans, top + MARGIN
 
 
 def _routes(

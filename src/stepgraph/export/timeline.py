@@ -135,6 +135,14 @@ def to_youtube(timeline: Timeline) -> str:
     return "".join(f"{_short_clock(start)} {name}\n" for start, name in begins)
 
 
+def to_text(timeline: Timeline) -> str:
+    """One line a chapter, for a terminal."""
+    return "\n".join(
+        f"{_short_clock(chapter.start):>8} - {_short_clock(chapter.end):<8} {chapter.keystep}"
+        for chapter in timeline
+    )
+
+
 def _clock(seconds: float) -> str:
     ms = round(seconds * 1000)
     return f"{ms // 3_600_000:02}:{ms // 60_000 % 60:02}:{ms // 1000 % 60:02}.{ms % 1000:03}"

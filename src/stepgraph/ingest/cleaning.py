@@ -148,10 +148,10 @@ def _one_at_a_time(cues: Iterable[_Spoken]) -> list[Sentence]:
         else:
             groups.append([cue])
             end = cue.end
-    starts = [group[0].start for group in groups]
+    borders = [*(group[0].start for group in groups), math.inf]
     return [
         Sentence(start, min(_end_of(group), following), " ".join(_words_of(group)))
-        for group, start, following in zip(groups, starts, [*starts[1:], math.inf], strict=True)
+        for group, (start, following) in zip(groups, pairwise(borders), strict=True)
     ]
 
 

@@ -80,7 +80,8 @@ def _parsed(text: str, source: str) -> Any:
 def _is_cut_off(error: json.JSONDecodeError) -> bool:
     whole = error.doc.rstrip()
     # A number or word cut in half is reported a few characters before the end.
-    half_a_word = len(whole) - error.pos <= 5 and not whole.endswith(("}", "]"))
+    near_end = error.pos > 0 and len(whole) - error.pos <= 5
+    half_a_word = near_end and not whole.endswith(("}", "]"))
     return error.msg.startswith("Unterminated") or error.pos >= len(whole) or half_a_word
 
 

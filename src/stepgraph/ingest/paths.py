@@ -13,12 +13,7 @@ from stepgraph.errors import DataError
 TRANSCRIPT_SUFFIXES = (".vtt", ".srt", ".json3", ".json", ".tsv", ".ass", ".ssa", ".ttml", ".sub")
 """What transcript files are called; of several for one video the first is taken."""
 
-# fmt: off
-MEDIA_SUFFIXES = (
-    ".mp4", ".mkv", ".webm", ".mov", ".m4v", ".avi", ".mpg", ".mpeg", ".ts", ".flv", ".wmv",
-    ".ogv", ".3gp",
-)
-# fmt: on
+MEDIA_SUFFIXES = (".mp4", ".mkv", ".webm", ".mov", ".m4v", ".avi", ".mpg", ".ts", ".flv", ".wmv")
 """What video files are called."""
 
 # Two letters, or a longer code that video sites use: "dr.who.vtt" is not in the language "who".

@@ -60,6 +60,8 @@ def read_timed_text(text: str, source: str) -> list[Cue]:
             blocks[-1].lines.append(line)
     if blocks and not ends_at_blank:
         _drop_cut_off(blocks[-1].lines)
+    if blocks and not "".join(blocks[-1].lines).strip():
+        blocks.pop()  # its end may be half a time, such as 00:0 of 00:04
     return [
         Cue(block.start, block.end, "\n".join(block.lines), f"{source}:{block.number}")
         for block in blocks

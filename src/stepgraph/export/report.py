@@ -1,0 +1,341 @@
+"""Write one HTML page that shows metrics, timelines and the graph to a person.
+
+The page is a single file: style, script and data are in it, and a content security policy
+forbids it to fetch anything else.  Keystep names, transcripts and titles are untrusted; text
+is escaped here, and data travels as JSON that the script only ever inserts as text.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import html
+import json
+import math
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from stepgraph import metrics
+from stepgraph.core import BACKGROUND, Dataset, Labels, Video, runs
+from stepgraph.disk import replacing
+from stepgraph.evaluation import METRICS, Report
+from stepgraph.export.layout import Link, Panel, Picture, draw_graph, strongest_links
+from stepgraph.graph import TaskGraph
+
+STRONGEST = 3
+"""Transitions shown per keystep."""
+
+_DEFINITIONS = {
+    "accuracy": "Of all rows whose truth is a keystep, the share that was given that keystep.",
+    "accuracy_per_keystep": "The same share for each keystep, averaged: rare ones weigh as much.",
+    "iou": "Rows where truth and method agree on a keystep, over rows where either has it; "
+    "rows of all keysteps are added up first.",
+    "iou_per_keystep": "The same ratio for each keystep of the truth, averaged.",
+}
+
+_UNDEFINED = "–"
+
+
+@dataclass(frozen=True, eq=False)
+class Method:
+    """One way of labelling, with its labels by video id and how they were judged."""
+
+    name: str
+    report: Report
+    labels: Mapping[str, Labels]
+
+
+def write_report(
+    path: Path,
+    *,
+    title: str,
+    dataset: Dataset,
+    methods: Sequence[Method],
+    graph: TaskGraph,
+    command: str = "",
+) -> None:
+    """Write a self-contained HTML page; a page that exists is replaced only when complete.
+
+    Parameters
+    ----------
+    dataset
+        Videos to show.  Truth may be missing for some or all of them.
+    methods
+        In the order in which they are shown; videos are sorted by what the last of them
+        gains over the first.
+    command
+        The command that made the labels, to be quoted in the page.
+    """
+    picture = draw_graph(graph, strongest=STRONGEST)
+    script = _static("report.js")
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    parts = {
+        "title": html.escape(title),
+        "policy": f"default-src 'none'; img-src data:; style-src 'unsafe-inline'; "
+        f"script-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'",
+        "style": _static("report.css"),
+        "script": script,
+        "facts": _facts(dataset, methods, graph),
+        "command": _command(command),
+        "metrics": _metrics(dataset, methods),
+        "picture": _picture_note(picture, graph),
+        "table": _next_table(picture, graph),
+        "data": _script_json(_payload(dataset, methods, graph, picture)),
+    }
+    # One pass: what is filled in is never searched for further placeholders.
+    page = re.sub(r"\{\{(\w+)\}\}", lambda match: parts[match[1]], _static("report.html"))
+    with replacing(path) as partial:
+        # Half of a surrogate pair, which a broken transcript may hold, cannot be encoded.
+        partial.write_bytes(page.encode("utf-8", "replace"))
+
+
+def _static(name: str) -> str:
+    return (files("stepgraph.export") / "static" / name).read_text(encoding="utf-8")
+
+
+def _script_json(value: object) -> str:
+    """JSON that cannot end the script element it stands in."""
+    text = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
+
+
+def _facts(dataset: Dataset, methods: Sequence[Method], graph: TaskGraph) -> str:
+    """Say in one line what was measured."""
+    rows = sum(len(_any_labels(video, dataset, methods)) for video in dataset.videos)
+    facts = [_plural(len(dataset.videos), "video"), _plural(rows, "row")]
+    judged = max((method.report.keystep_rows for method in methods), default=0)
+    if judged and dataset.truth:
+        facts[-1] += f", {judged:,} of them with a true keystep"
+    facts.append(_plural(len(graph.vocabulary), "keystep"))
+    if graph.vocabulary.tasks:
+        facts.append(_plural(len(graph.vocabulary.tasks), "task"))
+    mined = dict.fromkeys(method.report.graph_mined_on for method in methods)
+    mined_on = "; ".join(filter(None, mined)) or (
+        _plural(len(graph.mined_on), "video") if graph.mined_on else "videos not recorded"
+    )
+    facts.append(f"graph mined on {mined_on}")
+    return " ".join(f"<li><bdi>{html.escape(fact)}</bdi></li>" for fact in facts)
+
+
+def _any_labels(video: Video, dataset: Dataset, methods: Sequence[Method]) -> Sequence[int]:
+    for labels in (dataset.truth, *(method.labels for method in methods)):
+        if video.id in labels:
+            return range(len(labels[video.id]))
+    return range(0)
+
+
+def _plural(number: int, noun: str) -> str:
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def _command(command: str) -> str:
+    return f"<p class=command>Made with <code>{html.escape(command)}</code></p>" if command else ""
+
+
+def _metrics(dataset: Dataset, methods: Sequence[Method]) -> str:
+    """Return the table of metrics, or say why there is none."""
+    if not dataset.truth or not methods:
+        return (
+            "<p class=empty>No truth was given, so there is nothing to measure against: "
+            "the timelines show what was recognised.</p>"
+        )
+    values = {key: [getattr(method.report, key) for method in methods] for key in METRICS}
+    heads = [tuple(name.split(", ")) for name in METRICS.values()]
+    groups = "".join(
+        f"<th scope=colgroup colspan={sum(head[0] == name for head in heads)}>{name}</th>"
+        for name in dict.fromkeys(head[0] for head in heads)
+    )
+    columns = "".join(
+        f'<th scope=col title="{html.escape(_DEFINITIONS[key])}">{head[1]}</th>'
+        for key, head in zip(METRICS, heads, strict=True)
+    )
+    lines = "".join(
+        f"<tr><th scope=row><bdi>{html.escape(method.name)}</bdi></th>"
+        + "".join(_metric_cell(column, position) for column in values.values())
+        + "</tr>"
+        for position, method in enumerate(methods)
+    )
+    terms = "".join(
+        f"<dt>{METRICS[key]}</dt><dd>{html.escape(_DEFINITIONS[key])}</dd>" for key in METRICS
+    )
+    return (
+        f"<table class=metrics><caption>In percent; the best of each column is in bold."
+        f"</caption><thead><tr><td rowspan=2></td>{groups}</tr><tr>{columns}</tr></thead>"
+        f"<tbody>{lines}</tbody></table>"
+        f"<details><summary>What the metrics mean</summary><dl>{terms}</dl></details>"
+    )
+
+
+def _metric_cell(column: Sequence[float], position: int) -> str:
+    value = column[position]
+    if math.isnan(value):
+        return f"<td>{_UNDEFINED}</td>"
+    best = len(column) > 1 and f"{100 * value:.1f}" == f"{100 * np.nanmax(column):.1f}"
+    shown = f"<strong>{100 * value:.1f}</strong>" if best else f"{100 * value:.1f}"
+    bar = f'<span class=bar style="--share:{value:.4f}"></span>'
+    return f"<td{' class=best' if best else ''}>{shown}{bar}</td>"
+
+
+def _picture_note(picture: Picture, graph: TaskGraph) -> str:
+    shown, known = len(picture.keysteps), len(graph.vocabulary)
+    what = "task" if graph.vocabulary.tasks else "community of keysteps"
+    note = f"One panel per {what}; each keystep’s {STRONGEST} strongest transitions."
+    if not shown:
+        return "The graph has no transitions yet."
+    if shown < known:
+        note += f" Shown are the {shown:,} most used of {known:,} keysteps."
+    return note
+
+
+def _next_table(picture: Picture, graph: TaskGraph) -> str:
+    """Return the picture in words: what follows each keystep that is drawn."""
+    names = graph.vocabulary.keysteps
+    lines = []
+    for keystep in sorted(picture.keysteps):
+        following = "".join(
+            f"<li><bdi>{html.escape(names[link.end])}</bdi> "
+            f"<span class=quiet>{100 * link.probability:.0f} %, {link.count:,}×</span></li>"
+            for link in strongest_links(graph, keystep, STRONGEST)
+        )
+        lines.append(
+            f"<tr><th scope=row><bdi>{html.escape(names[keystep])}</bdi></th>"
+            f"<td><ol>{following or '<li class=quiet>nothing</li>'}</ol></td></tr>"
+        )
+    return "".join(lines)
+
+
+def _payload(
+    dataset: Dataset, methods: Sequence[Method], graph: TaskGraph, picture: Picture
+) -> dict[str, object]:
+    """Return what the script draws; keysteps are positions among those that occur in it."""
+    videos = [_video(video, dataset, methods) for video in dataset.videos]
+    used = _used_keysteps(dataset, methods, picture)
+    position = {keystep: at for at, keystep in enumerate(used)}
+    for video in videos:
+        for track in video["tracks"]:
+            if track is not None:
+                track[2::4] = [position[keystep] for keystep in track[2::4]]
+    groups = list(graph.vocabulary.tasks.values())
+    groups += [tuple(node.keystep for node in panel.nodes) for panel in picture.panels]
+    colours = keystep_colours(len(graph.vocabulary), groups)
+    return {
+        "keysteps": [graph.vocabulary.keysteps[keystep] for keystep in used],
+        "colours": [colours[keystep] for keystep in used],
+        "tasks": {
+            task: [position[keystep] for keystep in members if keystep in position]
+            for task, members in graph.vocabulary.tasks.items()
+        },
+        "methods": [method.name for method in methods],
+        "videos": videos,
+        "panels": [_panel(panel, position) for panel in picture.panels],
+    }
+
+
+def _used_keysteps(dataset: Dataset, methods: Sequence[Method], picture: Picture) -> list[int]:
+    ids = {video.id for video in dataset.videos}
+    used = {node.keystep for panel in picture.panels for node in panel.nodes}
+    used |= {link.end for panel in picture.panels for link in panel.leaving}
+    for labels in (dataset.truth, *(method.labels for method in methods)):
+        for video, one in labels.items():
+            used |= set(np.unique(one.keysteps).tolist()) if video in ids else set()
+    return sorted(used - {BACKGROUND})
+
+
+def _video(video: Video, dataset: Dataset, methods: Sequence[Method]) -> dict[str, Any]:
+    truth = dataset.truth.get(video.id)
+    labels = [method.labels.get(video.id) for method in methods]
+    tallies = [metrics.tally(truth, one) if truth and one else None for one in labels]
+    end = max([video.duration, *(len(one) * one.hop for one in (truth, *labels) if one)])
+    return {
+        "id": video.id,
+        "task": video.task or "",
+        "duration": _short(end),
+        "cues": [
+            [_short(sentence.start), _short(sentence.end), sentence.text]
+            for sentence in video.transcript
+            if math.isfinite(sentence.start) and math.isfinite(sentence.end)
+        ],
+        "tracks": [_track(one) for one in (truth, *labels)],
+        "rows": int((truth.keysteps != BACKGROUND).sum()) if truth else 0,
+        "hits": [None if one is None else int(one.hits.sum()) for one in tallies],
+    }
+
+
+def _track(labels: Labels | None) -> list[float] | None:
+    """Start, end, keystep and kind (0 filled, 1 anchor or unknown) of each segment, flat."""
+    if labels is None:
+        return None
+    anchors = np.ones(len(labels), bool) if labels.anchors is None else labels.anchors
+    flat: list[float] = []
+    for first, last in runs(labels.keysteps * 2 + anchors):
+        keystep = int(labels.keysteps[first])
+        if keystep != BACKGROUND:
+            start, end = _short(first * labels.hop), _short(last * labels.hop)
+            flat += [start, end, keystep, int(anchors[first])]
+    return flat
+
+
+def _short(seconds: float) -> float:
+    """Hundredths of a second are finer than any screen; whole numbers lose their point."""
+    rounded = round(seconds, 2)
+    return int(rounded) if rounded == int(rounded) else rounded
+
+
+def _panel(panel: Panel, position: Mapping[int, int]) -> dict[str, object]:
+    def link(one: Link) -> list[float]:
+        return [position[one.start], position[one.end], round(one.probability, 4), one.count]
+
+    return {
+        "title": panel.title,
+        "size": [round(panel.width), round(panel.height)],
+        "nodes": [
+            [position[node.keystep], *(round(value, 1) for value in node[1:5]), node.lines]
+            for node in panel.nodes
+        ],
+        "edges": [
+            [*link(edge.link), [[round(x, 1), round(y, 1)] for x, y in edge.points]]
+            for edge in panel.edges
+        ],
+        "leaving": [link(one) for one in panel.leaving],
+    }
+
+
+def keystep_colours(size: int, groups: Iterable[Sequence[int]]) -> list[str]:
+    """Give each keystep one colour for the whole page, as far as possible from its group's.
+
+    The hues of a group run around the circle in its order, so that a task done in order
+    reads as a spectrum; neighbours also differ in lightness.
+    """
+    hues: dict[int, float] = {}
+    for number, members in enumerate(groups):
+        # Each group starts elsewhere on the circle: turning by the golden angle spreads starts.
+        free = [(137.5 * number + 360 * at / len(members)) % 360 for at in range(len(members))]
+        for keystep in members:
+            if keystep in hues:
+                free.remove(
+                    min(free, key=lambda hue: abs((hue - hues[keystep] + 180) % 360 - 180))
+                )
+        hues.update(zip((one for one in members if one not in hues), free, strict=False))
+    light = {keystep: (0.70, 0.60, 0.79)[at % 3] for at, keystep in enumerate(hues)}
+    return [
+        _hex(light.get(keystep, 0.7), 0.125, hues.get(keystep, 137.5 * keystep))
+        for keystep in range(size)
+    ]
+
+
+def _hex(lightness: float, chroma: float, hue: float) -> str:
+    """Convert OKLCH, in which equal steps look equal, to sRGB (Ottosson's matrices)."""
+    a, b = chroma * math.cos(math.radians(hue)), chroma * math.sin(math.radians(hue))
+    cone = np.array([[1, 0.3963, 0.2158], [1, -0.1056, -0.0639], [1, -0.0895, -1.2915]])
+    rgb = np.array(
+        [[4.0767, -3.3077, 0.2310], [-1.2684, 2.6098, -0.3413], [-0.0042, -0.7034, 1.7076]]
+    )
+    linear = np.clip(rgb @ (cone @ [lightness, a, b]) ** 3, 0, 1)
+    encoded = np.where(linear > 0.0031308, 1.055 * linear ** (1 / 2.4) - 0.055, 12.92 * linear)
+    return "#" + "".join(f"{round(255 * channel):02x}" for channel in encoded)

@@ -1,0 +1,384 @@
+"use strict";
+(() => {
+  const data = JSON.parse(document.getElementById("data").textContent);
+  const SHOWN = 4; // videos of a task before "show all"
+  const LEGEND = 14; // keysteps of a legend before "more"
+  const SVG = "http://www.w3.org/2000/svg";
+
+  /* Text only ever enters the page as text nodes and attributes, never as markup. */
+  function fill(node, attributes, children) {
+    for (const [name, value] of Object.entries(attributes || {})) {
+      if (name.startsWith("on")) node.addEventListener(name.slice(2), value);
+      else if (value !== null && value !== undefined && value !== false) node.setAttribute(name, value);
+    }
+    for (const child of children.flat(Infinity)) if (child !== null && child !== undefined) node.append(child);
+    return node;
+  }
+  const el = (tag, attributes, ...children) => fill(document.createElement(tag), attributes, children);
+  const svg = (tag, attributes, ...children) => fill(document.createElementNS(SVG, tag), attributes, children);
+  const byId = (id) => document.getElementById(id);
+  const percent = (share, digits) => (share === null ? "–" : (100 * share).toFixed(digits));
+  const clock = (seconds) => {
+    const whole = Math.floor(seconds), rest = String(whole % 60).padStart(2, "0");
+    return whole < 3600
+      ? `${Math.floor(whole / 60)}:${rest}`
+      : `${Math.floor(whole / 3600)}:${String(Math.floor(whole / 60) % 60).padStart(2, "0")}:${rest}`;
+  };
+  const count = (number, noun) => `${number.toLocaleString("en")} ${noun}${number === 1 ? "" : "s"}`;
+  const swatch = (keystep) => el("span", { class: "swatch", style: `background:${data.colours[keystep]}` });
+
+  /* ---- theme ---- */
+  const root = document.documentElement;
+  try { if (localStorage.theme) root.dataset.theme = localStorage.theme; } catch { /* storage is a luxury */ }
+  byId("theme").addEventListener("click", () => {
+    const dark = root.dataset.theme ? root.dataset.theme === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
+    root.dataset.theme = dark ? "light" : "dark";
+    try { localStorage.theme = root.dataset.theme; } catch { /* as above */ }
+  });
+
+  /* ---- legend of the page ---- */
+  const anyFilled = data.videos.some((video) => video.tracks.some((track) => track && track.some((kind, at) => at % 4 === 3 && !kind)));
+  const anyOther = data.videos.some((video) => data.tasks[video.task]);
+  function drawKey() {
+    const colour = data.colours[0] || "#888";
+    const item = (text, ...marks) => el("li", {}, svg("svg", { viewBox: "0 0 44 16", "aria-hidden": "true" }, marks), text);
+    const bar = (attributes) => svg("rect", { x: 8, y: 0, width: 28, height: 16, fill: colour, ...attributes });
+    const tick = (x) => svg("line", { x1: x, x2: x, y1: 5, y2: 12, stroke: "currentColor" });
+    const items = [
+      anyFilled && item("heard clearly (an anchor)", bar()),
+      anyFilled && item("filled in along the graph", bar({ "fill-opacity": 0.5 })),
+      anyOther && item("thin: keystep of another task", bar({ y: 5, height: 6 })),
+      data.videos.some((video) => video.cues.length) && item("a sentence begins", [6, 13, 16, 25, 31, 38].map(tick)),
+    ].filter(Boolean);
+    if (items.length) byId("key").append(el("ul", {}, items));
+  }
+
+  /* ---- numbers of a video ---- */
+  const last = data.methods.length - 1;
+  const accuracy = (video, method) => (video.rows && video.hits[method] !== null && method >= 0 ? video.hits[method] / video.rows : null);
+  const gain = (video) => {
+    const before = accuracy(video, 0), after = accuracy(video, last);
+    return last > 0 && before !== null && after !== null ? after - before : null;
+  };
+  const pooled = (videos, method) => {
+    const judged = videos.filter((video) => accuracy(video, method) !== null);
+    const rows = judged.reduce((sum, video) => sum + video.rows, 0);
+    return rows ? judged.reduce((sum, video) => sum + video.hits[method], 0) / rows : null;
+  };
+  const signed = (share) => `${share < 0 ? "−" : "+"}${Math.abs(100 * share).toFixed(1)}`;
+
+  const low = (value) => (value === null ? -9 : value); // what is not known goes last
+  const sorts = {};
+  if (data.videos.some((video) => gain(video) !== null)) {
+    const what = `${data.methods[last]} over ${data.methods[0]}`;
+    sorts[`largest gain of ${what}`] = (a, b) => low(gain(b)) - low(gain(a));
+    sorts[`largest loss of ${what}`] = (a, b) => low(gain(b) === null ? null : -gain(b)) - low(gain(a) === null ? null : -gain(a));
+  } else if (data.videos.some((video) => accuracy(video, last) !== null)) {
+    sorts[`accuracy of ${data.methods[last]}`] = (a, b) => low(accuracy(b, last)) - low(accuracy(a, last));
+  }
+  sorts["as in the dataset"] = () => 0;
+  sorts["longest first"] = (a, b) => b.duration - a.duration;
+
+  /* ---- one timeline ---- */
+  function trackPaths(track, members) {
+    const paths = new Map();
+    for (let at = 0; at < track.length; at += 4) {
+      const [start, end, keystep, kind] = track.slice(at, at + 4);
+      const thin = members && !members.has(keystep);
+      const key = `${keystep} ${kind}`;
+      const [top, bottom] = thin ? [0.3, 0.7] : [0, 1];
+      const box = `M${start} ${top}H${end}V${bottom}H${start}Z`;
+      paths.set(key, (paths.get(key) || "") + box);
+    }
+    return [...paths].map(([key, d]) => {
+      const [keystep, kind] = key.split(" ");
+      return svg("path", { d, fill: data.colours[keystep], class: kind === "1" ? "run" : "run filled", "data-k": keystep });
+    });
+  }
+  function keystepAt(track, time) {
+    for (let at = 0; at < track.length; at += 4) if (track[at] <= time && time < track[at + 1]) return track[at + 2];
+    return null;
+  }
+  function tickStep(duration) {
+    return [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600].find((step) => duration / step <= 10) || 7200;
+  }
+  /* A moment worth looking at: what was searched for, else where the last method knows better. */
+  function moment(video, terms) {
+    const cue = terms.length && video.cues.find((one) => terms.some((term) => one[2].toLowerCase().includes(term)));
+    if (cue) return cue[0];
+    const [truth, first, best] = [video.tracks[0], video.tracks[1], video.tracks[last + 1]];
+    const found = [0, 0, 0];
+    for (let at = 0; truth && at < truth.length; at += 4) {
+      const middle = (truth[at] + truth[at + 1]) / 2, right = truth[at + 2];
+      if (!best || keystepAt(best, middle) !== right) continue;
+      const better = first === best || keystepAt(first || [], middle) !== right;
+      const spoken = video.cues.some((one) => one[0] <= middle && middle < one[1]);
+      const rank = better ? (spoken ? 0 : 1) : 2;
+      found[rank] = found[rank] || middle;
+    }
+    return found[0] || found[1] || found[2] || Math.min(video.duration / 2, video.cues.length ? video.cues[0][0] : Infinity);
+  }
+  const rowNames = ["truth", ...data.methods];
+  function lane(kind, label, middle, figure) {
+    return el("div", { class: `lane ${kind}` }, el("bdi", {}, label), middle, el("span", {}, figure));
+  }
+  function drawTracks(video, terms) {
+    const members = data.tasks[video.task] && new Set(data.tasks[video.task]);
+    const length = video.duration || 1;
+    const view = { viewBox: `0 0 ${length} 1`, preserveAspectRatio: "none", "aria-hidden": "true" };
+    const lanes = video.tracks.map((track, row) => {
+      if (!track) return row ? lane("", rowNames[row], el("span", { class: "quiet" }, "no labels"), "–") : null;
+      const figure = row ? percent(accuracy(video, row - 1), 1) + (accuracy(video, row - 1) === null ? "" : " %") : "";
+      return lane(row ? "" : "true", rowNames[row], svg("svg", view, trackPaths(track, members)), figure);
+    });
+    const hit = (cue) => terms.some((term) => cue[2].toLowerCase().includes(term));
+    const marks = (cues) => cues.map((cue) => `M${Math.min(cue[0], length)} 0V1`).join("");
+    const said = svg("svg", view,
+      svg("path", { d: marks(video.cues.filter((cue) => !hit(cue))) }),
+      svg("path", { class: "hit", d: marks(video.cues.filter(hit)) }));
+    const step = tickStep(length), ticks = el("div", { class: "ticks" });
+    for (let time = 0, number = 0; time < length * 0.97; time += step, number += 1) {
+      ticks.append(el("span", { class: number % 2 ? "odd" : "", style: `left:${(100 * time) / length}%` }, clock(time)));
+    }
+    if (video.cues.length) lanes.push(lane("said", "", said, ""));
+    return el("div", { class: "tracks" }, lanes, lane("axis", "", ticks, ""));
+  }
+
+  /* The crosshair: a slider over all rows of a card, moved by pointer or keys. */
+  function addProbe(video, tracks, readout, terms) {
+    const line = el("i");
+    const probe = el("div", {
+      class: "probe", role: "slider", tabindex: "0", "aria-label": `time in video ${video.id}`,
+      "aria-valuemin": 0, "aria-valuemax": Math.floor(video.duration),
+    }, line);
+    let now = 0;
+    function show(time) {
+      now = Math.max(0, Math.min(time, Math.max(0, video.duration - 0.01)));
+      const spoken = video.cues.filter((cue) => cue[0] <= now && now < Math.max(cue[1], cue[0] + 1)).map((cue) => cue[2]).join(" ");
+      const found = video.tracks.map((track, row) => [rowNames[row], track && keystepAt(track, now), track]).filter((one) => one[2]);
+      line.style.left = `${(100 * now) / (video.duration || 1)}%`;
+      readout.replaceChildren(
+        el("time", {}, clock(now)),
+        el("div", {},
+          el("ul", {}, found.map(([name, keystep]) => el("li", {}, el("span", {}, el("bdi", {}, name)),
+            keystep === null ? el("span", { class: "quiet" }, "–") : [swatch(keystep), el("bdi", {}, data.keysteps[keystep])]))),
+          spoken ? el("q", { dir: "auto" }, spoken) : el("q", { class: "none" }, video.cues.length ? "nothing is said" : "no transcript")));
+      const words = found.map(([name, keystep]) => `${name}: ${keystep === null ? "background" : data.keysteps[keystep]}`);
+      probe.setAttribute("aria-valuenow", Math.floor(now));
+      probe.setAttribute("aria-valuetext", [clock(now), ...words, spoken].filter(Boolean).join("; "));
+    }
+    const follow = (event) => {
+      const box = probe.getBoundingClientRect();
+      show(((event.clientX - box.left) / box.width) * video.duration);
+    };
+    probe.addEventListener("pointermove", follow);
+    probe.addEventListener("pointerdown", follow);
+    probe.addEventListener("keydown", (event) => {
+      const step = event.shiftKey ? 10 : 1;
+      const moves = {
+        ArrowLeft: now - step, ArrowDown: now - step, ArrowRight: now + step, ArrowUp: now + step,
+        PageDown: now - 30, PageUp: now + 30, Home: 0, End: video.duration,
+      };
+      if (!(event.key in moves)) return;
+      event.preventDefault();
+      show(moves[event.key]);
+    });
+    tracks.append(probe);
+    show(moment(video, terms));
+  }
+
+  function drawLegend(video, tracks) {
+    const members = data.tasks[video.task] && new Set(data.tasks[video.task]);
+    const seconds = new Map();
+    video.tracks.forEach((track, row) => {
+      for (let at = 0; track && at < track.length; at += 4) {
+        const before = seconds.get(track[at + 2]) || [0, 0];
+        before[row ? 1 : 0] += track[at + 1] - track[at];
+        seconds.set(track[at + 2], before);
+      }
+    });
+    const rank = (keystep) => (seconds.get(keystep)[0] ? 0 : members && !members.has(keystep) ? 2 : 1);
+    const place = members ? (keystep) => data.tasks[video.task].indexOf(keystep) : () => 0;
+    const keysteps = [...seconds.keys()].sort((a, b) =>
+      rank(a) - rank(b) || place(a) - place(b) || seconds.get(b)[1] - seconds.get(a)[1] || a - b);
+    const pick = (keystep) => {
+      tracks.classList.toggle("pick", keystep !== null);
+      for (const path of tracks.querySelectorAll(".run")) path.classList.toggle("on", path.dataset.k === String(keystep));
+    };
+    const legend = el("div", { class: "legend", role: "group", "aria-label": "keysteps of this video" });
+    const pressed = () => legend.querySelector('[aria-pressed="true"]');
+    const restore = () => pick(pressed() ? pressed().dataset.k : null);
+    const chips = keysteps.map((keystep) => el("button", {
+      type: "button", "aria-pressed": "false", "data-k": keystep, class: rank(keystep) ? "other" : "",
+      onpointerenter: () => pick(keystep), onpointerleave: restore,
+      onclick: (event) => {
+        const chip = event.currentTarget, before = pressed();
+        if (before && before !== chip) before.setAttribute("aria-pressed", "false");
+        chip.setAttribute("aria-pressed", String(before !== chip));
+        restore();
+      },
+    }, swatch(keystep), el("bdi", {}, data.keysteps[keystep])));
+    legend.append(...chips.slice(0, LEGEND));
+    if (chips.length > LEGEND) {
+      legend.append(el("button", { type: "button", class: "toggle",
+        onclick: (event) => event.currentTarget.replaceWith(...chips.slice(LEGEND)) }, `+ ${chips.length - LEGEND} more`));
+    }
+    return chips.length ? legend : null;
+  }
+
+  function fillCard(card, video, terms) {
+    const tracks = drawTracks(video, terms), readout = el("div", { class: "readout" });
+    addProbe(video, tracks, readout, terms);
+    const by = gain(video), notes = [clock(video.duration)];
+    if (by !== null) notes.push(`gain ${signed(by)} points`);
+    if (!video.tracks[0]) notes.push("no truth");
+    if (!video.cues.length) notes.push("no transcript");
+    card.style.minHeight = "";
+    card.replaceChildren(
+      el("div", { class: "card-head" }, el("h4", {}, el("bdi", {}, video.id)), notes.map((note) => el("span", {}, note))),
+      tracks, readout, drawLegend(video, tracks));
+  }
+
+  /* ---- list of videos: cards are shells until they come near the screen ---- */
+  const waiting = new WeakMap();
+  const watcher = new IntersectionObserver((entries) => {
+    for (const entry of entries) {
+      if (!entry.isIntersecting || !waiting.has(entry.target)) continue;
+      watcher.unobserve(entry.target);
+      fillCard(entry.target, ...waiting.get(entry.target));
+      waiting.delete(entry.target);
+    }
+  }, { rootMargin: "800px" });
+  function shell(video, terms) {
+    const card = el("article", { class: "card", "aria-label": `video ${video.id}`, style: `min-height:${15 + 2 * data.methods.length}rem` });
+    waiting.set(card, [video, terms]);
+    watcher.observe(card);
+    return card;
+  }
+  function haystack(video) {
+    if (!video.text) {
+      const keysteps = new Set(video.tracks.flatMap((track) => (track || []).filter((_, at) => at % 4 === 2)));
+      const names = [...keysteps].map((keystep) => data.keysteps[keystep]);
+      video.text = [video.id, video.task, ...names, ...video.cues.map((cue) => cue[2])].join(" ").toLowerCase();
+    }
+    return video.text;
+  }
+  function drawGroup(task, videos, open, terms) {
+    const list = el("div");
+    const more = (from) => {
+      const until = from ? videos.length : videos.length > SHOWN + 1 ? SHOWN : videos.length;
+      list.append(...videos.slice(from, until).map((video) => shell(video, terms)));
+      if (until < videos.length) {
+        list.append(el("button", { type: "button", class: "more",
+          onclick: (event) => { event.currentTarget.remove(); more(until); } }, `Show all ${videos.length} videos`));
+      }
+    };
+    const figures = data.methods.map((name, method) => [name, pooled(videos, method)]).filter((one) => one[1] !== null);
+    const group = el("details", { class: "group" },
+      el("summary", {}, el("h3", {}, el("bdi", {}, task || "Videos")), el("span", { class: "quiet" }, count(videos.length, "video")),
+        el("span", { class: "pooled" }, figures.map(([name, value]) => el("span", {}, el("bdi", {}, name), " ", el("b", {}, `${percent(value, 1)} %`))))),
+      list);
+    group.addEventListener("toggle", () => { if (group.open && !list.firstChild) more(0); });
+    group.open = open;
+    return group;
+  }
+  function drawVideos() {
+    const terms = byId("search").value.toLowerCase().split(/\s+/).filter(Boolean);
+    const sorted = data.videos.filter((video) => terms.every((term) => haystack(video).includes(term))).sort(sorts[byId("sort").value]);
+    const groups = new Map();
+    for (const video of sorted) groups.set(video.task, [...(groups.get(video.task) || []), video]);
+    const few = sorted.length <= 12;
+    watcher.disconnect();
+    byId("groups").replaceChildren(...[...groups].map(([task, videos], at) => drawGroup(task, videos, at === 0 || few, terms)));
+    const total = count(data.videos.length, "video");
+    const order = `Sorted: ${byId("sort").value}; the task of the first video is open.`;
+    byId("found").textContent = !data.videos.length ? "There are no videos to show."
+      : terms.length ? `${sorted.length.toLocaleString("en")} of ${total} match. ${sorted.length ? order : ""}`
+      : `${total}. ${order}`;
+  }
+  function startVideos() {
+    byId("sort").append(...Object.keys(sorts).map((name) => el("option", { value: name }, name)));
+    byId("sort").addEventListener("change", drawVideos);
+    let timer = 0;
+    byId("search").addEventListener("input", () => { clearTimeout(timer); timer = setTimeout(drawVideos, 120); });
+    document.querySelector(".controls").hidden = !data.videos.length;
+    drawVideos();
+  }
+
+  /* ---- the graph ---- */
+  function curve(points) {
+    let d = `M${points[0][0]} ${points[0][1]}`;
+    for (let at = 1; at < points.length; at += 1) {
+      const [x0, y0] = points[at - 1], [x1, y1] = points[at], bend = (y0 + y1) / 2;
+      d += x0 === x1 ? `V${y1}` : `C${x0} ${bend} ${x1} ${bend} ${x1} ${y1}`;
+    }
+    return d;
+  }
+  function drawEdge([start, end, probability, seen, points]) {
+    const tip = points[points.length - 1], before = points[points.length - 2];
+    const away = before[1] < tip[1] ? -1 : 1, half = 3.2 + 2.4 * probability, long = 6.5 + 3 * probability;
+    const shaft = [...points.slice(0, -1), [tip[0], tip[1] + away * (long - 1)]];
+    const at = points.length > 2 ? points[1] : [(points[0][0] + tip[0]) / 2, (points[0][1] + tip[1]) / 2 + 4];
+    return svg("g", { class: "edge", "data-from": start, "data-to": end, opacity: (0.22 + (0.73 * seen) / (seen + 4)).toFixed(2) },
+      svg("path", { d: curve(shaft), "stroke-width": (0.9 + 6 * probability).toFixed(2) }),
+      svg("path", { class: "tip", d: `M${tip[0]} ${tip[1]}l${-half} ${away * long}h${2 * half}Z` }),
+      svg("text", { x: at[0], y: at[1] }, `${percent(probability, 0)} %`));
+  }
+  function drawNode([keystep, x, y, width, height, lines], leaving, describe) {
+    const box = { x: x - width / 2, y: y - height / 2, width, height, rx: 9 };
+    const right = x + width / 2;
+    return svg("g", { class: "node", tabindex: "0", role: "img", "data-k": keystep, "aria-label": describe(keystep).join("; ") },
+      svg("title", {}, data.keysteps[keystep]),
+      leaving ? [svg("path", { class: "stub", d: `M${right} ${y}h11` }), svg("path", { class: "stub-tip", d: `M${right + 17} ${y}l-6 -3.5v7Z` })] : null,
+      svg("rect", { class: "back", ...box }),
+      svg("rect", { ...box, fill: data.colours[keystep], stroke: data.colours[keystep] }),
+      lines.map((line, at) => svg("text", { x, y: y + 4.5 + 16 * (at - (lines.length - 1) / 2) }, line)));
+  }
+  function drawPanel(panel) {
+    const all = [...panel.edges, ...panel.leaving];
+    const inside = new Set(panel.nodes.map((node) => node[0]));
+    const phrase = (links, side) => links.map((link) => `${data.keysteps[link[side]]}${inside.has(link[side]) ? "" : " (elsewhere)"} ${percent(link[2], 0)} % (${link[3].toLocaleString("en")}×)`).join(", ");
+    const out = (keystep) => all.filter((link) => link[0] === keystep).sort((a, b) => b[2] - a[2]);
+    const into = (keystep) => panel.edges.filter((link) => link[1] === keystep).sort((a, b) => b[3] - a[3]);
+    const describe = (keystep) => [data.keysteps[keystep], `next: ${phrase(out(keystep), 1) || "nothing"}`, `comes after: ${phrase(into(keystep), 0) || "nothing here"}`];
+    const picture = svg("svg", { style: `width:${panel.size[0]}px;min-width:${Math.round(0.75 * panel.size[0])}px`, viewBox: `0 0 ${panel.size.join(" ")}`, role: "group", "aria-label": `graph of ${panel.title}` },
+      [...panel.edges].sort((a, b) => a[2] - b[2]).map(drawEdge),
+      panel.nodes.map((node) => drawNode(node, panel.leaving.some((link) => link[0] === node[0]), describe)));
+    const note = el("div", { class: "panel-note" });
+    function pick(keystep) {
+      picture.classList.toggle("pick", keystep !== null);
+      const near = new Set();
+      for (const edge of picture.querySelectorAll(".edge")) {
+        const from = Number(edge.dataset.from), to = Number(edge.dataset.to);
+        edge.classList.toggle("on", from === keystep || to === keystep);
+        edge.classList.toggle("out", from === keystep);
+        if (from === keystep) near.add(to);
+        if (to === keystep) near.add(from);
+      }
+      for (const node of picture.querySelectorAll(".node")) {
+        node.classList.toggle("on", Number(node.dataset.k) === keystep);
+        node.classList.toggle("near", near.has(Number(node.dataset.k)));
+      }
+      const [name, ...lines] = keystep === null ? [] : describe(keystep);
+      if (keystep !== null) return note.replaceChildren(el("p", {}, swatch(keystep), " ", el("b", {}, el("bdi", {}, name))), ...lines.map((line) => el("p", { dir: "auto" }, line)));
+      const strongest = [...panel.leaving].sort((a, b) => b[3] - a[3]).slice(0, 4);
+      const stay = panel.edges.length ? `${count(panel.edges.length, "transition")} drawn` : "None of the strongest transitions stays here";
+      const leave = strongest.map((link) => `${data.keysteps[link[0]]} → ${data.keysteps[link[1]]} ${percent(link[2], 0)} %`).join(", ");
+      return note.replaceChildren(el("p", { dir: "auto" }, !strongest.length ? `${stay}; none leads elsewhere.`
+        : `${stay}; ${panel.leaving.length.toLocaleString("en")} lead elsewhere: ${leave}${panel.leaving.length > 4 ? " …" : ""}`));
+    }
+    for (const node of picture.querySelectorAll(".node")) {
+      const keystep = Number(node.dataset.k);
+      node.addEventListener("pointerenter", () => pick(keystep));
+      node.addEventListener("focus", () => pick(keystep));
+      node.addEventListener("blur", () => pick(null));
+      node.addEventListener("pointerleave", () => { if (document.activeElement !== node) pick(null); });
+    }
+    pick(null);
+    return el("figure", { class: "panel" }, el("h3", {}, el("bdi", {}, panel.title)), el("div", { class: "scroll" }, picture), note);
+  }
+
+  drawKey();
+  startVideos();
+  byId("panels").append(...data.panels.map(drawPanel));
+})();

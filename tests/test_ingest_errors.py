@@ -1,0 +1,202 @@
+"""What is no transcript is refused in one line that says what to do."""
+
+import json
+import zlib
+
+import pytest
+
+from stepgraph.errors import DataError
+from stepgraph.ingest import read_transcript, transcript_from_lists
+
+CUE = "1\n00:00:01,000 --> 00:00:02,000\nhello\n\n"
+PNG = b"\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR" + zlib.compress(b"x" * 100)
+
+
+def refusal(path):
+    """Return the message with which a file is refused."""
+    with pytest.raises(DataError) as caught:
+        read_transcript(path)
+    message = str(caught.value)
+    assert "\n" not in message
+    assert message.startswith(str(path))
+    return message.replace(str(path), path.name)
+
+
+@pytest.mark.parametrize(
+    ("name", "data", "message"),
+    [
+        ("t.srt", b"", "t.srt: must hold a transcript, got an empty file; fetch or write"),
+        ("t.srt", b"\xef\xbb\xbf", "t.srt: must hold a transcript, got an empty file"),
+        ("t.vtt", b" \n\t\n", "t.vtt: must hold a transcript, got only whitespace"),
+        ("t.srt", b"Dear diary,\n", "t.srt: must hold cues with times, got none in a text that"),
+        ("t.srt", b"Dear diary,\n", "begins 'Dear diary,'; give a transcript in one of"),
+        ("t.vtt", b"WEBVTT\n\nNOTE nothing\n", "t.vtt: must hold cues with times, got none"),
+        ("t.ass", b"nothing here", "t.ass: must hold cues with times, got none"),
+        ("t.tsv", b"start\tend\ttext\n", "t.tsv: must hold cues with times, got none"),
+        ("t.srt", PNG, "t.srt: must be UTF-8 text, got a zero byte at position 8; this is a bin"),
+        ("t.srt", b"\0\0\0\x20ftypisom", "t.srt: must be UTF-8 text, got a zero byte at positi"),
+        ("t.json", b"{}\0", "t.json: must be UTF-8 text, got a zero byte at position 2"),
+        (
+            "t.srt",
+            "caf\xe9 --> au lait".encode("latin-1"),
+            "t.srt: must be UTF-8 text, got byte 0xe9 at position 3; convert it, for example: "
+            "iconv -f latin1 -t utf-8 t.srt",
+        ),
+        ("t.srt", b"\xff\xfea\0b", "t.srt: must be whole UTF-16 text, got truncated data at pos"),
+        ("t.sub", b"{10}{20}hello\n", "t.sub: must state its frame rate in its first line, like"),
+        ("t.ttml", b"<tt", "t.ttml: must be a readable TTML transcript, got an error (unclosed"),
+        ("t.tsv", b"1\t2\ta\nx\ty\tb\n3\t4\tc\n", "t.tsv:2: a line must read start, end (millis"),
+    ],
+)
+def test_a_file_that_is_no_transcript_is_refused(tmp_path, name, data, message):
+    path = tmp_path / name
+    path.write_bytes(data)
+
+    assert message in refusal(path)
+
+
+@pytest.mark.parametrize(
+    ("times", "message"),
+    [
+        (
+            "00:00:05,000 --> 00:00:04,000",
+            "end must not be before start, got start 5.0 and end 4.0",
+        ),
+        ("-00:00:01,000 --> 00:00:04,000", "start must be at least 0, got -1.0"),
+        ("nan --> nan", "times must read like 00:01:02,500 --> 00:01:04,000, got 'nan --> nan'"),
+        ("00:00:05,000 -> 00:00:06,000", "times must read like"),
+        ("00:00:05,000 --> 00:", "times must read like"),
+        ("999:00:00,000 --> 999:00:01,000", "start must be at most 604800 seconds (a week)"),
+    ],
+)
+def test_an_impossible_time_is_refused_with_its_line(tmp_path, times, message):
+    path = tmp_path / "talk.srt"
+    path.write_text(f"{CUE}2\n{times}\nworld\n\n3\n00:00:09,000 --> 00:00:10,000\nbye\n", "utf-8")
+
+    assert f"talk.srt:6: {message}" in refusal(path)
+
+
+def test_two_transcripts_in_one_file_are_refused(tmp_path):
+    path = tmp_path / "talk.srt"
+    path.write_text(CUE + CUE.replace("00:00:0", "00:01:0") + CUE, "utf-8")
+
+    assert (
+        "talk.srt:10: start must not run backwards by more than 1.0 s, got 1.0 after 61.0; "
+        "if two transcripts were joined, split them"
+    ) in refusal(path)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ('{"segments": [{"start": 1', "talk.json: must be complete JSON, got an end at line 1"),
+        ('{"segments": [\n{"start": 1.', "must be complete JSON, got an end at line 2, column 12"),
+        ('{"segments": [{"text": "hal', "must be complete JSON, got an end at"),
+        ('[{"start": 1, "end": 2, "text": "a"}', "must be complete JSON, got an end at"),
+        ('{"segments": tr', "must be complete JSON, got an end at"),
+        (
+            '{\n"segments": nothing at all here}',
+            "talk.json:2: must be JSON, got 'Expecting value'",
+        ),
+        ("hello", "talk.json:1: must be JSON, got 'Expecting value' at column 1"),
+        ("[" * 200_000, "talk.json: must be JSON nested a few levels deep, got too many"),
+        ('{"a":' * 200_000, "talk.json: must be JSON nested a few levels deep, got too many"),
+        ("[" + "9" * 5000 + "]", "talk.json: must be JSON with ordinary numbers, got: Exceeds"),
+        ('{"a": 1, "b": 2}', "must hold 'segments', 'events', or lists 'start', 'end' and 'text'"),
+        ('{"a": 1, "b": 2}', "got an object with keys ['a', 'b']"),
+        ("3", "talk.json: a JSON transcript must hold 'segments'"),
+        ("[1]", "talk.json: cue 1: must be an object with start, end, text, got 1"),
+        ('[["a", 1]]', "talk.json: cue 1: a list must read [id, seek, start, end, text, ...]"),
+        ('{"segments": 3}', "talk.json: 'segments' must be a list, got 3"),
+        ('{"events": [7]}', "talk.json: cue 1: must be an object with tStartMs, got 7"),
+    ],
+)
+def test_json_that_is_no_transcript_is_refused(tmp_path, text, message):
+    path = tmp_path / "talk.json"
+    path.write_text(text, "utf-8")
+
+    assert message in refusal(path)
+
+
+@pytest.mark.parametrize(
+    ("segment", "message"),
+    [
+        ({"start": float("nan"), "end": 2}, "start must be a finite number of seconds, got nan"),
+        ({"start": 1, "end": float("inf")}, "end must be a finite number of seconds, got inf"),
+        ({"start": 1, "end": 10**400}, "end must be a finite number of seconds, got inf"),
+        (
+            {"start": -1, "end": 2},
+            "start must be at least 0, got -1.0; was the transcript shifted?",
+        ),
+        ({"start": 3, "end": 2}, "end must not be before start, got start 3.0 and end 2.0"),
+        (
+            {"start": 1e9, "end": 2e9},
+            "start must be at most 604800 seconds (a week), got 1000000000.0; is it in",
+        ),
+        ({"start": "1", "end": 2}, "start must be a number, got '1'"),
+        ({"start": True, "end": 2}, "start must be a number, got True"),
+        ({"start": 1}, "end must be a number, got None"),
+        ({"start": 1, "end": 2, "text": 5}, "text must be a string, got 5"),
+        ({"start": 1, "duration": "x"}, "duration must be a number, got 'x'"),
+    ],
+)
+def test_a_segment_with_wrong_values_is_refused_with_its_number(tmp_path, segment, message):
+    path = tmp_path / "talk.json"
+    first = {"start": 0, "end": 1, "text": "hello"}
+    path.write_text(json.dumps([first, {"text": "world"} | segment]), "utf-8")
+
+    assert f"talk.json: cue 2: {message}" in refusal(path)
+
+
+@pytest.mark.parametrize(
+    ("record", "message"),
+    [
+        (
+            {"start": [1, 2], "end": [3], "text": ["a"]},
+            "v1: 'start', 'end' and 'text' must be equally long, got 2, 1 and 1",
+        ),
+        (
+            {"start": [1], "end": [3]},
+            "v1: must have lists 'start', 'end' and 'text', got no 'text'",
+        ),
+        ({"start": 1, "end": [3], "text": ["a"]}, "v1: 'start' must be a list, got 1"),
+        ({"start": [1], "end": [3], "text": [None]}, "v1: cue 1: text must be a string, got None"),
+    ],
+)
+def test_lists_that_do_not_fit_are_refused(record, message):
+    with pytest.raises(DataError) as caught:
+        transcript_from_lists(record, source="v1")
+
+    assert message in str(caught.value)
+
+
+def test_a_file_of_300_megabytes_is_refused_unread(tmp_path):
+    path = tmp_path / "talk.srt"
+    with path.open("wb") as file:
+        file.truncate(300 * 2**20)
+
+    assert "talk.srt: a transcript must be at most 64 MiB, got 300 MiB; is this the video" in (
+        refusal(path)
+    )
+
+
+def test_a_long_line_is_read_in_no_time(tmp_path):
+    path = tmp_path / "talk.srt"
+    path.write_text(CUE + "0:00" + "-" * 2_000_000 + "<a [ ( { " * 100_000, "utf-8")
+
+    assert read_transcript(path)[0].text.startswith("hello 0:00---")
+
+
+@pytest.mark.parametrize(("name", "got"), [("none.srt", "no such file"), ("", "a directory")])
+def test_what_is_no_file_is_refused(tmp_path, name, got):
+    assert f": must be a transcript file, got {got}; check the path" in refusal(tmp_path / name)
+
+
+def test_the_error_of_the_underlying_reader_is_kept(tmp_path):
+    path = tmp_path / "talk.ttml"
+    path.write_text("<tt", "utf-8")
+
+    with pytest.raises(DataError) as caught:
+        read_transcript(path)
+
+    assert caught.value.__cause__ is not None
