@@ -187,6 +187,16 @@ def test_a_long_line_is_read_in_no_time(tmp_path):
     assert read_transcript(path)[0].text.startswith("hello 0:00---")
 
 
+def test_a_cue_of_many_lines_is_read_in_no_time(tmp_path):
+    path = tmp_path / "talk.srt"
+    path.write_text(
+        CUE + "a b\n" * 200_000 + CUE.replace(":02", ":03").replace(":01", ":02") + "a b\n" * 1000,
+        "utf-8",
+    )
+
+    assert len(read_transcript(path)) == 2
+
+
 @pytest.mark.parametrize(("name", "got"), [("none.srt", "no such file"), ("", "a directory")])
 def test_what_is_no_file_is_refused(tmp_path, name, got):
     assert f": must be a transcript file, got {got}; check the path" in refusal(tmp_path / name)

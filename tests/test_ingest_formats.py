@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from stepgraph.core import Sentence
+from stepgraph.errors import DataError
 from stepgraph.ingest import read_transcript
 
 EGGS = (Sentence(1.0, 2.5, "crack the eggs"), Sentence(3.0, 4.0, "whisk them well"))
@@ -185,21 +186,36 @@ def test_words_of_a_youtube_transcript_are_counted_once(read):
     )
 
 
-@pytest.mark.parametrize("length", range(SRT.index("2\n00:"), len(SRT)))
-def test_an_srt_cut_off_in_its_last_cue_keeps_what_is_complete(read, length):
+SRT_TEXT = SRT.index("whisk")
+
+
+@pytest.mark.parametrize("length", range(SRT.index("2\n00:") + 1, SRT_TEXT + 1))
+def test_an_srt_cut_off_before_its_last_words_is_refused(read, length):
+    with pytest.raises(DataError, match=r"talk.srt:\d+: must be a whole transcript, got a cue th"):
+        read("talk.srt", SRT[:length])
+
+
+@pytest.mark.parametrize("length", range(SRT_TEXT + 1, len(SRT)))
+def test_a_cut_inside_the_last_words_of_an_srt_keeps_the_rest(read, length):
     first, *rest = read("talk.srt", SRT[:length])
 
     assert first == EGGS[0]
     assert EGGS[1].text.startswith(" ".join(sentence.text for sentence in rest))
 
 
-@pytest.mark.parametrize("length", range(VTT.rindex("00:00:03"), len(VTT)))
-def test_a_vtt_cut_off_in_its_last_cue_keeps_what_is_complete(read, length):
-    assert read("talk.vtt", VTT[:length])[0] == EGGS[0]
+@pytest.mark.parametrize("length", range(VTT.rindex("> 00:00:04") + 1, VTT.index("<v Anna")))
+def test_a_vtt_cut_off_before_its_last_words_is_refused(read, length):
+    with pytest.raises(DataError, match=r"talk.vtt:\d+: must be a whole transcript, got a cue th"):
+        read("talk.vtt", VTT[:length])
 
 
-def test_a_tsv_cut_off_in_its_last_line_keeps_what_is_complete(read):
-    assert read("talk.tsv", TSV[: TSV.index("\twhisk")]) == EGGS[:1]
+def test_an_empty_last_cue_is_not_cut_off(read):
+    assert read("talk.srt", SRT + "\n\n3\n00:00:09,000 --> 00:00:10,000\n\n") == EGGS
+
+
+def test_a_tsv_cut_off_in_its_last_line_is_refused(read):
+    with pytest.raises(DataError, match=r"talk.tsv:\d+: a line must read start, end"):
+        read("talk.tsv", TSV[: TSV.index("\twhisk")])
 
 
 def test_a_blank_line_inside_an_srt_cue_loses_no_word(read):

@@ -1,4 +1,4 @@
-"""Where the keysteps of a task graph lie in its picture, and in which colour.
+"""Where the keysteps of a task graph lie in its picture.
 
 Each task, or community where there are no tasks, becomes one panel: keysteps are put in the
 order that the mined transitions prefer, then in layers from top to bottom; crossings are
@@ -20,6 +20,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import isotonic_regression
+from scipy.sparse import triu
 
 from stepgraph.graph import TaskGraph
 
@@ -91,17 +92,22 @@ def draw_graph(graph: TaskGraph, *, strongest: int = 3, limit: int = 300) -> Pic
         Keysteps drawn; those with most transitions are kept.
     """
     shown = _most_used(graph, limit)
-    groups = _task_groups(graph, shown)
-    grouped = {keystep for _, members in groups for keystep in members}
-    groups += _community_groups(graph, [keystep for keystep in shown if keystep not in grouped])
+    wanted = set(shown)
+    groups = [
+        (task, [one for one in dict.fromkeys(members) if one in wanted])
+        for task, members in graph.vocabulary.tasks.items()
+    ]
+    grouped = {one for _, members in groups for one in members}
+    groups += _community_groups(graph, [one for one in shown if one not in grouped])
     panels = [
         _panel(title, members, graph, strongest)
         for name, whole in groups
+        if whole
         for title, members in _split(name, whole, graph)
     ]
     panels.sort(key=lambda panel: -sum(edge.link.count for edge in panel.edges))
     drawn = {node.keystep for panel in panels for node in panel.nodes}
-    return Picture(tuple(panels), tuple(keystep for keystep in shown if keystep in drawn))
+    return Picture(tuple(panels), tuple(one for one in shown if one in drawn))
 
 
 def strongest_links(graph: TaskGraph, keystep: int, limit: int) -> list[Link]:
@@ -170,25 +176,16 @@ def _most_used(graph: TaskGraph, limit: int) -> list[int]:
     return [int(keystep) for keystep in np.argsort(-use, kind="stable")[:limit]]
 
 
-def _task_groups(graph: TaskGraph, shown: Iterable[int]) -> list[tuple[str, list[int]]]:
-    wanted = set(shown)
-    groups = [
-        (task, [keystep for keystep in members if keystep in wanted])
-        for task, members in graph.vocabulary.tasks.items()
-    ]
-    return [(task, members) for task, members in groups if members]
-
-
 def _community_groups(graph: TaskGraph, keysteps: Sequence[int]) -> list[tuple[str, list[int]]]:
     """Communities of keysteps without a task, each named after its most used keystep.
 
     ``keysteps`` must be in order of use.  Those without any transition are in none.
     """
-    groups = []
-    for members in _communities(graph, keysteps):
-        leader = graph.vocabulary.keysteps[min(members, key=keysteps.index)]
-        groups.append((f"around “{leader}”", members))
-    return groups
+    names = graph.vocabulary.keysteps
+    return [
+        (f"around “{names[min(members, key=keysteps.index)]}”", members)
+        for members in _communities(graph, keysteps)
+    ]
 
 
 def _communities(graph: TaskGraph, keysteps: Sequence[int]) -> list[list[int]]:
@@ -196,12 +193,13 @@ def _communities(graph: TaskGraph, keysteps: Sequence[int]) -> list[list[int]]:
     from networkx.algorithms.community import greedy_modularity_communities
 
     members = sorted(keysteps)
-    within = graph.counts[members][:, members].tocoo()
+    within = graph.counts[members][:, members]
+    # Both directions of a pair count together, and the diagonal not at all.
+    pairs = triu(within + within.T, 1)
     network: Any = Graph()
-    for start, end, count in zip(within.row, within.col, within.data, strict=True):
-        if start != end:
-            before = network.get_edge_data(int(start), int(end), {"weight": 0})["weight"]
-            network.add_edge(int(start), int(end), weight=before + int(count))
+    network.add_weighted_edges_from(
+        zip(pairs.row.tolist(), pairs.col.tolist(), pairs.data.tolist(), strict=True)
+    )
     if not network:
         return []
     found = greedy_modularity_communities(network, weight="weight")
@@ -244,11 +242,10 @@ def _panel(title: str, members: list[int], graph: TaskGraph, strongest: int) -> 
         Node(keystep, float(x[slot]), sum(spans[slot]) / 2, *sizes[slot], lines[slot])
         for slot, keystep in enumerate(order)
     )
+    routes = _routes(chains, x, widths, spans)
     edges = tuple(
         Edge(link, tuple(points if order[chain[0]] == link.start else points[::-1]))
-        for link, chain, points in zip(
-            inside, chains, _routes(chains, x, widths, spans), strict=True
-        )
+        for link, chain, points in zip(inside, chains, routes, strict=True)
     )
     width = float((x + widths / 2).max()) + MARGIN
     leaving = tuple(link for link in links if link.end not in members)
@@ -338,11 +335,10 @@ def _crossings(layers: list[list[int]], chains: list[list[int]]) -> int:
     for chain in chains:
         for upper, lower in pairwise(chain):
             steps.setdefault(layer_of[upper], []).append((place[upper], place[lower]))
-    total = 0
-    for pairs in steps.values():
-        upper, lower = np.array(pairs).T
-        total += int(((upper[:, None] < upper) & (lower[:, None] > lower)).sum())
-    return total
+    ends = (np.array(pairs).T for pairs in steps.values())
+    return sum(
+        int(((upper[:, None] < upper) & (lower[:, None] > lower)).sum()) for upper, lower in ends
+    )
 
 
 def _straighten(

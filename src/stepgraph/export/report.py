@@ -35,7 +35,7 @@ _DEFINITIONS = {
     "accuracy": "Of all rows whose truth is a keystep, the share that was given that keystep.",
     "accuracy_per_keystep": "The same share for each keystep, averaged: rare ones weigh as much.",
     "iou": "Rows where truth and method agree on a keystep, over rows where either has it; "
-    "rows of all keysteps are added up first.",
+    "the rows of all keysteps of the truth are added up first.",
     "iou_per_keystep": "The same ratio for each keystep of the truth, averaged.",
 }
 
@@ -83,6 +83,7 @@ def write_report(
         "script": script,
         "facts": _facts(dataset, methods, graph),
         "command": _command(command),
+        "rows": ("the truth, then " if dataset.truth else "") + "what each method says,",
         "metrics": _metrics(dataset, methods),
         "picture": _picture_note(picture, graph),
         "table": _next_table(picture, graph),
@@ -189,7 +190,7 @@ def _picture_note(picture: Picture, graph: TaskGraph) -> str:
     if not shown:
         return "The graph has no transitions yet."
     if shown < known:
-        note += f" Shown are the {shown:,} most used of {known:,} keysteps."
+        note += f" Shown are the most used: {shown:,} of {known:,} keysteps."
     return note
 
 
@@ -316,7 +317,8 @@ def keystep_colours(size: int, groups: Iterable[Sequence[int]]) -> list[str]:
     for number, members in enumerate(groups):
         # Each group starts elsewhere on the circle: turning by the golden angle spreads starts.
         free = [(137.5 * number + 360 * at / len(members)) % 360 for at in range(len(members))]
-        for keystep in members:
+        # In a group of hundreds no two hues can be told apart, so a clash costs nothing.
+        for keystep in members[:100]:
             if keystep in hues:
                 free.remove(
                     min(free, key=lambda hue: abs((hue - hues[keystep] + 180) % 360 - 180))

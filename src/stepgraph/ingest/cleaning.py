@@ -29,6 +29,9 @@ In plain transcripts people stammer across a cue border ("took / took my square"
 in 15,000 cues (5 of 72,226 in HowTo100M); in rolling or growing ones most cues repeat.
 """
 
+SCREEN_LINES = 20
+"""No display shows more lines than this at once, so no more can be shown again."""
+
 SAME_START = 0.001
 """Starts closer than this (seconds, the resolution of the formats) are one start."""
 
@@ -124,8 +127,10 @@ def _repeated(before: _Spoken, cue: _Spoken) -> int:
     """Count the first words of ``cue`` that are the last lines of ``before``, longest first."""
     if cue.start > before.end + AT_ONCE:
         return 0
-    words, shown = _comparable(cue.words), _comparable(before.words)
-    for line in before.lines:
+    visible = before.lines[-SCREEN_LINES:]
+    words = _comparable(cue.words)
+    shown = _comparable(word for line in visible for word in line)
+    for line in visible:
         if words[: len(shown)] == shown:
             return len(shown)
         shown = shown[len(line) :]

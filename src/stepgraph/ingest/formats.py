@@ -147,8 +147,6 @@ def _read_tsv(text: str, source: str) -> list[Cue]:
             start, end, said = line.split("\t", 2)
             cues.append(Cue(float(start) / 1000, float(end) / 1000, said, place))
         except ValueError as error:
-            if cues and number == len(lines):
-                break  # the last line was cut off; what is complete is kept
             raise DataError(
                 f"{place}: a line must read start, end (milliseconds) and text between tabs, "
                 f"got {line[:60]!r}; correct or remove it"

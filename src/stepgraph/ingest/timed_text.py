@@ -37,7 +37,8 @@ def is_webvtt(text: str) -> bool:
 def read_timed_text(text: str, source: str) -> list[Cue]:
     """Read all cues of a SubRip or WebVTT text; ``source`` begins each ``place``.
 
-    A last cue whose times are cut off is left out; unreadable times anywhere else are an error.
+    Unreadable times are an error, and so is a last cue that is cut off before its text: what
+    followed it is missing.  A cut inside the last words cannot be told.
     """
     lines = text.split("\n")
     # In WebVTT a blank line ends a cue, and notes, styles and names follow; in SubRip
@@ -52,16 +53,13 @@ def read_timed_text(text: str, source: str) -> list[Cue]:
             blocks.append(_Block(position + 1, _seconds(found, 1), _seconds(found, 5)))
             inside = True
         elif _is_unreadable(lines, position):
-            _refuse_unless_last(lines, position, source)
-            break
+            _refuse(lines, position, source)
         elif ends_at_blank and line == "":
             inside = False
         elif inside:
             blocks[-1].lines.append(line)
-    if blocks and not ends_at_blank:
-        _drop_cut_off(blocks[-1].lines)
-    if blocks and not "".join(blocks[-1].lines).strip():
-        blocks.pop()  # its end may be half a time, such as 00:0 of 00:04
+    if blocks and (_has_no_text(blocks[-1]) or (not ends_at_blank and _begins_another(blocks))):
+        raise DataError(_cut_off(source, len(text.rstrip().split("\n"))))
     return [
         Cue(block.start, block.end, "\n".join(block.lines), f"{source}:{block.number}")
         for block in blocks
@@ -84,12 +82,20 @@ def _is_unreadable(lines: list[str], position: int) -> bool:
     return above == "" or above.isdecimal()
 
 
-def _refuse_unless_last(lines: list[str], position: int, source: str) -> None:
-    if any(line.strip() for line in lines[position + 1 :]):
-        raise DataError(
-            f"{source}:{position + 1}: times must read like 00:01:02,500 --> 00:01:04,000, "
-            f"got {lines[position].strip()[:60]!r}; correct this line or remove the cue"
-        )
+def _refuse(lines: list[str], position: int, source: str) -> None:
+    if not any(line.strip() for line in lines[position + 1 :]):
+        raise DataError(_cut_off(source, position + 1))
+    raise DataError(
+        f"{source}:{position + 1}: times must read like 00:01:02,500 --> 00:01:04,000, "
+        f"got {lines[position].strip()[:60]!r}; correct this line or remove the cue"
+    )
+
+
+def _cut_off(source: str, number: int) -> str:
+    return (
+        f"{source}:{number}: must be a whole transcript, got a cue that is cut off at the end of "
+        f"the file; fetch or write it again"
+    )
 
 
 def _drop_number(lines: list[str]) -> None:
@@ -98,13 +104,19 @@ def _drop_number(lines: list[str]) -> None:
         lines.pop()
 
 
-def _drop_cut_off(lines: list[str]) -> None:
-    """Remove the beginning of a cue (its number, half its times) at the end of a file."""
+def _has_no_text(block: _Block) -> bool:
+    """Tell whether a file ends with the line of times; an empty cue has a blank line below it."""
+    return block.lines in ([], [""])
+
+
+def _begins_another(blocks: list[_Block]) -> bool:
+    """Tell whether the last lines of a file are the number of one more cue, or half its times."""
+    lines = list(blocks[-1].lines)
     while lines and not lines[-1].strip():
         lines.pop()
     for length in (2, 1):
         tail = lines[-length:]
         after_blank = len(lines) > length and not lines[-length - 1].strip()
-        if after_blank and tail[0].strip().isdecimal() and _CUT_OFF_TIMES.fullmatch(tail[-1]):
-            del lines[-length:]
-            return
+        if after_blank and tail[0].strip().isdecimal():
+            return bool(_CUT_OFF_TIMES.fullmatch(tail[-1]))
+    return False

@@ -291,7 +291,7 @@
     watcher.disconnect();
     byId("groups").replaceChildren(...[...groups].map(([task, videos], at) => drawGroup(task, videos, at === 0 || few, terms)));
     const total = count(data.videos.length, "video");
-    const order = `Sorted: ${byId("sort").value}; the task of the first video is open.`;
+    const order = `Sorted: ${byId("sort").value}${groups.size > 1 && !few ? "; the task of the first video is open" : ""}.`;
     byId("found").textContent = !data.videos.length ? "There are no videos to show."
       : terms.length ? `${sorted.length.toLocaleString("en")} of ${total} match. ${sorted.length ? order : ""}`
       : `${total}. ${order}`;
@@ -361,11 +361,11 @@
       }
       const [name, ...lines] = keystep === null ? [] : describe(keystep);
       if (keystep !== null) return note.replaceChildren(el("p", {}, swatch(keystep), " ", el("b", {}, el("bdi", {}, name))), ...lines.map((line) => el("p", { dir: "auto" }, line)));
-      const strongest = [...panel.leaving].sort((a, b) => b[3] - a[3]).slice(0, 4);
+      const strongest = [...panel.leaving].sort((a, b) => b[3] - a[3]).slice(0, 3);
       const stay = panel.edges.length ? `${count(panel.edges.length, "transition")} drawn` : "None of the strongest transitions stays here";
       const leave = strongest.map((link) => `${data.keysteps[link[0]]} → ${data.keysteps[link[1]]} ${percent(link[2], 0)} %`).join(", ");
       return note.replaceChildren(el("p", { dir: "auto" }, !strongest.length ? `${stay}; none leads elsewhere.`
-        : `${stay}; ${panel.leaving.length.toLocaleString("en")} lead elsewhere: ${leave}${panel.leaving.length > 4 ? " …" : ""}`));
+        : `${stay}; ${panel.leaving.length.toLocaleString("en")} lead elsewhere: ${leave}${panel.leaving.length > 3 ? " …" : ""}`));
     }
     for (const node of picture.querySelectorAll(".node")) {
       const keystep = Number(node.dataset.k);

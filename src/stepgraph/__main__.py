@@ -1,0 +1,5 @@
+"""Run the command line with ``python -m stepgraph``."""
+
+from stepgraph.cli import run
+
+run()

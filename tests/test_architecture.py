@@ -1,0 +1,92 @@
+"""The shape of the code: imports point left, files stay small, importing stays light."""
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+PACKAGE = ROOT / "src" / "stepgraph"
+SOURCES = sorted(PACKAGE.rglob("*.py"))
+
+# A part imports from itself and from the parts before it.
+ORDER = [
+    *("errors", "progress", "disk", "core", "ingest", "vocabulary", "datasets", "encoders"),
+    *("scoring", "graph", "mining", "decoders", "metrics", "evaluation", "files", "export"),
+    *("pipeline", "cli"),
+]
+HEAVY = {"torch", "transformers", "sentence_transformers", "sklearn", "networkx", "av", "pysubs2"}
+
+
+def part_of(path):
+    return path.relative_to(PACKAGE).parts[0].removesuffix(".py")
+
+
+def imports_of(tree):
+    """Names of all imported modules, `from package import module` spelled out."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+
+
+def imported_parts(path):
+    for name in imports_of(ast.parse(path.read_text())):
+        parts = name.split(".")
+        if parts[0] == "stepgraph" and len(parts) > 1 and parts[1] in ORDER:
+            yield parts[1]
+
+
+def name_of(path):
+    return str(path.relative_to(ROOT))
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=name_of)
+def test_imports_point_left(path):
+    if part_of(path) in ("__init__", "__main__"):
+        return
+    allowed = ORDER[: ORDER.index(part_of(path)) + 1]
+
+    assert set(imported_parts(path)) <= set(allowed)
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=name_of)
+def test_heavy_libraries_are_imported_late(path):
+    tree = ast.parse(path.read_text())
+    top = ast.Module(
+        [node for node in tree.body if isinstance(node, ast.Import | ast.ImportFrom)], []
+    )
+
+    assert not {name.split(".")[0] for name in imports_of(top)} & HEAVY
+
+
+@pytest.mark.parametrize("path", [*SOURCES, *sorted(ROOT.glob("tests/*.py"))], ids=name_of)
+def test_files_stay_small(path):
+    assert len(path.read_text().splitlines()) <= 500
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=name_of)
+def test_functions_stay_small(path):
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.FunctionDef):
+            assert node.end_lineno - node.lineno < 80, node.name
+
+
+def test_every_public_name_exists_and_is_documented():
+    import stepgraph
+
+    for name in stepgraph.__all__:
+        if name != "BACKGROUND":
+            assert getattr(stepgraph, name).__doc__, name
+
+
+def test_importing_the_package_imports_no_heavy_library():
+    heavy = HEAVY | {"numpy"}
+    code = f"import stepgraph.cli, sys; print(sorted(set(sys.modules) & {heavy}))"
+
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+
+    assert done.stdout.strip() == "[]"

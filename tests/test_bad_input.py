@@ -1,0 +1,227 @@
+"""Bad input is a user too: one clear line, exit code 1, and nothing half-written."""
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from stepgraph.cli import main
+
+CUE = "1\n00:00:01,000 --> 00:00:04,000\nboil the water\n"
+STEPS = "boil the water\nadd the tea leaves\n"
+PNG = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\1\0"
+
+
+@pytest.fixture(autouse=True)
+def here(tmp_path, monkeypatch):
+    """Work in a folder with one good transcript and a vocabulary."""
+    monkeypatch.chdir(tmp_path)
+    Path("videos").mkdir()
+    Path("videos/good.srt").write_text(CUE)
+    Path("steps.txt").write_text(STEPS)
+    return tmp_path
+
+
+def files():
+    return sorted(str(path) for path in Path().rglob("*") if path.is_file())
+
+
+def refusal(capsys, *arguments):
+    """Run a command that must fail; check what every failure owes, and give its line."""
+    before = files()
+    code = main(list(arguments))
+    said = capsys.readouterr()
+    assert code == 1
+    assert said.out == ""
+    assert said.err.startswith("stepgraph: error: ")
+    assert said.err.count("\n") == 1
+    assert files() == before
+    return said.err
+
+
+def mine(capsys):
+    return refusal(capsys, "mine", "videos", "--vocabulary", "steps.txt", "-o", "graph.json")
+
+
+def test_a_folder_without_transcripts(capsys):
+    Path("videos/good.srt").rename("videos/good.doc")
+
+    assert "videos: must contain transcripts (.vtt, .srt," in mine(capsys)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("empty.srt", b"", r"empty.srt: must hold a transcript, got an empty file"),
+        ("foreign.vtt", b"dear diary", "foreign.vtt: must hold cues with times, got none"),
+        ("cut.json", b'{"start": [0.0, 2.5], "end": [2', "cut.json: must be complete JSON, got"),
+        (
+            "cut.srt",
+            CUE.encode() + b"\n2\n00:00:09,0",
+            "cut.srt:6: must be a whole transcript, got a cue that is cut off at the end",
+        ),
+        ("binary.srt", PNG, "binary.srt: must be UTF-8 text, got a zero byte at position 8"),
+        (
+            "latin.srt",
+            CUE.encode() + "crème".encode("latin-1"),
+            "latin.srt: must be UTF-8 text, got byte 0xe8 at position 49; convert it",
+        ),
+        (
+            "backwards.srt",
+            b"1\n00:01:00,000 --> 00:01:04,000\nb\n\n2\n00:00:10,000 --> 00:00:14,000\na\n",
+            "backwards.srt:6: start must not run backwards by more than 1.0 s, got 10.0 after",
+        ),
+        (
+            "reversed.srt",
+            b"1\n00:00:09,000 --> 00:00:04,000\nboil\n",
+            "reversed.srt:2: end must not be before start, got start 9.0 and end 4.0",
+        ),
+        (
+            "negative.json",
+            b'{"start": [-3.0], "end": [2.0], "text": ["boil"]}',
+            "negative.json: cue 1: start must be at least 0, got -3.0",
+        ),
+        (
+            "nan.json",
+            b'{"start": [NaN], "end": [2.0], "text": ["boil"]}',
+            "nan.json: cue 1: start must be a finite number of seconds, got nan",
+        ),
+    ],
+    ids=lambda value: value if isinstance(value, str) and value[-4:-3] == "." else "",
+)
+def test_a_transcript_that_cannot_be_read(capsys, name, content, message):
+    Path("videos", name).write_bytes(content)
+
+    said = mine(capsys)
+
+    assert message in said
+    assert "--skip-bad goes on without" in said
+
+
+def test_a_transcript_of_one_huge_line(capsys):
+    with Path("videos/huge.json").open("wb") as file:
+        file.write(b'{"text": ["')
+        file.truncate(300 << 20)
+
+    assert "huge.json: a transcript must be at most 64 MiB, got 300 MiB" in mine(capsys)
+
+
+def test_several_bad_transcripts_are_counted(capsys):
+    Path("videos/a.srt").write_text("")
+    Path("videos/b.srt").write_text("")
+
+    assert "2 of 3 transcripts cannot be read, the first is videos/a.srt: must" in mine(capsys)
+
+
+def test_bad_transcripts_can_be_left_out():
+    Path("videos/a.srt").write_text("")
+
+    code = main(["mine", "videos", "--vocabulary", "steps.txt", "--skip-bad"])
+
+    assert code == 0
+    assert json.loads(Path("graph.json").read_text())["mined_on"] == ["good"]
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("", "steps.txt: must list at least 2 keysteps, one a line, got none"),
+        ("boil the water\n", "steps.txt: must list at least 2 keysteps, one a line, got only"),
+        ("boil\nstir\nBoil\n", "steps.txt:3: keysteps of a task must differ, got 'Boil' again"),
+        (
+            "# Tea\nboil\nstir\n# Coffee\n",
+            "steps.txt: task 'Coffee' must have at least one keystep",
+        ),
+    ],
+    ids=["empty", "one", "duplicate", "empty task"],
+)
+def test_a_vocabulary_that_cannot_be_used(capsys, content, message):
+    Path("steps.txt").write_text(content)
+
+    assert message in mine(capsys)
+
+
+def test_a_missing_vocabulary(capsys):
+    Path("steps.txt").unlink()
+
+    assert "steps.txt: must be an existing file, got nothing there" in mine(capsys)
+
+
+@pytest.fixture
+def graph():
+    assert main(["mine", "videos", "--vocabulary", "steps.txt", "-o", "graph.json"]) == 0
+    return Path("graph.json")
+
+
+def recognize(capsys):
+    capsys.readouterr()
+    return refusal(capsys, "recognize", "videos", "--graph", "graph.json", "-o", "out")
+
+
+def test_a_graph_cut_in_half(capsys, graph):
+    graph.write_text(graph.read_text()[: graph.stat().st_size // 2])
+
+    assert "graph.json: must be complete JSON" in recognize(capsys)
+
+
+def test_a_graph_of_a_newer_version(capsys, graph):
+    graph.write_text(graph.read_text().replace('"version": 1', '"version": 2'))
+
+    said = recognize(capsys)
+
+    assert "graph.json: format version must be at most 1, got 2; it was saved by a newer" in said
+
+
+def test_a_graph_whose_vocabulary_was_changed(capsys, graph):
+    graph.write_text(graph.read_text().replace("boil the water", "boil the milk"))
+
+    assert "graph.json: must be a graph of the vocabulary it was saved with" in recognize(capsys)
+
+
+def test_a_graph_of_another_vocabulary(capsys, graph):
+    capsys.readouterr()
+
+    said = refusal(capsys, "evaluate", "demo", "--graph", "graph.json", "--json")
+
+    assert "graph.json: must be a graph of the vocabulary in use (49 keysteps" in said
+    assert "got one of 2 keysteps" in said
+
+
+def test_a_file_that_is_no_graph(capsys, graph):
+    graph.write_text('{"format": "something else"}')
+
+    assert "graph.json: must be a task graph (format 'stepgraph-graph')" in recognize(capsys)
+
+
+def test_an_output_folder_that_cannot_be_made(capsys, graph):
+    capsys.readouterr()
+
+    said = refusal(capsys, "recognize", "videos", "--graph", "graph.json", "-o", "steps.txt/out")
+
+    assert "steps.txt/out: must be a folder that can be made" in said
+    assert "steps.txt, which is not a folder" in said
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="everything is writable for root")
+def test_an_output_folder_that_cannot_be_written(capsys, graph, here):
+    capsys.readouterr()
+    Path("locked").mkdir(mode=0o500)
+
+    said = refusal(capsys, "recognize", "videos", "--graph", "graph.json", "-o", "locked")
+
+    assert "locked: must be a folder that can be written, got one that is not writable" in said
+
+
+def test_a_disk_that_fills_up_leaves_the_old_graph(capsys, graph, monkeypatch):
+    before = graph.read_text()
+    capsys.readouterr()
+
+    def full(self, *_, **__):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(Path, "write_text", full)
+    said = refusal(capsys, "mine", "videos", "--vocabulary", "steps.txt", "-o", "graph.json")
+
+    assert "graph.json: cannot be written: No space left on device" in said
+    assert graph.read_text() == before

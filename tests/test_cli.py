@@ -1,0 +1,280 @@
+"""The command line as a person uses it: exit code, stdout, files."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from stepgraph.cli import main
+from stepgraph.datasets import open_source
+
+VOCABULARY = "# Make tea\nboil the water\nadd the tea leaves\npour in the milk\nstir the tea\n"
+SAID = {
+    "monday": ["now I boil the water", "and I add the tea leaves", "then pour in some milk"],
+    "tuesday": ["boil your water first", "add two spoons of tea leaves", "stir the tea well"],
+    "friday": [
+        "the water has to boil",
+        "tea leaves go in",
+        "pour in the milk",
+        "and stir the tea",
+    ],
+}
+
+
+def clock(seconds):
+    return f"00:{seconds // 60:02}:{seconds % 60:02}"
+
+
+def srt(sentences, every=6):
+    return "\n".join(
+        f"{i + 1}\n{clock(i * every)},000 --> {clock(i * every + every)},000\n{text}\n"
+        for i, text in enumerate(sentences)
+    )
+
+
+@pytest.fixture
+def videos(tmp_path, monkeypatch):
+    """Three transcripts of one's own and a list of keysteps, in the working folder."""
+    monkeypatch.chdir(tmp_path)
+    folder = tmp_path / "videos"
+    folder.mkdir()
+    for name, sentences in SAID.items():
+        (folder / f"{name}.srt").write_text(srt(sentences))
+    (tmp_path / "steps.txt").write_text(VOCABULARY)
+    return folder
+
+
+@pytest.fixture
+def graph(videos):
+    assert main(["mine", "videos", "--vocabulary", "steps.txt", "-o", "graph.json"]) == 0
+    return Path("graph.json")
+
+
+def failed(capsys, *arguments):
+    """Run a command that must fail; give the one line it says."""
+    code = main(list(map(str, arguments)))
+    said = capsys.readouterr().err
+    assert code == 1
+    assert said.startswith("stepgraph: error: ")
+    assert said.count("\n") == 1
+    assert "Traceback" not in said
+    return said
+
+
+def test_mine_writes_a_graph_and_says_what_is_in_it(videos, capsys):
+    code = main(["mine", "videos", "--vocabulary", "steps.txt", "-o", "graph.json"])
+
+    assert code == 0
+    assert "graph.json: 4 keysteps" in capsys.readouterr().out
+    assert json.loads(Path("graph.json").read_text())["mined_on"] == [
+        "friday",
+        "monday",
+        "tuesday",
+    ]
+
+
+def test_three_commands_give_chapters_of_ones_own_videos(graph, capsys):
+    code = main(["recognize", "videos", "--graph", "graph.json", "-o", "chapters"])
+
+    assert code == 0
+    names = sorted(path.name for path in Path("chapters").iterdir())
+    assert names == sorted(
+        f"{video}{suffix}"
+        for video in SAID
+        for suffix in (".steps.json", ".steps.csv", ".chapters.vtt", ".chapters.txt")
+    )
+    assert "boil the water" in Path("chapters/monday.chapters.vtt").read_text()
+    assert "3 videos" in capsys.readouterr().out
+
+
+def test_recognising_one_video_prints_its_chapters(graph, capsys):
+    main(["recognize", "videos/monday.srt", "--graph", "graph.json", "-o", "chapters"])
+
+    printed = capsys.readouterr().out
+    assert printed.index("boil the water") < printed.index("add the tea leaves")
+    assert "0:00" in printed
+
+
+def test_evaluate_prints_one_json_object(capsys):
+    code = main(["evaluate", "demo", "--decoder", "argmax", "--json"])
+
+    printed = json.loads(capsys.readouterr().out)
+    assert code == 0
+    assert printed["videos"] == 36
+    assert printed["decoder"] == "argmax"
+    assert printed["rows"] > 5000
+    for metric in ("accuracy", "accuracy_per_keystep", "iou", "iou_per_keystep"):
+        assert 0 < printed[metric] < 1
+    assert printed["graph_mined_on"] == "the 36 evaluated videos, without their truth"
+
+
+def test_threshold_is_that_of_the_decoder(capsys):
+    reports = []
+    for threshold in ("0.3", "0.5"):
+        main(["evaluate", "demo", "--threshold", threshold, "--json"])
+        reports.append(json.loads(capsys.readouterr().out))
+
+    assert [report["options"] for report in reports] == [{"threshold": 0.3}, {"threshold": 0.5}]
+    assert reports[0]["accuracy"] != reports[1]["accuracy"]
+
+
+def test_demo_shows_path_search_above_argmax(tmp_path, capsys):
+    code = main(["demo", "-o", str(tmp_path / "out")])
+
+    lines = [line.split() for line in capsys.readouterr().out.splitlines()]
+    argmax = next(line for line in lines if line and line[0] == "argmax")
+    path_search = next(line for line in lines if line and line[0] == "path-search")
+    assert code == 0
+    assert len(argmax) == len(path_search) == 5
+    for ours, theirs in zip(path_search[1:], argmax[1:], strict=True):
+        assert float(ours) > float(theirs)
+    assert (tmp_path / "out" / "report.html").stat().st_size > 10_000
+    assert (tmp_path / "out" / "graph.json").is_file()
+    assert len(list((tmp_path / "out" / "keysteps").glob("*.vtt"))) == 36
+
+
+def test_evaluating_with_a_graph_of_other_videos_says_so(videos, capsys):
+    (videos / "steps.txt").write_text(VOCABULARY)
+    (videos / "truth.csv").write_text("video,start,end,keystep\nmonday,0,6,boil the water\n")
+    other = videos.parent / "other"
+    other.mkdir()
+    (other / "sunday.srt").write_text(srt(["boil the water", "add the tea leaves"]))
+    main(["mine", "other", "--vocabulary", "videos/steps.txt", "-o", "graph.json"])
+    capsys.readouterr()
+
+    code = main(["evaluate", "videos", "--graph", "graph.json", "--json"])
+
+    printed = json.loads(capsys.readouterr().out)
+    assert code == 0
+    assert printed["graph_mined_on"] == "1 other videos"
+    assert printed["videos"] == 1
+
+
+def test_a_graph_answers_questions(graph, capsys):
+    capsys.readouterr()
+    main(["graph", "show", "graph.json"])
+    main(["graph", "next", "graph.json", "boil the water"])
+    main(["graph", "path", "graph.json", "boil the water", "stir the tea"])
+    main(["graph", "relation", "graph.json", "boil the water", "add the tea leaves"])
+    printed = capsys.readouterr().out
+
+    assert "4 keysteps of 1 tasks" in printed
+    assert "After 'boil the water'" in printed
+    assert "boil the water → " in printed
+    assert "directional: 'boil the water' comes before 'add the tea leaves'" in printed
+
+
+@pytest.mark.parametrize(
+    "question",
+    [["show"], ["next", "stir the tea"], ["path", "boil the water", "stir the tea"]],
+    ids=lambda question: question[0],
+)
+def test_a_graph_answers_in_json_too(graph, capsys, question):
+    capsys.readouterr()
+
+    main(["graph", question[0], "graph.json", *question[1:], "--json"])
+
+    assert isinstance(json.loads(capsys.readouterr().out), dict)
+
+
+def test_wrong_usage_exits_with_2(capsys):
+    with pytest.raises(SystemExit) as exit_:
+        main(["recognize", "videos"])
+
+    assert exit_.value.code == 2
+    assert "--graph" in capsys.readouterr().err
+
+
+def test_an_unknown_source_is_refused(videos, capsys):
+    said = failed(capsys, "mine", "nowhere", "--vocabulary", "steps.txt")
+
+    assert "source must be a folder" in said
+    assert "'nowhere', where nothing is" in said
+
+
+def test_a_source_without_vocabulary_asks_for_one(videos, capsys):
+    assert "pass it with --vocabulary steps.txt" in failed(capsys, "mine", "videos")
+
+
+def test_an_unknown_decoder_is_answered_with_the_known_ones(capsys):
+    said = failed(capsys, "evaluate", "demo", "--decoder", "oracle", "--json")
+
+    assert "decoder must be one of argmax, path-search, got 'oracle'" in said
+
+
+def test_an_option_that_a_decoder_lacks_is_refused(capsys):
+    said = failed(capsys, "evaluate", "demo", "--decoder", "argmax", "--threshold", "1", "--json")
+
+    assert "decoder 'argmax' has no option 'threshold'" in said
+
+
+def test_a_misspelt_keystep_is_answered_with_the_nearest(graph, capsys):
+    capsys.readouterr()
+
+    said = failed(capsys, "graph", "next", "graph.json", "boil water")
+
+    assert "did you mean 'boil the water'" in said
+
+
+def test_a_source_without_truth_cannot_be_evaluated(videos, capsys):
+    assert "must have a truth to be evaluated, got none" in failed(
+        capsys, "evaluate", "videos", "--json"
+    )
+
+
+def test_debug_shows_the_traceback(videos):
+    with pytest.raises(ValueError, match="source must be a folder"):
+        main(["--debug", "mine", "nowhere"])
+
+
+INTERRUPTED = """
+import os, signal, sys
+from stepgraph.cli import main
+from stepgraph.encoders import text
+
+text._SENTENCES = 8
+embed = text.TextEncoder._embed
+calls = []
+
+def interrupted_embed(self, texts):
+    calls.append(len(texts))
+    if int(sys.argv[1]) and len(calls) > 3:
+        os.kill(os.getpid(), signal.SIGINT)
+    return embed(self, texts)
+
+text.TextEncoder._embed = interrupted_embed
+code = main(["mine", "demo", "-o", "graph.json"])
+print("encoded", sum(calls))
+sys.exit(code)
+"""
+
+
+@pytest.mark.slow
+def test_an_interrupted_run_goes_on_where_it_was(tmp_path):
+    environment = os.environ | {"STEPGRAPH_CACHE": str(tmp_path / "cache")}
+
+    def run(interrupt):
+        command = [sys.executable, "-c", INTERRUPTED, str(interrupt)]
+        return subprocess.run(
+            command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
+        )
+
+    first = run(interrupt=1)
+    left = [path.name for path in tmp_path.iterdir()]
+    second = run(interrupt=0)
+    third = run(interrupt=0)
+
+    assert first.returncode == 1
+    assert "interrupted; what was encoded so far is kept" in first.stderr
+    assert first.stderr.count("\n") == 1
+    assert left == ["cache"]
+    assert second.returncode == third.returncode == 0
+    assert "encoded 0" in third.stdout
+    texts = {
+        sentence.text for video in open_source("demo").videos for sentence in video.transcript
+    }
+    keysteps = 49
+    assert int(second.stdout.split()[-1]) == len(texts) + keysteps - 3 * 8
