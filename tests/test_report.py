@@ -73,9 +73,6 @@ def embedded(page):
     return json.loads(re.search(r'<script type="application/json"[^>]*>(.*?)</script>', page)[1])
 
 
-# ---- the file
-
-
 def test_report_is_one_file_that_names_no_other_place(tmp_path):
     page = write(tmp_path / "report.html", command="stepgraph demo")
 
@@ -104,9 +101,6 @@ def test_a_report_that_fails_leaves_the_old_one(tmp_path, monkeypatch):
 
 def test_the_same_input_gives_the_same_file(tmp_path):
     assert write(tmp_path / "a.html") == write(tmp_path / "b.html")
-
-
-# ---- what it says
 
 
 def test_metrics_are_in_percent_with_the_best_in_bold(tmp_path):
@@ -225,9 +219,6 @@ def test_keysteps_of_a_task_have_distinct_colours():
     assert all(len({colours[one] for one in group}) == len(group) for group in groups)
 
 
-# ---- in a browser
-
-
 @pytest.fixture(scope="module")
 def browser():
     path = next(filter(None, map(shutil.which, BROWSERS)), None)
@@ -257,6 +248,7 @@ def visit(browser):
         page.on("request", lambda request: requests.append(request.url))
         page.goto(path.as_uri())
         if page.locator(".card").count():
+            page.locator(".card").first.scroll_into_view_if_needed()
             page.locator(".card .readout").first.wait_for()
         return page
 
@@ -333,7 +325,7 @@ def test_focus_on_a_keystep_of_the_graph_shows_its_transitions(tmp_path, visit):
     page.locator('.node[data-k="1"]').focus()
 
     assert page.locator(".edge.on").count() == 2
-    assert "next: heat pan 100 % (5×)" in page.locator(".panel-note").inner_text()
+    assert "next: heat pan 100\u00a0% (5×)" in page.locator(".panel-note").inner_text()
 
 
 @pytest.mark.browser

@@ -145,6 +145,7 @@ def run_evaluation(
     *,
     encoder: Encoder | None = None,
     graph: TaskGraph | None = None,
+    min_score: float = -math.inf,
 ) -> Evaluation:
     """Measure decoders on the videos of a data set that have a truth.
 
@@ -153,6 +154,8 @@ def run_evaluation(
     graph
         One mined elsewhere; if not given, it is mined from all videos of the data set,
         without their truth.
+    min_score
+        See :func:`~stepgraph.mine_graph`; of use only where the graph is mined here.
     """
     if not dataset.truth:
         raise DataError(
@@ -163,7 +166,7 @@ def run_evaluation(
     if encoder is None:
         encoder = load_encoder((graph.encoder if graph else None) or EncoderOptions())
     scores = list(score(track(dataset.videos, "scoring"), vocabulary, encoder))
-    mined = graph or mine_graph(scores, vocabulary, encoder=encoder.options)
+    mined = graph or mine_graph(scores, vocabulary, min_score=min_score, encoder=encoder.options)
     known = [one for one in scores if one.video in dataset.truth]
     where = _mined_where(mined, known)
     measured = []

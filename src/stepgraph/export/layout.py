@@ -20,7 +20,6 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import isotonic_regression
-from scipy.sparse import triu
 
 from stepgraph.graph import TaskGraph
 
@@ -193,16 +192,13 @@ def _communities(graph: TaskGraph, keysteps: Sequence[int]) -> list[list[int]]:
     from networkx.algorithms.community import greedy_modularity_communities
 
     members = sorted(keysteps)
-    within = graph.counts[members][:, members]
+    within = _within(graph, members)
     # Both directions of a pair count together, and the diagonal not at all.
-    pairs = triu(within + within.T, 1)
+    pairs = np.triu(within + within.T, 1)
     network: Any = Graph()
-    network.add_weighted_edges_from(
-        zip(pairs.row.tolist(), pairs.col.tolist(), pairs.data.tolist(), strict=True)
-    )
-    if not network:
-        return []
-    found = greedy_modularity_communities(network, weight="weight")
+    for start, end in np.argwhere(pairs).tolist():
+        network.add_edge(start, end, weight=int(pairs[start, end]))
+    found = greedy_modularity_communities(network, weight="weight") if network else []
     return sorted(
         ([members[position] for position in sorted(community)] for community in found),
         key=lambda community: (-len(community), community),
@@ -302,9 +298,8 @@ def _slots(order: list[int], links: list[Link]) -> tuple[list[list[int]], list[l
 def _neighbours(chains: list[list[int]], down: bool) -> dict[int, list[int]]:
     """Slots linked with each slot, in the layer below or above it."""
     found: dict[int, list[int]] = {}
-    for chain in chains:
-        for upper, lower in pairwise(chain):
-            found.setdefault(upper if down else lower, []).append(lower if down else upper)
+    for upper, lower in (pair for chain in chains for pair in pairwise(chain)):
+        found.setdefault(upper if down else lower, []).append(lower if down else upper)
     return found
 
 

@@ -201,7 +201,7 @@ def _next_table(picture: Picture, graph: TaskGraph) -> str:
     for keystep in sorted(picture.keysteps):
         following = "".join(
             f"<li><bdi>{html.escape(names[link.end])}</bdi> "
-            f"<span class=quiet>{100 * link.probability:.0f} %, {link.count:,}×</span></li>"
+            f"<span class=quiet>{100 * link.probability:.0f}&nbsp;%, {link.count:,}×</span></li>"
             for link in strongest_links(graph, keystep, STRONGEST)
         )
         lines.append(

@@ -27,7 +27,6 @@
   const count = (number, noun) => `${number.toLocaleString("en")} ${noun}${number === 1 ? "" : "s"}`;
   const swatch = (keystep) => el("span", { class: "swatch", style: `background:${data.colours[keystep]}` });
 
-  /* ---- theme ---- */
   const root = document.documentElement;
   try { if (localStorage.theme) root.dataset.theme = localStorage.theme; } catch { /* storage is a luxury */ }
   byId("theme").addEventListener("click", () => {
@@ -36,7 +35,6 @@
     try { localStorage.theme = root.dataset.theme; } catch { /* as above */ }
   });
 
-  /* ---- legend of the page ---- */
   const anyFilled = data.videos.some((video) => video.tracks.some((track) => track && track.some((kind, at) => at % 4 === 3 && !kind)));
   const anyOther = data.videos.some((video) => data.tasks[video.task]);
   function drawKey() {
@@ -53,7 +51,6 @@
     if (items.length) byId("key").append(el("ul", {}, items));
   }
 
-  /* ---- numbers of a video ---- */
   const last = data.methods.length - 1;
   const accuracy = (video, method) => (video.rows && video.hits[method] !== null && method >= 0 ? video.hits[method] / video.rows : null);
   const gain = (video) => {
@@ -79,7 +76,6 @@
   sorts["as in the dataset"] = () => 0;
   sorts["longest first"] = (a, b) => b.duration - a.duration;
 
-  /* ---- one timeline ---- */
   function trackPaths(track, members) {
     const paths = new Map();
     for (let at = 0; at < track.length; at += 4) {
@@ -128,7 +124,7 @@
     const view = { viewBox: `0 0 ${length} 1`, preserveAspectRatio: "none", "aria-hidden": "true" };
     const lanes = video.tracks.map((track, row) => {
       if (!track) return row ? lane("", rowNames[row], el("span", { class: "quiet" }, "no labels"), "–") : null;
-      const figure = row ? percent(accuracy(video, row - 1), 1) + (accuracy(video, row - 1) === null ? "" : " %") : "";
+      const figure = row ? percent(accuracy(video, row - 1), 1) + (accuracy(video, row - 1) === null ? "" : "\u00a0%") : "";
       return lane(row ? "" : "true", rowNames[row], svg("svg", view, trackPaths(track, members)), figure);
     });
     const hit = (cue) => terms.some((term) => cue[2].toLowerCase().includes(term));
@@ -239,7 +235,7 @@
       tracks, readout, drawLegend(video, tracks));
   }
 
-  /* ---- list of videos: cards are shells until they come near the screen ---- */
+  /* Cards are shells until they come near the screen. */
   const waiting = new WeakMap();
   const watcher = new IntersectionObserver((entries) => {
     for (const entry of entries) {
@@ -276,7 +272,7 @@
     const figures = data.methods.map((name, method) => [name, pooled(videos, method)]).filter((one) => one[1] !== null);
     const group = el("details", { class: "group" },
       el("summary", {}, el("h3", {}, el("bdi", {}, task || "Videos")), el("span", { class: "quiet" }, count(videos.length, "video")),
-        el("span", { class: "pooled" }, figures.map(([name, value]) => el("span", {}, el("bdi", {}, name), " ", el("b", {}, `${percent(value, 1)} %`))))),
+        el("span", { class: "pooled" }, figures.map(([name, value]) => el("span", {}, el("bdi", {}, name), " ", el("b", {}, `${percent(value, 1)}\u00a0%`))))),
       list);
     group.addEventListener("toggle", () => { if (group.open && !list.firstChild) more(0); });
     group.open = open;
@@ -305,7 +301,6 @@
     drawVideos();
   }
 
-  /* ---- the graph ---- */
   function curve(points) {
     let d = `M${points[0][0]} ${points[0][1]}`;
     for (let at = 1; at < points.length; at += 1) {
@@ -322,7 +317,7 @@
     return svg("g", { class: "edge", "data-from": start, "data-to": end, opacity: (0.22 + (0.73 * seen) / (seen + 4)).toFixed(2) },
       svg("path", { d: curve(shaft), "stroke-width": (0.9 + 6 * probability).toFixed(2) }),
       svg("path", { class: "tip", d: `M${tip[0]} ${tip[1]}l${-half} ${away * long}h${2 * half}Z` }),
-      svg("text", { x: at[0], y: at[1] }, `${percent(probability, 0)} %`));
+      svg("text", { x: at[0], y: at[1] }, `${percent(probability, 0)}\u00a0%`));
   }
   function drawNode([keystep, x, y, width, height, lines], leaving, describe) {
     const box = { x: x - width / 2, y: y - height / 2, width, height, rx: 9 };
@@ -337,7 +332,7 @@
   function drawPanel(panel) {
     const all = [...panel.edges, ...panel.leaving];
     const inside = new Set(panel.nodes.map((node) => node[0]));
-    const phrase = (links, side) => links.map((link) => `${data.keysteps[link[side]]}${inside.has(link[side]) ? "" : " (elsewhere)"} ${percent(link[2], 0)} % (${link[3].toLocaleString("en")}×)`).join(", ");
+    const phrase = (links, side) => links.map((link) => `${data.keysteps[link[side]]}${inside.has(link[side]) ? "" : " (elsewhere)"} ${percent(link[2], 0)}\u00a0% (${link[3].toLocaleString("en")}×)`).join(", ");
     const out = (keystep) => all.filter((link) => link[0] === keystep).sort((a, b) => b[2] - a[2]);
     const into = (keystep) => panel.edges.filter((link) => link[1] === keystep).sort((a, b) => b[3] - a[3]);
     const describe = (keystep) => [data.keysteps[keystep], `next: ${phrase(out(keystep), 1) || "nothing"}`, `comes after: ${phrase(into(keystep), 0) || "nothing here"}`];
@@ -363,7 +358,7 @@
       if (keystep !== null) return note.replaceChildren(el("p", {}, swatch(keystep), " ", el("b", {}, el("bdi", {}, name))), ...lines.map((line) => el("p", { dir: "auto" }, line)));
       const strongest = [...panel.leaving].sort((a, b) => b[3] - a[3]).slice(0, 3);
       const stay = panel.edges.length ? `${count(panel.edges.length, "transition")} drawn` : "None of the strongest transitions stays here";
-      const leave = strongest.map((link) => `${data.keysteps[link[0]]} → ${data.keysteps[link[1]]} ${percent(link[2], 0)} %`).join(", ");
+      const leave = strongest.map((link) => `${data.keysteps[link[0]]} → ${data.keysteps[link[1]]} ${percent(link[2], 0)}\u00a0%`).join(", ");
       return note.replaceChildren(el("p", { dir: "auto" }, !strongest.length ? `${stay}; none leads elsewhere.`
         : `${stay}; ${panel.leaving.length.toLocaleString("en")} lead elsewhere: ${leave}${panel.leaving.length > 3 ? " …" : ""}`));
     }

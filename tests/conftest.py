@@ -1,0 +1,166 @@
+"""The omelette: one vocabulary, three tiny videos and their truth; and an encoder of words."""
+
+import os
+import zlib
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from stepgraph.core import Dataset, Features, Labels, Segment, Sentence, Video, Vocabulary
+from stepgraph.encoders import EncoderOptions
+
+ROOT = Path(__file__).parents[1]
+
+CRACK, WHISK, HEAT, POUR, FOLD = range(5)
+KEYSTEPS = ("crack the eggs", "whisk them", "heat a pan", "pour everything", "fold the omelette")
+
+SAID = {
+    "plain": (
+        (0.0, 4.0, "crack the eggs into a bowl"),
+        (4.0, 8.0, "whisk them well"),
+        (8.0, 12.0, "heat a pan"),
+        (12.0, 16.0, "pour everything in"),
+        (16.0, 20.0, "fold the omelette"),
+    ),
+    "chatty": (
+        (0.0, 3.0, "hello, my name is Jo"),
+        (3.0, 6.0, "crack the eggs"),
+        (6.0, 10.0, "whisk them"),
+        (12.0, 16.0, "now heat a pan"),
+        (16.0, 20.0, "pour everything"),
+        (22.0, 26.0, "fold the omelette in half"),
+    ),
+    "hurried": (
+        (0.0, 3.0, "heat a pan first"),
+        (3.0, 6.0, "crack the eggs"),
+        (6.0, 9.0, "whisk them"),
+        (9.0, 12.5, "pour everything"),
+    ),
+}
+
+DONE = {
+    "plain": (
+        Segment(0.0, 4.0, CRACK),
+        Segment(4.0, 8.0, WHISK),
+        Segment(8.0, 12.0, HEAT),
+        Segment(12.0, 16.0, POUR),
+        Segment(16.0, 20.0, FOLD),
+    ),
+    "chatty": (
+        Segment(3.0, 6.0, CRACK),
+        Segment(6.0, 11.0, WHISK),
+        Segment(13.0, 16.0, HEAT),
+        Segment(16.0, 20.0, POUR),
+        Segment(22.0, 26.0, FOLD),
+    ),
+    "hurried": (
+        Segment(0.0, 3.0, HEAT),
+        Segment(3.0, 6.0, CRACK),
+        Segment(6.0, 9.0, WHISK),
+        Segment(9.0, 12.0, POUR),
+    ),
+}
+
+
+class WordEncoder:
+    """Bags of words: each word is one of many directions.  Needs no model and no cache."""
+
+    size = 4096
+    options = EncoderOptions("text:words")
+
+    def encode_keysteps(self, vocabulary):
+        return self.encode_texts(vocabulary.keysteps)
+
+    def encode_videos(self, videos):
+        for video in videos:
+            intervals = np.array([[s.start, s.end] for s in video.transcript]).reshape(-1, 2)
+            texts = [sentence.text for sentence in video.transcript]
+            yield Features(video.id, video.duration, self.encode_texts(texts), intervals)
+
+    def encode_texts(self, texts):
+        vectors = np.zeros((len(texts), self.size), dtype=np.float32)
+        for row, text in enumerate(texts):
+            for word in text.lower().split():
+                vectors[row, zlib.crc32(word.encode()) % self.size] += 1
+        length = np.linalg.norm(vectors, axis=1, keepdims=True)
+        return vectors / np.maximum(length, 1e-12)
+
+
+def pytest_configure(config):
+    config.addinivalue_line("markers", "own_cache: sets STEPGRAPH_CACHE itself")
+
+
+@pytest.fixture(scope="session")
+def session_cache(tmp_path_factory):
+    return tmp_path_factory.mktemp("cache")
+
+
+@pytest.fixture(autouse=True)
+def _cache_of_the_tests(request, monkeypatch, session_cache):
+    """Keep tests out of the user's own cache."""
+    if "own_cache" not in request.keywords:
+        monkeypatch.setenv("STEPGRAPH_CACHE", str(session_cache))
+
+
+@pytest.fixture
+def encoder():
+    return WordEncoder()
+
+
+@pytest.fixture(scope="session")
+def vocabulary():
+    return Vocabulary(KEYSTEPS, {"Make an omelette": (CRACK, WHISK, HEAT, POUR, FOLD)})
+
+
+@pytest.fixture(scope="session")
+def videos():
+    return tuple(
+        Video(name, said[-1][1], tuple(Sentence(*sentence) for sentence in said))
+        for name, said in SAID.items()
+    )
+
+
+@pytest.fixture(scope="session")
+def truth(videos, vocabulary):
+    return {
+        video.id: Labels.from_segments(
+            video.id, DONE[video.id], vocabulary, duration=video.duration
+        )
+        for video in videos
+    }
+
+
+@pytest.fixture(scope="session")
+def omelette(vocabulary, videos, truth):
+    return Dataset("omelette", videos, vocabulary, truth)
+
+
+@pytest.fixture
+def omelette_folder(tmp_path):
+    """The same as a folder of WebVTT files, steps.txt and truth.csv."""
+    folder = tmp_path / "omelette"
+    folder.mkdir()
+    for name, said in SAID.items():
+        cues = [f"00:{start:06.3f} --> 00:{end:06.3f}\n{text}" for start, end, text in said]
+        (folder / f"{name}.vtt").write_text("\n\n".join(["WEBVTT", *cues]) + "\n", "utf-8")
+    steps = ["# Make an omelette", *KEYSTEPS]
+    (folder / "steps.txt").write_text("\n".join(steps) + "\n", "utf-8")
+    rows = [
+        f"{name},{start},{end},{KEYSTEPS[keystep]}"
+        for name, segments in DONE.items()
+        for start, end, keystep in segments
+    ]
+    lines = ["video,start,end,keystep", *rows]
+    (folder / "truth.csv").write_text("\n".join(lines) + "\n", "utf-8")
+    return folder
+
+
+@pytest.fixture(scope="session")
+def real_data():
+    """The folder of the published data sets; tests that need it are skipped without."""
+    chosen = os.environ.get("STEPGRAPH_DATA")
+    folder = Path(chosen) if chosen else ROOT.parent / "shared" / "data"
+    if not folder.is_dir():
+        pytest.skip(f"no real data in {folder}; set STEPGRAPH_DATA to its folder")
+    return folder

@@ -1,0 +1,183 @@
+"""Reading text that may be anything, and writing files whole or not at all."""
+
+import pytest
+
+from stepgraph.disk import read_json, read_text, replacing, write_text
+from stepgraph.errors import DataError
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16"])
+def test_text_is_read_with_and_without_a_byte_order_mark(tmp_path, encoding):
+    path = tmp_path / "steps.txt"
+    path.write_bytes("crème brûlée ✓\n".encode(encoding))
+
+    assert read_text(path) == "crème brûlée ✓\n"
+
+
+def test_missing_file_is_said_to_be_missing(tmp_path):
+    with pytest.raises(DataError, match=r"gone\.txt: must be an existing file, got nothing"):
+        read_text(tmp_path / "gone.txt")
+
+
+def test_file_below_a_file_is_an_error_in_words(tmp_path):
+    (tmp_path / "file").touch()
+
+    with pytest.raises(DataError, match=r"file/steps\.txt: cannot be read: Not a directory"):
+        read_text(tmp_path / "file" / "steps.txt")
+
+
+def test_folder_is_no_file(tmp_path):
+    with pytest.raises(DataError, match="must be a file, got a folder"):
+        read_text(tmp_path)
+
+
+def test_too_large_a_file_is_refused_before_it_is_read(tmp_path):
+    path = tmp_path / "film.txt"
+    with path.open("wb") as file:
+        file.truncate(3 << 20)
+
+    with pytest.raises(DataError, match=r"film\.txt: must be at most 1 MiB, got 3 MiB; is it"):
+        read_text(path, limit=1 << 20)
+
+
+def test_file_of_exactly_the_limit_is_read(tmp_path):
+    path = tmp_path / "steps.txt"
+    path.write_bytes(b"x" * 100)
+
+    assert len(read_text(path, limit=100)) == 100
+
+
+def test_binary_data_is_refused_with_its_position(tmp_path):
+    path = tmp_path / "film.txt"
+    path.write_bytes(b"\x89PNG\x00")
+
+    with pytest.raises(DataError, match=r"must be text, got binary data \(a zero byte at pos.* 4"):
+        read_text(path)
+
+
+def test_another_encoding_is_refused_with_a_remedy(tmp_path):
+    path = tmp_path / "steps.txt"
+    path.write_bytes("crème".encode("latin-1"))
+
+    with pytest.raises(DataError, match=r"got byte 0xe8 at position 2; .* iconv -f latin1 -t utf"):
+        read_text(path)
+
+
+def test_utf16_cut_in_half_is_refused(tmp_path):
+    path = tmp_path / "steps.txt"
+    path.write_bytes("boil".encode("utf-16")[:-1])
+
+    with pytest.raises(DataError, match=r"steps\.txt: must be UTF-8 text, got byte 0x"):
+        read_text(path)
+
+
+def test_json_is_read(tmp_path):
+    path = tmp_path / "a.json"
+    path.write_text('{"a": [1, 2.5, null]}')
+
+    assert read_json(path) == {"a": [1, 2.5, None]}
+
+
+@pytest.mark.parametrize("text", ["", '{"a": [1, 2', "{'a': 1}", "[1]]", '"' + "1" * 10, "nope"])
+def test_json_that_is_none_is_refused(tmp_path, text):
+    path = tmp_path / "a.json"
+    path.write_text(text)
+
+    with pytest.raises(DataError, match=r"a\.json: must be complete JSON, got .*; was it cut off"):
+        read_json(path)
+
+
+def test_json_with_an_endless_number_is_refused(tmp_path):
+    path = tmp_path / "a.json"
+    path.write_text("[" + "9" * 5000 + "]")
+
+    with pytest.raises(DataError, match=r"a\.json: must be complete JSON"):
+        read_json(path)
+
+
+@pytest.mark.parametrize("bracket", ["[", '{"a":'])
+def test_json_nested_without_end_is_refused(tmp_path, bracket):
+    path = tmp_path / "a.json"
+    path.write_text(bracket * 100_000)
+
+    with pytest.raises(DataError, match="must be JSON of sane depth, got too many brackets"):
+        read_json(path)
+
+
+def test_replacing_puts_the_new_file_in_place(tmp_path):
+    path = tmp_path / "graph.json"
+    path.write_text("old")
+
+    with replacing(path) as partial:
+        partial.write_text("new")
+
+    assert path.read_text() == "new"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+@pytest.mark.parametrize("error", [RuntimeError, KeyboardInterrupt, DataError])
+def test_replacing_keeps_the_old_file_when_the_block_fails(tmp_path, error):
+    path = tmp_path / "graph.json"
+    path.write_text("old")
+
+    with pytest.raises(error, match="stop"), replacing(path) as partial:
+        partial.write_text("half")
+        raise error("stop")
+
+    assert path.read_text() == "old"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_full_disk_keeps_the_old_file_and_is_told_in_words(tmp_path):
+    path = tmp_path / "graph.json"
+    path.write_text("old")
+
+    with (
+        pytest.raises(DataError, match=r"graph\.json: cannot be written: No space left.* with -o"),
+        replacing(path) as partial,
+    ):
+        partial.write_text("half")
+        raise OSError(28, "No space left on device")
+
+    assert path.read_text() == "old"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_missing_folders_are_made(tmp_path):
+    write_text(tmp_path / "a" / "b" / "c.txt", "there")
+
+    assert (tmp_path / "a" / "b" / "c.txt").read_text() == "there"
+
+
+def test_a_file_where_a_folder_should_be_is_an_error_in_words(tmp_path):
+    (tmp_path / "a").touch()
+
+    with pytest.raises(DataError, match=r"a/c\.txt: cannot be written: (File|Not)"):
+        write_text(tmp_path / "a" / "c.txt", "nowhere")
+
+
+def test_a_folder_where_the_file_should_be_stays(tmp_path):
+    (tmp_path / "c.txt").mkdir()
+
+    with pytest.raises(DataError, match=r"c\.txt: cannot be written: Is a directory"):
+        write_text(tmp_path / "c.txt", "nowhere")
+
+    assert list(tmp_path.iterdir()) == [tmp_path / "c.txt"]
+
+
+def test_text_is_written_with_the_same_bytes_on_every_system(tmp_path):
+    write_text(tmp_path / "a.txt", "é\nb\n")
+
+    assert (tmp_path / "a.txt").read_bytes() == b"\xc3\xa9\nb\n"
+
+
+def test_text_from_an_undecodable_file_name_is_written_or_refused_in_words(tmp_path):
+    path = tmp_path / "a.txt"
+    name_of_a_latin1_file = b"caf\xe9".decode("utf-8", "surrogateescape")
+
+    try:
+        write_text(path, name_of_a_latin1_file)
+    except DataError as error:
+        assert "a.txt: " in str(error)
+    else:
+        assert path.stat().st_size
