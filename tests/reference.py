@@ -4,6 +4,7 @@ Nothing here is shared with the package but its types: loops, sets and enumerati
 """
 
 from fractions import Fraction
+from itertools import pairwise
 from math import nan
 
 import numpy as np
@@ -103,7 +104,7 @@ def path_probability(graph, path):
     """Product of the shares that the transitions have among all out of their keystep."""
     counts = graph.counts.toarray().tolist()
     probability = Fraction(1)
-    for first, second in zip(path, path[1:], strict=False):
+    for first, second in pairwise(path):
         probability *= Fraction(counts[first][second], sum(counts[first]))
     return probability
 

@@ -104,7 +104,7 @@ def test_a_transcript_of_one_huge_line(capsys):
         file.write(b'{"text": ["')
         file.truncate(300 << 20)
 
-    assert "huge.json: a transcript must be at most 64 MiB, got 300 MiB" in mine(capsys)
+    assert "huge.json: must be at most 64 MiB, got 300 MiB" in mine(capsys)
 
 
 def test_several_bad_transcripts_are_counted(capsys):
@@ -145,7 +145,7 @@ def test_a_vocabulary_that_cannot_be_used(capsys, content, message):
 def test_a_missing_vocabulary(capsys):
     Path("steps.txt").unlink()
 
-    assert "steps.txt: must be an existing file, got nothing there" in mine(capsys)
+    assert "steps.txt: must be a file, got no such file; check the path" in mine(capsys)
 
 
 @pytest.fixture
@@ -220,7 +220,7 @@ def test_a_disk_that_fills_up_leaves_the_old_graph(capsys, graph, monkeypatch):
     def full(self, *_, **__):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(Path, "write_text", full)
+    monkeypatch.setattr(Path, "write_bytes", full)
     said = refusal(capsys, "mine", "videos", "--vocabulary", "steps.txt", "-o", "graph.json")
 
     assert "graph.json: cannot be written: No space left on device" in said

@@ -5,8 +5,8 @@ import math
 
 import numpy as np
 import pytest
-from reference import keysteps, make_labels
 
+from reference import keysteps, make_labels
 from stepgraph.core import (
     BACKGROUND,
     Dataset,

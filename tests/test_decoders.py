@@ -4,9 +4,9 @@ import math
 
 import numpy as np
 import pytest
+
 import reference
 from reference import make_graph, make_scores, random_graph, random_scores
-
 from stepgraph.core import BACKGROUND, Vocabulary
 from stepgraph.decoders import DECODERS, Argmax, PathSearch, load_decoder
 from stepgraph.decoders.path import spread
@@ -223,5 +223,3 @@ def test_decoding_twice_gives_the_same_labels():
     scores, graph = random_scores(rng, 30, 5), random_graph(rng, 5)
 
     assert decoded(scores, graph) == decoded(scores, graph)
-
-

@@ -274,5 +274,5 @@ class TestMiniLM:
         (tmp_path / "empty").mkdir()
         encoder = load_encoder(f"text:{tmp_path / 'empty'}")
 
-        with pytest.raises(ConfigError, match="must be a sentence-transformers model that .* got"):
+        with pytest.raises(ConfigError, match=r"must be a sentence-transformers model .* got"):
             encoder.encode_texts(["crack the eggs"])

@@ -4,9 +4,9 @@ import json
 import math
 
 import pytest
+
 import reference
 from reference import make_labels
-
 from stepgraph.core import Vocabulary
 from stepgraph.decoders import Argmax
 from stepgraph.errors import DataError

@@ -4,8 +4,8 @@ import json
 
 import numpy as np
 import pytest
-from reference import keysteps, make_graph, random_graph
 
+from reference import keysteps, make_graph, random_graph
 from stepgraph.core import Vocabulary
 from stepgraph.encoders import EncoderOptions
 from stepgraph.errors import DataError
@@ -79,7 +79,7 @@ def test_saving_over_a_graph_replaces_it(saved):
 
 
 def test_missing_file_is_refused(tmp_path):
-    with pytest.raises(DataError, match=r"graph\.json: must be an existing file"):
+    with pytest.raises(DataError, match=r"graph\.json: must be a file, got no such file"):
         load(tmp_path / "graph.json")
 
 
@@ -95,7 +95,7 @@ def test_a_file_cut_off_is_refused(saved, share):
 def test_binary_data_is_refused(saved):
     saved.write_bytes(b"\x89PNG\r\n\x00\x00")
 
-    with pytest.raises(DataError, match="must be text, got binary data"):
+    with pytest.raises(DataError, match="must be UTF-8 text, got a zero byte"):
         load(saved)
 
 
@@ -112,14 +112,14 @@ def test_foreign_json_is_refused(saved, text, got):
 def test_another_format_of_ours_is_refused(saved):
     edit(saved, format="stepgraph-timeline")
 
-    with pytest.raises(DataError, match="'stepgraph-graph'.*, got 'stepgraph-timeline'"):
+    with pytest.raises(DataError, match=r"'stepgraph-graph'.*, got 'stepgraph-timeline'"):
         load(saved)
 
 
 def test_a_newer_version_is_refused_with_a_remedy(saved):
     edit(saved, version=2, stepgraph="9.9.9")
 
-    with pytest.raises(DataError, match=r"at most 1, got 2; .* newer stepgraph \(9\.9\.9\), so up"):
+    with pytest.raises(DataError, match=r"at most 1, got 2; .* newer stepgraph \(9\.9\.9\), so"):
         load(saved)
 
 
@@ -146,7 +146,7 @@ def test_a_version_that_is_none_is_refused(saved, version):
 def test_an_edited_vocabulary_is_refused(saved, fields):
     edit(saved, **fields)
 
-    with pytest.raises(DataError, match="vocabulary it was saved with .* was it edited"):
+    with pytest.raises(DataError, match=r"vocabulary it was saved with .* was it edited"):
         load(saved)
 
 
@@ -266,7 +266,7 @@ def test_fields_of_the_wrong_kind_are_refused(saved, fields):
 def test_deep_nesting_is_refused(saved, bracket):
     saved.write_text(bracket * 100_000)
 
-    with pytest.raises(DataError, match="must be JSON of sane depth"):
+    with pytest.raises(DataError, match="must be JSON nested a few levels deep"):
         load(saved)
 
 

@@ -120,7 +120,7 @@ def test_a_cut_off_video_is_refused(tmp_path):
         media_duration(path)
 
 
-@pytest.mark.parametrize(("name", "got"), [("none.mp4", "no such file"), ("", "a directory")])
+@pytest.mark.parametrize(("name", "got"), [("none.mp4", "no such file"), ("", "a folder")])
 def test_a_missing_video_is_refused(tmp_path, name, got):
     pytest.importorskip("av")
     with pytest.raises(DataError, match=f": must be a video file, got {got}; check the path"):

@@ -4,9 +4,9 @@ import math
 
 import numpy as np
 import pytest
+
 import reference
 from reference import make_labels, random_labels
-
 from stepgraph import metrics
 from stepgraph.core import Vocabulary
 from stepgraph.errors import DataError

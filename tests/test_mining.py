@@ -4,9 +4,9 @@ import math
 
 import numpy as np
 import pytest
+
 import reference
 from reference import keysteps, make_scores, random_scores
-
 from stepgraph import mining
 from stepgraph.core import Vocabulary
 from stepgraph.encoders import EncoderOptions
@@ -157,7 +157,9 @@ def test_counting_in_small_portions_changes_nothing(monkeypatch):
 def test_scores_of_another_vocabulary_are_refused():
     scores = make_scores(np.zeros((2, 2)), vocabulary=Vocabulary(("a", "b")))
 
-    with pytest.raises(StepgraphError, match="of video 'video' use another vocabulary; score it"):
+    with pytest.raises(
+        StepgraphError, match="of video 'video' and the graph must share one vocab"
+    ):
         mine_graph([scores], keysteps(2))
 
 

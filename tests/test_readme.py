@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from test_cli import SAID, srt
+from test_cli import SAID, VOCABULARY, srt
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text()
-STEPS = "# Make tea\nboil the water\nadd the tea leaves\npour in the milk\nstir the tea\npour into the cup\n"
+STEPS = VOCABULARY + "pour into the cup\n"
 
 
 def blocks(language):
@@ -42,7 +42,9 @@ def test_the_commands_for_ones_own_videos_run(own_videos):
 
     assert len(commands) == 6
     for video in SAID:
-        assert Path("chapters", f"{video}.chapters.vtt").read_text().startswith("WEBVTT\n\n00:00:0")
+        assert (
+            Path("chapters", f"{video}.chapters.vtt").read_text().startswith("WEBVTT\n\n00:00:0")
+        )
 
 
 @pytest.mark.parametrize("block", blocks("python"), ids=["two verbs", "stages"])

@@ -4,9 +4,9 @@ import math
 
 import numpy as np
 import pytest
+
 import reference
 from reference import keysteps
-
 from stepgraph.core import Features, Sentence, Video
 from stepgraph.scoring import part_of_row, score, score_features
 

@@ -57,12 +57,12 @@ def test_a_keystep_twice_in_a_task_is_refused_with_its_line(lines, number):
 
 
 def test_a_task_twice_is_refused_with_its_line():
-    with pytest.raises(DataError, match="^vocabulary:3: tasks must differ, got 'Tea' again; put"):
+    with pytest.raises(DataError, match=r"^vocabulary:3: tasks must differ, got 'Tea' again;"):
         make_vocabulary(["# Tea", "boil", "# Tea", "pour"])
 
 
 def test_a_heading_without_a_name_is_refused_with_its_line():
-    with pytest.raises(DataError, match="^vocabulary:2: a heading must name a task, got '##'"):
+    with pytest.raises(DataError, match=r"^vocabulary:2: a heading must name a task, got '##'"):
         make_vocabulary(["boil", "## "])
 
 

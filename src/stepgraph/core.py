@@ -25,6 +25,9 @@ from stepgraph.errors import DataError
 BACKGROUND = -1
 """The label of a row on which no keystep is done."""
 
+LONGEST = 7 * 24 * 3600.0
+"""Seconds of the longest video that is believed: a week.  More is a mistake in the input."""
+
 
 class Sentence(NamedTuple):
     """What was said between ``start`` and ``end`` (seconds)."""
@@ -65,6 +68,9 @@ class Vocabulary:
         if len(self._positions) != len(self.keysteps):
             twice = sorted({name for name in self.keysteps if self.keysteps.count(name) > 1})
             raise DataError(f"keysteps of a vocabulary must be unique, got {twice[:5]} repeatedly")
+        for name in (*self.keysteps, *self.tasks):
+            if not name.isascii() and not _is_unicode(name):
+                raise DataError(f"names of a vocabulary must be Unicode text, got {name!r}")
         for task, members in self.tasks.items():
             if any(not 0 <= keystep < len(self.keysteps) for keystep in members):
                 raise DataError(
@@ -85,7 +91,7 @@ class Vocabulary:
     @cached_property
     def fingerprint(self) -> str:
         """A short hash of all names and tasks; files that belong together share it."""
-        tasks = [[name, list(members)] for name, members in self.tasks.items()]
+        tasks = sorted([name, list(members)] for name, members in self.tasks.items())
         text = json.dumps([list(self.keysteps), tasks], ensure_ascii=False)
         return hashlib.sha256(text.encode()).hexdigest()[:16]
 
@@ -115,9 +121,9 @@ class Video:
     task: str | None = None
 
     def __post_init__(self) -> None:
-        if not (math.isfinite(self.duration) and self.duration >= 0):
+        if not 0 <= self.duration <= LONGEST:
             raise DataError(
-                f"duration of video {self.id!r} must be a number of seconds of at least 0, "
+                f"duration of video {self.id!r} must be between 0 seconds and a week, "
                 f"got {self.duration!r}"
             )
 
@@ -253,6 +259,23 @@ class Dataset:
     videos: Sequence[Video]
     vocabulary: Vocabulary | None = None
     truth: Mapping[str, Labels] = field(default_factory=dict)
+
+
+def require_same_vocabulary(one: Vocabulary, other: Vocabulary, what: str) -> None:
+    """Refuse to combine two values of different vocabularies; ``what`` names them."""
+    if one is not other and one != other:
+        raise DataError(
+            f"{what} must share one vocabulary, got one of {len(one)} keysteps (fingerprint "
+            f"{one.fingerprint}) and one of {len(other)} (fingerprint {other.fingerprint})"
+        )
+
+
+def _is_unicode(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def rows_in(duration: float, hop: float = 1.0) -> int:

@@ -14,59 +14,96 @@ from stepgraph.errors import DataError
 MIB = 1 << 20
 
 
-def read_text(path: Path, *, limit: int = 64 * MIB) -> str:
-    """Read a UTF-8 text file, with or without a byte order mark.
+def read_text(path: Path, *, limit: int = 64 * MIB, kind: str = "file") -> str:
+    """Read a UTF-8 text file, or UTF-16 with a byte order mark; any line ends become plain ones.
 
     A file that is missing, too large, binary or in another encoding is a :class:`DataError`
-    that says so in one line.
+    that says so in one line; ``kind`` says what it should have been.
     """
+    require_file(path, kind)
     try:
         size = path.stat().st_size
-        if path.is_dir():
-            raise DataError(f"{path}: must be a file, got a folder")
         if size > limit:
             raise DataError(
-                f"{path}: must be at most {limit // MIB} MiB, got {size / MIB:,.0f} MiB; "
+                f"{path}: must be at most {limit / MIB:,.0f} MiB, got {size / MIB:,.0f} MiB; "
                 f"is it the right file?"
             )
         data = path.read_bytes()
-    except FileNotFoundError as error:
-        raise DataError(f"{path}: must be an existing file, got nothing there") from error
     except OSError as error:
-        raise DataError(f"{path}: cannot be read: {error.strerror}") from error
-    return decode_text(path, data)
-
-
-def decode_text(path: Path, data: bytes) -> str:
-    """Decode what was read from ``path``; UTF-16 only where a byte order mark says so."""
-    encoding = "utf-16" if data[:2] in (b"\xff\xfe", b"\xfe\xff") else "utf-8-sig"
-    if encoding == "utf-8-sig" and b"\0" in data:
         raise DataError(
-            f"{path}: must be text, got binary data (a zero byte at position {data.index(0)}); "
-            f"is it the right file?"
+            f"{path}: must be readable, got {error.strerror or error}; check its permissions"
+        ) from error
+    return _decoded(data, path).replace("\r\n", "\n").replace("\r", "\n")
+
+
+def require_file(path: Path, kind: str = "file") -> None:
+    """Raise the error for a path that is missing or no file; ``kind`` says what it must be."""
+    try:
+        if path.is_file():
+            return
+        got = "a folder" if path.is_dir() else "no such file"
+    except OSError as error:
+        got = error.strerror or str(error)
+    raise DataError(f"{path}: must be a {kind}, got {got}; check the path")
+
+
+def _decoded(data: bytes, path: Path) -> str:
+    wide = data.startswith((b"\xff\xfe", b"\xfe\xff"))
+    zero = -1 if wide else data.find(b"\0")
+    if zero >= 0:
+        raise DataError(
+            f"{path}: must be UTF-8 text, got a zero byte at position {zero}; "
+            f"this is a binary file or UTF-16 without its mark, give a text file"
         )
     try:
-        return data.decode(encoding)
+        return data.decode("utf-16" if wide else "utf-8-sig")
     except UnicodeDecodeError as error:
+        if wide:
+            raise DataError(
+                f"{path}: must be whole UTF-16 text, got {error.reason} at position "
+                f"{error.start}; convert it to UTF-8"
+            ) from error
         raise DataError(
             f"{path}: must be UTF-8 text, got byte 0x{data[error.start]:02x} at position "
-            f"{error.start}; convert it, for example: "
-            f"iconv -f latin1 -t utf-8 {path.name} > utf8-{path.name}"
+            f"{error.start}; convert it, for example: iconv -f latin1 -t utf-8 {path}"
         ) from error
 
 
 def read_json(path: Path, *, limit: int = 64 * MIB) -> Any:
-    """Read a JSON file; one that is cut off or nested without end is a :class:`DataError`."""
-    text = read_text(path, limit=limit)
+    """Read a JSON file; see :func:`parse_json`."""
+    return parse_json(read_text(path, limit=limit), str(path))
+
+
+def parse_json(text: str, source: str) -> Any:
+    """Parse JSON that may be cut off, foreign, or nested without end."""
     try:
         return json.loads(text)
-    except RecursionError as error:
-        raise DataError(f"{path}: must be JSON of sane depth, got too many brackets") from error
-    except ValueError as error:
+    except json.JSONDecodeError as error:
+        if _is_cut_off(error):
+            lines = text.rstrip().split("\n")
+            raise DataError(
+                f"{source}: must be complete JSON, got an end at line {len(lines)}, "
+                f"column {len(lines[-1])}; the file is cut off, fetch or write it again"
+            ) from error
         raise DataError(
-            f"{path}: must be complete JSON, got {str(error).splitlines()[0]}; "
-            f"was it cut off while being written or copied?"
+            f"{source}:{error.lineno}: must be JSON, got {error.msg!r} at column {error.colno}; "
+            f"correct it, or give the file the suffix of its format"
         ) from error
+    except RecursionError as error:
+        raise DataError(
+            f"{source}: must be JSON nested a few levels deep, got too many to read; "
+            f"is it the right file?"
+        ) from error
+    except ValueError as error:  # an integer with thousands of digits
+        raise DataError(f"{source}: must be JSON with ordinary numbers, got: {error}") from error
+
+
+def _is_cut_off(error: json.JSONDecodeError) -> bool:
+    whole = error.doc.rstrip()
+    # A number or word cut in half is reported a few characters before the end.
+    near_end = error.pos > 0 and len(whole) - error.pos <= 5
+    half_a_word = near_end and not whole.endswith(("}", "]"))
+    return error.msg.startswith("Unterminated") or error.pos >= len(whole) or half_a_word
 
 
 @contextmanager
@@ -90,5 +127,12 @@ def replacing(path: Path) -> Iterator[Path]:
 
 def write_text(path: Path, text: str) -> None:
     """Write a UTF-8 text file whole or not at all."""
+    try:
+        data = text.encode()
+    except UnicodeEncodeError as error:
+        raise DataError(
+            f"{path}: must be written as Unicode text, got {text[error.start]!r}, which is not; "
+            f"is a file name in another encoding?"
+        ) from error
     with replacing(path) as partial:
-        partial.write_text(text, encoding="utf-8", newline="\n")
+        partial.write_bytes(data)

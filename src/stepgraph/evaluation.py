@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 
 from stepgraph import metrics
-from stepgraph.core import BACKGROUND, Labels
+from stepgraph.core import BACKGROUND, Labels, Vocabulary, require_same_vocabulary
 from stepgraph.errors import DataError
 
 METRICS = {
@@ -67,11 +67,14 @@ def evaluate(
         Labels by video id.
     """
     counts: metrics.Tally | None = None
+    vocabulary: Vocabulary | None = None
     videos = rows = keystep_rows = 0
     for labels in predicted:
         if labels.video not in truth:
             raise DataError(f"video {labels.video!r} must have a truth to be evaluated, got none")
         true = truth[labels.video]
+        vocabulary = vocabulary or labels.vocabulary
+        require_same_vocabulary(vocabulary, labels.vocabulary, "labels of all videos")
         counted = metrics.tally(true, labels)
         counts = counted if counts is None else counts + counted
         videos += 1

@@ -60,14 +60,14 @@ def load(path: str | Path) -> TaskGraph:
     _check_header(content, path)
     try:
         vocabulary = Vocabulary(
-            tuple(map(_text, content["keysteps"])),
-            {_text(name): tuple(map(int, ks)) for name, ks in content["tasks"].items()},
+            tuple(map(_text, _list(content["keysteps"]))),
+            {_text(name): tuple(map(_whole, ks)) for name, ks in content["tasks"].items()},
         )
         options = content["encoder"]
         graph = TaskGraph(
             vocabulary,
             _counts(content["counts"], len(vocabulary)),
-            tuple(map(_text, content["mined_on"])),
+            tuple(map(_text, _list(content["mined_on"]))),
             EncoderOptions(**options) if options else None,
         )
     except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
@@ -103,7 +103,10 @@ def _check_header(content: Any, path: Path) -> None:
         )
 
 
-def _counts(triples: list[list[int]], size: int) -> Any:
+def _counts(triples: Any, size: int) -> Any:
+    for triple in _list(triples):
+        if len(list(map(_whole, _list(triple)))) != 3:
+            raise TypeError(f"counts must be triples, got {triple!r}"[:200])
     table = np.asarray(triples, dtype=np.int64).reshape(-1, 3)
     source, target, count = table.T
     if len(table) and (table[:, :2].min() < 0 or table[:, :2].max() >= size):
@@ -111,9 +114,21 @@ def _counts(triples: list[list[int]], size: int) -> Any:
     return csr_array(coo_array((count, (source, target)), shape=(size, size)))
 
 
+def _list(value: Any) -> list[Any]:
+    if not isinstance(value, list):
+        raise TypeError(f"a list was expected, got {value!r}"[:200])
+    return value
+
+
+def _whole(value: Any) -> int:
+    if type(value) is not int:
+        raise TypeError(f"whole numbers were expected, got {value!r}"[:200])
+    return value
+
+
 def _text(value: Any) -> str:
     if not isinstance(value, str):
-        raise TypeError(f"names must be text, got {value!r}")
+        raise TypeError(f"names must be text, got {value!r}"[:200])
     return value
 
 

@@ -7,7 +7,7 @@ first asked for.  Nothing here knows where the counts came from.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import dijkstra
 
-from stepgraph.core import Vocabulary
+from stepgraph.core import Vocabulary, require_same_vocabulary
 from stepgraph.encoders import EncoderOptions
 from stepgraph.errors import DataError
 
@@ -91,13 +91,16 @@ class TaskGraph:
             raise DataError(
                 f"counts of a task graph must have shape {(size, size)}, got {self.counts.shape}"
             )
-        if self.counts.nnz and self.counts.data.min() < 0:
-            raise DataError(f"counts must be at least 0, got {self.counts.data.min()}")
+        _check_counts(self.counts)
         counts: Matrix = self.counts.astype(np.int64, copy=True)
         counts.sum_duplicates()
         counts.eliminate_zeros()
         counts.sort_indices()
         object.__setattr__(self, "counts", counts)
+
+    def __getstate__(self) -> dict[str, Any]:
+        # What is derived is derived again; a cache of functions cannot be pickled.
+        return {field.name: getattr(self, field.name) for field in fields(self)}
 
     @cached_property
     def probabilities(self) -> Matrix:
@@ -144,6 +147,11 @@ class TaskGraph:
         The least sum of ``-log p`` by Dijkstra's algorithm; from a keystep to itself it is
         that keystep alone.
         """
+        for keystep in (start, end):
+            if not 0 <= keystep < len(self.vocabulary):
+                raise DataError(
+                    f"a keystep must be between 0 and {len(self.vocabulary) - 1}, got {keystep}"
+                )
         if start == end:
             return (start,)
         predecessor = self._tree(start)
@@ -196,12 +204,7 @@ class TaskGraph:
 
     def merge(self, other: TaskGraph) -> TaskGraph:
         """Add the counts of another graph of the same vocabulary, mined on other videos."""
-        if other.vocabulary != self.vocabulary:
-            raise DataError(
-                f"graphs to merge must share one vocabulary, got fingerprints "
-                f"{self.vocabulary.fingerprint} and {other.vocabulary.fingerprint}; "
-                f"mine both with the same one"
-            )
+        require_same_vocabulary(self.vocabulary, other.vocabulary, "graphs to merge")
         twice = sorted(set(self.mined_on) & set(other.mined_on))
         if twice:
             raise DataError(
@@ -237,3 +240,16 @@ class TaskGraph:
                     cost=float(self.costs[start, edge.keystep]),
                 )
         return graph
+
+
+def _check_counts(counts: Matrix) -> None:
+    if not counts.nnz:
+        return
+    data = counts.data
+    if data.dtype.kind not in "iu" and not np.array_equal(data, np.trunc(data)):
+        raise DataError(f"counts must be whole numbers, got {data[data != np.trunc(data)][0]}")
+    if data.min() < 0:
+        raise DataError(f"counts must be at least 0, got {data.min()}")
+    most = float(counts.astype(np.float64).sum(axis=1).max())
+    if most > 2**53:
+        raise DataError(f"counts of a keystep must add up to at most 2**53, got {most:.3g}")

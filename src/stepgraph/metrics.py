@@ -19,7 +19,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from stepgraph.core import BACKGROUND, Labels
+from stepgraph.core import BACKGROUND, Labels, require_same_vocabulary
 from stepgraph.errors import DataError
 
 
@@ -48,10 +48,9 @@ class Tally:
 
 def tally(truth: Labels, predicted: Labels) -> Tally:
     """Count the rows of one video."""
-    if truth.vocabulary != predicted.vocabulary:
-        raise DataError(
-            f"truth and labels of video {truth.video!r} must share one vocabulary, got two"
-        )
+    require_same_vocabulary(
+        truth.vocabulary, predicted.vocabulary, f"truth and labels of video {truth.video!r}"
+    )
     if len(truth) != len(predicted):
         raise DataError(
             f"truth and labels of video {truth.video!r} must have equal length, "

@@ -14,9 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import coo_array, csr_array
 
-from stepgraph.core import Scores, Vocabulary
+from stepgraph.core import Scores, Vocabulary, require_same_vocabulary
 from stepgraph.encoders import EncoderOptions
-from stepgraph.errors import DataError
+from stepgraph.errors import ConfigError
 from stepgraph.graph import Matrix, TaskGraph
 
 # Transitions held back before they are added up, so that a long corpus costs few additions.
@@ -54,16 +54,18 @@ def mine_graph(
     TaskGraph
         Raw counts; its ``probabilities`` are the normalised view.
     """
+    if math.isnan(min_score):
+        raise ConfigError("min_score must be a number, got nan")
+    if not max_gap >= 0:
+        raise ConfigError(f"max_gap must be at least 0 seconds, got {max_gap}")
     size = len(vocabulary)
     total = csr_array((size, size), dtype=np.int64)
     held: list[NDArray[np.int64]] = []
     mined_on: list[str] = []
     for scores in videos:
-        if scores.vocabulary != vocabulary:
-            raise DataError(
-                f"scores of video {scores.video!r} use another vocabulary; "
-                f"score it again with the one being mined"
-            )
+        require_same_vocabulary(
+            scores.vocabulary, vocabulary, f"scores of video {scores.video!r} and the graph"
+        )
         held.append(transitions(scores, min_score=min_score, max_gap=max_gap))
         mined_on.append(scores.video)
         if sum(map(len, held)) > _BUFFER:
@@ -78,7 +80,8 @@ def transitions(
     """Pairs of best keysteps of neighbouring observed rows, shape (N, 2)."""
     rows = np.flatnonzero(scores.observed & (scores.values.max(axis=1) >= min_score))
     best = scores.values[rows].argmax(axis=1)
-    close = np.diff(rows) - 1 <= max_gap / scores.hop
+    # Times carry float noise (3 * 0.1 is more than 0.3).
+    close = (np.diff(rows) - 1) * scores.hop <= max_gap + 1e-9
     return np.stack([best[:-1], best[1:]], axis=1)[close].astype(np.int64)
 
 

@@ -61,7 +61,8 @@ def part_of_row(intervals: NDArray[np.float64], rows: int, hop: float) -> NDArra
     )
     # Written from worst to best, so that the best is written last.
     order = np.lexsort((-part, covered))
-    order = order[covered[order] > 0]
+    # Less than a billionth of a row is float noise.
+    order = order[covered[order] > 1e-9 * hop]
     best = np.full(rows, -1, dtype=np.int64)
     best[row[order]] = part[order]
     return best

@@ -10,7 +10,7 @@ from stepgraph.core import Vocabulary
 from stepgraph.disk import MIB, read_text
 from stepgraph.errors import DataError
 
-_BULLET = re.compile(r"^(?:[-*•]\s+|\d+[.)]\s+)")
+_BULLET = re.compile(r"^(?:[-*•]|\d+[.)])(?:\s+|$)")
 
 
 def read_vocabulary(path: str | Path) -> Vocabulary:
@@ -45,6 +45,8 @@ def _parse(lines: Iterable[str], origin: str) -> Vocabulary:
             current = _open_task(text, tasks, f"{origin}:{number}")
             continue
         text = _BULLET.sub("", text)
+        if not text:
+            continue
         key = text.casefold()
         repeated = key in loose if current is None else key in current
         if repeated:

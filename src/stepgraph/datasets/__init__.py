@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 from stepgraph.core import Dataset
@@ -27,8 +28,9 @@ def open_source(source: str | Path, *, skip_bad: bool = False) -> Dataset:
     if text == "demo":
         return folder.open_folder(Path(__file__).parent / "demo", name="demo")
     if kind == "crosstask" and colon:
-        return crosstask.open_crosstask(Path(rest).expanduser())
-    path = Path(source).expanduser()
+        return crosstask.open_crosstask(Path(os.path.expanduser(rest)))
+    path = Path(source)
+    path = path if path.exists() else Path(os.path.expanduser(path))
     if path.is_dir():
         return folder.open_folder(path, skip_bad=skip_bad)
     if path.is_file():

@@ -7,11 +7,10 @@ keysteps of the primary tasks, in the order of the file.
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from pathlib import Path
 
-from stepgraph.core import Dataset, Labels, Segment, Video, Vocabulary
+from stepgraph.core import LONGEST, Dataset, Labels, Segment, Video, Vocabulary
 from stepgraph.disk import read_text
 from stepgraph.errors import DataError
 from stepgraph.ingest import read_transcript
@@ -72,7 +71,7 @@ def _read_tasks(path: Path) -> tuple[dict[str, _Task], Vocabulary]:
     for start in _blocks(lines):
         block = lines[start : start + 5]
         where = f"{path}:{start + 1}"
-        if len(block) < 5 or not block[3].isdigit():
+        if len(block) < 5 or not (block[3].isascii() and block[3].isdigit()):
             raise DataError(
                 f"{where}: a task must have 5 lines (id, name, address, number of keysteps, "
                 f"keysteps), got {block}"
@@ -109,7 +108,7 @@ def _read_segments(path: Path, task: _Task) -> list[Segment]:
             raise DataError(
                 f"{path}:{number}: step must be between 1 and {len(task.keysteps)}, got {step}"
             )
-        if not (math.isfinite(start) and math.isfinite(end) and 0 <= start < end):
+        if not 0 <= start < end <= LONGEST:
             raise DataError(
                 f"{path}:{number}: end must be after start, got start {start} and end {end}"
             )

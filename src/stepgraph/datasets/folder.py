@@ -14,10 +14,16 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from stepgraph.core import Dataset, Labels, Segment, Video, Vocabulary
+from stepgraph.core import LONGEST, Dataset, Labels, Segment, Video, Vocabulary
 from stepgraph.disk import read_text
 from stepgraph.errors import DataError, StepgraphError
-from stepgraph.ingest import MEDIA_SUFFIXES, TRANSCRIPT_SUFFIXES, open_video, transcript_stem
+from stepgraph.ingest import (
+    MEDIA_SUFFIXES,
+    TRANSCRIPT_SUFFIXES,
+    open_video,
+    transcript_preference,
+    transcript_stem,
+)
 from stepgraph.vocabulary import read_vocabulary
 
 VOCABULARY_FILE = "steps.txt"
@@ -32,10 +38,11 @@ def open_folder(path: Path, *, name: str = "", skip_bad: bool = False) -> Datase
     """Open every video or transcript below a folder; its id is its path without suffixes."""
     vocabulary_file, truth_file = path / VOCABULARY_FILE, path / TRUTH_FILE
     vocabulary = read_vocabulary(vocabulary_file) if vocabulary_file.is_file() else None
-    videos = tuple(_open_all(path, skip_bad=skip_bad))
+    found = _find(path)
+    videos = tuple(_open_all(path, found, skip_bad=skip_bad))
     truth: Mapping[str, Labels] = {}
     if vocabulary is not None and truth_file.is_file():
-        segments = read_truth(truth_file, vocabulary, {video.id for video in videos})
+        segments = read_truth(truth_file, vocabulary, set(found))
         videos = tuple(_as_long_as_truth(video, segments[video.id]) for video in videos)
         videos = tuple(_with_task(video, segments[video.id], vocabulary) for video in videos)
         truth = {
@@ -57,17 +64,15 @@ def read_truth(
     path: Path, vocabulary: Vocabulary, videos: set[str]
 ) -> defaultdict[str, list[Segment]]:
     """Read segments by video from a CSV file with the columns video, start, end, keystep."""
-    rows = csv.reader(read_text(path).splitlines())
-    header = [cell.strip().lower() for cell in next(rows, [])]
+    rows = _csv_rows(path)
+    header = [cell.strip().lower() for cell in next(rows, (1, []))[1]]
     if header != _TRUTH_COLUMNS:
         raise DataError(
             f"{path}:1: columns must be {', '.join(_TRUTH_COLUMNS)}, got {', '.join(header)!r}"
         )
     segments: defaultdict[str, list[Segment]] = defaultdict(list)
-    for row in rows:
-        if not any(cell.strip() for cell in row):
-            continue
-        where = f"{path}:{rows.line_num}"
+    for number, row in rows:
+        where = f"{path}:{number}"
         if len(row) != len(_TRUTH_COLUMNS):
             raise DataError(f"{where}: must have 4 columns, got {len(row)}")
         video, start, end, keystep = (cell.strip() for cell in row)
@@ -85,13 +90,28 @@ def read_truth(
     return segments
 
 
+def _csv_rows(path: Path) -> Iterator[tuple[int, list[str]]]:
+    """Rows that are not blank, with their line numbers."""
+    rows = csv.reader(read_text(path).splitlines())
+    try:
+        for row in rows:
+            if any(cell.strip() for cell in row):
+                yield rows.line_num, row
+    except csv.Error as error:
+        raise DataError(
+            f"{path}:{rows.line_num}: must be CSV, got an error ({error}); is a quote not closed?"
+        ) from error
+
+
 def _seconds(text: str) -> float:
     try:
         value = float(text)
     except ValueError:
         value = math.nan
-    if not (math.isfinite(value) and value >= 0):
-        raise DataError(f"a time must be a number of seconds of at least 0, got {text!r}")
+    if not 0 <= value <= LONGEST:
+        raise DataError(
+            f"a time must be a number of seconds of at least 0 and at most a week, got {text!r}"
+        )
     return value
 
 
@@ -107,8 +127,7 @@ def _with_task(video: Video, segments: list[Segment], vocabulary: Vocabulary) ->
     return replace(video, task=fitting[0]) if done and len(fitting) == 1 else video
 
 
-def _open_all(folder: Path, *, skip_bad: bool) -> Iterator[Video]:
-    found = _find(folder)
+def _open_all(folder: Path, found: Mapping[str, Path], *, skip_bad: bool) -> Iterator[Video]:
     if not found:
         raise DataError(
             f"{folder}: must contain transcripts ({', '.join(TRANSCRIPT_SUFFIXES)}) or videos "
@@ -132,20 +151,45 @@ def _open_all(folder: Path, *, skip_bad: bool) -> Iterator[Video]:
 
 def _find(folder: Path) -> dict[str, Path]:
     """What to open for each id: the media file if there is one, else the best transcript."""
-    suffixes = (*MEDIA_SUFFIXES, *TRANSCRIPT_SUFFIXES)
-    found: dict[str, Path] = {}
-    for path in sorted(folder.rglob("*")):
-        name = path.name.lower()
-        hidden = any(part.startswith(".") for part in path.relative_to(folder).parts)
-        if hidden or not name.endswith(suffixes) or name.endswith(_NOT_TRANSCRIPTS):
+    files = [path for path in sorted(folder.rglob("*")) if _is_candidate(path, folder)]
+    media = {
+        _id(path, path.stem, folder): path for path in files if _suffix(path) in MEDIA_SUFFIXES
+    }
+    transcripts: dict[str, Path] = {}
+    for path in files:
+        stem = transcript_stem(path)
+        video_id = _id(path, stem, folder)
+        if _suffix(path) in MEDIA_SUFFIXES or {video_id, _id(path, path.stem, folder)} & set(
+            media
+        ):
             continue
-        if not path.is_file() or _is_our_own(path):
-            continue
-        video_id = str(path.parent.relative_to(folder) / transcript_stem(path))
-        rank = suffixes.index(path.suffix.lower())
-        if video_id not in found or rank < suffixes.index(found[video_id].suffix.lower()):
-            found[video_id] = path
-    return found
+        rival = transcripts.setdefault(video_id, path)
+        if transcript_preference(path, stem) < transcript_preference(rival, stem):
+            transcripts[video_id] = path
+    return dict(sorted((media | transcripts).items()))
+
+
+def _is_candidate(path: Path, folder: Path) -> bool:
+    name = path.name.lower()
+    hidden = any(part.startswith(".") for part in path.relative_to(folder).parts)
+    known = name.endswith((*MEDIA_SUFFIXES, *TRANSCRIPT_SUFFIXES))
+    return (
+        known
+        and not hidden
+        and not name.endswith(_NOT_TRANSCRIPTS)
+        and path.is_file()
+        and not _is_our_own(path)
+    )
+
+
+def _suffix(path: Path) -> str:
+    return path.suffix.lower()
+
+
+def _id(path: Path, stem: str, folder: Path) -> str:
+    video_id = (path.parent.relative_to(folder) / stem).as_posix()
+    # A name in another encoding than the system's could never be written into a result.
+    return video_id.encode("utf-8", "backslashreplace").decode()
 
 
 def _is_our_own(path: Path) -> bool:

@@ -23,7 +23,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from stepgraph.core import BACKGROUND, Labels, Scores
+from stepgraph.core import BACKGROUND, Labels, Scores, require_same_vocabulary
 from stepgraph.errors import ConfigError
 from stepgraph.graph import TaskGraph
 
@@ -55,6 +55,9 @@ class PathSearch:
 
     def decode(self, scores: Scores, graph: TaskGraph) -> Labels:
         """See :class:`~stepgraph.decoders.Decoder`."""
+        require_same_vocabulary(
+            scores.vocabulary, graph.vocabulary, f"scores of video {scores.video!r} and the graph"
+        )
         preliminary = best_keysteps(scores)
         anchors = scores.observed & (_best_scores(scores) >= self.threshold)
         keysteps = fill_gaps(preliminary, anchors, graph) if anchors.any() else preliminary

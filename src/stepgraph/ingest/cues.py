@@ -10,11 +10,8 @@ import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from stepgraph.core import Sentence
+from stepgraph.core import LONGEST, Sentence
 from stepgraph.errors import DataError
-
-LONGEST = 7 * 24 * 3600.0
-"""No time may be later than a week: beyond it, the unit is almost surely not seconds."""
 
 BACKWARDS_LIMIT = 1.0
 """How far (seconds) a cue may start before one that stands above it in the file.

@@ -13,12 +13,13 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from stepgraph import disk
 from stepgraph.core import Sentence
 from stepgraph.errors import DataError
 from stepgraph.ingest.cleaning import clean
 from stepgraph.ingest.cues import Cue, checked
 from stepgraph.ingest.json_layouts import cues_from_lists, read_json
-from stepgraph.ingest.paths import TRANSCRIPT_SUFFIXES, require_file
+from stepgraph.ingest.paths import TRANSCRIPT_SUFFIXES
 from stepgraph.ingest.timed_text import is_webvtt, read_timed_text
 
 MAX_BYTES = 64 * 2**20
@@ -76,46 +77,11 @@ def transcript_from_lists(record: Mapping[str, Any], *, source: str) -> tuple[Se
 
 
 def _read_text(path: Path) -> str:
-    require_file(path, "transcript")
-    try:
-        size = path.stat().st_size
-        if size > MAX_BYTES:
-            raise DataError(
-                f"{path}: a transcript must be at most {MAX_BYTES // 2**20} MiB, "
-                f"got {size / 2**20:.0f} MiB; is this the video itself?"
-            )
-        data = path.read_bytes()
-    except OSError as error:
-        raise DataError(
-            f"{path}: must be readable, got {error.strerror or error}; check its permissions"
-        ) from error
-    text = _decoded(data, path).replace("\r\n", "\n").replace("\r", "\n")
+    text = disk.read_text(path, limit=MAX_BYTES, kind="transcript file")
     if not text.strip():
         got = "only whitespace" if text else "an empty file"
         raise DataError(f"{path}: must hold a transcript, got {got}; fetch or write it again")
     return text
-
-
-def _decoded(data: bytes, path: Path) -> str:
-    wide = data.startswith((b"\xff\xfe", b"\xfe\xff"))
-    zero = -1 if wide else data.find(b"\0")
-    if zero >= 0:
-        raise DataError(
-            f"{path}: must be UTF-8 text, got a zero byte at position {zero}; "
-            f"this is a binary file or UTF-16 without its mark, give a text file"
-        )
-    try:
-        return data.decode("utf-16" if wide else "utf-8-sig")
-    except UnicodeDecodeError as error:
-        if wide:
-            raise DataError(
-                f"{path}: must be whole UTF-16 text, got {error.reason} at position "
-                f"{error.start}; convert it to UTF-8"
-            ) from error
-        raise DataError(
-            f"{path}: must be UTF-8 text, got byte 0x{data[error.start]:02x} at position "
-            f"{error.start}; convert it, for example: iconv -f latin1 -t utf-8 {path}"
-        ) from error
 
 
 def _format_of(text: str, suffix: str) -> str:

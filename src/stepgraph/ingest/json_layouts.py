@@ -6,10 +6,10 @@ texts, as CrossTask and HowTo100M publish their narrations.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from stepgraph.disk import parse_json
 from stepgraph.errors import DataError
 from stepgraph.ingest.cues import Cue
 
@@ -18,7 +18,7 @@ _EXPECTED = "'segments', 'events', or lists 'start', 'end' and 'text'"
 
 def read_json(text: str, source: str) -> list[Cue]:
     """Read all cues of a JSON transcript; ``source`` begins each error and ``place``."""
-    record = _parsed(text, source)
+    record = parse_json(text, source)
     if isinstance(record, list):
         return _from_segments(record, source)
     if isinstance(record, dict):
@@ -52,37 +52,6 @@ def cues_from_lists(record: Mapping[str, Any], source: str) -> list[Cue]:
         _cue(*values, f"{source}: cue {number}")
         for number, values in enumerate(zip(starts, ends, texts, strict=True), 1)
     ]
-
-
-def _parsed(text: str, source: str) -> Any:
-    try:
-        return json.loads(text)
-    except json.JSONDecodeError as error:
-        if _is_cut_off(error):
-            lines = text.rstrip().split("\n")
-            raise DataError(
-                f"{source}: must be complete JSON, got an end at line {len(lines)}, "
-                f"column {len(lines[-1])}; the file is cut off, fetch or write it again"
-            ) from error
-        raise DataError(
-            f"{source}:{error.lineno}: must be JSON, got {error.msg!r} at column {error.colno}; "
-            f"correct it, or give the file the suffix of its format"
-        ) from error
-    except RecursionError as error:
-        raise DataError(
-            f"{source}: must be JSON nested a few levels deep, got too many to read; "
-            f"this is no transcript"
-        ) from error
-    except ValueError as error:  # an integer with thousands of digits
-        raise DataError(f"{source}: must be JSON with ordinary numbers, got: {error}") from error
-
-
-def _is_cut_off(error: json.JSONDecodeError) -> bool:
-    whole = error.doc.rstrip()
-    # A number or word cut in half is reported a few characters before the end.
-    near_end = error.pos > 0 and len(whole) - error.pos <= 5
-    half_a_word = near_end and not whole.endswith(("}", "]"))
-    return error.msg.startswith("Unterminated") or error.pos >= len(whole) or half_a_word
 
 
 def _from_segments(segments: Sequence[Any], source: str) -> list[Cue]:

@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import Any
 
 from stepgraph.core import Sentence
+from stepgraph.disk import require_file
 from stepgraph.errors import DataError, MissingExtraError
 from stepgraph.ingest.cleaning import clean
 from stepgraph.ingest.cues import Cue, checked
-from stepgraph.ingest.paths import require_file
 
 _TEXT_CODECS = frozenset({"mov_text", "srt", "subrip", "ass", "ssa", "webvtt", "text"})
 _FIELDS_BEFORE_TEXT = 8  # ReadOrder,Layer,Style,Name,MarginL,MarginR,MarginV,Effect
@@ -60,7 +60,7 @@ def _opened(path: Path) -> Iterator[Any]:
             f"{path}: reading a video file needs the 'video' extra; "
             f"run: pip install 'stepgraph[video]'"
         ) from error
-    require_file(path, "video")
+    require_file(path, "video file")
     try:
         with av.open(str(path)) as container:
             yield container

@@ -8,8 +8,6 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from stepgraph.errors import DataError
-
 TRANSCRIPT_SUFFIXES = (".vtt", ".srt", ".json3", ".json", ".tsv", ".ass", ".ssa", ".ttml", ".sub")
 """What transcript files are called; of several for one video the first is taken."""
 
@@ -46,18 +44,7 @@ def find_transcript(media: Path) -> Path | None:
         if (path := media.with_suffix(suffix)).is_file():
             return path
     found = [path for path in media.parent.iterdir() if _belongs(path, media.stem)]
-    return min(found, key=lambda path: _preference(path, media.stem), default=None)
-
-
-def require_file(path: Path, kind: str) -> None:
-    """Raise the error for a path that is missing or no file; ``kind`` says what it must be."""
-    try:
-        if path.is_file():
-            return
-        got = "a directory" if path.is_dir() else "no such file"
-    except OSError as error:
-        got = error.strerror or str(error)
-    raise DataError(f"{path}: must be a {kind} file, got {got}; check the path")
+    return min(found, key=lambda path: transcript_preference(path, media.stem), default=None)
 
 
 def _belongs(path: Path, stem: str) -> bool:
@@ -65,7 +52,8 @@ def _belongs(path: Path, stem: str) -> bool:
     return named and stem in (path.stem, transcript_stem(path)) and path.is_file()
 
 
-def _preference(path: Path, stem: str) -> tuple[int, int, str]:
+def transcript_preference(path: Path, stem: str) -> tuple[int, int, str]:
+    """Sort key that puts the transcript to take for the video ``stem`` first."""
     tag = path.stem[len(stem) :].lower()
     language = 0 if not tag else 1 if tag.startswith(".en") else 2
     return language, TRANSCRIPT_SUFFIXES.index(path.suffix.lower()), path.name

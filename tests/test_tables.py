@@ -1,0 +1,178 @@
+"""Tables and sentences for a terminal."""
+
+import json
+import math
+
+import numpy as np
+import pytest
+
+from reference import make_graph
+from stepgraph.core import Vocabulary
+from stepgraph.errors import DataError
+from stepgraph.evaluation import Report
+from stepgraph.export.tables import (
+    describe_graph,
+    describe_next,
+    describe_path,
+    describe_relation,
+    directional_pairs,
+    metrics_table,
+)
+
+NAMES = Vocabulary(("boil", "pour", "stir", "drink"), {"tea": (0, 1)})
+GRAPH = make_graph(
+    [[5, 6, 2, 0], [1, 5, 3, 0], [0, 3, 5, 4], [0, 0, 0, 0]], NAMES, mined_on=("a", "b")
+)
+EMPTY = make_graph(np.zeros((4, 4), np.int64), NAMES)
+
+
+def report(decoder, *values):
+    return Report(decoder, 3, 12_345, 6_789, *values, graph_mined_on="2 other videos")
+
+
+def test_metrics_are_percentages_one_line_a_decoder():
+    table = metrics_table([report("argmax", 0.1, 0.2, 0.3, 0.4), report("path", 1, 0.5, 0, 0.05)])
+
+    assert [line.split() for line in table.splitlines()[1:3]] == [
+        ["argmax", "10.0", "20.0", "30.0", "40.0"],
+        ["path", "100.0", "50.0", "0.0", "5.0"],
+    ]
+
+
+def test_columns_of_figures_end_together():
+    table = metrics_table([report("argmax", 0.1, 0.2, 0.3, 0.4), report("path", 1, 0.5, 0, 0.05)])
+
+    assert len({len(line) for line in table.splitlines()[:3]}) == 1
+
+
+def test_table_says_what_was_measured():
+    table = metrics_table([report("argmax", 0.1, 0.2, 0.3, 0.4)])
+
+    assert table.endswith(
+        "3 videos, 12,345 rows, 6,789 of them with a true keystep.\nGraph mined on 2 other videos."
+    )
+
+
+def test_undefined_metrics_are_dashes():
+    table = metrics_table([report("argmax", *[math.nan] * 4)])
+
+    assert table.splitlines()[1].split() == ["argmax", "–", "–", "–", "–"]
+
+
+def test_graph_is_described_by_size_and_directions():
+    lines = describe_graph(GRAPH, top=10, as_json=False).splitlines()
+
+    assert lines[0] == ("4 keysteps of 1 tasks, 9 transitions between them, mined from 2 videos.")
+    assert [line.split() for line in lines[3:]] == [
+        ["first", "then", "there", "back"],
+        ["boil", "pour", "6", "1"],
+        ["stir", "drink", "4", "0"],
+        ["boil", "stir", "2", "0"],
+    ]
+
+
+def test_strongest_directions_come_first_and_are_limited():
+    pairs = directional_pairs(GRAPH, 2)
+
+    assert [(pair.first, pair.second) for pair in pairs] == [(0, 1), (2, 3)]
+
+
+def test_description_of_a_graph_as_json():
+    content = json.loads(describe_graph(GRAPH, top=1, as_json=True))
+
+    assert (content["keysteps"], content["transitions"], content["videos"]) == (4, 9, 2)
+    [pair] = content["directional"]
+    assert (pair["first"], pair["second"], pair["forward"]) == ("boil", "pour", 6)
+
+
+def test_an_empty_graph_has_no_directions():
+    text = describe_graph(EMPTY, top=10, as_json=False)
+
+    assert "0 transitions" in text
+    assert text.endswith("No pair of keysteps has a clear direction yet.")
+
+
+def test_next_keysteps_have_their_chance_among_changes():
+    lines = describe_next(GRAPH, 0, top=4, as_json=False).splitlines()
+
+    assert lines[0] == "After 'boil':"
+    assert [line.split() for line in lines[1:]] == [
+        ["next", "chance", "seen"],
+        ["pour", "75", "%", "6"],
+        ["stir", "25", "%", "2"],
+    ]
+
+
+def test_chance_is_among_all_changes_even_when_few_are_listed():
+    [only] = json.loads(describe_next(GRAPH, 0, top=1, as_json=True))["next"]
+
+    assert only == {
+        "keystep": "pour",
+        "chance": 0.75,
+        "probability": pytest.approx(6 / 13),
+        "count": 6,
+    }
+
+
+@pytest.mark.parametrize("graph", [GRAPH, EMPTY])
+def test_nothing_follows_the_last_keystep(graph):
+    assert describe_next(graph, 3, top=4, as_json=False) == ("Nothing was seen to follow 'drink'.")
+    assert json.loads(describe_next(graph, 3, top=4, as_json=True))["next"] == []
+
+
+def test_names_with_figures_in_them_stay_on_the_left():
+    names = Vocabulary(("crack them", "whisk them well", "add 2 eggs"))
+    graph = make_graph([[0, 2, 1], [0, 0, 0], [0, 0, 0]], names)
+
+    lines = describe_next(graph, 0, top=4, as_json=False).splitlines()
+
+    assert [line[0] for line in lines[1:]] == ["n", "w", "a"]
+
+
+def test_path_is_drawn_with_arrows():
+    assert describe_path(GRAPH, 0, 3, as_json=False) in (
+        "boil → stir → drink",
+        "boil → pour → stir → drink",
+    )
+
+
+def test_path_as_json_has_its_probability():
+    content = json.loads(describe_path(GRAPH, 2, 3, as_json=True))
+
+    assert content == {"path": ["stir", "drink"], "probability": pytest.approx(4 / 12)}
+
+
+def test_missing_path_is_said_in_words():
+    assert describe_path(GRAPH, 3, 0, as_json=False) == "No path leads from 'drink' to 'boil'."
+    assert json.loads(describe_path(GRAPH, 3, 0, as_json=True)) == {
+        "path": None,
+        "probability": None,
+    }
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "sentence"),
+    [
+        (0, 1, "directional: 'boil' comes before 'pour' ('boil' → 'pour' was seen 6 times"),
+        (1, 0, "directional: 'boil' comes before 'pour' ('pour' → 'boil' was seen 1 times"),
+        (1, 2, "connected: either may come first ('pour' → 'stir' was seen 3 times, the reverse"),
+        (0, 3, "unconnected: 'boil' and 'drink' never follow one another."),
+    ],
+)
+def test_relation_is_said_in_a_sentence(first, second, sentence):
+    assert describe_relation(GRAPH, first, second, as_json=False).startswith(sentence)
+
+
+def test_relation_as_json_names_both():
+    content = json.loads(describe_relation(GRAPH, 0, 1, as_json=True))
+
+    assert (content["kind"], content["first"], content["second"]) == (
+        "directional",
+        "boil",
+        "pour",
+    )
+
+
+def test_relation_of_a_keystep_with_itself_is_refused():
+    with pytest.raises(DataError, match="between two different keysteps, got 'boil' twice"):
+        describe_relation(GRAPH, 0, 0, as_json=False)

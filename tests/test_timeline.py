@@ -1,0 +1,314 @@
+"""Timelines, and the formats that people want them in."""
+
+import csv
+import io
+import json
+from itertools import pairwise
+
+import numpy as np
+import pysubs2
+import pytest
+
+from reference import make_scores
+from stepgraph.core import Labels, Segment, Video, Vocabulary
+from stepgraph.export.timeline import (
+    FORMATS,
+    Chapter,
+    Timeline,
+    to_csv,
+    to_json,
+    to_text,
+    to_vtt,
+    to_youtube,
+    write_timeline,
+)
+
+HOSTILE = (
+    "a\n\nb",
+    "a\r\nb",
+    "a\rb",
+    "a, b; 'c' \"d\"",
+    "00:00:00.000 --> 00:00:09.000",
+    "x\n\n00:00:00.000 --> 00:00:09.000\ny",
+    "<b>bold</b> & <script>",
+    "0:00 zero",
+    "crème 🥚",
+    "a\u2028b",
+)
+
+
+def timeline_of(*segments, duration, names=("boil", "pour", "stir"), anchors=None, hop=1.0):
+    """A timeline whose chapters are the (start, end, keystep) given; all rows score 0.5."""
+    vocabulary = Vocabulary(tuple(names))
+    labels = Labels.from_segments(
+        "v", (Segment(*one) for one in segments), vocabulary, duration=duration, hop=hop
+    )
+    scores = make_scores(np.full((len(labels), len(names)), 0.5), vocabulary=vocabulary, hop=hop)
+    labels = Labels("v", labels.keysteps, vocabulary, hop, anchors)
+    return Timeline(Video("v", duration), labels, scores)
+
+
+def youtube(timeline):
+    """Read chapters back as YouTube does: a time and a title a line."""
+    chapters = []
+    for line in to_youtube(timeline).splitlines():
+        clock, _, title = line.partition(" ")
+        seconds = 0
+        for part in clock.split(":"):
+            seconds = 60 * seconds + int(part)
+        chapters.append((seconds, title))
+    return chapters
+
+
+EMPTY = timeline_of(duration=30.0)
+
+
+# --- Chapters
+
+
+def test_chapters_are_runs_of_one_keystep():
+    timeline = timeline_of((0, 2, 1), (2, 5, 0), (6, 7, 0), duration=8.0)
+
+    assert list(timeline) == [
+        Chapter(0, 2, "pour", 0.5, "label"),
+        Chapter(2, 5, "boil", 0.5, "label"),
+        Chapter(6, 7, "boil", 0.5, "label"),
+    ]
+
+
+def test_no_chapter_reaches_past_the_end_of_the_video():
+    [chapter] = timeline_of((0, 10, 1), duration=9.2)
+
+    assert (chapter.start, chapter.end) == (0, 9.2)
+
+
+def test_score_is_the_mean_over_observed_rows():
+    vocabulary = Vocabulary(("boil", "pour"))
+    labels = Labels("v", np.zeros(3, np.int64), vocabulary)
+    scores = make_scores([[0.2, 9], [7, 9], [0.4, 9]], [True, False, True], vocabulary=vocabulary)
+
+    [chapter] = Timeline(Video("v", 3.0), labels, scores)
+
+    assert chapter.score == pytest.approx(0.3)
+
+
+def test_score_of_a_chapter_without_speech_is_none():
+    vocabulary = Vocabulary(("boil", "pour"))
+    labels = Labels("v", np.zeros(2, np.int64), vocabulary)
+    scores = make_scores(np.zeros((2, 2)), [False, False], vocabulary=vocabulary)
+
+    [chapter] = Timeline(Video("v", 2.0), labels, scores)
+
+    assert chapter.score is None
+
+
+def test_origin_tells_what_was_heard_from_what_was_found():
+    anchors = np.array([True, False, False, False, False, True])
+
+    timeline = timeline_of((0, 2, 0), (2, 4, 1), (4, 6, 2), duration=6.0, anchors=anchors)
+
+    assert [chapter.origin for chapter in timeline] == ["anchor", "path", "anchor"]
+
+
+def test_origin_without_any_anchor_is_the_label():
+    timeline = timeline_of((0, 2, 0), duration=2.0, anchors=np.zeros(2, bool))
+
+    assert [chapter.origin for chapter in timeline] == ["label"]
+
+
+def test_chapters_of_short_rows_are_in_seconds():
+    timeline = timeline_of((0, 0.3, 0), (0.3, 0.6, 1), duration=0.6, hop=0.1)
+
+    assert [(c.start, c.end) for c in timeline] == [
+        (0, pytest.approx(0.3)),
+        (pytest.approx(0.3), pytest.approx(0.6)),
+    ]
+
+
+# --- JSON and CSV
+
+
+def test_json_holds_everything():
+    content = json.loads(to_json(timeline_of((0, 2, 1), duration=3.0)))
+
+    assert (content["format"], content["version"]) == ("stepgraph-timeline", 1)
+    assert (content["video"], content["duration"]) == ("v", 3.0)
+    assert content["chapters"] == [
+        {"start": 0.0, "end": 2.0, "keystep": "pour", "score": 0.5, "origin": "label"}
+    ]
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_json_gives_any_name_back(name):
+    timeline = timeline_of((0, 2, 0), duration=3.0, names=(name, "stir"))
+
+    assert json.loads(to_json(timeline))["chapters"][0]["keystep"] == name
+
+
+def test_csv_has_one_line_a_chapter():
+    text = to_csv(timeline_of((0, 2, 1), (2, 3, 0), duration=3.0))
+
+    assert text.splitlines() == [
+        "video,start,end,keystep,score,origin",
+        "v,0.0,2.0,pour,0.5000,label",
+        "v,2.0,3.0,boil,0.5000,label",
+    ]
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_csv_gives_any_name_back(name):
+    text = to_csv(timeline_of((0, 2, 0), (2, 3, 1), duration=3.0, names=(name, "stir")))
+
+    rows = list(csv.reader(io.StringIO(text, newline="")))
+
+    assert [row[3] for row in rows] == ["keystep", name, "stir"]
+
+
+# --- WebVTT
+
+
+def test_vtt_parses_back():
+    timeline = timeline_of((0, 2, 1), (3, 4000, 0), duration=4000.0)
+
+    parsed = pysubs2.SSAFile.from_string(to_vtt(timeline), format_="vtt")
+
+    assert to_vtt(timeline).startswith("WEBVTT\n\n00:00:00.000 --> 00:00:02.000\npour\n\n")
+    assert [(cue.start, cue.end, cue.plaintext) for cue in parsed] == [
+        (0, 2000, "pour"),
+        (3000, 4_000_000, "boil"),
+    ]
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_no_name_can_break_a_cue_of_vtt(name):
+    text = to_vtt(timeline_of((0, 2, 0), (2, 3, 1), duration=3.0, names=(name, "stir")))
+
+    blocks = text.replace("\r\n", "\n").replace("\r", "\n").strip().split("\n\n")
+    assert len(blocks) == 3
+    assert [block.count("-->") for block in blocks] == [0, 1, 1]
+    assert all(len(block.split("\n")) == 2 for block in blocks[1:])
+    assert "<" not in text
+
+
+# pysubs2 takes any line with two times for the beginning of a cue, arrow or not.
+@pytest.mark.parametrize("name", [name for name in HOSTILE if "-->" not in name])
+def test_vtt_with_hostile_names_still_parses(name):
+    text = to_vtt(timeline_of((0, 2, 0), (2, 3, 1), duration=3.0, names=(name, "stir")))
+
+    parsed = pysubs2.SSAFile.from_string(text, format_="vtt")
+
+    assert [(cue.start, cue.end) for cue in parsed] == [(0, 2000), (2000, 3000)]
+
+
+def test_no_cue_of_vtt_ends_when_it_begins():
+    """A row that was only just started: WebVTT wants every cue to last."""
+    text = to_vtt(timeline_of((0, 9, 0), (9, 10, 1), duration=9.0001))
+
+    cues = [line.split(" --> ") for line in text.splitlines() if "-->" in line]
+
+    assert all(start < end for start, end in cues)
+
+
+def test_vtt_of_nothing_is_an_empty_file_of_that_format():
+    assert to_vtt(EMPTY) == "WEBVTT\n"
+
+
+# --- YouTube
+
+
+@pytest.mark.parametrize("seed", range(50))
+def test_youtube_chapters_keep_the_rules_of_youtube(seed):
+    rng = np.random.default_rng(seed)
+    borders = np.cumsum(rng.integers(1, 25, 20)).tolist()
+    segments = [
+        (start, end, int(rng.integers(0, 3)))
+        for start, end in pairwise(borders)
+        if rng.random() < 0.8
+    ]
+    timeline = timeline_of(*segments, duration=float(borders[-1]))
+
+    starts = [start for start, _ in youtube(timeline)]
+
+    assert starts[0] == 0
+    assert all(b - a >= 10 for a, b in pairwise([*starts, borders[-1]]))
+
+
+def test_youtube_chapters_name_what_is_done():
+    timeline = timeline_of((0, 20, 1), (20, 40, 0), (3700, 3800, 2), duration=3800.0)
+
+    assert to_youtube(timeline) == "0:00 pour\n0:20 boil\n1:01:40 stir\n"
+
+
+def test_youtube_chapters_begin_at_zero_when_nothing_is_done_yet():
+    assert youtube(timeline_of((15, 40, 1), duration=40.0)) == [(0, "Start"), (15, "pour")]
+
+
+def test_a_short_chapter_goes_to_the_one_before_it():
+    timeline = timeline_of((0, 20, 0), (20, 25, 1), (25, 60, 2), duration=60.0)
+
+    assert youtube(timeline) == [(0, "boil"), (25, "stir")]
+
+
+def test_a_short_beginning_does_not_swallow_the_long_chapter_after_it():
+    timeline = timeline_of((3, 63, 1), (63, 90, 2), duration=90.0)
+
+    assert "pour" in [title for _, title in youtube(timeline)]
+
+
+def test_equal_neighbours_become_one():
+    timeline = timeline_of((0, 20, 0), (25, 45, 0), (45, 60, 1), duration=60.0)
+
+    assert youtube(timeline) == [(0, "boil"), (45, "pour")]
+
+
+def test_a_short_last_chapter_goes_to_the_one_before_it():
+    timeline = timeline_of((0, 20, 0), (20, 25, 1), duration=25.0)
+
+    assert youtube(timeline) == [(0, "boil")]
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_no_name_can_add_a_line_to_youtube_chapters(name):
+    timeline = timeline_of((0, 20, 0), (20, 40, 1), duration=40.0, names=(name, "stir"))
+
+    assert len(to_youtube(timeline).splitlines()) == 2
+
+
+# --- Text and files
+
+
+def test_text_has_one_line_a_chapter():
+    timeline = timeline_of((0, 2, 1), (3, 3700, 0), duration=3700.0)
+
+    assert to_text(timeline).splitlines() == [
+        "    0:00 - 0:02     pour",
+        "    0:03 - 1:01:40  boil",
+    ]
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_no_name_can_add_a_line_to_the_text(name):
+    timeline = timeline_of((0, 2, 0), (2, 4, 1), duration=4.0, names=(name, "stir"))
+
+    assert len(to_text(timeline).splitlines()) == 2
+
+
+@pytest.mark.parametrize("convert", [to_json, to_csv, to_vtt, to_youtube, to_text])
+def test_a_timeline_without_chapters_can_be_written(convert):
+    assert "pour" not in convert(EMPTY)
+
+
+def test_every_format_is_written(tmp_path):
+    paths = write_timeline(timeline_of((0, 2, 1), duration=3.0), tmp_path / "new")
+
+    assert [path.name for path in paths] == [f"v{suffix}" for suffix, _ in FORMATS.values()]
+    assert sorted(paths) == sorted((tmp_path / "new").iterdir())
+
+
+def test_a_video_from_a_folder_within_is_written_into_one(tmp_path):
+    timeline = timeline_of((0, 2, 1), duration=3.0)
+    within = Timeline(Video("deep/v", 3.0), timeline.labels, timeline.scores)
+
+    paths = write_timeline(within, tmp_path)
+
+    assert {path.parent for path in paths} == {tmp_path / "deep"}
