@@ -13,7 +13,17 @@ SOURCES = sorted(PACKAGE.rglob("*.py"))
 
 # A part imports from itself and from the parts before it.
 ORDER = [
-    *("errors", "progress", "disk", "core", "ingest", "vocabulary", "datasets", "encoders"),
+    *(
+        "errors",
+        "problems",
+        "progress",
+        "disk",
+        "core",
+        "ingest",
+        "vocabulary",
+        "datasets",
+        "encoders",
+    ),
     *("scoring", "graph", "mining", "decoders", "metrics", "evaluation", "files", "export"),
     *("pipeline", "cli"),
 ]

@@ -109,7 +109,7 @@ def recognize(args: argparse.Namespace) -> str:
 
     _must_be_writable(args.output)
     graph = files.load(args.graph)
-    videos = datasets.open_source(args.source, skip_bad=args.skip_bad).videos
+    videos = list(datasets.open_source(args.source, skip_bad=args.skip_bad).videos)
     decoder = decoders.load_decoder(args.decoder, **_decoder_options(args))
     timelines = pipeline.recognize_all(
         progress.track(videos, "recognising"), graph, decoder=decoder

@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import pairwise
@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stepgraph.errors import DataError
+from stepgraph.problems import Problems
 
 BACKGROUND = -1
 """The label of a row on which no keystep is done."""
@@ -253,12 +254,21 @@ class Labels:
 
 @dataclass(frozen=True, eq=False)
 class Dataset:
-    """Videos with their vocabulary, and the truth of some or none of them, kept apart."""
+    """Videos with their vocabulary, and the truth of some or none of them, kept apart.
+
+    Attributes
+    ----------
+    videos
+        May be iterated again and again; a large data set reads them from disk each time.
+    problems
+        What was wrong in the files; readers that stream add to it while they are iterated.
+    """
 
     name: str
-    videos: Sequence[Video]
+    videos: Iterable[Video]
     vocabulary: Vocabulary | None = None
     truth: Mapping[str, Labels] = field(default_factory=dict)
+    problems: Problems = field(default_factory=Problems)
 
 
 def require_same_vocabulary(one: Vocabulary, other: Vocabulary, what: str) -> None:

@@ -108,8 +108,8 @@ def _script_json(value: object) -> str:
 
 def _facts(dataset: Dataset, methods: Sequence[Method], graph: TaskGraph) -> str:
     """Say in one line what was measured."""
-    rows = sum(len(_any_labels(video, dataset, methods)) for video in dataset.videos)
-    facts = [_plural(len(dataset.videos), "video"), _plural(rows, "row")]
+    lengths = [len(_any_labels(video, dataset, methods)) for video in dataset.videos]
+    facts = [_plural(len(lengths), "video"), _plural(sum(lengths), "row")]
     judged = max((method.report.keystep_rows for method in methods), default=0)
     if judged and dataset.truth:
         facts[-1] += f", {judged:,} of them with a true keystep"
