@@ -245,3 +245,14 @@ def test_dataset_may_have_neither_vocabulary_nor_truth():
 def test_errors_of_data_are_value_errors_and_ours():
     assert issubclass(DataError, ValueError)
     assert issubclass(DataError, StepgraphError)
+
+
+def test_restricted_scores_never_prefer_what_is_not_allowed(vocabulary):
+    values = np.arange(10, dtype=np.float32).reshape(2, 5)
+    scores = Scores("v", values, np.ones(2, bool), vocabulary)
+
+    restricted = scores.restrict([1, 2])
+
+    assert restricted.values.argmax(axis=1).tolist() == [2, 2]
+    assert restricted.values[:, 1].tolist() == [1.0, 6.0]
+    assert scores.values.max() == 9

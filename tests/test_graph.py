@@ -271,3 +271,23 @@ def test_a_graph_that_was_asked_for_paths_can_go_to_another_process():
     again = pickle.loads(pickle.dumps(graph))
 
     assert again.path(0, 1) == (0, 1)
+
+
+def test_a_restricted_graph_keeps_only_what_is_between_the_allowed():
+    graph = make_graph([[1, 2, 3], [4, 5, 6], [7, 8, 9]])
+
+    restricted = graph.restrict([0, 2])
+
+    assert restricted.counts.toarray().tolist() == [[1, 0, 3], [0, 0, 0], [7, 0, 9]]
+    assert restricted.vocabulary == graph.vocabulary
+
+
+def test_an_order_is_a_chain_and_shared_pairs_count_twice():
+    graph = TaskGraph.from_order(keysteps(4), [(0, 1, 3), (0, 1, 2), (2,), ()])
+
+    assert graph.counts.toarray().tolist() == [
+        [0, 2, 0, 0],
+        [0, 0, 1, 1],
+        [0, 0, 0, 0],
+        [0, 0, 0, 0],
+    ]

@@ -11,7 +11,7 @@ import hashlib
 import json
 import math
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
@@ -183,6 +183,13 @@ class Scores:
 
     def __len__(self) -> int:
         return len(self.observed)
+
+    def restrict(self, keysteps: Iterable[int]) -> Scores:
+        """Allow only some keysteps; every other one scores minus infinity."""
+        allowed = np.zeros(len(self.vocabulary), dtype=bool)
+        allowed[list(keysteps)] = True
+        values = np.where(allowed, self.values, np.float32(-np.inf))
+        return replace(self, values=values)
 
 
 @dataclass(frozen=True, eq=False)

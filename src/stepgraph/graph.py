@@ -6,14 +6,15 @@ first asked for.  Nothing here knows where the counts came from.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property, lru_cache
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
+from scipy.sparse import coo_array, csr_array
 from scipy.sparse.csgraph import dijkstra
 
 from stepgraph.core import Vocabulary, require_same_vocabulary
@@ -201,6 +202,29 @@ class TaskGraph:
             float(self.probabilities[first, second]),
             float(self.probabilities[second, first]),
         )
+
+    def restrict(self, keysteps: Iterable[int]) -> TaskGraph:
+        """Keep only transitions between some keysteps; the vocabulary stays as it is."""
+        allowed = np.zeros(len(self.vocabulary), dtype=bool)
+        allowed[list(keysteps)] = True
+        edges = coo_array(self.counts)
+        kept = allowed[edges.coords[0]] & allowed[edges.coords[1]]
+        source, target = (one[kept] for one in edges.coords)
+        counts = csr_array(coo_array((edges.data[kept], (source, target)), self.counts.shape))
+        return replace(self, counts=counts)
+
+    @classmethod
+    def from_order(cls, vocabulary: Vocabulary, orders: Iterable[Sequence[int]]) -> TaskGraph:
+        """Chain the keysteps of each order: the graph of a written list instead of videos.
+
+        >>> TaskGraph.from_order(Vocabulary(("boil", "pour", "stir")), [(0, 2)]).path(0, 2)
+        (0, 2)
+        """
+        pairs = [pair for order in orders for pair in pairwise(order) if pair[0] != pair[1]]
+        source, target = np.array(pairs, dtype=np.int64).reshape(-1, 2).T
+        ones = np.ones(len(pairs), dtype=np.int64)
+        size = len(vocabulary)
+        return cls(vocabulary, csr_array(coo_array((ones, (source, target)), (size, size))))
 
     def merge(self, other: TaskGraph) -> TaskGraph:
         """Add the counts of another graph of the same vocabulary, mined on other videos."""
