@@ -232,6 +232,7 @@ def test_debug_shows_the_traceback(videos):
 
 INTERRUPTED = """
 import os, signal, sys
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a background job ignores it
 from stepgraph.cli import main
 from stepgraph.encoders import text
 

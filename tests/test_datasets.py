@@ -1,5 +1,6 @@
-"""Sources of videos: folders of one's own, single files, the demo and CrossTask."""
+"""Sources of videos: folders of one's own, single files, the demo; and what they share."""
 
+import math
 import os
 import sys
 
@@ -7,11 +8,18 @@ import pytest
 
 from stepgraph.core import Segment, Sentence, Vocabulary
 from stepgraph.datasets import open_source
-from stepgraph.datasets.folder import read_truth
+from stepgraph.datasets.folder import is_video_id, transcripts_in
+from stepgraph.datasets.truth import read_truth
 from stepgraph.errors import ConfigError, DataError
+from stepgraph.problems import Problems
 
 VTT = "WEBVTT\n\n00:00.000 --> 00:04.000\n{}\n"
 TEA = Vocabulary(("boil", "pour"))
+A = {"a": math.inf}
+
+
+def strictly(path, vocabulary=TEA, lengths=A):
+    return read_truth(path, vocabulary, lengths, Problems(strict=True))
 
 
 @pytest.fixture
@@ -177,20 +185,25 @@ def test_bad_transcripts_are_left_out_when_asked(tmp_path):
     fill(tmp_path, a__vtt="boil")
     (tmp_path / "b.json").write_text("{")
 
-    assert ids(tmp_path, skip_bad=True) == ["a"]
+    dataset = open_source(tmp_path, strict=False)
+
+    assert [video.id for video in dataset.videos] == ["a"]
+    [problem] = dataset.problems.found
+    assert problem.kind == "unreadable transcript"
+    assert str(problem).startswith(f"{tmp_path / 'b.json'}: must be complete JSON")
 
 
 def test_nothing_but_bad_transcripts_is_refused_even_then(tmp_path):
     (tmp_path / "b.json").write_text("{")
 
     with pytest.raises(DataError, match=r"b\.json: must be"):
-        open_source(tmp_path, skip_bad=True)
+        open_source(tmp_path, strict=False)
 
 
 def test_the_truth_of_a_video_left_out_is_left_out_too(omelette_folder):
     (omelette_folder / "plain.vtt").write_bytes(b"\xff\x00")
 
-    dataset = open_source(omelette_folder, skip_bad=True)
+    dataset = open_source(omelette_folder, strict=False)
 
     assert set(dataset.truth) == {"chatty", "hurried"}
 
@@ -216,15 +229,16 @@ def test_a_file_name_in_another_encoding_is_read_or_refused_in_words(tmp_path):
     [
         ("a,0,1", "must have 4 columns, got 3"),
         ("a,0,1,boil,again", "must have 4 columns, got 5"),
-        ("b,0,1,boil", "video 'b' must be in the folder, got none of that name"),
+        ("b,0,1,boil", "video 'b' must be among the videos, got none of that name"),
         (
             "a,zero,1,boil",
             "a time must be a number of seconds .* at most a week, got 'zero'",
         ),
-        ("a,0,nan,boil", "a time must be .*, got 'nan'"),
-        ("a,0,inf,boil", "a time must be .*, got 'inf'"),
-        ("a,-1,1,boil", "a time must be .*, got '-1'"),
-        ("a,2,2,boil", "end must be after start, got start 2 and end 2"),
+        ("a,0,nan,boil", "a time must be .*, got nan"),
+        ("a,0,inf,boil", "a time must be .*, got inf"),
+        ("a,-1,1,boil", "a time must be .*, got -1"),
+        ("a,2,2,boil", "end must be after start, got start 2.0 and end 2.0"),
+        (",0,1,boil", "a video must be named, since the file is of 1 videos, got none"),
         ("a,0,1,boill", "keystep 'boill' is not among the 2 .*mean 'boil'"),
     ],
 )
@@ -233,7 +247,7 @@ def test_bad_truth_is_refused_with_its_line(tmp_path, line, message):
     path.write_text(f"Video, Start, End, Keystep\na,0,1,boil\n\n{line}\n")
 
     with pytest.raises(DataError, match=rf"truth\.csv:4: {message}"):
-        read_truth(path, TEA, {"a"})
+        strictly(path)
 
 
 @pytest.mark.parametrize("header", ["", "a,0,1,boil", "video,start,end"])
@@ -242,14 +256,14 @@ def test_truth_without_its_columns_is_refused(tmp_path, header):
     path.write_text(header)
 
     with pytest.raises(DataError, match=r"truth\.csv:1: columns must be video, start, end, keys"):
-        read_truth(path, TEA, {"a"})
+        strictly(path)
 
 
 def test_truth_may_quote_names_with_commas(tmp_path):
     path = tmp_path / "truth.csv"
     path.write_text('video,start,end,keystep\n"a, b",0,1.5,"stir, well"\n')
 
-    found = read_truth(path, Vocabulary(("boil", "stir, well")), {"a, b"})
+    found = strictly(path, Vocabulary(("boil", "stir, well")), {"a, b": math.inf})
 
     assert found == {"a, b": [Segment(0.0, 1.5, 1)]}
 
@@ -259,7 +273,7 @@ def test_a_quote_that_is_never_closed_is_refused_in_words(tmp_path):
     path.write_text('video,start,end,keystep\n"a,0,1,boil\n' + "a,0,1,boil\n" * 20_000)
 
     with pytest.raises(DataError, match=r"truth\.csv:"):
-        read_truth(path, TEA, {"a"})
+        strictly(path)
 
 
 def test_a_time_beyond_any_video_is_refused_with_its_line(tmp_path):
@@ -269,6 +283,98 @@ def test_a_time_beyond_any_video_is_refused_with_its_line(tmp_path):
 
     with pytest.raises(DataError, match=r"truth\.csv:2: "):
         open_source(tmp_path)
+
+
+def test_mistakes_in_truth_are_counted_when_asked_and_the_rest_is_read(tmp_path):
+    fill(tmp_path, a__vtt="boil", b__vtt="pour")
+    (tmp_path / "steps.txt").write_text("boil\npour\n")
+    lines = ["video,start,end,keystep", "a,0,1", "a,0,1,boil", "c,0,1,boil", "b,3,1,pour"]
+    (tmp_path / "truth.csv").write_bytes("\r\n".join(lines).encode("utf-8-sig"))
+
+    dataset = open_source(tmp_path, strict=False)
+
+    assert set(dataset.truth) == {"a"}
+    assert [(problem.where, problem.kind) for problem in dataset.problems.found] == [
+        (f"{tmp_path / 'truth.csv'}:2", "wrong column count"),
+        (f"{tmp_path / 'truth.csv'}:4", "unlisted video"),
+        (f"{tmp_path / 'truth.csv'}:5", "reversed segment"),
+    ]
+
+
+@pytest.mark.parametrize("content", [b"caf\xe9", b"clip,from,to\n"])
+def test_a_truth_file_that_cannot_be_read_is_left_out_when_asked(tmp_path, content):
+    fill(tmp_path, a__vtt="boil")
+    (tmp_path / "steps.txt").write_text("boil\npour\n")
+    (tmp_path / "truth.csv").write_bytes(content)
+
+    dataset = open_source(tmp_path, strict=False)
+
+    assert (len(dataset.videos), dataset.truth, len(dataset.problems)) == (1, {}, 1)
+
+
+def test_truth_past_the_end_of_a_video_is_refused_or_cut_there(tmp_path):
+    path = tmp_path / "truth.csv"
+    path.write_text("video,start,end,keystep\na,2,9,boil\na,7,8,pour\n")
+    problems = Problems()
+
+    found = read_truth(path, TEA, {"a": 5.0}, problems)
+
+    assert found == {"a": [Segment(2.0, 5.0, 0)]}
+    assert problems.counts == {"segment past the end": 2}
+    with pytest.raises(DataError, match=r"csv:2: end must be within the 5 seconds .*, got 9"):
+        strictly(path, TEA, {"a": 5.0})
+
+
+def test_a_video_file_says_how_long_its_truth_may_be(tmp_path, monkeypatch):
+    monkeypatch.setattr("stepgraph.ingest.media_duration", lambda path: 5.2)
+    fill(tmp_path, a__vtt="boil")
+    (tmp_path / "a.mp4").touch()
+    (tmp_path / "steps.txt").write_text("boil\npour\n")
+    (tmp_path / "truth.csv").write_text("video,start,end,keystep\na,0,5.9,boil\na,1,7,pour\n")
+
+    with pytest.raises(DataError, match=r"truth\.csv:3: end must be within the 6 seconds"):
+        open_source(tmp_path)
+
+
+def test_a_vocabulary_given_is_that_of_truth_without_steps(omelette_folder, omelette):
+    (omelette_folder / "steps.txt").unlink()
+
+    dataset = open_source(omelette_folder, vocabulary=omelette.vocabulary)
+
+    assert dataset.vocabulary == omelette.vocabulary
+    assert set(dataset.truth) == set(omelette.truth)
+
+
+def test_the_steps_of_a_folder_come_before_a_vocabulary_given(omelette_folder, omelette):
+    assert open_source(omelette_folder, vocabulary=TEA).vocabulary == omelette.vocabulary
+
+
+# --- What the readers of published data sets share
+
+
+def test_of_several_transcripts_the_best_of_the_first_folder_is_taken(tmp_path):
+    fill(tmp_path / "one", a__en__vtt="", a__vtt="", _a_b__json="", b__info__json="")
+    fill(tmp_path / "two", a__vtt="", c__srt="", __hidden__vtt="", note__txt="")
+
+    found = transcripts_in(tmp_path / "one", tmp_path / "two", tmp_path / "absent")
+
+    assert found == {
+        "a": tmp_path / "one" / "a.vtt",
+        "_a_b": tmp_path / "one" / "_a_b.json",
+        "c": tmp_path / "two" / "c.srt",
+    }
+
+
+@pytest.mark.parametrize("name", ["a", "-_x", "deep/er/a", "..a", "grün", "two words"])
+def test_plain_names_are_ids(name):
+    assert is_video_id(name)
+
+
+@pytest.mark.parametrize(
+    "name", ["", "/a", "../a", "a/../../b", "a\nb", "a\0", " a", "..\\a", "\ud800", "."]
+)
+def test_names_that_lead_elsewhere_are_no_ids(name):
+    assert not is_video_id(name)
 
 
 # --- Other sources
@@ -281,12 +387,56 @@ def test_one_transcript_is_a_data_set_of_one_video(omelette_folder, videos):
     assert dataset.vocabulary is None
 
 
-@pytest.mark.parametrize("source", ["nowhere", "coin:/data", "demo2", "no/thing"])
+@pytest.mark.parametrize(
+    "source", ["nowhere", "coins:/data", "demo2", "no/thing", "", " ", "x" * 5000]
+)
 def test_unknown_sources_are_answered_with_the_known_ones(tmp_path, monkeypatch, source):
     monkeypatch.chdir(tmp_path)
 
-    with pytest.raises(ConfigError, match=rf"'demo' or 'crosstask:PATH', got '{source}', where n"):
+    with pytest.raises(ConfigError, match=rf"'demo', 'crosstask:P.*:PATH', got '{source}', where"):
         open_source(source)
+
+
+@pytest.mark.parametrize("kind", ["crosstask", "coin", "howto100m", "manifest"])
+def test_a_data_set_without_a_path_is_refused(tmp_path, monkeypatch, kind):
+    monkeypatch.chdir(tmp_path)
+
+    with pytest.raises(ConfigError, match=rf"source '{kind}:' must name a path after the colon"):
+        open_source(f"{kind}:")
+
+
+@pytest.mark.parametrize(
+    ("source", "known"),
+    [
+        ("demo", "'all'"),
+        ("howto100m:here", "'all'"),
+        ("manifest:here", "'all'"),
+        ("crosstask:here", "'all', 'train', 'val'"),
+        ("coin:here", "'all', 'training', 'testing'"),
+    ],
+)
+def test_an_unknown_split_is_answered_with_the_known_ones(source, known):
+    with pytest.raises(ConfigError, match=rf"^split of .* must be one of {known}, got 'test'$"):
+        open_source(source, split="test")
+
+
+def test_shards_are_all_videos_once_each_with_its_truth(omelette_folder):
+    whole = open_source(omelette_folder)
+
+    parts = [open_source(omelette_folder, shard=(i, 2)) for i in range(2)]
+
+    assert [[video.id for video in part.videos] for part in parts] == [
+        ["chatty", "plain"],
+        ["hurried"],
+    ]
+    assert [sorted(part.truth) for part in parts] == [["chatty", "plain"], ["hurried"]]
+    assert sum(len(part.truth) for part in parts) == len(whole.truth)
+
+
+@pytest.mark.parametrize("shard", [(1, 1), (-1, 2), (0, 0), (2, 2)])
+def test_a_shard_that_cannot_be_is_refused(omelette_folder, shard):
+    with pytest.raises(ConfigError, match=r"shard must be \(i, n\) with i between 0 and n - 1"):
+        open_source(omelette_folder, shard=shard)
 
 
 def test_a_file_whose_name_begins_with_a_tilde_is_opened(tmp_path, monkeypatch):

@@ -1,4 +1,4 @@
-"""Saved graphs: round trips, and everything that is refused rather than misread."""
+"""Saved graphs and vocabularies: round trips, and what is refused rather than misread."""
 
 import json
 
@@ -9,7 +9,8 @@ from reference import keysteps, make_graph, random_graph
 from stepgraph.core import Vocabulary
 from stepgraph.encoders import EncoderOptions
 from stepgraph.errors import DataError
-from stepgraph.files import load, same_vocabulary, save
+from stepgraph.files import load, load_vocabulary, same_vocabulary, save, save_vocabulary
+from stepgraph.vocabulary import read_vocabulary
 
 
 @pytest.fixture
@@ -293,3 +294,98 @@ def test_a_graph_of_another_vocabulary_than_the_one_in_use_is_refused(vocabulary
         rf"got one of 2 keysteps, fingerprint {keysteps(2).fingerprint}; mine it again",
     ):
         same_vocabulary(graph, vocabulary, "graph.json")
+
+
+@pytest.fixture
+def saved_vocabulary(tmp_path):
+    """A saved vocabulary of three keysteps."""
+    path = tmp_path / "vocabulary.json"
+    save_vocabulary(Vocabulary(("boil", "pour", "stir"), {"tea": (0, 1), "soup": (0, 2)}), path)
+    return path
+
+
+@pytest.mark.parametrize("reading", [load_vocabulary, read_vocabulary])
+@pytest.mark.parametrize(
+    "vocabulary",
+    [
+        Vocabulary(("boil", "pour", "stir"), {"tea": (0, 1), "soup": (2, 0)}),
+        Vocabulary(("boil", "pour")),
+        Vocabulary(('crème "brûlée"', "卵を割る\n🥚\u2028"), {"日本 \\": (1,), "": (0, 1)}),
+    ],
+    ids=["tasks", "no tasks", "unicode"],
+)
+def test_a_saved_vocabulary_is_loaded_equal(tmp_path, vocabulary, reading):
+    save_vocabulary(vocabulary, tmp_path / "vocabulary.json")
+
+    loaded = reading(str(tmp_path / "vocabulary.json"))
+
+    assert loaded == vocabulary
+    assert list(loaded.tasks) == list(vocabulary.tasks)
+
+
+def test_saving_a_loaded_vocabulary_writes_the_same_bytes(saved_vocabulary, tmp_path):
+    save_vocabulary(load_vocabulary(saved_vocabulary), tmp_path / "two.json")
+
+    assert (tmp_path / "two.json").read_bytes() == saved_vocabulary.read_bytes()
+
+
+def test_a_vocabulary_file_has_a_header_and_a_field_a_line(saved_vocabulary):
+    text = saved_vocabulary.read_text()
+
+    assert text.startswith('{"format": "stepgraph-vocabulary",\n"version": 1,\n"stepgraph": ')
+    assert list(json.loads(text)) == [
+        *("format", "version", "stepgraph", "fingerprint", "keysteps", "tasks")
+    ]
+
+
+@pytest.mark.parametrize("reading", [load_vocabulary, read_vocabulary])
+@pytest.mark.parametrize("share", [0.1, 0.5, 0.99])
+def test_a_vocabulary_cut_off_is_refused(saved_vocabulary, share, reading):
+    whole = saved_vocabulary.read_bytes().rstrip()
+    saved_vocabulary.write_bytes(whole[: int(share * len(whole))])
+
+    with pytest.raises(DataError, match=r"vocabulary\.json: must be complete JSON, .*cut off"):
+        reading(saved_vocabulary)
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ({"version": 2, "stepgraph": "9.9"}, r"at most 1, got 2; .* newer stepgraph \(9\.9\), so"),
+        ({"version": "1"}, r"version must be a number of at least 1, got '1'"),
+        ({"version": ...}, r"version must be a number of at least 1, got None"),
+        ({"format": "stepgraph-graph"}, r"must be a vocabulary .*, got 'stepgraph-graph'; make"),
+        ({"format": ...}, r"must be a vocabulary \(format 'stepgraph-vocabulary'\), got None; "),
+        ({"keysteps": ["boil", "pour", "mix"]}, r"keysteps it was saved with .* was it edited\?"),
+        ({"tasks": {}}, r"must hold the keysteps it was saved with .* was it edited\?"),
+        ({"fingerprint": ...}, r"saved with \(fingerprint None\), got others .* was it edited\?"),
+        ({"keysteps": "boil"}, r"must be a vocabulary as stepgraph saves it, got TypeError: a li"),
+        ({"keysteps": ["boil", 7]}, r"must be a vocabulary as .* names must be text, got 7"),
+        (
+            {"keysteps": ["boil"]},
+            r"must be a vocabulary as .* got a vocabulary must have at least",
+        ),
+        ({"keysteps": ...}, r"must be a vocabulary as .* got KeyError: 'keysteps'"),
+        ({"tasks": []}, r"must be a vocabulary as stepgraph saves it, got AttributeError"),
+        ({"tasks": {"tea": [0, 9]}}, r"must be a vocabulary as .* between 0 and 2, got \[0, 9\]"),
+        ({"tasks": {"tea": [0.5]}}, r"must be a vocabulary as .* whole numbers were expected"),
+    ],
+    ids=str,
+)
+def test_a_vocabulary_that_was_changed_is_refused(saved_vocabulary, fields, message):
+    edit(saved_vocabulary, **fields)
+
+    with pytest.raises(DataError, match=rf"vocabulary\.json: .*{message}"):
+        load_vocabulary(saved_vocabulary)
+
+
+def test_a_graph_and_a_vocabulary_are_not_mistaken_for_each_other(saved, saved_vocabulary):
+    with pytest.raises(DataError, match=r"must be a vocabulary .*, got 'stepgraph-graph'"):
+        load_vocabulary(saved)
+    with pytest.raises(DataError, match=r"must be a task graph .*, got 'stepgraph-vocabulary'"):
+        load(saved_vocabulary)
+
+
+def test_a_missing_vocabulary_is_refused(tmp_path):
+    with pytest.raises(DataError, match=r"vocabulary\.json: must be a file, got no such file"):
+        load_vocabulary(tmp_path / "vocabulary.json")

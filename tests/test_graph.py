@@ -200,7 +200,8 @@ def test_merge_keeps_an_encoder_that_both_share():
     )
 
     assert one.merge(same).encoder == options
-    assert one.merge(other).encoder is None
+    with pytest.raises(DataError, match="must be mined in the same way, got EncoderOptions"):
+        one.merge(other)
 
 
 def test_merge_refuses_another_vocabulary():

@@ -7,6 +7,7 @@ file of another kind, of a newer program or of another vocabulary is refused, no
 from __future__ import annotations
 
 import json
+import math
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -18,11 +19,21 @@ from stepgraph import __version__
 from stepgraph.core import Vocabulary
 from stepgraph.disk import MIB, read_json, write_text
 from stepgraph.encoders import EncoderOptions
-from stepgraph.errors import DataError, StepgraphError
-from stepgraph.graph import TaskGraph
+from stepgraph.errors import DataError
+from stepgraph.graph import MiningOptions, TaskGraph
+from stepgraph.vocabulary import (
+    VOCABULARY_KIND,
+    FileKind,
+    as_list,
+    as_text,
+    as_whole,
+    check_header,
+    read_vocabulary_json,
+    reading_fields,
+    vocabulary_of,
+)
 
-GRAPH_FORMAT = "stepgraph-graph"
-GRAPH_VERSION = 1
+GRAPH_KIND = FileKind("stepgraph-graph", 1, "task graph", "make one with: stepgraph mine")
 
 
 def header(format_name: str, version: int, vocabulary: Vocabulary) -> dict[str, Any]:
@@ -39,14 +50,36 @@ def save(graph: TaskGraph, path: str | Path) -> None:
     """Save a task graph as JSON, whole or not at all."""
     counts = coo_array(graph.counts)
     triples = np.stack([*counts.coords, counts.data], axis=1).tolist()
-    content = header(GRAPH_FORMAT, GRAPH_VERSION, graph.vocabulary) | {
-        "encoder": asdict(graph.encoder) if graph.encoder else None,
-        "keysteps": list(graph.vocabulary.keysteps),
-        "tasks": {task: list(members) for task, members in graph.vocabulary.tasks.items()},
-        "mined_on": list(graph.mined_on),
-        "counts": triples,
+    encoder = asdict(graph.encoder) if graph.encoder else None
+    _write(
+        header(GRAPH_KIND.format, GRAPH_KIND.version, graph.vocabulary)
+        | {"encoder": encoder, "mining": mining_fields(graph.mining)}
+        | _fields_of(graph.vocabulary)
+        | {"mined_on": list(graph.mined_on), "counts": triples},
+        path,
+    )
+
+
+def save_vocabulary(vocabulary: Vocabulary, path: str | Path) -> None:
+    """Save a vocabulary as JSON, whole or not at all."""
+    first = header(VOCABULARY_KIND.format, VOCABULARY_KIND.version, vocabulary)
+    _write(first | _fields_of(vocabulary), path)
+
+
+def load_vocabulary(path: str | Path) -> Vocabulary:
+    """Load a vocabulary that :func:`save_vocabulary` wrote."""
+    return read_vocabulary_json(Path(path))
+
+
+def _fields_of(vocabulary: Vocabulary) -> dict[str, Any]:
+    return {
+        "keysteps": list(vocabulary.keysteps),
+        "tasks": {task: list(members) for task, members in vocabulary.tasks.items()},
     }
-    # One line per field: small enough to read, and a difference of two graphs is legible.
+
+
+def _write(content: dict[str, Any], path: str | Path) -> None:
+    # One line per field: small enough to read, and a difference of two files is legible.
     fields = (
         f'"{key}": {json.dumps(value, ensure_ascii=False)}' for key, value in content.items()
     )
@@ -57,26 +90,17 @@ def load(path: str | Path) -> TaskGraph:
     """Load a task graph that :func:`save` wrote."""
     path = Path(path)
     content = read_json(path, limit=4096 * MIB)
-    _check_header(content, path)
-    try:
-        vocabulary = Vocabulary(
-            tuple(map(_text, _list(content["keysteps"]))),
-            {_text(name): tuple(map(_whole, ks)) for name, ks in content["tasks"].items()},
-        )
+    check_header(content, path, GRAPH_KIND)
+    with reading_fields(path, GRAPH_KIND):
+        vocabulary = vocabulary_of(content)
         options = content["encoder"]
         graph = TaskGraph(
             vocabulary,
             _counts(content["counts"], len(vocabulary)),
-            tuple(map(_text, _list(content["mined_on"]))),
+            tuple(map(as_text, as_list(content["mined_on"]))),
             EncoderOptions(**options) if options else None,
+            _mining_of(content["mining"]),
         )
-    except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
-        what = (
-            str(error) if isinstance(error, StepgraphError) else f"{type(error).__name__}: {error}"
-        )
-        raise DataError(
-            f"{path}: must be a task graph as stepgraph saves it, got {what}"
-        ) from error
     if vocabulary.fingerprint != content.get("fingerprint"):
         raise DataError(
             f"{path}: must be a graph of the vocabulary it was saved with (fingerprint "
@@ -86,50 +110,31 @@ def load(path: str | Path) -> TaskGraph:
     return graph
 
 
-def _check_header(content: Any, path: Path) -> None:
-    found = content.get("format") if isinstance(content, dict) else type(content).__name__
-    if found != GRAPH_FORMAT:
-        raise DataError(
-            f"{path}: must be a task graph (format {GRAPH_FORMAT!r}), got {found!r}; "
-            f"make one with: stepgraph mine"
-        )
-    version = content.get("version")
-    if not isinstance(version, int) or version < 1:
-        raise DataError(f"{path}: version must be a number of at least 1, got {version!r}")
-    if version > GRAPH_VERSION:
-        raise DataError(
-            f"{path}: format version must be at most {GRAPH_VERSION}, got {version}; it was saved "
-            f"by a newer stepgraph ({content.get('stepgraph')}), so upgrade this one"
-        )
+def mining_fields(options: MiningOptions | None) -> dict[str, float | None] | None:
+    """Options of mining as JSON has them: no limit is null, since JSON has no infinity."""
+    if options is None:
+        return None
+    return {key: value if math.isfinite(value) else None for key, value in asdict(options).items()}
+
+
+def _mining_of(fields: Any) -> MiningOptions | None:
+    if fields is None:
+        return None
+    given = {key: value for key, value in fields.items() if value is not None}
+    if not all(isinstance(value, int | float) for value in given.values()):
+        raise TypeError(f"numbers were expected, got {fields!r}"[:200])
+    return MiningOptions(**given)
 
 
 def _counts(triples: Any, size: int) -> Any:
-    for triple in _list(triples):
-        if len(list(map(_whole, _list(triple)))) != 3:
+    for triple in as_list(triples):
+        if len(list(map(as_whole, as_list(triple)))) != 3:
             raise TypeError(f"counts must be triples, got {triple!r}"[:200])
     table = np.asarray(triples, dtype=np.int64).reshape(-1, 3)
     source, target, count = table.T
     if len(table) and (table[:, :2].min() < 0 or table[:, :2].max() >= size):
         raise DataError(f"counts of keysteps that are not among the {size} of its vocabulary")
     return csr_array(coo_array((count, (source, target)), shape=(size, size)))
-
-
-def _list(value: Any) -> list[Any]:
-    if not isinstance(value, list):
-        raise TypeError(f"a list was expected, got {value!r}"[:200])
-    return value
-
-
-def _whole(value: Any) -> int:
-    if type(value) is not int:
-        raise TypeError(f"whole numbers were expected, got {value!r}"[:200])
-    return value
-
-
-def _text(value: Any) -> str:
-    if not isinstance(value, str):
-        raise TypeError(f"names must be text, got {value!r}"[:200])
-    return value
 
 
 def same_vocabulary(graph: TaskGraph, vocabulary: Vocabulary, where: str | Path) -> None:

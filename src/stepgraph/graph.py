@@ -6,20 +6,20 @@ first asked for.  Nothing here knows where the counts came from.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+import math
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields, replace
-from functools import cached_property, lru_cache
+from functools import cached_property
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import coo_array, csr_array
-from scipy.sparse.csgraph import dijkstra
 
 from stepgraph.core import Vocabulary, require_same_vocabulary
 from stepgraph.encoders import EncoderOptions
-from stepgraph.errors import DataError
+from stepgraph.errors import ConfigError, DataError
+from stepgraph.paths import Network, cheapest_path, make_network
 
 if TYPE_CHECKING:
     import networkx
@@ -30,9 +30,6 @@ Matrix: TypeAlias = "csr_array[Any, tuple[int, int]]"
 # A pair is directional when, after one imagined vote each way, three quarters or more of the
 # votes agree: two observations one way and none the other are the least that suffices.
 DIRECTIONAL_SHARE = 0.75
-
-# Shortest-path trees kept in memory: 10,588 keysteps need 42 kB a tree.
-_TREES = 2048
 
 
 @dataclass(frozen=True)
@@ -56,6 +53,31 @@ class Relation(NamedTuple):
     backward_probability: float
 
 
+@dataclass(frozen=True)
+class MiningOptions:
+    """How transitions were counted; a graph remembers it.
+
+    Attributes
+    ----------
+    min_score
+        Rows whose best score is lower are passed over, as if nothing had been said.  The
+        paper's equation counts every row, hence no limit.
+    max_gap
+        Longest time without a counted row, in seconds, across which a transition still counts.
+        The paper's clips all carry narration and follow one another whatever lies between,
+        hence no limit; 0 counts only rows that touch.
+    """
+
+    min_score: float = -math.inf
+    max_gap: float = math.inf
+
+    def __post_init__(self) -> None:
+        if math.isnan(self.min_score):
+            raise ConfigError("min_score must be a number, got nan")
+        if not self.max_gap >= 0:
+            raise ConfigError(f"max_gap must be at least 0 seconds, got {self.max_gap}")
+
+
 @dataclass(frozen=True, eq=False)
 class TaskGraph:
     """Transition counts between keysteps, over all tasks at once.
@@ -69,6 +91,8 @@ class TaskGraph:
         Ids of the videos that were counted.
     encoder
         Options of the encoder whose scores were counted, so that recognition uses the same.
+    mining
+        Options of the counting.
 
     Examples
     --------
@@ -85,6 +109,7 @@ class TaskGraph:
     counts: Matrix
     mined_on: tuple[str, ...] = ()
     encoder: EncoderOptions | None = None
+    mining: MiningOptions | None = None
 
     def __post_init__(self) -> None:
         size = len(self.vocabulary)
@@ -100,7 +125,7 @@ class TaskGraph:
         object.__setattr__(self, "counts", counts)
 
     def __getstate__(self) -> dict[str, Any]:
-        # What is derived is derived again; a cache of functions cannot be pickled.
+        # What is derived is derived again.
         return {field.name: getattr(self, field.name) for field in fields(self)}
 
     @cached_property
@@ -129,6 +154,7 @@ class TaskGraph:
         Probabilities are those of the graph; they include the self-loop's share whether or
         not the self-loop is listed.
         """
+        self._require(keystep)
         edges = slice(self.counts.indptr[keystep], self.counts.indptr[keystep + 1])
         found = [
             Transition(int(target), float(probability), int(count))
@@ -145,35 +171,16 @@ class TaskGraph:
     def path(self, start: int, end: int) -> tuple[int, ...] | None:
         """Most probable path with both its ends, or None where there is none.
 
-        The least sum of ``-log p`` by Dijkstra's algorithm; from a keystep to itself it is
-        that keystep alone.
+        The least sum of ``-log p``, searched from both ends; from a keystep to itself it is that
+        keystep alone.  Of several equally probable paths, it is the same one every time.
         """
-        for keystep in (start, end):
-            if not 0 <= keystep < len(self.vocabulary):
-                raise DataError(
-                    f"a keystep must be between 0 and {len(self.vocabulary) - 1}, got {keystep}"
-                )
-        if start == end:
-            return (start,)
-        predecessor = self._tree(start)
-        if predecessor[end] < 0:
-            return None
-        backwards = [end]
-        while backwards[-1] != start:
-            backwards.append(int(predecessor[backwards[-1]]))
-        return tuple(reversed(backwards))
+        self._require(start, end)
+        return cheapest_path(self._network, start, end)
 
     @cached_property
-    def _tree(self) -> Callable[[int], NDArray[np.int32]]:
-        """Predecessors on the best paths from one keystep, remembered per graph."""
-
-        @lru_cache(maxsize=_TREES)
-        def tree(start: int) -> NDArray[np.int32]:
-            here = np.array([start])
-            _, predecessors = dijkstra(self.costs, indices=here, return_predecessors=True)
-            return np.asarray(predecessors[0], dtype=np.int32)
-
-        return tree
+    def _network(self) -> Network:
+        """The costs as the search wants them."""
+        return make_network(self.costs)
 
     def relation(self, first: int, second: int) -> Relation:
         """Say whether two keysteps are directional, connected or unconnected.
@@ -202,6 +209,13 @@ class TaskGraph:
             float(self.probabilities[first, second]),
             float(self.probabilities[second, first]),
         )
+
+    def _require(self, *keysteps: int) -> None:
+        for keystep in keysteps:
+            if not 0 <= keystep < len(self.vocabulary):
+                raise DataError(
+                    f"a keystep must be between 0 and {len(self.vocabulary) - 1}, got {keystep}"
+                )
 
     def restrict(self, keysteps: Iterable[int]) -> TaskGraph:
         """Keep only transitions between some keysteps; the vocabulary stays as it is."""
@@ -235,12 +249,13 @@ class TaskGraph:
                 f"graphs to merge must be mined on different videos, got {len(twice)} in both "
                 f"({', '.join(map(repr, twice[:3]))}); their transitions would count twice"
             )
-        encoder = self.encoder if self.encoder == other.encoder else None
+        if (self.encoder, self.mining) != (other.encoder, other.mining):
+            raise DataError(
+                f"graphs to merge must be mined in the same way, got {self.encoder}, "
+                f"{self.mining} and {other.encoder}, {other.mining}"
+            )
         return replace(
-            self,
-            counts=self.counts + other.counts,
-            mined_on=self.mined_on + other.mined_on,
-            encoder=encoder,
+            self, counts=self.counts + other.counts, mined_on=self.mined_on + other.mined_on
         )
 
     def to_networkx(self) -> networkx.DiGraph[str]:

@@ -16,8 +16,7 @@ from scipy.sparse import coo_array, csr_array
 
 from stepgraph.core import Scores, Vocabulary, require_same_vocabulary
 from stepgraph.encoders import EncoderOptions
-from stepgraph.errors import ConfigError
-from stepgraph.graph import Matrix, TaskGraph
+from stepgraph.graph import Matrix, MiningOptions, TaskGraph
 
 # Transitions held back before they are added up, so that a long corpus costs few additions.
 _BUFFER = 1_000_000
@@ -39,13 +38,8 @@ def mine_graph(
     ----------
     videos
         Scores over ``vocabulary``, one video each.
-    min_score
-        Rows whose best score is lower are passed over, as if nothing had been said.  The
-        paper's equation counts every row, hence no limit.
-    max_gap
-        Longest time without a counted row, in seconds, across which a transition still counts.
-        The paper's clips all carry narration and follow one another whatever lies between,
-        hence no limit; 0 counts only rows that touch.
+    min_score, max_gap
+        See :class:`~stepgraph.graph.MiningOptions`.
     encoder
         Options to remember in the graph, so that recognition uses the same encoder.
 
@@ -54,10 +48,7 @@ def mine_graph(
     TaskGraph
         Raw counts; its ``probabilities`` are the normalised view.
     """
-    if math.isnan(min_score):
-        raise ConfigError("min_score must be a number, got nan")
-    if not max_gap >= 0:
-        raise ConfigError(f"max_gap must be at least 0 seconds, got {max_gap}")
+    options = MiningOptions(min_score, max_gap)
     size = len(vocabulary)
     total = csr_array((size, size), dtype=np.int64)
     held: list[NDArray[np.int64]] = []
@@ -71,7 +62,8 @@ def mine_graph(
         if sum(map(len, held)) > _BUFFER:
             total = total + _count(held, size)
             held = []
-    return TaskGraph(vocabulary, total + _count(held, size), tuple(mined_on), encoder)
+    counts = total + _count(held, size)
+    return TaskGraph(vocabulary, counts, tuple(mined_on), encoder, options)
 
 
 def transitions(

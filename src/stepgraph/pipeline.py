@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence, Sized
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TypeVar
 
 from stepgraph.core import Dataset, Labels, Scores, Video, Vocabulary
 from stepgraph.datasets import open_source
 from stepgraph.decoders import Decoder, PathSearch
 from stepgraph.encoders import Encoder, EncoderOptions, load_encoder
-from stepgraph.errors import DataError
+from stepgraph.errors import ConfigError, DataError
 from stepgraph.evaluation import Report, evaluate
 from stepgraph.export.timeline import Timeline
 from stepgraph.graph import TaskGraph
@@ -19,7 +20,10 @@ from stepgraph.ingest import open_video
 from stepgraph.mining import mine_graph
 from stepgraph.progress import track
 from stepgraph.scoring import score
+from stepgraph.stored import read_scores
 from stepgraph.vocabulary import make_vocabulary, read_vocabulary
+
+_Item = TypeVar("_Item")
 
 
 def mine(
@@ -53,9 +57,13 @@ def mine(
     dataset = source if isinstance(source, Dataset) else open_source(source)
     keysteps = choose_vocabulary(dataset, vocabulary)
     encoder = encoder or load_encoder()
-    scores = score(track(dataset.videos, "mining"), keysteps, encoder)
+    scores = score(dataset.videos, keysteps, encoder)
     return mine_graph(
-        scores, keysteps, min_score=min_score, max_gap=max_gap, encoder=encoder.options
+        _counted(scores, dataset.videos, "mining"),
+        keysteps,
+        min_score=min_score,
+        max_gap=max_gap,
+        encoder=encoder.options,
     )
 
 
@@ -103,6 +111,11 @@ def recognize_all(
         yield Timeline(queue.pop(0), decoder.decode(scores, graph), scores)
 
 
+def _counted(items: Iterable[_Item], videos: Iterable[Video], label: str) -> Iterator[_Item]:
+    """Show progress in videos; how many there are is known unless they are streamed."""
+    return track(items, label, len(videos) if isinstance(videos, Sized) else None)
+
+
 def choose_vocabulary(
     dataset: Dataset, vocabulary: Vocabulary | Sequence[str] | str | Path | None
 ) -> Vocabulary:
@@ -146,6 +159,7 @@ def run_evaluation(
     encoder: Encoder | None = None,
     graph: TaskGraph | None = None,
     min_score: float = -math.inf,
+    scores: Path | None = None,
 ) -> Evaluation:
     """Measure decoders on the videos of a data set that have a truth.
 
@@ -155,7 +169,9 @@ def run_evaluation(
         One mined elsewhere; if not given, it is mined from all videos of the data set,
         without their truth.
     min_score
-        See :func:`~stepgraph.mine_graph`; of use only where the graph is mined here.
+        See :func:`~stepgraph.mine_graph`; only where the graph is mined here.
+    scores
+        Folder of stored scores to take instead of encoding.
     """
     if not dataset.truth:
         raise DataError(
@@ -163,11 +179,18 @@ def run_evaluation(
             f"(video, start, end, keystep) and a steps.txt beside the transcripts"
         )
     vocabulary = choose_vocabulary(dataset, None)
-    if encoder is None:
-        encoder = load_encoder((graph.encoder if graph else None) or EncoderOptions())
-    scores = list(score(track(dataset.videos, "scoring"), vocabulary, encoder))
-    mined = graph or mine_graph(scores, vocabulary, min_score=min_score, encoder=encoder.options)
-    known = [one for one in scores if one.video in dataset.truth]
+    if graph is not None and math.isfinite(min_score):
+        raise ConfigError("min_score must not be given with a graph, which is mined already")
+    if scores is not None:
+        options = None
+        stream = read_scores(dataset.videos, vocabulary, scores, problems=dataset.problems)
+    else:
+        encoder = encoder or load_encoder((graph.encoder if graph else None) or EncoderOptions())
+        options = encoder.options
+        stream = score(dataset.videos, vocabulary, encoder)
+    scored = list(_counted(stream, dataset.videos, "scoring"))
+    mined = graph or mine_graph(scored, vocabulary, min_score=min_score, encoder=options)
+    known = [one for one in scored if one.video in dataset.truth]
     where = _mined_where(mined, known)
     measured = []
     for name, decoder in decoders.items():

@@ -7,15 +7,15 @@ a folder.
 
 from __future__ import annotations
 
-import csv
 import math
-from collections import defaultdict
-from collections.abc import Iterator, Mapping
+import os
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from pathlib import Path
+from importlib.util import find_spec
+from pathlib import Path, PurePosixPath
 
-from stepgraph.core import LONGEST, Dataset, Labels, Segment, Video, Vocabulary
-from stepgraph.disk import read_text
+from stepgraph.core import Dataset, Labels, Video, Vocabulary, rows_in
+from stepgraph.datasets.truth import add_error, labelled, read_truth
 from stepgraph.errors import DataError, StepgraphError
 from stepgraph.ingest import (
     MEDIA_SUFFIXES,
@@ -24,129 +24,129 @@ from stepgraph.ingest import (
     transcript_preference,
     transcript_stem,
 )
+from stepgraph.problems import Problems
+from stepgraph.progress import track
 from stepgraph.vocabulary import read_vocabulary
 
-VOCABULARY_FILE = "steps.txt"
+VOCABULARY_FILES = ("steps.txt", "vocabulary.json")
 TRUTH_FILE = "truth.csv"
-_TRUTH_COLUMNS = ["video", "start", "end", "keystep"]
 
 # What this program and yt-dlp write beside a video; no transcript of anything.
 _NOT_TRANSCRIPTS = (".chapters.vtt", ".steps.json", ".info.json")
 
 
-def open_folder(path: Path, *, name: str = "", skip_bad: bool = False) -> Dataset:
-    """Open every video or transcript below a folder; its id is its path without suffixes."""
-    vocabulary_file, truth_file = path / VOCABULARY_FILE, path / TRUTH_FILE
-    vocabulary = read_vocabulary(vocabulary_file) if vocabulary_file.is_file() else None
+def open_folder(
+    path: Path, *, name: str = "", strict: bool = True, vocabulary: Vocabulary | None = None
+) -> Dataset:
+    """Open every video or transcript below a folder; its id is its path without suffixes.
+
+    Parameters
+    ----------
+    strict
+        Stop at the first mistake instead of leaving out what cannot be read.
+    vocabulary
+        Of use where the folder has none of its own.
+    """
+    problems = Problems(strict=strict)
+    vocabulary = vocabulary_of(path) or vocabulary
     found = _find(path)
-    videos = tuple(_open_all(path, found, skip_bad=skip_bad))
-    truth: Mapping[str, Labels] = {}
-    if vocabulary is not None and truth_file.is_file():
-        segments = read_truth(truth_file, vocabulary, set(found))
-        videos = tuple(_as_long_as_truth(video, segments[video.id]) for video in videos)
-        videos = tuple(_with_task(video, segments[video.id], vocabulary) for video in videos)
-        truth = {
-            video.id: Labels.from_segments(
-                video.id, segments[video.id], vocabulary, duration=video.duration
-            )
-            for video in videos
-            if segments[video.id]
-        }
-    return Dataset(name or str(path), videos, vocabulary, truth)
-
-
-def open_file(path: Path) -> Dataset:
-    """Open one video or transcript."""
-    return Dataset(str(path), (open_video(path),))
-
-
-def read_truth(
-    path: Path, vocabulary: Vocabulary, videos: set[str]
-) -> defaultdict[str, list[Segment]]:
-    """Read segments by video from a CSV file with the columns video, start, end, keystep."""
-    rows = _csv_rows(path)
-    header = [cell.strip().lower() for cell in next(rows, (1, []))[1]]
-    if header != _TRUTH_COLUMNS:
-        raise DataError(
-            f"{path}:1: columns must be {', '.join(_TRUTH_COLUMNS)}, got {', '.join(header)!r}"
-        )
-    segments: defaultdict[str, list[Segment]] = defaultdict(list)
-    for number, row in rows:
-        where = f"{path}:{number}"
-        if len(row) != len(_TRUTH_COLUMNS):
-            raise DataError(f"{where}: must have 4 columns, got {len(row)}")
-        video, start, end, keystep = (cell.strip() for cell in row)
-        if video not in videos:
-            raise DataError(
-                f"{where}: video {video!r} must be in the folder, got none of that name"
-            )
-        try:
-            segment = Segment(_seconds(start), _seconds(end), vocabulary.index(keystep))
-        except DataError as error:
-            raise DataError(f"{where}: {error}") from error
-        if segment.end <= segment.start:
-            raise DataError(f"{where}: end must be after start, got start {start} and end {end}")
-        segments[video].append(segment)
-    return segments
-
-
-def _csv_rows(path: Path) -> Iterator[tuple[int, list[str]]]:
-    """Rows that are not blank, with their line numbers."""
-    rows = csv.reader(read_text(path).splitlines())
-    try:
-        for row in rows:
-            if any(cell.strip() for cell in row):
-                yield rows.line_num, row
-    except csv.Error as error:
-        raise DataError(
-            f"{path}:{rows.line_num}: must be CSV, got an error ({error}); is a quote not closed?"
-        ) from error
-
-
-def _seconds(text: str) -> float:
-    try:
-        value = float(text)
-    except ValueError:
-        value = math.nan
-    if not 0 <= value <= LONGEST:
-        raise DataError(
-            f"a time must be a number of seconds of at least 0 and at most a week, got {text!r}"
-        )
-    return value
-
-
-def _as_long_as_truth(video: Video, segments: list[Segment]) -> Video:
-    """A video lasts at least until its last true keystep ends."""
-    return replace(video, duration=max([video.duration, *(s.end for s in segments)]))
-
-
-def _with_task(video: Video, segments: list[Segment], vocabulary: Vocabulary) -> Video:
-    """Name the one task that lists all true keysteps of a video; it is shown, never used."""
-    done = {segment.keystep for segment in segments}
-    fitting = [task for task, members in vocabulary.tasks.items() if done <= set(members)]
-    return replace(video, task=fitting[0]) if done and len(fitting) == 1 else video
-
-
-def _open_all(folder: Path, found: Mapping[str, Path], *, skip_bad: bool) -> Iterator[Video]:
     if not found:
         raise DataError(
-            f"{folder}: must contain transcripts ({', '.join(TRANSCRIPT_SUFFIXES)}) or videos "
+            f"{path}: must contain transcripts ({', '.join(TRANSCRIPT_SUFFIXES)}) or videos "
             f"with a text track, got none; put each video's transcript beside it, same name"
         )
-    problems: list[StepgraphError] = []
+    videos = open_all({video_id: (file, None) for video_id, file in found.items()}, problems)
+    truth: Mapping[str, Labels] = {}
+    if vocabulary is not None and (path / TRUTH_FILE).is_file():
+        lengths = dict.fromkeys(found, math.inf) | known_lengths(videos)
+        segments = read_truth(path / TRUTH_FILE, vocabulary, lengths, problems)
+        videos, truth = labelled(videos, segments, vocabulary)
+    return Dataset(name or str(path), videos, vocabulary, truth, problems)
+
+
+def open_file(path: Path, *, vocabulary: Vocabulary | None = None) -> Dataset:
+    """Open one video or transcript."""
+    return Dataset(str(path), (open_video(path),), vocabulary)
+
+
+def vocabulary_of(folder: Path) -> Vocabulary | None:
+    """Read the vocabulary that lies in a folder, if there is one."""
+    steps, saved = (folder / name for name in VOCABULARY_FILES)
+    if steps.is_file():
+        return read_vocabulary(steps)
+    # Any video may be called "vocabulary"; only a file that was saved as one is one.
+    return read_vocabulary(saved) if saved.is_file() and _is_our_own(saved) else None
+
+
+def open_all(
+    files: Mapping[str, tuple[Path, Path | None]], problems: Problems
+) -> tuple[Video, ...]:
+    """Open videos by id from their own files, each with its transcript if that is known.
+
+    What cannot be read is left out with its reason; if nothing is left, that is an error.
+    """
+    errors: list[tuple[StepgraphError, Path]] = []
     videos = []
-    for video_id, path in found.items():
+    for video_id, (path, transcript) in track(files.items(), "reading", len(files)):
         try:
-            videos.append(replace(open_video(path), id=video_id))
+            videos.append(replace(open_video(path, transcript), id=video_id))
         except StepgraphError as error:
-            problems.append(error)
-    if problems and not (skip_bad and videos):
-        several = f"{len(problems)} of {len(found)} transcripts cannot be read, the first is "
-        hint = "" if len(problems) == len(found) else "; --skip-bad goes on without"
-        raise DataError(
-            f"{several if len(problems) > 1 else ''}{problems[0]}{hint}"
-        ) from problems[0]
-    yield from videos
+            errors.append((error, transcript or path))
+    if errors and (problems.strict or not videos):
+        first = errors[0][0]
+        several = f"{len(errors)} of {len(files)} transcripts cannot be read, the first is "
+        hint = "" if not videos else "; --skip-bad goes on without"
+        raise DataError(f"{several if len(errors) > 1 else ''}{first}{hint}") from first
+    for reason, path in errors:
+        add_error(problems, "unreadable transcript", reason, path)
+    return tuple(videos)
+
+
+def known_lengths(videos: Iterable[Video]) -> dict[str, float]:
+    """Seconds that the true keysteps of each video must lie within; a started row is whole.
+
+    Only a video file says how long it is; a transcript ends before the video does.
+    """
+    readable = find_spec("av") is not None
+    return {
+        video.id: float(rows_in(video.duration)) if video.path and readable else math.inf
+        for video in videos
+    }
+
+
+def transcripts_in(*folders: Path) -> dict[str, Path]:
+    """Find the best transcript of each video in folders that may be absent; earlier ones win."""
+    best: dict[str, Path] = {}
+    for folder in reversed(folders):
+        best |= _transcripts_directly_in(folder)
+    return best
+
+
+def _transcripts_directly_in(folder: Path) -> dict[str, Path]:
+    best: dict[str, Path] = {}
+    if not folder.is_dir():
+        return best
+    with os.scandir(folder) as entries:
+        names = sorted(entry.name for entry in entries if entry.is_file())
+    for name in names:
+        if name.startswith(".") or not _is_transcript_name(name.lower()):
+            continue
+        path = folder / name
+        stem = transcript_stem(path)
+        rival = best.setdefault(stem, path)
+        if transcript_preference(path, stem) < transcript_preference(rival, stem):
+            best[stem] = path
+    return best
+
+
+def is_video_id(text: str) -> bool:
+    """Tell whether a name from a file can be an id.
+
+    Results are written under it, so it must not lead out of their folder.
+    """
+    path = PurePosixPath(text)
+    inside = bool(path.parts) and not path.is_absolute() and ".." not in path.parts
+    return inside and text.isprintable() and "\\" not in text and text == text.strip()
 
 
 def _find(folder: Path) -> dict[str, Path]:
@@ -172,14 +172,12 @@ def _find(folder: Path) -> dict[str, Path]:
 def _is_candidate(path: Path, folder: Path) -> bool:
     name = path.name.lower()
     hidden = any(part.startswith(".") for part in path.relative_to(folder).parts)
-    known = name.endswith((*MEDIA_SUFFIXES, *TRANSCRIPT_SUFFIXES))
-    return (
-        known
-        and not hidden
-        and not name.endswith(_NOT_TRANSCRIPTS)
-        and path.is_file()
-        and not _is_our_own(path)
-    )
+    known = name.endswith(MEDIA_SUFFIXES) or _is_transcript_name(name)
+    return known and not hidden and path.is_file() and not _is_our_own(path)
+
+
+def _is_transcript_name(name: str) -> bool:
+    return name.endswith(TRANSCRIPT_SUFFIXES) and not name.endswith(_NOT_TRANSCRIPTS)
 
 
 def _suffix(path: Path) -> str:
@@ -193,7 +191,7 @@ def _id(path: Path, stem: str, folder: Path) -> str:
 
 
 def _is_our_own(path: Path) -> bool:
-    """A graph or timeline that was saved into the folder of its videos."""
+    """A graph, timeline or vocabulary that was saved into the folder of its videos."""
     if path.suffix.lower() != ".json":
         return False
     with path.open("rb") as file:

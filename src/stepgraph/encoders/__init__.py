@@ -72,5 +72,7 @@ def load_encoder(
     from stepgraph.encoders.text import TextEncoder
 
     if isinstance(name, EncoderOptions):
+        if context or task_names:
+            raise ConfigError("context and task_names must stand in the options, got both")
         return TextEncoder(name)
     return TextEncoder(EncoderOptions(name, context, task_names))

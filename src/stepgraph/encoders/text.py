@@ -8,9 +8,11 @@ text is met for the first time.
 from __future__ import annotations
 
 import hashlib
+import logging
 import os
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -106,10 +108,25 @@ class TextEncoder:
         return np.stack([known[text] for text in texts])
 
     def _embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        vectors = self._model.encode(
-            list(texts), batch_size=_BATCH, show_progress_bar=False, convert_to_tensor=True
-        )
-        return _unit(vectors.float().cpu().numpy())
+        """Encode texts of equal length together, so that nothing is padded.
+
+        Padding changes the last bits of what a model computes; without it a text has one
+        embedding, whatever else is encoded with it and however often a run was interrupted.
+        """
+        by_length: defaultdict[int, list[int]] = defaultdict(list)
+        for position, ids in enumerate(self._model.tokenizer(list(texts))["input_ids"]):
+            by_length[len(ids)].append(position)
+        vectors: list[NDArray[np.float32]] = [np.zeros(0, np.float32)] * len(texts)
+        for positions in by_length.values():
+            encoded = self._model.encode(
+                [texts[position] for position in positions],
+                batch_size=_BATCH,
+                show_progress_bar=False,
+                convert_to_tensor=True,
+            )
+            for position, vector in zip(positions, encoded.float().cpu().numpy(), strict=True):
+                vectors[position] = vector
+        return _unit(np.stack(vectors))
 
     @cached_property
     def _model(self) -> Any:
@@ -120,13 +137,19 @@ class TextEncoder:
             _check_weights(Path(str(self._folder)) / "model.safetensors")
         import torch
         from sentence_transformers import SentenceTransformer
-        from transformers.utils import logging
+        from transformers.utils.logging import disable_progress_bar
 
-        logging.disable_progress_bar()
+        disable_progress_bar()
         dtype = torch.bfloat16 if self._bfloat16 else torch.float32
         source = str(self._folder) if self._folder else self._model_name
+        load = partial(SentenceTransformer, source, model_kwargs={"dtype": dtype})
         try:
-            return SentenceTransformer(source, model_kwargs={"dtype": dtype})
+            return load(local_files_only=True)
+        except (OSError, ValueError):
+            # Not here yet; its client says much about every attempt to reach the hub.
+            logging.getLogger("huggingface_hub").setLevel(logging.ERROR)
+        try:
+            return load()
         except (OSError, ValueError) as error:
             raise ConfigError(
                 f"text encoder {self._model_name!r} must be a sentence-transformers model that "

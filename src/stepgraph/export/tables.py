@@ -6,10 +6,14 @@ import json
 import math
 from collections.abc import Sequence
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
+from stepgraph.core import Vocabulary
+from stepgraph.datasets.survey import Found
 from stepgraph.evaluation import Report
 from stepgraph.graph import Relation, TaskGraph
+from stepgraph.problems import Problems
 
 
 def metrics_table(reports: Sequence[Report]) -> str:
@@ -118,6 +122,49 @@ def describe_relation(graph: TaskGraph, first: int, second: int, *, as_json: boo
         return f"connected: either may come first ({counts})."
     before, after = (a, b) if relation.forward > relation.backward else (b, a)
     return f"directional: {before!r} comes before {after!r} ({counts})."
+
+
+def describe_vocabulary(
+    vocabulary: Vocabulary, problems: Problems, *, output: Path | None, as_json: bool
+) -> str:
+    """Size of a vocabulary, its tasks, and what was wrong in its sources."""
+    shared = sum(len(vocabulary.tasks_of(k)) > 1 for k in range(len(vocabulary)))
+    steps = sum(len(members) for members in vocabulary.tasks.values())
+    if as_json:
+        return _json(
+            keysteps=len(vocabulary),
+            tasks=len(vocabulary.tasks),
+            steps=steps,
+            shared_keysteps=shared,
+            fingerprint=vocabulary.fingerprint,
+            problems=dict(problems.counts),
+        )
+    lines = [
+        f"{len(vocabulary):,} keysteps of {len(vocabulary.tasks):,} tasks ({steps:,} steps; "
+        f"{shared:,} keysteps in several tasks), fingerprint {vocabulary.fingerprint}"
+    ]
+    for task, members in list(vocabulary.tasks.items())[:3]:
+        names = ", ".join(vocabulary.keysteps[keystep] for keystep in members[:4])
+        lines.append(f"  {task}: {names}{', …' if len(members) > 4 else ''}")
+    if len(vocabulary.tasks) > 3:
+        lines.append(f"  … and {len(vocabulary.tasks) - 3:,} tasks more")
+    if problems:
+        lines.append(f"{len(problems)} problems: {problems.summary()}")
+    if output:
+        lines.append(f"Saved as {output}")
+    return "\n".join(lines)
+
+
+def describe_survey(found: Sequence[Found]) -> str:
+    """What lies in a folder: counts, and what is missing, a paragraph each."""
+    paragraphs = []
+    for one in found:
+        lines = [f"{one.name} ({one.source})"]
+        held = (f"{count:,} {name.replace('_', ' ')}" for name, count in one.counts.items())
+        lines.append(f"  {', '.join(held)}")
+        lines += [f"  missing: {missing}" for missing in one.missing]
+        paragraphs.append("\n".join(lines))
+    return "\n\n".join(paragraphs)
 
 
 def _relation_json(graph: TaskGraph, relation: Relation) -> dict[str, Any]:

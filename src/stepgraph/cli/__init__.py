@@ -1,0 +1,59 @@
+"""The command line: one verb per stage, one function per verb.
+
+Results go to stdout, progress and warnings to stderr.  Exit code 0 is success, 1 an error said
+in one line, 2 wrong usage.  Nothing heavy is imported before a verb runs, so that help is instant.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import warnings
+from collections.abc import Sequence
+from typing import Any
+
+from stepgraph import progress
+from stepgraph.cli.parser import make_parser
+from stepgraph.errors import StepgraphError
+
+__all__ = ["main", "run"]
+
+
+def run() -> None:
+    """Entry point of the ``stepgraph`` command."""
+    sys.exit(main())
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command line and return its exit code."""
+    given = sys.argv[1:] if argv is None else list(argv)
+    args = make_parser().parse_args(given)
+    args.given = given
+    warnings.showwarning = _show_warning
+    try:
+        with progress.shown():
+            answer = args.run(args)
+        print(answer)
+        sys.stdout.flush()
+    except KeyboardInterrupt:
+        return _fail(
+            "interrupted; what was encoded so far is kept, run the same command again to go on"
+        )
+    except BrokenPipeError:
+        # The reader of a pipe left; python must not complain about it again at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+    except (StepgraphError, OSError) as error:
+        if args.debug:
+            raise
+        return _fail(str(error))
+    return 0
+
+
+def _fail(message: str) -> int:
+    print(f"stepgraph: error: {' '.join(message.split())}", file=sys.stderr)
+    return 1
+
+
+def _show_warning(message: Warning | str, *_: Any, **__: Any) -> None:
+    print(f"stepgraph: warning: {message}", file=sys.stderr)

@@ -1,0 +1,233 @@
+"""The verbs that work on videos: demo, mine, recognize, evaluate.
+
+Each reads, calls one function, writes, and says what happened.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import shlex
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from stepgraph import __version__, progress
+from stepgraph.errors import ConfigError, DataError
+
+if TYPE_CHECKING:
+    from stepgraph.core import Dataset, Vocabulary
+    from stepgraph.encoders import Encoder, EncoderOptions
+    from stepgraph.pipeline import Evaluation
+
+
+def demo(args: argparse.Namespace) -> str:
+    """Run the whole job on the embedded corpus and write a report."""
+    from stepgraph import datasets, files, pipeline
+    from stepgraph.export.timeline import write_timeline
+
+    must_be_writable(args.output)
+    dataset = datasets.open_source("demo")
+    # Counting only what was heard clearly makes the picture of the graph readable.
+    evaluation = _measure(dataset, "path-search", min_score=0.5)
+    files.save(evaluation.graph, args.output / "graph.json")
+    for timeline in pipeline.recognize_all(dataset.videos, evaluation.graph):
+        write_timeline(timeline, args.output / "keysteps")
+    report = args.output / "report.html"
+    _write_report(evaluation, report, "stepgraph demo")
+    return (
+        f"{_table(evaluation)} Rows whose best score is under 0.5 did not vote.\n\n"
+        f"Open {report} in a browser; graph and keysteps lie beside it."
+    )
+
+
+def mine(args: argparse.Namespace) -> str:
+    """Mine a task graph from many narrated videos."""
+    from stepgraph import files, pipeline
+
+    must_be_writable(args.output.parent, args.output)
+    dataset = open_dataset(args)
+    vocabulary = pipeline.choose_vocabulary(dataset, args.vocabulary)
+    graph = pipeline.mine(
+        dataset,
+        vocabulary,
+        encoder=_encoder(args),
+        min_score=args.min_score,
+        max_gap=args.max_gap,
+    )
+    warn_of_problems(dataset)
+    files.save(graph, args.output)
+    return (
+        f"{args.output}: {len(vocabulary)} keysteps, {graph.counts.nnz} transitions between them, "
+        f"mined from {len(graph.mined_on)} videos"
+    )
+
+
+def recognize(args: argparse.Namespace) -> str:
+    """Recognise the keysteps of videos with a graph mined earlier."""
+    from stepgraph import decoders, files, pipeline
+    from stepgraph.export.timeline import to_text, write_timeline
+
+    must_be_writable(args.output)
+    graph = files.load(args.graph)
+    dataset = open_dataset(args)
+    decoder = decoders.load_decoder(args.decoder, **_decoder_options(args))
+    videos = progress.track(dataset.videos, "recognising")
+    shown, written = "", 0
+    for timeline in pipeline.recognize_all(videos, graph, decoder=decoder):
+        write_timeline(timeline, args.output)
+        shown, written = f"{to_text(timeline)}\n", written + 1
+    warn_of_problems(dataset)
+    videos_in_words = "1 video" if written == 1 else f"{written} videos"
+    return f"{shown if written == 1 else ''}{videos_in_words}: chapters in {args.output}"
+
+
+def evaluate(args: argparse.Namespace) -> str:
+    """Measure a decoder on videos whose truth is known."""
+    from stepgraph import files
+    from stepgraph.encoders import EncoderOptions
+
+    if args.report is None and not args.json:
+        args.report = Path("report.html")
+    if args.report:
+        must_be_writable(args.report.parent, args.report)
+    dataset = open_dataset(args)
+    graph = files.load(args.graph) if args.graph else None
+    if graph and dataset.vocabulary:
+        files.same_vocabulary(graph, dataset.vocabulary, args.graph)
+    if graph and graph.encoder and _encoder_options(args) not in (EncoderOptions(), graph.encoder):
+        raise ConfigError(
+            f"{args.graph}: must be used with the encoder it was mined with, {graph.encoder}, "
+            f"got other encoder options; leave them away"
+        )
+    evaluation = _measure(
+        dataset,
+        args.decoder,
+        _decoder_options(args),
+        encoder=None if graph and graph.encoder else _encoder(args),
+        graph=graph,
+        min_score=args.min_score,
+        scores=args.scores,
+    )
+    warn_of_problems(dataset)
+    if args.report:
+        _write_report(evaluation, args.report, shlex.join(["stepgraph", *args.given]))
+    if args.json:
+        return json.dumps(_measured_json(evaluation, args), indent=1)
+    return f"{_table(evaluation)}\n\nOpen {args.report} in a browser."
+
+
+def open_dataset(args: argparse.Namespace) -> Dataset:
+    """Open the source of a verb with the options that say how."""
+    from stepgraph.datasets import open_source
+
+    strict = True if args.strict else False if args.skip_bad else None
+    return open_source(
+        args.source,
+        strict=strict,
+        split=args.split,
+        vocabulary=_vocabulary(args),
+        shard=args.shard,
+    )
+
+
+def warn_of_problems(dataset: Dataset) -> None:
+    """Say in one line what was wrong in the files of a data set."""
+    if dataset.problems:
+        print(
+            f"stepgraph: warning: {dataset.name}: problems, the rest was used: "
+            f"{dataset.problems.summary()}",
+            file=sys.stderr,
+        )
+
+
+def must_be_writable(folder: Path, file: Path | None = None) -> None:
+    """Find out before the work that its results can be kept; make nothing yet."""
+    if file is not None and file.is_dir():
+        raise DataError(f"{file}: must be a file to write, got a folder; name a file in it")
+    existing = next(place for place in (folder, *folder.absolute().parents) if place.exists())
+    if not (existing.is_dir() and os.access(existing, os.W_OK | os.X_OK)):
+        reason = "is not writable" if existing.is_dir() else "is not a folder"
+        raise DataError(
+            f"{folder}: must be a folder that can be written, got one that {reason}"
+            if existing == folder
+            else f"{folder}: must be a folder that can be made, got {existing}, which {reason}"
+        )
+
+
+def _vocabulary(args: argparse.Namespace) -> Vocabulary | None:
+    from stepgraph.vocabulary import read_vocabulary
+
+    path = getattr(args, "vocabulary", None)
+    return read_vocabulary(path) if path else None
+
+
+def _measure(
+    dataset: Dataset, decoder: str, options: dict[str, float] | None = None, **how: Any
+) -> Evaluation:
+    """Evaluate the decoder asked for, beside plain argmax."""
+    from stepgraph import decoders, pipeline
+
+    chosen = {"argmax": decoders.load_decoder("argmax")}
+    chosen[decoder] = decoders.load_decoder(decoder, **(options or {}))
+    return pipeline.run_evaluation(dataset, chosen, **how)
+
+
+def _measured_json(evaluation: Evaluation, args: argparse.Namespace) -> dict[str, Any]:
+    from dataclasses import asdict
+
+    from stepgraph import decoders
+    from stepgraph.files import mining_fields
+
+    encoder = evaluation.graph.encoder
+    decoder = decoders.load_decoder(args.decoder, **_decoder_options(args))
+    return (
+        {"format": "stepgraph-evaluation", "version": 1}
+        | evaluation.measured[-1].report.to_json()
+        | {
+            "options": asdict(decoder),  # type: ignore[call-overload]
+            "source": args.source,
+            "split": args.split,
+            "keysteps": len(evaluation.graph.vocabulary),
+            "encoder": asdict(encoder) if encoder else None,
+            "mining": mining_fields(evaluation.graph.mining),
+            "problems": len(evaluation.dataset.problems),
+            "stepgraph": __version__,
+        }
+    )
+
+
+def _write_report(evaluation: Evaluation, path: Path, command: str) -> None:
+    from stepgraph.export.report import Method, write_report
+
+    write_report(
+        path,
+        title=f"Keysteps of {evaluation.dataset.name}",
+        dataset=evaluation.dataset,
+        methods=[Method(one.name, one.report, one.labels) for one in evaluation.measured],
+        graph=evaluation.graph,
+        command=command,
+    )
+
+
+def _table(evaluation: Evaluation) -> str:
+    from stepgraph.export.tables import metrics_table
+
+    return metrics_table([one.report for one in evaluation.measured])
+
+
+def _encoder(args: argparse.Namespace) -> Encoder:
+    from stepgraph.encoders import load_encoder
+
+    return load_encoder(_encoder_options(args))
+
+
+def _encoder_options(args: argparse.Namespace) -> EncoderOptions:
+    from stepgraph.encoders import EncoderOptions
+
+    return EncoderOptions(args.encoder, args.context, args.task_names)
+
+
+def _decoder_options(args: argparse.Namespace) -> dict[str, float]:
+    return {} if args.threshold is None else {"threshold": args.threshold}

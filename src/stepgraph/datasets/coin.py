@@ -1,0 +1,313 @@
+"""Read the COIN release.
+
+``COIN.json`` gives for each video its task, duration, split and true keysteps; narration is
+read where the user has it beside the file, in ``narration/``, ``captions/`` or
+``coin_processed/``.  The vocabulary is the unique labels of the steps in order of their ids.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from stepgraph.core import LONGEST, Dataset, Labels, Segment, Sentence, Video, Vocabulary
+from stepgraph.datasets.folder import is_video_id, transcripts_in
+from stepgraph.datasets.truth import add_error, checked_segment, require_split
+from stepgraph.disk import MIB, parse_json, read_text
+from stepgraph.errors import DataError
+from stepgraph.ingest import read_transcript
+from stepgraph.problems import Problems
+from stepgraph.progress import track
+
+SPLITS = ("all", "training", "testing")
+_FILE = "COIN.json"
+_NARRATION = ("narration", "captions", "coin_processed")
+_MAX_BYTES = 512 * MIB
+
+# Before a capital that follows a small letter or a digit, and before the last capital of
+# several if a small letter follows it.
+_WORD_BORDER = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
+
+
+@dataclass(frozen=True)
+class _Step:
+    """One true keystep; ``label`` is its name, ``place`` begins every problem with it."""
+
+    id: int
+    label: str
+    times: tuple[float, float]
+    place: str
+
+
+@dataclass(frozen=True)
+class _Entry:
+    """One video of the file; ``duration`` is None where it is not told."""
+
+    video: str
+    task: str | None
+    split: str
+    duration: float | None
+    steps: tuple[_Step, ...]
+
+
+def open_coin(path: Path, *, strict: bool = False, split: str = "all") -> Dataset:
+    """Open all videos of a split, narrated or not, with their truth.
+
+    Parameters
+    ----------
+    path
+        The file ``COIN.json``, or the folder that holds it.
+    split
+        ``training``, ``testing`` or ``all``; the vocabulary is that of all in any case.
+    """
+    require_split(split, SPLITS, "coin")
+    problems = Problems(strict=strict)
+    file = _file_of(path)
+    entries = _read_entries(file, problems)
+    names = _names_of_steps(entries, problems)
+    vocabulary = _vocabulary(entries, names, file)
+    narrated = _narrated(file)
+    chosen = [entry for entry in entries if split in ("all", entry.split)]
+    _check_narration(entries, chosen, narrated, file, problems)
+    videos = []
+    truth = {}
+    for entry in track(chosen, "reading COIN"):
+        transcript = _read_narration(narrated.get(entry.video), problems)
+        segments = _segments(entry, names, vocabulary, problems)
+        duration = entry.duration
+        if duration is None:
+            ends = [one.end for one in transcript] + [one.end for one in segments]
+            duration = max(ends, default=0.0)
+        videos.append(Video(entry.video, duration, transcript, task=entry.task))
+        if segments:
+            truth[entry.video] = Labels.from_segments(
+                entry.video, segments, vocabulary, duration=duration
+            )
+    return Dataset("coin", tuple(videos), vocabulary, truth, problems)
+
+
+def survey_coin(path: Path) -> dict[str, int]:
+    """Count what lies in a COIN folder, without reading narration."""
+    file = _file_of(path)
+    problems = Problems()
+    entries = _read_entries(file, problems)
+    names = _names_of_steps(entries, problems)
+    splits = [entry.split for entry in entries]
+    return {
+        "videos": len(entries),
+        "training": splits.count("training"),
+        "testing": splits.count("testing"),
+        "steps": len(names),
+        "unique_keysteps": len(set(names.values())),
+        "tasks": len({entry.task for entry in entries if entry.task}),
+        "narrated_videos": len({entry.video for entry in entries} & set(_narrated(file))),
+    }
+
+
+def task_name(name: str) -> str:
+    """Write the name of a COIN task in words.
+
+    >>> task_name("ReplaceABulb"), task_name("ReplaceCDDriveWithSSD"), task_name("MakeRJ45Cable")
+    ('Replace A Bulb', 'Replace CD Drive With SSD', 'Make RJ45 Cable')
+    """
+    return " ".join(_WORD_BORDER.sub(" ", name).split())
+
+
+def _file_of(path: Path) -> Path:
+    return path / _FILE if path.is_dir() else path
+
+
+def _narrated(file: Path) -> dict[str, Path]:
+    return transcripts_in(*(file.parent / name for name in _NARRATION))
+
+
+def _read_entries(file: Path, problems: Problems) -> list[_Entry]:
+    text = read_text(file, limit=_MAX_BYTES)
+    record = parse_json(text, str(file))
+    database = record.get("database") if isinstance(record, dict) else None
+    if not isinstance(database, dict) or not database:
+        raise DataError(
+            f"{file}: must hold an object 'database' of videos, got {str(record)[:60]!r}; "
+            f"is it COIN's own file?"
+        )
+    for video in _listed_twice(text, database):
+        what = f"video {video!r} must be listed once, got it twice; the last is taken"
+        problems.add(str(file), "duplicate video", what)
+    found = (
+        _read_entry(video, fields, f"{file}: video {video!r}", problems)
+        for video, fields in database.items()
+    )
+    entries = [entry for entry in found if entry is not None]
+    if not entries:
+        raise DataError(f"{file}: must list videos that can be read, got none")
+    return entries
+
+
+def _listed_twice(text: str, database: Mapping[str, Any]) -> list[str]:
+    """Names that stand twice in the file, of which parsing keeps one."""
+    # Parsing with a hook is slow, and every video has one annotation.
+    if text.count('"annotation"') <= len(database):
+        return []
+    twice: list[str] = []
+
+    def note(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        names = [name for name, value in pairs if isinstance(value, dict)]
+        twice.extend(sorted({name for name in names if names.count(name) > 1}))
+        return dict(pairs)
+
+    json.loads(text, object_pairs_hook=note)
+    return [name for name in twice if name in database]
+
+
+def _read_entry(video: str, fields: Any, place: str, problems: Problems) -> _Entry | None:
+    if not isinstance(fields, dict) or not is_video_id(video):
+        what = f"must be an object under a plain name, got {fields!r:.60}"
+        problems.add(place, "unreadable video", what)
+        return None
+    task = _text(fields.get("class"))
+    if not task:
+        what = f"'class' must name the task, got {fields.get('class')!r:.60}"
+        problems.add(place, "missing task", what)
+    split = fields.get("subset")
+    if split not in SPLITS[1:]:
+        what = f"'subset' must be 'training' or 'testing', got {split!r:.60}"
+        problems.add(place, "unknown split", what)
+    duration = _number(fields.get("duration"))
+    if duration is None or not 0 < duration <= LONGEST:
+        what = f"'duration' must be seconds, over 0, got {fields.get('duration')!r:.60}"
+        problems.add(place, "impossible time", what)
+        duration = None
+    steps = _read_steps(fields.get("annotation"), place, problems)
+    return _Entry(video, task_name(task) or None, str(split), duration, steps)
+
+
+def _read_steps(annotation: Any, place: str, problems: Problems) -> tuple[_Step, ...]:
+    if not isinstance(annotation, list):
+        what = f"'annotation' must be a list, got {annotation!r:.60}"
+        problems.add(place, "unreadable annotation", what)
+        return ()
+    if not annotation:
+        problems.add(place, "empty annotation", "'annotation' must hold keysteps, got none")
+    found = (
+        _read_step(fields, f"{place}, step {number}", problems)
+        for number, fields in enumerate(annotation, start=1)
+    )
+    return tuple(step for step in found if step is not None)
+
+
+def _read_step(fields: Any, place: str, problems: Problems) -> _Step | None:
+    fields = fields if isinstance(fields, dict) else {}
+    number, label = str(fields.get("id")), _text(fields.get("label"))
+    if not (number.isascii() and number.isdigit() and len(number) < 10):
+        what = f"'id' must be the number of a step, got {fields.get('id')!r:.60}"
+        problems.add(place, "unknown step number", what)
+        return None
+    segment = fields.get("segment")
+    times = [_number(time) for time in segment] if isinstance(segment, list) else []
+    if not label or len(times) != 2 or times[0] is None or times[1] is None:
+        what = f"must have 'label' and 'segment' [start, end], got {fields!r:.100}"
+        problems.add(place, "unreadable annotation", what)
+        return None
+    return _Step(int(number), label, (times[0], times[1]), place)
+
+
+def _text(value: Any) -> str:
+    """One line of text; empty if it is anything else."""
+    # Spaces within are kept: two of the published labels differ in nothing else.
+    text = value.strip() if isinstance(value, str) else ""
+    return text if text.isprintable() else ""
+
+
+def _number(value: Any) -> float | None:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    try:
+        return float(value)
+    except OverflowError:
+        return float("inf")
+
+
+def _names_of_steps(entries: Iterable[_Entry], problems: Problems) -> dict[int, str]:
+    """Labels by step id, in order of id; a label that differs from the first is a mistake."""
+    names: dict[int, str] = {}
+    for entry in entries:
+        for step in entry.steps:
+            name = names.setdefault(step.id, step.label)
+            if name != step.label:
+                what = f"step {step.id} must be {name!r} as before, got {step.label!r}"
+                problems.add(step.place, "unknown step number", what)
+    return dict(sorted(names.items()))
+
+
+def _vocabulary(entries: Iterable[_Entry], names: Mapping[int, str], file: Path) -> Vocabulary:
+    keysteps = tuple(dict.fromkeys(names.values()))
+    position = {name: index for index, name in enumerate(keysteps)}
+    steps: defaultdict[str, set[int]] = defaultdict(set)
+    for entry in entries:
+        if entry.task:
+            steps[entry.task] |= {step.id for step in entry.steps}
+    members = {
+        task: tuple(dict.fromkeys(position[names[step]] for step in sorted(ids)))
+        for task, ids in sorted(steps.items(), key=lambda item: (min(item[1], default=-1), item))
+    }
+    try:
+        return Vocabulary(keysteps, {task: found for task, found in members.items() if found})
+    except DataError as error:
+        raise DataError(f"{file}: {error}") from error
+
+
+def _check_narration(
+    entries: Iterable[_Entry],
+    chosen: Iterable[_Entry],
+    narrated: Mapping[str, Path],
+    file: Path,
+    problems: Problems,
+) -> None:
+    wanted = [entry.video for entry in chosen]
+    silent = [video for video in wanted if video not in narrated]
+    if silent:
+        what = (
+            f"videos must be narrated in {', '.join(_NARRATION)}, got none for {len(silent):,} "
+            f"of {len(wanted):,}, such as {silent[0]!r}"
+        )
+        problems.add(str(file), "incomplete narration", what)
+    known = {entry.video for entry in entries}
+    stray = [path for video, path in narrated.items() if video not in known]
+    if stray:
+        what = f"narration must be of listed videos, got {len(stray):,} of others"
+        problems.add(str(stray[0]), "unlisted narration", what)
+    for entry in chosen:
+        if entry.video in narrated and not entry.steps:
+            place = f"{file}: video {entry.video!r}"
+            problems.add(
+                place, "video without truth", "a narrated video must have truth, got none"
+            )
+
+
+def _read_narration(path: Path | None, problems: Problems) -> tuple[Sentence, ...]:
+    if path is None:
+        return ()
+    try:
+        return read_transcript(path)
+    except DataError as error:
+        add_error(problems, "unreadable narration", error, path)
+        return ()
+
+
+def _segments(
+    entry: _Entry, names: Mapping[int, str], vocabulary: Vocabulary, problems: Problems
+) -> list[Segment]:
+    length = LONGEST if entry.duration is None else entry.duration
+    found = (
+        checked_segment(
+            step.times, vocabulary.index(step.label), step.place, problems, length=length
+        )
+        for step in entry.steps
+        if names[step.id] == step.label
+    )
+    return [segment for segment in found if segment is not None]

@@ -1,0 +1,227 @@
+"""Read HowTo100M: narration of over a million videos, and the tasks they were found with.
+
+``raw_caption.json`` (or ``caption.json``, which lacks the stop words) is read as a stream.
+``HowTo100M_v1.csv`` says which task each video was found with and ``task_ids.csv`` names the
+tasks; without them the videos have no task.
+"""
+
+from __future__ import annotations
+
+import csv
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from stepgraph.core import Dataset, Video
+from stepgraph.datasets.captions import read_captions
+from stepgraph.disk import require_file
+from stepgraph.errors import DataError
+from stepgraph.ingest import transcript_from_lists
+from stepgraph.problems import Problems
+
+CAPTION_FILES = ("raw_caption.json", "caption.json")
+VIDEOS_FILE = "HowTo100M_v1.csv"
+TASKS_FILE = "task_ids.csv"
+HOME = "https://www.di.ens.fr/willow/research/howto100m/"
+
+_COLUMNS = ["video_id", "category_1", "category_2", "rank", "task_id"]
+_LONGEST_LINE = 1 << 16
+
+
+@dataclass(frozen=True)
+class TaskCount:
+    """One task, and how many videos HowTo100M lists for it."""
+
+    id: str
+    name: str
+    videos: int
+
+
+class _Listing:
+    """What ``HowTo100M_v1.csv`` says: the tasks of each video, and how many videos each has."""
+
+    def __init__(self, names: Mapping[str, str]) -> None:
+        self._names = names
+        self._first: dict[str, str] = {}  # task of each video
+        self._further: set[tuple[str, str]] = set()  # few videos have more than one
+        self.videos_of: Counter[str] = Counter()
+
+    def add(self, video: str, task: str) -> bool:
+        """Count a video for a task; False if it was counted before."""
+        first = self._first.get(video)
+        if first == task or (video, task) in self._further:
+            return False
+        if first is None:
+            self._first[video] = task
+        else:
+            self._further.add((video, task))
+        self.videos_of[task] += 1
+        return True
+
+    def task_of(self, video: str) -> str | None:
+        """Name of the task that a video is listed for first."""
+        task = self._first.get(video)
+        return None if task is None else self._names[task]
+
+
+def open_howto100m(
+    folder: Path, *, strict: bool = False, shard: tuple[int, int] = (0, 1)
+) -> Dataset:
+    """Open a folder with the files of HowTo100M.
+
+    Parameters
+    ----------
+    strict
+        Make the first mistake in any file an error.
+    shard
+        Which part of the caption file to read; see
+        :func:`~stepgraph.datasets.captions.read_captions`.
+
+    Returns
+    -------
+    Dataset
+        Its videos are read anew from disk each time they are iterated, and last until their last
+        sentence ends.  A video that stands twice in what is read is taken once.
+    """
+    path = caption_file(folder)
+    problems = Problems(strict=strict)
+    listing = _Listing({})
+    if (folder / VIDEOS_FILE).is_file() and (folder / TASKS_FILE).is_file():
+        names = _read_names(folder / TASKS_FILE, problems)
+        listing = _read_listing(folder / VIDEOS_FILE, names, problems)
+    return Dataset("howto100m", _Videos(path, listing, shard, problems), problems=problems)
+
+
+def caption_file(folder: Path) -> Path:
+    """The narration in a folder: ``raw_caption.json``, else ``caption.json``."""
+    for name in CAPTION_FILES:
+        if (folder / name).is_file():
+            return folder / name
+    raise DataError(
+        f"{folder}: must contain {' or '.join(CAPTION_FILES)}, got neither; "
+        f"the authors of HowTo100M publish it on its project page, {HOME}"
+    )
+
+
+def read_tasks(folder: Path, problems: Problems) -> list[TaskCount]:
+    """Read the tasks in the order of ``task_ids.csv``, with how many videos each has."""
+    for name in (TASKS_FILE, VIDEOS_FILE):
+        if not (folder / name).is_file():
+            raise DataError(
+                f"{folder}: must contain {name}, got no such file; "
+                f"the authors of HowTo100M publish it on its project page, {HOME}"
+            )
+    names = _read_names(folder / TASKS_FILE, problems)
+    listing = _read_listing(folder / VIDEOS_FILE, names, problems)
+    return [TaskCount(task, name, listing.videos_of[task]) for task, name in names.items()]
+
+
+class _Videos:
+    """The videos of a caption file, read anew each time they are iterated."""
+
+    def __init__(
+        self, path: Path, listing: _Listing, shard: tuple[int, int], problems: Problems
+    ) -> None:
+        self._path = path
+        self._listing = listing
+        self._shard = shard
+        self._problems = problems
+        self._reported = 0
+
+    def __iter__(self) -> Iterator[Video]:
+        seen: set[str] = set()
+        problems = _ReportedOnce(self)
+        for video, lists, position in read_captions(
+            self._path, problems=problems, shard=self._shard
+        ):
+            place = f"{self._path}: byte {position}: video {video!r}"
+            if video in seen:
+                problems.add(place, "duplicate video", "must stand once, got it again; skipped")
+                continue
+            try:
+                sentences = transcript_from_lists(lists, source=place)
+            except DataError as error:
+                problems.add(place, "broken record", str(error).removeprefix(f"{place}: "))
+                continue
+            seen.add(video)
+            duration = sentences[-1].end if sentences else 0.0
+            yield Video(video, duration, sentences, task=self._listing.task_of(video))
+
+    def report(self, number: int, where: str, kind: str, what: str) -> None:
+        """Pass on the problem of this number unless an earlier pass has."""
+        if number > self._reported:
+            self._problems.add(where, kind, what)
+            self._reported = number
+
+
+class _ReportedOnce(Problems):
+    """Problems of one pass; a file gives the same ones in the same order in each."""
+
+    def __init__(self, videos: _Videos) -> None:
+        super().__init__()
+        self._videos = videos
+
+    def add(self, where: str, kind: str, what: str) -> None:
+        super().add(where, kind, what)
+        self._videos.report(len(self), where, kind, what)
+
+
+def _read_names(path: Path, problems: Problems) -> dict[str, str]:
+    """Names of the tasks by id, from lines of id, tab and name."""
+    names: dict[str, str] = {}
+    for number, line in _lines(path, problems):
+        task, _, rest = line.partition("\t")
+        task, name = task.strip(), " ".join(rest.split())
+        if not (task.isascii() and task.isdigit() and name):
+            what = f"must be a number, a tab and the name of a task, got {line[:60]!r}"
+            problems.add(f"{path}:{number}", "malformed line", what)
+        elif task in names:
+            what = f"task {task} must stand once, got it again; the first is kept"
+            problems.add(f"{path}:{number}", "duplicate task", what)
+        else:
+            names[task] = name
+    return names
+
+
+def _read_listing(path: Path, names: Mapping[str, str], problems: Problems) -> _Listing:
+    """Read which task each video was found with."""
+    listing = _Listing(names)
+    lines = _lines(path, problems)
+    header = next(lines, (1, ""))[1].strip()
+    if header.lower().split(",") != _COLUMNS:
+        raise DataError(f"{path}:1: columns must be {','.join(_COLUMNS)}, got {header[:60]!r}")
+    # One string object for each task, not one for each of a million videos.
+    ids = {task: task for task in names}
+    for number, line in lines:
+        cells = line.split(",") if '"' not in line else next(csv.reader([line]))
+        video, task = cells[0].strip(), cells[-1].strip()
+        if len(cells) != len(_COLUMNS) or not video or not task:
+            what = f"must be {','.join(_COLUMNS)}, got {line[:60]!r}"
+            problems.add(f"{path}:{number}", "malformed line", what)
+        elif task not in ids:
+            what = f"task of video {video!r} must be one of {TASKS_FILE}, got {task[:20]!r}"
+            problems.add(f"{path}:{number}", "unknown task", what)
+        elif not listing.add(video, ids[task]):
+            what = f"video {video!r} must stand once for task {task}, got it again"
+            problems.add(f"{path}:{number}", "duplicate video", what)
+    return listing
+
+
+def _lines(path: Path, problems: Problems) -> Iterator[tuple[int, str]]:
+    """Lines that are not blank, with their numbers; no more than one in memory."""
+    require_file(path)
+    try:
+        # A byte that is not UTF-8 spoils its line, not the file.
+        with path.open(encoding="utf-8-sig", errors="surrogateescape") as file:
+            for number, line in enumerate(iter(lambda: file.readline(_LONGEST_LINE), ""), 1):
+                text = line.rstrip("\n")
+                if not text.isascii() and any("\ud800" <= char <= "\udfff" for char in text):
+                    what = "must be UTF-8, got other bytes; the line is skipped"
+                    problems.add(f"{path}:{number}", "not UTF-8", what)
+                elif text.strip():
+                    yield number, text
+    except OSError as error:
+        raise DataError(
+            f"{path}: must be readable, got {error.strerror or error}; check its permissions"
+        ) from error

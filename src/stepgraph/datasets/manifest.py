@@ -1,0 +1,202 @@
+"""Read a manifest of one's own videos: one JSON object a line, or a CSV file with a header.
+
+Columns are ``id``, ``media``, ``transcript``, ``task`` and ``truth``.  A row needs a media file
+or a transcript, all else is optional; paths are relative to the manifest.  ``truth`` names a
+CSV file (video, start, end, keystep), one for all rows or one for each.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from stepgraph.core import Dataset, Labels, Segment, Video, Vocabulary
+from stepgraph.datasets.folder import is_video_id, known_lengths, open_all, vocabulary_of
+from stepgraph.datasets.truth import csv_rows, labelled, lines_of, read_truth
+from stepgraph.errors import DataError
+from stepgraph.ingest import transcript_stem
+from stepgraph.problems import Problems
+
+COLUMNS = ("id", "media", "transcript", "task", "truth")
+"""Columns of a manifest."""
+
+
+@dataclass(frozen=True)
+class _Row:
+    """One video of the manifest; its files exist."""
+
+    id: str
+    media: Path | None
+    transcript: Path | None
+    task: str | None
+    truth: Path | None
+
+    @property
+    def files(self) -> tuple[Path, Path | None]:
+        """What to open, and the transcript of it if that is named."""
+        if self.media is not None:
+            return self.media, self.transcript
+        assert self.transcript is not None
+        return self.transcript, None
+
+
+def open_manifest(
+    path: Path, *, strict: bool = True, vocabulary: Vocabulary | None = None
+) -> Dataset:
+    """Open the videos that a manifest lists, with their truth.
+
+    Parameters
+    ----------
+    strict
+        Stop at the first mistake instead of leaving out what cannot be read.
+    vocabulary
+        What the truth refers to, where no ``steps.txt`` or ``vocabulary.json`` lies beside.
+    """
+    problems = Problems(strict=strict)
+    rows = _rows(path, problems)
+    if not rows:
+        first = f"; {problems.found[0]}" if problems.found else ""
+        raise DataError(f"{path}: must list videos that can be opened, got none{first}")
+    vocabulary = vocabulary_of(path.parent) or vocabulary
+    videos = open_all({row.id: row.files for row in rows.values()}, problems)
+    videos = tuple(replace(video, task=rows[video.id].task) for video in videos)
+    truth: Mapping[str, Labels] = {}
+    if vocabulary is not None:
+        segments = _read_truth(rows.values(), videos, vocabulary, problems)
+        videos, truth = labelled(videos, segments, vocabulary)
+    return Dataset(str(path), videos, vocabulary, truth, problems)
+
+
+def _rows(path: Path, problems: Problems) -> dict[str, _Row]:
+    """Rows by id, without those that cannot be used."""
+    rows: dict[str, _Row] = {}
+    for where, fields in _fields(path, problems):
+        row = _row(fields, where, path.parent, problems)
+        if row is None:
+            continue
+        if row.id in rows:
+            what = f"ids must differ, got {row.id!r} again; give one of the two another id"
+            problems.add(where, "duplicate video", what)
+            continue
+        rows[row.id] = row
+    return rows
+
+
+def _fields(path: Path, problems: Problems) -> Iterator[tuple[str, dict[str, str]]]:
+    """Cells by column of each row, with its place; empty cells are left out."""
+    lines = lines_of(path)
+    if lines and lines[0][1].lstrip().startswith("{"):
+        yield from _json_fields(path, lines, problems)
+    else:
+        yield from _csv_fields(path, problems)
+
+
+def _json_fields(
+    path: Path, lines: Iterable[tuple[int, str]], problems: Problems
+) -> Iterator[tuple[str, dict[str, str]]]:
+    for number, line in lines:
+        where = f"{path}:{number}"
+        try:
+            record = json.loads(line)
+        except (ValueError, RecursionError) as error:
+            what = f"must be one JSON object, got an error ({error})"
+            problems.add(where, "unreadable row", what)
+            continue
+        if not isinstance(record, dict):
+            what = f"must be one JSON object, got {line.strip()[:60]!r}"
+            problems.add(where, "unreadable row", what)
+            continue
+        _check_columns(record, where, problems)
+        fields = {name: record[name] for name in COLUMNS if record.get(name) not in (None, "")}
+        if all(_is_text(name, value, where, problems) for name, value in fields.items()):
+            yield where, fields
+
+
+def _is_text(name: str, value: Any, where: str, problems: Problems) -> bool:
+    if isinstance(value, str):
+        return True
+    problems.add(where, "unreadable row", f"{name} must be text, got {value!r:.60}")
+    return False
+
+
+def _csv_fields(path: Path, problems: Problems) -> Iterator[tuple[str, dict[str, str]]]:
+    rows = csv_rows(path)
+    number, cells = next(rows, (1, []))
+    header = [cell.strip().lower() for cell in cells]
+    if not {"media", "transcript"} & set(header) or len(set(header)) < len(header):
+        raise DataError(
+            f"{path}:{number}: a manifest must begin with its columns, each once "
+            f"({', '.join(COLUMNS)}; media or transcript at least), got {', '.join(header)[:80]!r}"
+        )
+    _check_columns(header, f"{path}:{number}", problems)
+    for number, row in rows:
+        where = f"{path}:{number}"
+        if len(row) != len(header):
+            what = f"must have {len(header)} columns, got {len(row)}"
+            problems.add(where, "wrong column count", what)
+            continue
+        named = zip(header, (cell.strip() for cell in row), strict=True)
+        yield where, {name: cell for name, cell in named if cell and name in COLUMNS}
+
+
+def _check_columns(names: Iterable[str], where: str, problems: Problems) -> None:
+    unknown = [name for name in names if name not in COLUMNS]
+    if unknown:
+        what = f"columns must be among {', '.join(COLUMNS)}, got {', '.join(unknown)[:80]!r}"
+        problems.add(where, "unknown column", what)
+
+
+def _row(fields: Mapping[str, str], where: str, folder: Path, problems: Problems) -> _Row | None:
+    paths = {
+        name: folder / fields[name] for name in ("media", "transcript", "truth") if name in fields
+    }
+    for name, path in paths.items():
+        if not _is_file(path):
+            what = f"{name} must be a file, got {str(path)!r}, where none is"
+            problems.add(where, "missing file", what)
+            if name != "truth":
+                return None
+    media, transcript, truth = (paths.get(name) for name in ("media", "transcript", "truth"))
+    if media is None and transcript is None:
+        problems.add(where, "unreadable row", "must name a media file or a transcript, got none")
+        return None
+    video_id = fields.get("id") or (media.stem if media else _stem(transcript))
+    if not is_video_id(video_id):
+        what = f"id must be plain text that does not lead out of a folder, got {video_id[:80]!r}"
+        problems.add(where, "unreadable row", what)
+        return None
+    known = truth if truth is not None and _is_file(truth) else None
+    return _Row(video_id, media, transcript, fields.get("task"), known)
+
+
+def _stem(transcript: Path | None) -> str:
+    return transcript_stem(transcript) if transcript else ""
+
+
+def _is_file(path: Path) -> bool:
+    try:
+        return path.is_file()
+    except (OSError, ValueError):  # a name that no file can have
+        return False
+
+
+def _read_truth(
+    rows: Iterable[_Row], videos: Iterable[Video], vocabulary: Vocabulary, problems: Problems
+) -> dict[str, list[Segment]]:
+    """Segments by video; a file that several rows name is read once."""
+    sharing: dict[Path, list[str]] = {}
+    for row in rows:
+        if row.truth is not None:
+            sharing.setdefault(row.truth, []).append(row.id)
+    lengths = known_lengths(videos)
+    segments: dict[str, list[Segment]] = {}
+    for path, ids in sharing.items():
+        # A video that could not be opened may have a truth all the same.
+        lasting = {video: lengths.get(video, math.inf) for video in ids}
+        only = ids[0] if len(ids) == 1 else ""
+        segments |= read_truth(path, vocabulary, lasting, problems, only=only)
+    return segments

@@ -1,0 +1,198 @@
+"""What readers of annotated data sets share: checked segments, truth files, splits.
+
+A mistake is added to the problems of the data set with its place, and the rest is read on.
+Nothing here decides what is a video.
+"""
+
+from __future__ import annotations
+
+import csv
+import math
+import re
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from stepgraph.core import LONGEST, Labels, Segment, Video, Vocabulary
+from stepgraph.disk import read_text
+from stepgraph.errors import ConfigError, DataError, StepgraphError
+from stepgraph.problems import Problems
+
+COLUMNS = ("video", "start", "end", "keystep")
+"""Columns of a truth file."""
+
+_TIME_RULE = "a time must be a number of seconds of at least 0 and at most a week"
+
+
+def add_error(problems: Problems, kind: str, error: StepgraphError, path: Path) -> None:
+    """Count an error that begins with the path it is about, or stop at it."""
+    if problems.strict:
+        raise error
+    message = str(error)
+    found = re.match(rf"({re.escape(str(path))}(?::\d+)?): ", message)
+    if found:
+        problems.add(found[1], kind, message[found.end() :])
+    else:
+        problems.add(str(path), kind, message)
+
+
+def require_split(split: str, known: Sequence[str], source: str) -> None:
+    """Refuse a split that a source does not have; the known ones are listed."""
+    if split not in known:
+        names = ", ".join(map(repr, known))
+        raise ConfigError(f"split of {source} must be one of {names}, got {split!r}")
+
+
+def lines_of(path: Path) -> list[tuple[int, str]]:
+    """Lines that are not blank, with their numbers; byte order marks and line ends are gone."""
+    lines = enumerate(read_text(path).split("\n"), start=1)
+    return [(number, line) for number, line in lines if line.strip()]
+
+
+def checked_segment(
+    times: tuple[float, float],
+    keystep: int,
+    where: str,
+    problems: Problems,
+    *,
+    length: float = math.inf,
+) -> Segment | None:
+    """Make a segment of times that can be trusted, or count what is wrong with them.
+
+    Parameters
+    ----------
+    length
+        Seconds that the video lasts, where that is known.  A segment that goes on after the
+        end is cut there; one that begins after it is left out.
+    """
+    start, end = times
+    for time in times:
+        if not 0 <= time <= LONGEST:
+            problems.add(where, "impossible time", f"{_TIME_RULE}, got {time}")
+            return None
+    if end <= start:
+        what = f"end must be after start, got start {start} and end {end}"
+        problems.add(where, "reversed segment", what)
+        return None
+    if end > length:
+        what = f"end must be within the {length:g} seconds of the video, got {end}"
+        problems.add(where, "segment past the end", what)
+    return Segment(start, min(end, length), keystep) if start < length else None
+
+
+def read_truth(
+    path: Path,
+    vocabulary: Vocabulary,
+    lengths: Mapping[str, float],
+    problems: Problems,
+    *,
+    only: str = "",
+) -> dict[str, list[Segment]]:
+    """Read segments by video from a CSV file with the columns video, start, end, keystep.
+
+    Parameters
+    ----------
+    lengths
+        Seconds that each video lasts, infinite where that is not known; a video that is not
+        among them is a mistake.
+    only
+        The video that is meant where the column is empty.
+    """
+    segments: defaultdict[str, list[Segment]] = defaultdict(list)
+    try:
+        rows = list(csv_rows(path))
+    except DataError as error:
+        add_error(problems, "unreadable file", error, path)
+        return segments
+    header = [cell.strip().lower() for cell in rows[0][1]] if rows else []
+    if header != list(COLUMNS):
+        what = f"columns must be {', '.join(COLUMNS)}, got {', '.join(header)!r}"
+        problems.add(f"{path}:1", "wrong columns", what)
+        return segments
+    for number, row in rows[1:]:
+        where = f"{path}:{number}"
+        if len(row) != len(COLUMNS):
+            problems.add(where, "wrong column count", f"must have 4 columns, got {len(row)}")
+            continue
+        cells = [cell.strip() for cell in row]
+        video = cells[0] or only
+        if not _is_known(video, lengths, where, problems):
+            continue
+        segment = _segment(cells, vocabulary, where, problems, length=lengths[video])
+        if segment is not None:
+            segments[video].append(segment)
+    return segments
+
+
+def csv_rows(path: Path) -> Iterator[tuple[int, list[str]]]:
+    """Rows of a CSV file that are not blank, with the numbers of their lines."""
+    rows = csv.reader(read_text(path).split("\n"))
+    try:
+        for row in rows:
+            if any(cell.strip() for cell in row):
+                yield rows.line_num, row
+    except csv.Error as error:
+        raise DataError(
+            f"{path}:{rows.line_num}: must be CSV, got an error ({error}); is a quote not closed?"
+        ) from error
+
+
+def _is_known(video: str, known: Collection[str], where: str, problems: Problems) -> bool:
+    if video in known:
+        return True
+    if not video:
+        what = f"a video must be named, since the file is of {len(known)} videos, got none"
+    else:
+        what = f"video {video[:80]!r} must be among the videos, got none of that name"
+    problems.add(where, "unlisted video", what)
+    return False
+
+
+def _segment(
+    cells: Sequence[str], vocabulary: Vocabulary, where: str, problems: Problems, *, length: float
+) -> Segment | None:
+    _, start, end, name = cells
+    for text in (start, end):
+        if not is_number(text):
+            problems.add(where, "bad number", f"{_TIME_RULE}, got {text[:60]!r}")
+            return None
+    try:
+        keystep = vocabulary.index(name)
+    except DataError as error:
+        problems.add(where, "unknown keystep", str(error))
+        return None
+    return checked_segment((float(start), float(end)), keystep, where, problems, length=length)
+
+
+def is_number(text: str) -> bool:
+    """Tell whether a cell reads as a number, nan and infinity included."""
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+def labelled(
+    videos: Iterable[Video], segments: Mapping[str, list[Segment]], vocabulary: Vocabulary
+) -> tuple[tuple[Video, ...], dict[str, Labels]]:
+    """Give videos that last as long as their truth, with their tasks, and the truth of each."""
+    lasting = []
+    truth = {}
+    for video in videos:
+        done = segments.get(video.id, [])
+        if done:
+            task = video.task or _task_of(done, vocabulary)
+            duration = max(video.duration, *(segment.end for segment in done))
+            video = replace(video, task=task, duration=duration)
+            truth[video.id] = Labels.from_segments(video.id, done, vocabulary, duration=duration)
+        lasting.append(video)
+    return tuple(lasting), truth
+
+
+def _task_of(segments: Iterable[Segment], vocabulary: Vocabulary) -> str | None:
+    """Name the one task that lists all true keysteps of a video; it is shown, never used."""
+    done = {segment.keystep for segment in segments}
+    fitting = [task for task, members in vocabulary.tasks.items() if done <= set(members)]
+    return fitting[0] if len(fitting) == 1 else None
