@@ -54,6 +54,7 @@ def test_a_folder_without_transcripts(capsys):
     ("name", "content", "message"),
     [
         ("empty.srt", b"", r"empty.srt: must hold a transcript, got an empty file"),
+        ("nothing.json", b'{"segments": []}', "nothing.json: must hold cues with times, got none"),
         ("foreign.vtt", b"dear diary", "foreign.vtt: must hold cues with times, got none"),
         ("cut.json", b'{"start": [0.0, 2.5], "end": [2', "cut.json: must be complete JSON, got"),
         (
@@ -203,10 +204,11 @@ def test_an_output_folder_that_cannot_be_made(capsys, graph):
     assert "steps.txt, which is not a folder" in said
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="everything is writable for root")
-def test_an_output_folder_that_cannot_be_written(capsys, graph, here):
+def test_an_output_folder_that_cannot_be_written(capsys, graph, monkeypatch):
     capsys.readouterr()
-    Path("locked").mkdir(mode=0o500)
+    Path("locked").mkdir()
+    # For root every folder is writable, so the system's answer is given here.
+    monkeypatch.setattr(os, "access", lambda path, mode: Path(path).name != "locked")
 
     said = refusal(capsys, "recognize", "videos", "--graph", "graph.json", "-o", "locked")
 
@@ -225,3 +227,28 @@ def test_a_disk_that_fills_up_leaves_the_old_graph(capsys, graph, monkeypatch):
 
     assert "graph.json: cannot be written: No space left on device" in said
     assert graph.read_text() == before
+
+
+def test_an_output_file_that_is_a_folder(capsys):
+    said = refusal(capsys, "mine", "videos", "--vocabulary", "steps.txt", "-o", "videos")
+
+    assert "videos: must be a file to write, got a folder; name a file in it" in said
+
+
+def test_encoder_options_that_contradict_the_graph(capsys):
+    main(["mine", "demo", "-o", "demo.json"])
+    capsys.readouterr()
+
+    said = refusal(capsys, "evaluate", "demo", "--graph", "demo.json", "--context", "2", "--json")
+
+    assert "demo.json: must be used with the encoder it was mined with" in said
+
+
+def test_what_was_left_out_is_said(capsys):
+    Path("videos/a.srt").write_text("")
+
+    main(["mine", "videos", "--vocabulary", "steps.txt", "--skip-bad"])
+
+    said = capsys.readouterr().err
+    assert "stepgraph: warning: videos: problems, the rest was used: 1 unreadable tr" in said
+    assert "videos/a.srt: must hold a transcript, got an empty file" in said

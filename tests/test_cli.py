@@ -279,3 +279,88 @@ def test_an_interrupted_run_goes_on_where_it_was(tmp_path):
     }
     keysteps = 49
     assert int(second.stdout.split()[-1]) == len(texts) + keysteps - 3 * 8
+
+
+def test_shards_of_a_source_add_up_to_the_whole(videos, capsys):
+    for shard in ("1/2", "2/2"):
+        out = f"part{shard[0]}.json"
+        main(["mine", "videos", "--vocabulary", "steps.txt", "--shard", shard, "-o", out])
+    main(["mine", "videos", "--vocabulary", "steps.txt", "-o", "whole.json"])
+
+    code = main(["graph", "merge", "part1.json", "part2.json", "-o", "merged.json"])
+
+    merged, whole = (json.loads(Path(name).read_text()) for name in ("merged.json", "whole.json"))
+    assert code == 0
+    assert merged["counts"] == whole["counts"]
+    assert merged["timing"] == whole["timing"]
+    assert sorted(merged["mined_on"]) == sorted(whole["mined_on"])
+
+
+def test_a_shard_that_does_not_exist_is_wrong_usage(capsys):
+    with pytest.raises(SystemExit):
+        main(["mine", "demo", "--shard", "3/2"])
+
+    assert "must be like 2/8, from 1/8 to 8/8, got '3/2'" in capsys.readouterr().err
+
+
+@pytest.mark.data
+def test_datasets_lists_all_that_lies_in_a_folder(real_data, capsys):
+    code = main(["datasets", str(real_data), "--json"])
+
+    found = {one["name"]: one["counts"] for one in json.loads(capsys.readouterr().out)}
+    assert code == 0
+    assert found["CrossTask"] == {
+        "tasks": 18,
+        "related_tasks": 65,
+        "steps": 133,
+        "unique_keysteps": 105,
+        "listed_videos": 4700,
+        "annotated_videos": 2412,
+        "narrated_videos": 349,
+    }
+    assert found["COIN"]["videos"] == 11006
+    assert [found["COIN"][key] for key in ("steps", "unique_keysteps", "tasks")] == [778, 749, 180]
+    assert found["HowTo100M"] == {"videos": 771, "tasks": 15}
+    assert found["WikiHow articles"]["articles"] == 2110
+
+
+def test_a_folder_without_data_sets_is_refused(tmp_path, capsys):
+    assert "must contain CrossTask (tasks_primary.txt), COIN" in failed(
+        capsys, "datasets", tmp_path
+    )
+
+
+@pytest.mark.data
+@pytest.mark.parametrize(
+    ("source", "keysteps", "tasks"),
+    [("crosstask:{}/crosstask", 105, 18), ("coin:{}/coin", 749, 180)],
+)
+def test_vocabularies_of_the_real_data_sets(real_data, capsys, source, keysteps, tasks):
+    main(["vocabulary", source.format(real_data), "--json"])
+
+    printed = json.loads(capsys.readouterr().out)
+    assert (printed["keysteps"], printed["tasks"]) == (keysteps, tasks)
+
+
+@pytest.mark.data
+def test_the_vocabulary_of_howto100m_comes_from_articles(real_data, tmp_path, capsys):
+    source, articles = f"howto100m:{real_data}/howto100m", f"{real_data}/wikihow_articles.jsonl"
+    out = tmp_path / "vocabulary.json"
+    main(["vocabulary", source, "--articles", articles, "--min-videos", "20", "-o", str(out)])
+
+    assert "174 keysteps of 11 tasks" in capsys.readouterr().out
+    assert main(["vocabulary", str(out), "--json"]) == 0
+
+
+def test_noise_is_mixed_in(videos, capsys):
+    Path("others.txt").write_text("paint the fence\nfeed the cat\nwash the car\nmow the lawn\n")
+
+    main(["vocabulary", "steps.txt", "--noise", "0.5", "--noise-from", "others.txt", "--json"])
+
+    assert json.loads(capsys.readouterr().out)["keysteps"] == 6
+
+
+def test_a_vocabulary_of_howto100m_asks_for_articles(capsys):
+    assert "pass WikiHow articles with --articles PATH" in failed(
+        capsys, "vocabulary", "howto100m:."
+    )

@@ -76,8 +76,8 @@ def test_the_transcript_asked_for_goes_before_the_one_beside(media, tmp_path):
 
 
 def test_a_video_in_which_nobody_speaks_can_be_opened(tmp_path):
-    path = tmp_path / "talk.json"
-    path.write_text('{"segments": []}', "utf-8")
+    path = tmp_path / "talk.srt"
+    path.write_text("1\n00:00:01,000 --> 00:00:02,000\n[Music]\n", "utf-8")
 
     video = open_video(path)
 

@@ -257,8 +257,13 @@ def test_a_start_up_to_a_second_too_early_is_sorted(read, back):
     "text",
     ['{"segments": []}', '{"events": []}', json.dumps({"start": [], "end": [], "text": []})],
 )
-def test_a_recogniser_that_heard_nothing_gives_no_sentences(read, text):
-    assert read("talk.json", text) == ()
+def test_an_empty_list_of_cues_is_refused(read, text):
+    with pytest.raises(DataError, match=r"talk\.json: must hold cues with times, got none"):
+        read("talk.json", text)
+
+
+def test_an_empty_last_cue_of_a_vtt_is_not_cut_off(read):
+    assert read("talk.vtt", VTT + "\n00:00:09.000 --> 00:00:10.000\n\n") == EGGS
 
 
 def test_only_music_gives_no_sentences(read):

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.sparse import coo_array, csr_array
 
 from stepgraph import __version__
@@ -20,7 +21,7 @@ from stepgraph.core import Vocabulary
 from stepgraph.disk import MIB, read_json, write_text
 from stepgraph.encoders import EncoderOptions
 from stepgraph.errors import DataError
-from stepgraph.graph import MiningOptions, TaskGraph
+from stepgraph.graph import TIMING_BINS, MiningOptions, TaskGraph
 from stepgraph.vocabulary import (
     VOCABULARY_KIND,
     FileKind,
@@ -55,7 +56,7 @@ def save(graph: TaskGraph, path: str | Path) -> None:
         header(GRAPH_KIND.format, GRAPH_KIND.version, graph.vocabulary)
         | {"encoder": encoder, "mining": mining_fields(graph.mining)}
         | _fields_of(graph.vocabulary)
-        | {"mined_on": list(graph.mined_on), "counts": triples},
+        | {"mined_on": list(graph.mined_on), "counts": triples, "timing": _timing_of(graph)},
         path,
     )
 
@@ -100,6 +101,7 @@ def load(path: str | Path) -> TaskGraph:
             tuple(map(as_text, as_list(content["mined_on"]))),
             EncoderOptions(**options) if options else None,
             _mining_of(content["mining"]),
+            _timing(content["timing"], len(vocabulary)),
         )
     if vocabulary.fingerprint != content.get("fingerprint"):
         raise DataError(
@@ -127,14 +129,40 @@ def _mining_of(fields: Any) -> MiningOptions | None:
 
 
 def _counts(triples: Any, size: int) -> Any:
+    source, target, count = _triples(triples, (size, size)).T
+    return csr_array(coo_array((count, (source, target)), shape=(size, size)))
+
+
+def _timing_of(graph: TaskGraph) -> list[list[int]] | None:
+    if graph.timing is None:
+        return None
+    keystep, part = np.nonzero(graph.timing)
+    triples: list[list[int]] = np.stack(
+        [keystep, part, graph.timing[keystep, part]], axis=1
+    ).tolist()
+    return triples
+
+
+def _timing(triples: Any, size: int) -> NDArray[np.int64] | None:
+    if triples is None:
+        return None
+    keystep, part, count = _triples(triples, (size, TIMING_BINS)).T
+    if count.size and count.min() < 0:
+        raise DataError(f"timing must be at least 0, got {count.min()}")
+    timing = np.zeros((size, TIMING_BINS), dtype=np.int64)
+    np.add.at(timing, (keystep, part), count)
+    return timing
+
+
+def _triples(triples: Any, shape: tuple[int, int]) -> NDArray[np.int64]:
+    """Check a list of ``[row, column, count]``."""
     for triple in as_list(triples):
         if len(list(map(as_whole, as_list(triple)))) != 3:
             raise TypeError(f"counts must be triples, got {triple!r}"[:200])
     table = np.asarray(triples, dtype=np.int64).reshape(-1, 3)
-    source, target, count = table.T
-    if len(table) and (table[:, :2].min() < 0 or table[:, :2].max() >= size):
-        raise DataError(f"counts of keysteps that are not among the {size} of its vocabulary")
-    return csr_array(coo_array((count, (source, target)), shape=(size, size)))
+    if len(table) and (table[:, :2].min() < 0 or (table[:, :2].max(axis=0) >= shape).any()):
+        raise DataError(f"counts of keysteps that are not among the {shape[0]} of its vocabulary")
+    return table
 
 
 def same_vocabulary(graph: TaskGraph, vocabulary: Vocabulary, where: str | Path) -> None:

@@ -14,6 +14,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.sparse import coo_array, csr_array
 
 from stepgraph.core import Vocabulary, require_same_vocabulary
@@ -30,6 +31,10 @@ Matrix: TypeAlias = "csr_array[Any, tuple[int, int]]"
 # A pair is directional when, after one imagined vote each way, three quarters or more of the
 # votes agree: two observations one way and none the other are the least that suffices.
 DIRECTIONAL_SHARE = 0.75
+
+
+TIMING_BINS = 20
+"""Parts of a video's length in which keysteps are counted."""
 
 
 @dataclass(frozen=True)
@@ -93,6 +98,9 @@ class TaskGraph:
         Options of the encoder whose scores were counted, so that recognition uses the same.
     mining
         Options of the counting.
+    timing : shape (K, 20), int64, or None
+        In how many rows each keystep was counted in each twentieth of its video: when, in the
+        course of a video, it is done.
 
     Examples
     --------
@@ -110,12 +118,18 @@ class TaskGraph:
     mined_on: tuple[str, ...] = ()
     encoder: EncoderOptions | None = None
     mining: MiningOptions | None = None
+    timing: NDArray[np.int64] | None = None
 
     def __post_init__(self) -> None:
         size = len(self.vocabulary)
         if self.counts.shape != (size, size):
             raise DataError(
                 f"counts of a task graph must have shape {(size, size)}, got {self.counts.shape}"
+            )
+        if self.timing is not None and self.timing.shape != (size, TIMING_BINS):
+            raise DataError(
+                f"timing of a task graph must have shape {(size, TIMING_BINS)}, "
+                f"got {self.timing.shape}"
             )
         _check_counts(self.counts)
         counts: Matrix = self.counts.astype(np.int64, copy=True)
@@ -254,8 +268,14 @@ class TaskGraph:
                 f"graphs to merge must be mined in the same way, got {self.encoder}, "
                 f"{self.mining} and {other.encoder}, {other.mining}"
             )
+        timing = None
+        if self.timing is not None and other.timing is not None:
+            timing = self.timing + other.timing
         return replace(
-            self, counts=self.counts + other.counts, mined_on=self.mined_on + other.mined_on
+            self,
+            counts=self.counts + other.counts,
+            mined_on=self.mined_on + other.mined_on,
+            timing=timing,
         )
 
     def to_networkx(self) -> networkx.DiGraph[str]:

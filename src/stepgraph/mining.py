@@ -16,7 +16,7 @@ from scipy.sparse import coo_array, csr_array
 
 from stepgraph.core import Scores, Vocabulary, require_same_vocabulary
 from stepgraph.encoders import EncoderOptions
-from stepgraph.graph import Matrix, MiningOptions, TaskGraph
+from stepgraph.graph import TIMING_BINS, Matrix, MiningOptions, TaskGraph
 
 # Transitions held back before they are added up, so that a long corpus costs few additions.
 _BUFFER = 1_000_000
@@ -51,6 +51,7 @@ def mine_graph(
     options = MiningOptions(min_score, max_gap)
     size = len(vocabulary)
     total = csr_array((size, size), dtype=np.int64)
+    timing = np.zeros((size, TIMING_BINS), dtype=np.int64)
     held: list[NDArray[np.int64]] = []
     mined_on: list[str] = []
     for scores in videos:
@@ -58,23 +59,37 @@ def mine_graph(
             scores.vocabulary, vocabulary, f"scores of video {scores.video!r} and the graph"
         )
         held.append(transitions(scores, min_score=min_score, max_gap=max_gap))
+        timing += when(scores, min_score=min_score)
         mined_on.append(scores.video)
         if sum(map(len, held)) > _BUFFER:
             total = total + _count(held, size)
             held = []
     counts = total + _count(held, size)
-    return TaskGraph(vocabulary, counts, tuple(mined_on), encoder, options)
+    return TaskGraph(vocabulary, counts, tuple(mined_on), encoder, options, timing)
 
 
 def transitions(
     scores: Scores, *, min_score: float = -math.inf, max_gap: float = math.inf
 ) -> NDArray[np.int64]:
     """Pairs of best keysteps of neighbouring observed rows, shape (N, 2)."""
-    rows = np.flatnonzero(scores.observed & (scores.values.max(axis=1) >= min_score))
+    rows = _counted_rows(scores, min_score)
     best = scores.values[rows].argmax(axis=1)
     # Times carry float noise (3 * 0.1 is more than 0.3).
     close = (np.diff(rows) - 1) * scores.hop <= max_gap + 1e-9
     return np.stack([best[:-1], best[1:]], axis=1)[close].astype(np.int64)
+
+
+def when(scores: Scores, *, min_score: float = -math.inf) -> NDArray[np.int64]:
+    """Rows of each best keystep in each part of the video, shape (K, 20)."""
+    rows = _counted_rows(scores, min_score)
+    part = rows * TIMING_BINS // max(1, len(scores))
+    counts = np.zeros((len(scores.vocabulary), TIMING_BINS), dtype=np.int64)
+    np.add.at(counts, (scores.values[rows].argmax(axis=1), part), 1)
+    return counts
+
+
+def _counted_rows(scores: Scores, min_score: float) -> NDArray[np.int64]:
+    return np.flatnonzero(scores.observed & (scores.values.max(axis=1) >= min_score))
 
 
 def _count(pairs: list[NDArray[np.int64]], size: int) -> Matrix:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 import os
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from importlib.util import find_spec
@@ -32,7 +33,9 @@ VOCABULARY_FILES = ("steps.txt", "vocabulary.json")
 TRUTH_FILE = "truth.csv"
 
 # What this program and yt-dlp write beside a video; no transcript of anything.
-_NOT_TRANSCRIPTS = (".chapters.vtt", ".steps.json", ".info.json")
+_NOT_TRANSCRIPTS = (".chapters.vtt", ".steps.json", ".info.json", ".live_chat.json")
+# Parts of a download that was interrupted: "talk.f137.mp4", "talk.temp.mp4".
+_PART_OF_DOWNLOAD = re.compile(r"\.(?:f\d+(?:-\d+)?|temp)\.\w+$")
 
 
 def open_folder(
@@ -172,7 +175,8 @@ def _find(folder: Path) -> dict[str, Path]:
 def _is_candidate(path: Path, folder: Path) -> bool:
     name = path.name.lower()
     hidden = any(part.startswith(".") for part in path.relative_to(folder).parts)
-    known = name.endswith(MEDIA_SUFFIXES) or _is_transcript_name(name)
+    media = name.endswith(MEDIA_SUFFIXES) and not _PART_OF_DOWNLOAD.search(name)
+    known = media or _is_transcript_name(name)
     return known and not hidden and path.is_file() and not _is_our_own(path)
 
 

@@ -104,6 +104,8 @@ def draw_graph(graph: TaskGraph, *, strongest: int = 3, limit: int = 300) -> Pic
         if whole
         for title, members in _split(name, whole, graph)
     ]
+    # A task without transitions of its own has nothing to show.
+    panels = [panel for panel in panels if panel.edges] or panels[:1]
     panels.sort(key=lambda panel: -sum(edge.link.count for edge in panel.edges))
     drawn = {node.keystep for panel in panels for node in panel.nodes}
     return Picture(tuple(panels), tuple(one for one in shown if one in drawn))
@@ -210,12 +212,27 @@ def _split(title: str, members: list[int], graph: TaskGraph) -> list[tuple[str, 
     pieces = math.ceil(len(members) / PANEL_KEYSTEPS)
     if pieces == 1:
         return [(title, members)]
-    ordered = [members[position] for position in flow_order(_within(graph, members))]
+    ordered = _in_order(members, graph)
     size = math.ceil(len(members) / pieces)
     return [
         (f"{title} ({piece + 1} of {pieces})", ordered[piece * size : (piece + 1) * size])
         for piece in range(pieces)
     ]
+
+
+def _in_order(members: Sequence[int], graph: TaskGraph) -> list[int]:
+    """Order keysteps by when in a video they are done, else by which follows which."""
+    flow = [members[position] for position in flow_order(_within(graph, members))]
+    if graph.timing is None:
+        return flow
+    timing = graph.timing
+    parts = np.arange(timing.shape[1])
+
+    def mean(keystep: int) -> float:
+        rows = int(timing[keystep].sum())
+        return float(timing[keystep] @ parts) / rows if rows else math.inf
+
+    return sorted(flow, key=mean)
 
 
 def _within(graph: TaskGraph, members: Sequence[int]) -> NDArray[np.int64]:
@@ -224,8 +241,18 @@ def _within(graph: TaskGraph, members: Sequence[int]) -> NDArray[np.int64]:
 
 def _panel(title: str, members: list[int], graph: TaskGraph, strongest: int) -> Panel:
     links = [link for keystep in members for link in strongest_links(graph, keystep, strongest)]
-    inside = [link for link in links if link.end in members]
-    order = [members[position] for position in flow_order(_within(graph, members))]
+    inside = [
+        link
+        for keystep in members
+        for link in strongest_links(graph, keystep, len(graph.vocabulary))
+        if link.end in members
+    ]
+    inside = [
+        link
+        for keystep in members
+        for link in [one for one in inside if one.start == keystep][:strongest]
+    ]
+    order = _in_order(members, graph)
     lines = [wrap(graph.vocabulary.keysteps[keystep]) for keystep in order]
     sizes = [_box_size(one) for one in lines]
     layers, chains = _slots(order, inside)
@@ -263,7 +290,9 @@ def assign_layers(order: Sequence[int], links: Iterable[Link]) -> list[int]:
     layers = [0] * len(order)
     taken: Counter[int] = Counter()
     for slot in sorted(range(len(order)), key=lambda slot: slot not in linked):
-        layer = max((layers[one] + 1 for one in above[slot]), default=0)
+        # What nothing leads to stands beside what comes before it, not at the top.
+        beside = layers[slot - 1] if slot else 0
+        layer = max((layers[one] + 1 for one in above[slot]), default=beside)
         if slot not in linked and linked:
             layer = max(layers[one] for one in linked) + 1
         while taken[layer] >= room:

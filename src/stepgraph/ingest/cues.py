@@ -24,6 +24,10 @@ would silently shuffle together.
 """
 
 
+LONGEST_TEXT = 100_000
+"""Characters of one cue: two hours of speech.  More is no transcript, and slow to clean."""
+
+
 class Cue(NamedTuple):
     """One entry of a transcript file; ``text`` keeps its line breaks and markup.
 
@@ -59,6 +63,11 @@ def checked(cues: Sequence[Cue], *, in_order: bool = True) -> list[Sentence]:
 
 
 def _check_alone(cue: Cue) -> None:
+    if len(cue.text) > LONGEST_TEXT:
+        raise DataError(
+            f"{cue.place}: a cue must have at most {LONGEST_TEXT:,} characters, got "
+            f"{len(cue.text):,}; is it a transcript at all?"
+        )
     for name, time in (("start", cue.start), ("end", cue.end)):
         if not math.isfinite(time):
             raise DataError(

@@ -16,7 +16,7 @@ from typing import Any
 from stepgraph import disk
 from stepgraph.core import Sentence
 from stepgraph.errors import DataError
-from stepgraph.ingest.cleaning import clean
+from stepgraph.ingest.cleaning import clean, clean_lists
 from stepgraph.ingest.cues import Cue, checked
 from stepgraph.ingest.json_layouts import cues_from_lists, read_json
 from stepgraph.ingest.paths import TRANSCRIPT_SUFFIXES
@@ -47,8 +47,8 @@ def read_transcript(path: Path) -> tuple[Sentence, ...]:
     source = str(path)
     name = _format_of(text, path.suffix.lower())
     if name == "json":
-        return clean(checked(read_json(text, source)))
-    if name == "tsv":
+        cues = read_json(text, source)
+    elif name == "tsv":
         cues = _read_tsv(text, source)
     elif name == "timed text":
         cues = read_timed_text(text, source)
@@ -60,7 +60,7 @@ def read_transcript(path: Path) -> tuple[Sentence, ...]:
             f"give a transcript in one of the formats {' '.join(TRANSCRIPT_SUFFIXES)}"
         )
     # Styled formats list signs and speech in separate runs, each beginning at zero.
-    return clean(checked(cues, in_order=name in ("tsv", "timed text")))
+    return clean(checked(cues, in_order=name in ("json", "tsv", "timed text")))
 
 
 def transcript_from_lists(record: Mapping[str, Any], *, source: str) -> tuple[Sentence, ...]:
@@ -73,7 +73,8 @@ def transcript_from_lists(record: Mapping[str, Any], *, source: str) -> tuple[Se
     source
         Where it comes from; every error begins with it.
     """
-    return clean(checked(cues_from_lists(record, source)))
+    quick = clean_lists(record.get("start"), record.get("end"), record.get("text"))
+    return quick if quick is not None else clean(checked(cues_from_lists(record, source)))
 
 
 def _read_text(path: Path) -> str:

@@ -57,8 +57,7 @@ def _opened(path: Path) -> Iterator[Any]:
         import av
     except ImportError as error:
         raise MissingExtraError(
-            f"{path}: reading a video file needs the 'video' extra; "
-            f"run: pip install 'stepgraph[video]'"
+            f"{path}: reading a video file needs the 'video' extra; run: pip install av"
         ) from error
     require_file(path, "video file")
     try:

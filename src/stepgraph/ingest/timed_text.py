@@ -58,7 +58,9 @@ def read_timed_text(text: str, source: str) -> list[Cue]:
             inside = False
         elif inside:
             blocks[-1].lines.append(line)
-    if blocks and (_has_no_text(blocks[-1]) or (not ends_at_blank and _begins_another(blocks))):
+    if blocks and (
+        _ends_with(blocks[-1], lines) or (not ends_at_blank and _begins_another(blocks))
+    ):
         raise DataError(_cut_off(source, len(text.rstrip().split("\n"))))
     return [
         Cue(block.start, block.end, "\n".join(block.lines), f"{source}:{block.number}")
@@ -104,9 +106,9 @@ def _drop_number(lines: list[str]) -> None:
         lines.pop()
 
 
-def _has_no_text(block: _Block) -> bool:
+def _ends_with(block: _Block, lines: list[str]) -> bool:
     """Tell whether a file ends with the line of times; an empty cue has a blank line below it."""
-    return block.lines in ([], [""])
+    return lines[block.number :] in ([], [""])
 
 
 def _begins_another(blocks: list[_Block]) -> bool:
