@@ -2,8 +2,8 @@
 
 One JSON object a line: Drop-DTW of 600 rows with 10, 30 and 100 keysteps, Graph2Vid with graphs of
 10 keysteps, and beside them plain DTW of tslearn and dtaidistance on matrices of the same size,
-where these are installed.  Theirs is not the same job: plain DTW drops nothing, gives a row to
-several keysteps, and needs one pass over the matrix where Drop-DTW needs two; both run compiled.
+where these are installed.  Theirs is not the same job: plain DTW drops nothing and may give a row
+to several keysteps; and both run compiled.
 Best of several repeats, after one that is not counted.
 """
 

@@ -12,6 +12,7 @@ import reference
 from reference import keysteps, make_labels, random_labels
 from stepgraph import metrics, segments
 from stepgraph.core import Vocabulary
+from stepgraph.datasets import open_source
 from stepgraph.decoders import Argmax
 from stepgraph.errors import ConfigError, DataError
 from stepgraph.evaluation import (
@@ -100,6 +101,17 @@ def test_json_has_every_field_of_a_report(truth):
 def test_truth_evaluated_against_itself_is_perfect_by_every_metric(truth):
     report = evaluate(truth.values(), truth)
 
+    for name in ALL_METRICS:
+        assert getattr(report, name) == (0.0 if name in LOWER_IS_BETTER else 1.0), name
+
+
+@pytest.mark.data
+def test_real_truth_evaluated_against_itself_is_perfect_by_every_metric(real_data):
+    truth = open_source(f"crosstask:{real_data / 'crosstask'}").truth
+
+    report = evaluate(truth.values(), truth)
+
+    assert report.videos == 349
     for name in ALL_METRICS:
         assert getattr(report, name) == (0.0 if name in LOWER_IS_BETTER else 1.0), name
 

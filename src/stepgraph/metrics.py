@@ -1,26 +1,36 @@
 """Metrics as pure functions over counts of rows.
 
+Metrics of segments and of their order are in :mod:`stepgraph.segments`, the standard error
+of any metric in :mod:`stepgraph.evaluation`; ``docs/metrics.md`` says whose convention each is.
+
 Conventions
 -----------
 - A *row* is one prediction, a second by default.
 - *Background* is no keystep.  Rows whose truth is background never count as right or wrong
   in accuracy; a keystep predicted on one enlarges that keystep's union in IoU.
 - The keysteps that count are those that occur in the truth of the evaluated videos.  Another
-  one predicted makes its row wrong, but has no union of its own.
+  one predicted makes its row wrong, but has no union of its own.  Precision alone counts every
+  row that was given a keystep, whichever it was.
 - *Pooled* metrics add up the rows of these keysteps first; *per keystep* ones are computed for
-  each of them and then averaged, so that rare ones weigh the same.
-- A metric that is undefined (no row with a true keystep) is ``nan``.
+  each of them and then averaged, so that rare ones weigh the same; *per video* ones are pooled
+  within each video, with the keysteps of its own truth, and then averaged over the videos.
+- A metric that is undefined (no row with a true keystep) is ``nan``, never 0, and a mean is
+  over the videos or keysteps for which its metric is defined.
 """
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from stepgraph.core import BACKGROUND, Labels, require_same_vocabulary
 from stepgraph.errors import DataError
+from stepgraph.graph import TaskGraph
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,8 +56,25 @@ class Tally:
         return cls(zeros, zeros, zeros)
 
 
-def tally(truth: Labels, predicted: Labels) -> Tally:
-    """Count the rows of one video."""
+def tally(truth: Labels, predicted: Labels, *, background_rows: bool = True) -> Tally:
+    """Count the rows of one video.
+
+    Parameters
+    ----------
+    background_rows
+        False leaves out the rows whose truth is background, so that a keystep predicted on
+        one harms neither IoU nor precision.
+    """
+    require_comparable(truth, predicted)
+    size = len(truth.vocabulary)
+    true, found = truth.keysteps, predicted.keysteps
+    if not background_rows:
+        true, found = true[truth.keysteps != BACKGROUND], found[truth.keysteps != BACKGROUND]
+    return Tally(*(_histogram(x, size) for x in (true, found, true[true == found])))
+
+
+def require_comparable(truth: Labels, predicted: Labels) -> None:
+    """Refuse truth and labels of different vocabularies or lengths."""
     require_same_vocabulary(
         truth.vocabulary, predicted.vocabulary, f"truth and labels of video {truth.video!r}"
     )
@@ -56,9 +83,6 @@ def tally(truth: Labels, predicted: Labels) -> Tally:
             f"truth and labels of video {truth.video!r} must have equal length, "
             f"got {len(truth)} and {len(predicted)} rows"
         )
-    size = len(truth.vocabulary)
-    hits = truth.keysteps[truth.keysteps == predicted.keysteps]
-    return Tally(*(_histogram(x, size) for x in (truth.keysteps, predicted.keysteps, hits)))
 
 
 def _histogram(keysteps: NDArray[np.int64], size: int) -> NDArray[np.int64]:
@@ -103,13 +127,237 @@ def iou_per_keystep(counts: Tally) -> float:
     return _mean(counts.hits[true] / _union(counts)[true])
 
 
+def precision(counts: Tally) -> float:
+    """Fraction of rows given a keystep, any keystep, that have it in the truth.
+
+    >>> precision(Tally(np.array([3, 0]), np.array([2, 2]), np.array([2, 0])))
+    0.5
+    """
+    return _ratio(counts.hits.sum(), counts.predicted.sum())
+
+
+def f1(counts: Tally) -> float:
+    """Harmonic mean of precision and accuracy, both pooled over keysteps (*micro*).
+
+    Accuracy is the recall.  Labels that are all background score 0: their recall is.
+
+    >>> f1(Tally(np.array([3, 1, 0]), np.array([2, 0, 2]), np.array([2, 0, 0])))
+    0.5
+    """
+    true = counts.true.sum()
+    return _ratio(2 * counts.hits.sum(), true and true + counts.predicted.sum())
+
+
+def f1_per_keystep(counts: Tally) -> float:
+    """F1 of each true keystep, averaged (*macro*).
+
+    >>> f1_per_keystep(Tally(np.array([3, 1, 0]), np.array([1, 1, 5]), np.array([1, 1, 0])))
+    0.75
+    """
+    true = counts.true > 0
+    return _mean(2 * counts.hits[true] / (counts.true + counts.predicted)[true])
+
+
+def accuracy_per_video(tallies: Iterable[Tally]) -> float:
+    """Accuracy of each video, averaged; videos without a true keystep are left out.
+
+    >>> good = Tally(np.array([4, 0]), np.array([4, 0]), np.array([4, 0]))
+    >>> bad = Tally(np.array([2, 2]), np.array([4, 0]), np.array([2, 0]))
+    >>> accuracy_per_video([good, bad, Tally.empty(2)])
+    0.75
+    """
+    return mean_defined(map(accuracy, tallies))
+
+
+def iou_per_video(tallies: Iterable[Tally]) -> float:
+    """Pooled IoU of each video, averaged; videos without a true keystep are left out.
+
+    >>> good = Tally(np.array([4, 0]), np.array([4, 0]), np.array([4, 0]))
+    >>> bad = Tally(np.array([2, 2]), np.array([4, 0]), np.array([2, 0]))
+    >>> iou_per_video([good, bad])
+    0.6666666666666666
+    """
+    return mean_defined(map(iou, tallies))
+
+
+def mean_defined(values: Iterable[float]) -> float:
+    """Mean of the values that are defined; ``nan`` where none is.
+
+    >>> mean_defined([1.0, math.nan, 0.5])
+    0.75
+    """
+    return _mean(_defined(values))
+
+
+def split_standard_error(values: Sequence[float]) -> float:
+    """Standard error of the mean of a metric over several parts of the test videos.
+
+    The sample standard deviation over the square root of the number of parts.  Parts for which
+    the metric is undefined are left out; of fewer than two there is no standard error.
+
+    >>> split_standard_error([0.25, 0.75])
+    0.25
+    """
+    defined = _defined(values)
+    if defined.size < 2:
+        return math.nan
+    return float(defined.std(ddof=1) / math.sqrt(defined.size))
+
+
+class EntropySplit(NamedTuple):
+    """Accuracy where the graph knows well what comes next (``low`` entropy) and where not.
+
+    Attributes
+    ----------
+    threshold
+        Highest entropy that counts as low, in bits.
+    low_rows, high_rows
+        Rows with a true keystep on either side, over which the accuracies are.
+    """
+
+    low: float
+    high: float
+    threshold: float
+    low_rows: int
+    high_rows: int
+
+
+def transition_entropy(graph: TaskGraph, *, self_loop: bool = False) -> NDArray[np.float64]:
+    """Shannon entropy in bits of what follows each keystep; ``nan`` where nothing does.
+
+    Parameters
+    ----------
+    self_loop
+        Whether going on counts as an outcome.  By default it does not, and the other
+        transitions are scaled to add up to 1: going on takes most of the probability, so that
+        entropy would tell how long a keystep lasts instead of how predictable the next one is.
+
+    Examples
+    --------
+    >>> from stepgraph.core import Vocabulary
+    >>> graph = TaskGraph.from_order(Vocabulary(("boil", "pour", "stir")), [(0, 1), (0, 2)])
+    >>> transition_entropy(graph).tolist()
+    [1.0, nan, nan]
+    """
+    size = len(graph.vocabulary)
+    source = np.repeat(np.arange(size), np.diff(graph.counts.indptr))
+    kept = self_loop | (source != graph.counts.indices)
+    source, counts = source[kept], graph.counts.data[kept]
+    totals = np.bincount(source, weights=counts, minlength=size)
+    shares = counts / totals[source]
+    entropy = np.bincount(source, weights=-shares * np.log2(shares), minlength=size)
+    # Equal distributions must have equal entropies, in whatever order their terms are added.
+    return np.where(totals > 0, entropy.round(12), np.nan)
+
+
+def starting_keysteps(labels: Labels) -> NDArray[np.int64]:
+    """For each row that is no anchor, the keystep of the last anchor before it.
+
+    ``BACKGROUND`` on anchors and before the first of them.
+
+    >>> from stepgraph.core import Vocabulary
+    >>> anchors = np.array([False, True, False, False, True])
+    >>> rows = np.array([0, 0, 0, 1, 1])
+    >>> starting_keysteps(Labels("v", rows, Vocabulary(("a", "b")), anchors=anchors)).tolist()
+    [-1, -1, 0, 0, -1]
+    """
+    if labels.anchors is None:
+        raise DataError(
+            f"labels of video {labels.video!r} must have anchors to be split by entropy, got "
+            f"none; pass the labels of a decoder that has them, such as path search, as starts"
+        )
+    if not len(labels):
+        return labels.keysteps
+    last = np.maximum.accumulate(np.where(labels.anchors, np.arange(len(labels)), -1))
+    return np.where((last >= 0) & ~labels.anchors, labels.keysteps[last], BACKGROUND)
+
+
+def accuracy_by_entropy(
+    predicted: Iterable[Labels],
+    truth: Mapping[str, Labels],
+    graph: TaskGraph,
+    *,
+    starts: Mapping[str, Labels] | None = None,
+    self_loop: bool = False,
+) -> EntropySplit:
+    """Accuracy of the rows between anchors, by how predictable their starting keystep is.
+
+    Each row that is no anchor has the entropy of :func:`transition_entropy` of the last anchor
+    before it.  The median over all these rows, true keystep or not, splits them in halves; rows
+    at the median stay together and go where they make the halves more equal.  Rows before the
+    first anchor, and those after a keystep that the graph never saw left, are in neither.
+
+    Parameters
+    ----------
+    starts
+        Labels whose anchors say which row starts from which keystep, by video; those of
+        ``predicted`` if not given.  With them, methods without anchors, too, are measured on
+        the same rows.
+    """
+    entropies = transition_entropy(graph, self_loop=self_loop)
+    # Begin with nothing, so that no videos need no special case.
+    gathered = [(np.empty(0), np.empty(0, dtype=bool), np.empty(0, dtype=bool))]
+    for labels in predicted:
+        require_same_vocabulary(labels.vocabulary, graph.vocabulary, "labels and the graph")
+        anchored = labels if starts is None else starts.get(labels.video)
+        if anchored is None:
+            raise DataError(f"video {labels.video!r} must have labels among starts, got none")
+        true = true_labels(truth, labels.video)
+        gathered.append(_rows_between_anchors(true, labels, anchored, entropies))
+    entropy, known, hit = (np.concatenate(parts) for parts in zip(*gathered, strict=True))
+    lower = _lower_half(entropy)
+    low, high = known & lower, known & ~lower
+    return EntropySplit(
+        _ratio(hit[low].sum(), low.sum()),
+        _ratio(hit[high].sum(), high.sum()),
+        float(entropy[lower].max()) if lower.any() else math.nan,
+        int(low.sum()),
+        int(high.sum()),
+    )
+
+
+def _lower_half(values: NDArray[np.float64]) -> NDArray[np.bool_]:
+    """Which values are below the median, or at most it if that is closer to half of them."""
+    if not values.size:
+        return np.empty(0, dtype=bool)
+    middle = np.median(values)
+    below, at_most = values < middle, values <= middle
+    closer = abs(below.mean() - 0.5) < abs(at_most.mean() - 0.5)
+    return below if closer else at_most
+
+
+def _rows_between_anchors(
+    truth: Labels, predicted: Labels, anchored: Labels, entropies: NDArray[np.float64]
+) -> tuple[NDArray[np.float64], NDArray[np.bool_], NDArray[np.bool_]]:
+    """Entropy of each row that has one, whether it has a true keystep, and was given it."""
+    require_comparable(truth, predicted)
+    require_comparable(truth, anchored)
+    start = starting_keysteps(anchored)
+    entropy = np.where(start == BACKGROUND, np.nan, entropies[start])
+    rows = ~np.isnan(entropy)
+    known, hit = truth.keysteps != BACKGROUND, truth.keysteps == predicted.keysteps
+    return entropy[rows], known[rows], hit[rows]
+
+
+def true_labels(truth: Mapping[str, Labels], video: str) -> Labels:
+    """The truth of a video, which it must have."""
+    if video not in truth:
+        raise DataError(f"video {video!r} must have a truth to be evaluated, got none")
+    return truth[video]
+
+
 def _union(counts: Tally) -> NDArray[np.int64]:
     return counts.true + counts.predicted - counts.hits
 
 
 def _ratio(part: np.int64, whole: np.int64) -> float:
-    return float(part / whole) if whole else float("nan")
+    return float(part / whole) if whole else math.nan
+
+
+def _defined(values: Iterable[float]) -> NDArray[np.float64]:
+    given = np.fromiter(values, dtype=np.float64)
+    return given[~np.isnan(given)]
 
 
 def _mean(values: NDArray[np.float64]) -> float:
-    return float(values.mean()) if values.size else float("nan")
+    return float(values.mean()) if values.size else math.nan

@@ -1,0 +1,214 @@
+"""Time Viterbi and shortest paths beside other libraries: ``python -m benchmarks.decoding``.
+
+Prints one JSON object a line; ``times_ours`` is how many times longer than ours a library took on
+the same problems in the same run.  All must agree on the answer.  Libraries that are not installed
+(hmmlearn, igraph, rustworkx) are left out.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from itertools import pairwise
+
+import numpy as np
+
+from benchmarks.speed import best_of, machine, random_graphs
+from stepgraph import paths
+from stepgraph.core import Scores
+from stepgraph.decoders.markov import BayesFilter, Viterbi, make_chain
+from stepgraph.graph import TaskGraph
+
+ROWS = 600
+PAIRS = 200
+Path = list[int]
+Find = Callable[[int, int], Path]
+
+
+def say(bench: str, who: str, seconds: float, **details: object) -> None:
+    line = {"bench": bench, "library": who, "ms": float(f"{1e3 * seconds:.4g}")}
+    print(json.dumps(line | details | machine()), flush=True)
+
+
+def version(library: str) -> str | None:
+    """The version of a library, or None where it is not installed."""
+    try:
+        return str(importlib.import_module(library).__version__)
+    except ImportError:
+        return None
+
+
+def random_video(graph: TaskGraph, *, first_heard: int = 0) -> Scores:
+    """Cosines like those of narration: sentences of four rows, most keysteps unlike them."""
+    rng = np.random.default_rng(2)
+    sentences = rng.normal(0.15, 0.1, (ROWS // 4, len(graph.vocabulary)))
+    observed = np.arange(ROWS) >= first_heard
+    return Scores("v", np.repeat(sentences, 4, axis=0).astype("f4"), observed, graph.vocabulary)
+
+
+def hmmlearn_model(graph: TaskGraph, decoder: Viterbi) -> object:
+    """The same chain as a dense matrix, with given log-likelihoods instead of an emission."""
+    from hmmlearn.base import BaseHMM
+
+    class Given(BaseHMM):
+        def _compute_log_likelihood(self, X: np.ndarray) -> np.ndarray:  # noqa: N803
+            return X
+
+        def _check(self) -> None:
+            pass
+
+    chain = make_chain(graph, decoder.stay, decoder.floor)
+    size = len(graph.vocabulary)
+    edges = chain.edges.tocoo()
+    dense = np.full((size, size), np.exp(chain.floor))
+    dense[edges.coords] = np.exp(edges.data)
+    np.fill_diagonal(dense, np.exp(chain.stay))
+    model = Given(size)
+    model.startprob_, model.transmat_ = np.full(size, 1 / size), dense
+    return model
+
+
+def bench_viterbi() -> None:
+    decoder = Viterbi()
+    for name, size, graph in random_graphs():
+        details = {"keysteps": size, "size": name, "rows": ROWS, "edges": graph.counts.nnz}
+        scores = random_video(graph)
+        ours = best_of(lambda s=scores, g=graph: decoder.decode(s, g))
+        say("viterbi", "stepgraph", ours, **details)
+        late = random_video(graph, first_heard=ROWS - 1)
+        worst = best_of(lambda s=late, g=graph: decoder.decode(s, g))
+        say("viterbi, silent to the last row", "stepgraph", worst, **details)
+        filtered = best_of(lambda s=scores, g=graph: BayesFilter().decode(s, g))
+        say("bayes filter", "stepgraph", filtered, **details)
+        if version("hmmlearn"):
+            model = hmmlearn_model(graph, decoder)
+            values = scores.values.astype(np.float64) / decoder.temperature
+            found: list[Path] = []
+            repeats = 5 if size < 1000 else 1
+            theirs = best_of(lambda m=model, v=values: found.append(m.decode(v)[1]), repeats)
+            assert found[-1].tolist() == decoder.decode(scores, graph).keysteps.tolist()
+            ratio = round(theirs / ours, 2)
+            label = f"hmmlearn {version('hmmlearn')}"
+            say("viterbi", label, theirs, **details, times_ours=ratio)
+
+
+def ours_in_python(graph: TaskGraph) -> Find:
+    """The same search without the compiler, to see what the compiler is worth."""
+    network = paths.make_network(graph.costs)
+    if network.compiled:
+        network = paths.Network(*((a.tolist(), b.tolist()) for a, b in network))
+    return lambda start, end: paths.cheapest_path(network, start, end)
+
+
+def with_scipy(graph: TaskGraph) -> Find:
+    from scipy.sparse.csgraph import dijkstra
+
+    costs = graph.costs
+
+    def find(start: int, end: int) -> Path:
+        _, parents = dijkstra(costs, indices=start, return_predecessors=True)
+        found = [end]
+        while found[-1] != start:
+            found.append(int(parents[found[-1]]))
+        return found[::-1]
+
+    return find
+
+
+def with_networkx(graph: TaskGraph) -> Find:
+    import networkx as nx
+
+    theirs = nx.from_scipy_sparse_array(graph.costs, create_using=nx.DiGraph)
+    return lambda start, end: nx.bidirectional_dijkstra(theirs, start, end)[1]
+
+
+def with_igraph(graph: TaskGraph) -> Find:
+    import igraph
+
+    edges = graph.costs.tocoo()
+    pairs = list(zip(*(one.tolist() for one in edges.coords), strict=True))
+    theirs = igraph.Graph(len(graph.vocabulary), pairs, directed=True)
+    weights = edges.data.tolist()
+    theirs.es["cost"] = weights
+    return lambda start, end: theirs.get_shortest_paths(start, end, weights="cost")[0]
+
+
+def with_rustworkx(graph: TaskGraph) -> Find:
+    import rustworkx as rx
+
+    edges = graph.costs.tocoo()
+    theirs = rx.PyDiGraph()
+    theirs.add_nodes_from(range(len(graph.vocabulary)))
+    source, target = (one.tolist() for one in edges.coords)
+    theirs.add_edges_from(list(zip(source, target, edges.data.tolist(), strict=True)))
+
+    def find(start: int, end: int) -> Path:
+        return list(rx.dijkstra_shortest_paths(theirs, start, end, weight_fn=float)[end])
+
+    return find
+
+
+def finders() -> Iterator[tuple[str, Callable[[TaskGraph], Find], int]]:
+    """Every way to find a path that is installed, and how many queries are enough."""
+    yield "stepgraph", lambda graph: graph.path, PAIRS
+    yield "stepgraph without the compiler", ours_in_python, PAIRS
+    yield f"scipy {version('scipy')}", with_scipy, 40
+    yield f"networkx {version('networkx')}, two-sided", with_networkx, 40
+    for library, make in {"igraph": with_igraph, "rustworkx": with_rustworkx}.items():
+        if version(library):
+            yield f"{library} {version(library)}", make, 40
+
+
+def bench_paths() -> None:
+    for name, size, graph in random_graphs():
+        rng = np.random.default_rng(1)
+        pairs = [(s, e) for s, e in rng.integers(0, size, (PAIRS, 2)).tolist() if s != e]
+        least = [path_cost(graph, graph.path(*pair)) for pair in pairs]
+        ours = None
+        for who, make, enough in finders():
+            find = make(graph)
+            chosen = pairs[:enough]
+            costs = [path_cost(graph, find(*pair)) for pair in chosen]
+            assert np.allclose(costs, least[:enough]), who
+            seconds = best_of(lambda f=find, c=chosen: [f(*pair) for pair in c]) / len(chosen)
+            ours = ours or seconds
+            details = {"keysteps": size, "size": name, "edges": graph.counts.nnz}
+            ratio = round(seconds / ours, 2)
+            say("shortest path, one query", who, seconds, **details, times_ours=ratio)
+
+
+def path_cost(graph: TaskGraph, path: Path) -> float:
+    return float(sum(graph.costs[edge] for edge in pairwise(path)))
+
+
+FIRST = """
+import time
+from benchmarks.speed import random_graphs
+graph = list(random_graphs())[2][2]
+graph.costs
+start = time.perf_counter()
+graph.path(0, 1)
+print(time.perf_counter() - start)
+"""
+
+
+def bench_first_path() -> None:
+    """The first query of a process on the largest graph, sorting and compiler included."""
+    with tempfile.TemporaryDirectory() as folder:
+        environment = os.environ | {"NUMBA_CACHE_DIR": folder}
+        for state in ("never compiled", "compiled before"):
+            command = [sys.executable, "-c", FIRST]
+            done = subprocess.run(
+                command, env=environment, capture_output=True, text=True, check=True
+            )
+            say("shortest path, first query", "stepgraph", float(done.stdout), state=state)
+
+
+if __name__ == "__main__":
+    for bench in (bench_viterbi, bench_paths, bench_first_path):
+        bench()

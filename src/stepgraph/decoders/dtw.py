@@ -1,0 +1,399 @@
+"""Align a video with the keysteps of one task, in their order, dropping what fits none.
+
+:class:`DropDTW` aligns with one order: Dvornik et al., *Drop-DTW: Aligning Common Signal
+Between Sequences While Dropping Outliers*, NeurIPS 2021.  A keystep is matched with one or
+more consecutive rows, a row with at most one keystep; other rows are dropped, at a cost.
+:class:`Graph2Vid` aligns with the best of all orders that a partial order allows: Dvornik
+et al., *Graph2Vid: Flow graph to Video Grounding for Weakly-supervised Multi-Step
+Localization*, ECCV 2022.
+
+As published: matching costs ``-log softmax`` of the scores over the candidate keysteps
+(Drop-DTW's asymmetric cost); dropping costs a percentile of all these costs of the video, the
+30th as in the first paper's released settings.  Rows alone may be dropped (its algorithm 1), or
+keysteps too at the same cost (its supplement).  What the papers leave open is settled here:
+
+- candidates are the keysteps whose scores are not minus infinity (:meth:`Scores.restrict`);
+- an unobserved row is background and costs nothing; a keystep may go on after the silence;
+- with fewer observed rows than keysteps no alignment keeps all of these, so that in such a
+  video keysteps may be dropped even where the options say otherwise;
+- a row is dropped only where that is cheaper, not where it costs the same;
+- scores are cosines, so the softmax has the temperature 0.1;
+- a mined graph is first made an order, see :func:`partial_order`.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import NamedTuple, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stepgraph.core import BACKGROUND, Labels, Scores, require_same_vocabulary
+from stepgraph.errors import ConfigError, DataError
+from stepgraph.graph import DIRECTIONAL_SHARE, TaskGraph
+
+Floats: TypeAlias = NDArray[np.float64]
+Integers: TypeAlias = NDArray[np.int64]
+
+
+class Alignment(NamedTuple):
+    """Of each row its column in the costs, or ``BACKGROUND``; and what all that costs."""
+
+    keysteps: Integers
+    cost: float
+
+
+@dataclass(frozen=True)
+class DropDTW:
+    """Align the rows with one order of keysteps, read from a graph that is a chain.
+
+    Attributes
+    ----------
+    percentile
+        Which percentile of a video's match costs is the cost of dropping.
+    temperature
+        By which scores are divided before the softmax.
+    drop_keysteps
+        Whether keysteps may be dropped as well as rows.
+    """
+
+    percentile: float = 30.0
+    temperature: float = 0.1
+    drop_keysteps: bool = False
+
+    def __post_init__(self) -> None:
+        _check_options(self.percentile, self.temperature)
+
+    def decode(self, scores: Scores, graph: TaskGraph) -> Labels:
+        """See :class:`~stepgraph.decoders.Decoder`; the graph must be a chain."""
+        problem = _problem(scores, graph, self)
+        order = _chain(problem.candidates, graph, scores.video)
+        found = drop_dtw(problem.costs[:, order], problem.row_drops, problem.keystep_drops)
+        return _labels(scores, problem.candidates[order], found.keysteps)
+
+
+@dataclass(frozen=True)
+class Graph2Vid:
+    """Align the rows with the best of all topological orders of a graph's keysteps.
+
+    The first three options are those of :class:`DropDTW`; published is dropping rows only.
+
+    Attributes
+    ----------
+    majority
+        Least share of the transitions between two keysteps that go one way if they have an order.
+    max_states
+        Most sets of keysteps that may be over at some moment: 2 to the n of n without order.
+    """
+
+    percentile: float = 30.0
+    temperature: float = 0.1
+    drop_keysteps: bool = False
+    majority: float = DIRECTIONAL_SHARE
+    max_states: int = 10_000
+
+    def __post_init__(self) -> None:
+        _check_options(self.percentile, self.temperature)
+        if not 0 <= self.majority <= 1:
+            raise ConfigError(f"majority must be between 0 and 1, got {self.majority}")
+        if not self.max_states >= 2:
+            raise ConfigError(f"max_states must be at least 2, got {self.max_states}")
+
+    def decode(self, scores: Scores, graph: TaskGraph) -> Labels:
+        """See :class:`~stepgraph.decoders.Decoder`; cycles of the graph are broken first."""
+        problem = _problem(scores, graph, self)
+        before = partial_order(_counts_between(problem.candidates, graph), self.majority)
+        states = topological_states(before, int(self.max_states))
+        found = graph_dtw(problem.costs, problem.row_drops, states, problem.keystep_drops)
+        return _labels(scores, problem.candidates, found.keysteps)
+
+
+def match_costs(values: NDArray[np.float32], temperature: float) -> Floats:
+    """Negative logarithm of each row's softmax; a score of minus infinity costs infinity."""
+    # Shifting a row changes nothing in theory, and keeps the exponentials finite.
+    best = values.max(axis=1, keepdims=True, initial=np.finfo(values.dtype).min)
+    logits = np.subtract(values, best, dtype=np.float64) / temperature
+    # The best keystep adds 1; only a row without any finite score adds up to less.
+    total = np.maximum(np.exp(logits).sum(axis=1, keepdims=True), 1.0)
+    return np.asarray(np.log(total) - logits, dtype=np.float64)
+
+
+def drop_dtw(costs: Floats, row_drops: Floats, keystep_drops: Floats | None = None) -> Alignment:
+    """Find the cheapest alignment of all rows with one order of keysteps.
+
+    Parameters
+    ----------
+    costs : shape (T, K), of matching each row with each keystep, the columns in their order
+    row_drops : shape (T,), of dropping each row
+    keystep_drops : shape (K,), of dropping each keystep; None where all must be matched
+
+    Examples
+    --------
+    >>> costs = np.array([[0.0, 9.0], [0.1, 9.0], [7.0, 6.0], [9.0, 0.2]])
+    >>> drop_dtw(costs, np.ones(4)).keysteps.tolist()
+    [0, 0, -1, 1]
+    """
+    rows, keysteps = costs.shape
+    # best[i]: the first i keysteps are over.  run[i]: the last row was matched with keystep i.
+    best, run = np.full(keysteps + 1, np.inf), np.full(keysteps, np.inf)
+    best[0] = 0
+    paid = np.zeros(keysteps + 1)
+    if keystep_drops is not None:
+        paid[1:] = np.cumsum(keystep_drops)
+        best = paid
+    stayed, matched = np.empty((rows, keysteps), bool), np.empty((rows, keysteps), bool)
+    skipped = np.zeros((rows, keysteps + 1), bool)
+    for row in range(rows):
+        stayed[row] = run <= best[:-1]
+        run = costs[row] + np.minimum(run, best[:-1])
+        best = best + row_drops[row]
+        matched[row] = run <= best[1:]
+        best[1:] = np.minimum(run, best[1:])
+        if keystep_drops is not None:
+            # Without what all earlier keysteps cost to drop, dropping some is a running minimum.
+            least = np.minimum.accumulate(best - paid)
+            skipped[row] = least < best - paid
+            best = np.where(skipped[row], least + paid, best)
+    _require_alignment(float(best[-1]), costs)
+    return Alignment(_walk_order(stayed, matched, skipped), float(best[-1]))
+
+
+def _walk_order(
+    stayed: NDArray[np.bool_], matched: NDArray[np.bool_], skipped: NDArray[np.bool_]
+) -> Integers:
+    """Follow the choices of :func:`drop_dtw` back from the last row."""
+    keysteps = np.full(len(stayed), BACKGROUND, dtype=np.int64)
+    over, running = stayed.shape[1], False
+    for row in range(len(stayed) - 1, -1, -1):
+        while not running and skipped[row, over]:
+            over -= 1
+        if running or (over and matched[row, over - 1]):
+            keysteps[row] = over - 1
+            running = bool(stayed[row, over - 1])
+            over -= not running
+    return keysteps
+
+
+def partial_order(counts: Integers, majority: float = DIRECTIONAL_SHARE) -> tuple[int, ...]:
+    """Read from transition counts which keysteps come before which, without cycles.
+
+    Two keysteps have the order that was seen more often, if at least the share ``majority`` of
+    the transitions between them went that way, else none.  Pairs are taken from the largest
+    surplus down (of equals, lower numbers first); one that would close a cycle is left out.
+
+    Returns
+    -------
+    tuple of int
+        Of each keystep the set of all that come before it, keystep ``k`` as bit ``1 << k``.
+
+    Examples
+    --------
+    >>> partial_order(np.array([[0, 6, 1], [1, 0, 4], [3, 0, 0]]))
+    (0, 1, 3)
+    """
+    surplus = counts - counts.T
+    ordered = (surplus > 0) & (counts >= majority * (counts + counts.T))
+    pairs = [(int(first), int(second)) for first, second in np.argwhere(ordered)]
+    before = [0] * len(counts)
+    for first, second in sorted(pairs, key=lambda pair: -surplus[pair]):
+        if before[first] >> second & 1:
+            continue
+        for later in range(len(before)):
+            if later == second or before[later] >> second & 1:
+                before[later] |= before[first] | 1 << first
+    return tuple(before)
+
+
+@dataclass(frozen=True, eq=False)
+class TopologicalStates:
+    """Every set of keysteps that may be over at some moment, from none to all, and the steps.
+
+    Each path from the first state to the last is a topological order, and each order is a
+    path.  The steps are the nodes of the published *tSort graph*: a keystep and what was done
+    before it.  All ways into a state share the rest, so that states need no more than one cost.
+
+    Attributes
+    ----------
+    source, target, keystep : shape (E,), ordered by target
+        Of each step: doing ``keystep`` leads from one state to another.
+    entering : shape (S - 1,), the first step into each state but the first
+    of_keystep : the steps of each keystep, in a topological order
+    """
+
+    source: Integers
+    target: Integers
+    keystep: Integers
+    entering: Integers
+    of_keystep: tuple[Integers, ...]
+
+    def __len__(self) -> int:
+        return len(self.entering) + 1
+
+
+@lru_cache(maxsize=64)
+def topological_states(before: tuple[int, ...], max_states: int) -> TopologicalStates:
+    """Enumerate the states of a partial order, as :func:`partial_order` gives it."""
+    states, position = [0], {0: 0}
+    steps = []
+    # The list grows while it is read: smaller sets come first, and the full one comes last.
+    for number, over in enumerate(states):
+        for keystep, needed in enumerate(before):
+            if over >> keystep & 1 or needed & ~over:
+                continue
+            reached = over | 1 << keystep
+            if reached not in position:
+                position[reached] = len(states)
+                states.append(reached)
+            steps.append((position[reached], number, keystep))
+        if len(states) > max_states:
+            raise DataError(
+                f"a graph of {len(before)} keysteps must have at most {max_states} topological "
+                f"states, got more; raise max_states, allow fewer keysteps or order more of them"
+            )
+    target, source, keysteps = np.array(sorted(steps), dtype=np.int64).reshape(-1, 3).T
+    in_order = sorted(range(len(before)), key=lambda keystep: before[keystep].bit_count())
+    of_keystep = tuple(np.flatnonzero(keysteps == keystep) for keystep in in_order)
+    entering = np.searchsorted(target, np.arange(1, len(states)))
+    return TopologicalStates(source, target, keysteps, entering, of_keystep)
+
+
+def graph_dtw(
+    costs: Floats,
+    row_drops: Floats,
+    states: TopologicalStates,
+    keystep_drops: Floats | None = None,
+) -> Alignment:
+    """Find the cheapest alignment of all rows with any topological order.
+
+    As :func:`drop_dtw`, but the columns of ``costs`` are in no order.
+    """
+    source, target = states.source, states.target
+    # best[s]: the keysteps of state s are over.  run[e]: the last row was matched in step e.
+    best, run = np.full(len(states), np.inf), np.full(len(source), np.inf)
+    best[0] = 0
+    _skip(best, states, keystep_drops)
+    stayed = np.empty((len(costs), len(source)), dtype=bool)
+    entered = np.full((len(costs), len(states)), -1, dtype=np.int32)
+    skipped = np.full((len(costs), len(states)), -1, dtype=np.int32)
+    for row in range(len(costs)):
+        started = best[source]
+        stayed[row] = run <= started
+        run = costs[row, states.keystep] + np.minimum(run, started)
+        best = best + row_drops[row]
+        if len(states) > 1:
+            best[1:] = np.minimum(best[1:], np.minimum.reduceat(run, states.entering))
+        cheapest = np.flatnonzero(run == best[target])
+        entered[row, target[cheapest]] = cheapest
+        skipped[row] = _skip(best, states, keystep_drops)
+    _require_alignment(float(best[-1]), costs)
+    return Alignment(_walk_states(states, stayed, entered, skipped), float(best[-1]))
+
+
+def _skip(best: Floats, states: TopologicalStates, drops: Floats | None) -> NDArray[np.int32]:
+    """Improve the states, in place, by dropping keysteps; return the step dropped into each."""
+    skipped = np.full(len(best), -1, dtype=np.int32)
+    if drops is not None:
+        # In topological order one pass is enough, however many keysteps are dropped at once.
+        for steps in states.of_keystep:
+            offered = best[states.source[steps]] + drops[states.keystep[steps[0]]]
+            better = offered < best[states.target[steps]]
+            best[states.target[steps[better]]] = offered[better]
+            skipped[states.target[steps[better]]] = steps[better]
+    return skipped
+
+
+def _walk_states(
+    states: TopologicalStates,
+    stayed: NDArray[np.bool_],
+    entered: NDArray[np.int32],
+    skipped: NDArray[np.int32],
+) -> Integers:
+    """Follow the choices of :func:`graph_dtw` back from the last row; -1 is no step."""
+    keysteps = np.full(len(stayed), BACKGROUND, dtype=np.int64)
+    state, step = len(states) - 1, -1
+    for row in range(len(stayed) - 1, -1, -1):
+        while step < 0 and skipped[row, state] >= 0:
+            state = states.source[skipped[row, state]]
+        if step < 0:
+            step = entered[row, state]
+        if step >= 0:
+            keysteps[row] = states.keystep[step]
+            if not stayed[row, step]:
+                state, step = states.source[step], -1
+    return keysteps
+
+
+class _Problem(NamedTuple):
+    """What is to be aligned: observed rows by candidate keysteps, in the vocabulary's order."""
+
+    candidates: Integers
+    costs: Floats
+    row_drops: Floats
+    keystep_drops: Floats | None
+
+
+def _problem(scores: Scores, graph: TaskGraph, options: DropDTW | Graph2Vid) -> _Problem:
+    require_same_vocabulary(
+        scores.vocabulary, graph.vocabulary, f"scores of video {scores.video!r} and the graph"
+    )
+    values = scores.values[scores.observed]
+    wrong = values[~(values < np.inf)]
+    if wrong.size:
+        raise DataError(f"scores of video {scores.video!r} must be below infinity, got {wrong[0]}")
+    candidates = np.flatnonzero(np.isfinite(values).any(axis=0))
+    costs = match_costs(values[:, candidates], options.temperature)
+    finite = costs[np.isfinite(costs)]
+    drop = float(np.percentile(finite, options.percentile)) if finite.size else 0.0
+    droppable = options.drop_keysteps or len(costs) < len(candidates)
+    keystep_drops = np.full(len(candidates), drop) if droppable else None
+    return _Problem(candidates, costs, np.full(len(costs), drop), keystep_drops)
+
+
+def _labels(scores: Scores, candidates: Integers, columns: Integers) -> Labels:
+    """Turn the columns of observed rows into labels of all rows."""
+    keysteps = np.full(len(scores), BACKGROUND, dtype=np.int64)
+    matched = columns != BACKGROUND
+    keysteps[np.flatnonzero(scores.observed)[matched]] = candidates[columns[matched]]
+    return Labels(scores.video, keysteps, scores.vocabulary, scores.hop)
+
+
+def _counts_between(candidates: Integers, graph: TaskGraph) -> Integers:
+    """Transition counts from one candidate to another."""
+    counts = graph.counts[candidates][:, candidates].toarray()
+    np.fill_diagonal(counts, 0)
+    return np.asarray(counts, dtype=np.int64)
+
+
+def _chain(candidates: Integers, graph: TaskGraph, video: str) -> Integers:
+    """Columns of the candidates in the one order that the graph has for them."""
+    links = _counts_between(candidates, graph) > 0
+    [starts] = np.nonzero(~links.any(axis=0))
+    order = list(starts[:1])
+    while order and len(order) < len(links) and links[order[-1]].any():
+        order.append(links[order[-1]].argmax())
+    # All keysteps met, and as many transitions as it takes: then there are no others.
+    if len(set(order)) < len(links) or links.sum() >= max(len(links), 1):
+        raise DataError(
+            f"the graph for video {video!r} must chain its {len(links)} candidate keysteps in one "
+            f"order, got {links.sum()} transitions between them; take TaskGraph.from_order of the "
+            f"task's keysteps, and restrict the scores to these"
+        )
+    return np.array(order, dtype=np.int64)
+
+
+def _require_alignment(cost: float, costs: Floats) -> None:
+    if not cost < math.inf:
+        raise DataError(
+            f"an alignment must match each keystep with a row of its own, got {costs.shape[0]} "
+            f"rows for {costs.shape[1]} keysteps and no finite cost; let keysteps be dropped"
+        )
+
+
+def _check_options(percentile: float, temperature: float) -> None:
+    if not 0 <= percentile <= 100:
+        raise ConfigError(f"percentile must be between 0 and 100, got {percentile}")
+    if not 0 < temperature < math.inf:
+        raise ConfigError(f"temperature must be more than 0, got {temperature}")
