@@ -15,10 +15,19 @@ SOURCES = sorted(PACKAGE.rglob("*.py"))
 ORDER = [
     *("errors", "problems", "progress", "disk", "pickles", "core", "ingest", "articles"),
     *("vocabulary", "datasets", "sourcing", "encoders", "scoring", "stored", "paths", "graph"),
-    *("mining", "decoders", "metrics", "segments", "evaluation", "files", "export", "pipeline"),
-    "cli",
+    *("tasks", "mining", "decoders", "compat", "metrics", "segments", "evaluation", "files"),
+    *("export", "pipeline", "experiments", "cli"),
 ]
-HEAVY = {"torch", "transformers", "sentence_transformers", "sklearn", "networkx", "av", "pysubs2"}
+HEAVY = {
+    "torch",
+    "transformers",
+    "sentence_transformers",
+    "sklearn",
+    "networkx",
+    "av",
+    "pysubs2",
+    "numba",
+}
 
 
 def part_of(path):

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
         Vocabulary,
     )
     from stepgraph.datasets import open_source
-    from stepgraph.decoders import Argmax, Decoder, PathSearch, load_decoder
+    from stepgraph.decoders import Argmax, Decoder, PathSearch, TaskMarkov, load_decoder
     from stepgraph.encoders import Encoder, load_encoder
     from stepgraph.errors import ConfigError, DataError, MissingExtraError, StepgraphError
     from stepgraph.evaluation import Report, evaluate
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 _HOMES = {
     "core": "BACKGROUND Dataset Features Labels Scores Segment Sentence Video Vocabulary",
     "datasets": "open_source",
-    "decoders": "Argmax Decoder PathSearch load_decoder",
+    "decoders": "Argmax Decoder PathSearch TaskMarkov load_decoder",
     "encoders": "Encoder load_encoder",
     "errors": "ConfigError DataError MissingExtraError StepgraphError",
     "evaluation": "Report evaluate",
@@ -77,6 +77,7 @@ __all__ = [
     "Sentence",
     "StepgraphError",
     "TaskGraph",
+    "TaskMarkov",
     "Timeline",
     "Transition",
     "Video",

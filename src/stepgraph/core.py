@@ -203,6 +203,11 @@ class Labels:
     anchors : shape (T,), bool, or None
         Rows whose label was kept because it was heard or seen clearly; None where the
         method has no such notion.
+    confidence : shape (T,), float64 in [0, 1], or None
+        How probable the label of each row is, where the method says so.
+    tasks
+        How probable each task is for the whole video, the most probable first, where the
+        method says so; what is missing to 1 is the probability of none of them.
     """
 
     video: str
@@ -210,6 +215,8 @@ class Labels:
     vocabulary: Vocabulary
     hop: float = 1.0
     anchors: NDArray[np.bool_] | None = None
+    confidence: NDArray[np.float64] | None = None
+    tasks: Mapping[str, float] | None = None
 
     def __post_init__(self) -> None:
         low, high = BACKGROUND, len(self.vocabulary) - 1
@@ -223,11 +230,13 @@ class Labels:
                 f"labels of video {self.video!r} must lie between {low} and {high}, "
                 f"got {self.keysteps.min()} to {self.keysteps.max()}"
             )
-        if self.anchors is not None and self.anchors.shape != self.keysteps.shape:
-            raise DataError(
-                f"anchors of video {self.video!r} must have shape {self.keysteps.shape}, "
-                f"got {self.anchors.shape}"
-            )
+        for name in ("anchors", "confidence"):
+            value = getattr(self, name)
+            if value is not None and value.shape != self.keysteps.shape:
+                raise DataError(
+                    f"{name} of video {self.video!r} must have shape {self.keysteps.shape}, "
+                    f"got {value.shape}"
+                )
 
     def __len__(self) -> int:
         return len(self.keysteps)

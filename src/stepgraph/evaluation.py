@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from stepgraph import metrics, segments
-from stepgraph.core import BACKGROUND, Labels, Vocabulary, require_same_vocabulary
+from stepgraph.core import BACKGROUND, Labels, Video, Vocabulary, require_same_vocabulary
 from stepgraph.errors import ConfigError, DataError
 
 METRICS = {
@@ -67,6 +67,8 @@ class Report:
     segment_f1_10: float = math.nan
     segment_f1_25: float = math.nan
     segment_f1_50: float = math.nan
+    task_accuracy: float = math.nan
+    calibration_error: float = math.nan
 
     def to_json(self) -> dict[str, object]:
         """Plain values; an undefined metric is null, since JSON has no nan."""
@@ -199,3 +201,41 @@ def over_splits(
     """
     values = tuple(metric(part) for part in split_videos(videos, parts, seed=seed))
     return Spread(metrics.mean_defined(values), metrics.split_standard_error(values), values)
+
+
+def task_accuracy(predicted: Iterable[Labels], videos: Iterable[Video]) -> float:
+    """Share of videos whose most probable task is the one they show; nan where none is said."""
+    shown = {video.id: video.task for video in videos if video.task}
+    right = [
+        max(labels.tasks, key=labels.tasks.__getitem__, default=None) == shown[labels.video]
+        for labels in predicted
+        if labels.tasks is not None and labels.video in shown
+    ]
+    return sum(right) / len(right) if right else math.nan
+
+
+def calibration_error(
+    predicted: Iterable[Labels], truth: Mapping[str, Labels], *, bins: int = 10
+) -> float:
+    """Expected calibration error of the confidence, over all rows with a true keystep.
+
+    Rows are put into equal intervals of confidence; the error is the mean distance of an
+    interval's mean confidence from its accuracy, weighted by its rows (Naeini et al., 2015).
+    """
+    confidence, right = [np.zeros(0)], [np.zeros(0, dtype=bool)]
+    for labels in predicted:
+        if labels.confidence is None:
+            return math.nan
+        true = truth[labels.video].keysteps
+        judged = true != BACKGROUND
+        confidence.append(labels.confidence[judged])
+        right.append((labels.keysteps == true)[judged])
+    sure, correct = np.concatenate(confidence), np.concatenate(right)
+    if not sure.size:
+        return math.nan
+    interval = np.minimum((sure * bins).astype(np.int64), bins - 1)
+    error = 0.0
+    for one in np.unique(interval):
+        inside = interval == one
+        error += inside.mean() * abs(sure[inside].mean() - correct[inside].mean())
+    return float(error)

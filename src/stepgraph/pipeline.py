@@ -10,10 +10,10 @@ from typing import TypeVar
 
 from stepgraph.core import Dataset, Labels, Scores, Video, Vocabulary
 from stepgraph.datasets import open_source
-from stepgraph.decoders import Decoder, PathSearch
+from stepgraph.decoders import DEFAULT_DECODER, Decoder, encoder_for, load_decoder
 from stepgraph.encoders import Encoder, EncoderOptions, load_encoder
 from stepgraph.errors import ConfigError, DataError
-from stepgraph.evaluation import Report, evaluate
+from stepgraph.evaluation import Report, calibration_error, evaluate, task_accuracy
 from stepgraph.export.timeline import Timeline
 from stepgraph.graph import TaskGraph
 from stepgraph.ingest import open_video
@@ -44,7 +44,7 @@ def mine(
         The keysteps that may occur: a vocabulary, names, or a file of names.  If not given,
         the source must bring its own.
     encoder
-        Built-in MiniLM if not given.
+        Built-in MiniLM as stepgraph's own recogniser wants it, if not given.
     min_score, max_gap
         See :func:`~stepgraph.mine_graph`.
 
@@ -56,7 +56,7 @@ def mine(
     """
     dataset = source if isinstance(source, Dataset) else open_source(source)
     keysteps = choose_vocabulary(dataset, vocabulary)
-    encoder = encoder or load_encoder()
+    encoder = encoder or load_encoder(encoder_for(DEFAULT_DECODER))
     scores = score(dataset.videos, keysteps, encoder)
     return mine_graph(
         _counted(scores, dataset.videos, "mining"),
@@ -81,7 +81,7 @@ def recognize(
     video
         A video or transcript file, or an open video.
     decoder
-        :class:`~stepgraph.PathSearch` if not given.
+        :class:`~stepgraph.TaskMarkov` if not given.
     encoder
         The one that the graph was mined with if not given.
     """
@@ -98,7 +98,7 @@ def recognize_all(
     encoder: Encoder | None = None,
 ) -> Iterator[Timeline]:
     """Recognise the keysteps of many videos, one after the other."""
-    decoder = decoder or PathSearch()
+    decoder = decoder or load_decoder()
     encoder = encoder or load_encoder(graph.encoder or EncoderOptions())
     queue: list[Video] = []
 
@@ -196,6 +196,11 @@ def run_evaluation(
     for name, decoder in decoders.items():
         labels = [decoder.decode(one, mined) for one in track(known, f"decoding: {name}")]
         report = evaluate(labels, dataset.truth, decoder=name, graph_mined_on=where)
+        report = replace(
+            report,
+            task_accuracy=task_accuracy(labels, dataset.videos),
+            calibration_error=calibration_error(labels, dataset.truth),
+        )
         measured.append(Measured(name, {one.video: one for one in labels}, report))
     evaluated = replace(dataset, videos=[v for v in dataset.videos if v.id in dataset.truth])
     return Evaluation(evaluated, mined, tuple(measured))

@@ -227,26 +227,38 @@ def _add_min_score(verb: argparse.ArgumentParser) -> None:
 
 
 def _add_encoder_options(verb: argparse.ArgumentParser) -> None:
-    verb.add_argument(
+    group = verb.add_argument_group(
+        "encoder", "Without any of these, the encoder is the one that the decoder is made for."
+    )
+    group.add_argument(
         "--encoder",
-        default="text:minilm",
         metavar="NAME",
         help="text:minilm (default), or text: and a sentence-transformers name or folder",
     )
-    verb.add_argument(
-        "--context", type=int, default=0, metavar="N", help="neighbouring sentences to embed with"
+    group.add_argument(
+        "--context", type=int, metavar="N", help="neighbouring sentences to embed with"
     )
-    verb.add_argument(
-        "--task-names", action="store_true", help="embed keysteps also with their task's name"
+    group.add_argument(
+        "--task-names",
+        action="store_true",
+        default=None,
+        help="embed keysteps also with their task's name",
+    )
+    group.add_argument(
+        "--blend",
+        action="store_true",
+        default=None,
+        help="average each sentence alone with it and its neighbours",
     )
 
 
 def _add_decoder_options(verb: argparse.ArgumentParser) -> None:
     verb.add_argument(
         "--decoder",
-        default="path-search",
+        default="task-markov",
         metavar="NAME",
-        help="path-search (default) or argmax",
+        help="task-markov (default), path-search, argmax, viterbi, bayes-filter, drop-dtw or "
+        "graph2vid",
     )
     verb.add_argument(
         "--threshold",

@@ -25,12 +25,13 @@ if TYPE_CHECKING:
 def demo(args: argparse.Namespace) -> str:
     """Run the whole job on the embedded corpus and write a report."""
     from stepgraph import datasets, files, pipeline
+    from stepgraph.decoders import DEFAULT_DECODER
     from stepgraph.export.timeline import write_timeline
 
     must_be_writable(args.output)
     dataset = datasets.open_source("demo")
     # Counting only what was heard clearly makes the picture of the graph readable.
-    evaluation = _measure(dataset, "path-search", min_score=0.5)
+    evaluation = _measure(dataset, DEFAULT_DECODER, min_score=0.5)
     files.save(evaluation.graph, args.output / "graph.json")
     for timeline in pipeline.recognize_all(dataset.videos, evaluation.graph):
         write_timeline(timeline, args.output / "keysteps")
@@ -86,7 +87,7 @@ def recognize(args: argparse.Namespace) -> str:
 def evaluate(args: argparse.Namespace) -> str:
     """Measure a decoder on videos whose truth is known."""
     from stepgraph import files
-    from stepgraph.encoders import EncoderOptions
+    from stepgraph.decoders import encoder_for
 
     if args.report is None and not args.json:
         args.report = Path("report.html")
@@ -96,7 +97,8 @@ def evaluate(args: argparse.Namespace) -> str:
     graph = files.load(args.graph) if args.graph else None
     if graph and dataset.vocabulary:
         files.same_vocabulary(graph, dataset.vocabulary, args.graph)
-    if graph and graph.encoder and _encoder_options(args) not in (EncoderOptions(), graph.encoder):
+    asked = _encoder_options(args)
+    if graph and graph.encoder and asked not in (encoder_for(args.decoder), graph.encoder):
         raise ConfigError(
             f"{args.graph}: must be used with the encoder it was mined with, {graph.encoder}, "
             f"got other encoder options; leave them away"
@@ -166,11 +168,15 @@ def _vocabulary(args: argparse.Namespace) -> Vocabulary | None:
 def _measure(
     dataset: Dataset, decoder: str, options: dict[str, float] | None = None, **how: Any
 ) -> Evaluation:
-    """Evaluate the decoder asked for, beside plain argmax."""
+    """Evaluate the decoder asked for, beside the paper's baseline and its method."""
     from stepgraph import decoders, pipeline
+    from stepgraph.encoders import load_encoder
 
-    chosen = {"argmax": decoders.load_decoder("argmax")}
+    chosen = {name: decoders.load_decoder(name) for name in ("argmax", "path-search")}
+    chosen.pop(decoder, None)
     chosen[decoder] = decoders.load_decoder(decoder, **(options or {}))
+    if how.get("encoder") is None and how.get("graph") is None and how.get("scores") is None:
+        how["encoder"] = load_encoder(decoders.encoder_for(decoder))
     return pipeline.run_evaluation(dataset, chosen, **how)
 
 
@@ -224,9 +230,16 @@ def _encoder(args: argparse.Namespace) -> Encoder:
 
 
 def _encoder_options(args: argparse.Namespace) -> EncoderOptions:
+    """The options given; without any, those of the encoder that the decoder is made for."""
+    from stepgraph.decoders import DEFAULT_DECODER, encoder_for
     from stepgraph.encoders import EncoderOptions
 
-    return EncoderOptions(args.encoder, args.context, args.task_names)
+    given = {"name": args.encoder, "context": args.context}
+    given |= {"task_names": args.task_names, "blend": args.blend}
+    given = {name: value for name, value in given.items() if value is not None}
+    if given:
+        return EncoderOptions(**given)
+    return encoder_for(getattr(args, "decoder", DEFAULT_DECODER))
 
 
 def _decoder_options(args: argparse.Namespace) -> dict[str, float]:

@@ -1,19 +1,37 @@
 """The Decoder protocol, and decoders by name.
 
-A decoder is a frozen dataclass of its options.  To add one: write the class, and give it a
-name in ``DECODERS``; the command line finds its options by itself.
+A decoder is a frozen dataclass of its options.  To add one: write the class, and give it a name
+in ``DECODERS``.
 """
 
 from __future__ import annotations
 
-from typing import Protocol
+from dataclasses import fields
+from typing import Any, Protocol
 
 from stepgraph.core import Labels, Scores
+from stepgraph.decoders.dtw import DropDTW, Graph2Vid
+from stepgraph.decoders.markov import BayesFilter, Viterbi
 from stepgraph.decoders.path import Argmax, PathSearch
+from stepgraph.decoders.task_markov import TaskMarkov
+from stepgraph.encoders import EncoderOptions
 from stepgraph.errors import ConfigError
 from stepgraph.graph import TaskGraph
 
-__all__ = ["DECODERS", "Argmax", "Decoder", "PathSearch", "load_decoder"]
+__all__ = [
+    "DECODERS",
+    "DEFAULT_DECODER",
+    "Argmax",
+    "BayesFilter",
+    "Decoder",
+    "DropDTW",
+    "Graph2Vid",
+    "PathSearch",
+    "TaskMarkov",
+    "Viterbi",
+    "encoder_for",
+    "load_decoder",
+]
 
 
 class Decoder(Protocol):
@@ -28,13 +46,19 @@ class Decoder(Protocol):
         ...
 
 
-DECODERS: dict[str, type[Argmax] | type[PathSearch]] = {
+DECODERS: dict[str, type[Any]] = {
     "argmax": Argmax,
     "path-search": PathSearch,
+    "bayes-filter": BayesFilter,
+    "viterbi": Viterbi,
+    "drop-dtw": DropDTW,
+    "graph2vid": Graph2Vid,
+    "task-markov": TaskMarkov,
 }
+DEFAULT_DECODER = "task-markov"
 
 
-def load_decoder(name: str, **options: float) -> Decoder:
+def load_decoder(name: str = DEFAULT_DECODER, **options: Any) -> Decoder:
     """Make a decoder by name.
 
     >>> load_decoder("path-search", threshold=0.5)
@@ -42,11 +66,18 @@ def load_decoder(name: str, **options: float) -> Decoder:
     """
     if name not in DECODERS:
         raise ConfigError(f"decoder must be one of {', '.join(DECODERS)}, got {name!r}")
-    known = DECODERS[name].__dataclass_fields__
+    known = [field.name for field in fields(DECODERS[name])]
     for option in options:
         if option not in known:
             raise ConfigError(
                 f"decoder {name!r} has no option {option!r}; "
                 f"it has {', '.join(known) if known else 'none'}"
             )
-    return DECODERS[name](**options)
+    decoder: Decoder = DECODERS[name](**options)
+    return decoder
+
+
+def encoder_for(name: str) -> EncoderOptions:
+    """The encoder whose scores a decoder is made for: the paper's, unless it says otherwise."""
+    options: EncoderOptions = getattr(DECODERS.get(name), "encoder", EncoderOptions())
+    return options

@@ -31,11 +31,15 @@ class EncoderOptions:
         How many sentences before and after a sentence are embedded together with it.
     task_names
         Embed each keystep also behind the name of its task, and average.
+    blend
+        Average the embedding of a sentence alone with that of it and its neighbours, so that
+        neither what is said just here nor what it is about is lost.
     """
 
     name: str = "text:minilm"
     context: int = 0
     task_names: bool = False
+    blend: bool = False
 
     def __post_init__(self) -> None:
         kind, _, model = self.name.partition(":")
@@ -46,6 +50,8 @@ class EncoderOptions:
             )
         if not isinstance(self.context, int) or self.context < 0:
             raise ConfigError(f"context must be at least 0 sentences, got {self.context}")
+        if self.blend and not self.context:
+            raise ConfigError("blend must have neighbours to blend with, got context 0")
 
 
 class Encoder(Protocol):

@@ -71,24 +71,20 @@ class TextEncoder:
     def encode_videos(self, videos: Iterable[Video]) -> Iterator[Features]:
         """See :class:`~stepgraph.encoders.Encoder`; many videos are encoded together."""
         remaining = iter(videos)
+        wides = (0, self.options.context) if self.options.blend else (self.options.context,)
         while block := list(islice(remaining, _VIDEOS)):
-            texts = [self._texts(video) for video in block]
-            vectors = self.encode_texts([text for some in texts for text in some])
+            texts = [text for wide in wides for video in block for text in _texts(video, wide)]
+            # One mean over the widths: a score is linear in it, so scores are averaged, too.
+            vectors = self.encode_texts(texts)
+            vectors = vectors.reshape(len(wides), -1, vectors.shape[1]).mean(axis=0)
             start = 0
-            for video, some in zip(block, texts, strict=True):
+            for video in block:
                 intervals = np.array([[s.start, s.end] for s in video.transcript], np.float64)
+                end = start + len(video.transcript)
                 yield Features(
-                    video.id,
-                    video.duration,
-                    vectors[start : start + len(some)],
-                    intervals.reshape(-1, 2),
+                    video.id, video.duration, vectors[start:end], intervals.reshape(-1, 2)
                 )
-                start += len(some)
-
-    def _texts(self, video: Video) -> list[str]:
-        said = [sentence.text for sentence in video.transcript]
-        wide = self.options.context
-        return [" ".join(said[max(0, i - wide) : i + wide + 1]) for i in range(len(said))]
+                start = end
 
     def encode_texts(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Unit vectors of any texts, shape (N, D), from the cache where they are there."""
@@ -168,6 +164,12 @@ class TextEncoder:
         state = [(str(p), p.stat().st_size, p.stat().st_mtime_ns) for p in files]
         digest = hashlib.sha256(repr(state).encode()).hexdigest()[:16]
         return f"{self._folder.name}-{digest}-{precision}"
+
+
+def _texts(video: Video, wide: int) -> list[str]:
+    """Each sentence with so many before and after it."""
+    said = [sentence.text for sentence in video.transcript]
+    return [" ".join(said[max(0, i - wide) : i + wide + 1]) for i in range(len(said))]
 
 
 def _find_folder(model: str) -> Path | None:

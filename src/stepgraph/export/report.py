@@ -263,6 +263,7 @@ def _video(video: Video, dataset: Dataset, methods: Sequence[Method]) -> dict[st
             if math.isfinite(sentence.start) and math.isfinite(sentence.end)
         ],
         "tracks": [_track(one) for one in (truth, *labels)],
+        "sure": [_confidence(one) for one in (truth, *labels)],
         "rows": int((truth.keysteps != BACKGROUND).sum()) if truth else 0,
         "hits": [None if one is None else int(one.hits.sum()) for one in tallies],
     }
@@ -279,6 +280,17 @@ def _track(labels: Labels | None) -> list[float] | None:
         if keystep != BACKGROUND:
             start, end = _short(first * labels.hop), _short(last * labels.hop)
             flat += [start, end, keystep, int(anchors[first])]
+    return flat
+
+
+def _confidence(labels: Labels | None) -> list[float] | None:
+    """End and mean confidence in percent of each segment, flat; None without any."""
+    if labels is None or labels.confidence is None:
+        return None
+    flat: list[float] = []
+    for first, last in runs(labels.keysteps):
+        percent = round(100 * float(labels.confidence[first:last].mean()))
+        flat += [_short(last * labels.hop), percent]
     return flat
 
 

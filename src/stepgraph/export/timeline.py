@@ -35,6 +35,10 @@ class Chapter:
     ----------
     score
         Mean score of the keystep over the observed rows of the chapter; None without any.
+    confidence
+        Mean probability of the chapter's rows, where the decoder gives one.
+    words
+        What was said that speaks most for the keystep, where something was.
     origin
         ``anchor`` where some row was heard or seen clearly, ``path`` where all of it was
         found along the graph, ``label`` where the decoder makes no such difference.
@@ -45,6 +49,8 @@ class Chapter:
     keystep: str
     score: float | None
     origin: Literal["anchor", "path", "label"]
+    confidence: float | None = None
+    words: str | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,7 +72,33 @@ class Timeline:
             score = float(values.mean()) if values.size else None
             # A started last row may reach past the end of the video.
             end = min(segment.end, max(self.video.duration, segment.start))
-            yield Chapter(segment.start, end, names[segment.keystep], score, self._origin(rows))
+            yield Chapter(
+                segment.start,
+                end,
+                names[segment.keystep],
+                score,
+                self._origin(rows),
+                self._confidence(rows),
+                self._words(rows, segment.keystep),
+            )
+
+    def _confidence(self, rows: slice) -> float | None:
+        if self.labels.confidence is None:
+            return None
+        return float(self.labels.confidence[rows].mean())
+
+    def _words(self, rows: slice, keystep: int) -> str | None:
+        """The sentence of the row that scores best for the keystep."""
+        values = np.where(self.scores.observed, self.scores.values[:, keystep], -np.inf)[rows]
+        if not np.isfinite(values).any():
+            return None
+        middle = (rows.start + int(values.argmax()) + 0.5) * self.labels.hop
+        nearest = min(
+            self.video.transcript,
+            key=lambda said: max(said.start - middle, middle - said.end, 0.0),
+            default=None,
+        )
+        return nearest.text if nearest else None
 
     def _origin(self, rows: slice) -> Literal["anchor", "path", "label"]:
         if self.labels.anchors is None or not self.labels.anchors.any():
@@ -79,6 +111,7 @@ def to_json(timeline: Timeline) -> str:
     content = header(TIMELINE_FORMAT, TIMELINE_VERSION, timeline.labels.vocabulary) | {
         "video": timeline.video.id,
         "duration": timeline.video.duration,
+        "tasks": _tasks(timeline),
         "chapters": [
             {
                 "start": chapter.start,
@@ -86,11 +119,19 @@ def to_json(timeline: Timeline) -> str:
                 "keystep": chapter.keystep,
                 "score": None if chapter.score is None else round(chapter.score, 4),
                 "origin": chapter.origin,
+                "confidence": None if chapter.confidence is None else round(chapter.confidence, 4),
+                "words": chapter.words,
             }
             for chapter in timeline
         ],
     }
     return json.dumps(content, ensure_ascii=False, indent=1) + "\n"
+
+
+def _tasks(timeline: Timeline) -> dict[str, float] | None:
+    """The five most probable tasks of the video, where the decoder says so."""
+    tasks = timeline.labels.tasks
+    return None if tasks is None else {name: round(p, 4) for name, p in list(tasks.items())[:5]}
 
 
 def to_csv(timeline: Timeline) -> str:
@@ -144,12 +185,15 @@ def _one_line(name: str) -> str:
 
 
 def to_text(timeline: Timeline) -> str:
-    """One line a chapter, for a terminal."""
-    return "\n".join(
+    """One line a chapter, for a terminal, under the task that the video most probably shows."""
+    tasks = timeline.labels.tasks or {}
+    title = [f"{_one_line(name)} ({100 * p:.0f} %)" for name, p in list(tasks.items())[:1]]
+    chapters = [
         f"{_short_clock(chapter.start):>8} - {_short_clock(chapter.end):<8} "
         f"{_one_line(chapter.keystep)}"
         for chapter in timeline
-    )
+    ]
+    return "\n".join([*title, *chapters])
 
 
 def _clock(seconds: float) -> str:

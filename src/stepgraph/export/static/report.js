@@ -91,6 +91,10 @@
       return svg("path", { d, fill: data.colours[keystep], class: kind === "1" ? "run" : "run filled", "data-k": keystep });
     });
   }
+  function sureAt(sure, time) {
+    for (let at = 0; sure && at < sure.length; at += 2) if (time < sure[at]) return ` ${sure[at + 1]} %`;
+    return "";
+  }
   function keystepAt(track, time) {
     for (let at = 0; at < track.length; at += 4) if (track[at] <= time && time < track[at + 1]) return track[at + 2];
     return null;
@@ -151,13 +155,13 @@
     function show(time) {
       now = Math.max(0, Math.min(time, Math.max(0, video.duration - 0.01)));
       const spoken = video.cues.filter((cue) => cue[0] <= now && now < Math.max(cue[1], cue[0] + 1)).map((cue) => cue[2]).join(" ");
-      const found = video.tracks.map((track, row) => [rowNames[row], track && keystepAt(track, now), track]).filter((one) => one[2]);
+      const found = video.tracks.map((track, row) => [rowNames[row], track && keystepAt(track, now), track, sureAt(video.sure[row], now)]).filter((one) => one[2]);
       line.style.left = `${(100 * now) / (video.duration || 1)}%`;
       readout.replaceChildren(
         el("time", {}, clock(now)),
         el("div", {},
-          el("ul", {}, found.map(([name, keystep]) => el("li", {}, el("span", {}, el("bdi", {}, name)),
-            keystep === null ? el("span", { class: "quiet" }, "–") : [swatch(keystep), el("bdi", {}, data.keysteps[keystep])]))),
+          el("ul", {}, found.map(([name, keystep, , sure]) => el("li", {}, el("span", {}, el("bdi", {}, name)),
+            keystep === null ? el("span", { class: "quiet" }, "–") : [swatch(keystep), el("bdi", {}, data.keysteps[keystep]), el("span", { class: "quiet" }, sure)]))),
           spoken ? el("q", { dir: "auto" }, spoken) : el("q", { class: "none" }, video.cues.length ? "nothing is said" : "no transcript")));
       const words = found.map(([name, keystep]) => `${name}: ${keystep === null ? "background" : data.keysteps[keystep]}`);
       probe.setAttribute("aria-valuenow", Math.floor(now));

@@ -1,0 +1,241 @@
+"""stepgraph's own recogniser: first the task, then one hidden Markov model of its keysteps.
+
+Path search ignores all that lies under its threshold.  Here every row speaks: the scores are
+softened into probabilities, the graph and the written order say what follows what, and each
+keystep has its place in the course of a video.  The most probable sequence is the labels, and
+the probability of each row's label given the whole video is its confidence.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stepgraph.core import BACKGROUND, Labels, Scores, require_same_vocabulary, runs
+from stepgraph.encoders import EncoderOptions
+from stepgraph.errors import ConfigError
+from stepgraph.graph import TaskGraph
+from stepgraph.tasks import SWITCH_COST, task_evidence, task_posterior, task_sequence, tasks_of
+
+CLEAR = 0.4
+"""A row whose own score reaches this was heard clearly; it decides nothing, it is only said."""
+
+
+@dataclass(frozen=True)
+class TaskMarkov:
+    """Guess the task of a video, then find the most probable sequence of its keysteps.
+
+    Attributes
+    ----------
+    temperature
+        Softness of the scores: a difference of this much is a factor of e.
+    common
+        Share of each keystep's mean score over the video that is taken away from it, since a
+        keystep that always scores well says little.
+    stay
+        Probability that a keystep goes on for another row.
+    spread
+        How far from its place a keystep is done, as a share of the video's length.
+    order_votes
+        Transitions in the written order that are imagined beside those of the graph.
+    certainty
+        How much of the evidence counts for the confidence: neighbouring rows repeat one another.
+    """
+
+    encoder: ClassVar[EncoderOptions] = EncoderOptions(context=1, task_names=True, blend=True)
+    """What its scores should be made with."""
+
+    temperature: float = 0.1
+    common: float = 0.5
+    stay: float = 0.95
+    spread: float = 0.25
+    order_votes: float = 100.0
+    certainty: float = 0.07
+
+    def __post_init__(self) -> None:
+        for name in ("temperature", "spread", "order_votes", "certainty"):
+            if not getattr(self, name) > 0:
+                raise ConfigError(f"{name} must be more than 0, got {getattr(self, name)}")
+        if not 0 < self.stay < 1:
+            raise ConfigError(f"stay must be between 0 and 1, got {self.stay}")
+
+    def decode(self, scores: Scores, graph: TaskGraph) -> Labels:
+        """See :class:`~stepgraph.decoders.Decoder`."""
+        require_same_vocabulary(
+            scores.vocabulary, graph.vocabulary, f"scores of video {scores.video!r} and the graph"
+        )
+        tasks = _tasks(graph)
+        keysteps = np.full(len(scores), BACKGROUND, dtype=np.int64)
+        confidence = np.zeros(len(scores))
+        if not scores.observed.any():
+            return self._labels(scores, keysteps, confidence, {})
+        evidence = task_evidence(scores, tasks, self.temperature)
+        posterior = task_posterior(scores, tasks, evidence)
+        names = list(tasks)
+        for first, last in runs(task_sequence(evidence, SWITCH_COST)):
+            part = slice(first, last)
+            rows = evidence[part][scores.observed[part]]
+            task = names[int(rows.sum(axis=0).argmax())]
+            found, sure = self._decode_task(scores, part, tasks[task], graph)
+            keysteps[part], confidence[part] = found, sure * posterior[task]
+        return self._labels(scores, keysteps, confidence, posterior)
+
+    def _labels(
+        self,
+        scores: Scores,
+        keysteps: NDArray[np.int64],
+        confidence: NDArray[np.float64],
+        posterior: Mapping[str, float],
+    ) -> Labels:
+        own = scores.values[np.arange(len(scores)), np.maximum(keysteps, 0)]
+        return Labels(
+            scores.video,
+            keysteps,
+            scores.vocabulary,
+            scores.hop,
+            anchors=scores.observed & (keysteps != BACKGROUND) & (own >= CLEAR),
+            confidence=confidence,
+            tasks=posterior,
+        )
+
+    def _decode_task(
+        self, scores: Scores, part: slice, members: tuple[int, ...], graph: TaskGraph
+    ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+        """Label the rows of one stretch with the keysteps of one task."""
+        allowed = [k for k in members if scores.values[part, k].max() > -math.inf]
+        values = scores.values[part][:, allowed].astype(np.float64)
+        log_emission = self._log_emission(values, scores.observed[part])
+        log_emission += self._log_place(len(values), len(allowed))
+        log_transition = _log_transitions(self, tuple(allowed), graph)
+        path, marginals = _kernel()(log_emission, log_transition, self.certainty)
+        return np.asarray(allowed, dtype=np.int64)[path], marginals
+
+    def _log_emission(
+        self, values: NDArray[np.float64], observed: NDArray[np.bool_]
+    ) -> NDArray[np.float64]:
+        """Log of the softmax within the task; unobserved rows carry no evidence."""
+        if observed.any():
+            values = values - self.common * values[observed].mean(axis=0)
+        values = values / self.temperature
+        values = values - values.max(axis=1, keepdims=True)
+        log_emission: NDArray[np.float64] = values - np.log(
+            np.exp(values).sum(axis=1, keepdims=True)
+        )
+        log_emission[~observed] = 0
+        return log_emission
+
+    def _log_place(self, rows: int, keysteps: int) -> NDArray[np.float64]:
+        """Log of how well each row fits each keystep's place in the order."""
+        when = (np.arange(rows) + 0.5)[:, None] / rows
+        place = (np.arange(keysteps) + 0.5) / keysteps
+        log_place: NDArray[np.float64] = -0.5 * ((when - place) / self.spread) ** 2
+        return log_place
+
+    def transitions(self, members: tuple[int, ...], graph: TaskGraph) -> NDArray[np.float64]:
+        """Probabilities between the keysteps of a task: the graph's counts and the order."""
+        size = len(members)
+        if size == 1:
+            return np.ones((1, 1))
+        counted = graph.counts[list(members)][:, list(members)].toarray().astype(np.float64)
+        votes: NDArray[np.float64] = _order_votes(size)
+        votes = counted + self.order_votes * votes / votes.sum(axis=1, keepdims=True)
+        np.fill_diagonal(votes, 0)
+        votes *= (1 - self.stay) / votes.sum(axis=1, keepdims=True)
+        np.fill_diagonal(votes, self.stay)
+        return votes
+
+
+@lru_cache(maxsize=4096)
+def _log_transitions(
+    decoder: TaskMarkov, members: tuple[int, ...], graph: TaskGraph
+) -> NDArray[np.float64]:
+    return np.log(decoder.transitions(members, graph))
+
+
+def _order_votes(size: int) -> NDArray[np.float64]:
+    """Prefer the next keystep of the order, then those near it; going back counts half."""
+    ahead = np.arange(size)[None, :] - np.arange(size)[:, None]
+    votes: NDArray[np.float64] = np.exp(-np.abs(ahead - 1) / 2) * np.where(ahead > 0, 1.0, 0.5)
+    np.fill_diagonal(votes, 0)
+    return votes
+
+
+@lru_cache(maxsize=8)
+def _tasks(graph: TaskGraph) -> dict[str, tuple[int, ...]]:
+    return tasks_of(graph)
+
+
+def most_probable(
+    log_emission: NDArray[np.float64], log_transition: NDArray[np.float64], certainty: float
+) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """Most probable sequence (Viterbi), and how probable each of its rows is (forward-backward).
+
+    Written without array operations, so that it can be compiled; every first state is as
+    probable as any other.
+
+    Parameters
+    ----------
+    log_emission : shape (T, K)
+    log_transition : shape (K, K)
+    certainty
+        Share of the emission that counts in the second result.
+    """
+    rows, size = log_emission.shape
+    path = np.zeros(rows, dtype=np.int64)
+    marginals = np.zeros(rows)
+    if rows == 0:
+        return path, marginals
+    best = log_emission.copy()
+    before = np.zeros((rows, size), dtype=np.int64)
+    for t in range(1, rows):
+        for j in range(size):
+            top, source = -np.inf, 0
+            for i in range(size):
+                arriving = best[t - 1, i] + log_transition[i, j]
+                if arriving > top:
+                    top, source = arriving, i
+            best[t, j] += top
+            before[t, j] = source
+    path[-1] = np.argmax(best[-1])
+    for t in range(rows - 1, 0, -1):
+        path[t - 1] = before[t, path[t]]
+
+    likelihood = np.exp(certainty * log_emission)
+    transition = np.exp(log_transition)
+    forward = np.empty((rows, size))
+    forward[0] = likelihood[0] / likelihood[0].sum()
+    for t in range(1, rows):
+        for j in range(size):
+            total = 0.0
+            for i in range(size):
+                total += forward[t - 1, i] * transition[i, j]
+            forward[t, j] = total * likelihood[t, j]
+        forward[t] /= forward[t].sum()
+    backward = np.ones(size)
+    marginals[-1] = forward[-1, path[-1]]
+    for t in range(rows - 2, -1, -1):
+        earlier = np.zeros(size)
+        for i in range(size):
+            for j in range(size):
+                earlier[i] += transition[i, j] * likelihood[t + 1, j] * backward[j]
+        backward = earlier / earlier.sum()
+        weights = forward[t] * backward
+        marginals[t] = weights[path[t]] / weights.sum()
+    return path, marginals
+
+
+@lru_cache(maxsize=1)
+def _kernel() -> Any:
+    """Give :func:`most_probable`, compiled; the compiled form is kept on disk where possible."""
+    from numba import njit
+
+    try:
+        return njit(cache=True)(most_probable)
+    except RuntimeError:  # no folder to keep it in
+        return njit()(most_probable)

@@ -1,0 +1,174 @@
+"""The cheapest path between two keysteps, found from both ends at once.
+
+Two trees of cheapest paths grow towards each other, one along the edges from the start and one
+against them from the end, and stop as soon as no cheaper meeting is possible.  Edges lie sorted
+by cost, and each keystep of a tree waits with its cheapest unused edge only (Spira, 1973), so most
+edges are never looked at.  Nothing here knows what a cost means; it must not be negative.
+
+The same function searches small graphs as it stands and large ones compiled; both add and compare
+the same numbers in the same order, so the path does not depend on which one ran.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from functools import lru_cache
+from heapq import heappop, heappush, heapreplace
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
+from scipy.sparse import csr_array
+
+Matrix: TypeAlias = "csr_array[Any, tuple[int, int]]"
+
+Column: TypeAlias = Any
+"""Numbers by position: a list where Python reads them, an array where compiled code does."""
+
+Search: TypeAlias = Callable[..., tuple[int, int]]
+
+# With so many edges a query in plain Python takes some 0.1 ms, and waiting for the compiler pays.
+COMPILED_FROM = 20_000
+
+
+class Network(NamedTuple):
+    """Edges of both directions, those of each keystep together and the cheapest first.
+
+    Each field holds the edges along their direction and the edges against it.
+
+    Attributes
+    ----------
+    first : shape (K + 1,) each
+        Where the edges of each keystep begin.
+    target : shape (E,) each
+    cost : shape (E,) each
+    """
+
+    first: tuple[Column, Column]
+    target: tuple[Column, Column]
+    cost: tuple[Column, Column]
+
+    @property
+    def compiled(self) -> bool:
+        """Whether it is large enough to be worth the compiler."""
+        return isinstance(self.first[0], np.ndarray)
+
+
+def make_network(costs: Matrix) -> Network:
+    """Prepare a matrix of costs for many queries; stored zeros are edges that cost nothing."""
+    against = csr_array(costs.T)
+    # Turned twice rather than taken as it came: turning sorts, and order decides between equals.
+    along = csr_array(against.T)
+    columns = zip(_cheapest_first(along), _cheapest_first(against), strict=True)
+    if costs.nnz < COMPILED_FROM:
+        return Network(*((one.tolist(), other.tolist()) for one, other in columns))
+    return Network(*columns)
+
+
+def _cheapest_first(costs: Matrix) -> tuple[Column, Column, Column]:
+    """Sort the edges of each keystep by cost, and leave loops out: no cheapest path has one."""
+    source = np.repeat(np.arange(costs.shape[0]), np.diff(costs.indptr))
+    order = np.lexsort((costs.data, source))
+    order = order[source[order] != costs.indices[order]]
+    first = np.searchsorted(source[order], np.arange(costs.shape[0] + 1))
+    target = costs.indices[order].astype(np.int64)
+    return first, target, costs.data[order].astype(np.float64)
+
+
+def cheapest_path(network: Network, start: int, end: int) -> tuple[int, ...] | None:
+    """Find the cheapest path with both its ends, or None where there is none.
+
+    Of several that cost the same, the same one is found every time; it meets no keystep twice.
+
+    >>> costs = csr_array(np.array([[0, 1.0, 5.0], [0, 0, 1.0], [0, 0, 0]]))
+    >>> cheapest_path(make_network(costs), 0, 2)
+    (0, 1, 2)
+    """
+    if start == end:
+        return (start,)
+    size = len(network.first[0]) - 1
+    search = _compiled_search() if network.compiled else _meet
+    make = np.full if network.compiled else lambda size, value: [value] * size
+    reached = make(size, math.inf), make(size, math.inf)
+    parent = make(size, -1), make(size, -1)
+    before, after = search(*network, reached, parent, (int(start), int(end)))
+    if before < 0:
+        return None
+    found = [before]
+    while found[-1] != start:
+        found.append(int(parent[0][found[-1]]))
+    found.reverse()
+    if after != before:
+        found.append(after)
+    while found[-1] != end:
+        found.append(int(parent[1][found[-1]]))
+    return tuple(found)
+
+
+def _meet(
+    first: Column,
+    target: Column,
+    cost: Column,
+    reached: Column,
+    parent: Column,
+    ends: tuple[int, int],
+) -> tuple[int, int]:
+    """Grow a tree from each end until they meet in the cheapest way.
+
+    Returns
+    -------
+    tuple of int
+        The last keystep on the tree from the start and the first on the tree from the end; the
+        same one where the trees share it, neighbours where an edge joins them, -1 where nothing
+        does.
+    """
+    best, before, after = math.inf, -1, -1
+    # Of each keystep in a tree its cheapest unused edge: (cost up to its far end, edge, keystep).
+    waiting = ([(0.0, 0, 0)][:0], [(0.0, 0, 0)][:0])
+    grown = [1, 1]
+    for side in (0, 1):
+        here = ends[side]
+        reached[side][here] = 0.0
+        if first[side][here] < first[side][here + 1]:
+            edge = first[side][here]
+            heappush(waiting[side], (cost[side][edge], edge, here))
+    while waiting[0] and waiting[1] and waiting[0][0][0] + waiting[1][0][0] < best:
+        side = 0 if grown[0] <= grown[1] else 1
+        total, edge, here = waiting[side][0]
+        there = target[side][edge]
+        if edge + 1 < first[side][here + 1]:
+            onward = reached[side][here] + cost[side][edge + 1]
+            heapreplace(waiting[side], (onward, edge + 1, here))
+        else:
+            heappop(waiting[side])
+        if reached[side][there] < math.inf:
+            continue
+        reached[side][there], parent[side][there] = total, here
+        grown[side] += 1
+        if total + reached[1 - side][there] < best:
+            best, before, after = total + reached[1 - side][there], there, there
+        if first[side][there] < first[side][there + 1]:
+            edge = first[side][there]
+            heappush(waiting[side], (total + cost[side][edge], edge, there))
+    # What may still be cheaper: two halves that an unused edge joins.
+    for _, unused, here in waiting[0]:
+        for edge in range(unused, first[0][here + 1]):
+            total = reached[0][here] + cost[0][edge]
+            if total >= best:
+                break
+            there = target[0][edge]
+            if total + reached[1][there] < best:
+                best, before, after = total + reached[1][there], here, there
+    return before, after
+
+
+@lru_cache(maxsize=1)
+def _compiled_search() -> Search:
+    """Compile once and keep it on disk; the library takes a while to import, so it comes late."""
+    from numba import njit
+
+    try:
+        search: Search = njit(cache=True)(_meet)
+    except RuntimeError:  # no folder to keep it in is writable
+        search = njit()(_meet)
+    return search

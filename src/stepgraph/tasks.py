@@ -1,0 +1,119 @@
+"""Which task a video shows, told from the scores of its keysteps.
+
+The vocabulary says which keysteps belong to which task; a row speaks for a task by the share of
+its softmax that falls on that task's keysteps.  No label is needed, and nothing here decides
+which keystep is done when.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stepgraph.core import Scores
+from stepgraph.graph import TaskGraph
+
+# A row never speaks against a task with more than this weight: small talk must not outvote.
+_FLOOR = 1e-3
+# Neighbouring rows repeat one another; a whole video weighs like so many independent ones.
+_INDEPENDENT_ROWS = 20.0
+# Evidence that must be lost before a video is taken to have changed its task.
+SWITCH_COST = 60.0
+# A video is about the vocabulary at all when the best tenth of its rows scores around this.
+_RELATED_SCORE, _RELATED_SPREAD, _BEST_SHARE = 0.46, 0.03, 0.1
+
+
+def tasks_of(graph: TaskGraph) -> dict[str, tuple[int, ...]]:
+    """Tasks of the vocabulary; where it has none, communities of the graph.
+
+    Keysteps of a task are in their written order, those of a community in the order in which
+    they are done; a community is named after its first keystep.
+    """
+    if graph.vocabulary.tasks:
+        return dict(graph.vocabulary.tasks)
+    from networkx.algorithms.community import greedy_modularity_communities
+
+    network = graph.to_networkx().to_undirected()
+    network.remove_edges_from([(name, name) for name in network])
+    found = greedy_modularity_communities(network, weight="count") if network.size() else []
+    tasks = {}
+    for community in found:
+        members = sorted(graph.vocabulary.index(name) for name in community)
+        ordered = sorted(members, key=lambda keystep: _mean_time(graph, keystep))
+        if len(ordered) > 1:
+            tasks[f"around {graph.vocabulary.keysteps[ordered[0]]!r}"] = tuple(ordered)
+    return tasks or {"everything": tuple(range(len(graph.vocabulary)))}
+
+
+def _mean_time(graph: TaskGraph, keystep: int) -> float:
+    if graph.timing is None or not graph.timing[keystep].any():
+        return math.inf
+    counts = graph.timing[keystep]
+    return float(counts @ np.arange(len(counts)) / counts.sum())
+
+
+def task_evidence(
+    scores: Scores, tasks: Mapping[str, tuple[int, ...]], temperature: float
+) -> NDArray[np.float64]:
+    """How strongly each row speaks for each task, shape (T, Z); unobserved rows say nothing."""
+    rows = np.flatnonzero(scores.observed)
+    evidence = np.zeros((len(scores), len(tasks)))
+    if rows.size:
+        values = scores.values[rows]
+        shares = np.exp((values - values.max(axis=1, keepdims=True)) / np.float32(temperature))
+        members = [keystep for ks in tasks.values() for keystep in ks]
+        borders = np.cumsum([0, *map(len, tasks.values())])[:-1]
+        by_task = np.add.reduceat(shares[:, members], borders, axis=1)
+        evidence[rows] = np.log(_FLOOR + by_task / shares.sum(axis=1, keepdims=True))
+    return evidence
+
+
+def task_posterior(
+    scores: Scores, tasks: Mapping[str, tuple[int, ...]], evidence: NDArray[np.float64]
+) -> dict[str, float]:
+    """Probability of each task for the whole video, the most probable first.
+
+    They add up to the probability that the video is about any of them.
+    """
+    rows = max(1, int(scores.observed.sum()))
+    weights = evidence.sum(axis=0) / rows * _INDEPENDENT_ROWS
+    weights = np.exp(weights - weights.max())
+    weights *= _related(scores, tasks, int(weights.argmax())) / weights.sum()
+    named = zip(tasks, weights.tolist(), strict=True)
+    return dict(sorted(named, key=lambda pair: -pair[1]))
+
+
+def _related(scores: Scores, tasks: Mapping[str, tuple[int, ...]], best: int) -> float:
+    """Probability that a video is about the vocabulary at all, from its clearest rows."""
+    if not scores.observed.any():
+        return 0.0
+    members = list(list(tasks.values())[best])
+    clear = np.sort(scores.values[scores.observed][:, members].max(axis=1))
+    clearest = clear[-max(3, int(_BEST_SHARE * len(clear))) :].mean()
+    return 1 / (1 + math.exp(-float(clearest - _RELATED_SCORE) / _RELATED_SPREAD))
+
+
+def task_sequence(evidence: NDArray[np.float64], switch_cost: float) -> NDArray[np.int64]:
+    """The task of each row: the sequence of most evidence, each change paid for.
+
+    Most videos show one task and come out as one; a video of several is cut where the
+    evidence turns for good.
+    """
+    rows, tasks = evidence.shape
+    if not rows:
+        return np.zeros(0, dtype=np.int64)
+    before = np.empty((rows, tasks), dtype=np.int64)
+    best = evidence[0].copy()
+    for row in range(1, rows):
+        leader = int(best.argmax())
+        changed = best < best[leader] - switch_cost
+        before[row] = np.where(changed, leader, np.arange(tasks))
+        best = np.where(changed, best[leader] - switch_cost, best) + evidence[row]
+    sequence = np.empty(rows, dtype=np.int64)
+    sequence[-1] = best.argmax()
+    for row in range(rows - 1, 0, -1):
+        sequence[row - 1] = before[row, sequence[row]]
+    return sequence
