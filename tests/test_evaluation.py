@@ -118,8 +118,9 @@ def test_real_truth_evaluated_against_itself_is_perfect_by_every_metric(real_dat
 
 def test_every_number_of_a_report_has_a_name_for_people():
     described = {"decoder", "videos", "rows", "keystep_rows", "graph_mined_on"}
+    of_other_things = {"task_accuracy", "calibration_error"}
 
-    assert set(ALL_METRICS) == set(Report.__dataclass_fields__) - described
+    assert set(ALL_METRICS) | of_other_things == set(Report.__dataclass_fields__) - described
 
 
 @pytest.mark.parametrize("seed", range(10))

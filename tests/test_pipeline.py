@@ -104,7 +104,7 @@ def test_keysteps_of_a_transcript_file_are_recognised(omelette_folder, graph, en
 def test_a_silent_part_is_filled_along_the_graph(graph, encoder):
     said = (Sentence(0, 2, "crack the eggs"), Sentence(4, 6, "heat a pan"))
 
-    timeline = recognize(Video("v", 6.0, said), graph, encoder=encoder)
+    timeline = recognize(Video("v", 6.0, said), graph, decoder=PathSearch(), encoder=encoder)
 
     assert [(c.keystep, c.origin) for c in timeline] == [
         ("crack the eggs", "anchor"),

@@ -134,7 +134,15 @@ def test_json_holds_everything():
     assert (content["format"], content["version"]) == ("stepgraph-timeline", 1)
     assert (content["video"], content["duration"]) == ("v", 3.0)
     assert content["chapters"] == [
-        {"start": 0.0, "end": 2.0, "keystep": "pour", "score": 0.5, "origin": "label"}
+        {
+            "start": 0.0,
+            "end": 2.0,
+            "keystep": "pour",
+            "score": 0.5,
+            "origin": "label",
+            "confidence": None,
+            "words": None,
+        }
     ]
 
 

@@ -255,14 +255,20 @@ def _add_encoder_options(verb: argparse.ArgumentParser) -> None:
 def _add_decoder_options(verb: argparse.ArgumentParser) -> None:
     verb.add_argument(
         "--decoder",
-        default="task-markov",
         metavar="NAME",
         help="task-markov (default), path-search, argmax, viterbi, bayes-filter, drop-dtw or "
-        "graph2vid",
+        "graph2vid; --threshold alone means path-search",
     )
     verb.add_argument(
         "--threshold",
         type=float,
         metavar="X",
         help="least score of an anchor of path-search (default: 0.4)",
+    )
+    verb.add_argument(
+        "--option",
+        action="append",
+        default=[],
+        metavar="NAME=NUMBER",
+        help="any other option of the decoder, such as stay=0.9",
     )

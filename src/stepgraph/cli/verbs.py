@@ -73,7 +73,7 @@ def recognize(args: argparse.Namespace) -> str:
     must_be_writable(args.output)
     graph = files.load(args.graph)
     dataset = open_dataset(args)
-    decoder = decoders.load_decoder(args.decoder, **_decoder_options(args))
+    decoder = decoders.load_decoder(_decoder_name(args), **_decoder_options(args))
     videos = progress.track(dataset.videos, "recognising")
     shown, written = "", 0
     for timeline in pipeline.recognize_all(videos, graph, decoder=decoder):
@@ -98,14 +98,14 @@ def evaluate(args: argparse.Namespace) -> str:
     if graph and dataset.vocabulary:
         files.same_vocabulary(graph, dataset.vocabulary, args.graph)
     asked = _encoder_options(args)
-    if graph and graph.encoder and asked not in (encoder_for(args.decoder), graph.encoder):
+    if graph and graph.encoder and asked not in (encoder_for(_decoder_name(args)), graph.encoder):
         raise ConfigError(
             f"{args.graph}: must be used with the encoder it was mined with, {graph.encoder}, "
             f"got other encoder options; leave them away"
         )
     evaluation = _measure(
         dataset,
-        args.decoder,
+        _decoder_name(args),
         _decoder_options(args),
         encoder=None if graph and graph.encoder else _encoder(args),
         graph=graph,
@@ -187,7 +187,7 @@ def _measured_json(evaluation: Evaluation, args: argparse.Namespace) -> dict[str
     from stepgraph.files import mining_fields
 
     encoder = evaluation.graph.encoder
-    decoder = decoders.load_decoder(args.decoder, **_decoder_options(args))
+    decoder = decoders.load_decoder(_decoder_name(args), **_decoder_options(args))
     return (
         {"format": "stepgraph-evaluation", "version": 1}
         | evaluation.measured[-1].report.to_json()
@@ -231,7 +231,7 @@ def _encoder(args: argparse.Namespace) -> Encoder:
 
 def _encoder_options(args: argparse.Namespace) -> EncoderOptions:
     """The options given; without any, those of the encoder that the decoder is made for."""
-    from stepgraph.decoders import DEFAULT_DECODER, encoder_for
+    from stepgraph.decoders import encoder_for
     from stepgraph.encoders import EncoderOptions
 
     given = {"name": args.encoder, "context": args.context}
@@ -239,8 +239,24 @@ def _encoder_options(args: argparse.Namespace) -> EncoderOptions:
     given = {name: value for name, value in given.items() if value is not None}
     if given:
         return EncoderOptions(**given)
-    return encoder_for(getattr(args, "decoder", DEFAULT_DECODER))
+    return encoder_for(_decoder_name(args))
+
+
+def _decoder_name(args: argparse.Namespace) -> str:
+    """The decoder asked for; a threshold alone asks for the one that has it."""
+    from stepgraph.decoders import DEFAULT_DECODER
+
+    if getattr(args, "decoder", None):
+        return str(args.decoder)
+    return DEFAULT_DECODER if getattr(args, "threshold", None) is None else "path-search"
 
 
 def _decoder_options(args: argparse.Namespace) -> dict[str, float]:
-    return {} if args.threshold is None else {"threshold": args.threshold}
+    options = {} if args.threshold is None else {"threshold": args.threshold}
+    for given in args.option:
+        name, _, value = given.partition("=")
+        try:
+            options[name.replace("-", "_")] = float(value)
+        except ValueError as error:
+            raise ConfigError(f"--option must be like stay=0.9, got {given!r}") from error
+    return options

@@ -87,8 +87,8 @@ def clean(cues: Iterable[Sentence]) -> tuple[Sentence, ...]:
     tuple of Sentence
         In order of start, each ending after it starts and no later than the next starts.
 
-    >>> clean([Sentence(0, 2, "<i>add</i>"), Sentence(2, 4, "add the"), Sentence(4, 5, "[Music]")])
-    (Sentence(start=0, end=2, text='add'), Sentence(start=2, end=4, text='the'))
+    >>> clean([Sentence(0, 2, "<i>boil the water</i>"), Sentence(2, 4, "boil the water first")])
+    (Sentence(start=0, end=2, text='boil the water'), Sentence(start=2, end=4, text='first'))
     """
     spoken = [
         _Spoken(cue.start, cue.end, lines)
