@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from stepgraph import __version__
-from stepgraph.cli import questions, verbs
+from stepgraph.cli import questions, reproduce, verbs
 
 SOURCE_HELP = (
     "folder of videos and transcripts, one such file, a manifest, 'demo', crosstask:PATH, "
@@ -29,6 +29,7 @@ def make_parser() -> argparse.ArgumentParser:
     _add_mine(added)
     _add_recognize(added)
     _add_evaluate(added)
+    _add_reproduce(added)
     _add_graph(added)
     _add_vocabulary(added)
     _add_datasets(added)
@@ -90,6 +91,40 @@ def _add_evaluate(added: Any) -> None:
     _add_min_score(verb)
     _add_encoder_options(verb)
     _add_decoder_options(verb)
+
+
+def _add_reproduce(added: Any) -> None:
+    verb = _verb(added, "reproduce", reproduce.reproduce)
+    verb.add_argument(
+        "table",
+        metavar="TABLE",
+        help="table1, table2, table1-expanded, ablations, metrics, entropy, noise, thresholds "
+        "or compat",
+    )
+    _add_source(verb)
+    verb.add_argument(
+        "--graph", type=Path, metavar="FILE", help="a graph mined on other videos (inductive)"
+    )
+    verb.add_argument(
+        "--noise-from",
+        metavar="SOURCE",
+        help="irrelevant keysteps for the table noise, such as articles:PATH",
+    )
+    verb.add_argument("--threshold", type=float, default=0.4, metavar="X", help="default: 0.4")
+    verb.add_argument("--seed", type=int, default=0, help="of all that is random (default: 0)")
+    verb.add_argument("--encoder", default="text:minilm", metavar="NAME")
+    verb.add_argument("--context", type=int, default=0, metavar="N")
+    verb.add_argument("--task-names", action="store_true")
+    verb.add_argument(
+        "--format", choices=("text", "markdown", "json"), default="text", help="default: text"
+    )
+    verb.add_argument(
+        "-o",
+        "--output",
+        type=Path,
+        metavar="DIR",
+        help="also write it there, and keep what is finished so that an interrupted run goes on",
+    )
 
 
 def _add_graph(added: Any) -> None:

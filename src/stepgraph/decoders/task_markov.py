@@ -46,6 +46,9 @@ class TaskMarkov:
         Transitions in the written order that are imagined beside those of the graph.
     certainty
         How much of the evidence counts for the confidence: neighbouring rows repeat one another.
+    slope, bias
+        Map from the model's own probability to how often it is right, on the scale of log odds
+        (Platt, 1999).
     """
 
     encoder: ClassVar[EncoderOptions] = EncoderOptions(context=1, task_names=True, blend=True)
@@ -56,10 +59,12 @@ class TaskMarkov:
     stay: float = 0.95
     spread: float = 0.25
     order_votes: float = 100.0
-    certainty: float = 0.07
+    certainty: float = 0.1
+    slope: float = 0.37
+    bias: float = -0.38
 
     def __post_init__(self) -> None:
-        for name in ("temperature", "spread", "order_votes", "certainty"):
+        for name in ("temperature", "spread", "order_votes", "certainty", "slope"):
             if not getattr(self, name) > 0:
                 raise ConfigError(f"{name} must be more than 0, got {getattr(self, name)}")
         if not 0 < self.stay < 1:
@@ -83,8 +88,15 @@ class TaskMarkov:
             rows = evidence[part][scores.observed[part]]
             task = names[int(rows.sum(axis=0).argmax())]
             found, sure = self._decode_task(scores, part, tasks[task], graph)
-            keysteps[part], confidence[part] = found, sure * posterior[task]
+            keysteps[part] = found
+            confidence[part] = self._calibrated(sure * posterior[task])
         return self._labels(scores, keysteps, confidence, posterior)
+
+    def _calibrated(self, probability: NDArray[np.float64]) -> NDArray[np.float64]:
+        odds = np.clip(probability, 1e-6, 1 - 1e-6)
+        logit = self.bias + self.slope * np.log(odds / (1 - odds))
+        calibrated: NDArray[np.float64] = 1 / (1 + np.exp(-logit))
+        return calibrated
 
     def _labels(
         self,

@@ -1,0 +1,243 @@
+"""The paper's Auto-Regressive baseline: a transformer that revises labels from their context.
+
+It is an implicit model of which keysteps go together and in which order, where the graph is an
+explicit one.  It learns from the preliminary labels of unlabelled videos alone: some labels of a
+sequence are hidden, and it guesses them from the others.  Revising a label, it is asked what it
+would expect in its place, and that is weighed against what was heard.
+
+The paper names a transformer and says no more.  Settled here:
+
+- a sequence is that of a video's preliminary labels with repetitions and silence left out, since
+  from a label to its own next second there is nothing to learn;
+- the context is what comes before and after, for labels are revised when the video is over;
+- long sequences are cut into equal parts of at most 64 labels.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stepgraph.core import BACKGROUND, Labels, Scores, runs
+from stepgraph.errors import ConfigError, DataError
+from stepgraph.graph import TaskGraph
+
+if TYPE_CHECKING:
+    import torch
+
+Integers: TypeAlias = NDArray[np.int64]
+Floats: TypeAlias = NDArray[np.float32]
+
+_LONGEST = 64
+_WIDTH, _HEADS, _LAYERS = 64, 4, 2
+_BATCH, _RATE = 32, 2e-3
+# Share of the labels hidden in training; revising hides every eighth at a time, about as many.
+_HIDDEN, _STRIDE = 0.15, 8
+
+
+@dataclass(frozen=True, eq=False)
+class AutoRegressive:
+    """Revise each observed row's best keystep by what a transformer expects in its context.
+
+    The label is the keystep with the highest ``score + weight * log p``, with ``p`` the
+    transformer's probability given the other labels of the video.  Unobserved rows are
+    background.  Made by :func:`train_auto_regressive`.
+
+    Attributes
+    ----------
+    network
+        Trained for a vocabulary of ``keysteps`` keysteps.
+    weight
+        Score that one unit of log-probability is worth; with 0 the labels stay as they are.
+    """
+
+    network: torch.nn.ModuleDict
+    keysteps: int
+    weight: float = 0.05
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.weight < math.inf:
+            raise ConfigError(f"weight must be a number from 0 on, got {self.weight}")
+
+    def decode(self, scores: Scores, graph: TaskGraph) -> Labels:
+        """See :class:`~stepgraph.decoders.Decoder`; the graph is not consulted."""
+        if len(scores.vocabulary) != self.keysteps:
+            raise DataError(
+                f"scores of video {scores.video!r} must be over the {self.keysteps} keysteps that "
+                f"the transformer was trained for, got {len(scores.vocabulary)}"
+            )
+        labelled = scores.observed & (scores.values > -math.inf).any(axis=1)
+        values = scores.values[labelled]
+        preliminary = values.argmax(axis=1)
+        # Rows of one run share what is expected of it, and keep their own scores.
+        lengths = [last - first for first, last in runs(preliminary)]
+        run = np.repeat(np.arange(len(lengths)), lengths)
+        expected = self.expect(without_repetitions(preliminary))
+        keysteps = np.full(len(scores), BACKGROUND, dtype=np.int64)
+        keysteps[labelled] = (values + np.float32(self.weight) * expected[run]).argmax(axis=1)
+        return Labels(scores.video, keysteps, scores.vocabulary, scores.hop)
+
+    def expect(self, sequence: Integers) -> Floats:
+        """Log-probability of every keystep in place of each label, shape (N, K)."""
+        import torch
+
+        parts = [np.zeros((0, self.keysteps), np.float32)]
+        with torch.inference_mode():
+            for part in _cut(sequence):
+                passes = np.arange(min(_STRIDE, len(part)))
+                hidden = np.arange(len(part)) % _STRIDE == passes[:, None]
+                tokens = np.where(hidden, self.keysteps, part)
+                log_p = _log_probabilities(self.network, torch.from_numpy(tokens))
+                # Each label is hidden in exactly one of the passes.
+                parts.append(log_p.numpy()[np.arange(len(part)) % _STRIDE, np.arange(len(part))])
+        return np.concatenate(parts)
+
+
+def train_auto_regressive(
+    sequences: Iterable[Integers],
+    keysteps: int,
+    *,
+    seed: int = 0,
+    epochs: int = 20,
+    weight: float = 0.05,
+) -> AutoRegressive:
+    """Train on the preliminary labels of unlabelled videos.
+
+    The same sequences and seed give the same decoder on one machine.
+
+    Parameters
+    ----------
+    sequences
+        Labels of the rows of one video each, such as those of ``Argmax``; background is left out.
+    keysteps
+        Size of the vocabulary.
+    epochs
+        How often each sequence is shown, each time with other labels hidden.
+    weight
+        See :class:`AutoRegressive`.
+    """
+    if not isinstance(epochs, int) or epochs < 0:
+        raise ConfigError(f"epochs must be a whole number from 0 on, got {epochs!r}")
+    if not isinstance(seed, int) or seed < 0:
+        raise ConfigError(f"seed must be a whole number from 0 on, got {seed!r}")
+    parts = [
+        part
+        for sequence in sequences
+        for part in _cut(without_repetitions(sequence))
+        if len(part) > 1
+    ]
+    if not parts:
+        raise DataError(
+            "sequences must hold two different keysteps in a row at least once, got none that "
+            "do; there is no context to learn from"
+        )
+    highest = max(int(part.max()) for part in parts)
+    if highest >= keysteps:
+        raise DataError(f"labels of sequences must be below {keysteps}, got {highest}")
+    # Spinning threads halve the speed where another process is busy; this must be set before
+    # torch is imported.
+    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+    import torch
+
+    # The caller's own random numbers are left as they were.
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        network = _make_network(keysteps)
+        _fit(network, parts, keysteps, epochs, np.random.default_rng(seed))
+    return AutoRegressive(network.eval(), keysteps, weight)
+
+
+def without_repetitions(labels: Integers) -> Integers:
+    """Keysteps in the order they come, background left out and each run taken once.
+
+    >>> without_repetitions(np.array([4, 4, -1, 4, 7, 7, 4])).tolist()
+    [4, 7, 4]
+    """
+    kept = labels[labels != BACKGROUND]
+    firsts = np.array([first for first, _ in runs(kept)], dtype=np.int64)
+    return np.asarray(kept[firsts], dtype=np.int64)
+
+
+def _cut(sequence: Integers) -> Iterator[Integers]:
+    if len(sequence):
+        yield from np.array_split(sequence, math.ceil(len(sequence) / _LONGEST))
+
+
+def _make_network(keysteps: int) -> torch.nn.ModuleDict:
+    """Two tokens follow the keysteps: a hidden label, and the padding of short sequences."""
+    from torch import nn
+
+    layer = nn.TransformerEncoderLayer(
+        _WIDTH, _HEADS, 2 * _WIDTH, dropout=0.0, batch_first=True, norm_first=True
+    )
+    embedding = nn.Embedding(keysteps + 2, _WIDTH)
+    nn.init.normal_(embedding.weight, std=_WIDTH**-0.5)
+    return nn.ModuleDict(
+        {
+            "embedding": embedding,
+            "position": nn.Embedding(_LONGEST, _WIDTH),
+            "encoder": nn.TransformerEncoder(layer, _LAYERS, enable_nested_tensor=False),
+            "norm": nn.LayerNorm(_WIDTH),
+        }
+    )
+
+
+def _log_probabilities(network: torch.nn.ModuleDict, tokens: torch.Tensor) -> torch.Tensor:
+    """Of every keystep in every place, shape (B, N, K)."""
+    import torch
+
+    table = network.get_parameter("embedding.weight")
+    keysteps = len(table) - 2
+    place = network.get_parameter("position.weight")[: tokens.shape[1]]
+    padding = tokens == keysteps + 1
+    states = network["encoder"](
+        network["embedding"](tokens) + place,
+        src_key_padding_mask=padding if padding.any() else None,
+    )
+    # Keysteps are told apart on the way out by the vectors that they have on the way in.
+    logits = network["norm"](states) @ table[:keysteps].T
+    return torch.log_softmax(logits, dim=-1)
+
+
+def _fit(
+    network: torch.nn.ModuleDict,
+    parts: Sequence[Integers],
+    keysteps: int,
+    epochs: int,
+    rng: np.random.Generator,
+) -> None:
+    import torch
+
+    steps = epochs * math.ceil(len(parts) / _BATCH)
+    optimizer = torch.optim.AdamW(network.parameters(), lr=_RATE, weight_decay=0.01)
+    schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: 1 - step / (steps + 1))
+    for _ in range(epochs):
+        order = rng.permutation(len(parts))
+        for first in range(0, len(parts), _BATCH):
+            chosen = [parts[position] for position in order[first : first + _BATCH]]
+            batch, hidden = _hide(chosen, keysteps, rng)
+            tokens = torch.from_numpy(np.where(hidden, keysteps, batch))
+            log_p = _log_probabilities(network, tokens)[torch.from_numpy(hidden)]
+            loss = torch.nn.functional.nll_loss(log_p, torch.from_numpy(batch[hidden]))
+            optimizer.zero_grad()
+            loss.backward()  # type: ignore[no-untyped-call]
+            optimizer.step()
+            schedule.step()
+
+
+def _hide(
+    parts: Sequence[Integers], keysteps: int, rng: np.random.Generator
+) -> tuple[Integers, NDArray[np.bool_]]:
+    """Sequences side by side, padded, and which labels are hidden: one of each at least."""
+    batch = np.full((len(parts), max(map(len, parts))), keysteps + 1, dtype=np.int64)
+    for row, part in enumerate(parts):
+        batch[row, : len(part)] = part
+    chance = np.where(batch <= keysteps, rng.random(batch.shape), 2.0)
+    hidden = (chance < _HIDDEN) | (chance == chance.min(axis=1, keepdims=True))
+    return batch, hidden

@@ -1,0 +1,253 @@
+"""What every method of a table works on: one data set, scored once, with its mined graph."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stepgraph.core import (
+    Dataset,
+    Features,
+    Labels,
+    Scores,
+    Video,
+    Vocabulary,
+    require_same_vocabulary,
+)
+from stepgraph.encoders import Encoder, EncoderOptions
+from stepgraph.errors import ConfigError, DataError, StepgraphError
+from stepgraph.experiments.paper import MODALITIES
+from stepgraph.graph import TaskGraph
+from stepgraph.mining import mine_graph
+from stepgraph.pipeline import choose_vocabulary
+from stepgraph.progress import track
+from stepgraph.scoring import score_features
+
+# Bytes of scores that are kept; more are computed again from the features each time.
+_KEPT = 1 << 30
+
+
+class NotAvailableError(StepgraphError):
+    """A method that cannot be measured on these data; the message is the reason."""
+
+
+@dataclass(frozen=True, eq=False)
+class Options:
+    """What one may choose for a table.
+
+    Attributes
+    ----------
+    seed
+        Of everything drawn at random.
+    threshold
+        Least score of an anchor; the paper's 0.5 (text) belongs to another encoder.
+    parts
+        Into how many random parts the videos are divided for standard errors.
+    split
+        Which part of the data set the videos are, in words, for the notes.
+    graph
+        One mined on other videos; if not given, it is mined on the evaluated ones.
+    noise
+        Irrelevant keysteps for the table ``noise``.
+    scores
+        Scores of all videos by modality (``video``, ``video-text``), for what text cannot give.
+    """
+
+    seed: int = 0
+    threshold: float = 0.4
+    parts: int = 5
+    split: str = "all"
+    graph: TaskGraph | None = None
+    noise: Vocabulary | Sequence[str] | None = None
+    scores: Mapping[str, Sequence[Scores]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if math.isnan(self.threshold):
+            raise ConfigError("threshold must be a number, got nan")
+        if self.parts < 2:
+            raise ConfigError(f"parts must be at least 2, got {self.parts}")
+        for modality in self.scores:
+            if modality not in MODALITIES:
+                known = ", ".join(MODALITIES)
+                raise ConfigError(f"scores must be of one of {known}, got {modality!r}")
+
+
+def make_options(chosen: Mapping[str, Any]) -> Options:
+    """Options by name; an unknown one is answered with those there are."""
+    known = [one.name for one in fields(Options)]
+    for name in chosen:
+        if name not in known:
+            raise ConfigError(f"a table has no option {name!r}; it has {', '.join(known)}")
+    return Options(**chosen)
+
+
+@dataclass(frozen=True, eq=False)
+class Setting:
+    """A data set with the scores of all its videos, and what was mined from these.
+
+    Attributes
+    ----------
+    scores
+        Of all videos by modality; each may be iterated again and again.
+    graphs
+        By modality, mined on the same scores unless given.
+    tasks
+        Task of each video, where it is known and the vocabulary lists its keysteps.
+    keystep_vectors : shape (K, D)
+    fingerprint
+        Hash of all that was given: videos, truth, vocabulary, encoder.
+    """
+
+    dataset: Dataset
+    vocabulary: Vocabulary
+    features: tuple[Features, ...]
+    scores: Mapping[str, Iterable[Scores]]
+    graphs: Mapping[str, TaskGraph]
+    tasks: Mapping[str, str]
+    keystep_vectors: NDArray[np.float32]
+    encoder: EncoderOptions
+    options: Options
+    fingerprint: str
+
+    @property
+    def truth(self) -> Mapping[str, Labels]:
+        """Truth by video."""
+        return self.dataset.truth
+
+    def scored(self, modality: str) -> Iterable[Scores]:
+        """Scores of all videos, with truth or without."""
+        if modality not in self.scores:
+            raise NotAvailableError(
+                f"no {modality} scores: the source has narration only; give scores of a "
+                f"{modality} model"
+            )
+        return self.scores[modality]
+
+    def evaluated(self, modality: str) -> Iterator[Scores]:
+        """Scores of the videos that have a truth."""
+        return (one for one in self.scored(modality) if one.video in self.truth)
+
+    def members(self, video: str) -> tuple[int, ...]:
+        """Keysteps of the video's own task, in the order in which the data set lists them."""
+        return tuple(dict.fromkeys(self.vocabulary.tasks[self.tasks[video]]))
+
+    def mined_where(self, modality: str) -> str:
+        """Say in words how the mined and the evaluated videos overlap."""
+        mined = set(self.graphs[modality].mined_on)
+        shown = {one.video for one in self.evaluated(modality)}
+        if mined == shown:
+            return f"on the {len(shown)} evaluated videos, without their truth (transductive)"
+        if not mined & shown:
+            return f"on {len(mined)} other videos (inductive)"
+        both = len(mined & shown)
+        return f"on {len(mined)} videos, {both} of them evaluated (transductive)"
+
+
+@dataclass(frozen=True, eq=False)
+class _Recomputed:
+    """Scores that are computed from the features each time they are iterated."""
+
+    features: tuple[Features, ...]
+    keysteps: NDArray[np.float32]
+    vocabulary: Vocabulary
+
+    def __iter__(self) -> Iterator[Scores]:
+        for one in self.features:
+            yield score_features(one, self.keysteps, self.vocabulary)
+
+
+def prepare(dataset: Dataset, encoder: Encoder, options: Options) -> Setting:
+    """Encode a data set once, and mine its graph without looking at the truth."""
+    vocabulary = choose_vocabulary(dataset, None)
+    videos = tuple(track(dataset.videos, "reading"))
+    if not any(video.id in dataset.truth for video in videos):
+        raise DataError(
+            f"{dataset.name}: must have a truth to measure a table, got none; put a truth.csv "
+            f"(video, start, end, keystep) and a steps.txt beside the transcripts"
+        )
+    keysteps = encoder.encode_keysteps(vocabulary)
+    features = tuple(track(encoder.encode_videos(videos), "encoding", len(videos)))
+    scores = {"text": _scored(features, keysteps, vocabulary), **options.scores}
+    graphs = {
+        modality: _graph(some, vocabulary, encoder.options, options)
+        for modality, some in scores.items()
+    }
+    return Setting(
+        dataset=replace(dataset, videos=videos),
+        vocabulary=vocabulary,
+        features=features,
+        scores=scores,
+        graphs=graphs,
+        tasks={v.id: v.task for v in videos if v.task and v.task in vocabulary.tasks},
+        keystep_vectors=keysteps,
+        encoder=encoder.options,
+        options=options,
+        fingerprint=_fingerprint(videos, dataset.truth, keysteps, options, encoder.options),
+    )
+
+
+def enlarge(setting: Setting, vocabulary: Vocabulary, encoder: Encoder) -> Setting:
+    """The same videos with more candidate keysteps; the old ones keep their positions.
+
+    Only text is scored again.
+    """
+    keysteps = encoder.encode_keysteps(vocabulary)
+    scores = _scored(setting.features, keysteps, vocabulary)
+    truth = {
+        video: replace(labels, vocabulary=vocabulary) for video, labels in setting.truth.items()
+    }
+    return replace(
+        setting,
+        dataset=replace(setting.dataset, vocabulary=vocabulary, truth=truth),
+        vocabulary=vocabulary,
+        scores={"text": scores},
+        graphs={"text": mine_graph(scores, vocabulary, encoder=encoder.options)},
+        keystep_vectors=keysteps,
+    )
+
+
+def _scored(
+    features: tuple[Features, ...], keysteps: NDArray[np.float32], vocabulary: Vocabulary
+) -> Iterable[Scores]:
+    lazy = _Recomputed(features, keysteps, vocabulary)
+    size = 4 * len(vocabulary) * sum(one.duration + 1 for one in features)
+    return tuple(lazy) if size <= _KEPT else lazy
+
+
+def _graph(
+    scores: Iterable[Scores], vocabulary: Vocabulary, encoder: EncoderOptions, options: Options
+) -> TaskGraph:
+    if options.graph is None:
+        return mine_graph(scores, vocabulary, encoder=encoder)
+    require_same_vocabulary(options.graph.vocabulary, vocabulary, "the graph and the data set")
+    return options.graph
+
+
+def _fingerprint(
+    videos: Sequence[Video],
+    truth: Mapping[str, Labels],
+    keysteps: NDArray[np.float32],
+    options: Options,
+    encoder: EncoderOptions,
+) -> str:
+    """Hash the input; the vectors of the keysteps tell one encoder from another of its name."""
+    hashed = hashlib.sha256(repr(encoder).encode() + keysteps.tobytes())
+    for video in videos:
+        hashed.update(repr((video.id, video.duration, video.task, video.transcript)).encode())
+        if video.id in truth:
+            labels = truth[video.id]
+            hashed.update(labels.keysteps.tobytes() + labels.vocabulary.fingerprint.encode())
+    for modality, scores in sorted(options.scores.items()):
+        for one in scores:
+            hashed.update(f"{modality} {one.video}".encode())
+            hashed.update(one.values.tobytes() + one.observed.tobytes())
+    if options.graph is not None:
+        counts = options.graph.counts
+        hashed.update(counts.data.tobytes() + counts.indices.tobytes() + counts.indptr.tobytes())
+    return hashed.hexdigest()[:32]

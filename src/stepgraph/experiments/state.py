@@ -1,0 +1,96 @@
+"""What a long run has finished, kept in a file so that an interrupted one goes on.
+
+Each result is kept under a key of everything that decides it: the program, the videos and their
+truth, the vocabulary, the encoder, the method and its options.  Whatever changes, the key
+changes, so that a result is never taken for another.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from stepgraph import __version__
+from stepgraph.disk import read_json, write_text
+from stepgraph.errors import DataError
+
+_FORMAT = "stepgraph-reproduce"
+_VERSION = 1
+
+Numbers: TypeAlias = dict[str, float | None]
+"""Metrics by name; an undefined one is None.  Standard errors end in ``±``."""
+
+
+class State:
+    """Finished results by key, in a file or only in memory.
+
+    Parameters
+    ----------
+    path
+        JSON file to go on from, made where it does not exist; None keeps nothing.
+    """
+
+    def __init__(self, path: Path | None = None) -> None:
+        self.path = path
+        self._done: dict[str, Numbers] = _read(path) if path and path.exists() else {}
+
+    def get(self, what: Mapping[str, Any], compute: Callable[[], Numbers]) -> Numbers:
+        """Take a finished result, or compute it and keep it.
+
+        Parameters
+        ----------
+        what
+            Everything that decides the result, as plain values.
+        """
+        key = digest({"stepgraph": __version__, "code": _code(), **what})
+        if key not in self._done:
+            self._done[key] = compute()
+            if self.path:
+                content = {"format": _FORMAT, "version": _VERSION, "done": self._done}
+                write_text(self.path, json.dumps(content, indent=1) + "\n")
+        return self._done[key]
+
+
+def digest(content: Any) -> str:
+    """A short hash of plain values.
+
+    >>> digest({"a": 1, "b": [2]}) == digest({"b": [2], "a": 1})
+    True
+    """
+    text = json.dumps(content, sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()[:32]
+
+
+def _read(path: Path) -> dict[str, Numbers]:
+    content = read_json(path)
+    found = content.get("format") if isinstance(content, dict) else type(content).__name__
+    if found != _FORMAT or content.get("version") != _VERSION or not _is_done(content):
+        raise DataError(
+            f"{path}: must hold the finished results of stepgraph reproduce (format {_FORMAT!r}, "
+            f"version {_VERSION}), got {found!r}; name another file, or delete this one"
+        )
+    done: dict[str, Numbers] = content["done"]
+    return done
+
+
+def _is_done(content: Mapping[str, Any]) -> bool:
+    done = content.get("done")
+    return isinstance(done, dict) and all(
+        isinstance(numbers, dict)
+        and all(value is None or isinstance(value, int | float) for value in numbers.values())
+        for numbers in done.values()
+    )
+
+
+@cache
+def _code() -> str:
+    """A hash of this package's source: one version of it may be in the making for long."""
+    folder = Path(__file__).parents[1]
+    hashed = hashlib.sha256()
+    for path in sorted(folder.rglob("*.py")):
+        hashed.update(path.relative_to(folder).as_posix().encode() + path.read_bytes())
+    return hashed.hexdigest()[:32]

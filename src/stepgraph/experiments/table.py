@@ -1,0 +1,231 @@
+"""A table that was measured here, beside the one that the paper prints; for people and programs.
+
+The two never mix: each column is one or the other, and says which.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from typing import Any, Literal
+
+MEASURED = "measured here"
+PAPER = "paper"
+
+Unit = Literal["percent", "fraction", "relative", "points"]
+
+
+@dataclass(frozen=True)
+class Column:
+    """What a column holds.
+
+    Attributes
+    ----------
+    key
+        Name of the metric for programs.
+    name
+        Name of the metric for people.
+    group
+        ``measured here``, or ``paper`` and its data set.
+    unit
+        ``percent``; ``fraction``, from 0 to 1; ``relative``, a gain in percent of a baseline;
+        ``points``, a difference of percents.
+    """
+
+    key: str
+    name: str
+    group: str
+    unit: Unit = "percent"
+
+    @property
+    def is_measured(self) -> bool:
+        """Whether the column was measured here."""
+        return self.group == MEASURED
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One number, or the reason why there is none.
+
+    Attributes
+    ----------
+    value
+        In the unit of the column, not rounded; None where it is n/a.
+    error
+        Standard error, where there is one.
+    reason
+        Why there is no value; empty where the paper has none.
+    text
+        The number as it is shown.
+    """
+
+    value: float | None
+    error: float | None = None
+    reason: str = ""
+    text: str = "–"
+
+
+NOTHING = Cell(None)
+"""A place at which the paper prints nothing."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """A method, under the heading of a section."""
+
+    section: str
+    name: str
+    cells: tuple[Cell, ...]
+
+
+@dataclass(frozen=True)
+class Table:
+    """Rows of methods by columns of metrics, and how they were measured.
+
+    Attributes
+    ----------
+    name
+        What ``stepgraph reproduce`` calls it.
+    notes
+        The protocol, a sentence or two each; the reasons for n/a are in the cells.
+    """
+
+    name: str
+    title: str
+    columns: tuple[Column, ...]
+    rows: tuple[Row, ...]
+    notes: tuple[str, ...] = ()
+
+    def cell(self, row: str, column: str, *, section: str | None = None) -> Cell:
+        """The measured cell of a method and a metric's key, of the first section if not named."""
+        at = [c.is_measured and c.key == column for c in self.columns].index(True)
+        return next(
+            one.cells[at]
+            for one in self.rows
+            if one.name == row and section in (None, one.section)
+        )
+
+    @property
+    def reasons(self) -> tuple[str, ...]:
+        """Why cells are n/a, each reason once, in the order of the rows."""
+        found = (cell.reason for row in self.rows for cell in row.cells if cell.reason)
+        return tuple(dict.fromkeys(found))
+
+    def to_text(self) -> str:
+        """For a terminal."""
+        groups = ["", *(column.group for column in self.columns)]
+        names = ["", *(column.name for column in self.columns)]
+        body = [[row.name, *self._shown(row)] for row in self.rows]
+        widths = [max(map(len, column)) for column in zip(names, *body, strict=True)]
+        lines = [self.title, "", _spanned(groups, widths), _aligned(names, widths)]
+        for section, rows in groupby(zip(self.rows, body, strict=True), lambda x: x[0].section):
+            lines += [section] if section else []
+            lines += [_aligned(cells, widths) for _, cells in rows]
+        notes = [*(f"- {note}" for note in self.notes), *self._footnotes()]
+        return "\n".join(line.rstrip() for line in [*lines, "", *notes]).rstrip() + "\n"
+
+    def to_markdown(self) -> str:
+        """For a page; what the paper prints is in italics."""
+        heads = [f"{c.name}<br>{c.group}" for c in self.columns]
+        lines = [f"## {self.title}", ""]
+        for section, rows in groupby(self.rows, lambda row: row.section):
+            lines += [f"**{section}**", ""] if section else []
+            lines += [_piped(["", *map(_italic, heads, self.columns)])]
+            lines += [_piped(["---", *("---:" for _ in heads)])]
+            for row in rows:
+                shown = map(_italic, self._shown(row), self.columns)
+                lines.append(_piped([row.name, *shown]))
+            lines.append("")
+        lines += [f"- {note}" for note in self.notes]
+        lines += [f"- {note}" for note in self._footnotes()]
+        return "\n".join(lines).rstrip() + "\n"
+
+    def to_json(self) -> str:
+        """For programs: one object, numbers not rounded."""
+        content = {
+            "format": "stepgraph-table",
+            "version": 1,
+            "name": self.name,
+            "title": self.title,
+            "notes": list(self.notes),
+            "columns": [
+                {"key": c.key, "name": c.name, "group": c.group, "unit": c.unit}
+                for c in self.columns
+            ],
+            "rows": [self._row_json(row) for row in self.rows],
+        }
+        return json.dumps(content, ensure_ascii=False, indent=1) + "\n"
+
+    def _row_json(self, row: Row) -> dict[str, Any]:
+        groups: dict[str, dict[str, Any]] = {}
+        for column, cell in zip(self.columns, row.cells, strict=True):
+            groups.setdefault(column.group, {})[column.key] = _cell_json(cell)
+        return {"section": row.section, "name": row.name} | groups
+
+    def _shown(self, row: Row) -> list[str]:
+        numbers = {reason: number for number, reason in enumerate(self.reasons, start=1)}
+        return [f"n/a [{numbers[c.reason]}]" if c.reason else c.text for c in row.cells]
+
+    def _footnotes(self) -> list[str]:
+        return [f"n/a [{n}]: {reason}" for n, reason in enumerate(self.reasons, start=1)]
+
+
+def measured_cell(value: float, unit: Unit, error: float | None = None) -> Cell:
+    """A measured number; a metric that is undefined on the data is n/a.
+
+    Parameters
+    ----------
+    value, error
+        Fractions, also where the unit is percent.
+
+    Examples
+    --------
+    >>> measured_cell(0.2179, "percent", 0.0049).text
+    '21.8 ± 0.5'
+    """
+    if math.isnan(value):
+        return Cell(None, reason="undefined on these videos: nothing to be right or wrong about")
+    factor = 1 if unit == "fraction" else 100
+    error = None if error is None or math.isnan(error) else factor * error
+    digits = {"percent": ".1f", "fraction": ".2f", "relative": "+.0f", "points": "+.1f"}[unit]
+    text = f"{factor * value:{digits}}{' %' if unit == 'relative' else ''}"
+    if error is not None:
+        text += f" ± {error:{digits}}"
+    return Cell(factor * value, error, text=text)
+
+
+def _cell_json(cell: Cell) -> dict[str, Any]:
+    content: dict[str, Any] = {"value": cell.value}
+    if cell.error is not None:
+        content["standard_error"] = cell.error
+    if cell.reason:
+        content["reason"] = cell.reason
+    return content
+
+
+def _aligned(cells: Sequence[str], widths: Sequence[int]) -> str:
+    first = cells[0].ljust(widths[0])
+    return "  ".join([first, *(c.rjust(w) for c, w in zip(cells[1:], widths[1:], strict=True))])
+
+
+def _spanned(groups: Sequence[str], widths: list[int]) -> str:
+    """Write each group once over its columns; widen the last of them where it is too long."""
+    parts = []
+    for group, columns in groupby(range(len(groups)), lambda at: groups[at]):
+        span = list(columns)
+        title = f" {group} " if group else ""
+        room = sum(widths[at] for at in span) + 2 * (len(span) - 1)
+        widths[span[-1]] += max(0, len(title) - room)
+        parts.append(title.center(max(room, len(title)), "─" if group else " "))
+    return "  ".join(parts)
+
+
+def _italic(text: str, column: Column) -> str:
+    return text if column.is_measured else f"*{text}*"
+
+
+def _piped(cells: Sequence[str]) -> str:
+    return f"| {' | '.join(cells)} |"

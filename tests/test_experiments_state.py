@@ -1,0 +1,123 @@
+from dataclasses import replace
+
+import pytest
+
+from stepgraph import experiments
+from stepgraph.decoders import Argmax
+from stepgraph.errors import DataError
+from stepgraph.experiments import behaviours, methods, run_table
+from stepgraph.experiments.setting import Options, prepare
+from stepgraph.experiments.tables import PLANS
+
+OTHERS = [f"{verb} the {noun}" for verb in ("mow", "saw", "dig") for noun in "abcdefghijklmnopq"]
+
+
+@pytest.fixture(autouse=True)
+def _untrained(monkeypatch):
+    """Training takes seconds."""
+    monkeypatch.setattr(methods, "train_auto_regressive", lambda *_, **__: Argmax())
+
+
+class Interrupting:
+    """Counts the labelled methods, and is interrupted at one of them."""
+
+    def __init__(self, monkeypatch, at=None):
+        self.labelled = []
+        label = methods.Method.label
+
+        def counted(method, setting, modality):
+            labels = label(method, setting, modality)
+            if len(self.labelled) == at:
+                raise KeyboardInterrupt
+            self.labelled.append(method.name)
+            return labels
+
+        monkeypatch.setattr(methods.Method, "label", counted)
+
+
+def test_an_interrupted_run_goes_on(omelette, encoder, tmp_path, monkeypatch):
+    state = tmp_path / "state.json"
+    whole = run_table("table1", omelette, encoder=encoder)
+    with monkeypatch.context() as context:
+        Interrupting(context, at=3)
+        with pytest.raises(KeyboardInterrupt):
+            run_table("table1", omelette, encoder=encoder, state=state)
+
+    with monkeypatch.context() as context:
+        rest = Interrupting(context)
+        resumed = run_table("table1", omelette, encoder=encoder, state=state)
+
+    assert rest.labelled == ["Auto-Reg", "Pruning Keysteps", "Ours"]
+    assert resumed == whole
+
+
+def test_tables_share_what_is_finished(omelette, encoder, tmp_path, monkeypatch):
+    state = tmp_path / "state.json"
+    run_table("table1", omelette, encoder=encoder, state=state)
+    again = Interrupting(monkeypatch)
+
+    run_table("ablations", omelette, encoder=encoder, state=state)
+
+    assert again.labelled == ["Non-probabilistic", "Adaptive Threshold"]
+
+
+@pytest.mark.parametrize(
+    "change", [{"seed": 1}, {"threshold": 0.41}, {"parts": 3}, {"truth": True}, {"said": True}]
+)
+def test_nothing_is_taken_for_something_else(change, omelette, encoder, tmp_path, monkeypatch):
+    state = tmp_path / "state.json"
+    run_table("ablations", omelette, encoder=encoder, state=state)
+    if change.pop("truth", False):
+        other = {
+            name: replace(one, keysteps=one.keysteps[::-1]) for name, one in omelette.truth.items()
+        }
+        omelette = replace(omelette, truth=other)
+    if change.pop("said", False):
+        first, *others = omelette.videos
+        omelette = replace(omelette, videos=(replace(first, transcript=()), *others))
+    again = Interrupting(monkeypatch)
+
+    run_table("ablations", omelette, encoder=encoder, state=state, **change)
+
+    assert len(again.labelled) == 3
+
+
+def test_no_two_methods_are_kept_under_one_key(omelette, encoder):
+    setting = prepare(omelette, encoder, Options())
+    jobs = list(behaviours._jobs(setting, "crosstask", "text"))
+    found = [method for plan in PLANS.values() for method in plan.methods]
+    found += [method for _, method, _ in jobs if method.identity]
+    # The same method stands in several tables; path searches are made anew for each.
+    every = {id(method): method for method in found if "γ" not in method.name}.values()
+
+    keys = {(m.name, m.described(setting), m.task_level, m.identity) for m in every}
+
+    assert len(keys) == len(every)
+
+
+def test_finished_noise_is_not_scored_again(omelette, encoder, tmp_path, monkeypatch):
+    state = tmp_path / "state.json"
+    first = run_table("noise", omelette, encoder=encoder, noise=OTHERS, state=state)
+    monkeypatch.setattr(experiments.noise, "enlarge", None)
+
+    assert run_table("noise", omelette, encoder=encoder, noise=OTHERS, state=state) == first
+
+
+@pytest.mark.parametrize(
+    "content", ['{"format": "other"}', "[]", '{"format": "stepgraph-reproduce"}']
+)
+def test_a_foreign_file_is_not_overwritten(content, omelette, encoder, tmp_path):
+    state = tmp_path / "mine.json"
+    state.write_text(content, "utf-8")
+
+    with pytest.raises(DataError, match=r"mine\.json: must hold the finished results of stepgra"):
+        run_table("ablations", omelette, encoder=encoder, state=state)
+
+    assert state.read_text("utf-8") == content
+
+
+def test_scores_too_many_to_keep_give_the_same_table(omelette, encoder, monkeypatch):
+    kept = run_table("table1", omelette, encoder=encoder)
+    monkeypatch.setattr(experiments.setting, "_KEPT", 0)
+
+    assert run_table("table1", omelette, encoder=encoder) == kept
