@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN = $(VENV)/bin
 
-.PHONY: demo test lint bench clean
+.PHONY: demo test lint bench docs-tables clean
 
 demo: $(VENV)/.use
 	$(BIN)/stepgraph demo
@@ -18,6 +18,9 @@ lint: $(VENV)/.dev
 
 bench: $(VENV)/.dev
 	$(BIN)/python -m benchmarks.speed
+
+docs-tables: $(VENV)/.dev
+	$(BIN)/python -m benchmarks.docs
 
 clean:
 	rm -rf $(VENV) demo-report

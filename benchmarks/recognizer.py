@@ -10,15 +10,19 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Sequence
+import timeit
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from itertools import product
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize
+from scipy.sparse import csr_array
+from scipy.stats import spearmanr
 
-from stepgraph.core import BACKGROUND, Dataset, Labels, Scores
+from stepgraph.core import BACKGROUND, Dataset, Labels, Scores, Vocabulary
 from stepgraph.datasets import open_source
 from stepgraph.decoders import Argmax, PathSearch, TaskMarkov
 from stepgraph.encoders import EncoderOptions, load_encoder
@@ -167,12 +171,58 @@ def fit_confidence(labels: Sequence[Labels], dataset: Dataset) -> tuple[float, f
     return round(float(slope), 3), round(float(bias), 3)
 
 
-def main(source: str) -> None:
+def order(source: str) -> None:
+    """How far true keysteps come in their written order: all annotated tasks of CrossTask."""
+    folder = Path(source.partition(":")[2])
+    for block in (folder / "tasks_primary.txt").read_text().strip().split("\n\n"):
+        task, name, _, size, _ = block.split("\n")
+        times: list[list[float]] = [[] for _ in range(int(size))]
+        for path in (folder / "annotations").glob(f"{task}_*.csv"):
+            lines = [tuple(map(float, line.split(","))) for line in path.read_text().split()]
+            for step, start, end in lines:
+                times[int(step) - 1].append((start + end) / 2 / max(line[2] for line in lines))
+        if any(times):
+            means = [float(np.mean(one)) for one in times]
+            rank = spearmanr(range(len(means)), means)[0]
+            say(task=name, keysteps=len(means), spearman=round(float(rank), 2))
+
+
+def speed(dataset: Dataset) -> None:
+    """Decoding beside path search, and at the size of HowTo100M; best of five."""
+    scores, graph = prepare(dataset, TaskMarkov.encoder)
+    seconds = {}
+    for decoder in (PathSearch(), TaskMarkov()):
+        name = type(decoder).__name__
+        seconds[name] = best_of(lambda one=decoder: [one.decode(each, graph) for each in scores])
+    ratio = round(seconds["TaskMarkov"] / seconds["PathSearch"], 2)
+    say(bench="decoding", videos=len(scores), ratio=ratio, **seconds)
+    size, rng = 10_588, np.random.default_rng(0)
+    tasks = {f"task {k}": tuple(range(k, min(k + 10, size))) for k in range(0, size, 10)}
+    vocabulary = Vocabulary(tuple(map(str, range(size))), tasks)
+    values = 0.6 * rng.random((600, size), dtype=np.float32)
+    large = Scores("large", values, np.ones(600, dtype=bool), vocabulary)
+    source = np.repeat(np.arange(size), 20)
+    counts = (np.ones(len(source), np.int64), (source, rng.integers(0, size, len(source))))
+    chain = TaskGraph(vocabulary, csr_array(counts, shape=(size, size)))
+    took = best_of(lambda: TaskMarkov().decode(large, chain))
+    say(bench="decoding, 600 rows x 10,588 keysteps", seconds=took)
+
+
+def best_of(work: Callable[[], object]) -> float:
+    work()
+    return round(min(timeit.repeat(work, number=1, repeat=5)), 4)
+
+
+def main(source: str, *, only_speed: bool = False) -> None:
     dataset = open_source(source)
-    parts(dataset)
-    inductive(dataset)
-    swap(dataset)
+    if not only_speed:
+        parts(dataset)
+        inductive(dataset)
+        swap(dataset)
+        if source.startswith("crosstask:"):
+            order(source)
+    speed(dataset)
 
 
 if __name__ == "__main__":
-    main(sys.argv[1])
+    main(sys.argv[1], only_speed="--speed" in sys.argv)
