@@ -13,9 +13,12 @@ ROOT = Path(__file__).parent.parent
 RESULTS = ROOT / "benchmarks" / "results" / "tables"
 HEAD = """# The paper's tables, measured here
 
-Every row of the paper that text can give, on the narrated videos of CrossTask that were at hand: 349 videos of 2 of its 18 tasks. What is *measured here* and what the
-*paper* prints stand side by side and are never mixed; what a source cannot give is n/a, with the reason. `stepgraph reproduce TABLE SOURCE` does the same on any source
-with truth, resumes when interrupted (`-o DIR`), and prints text, Markdown or JSON.
+Every row of the paper that text can give, on the narrated videos of CrossTask that were at hand:
+349 videos of 2 of its 18 tasks. What is *measured here* and what the *paper* prints stand side by
+side and are never mixed; what a source cannot give is n/a, with the reason.
+`stepgraph reproduce TABLE SOURCE` does the same on any source with truth, resumes when interrupted
+(`-o DIR`), and prints text, Markdown or JSON; `--video-scores DIR` fills the rows of video and of
+video with text.
 """
 
 

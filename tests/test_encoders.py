@@ -1,5 +1,6 @@
 """Encoders by name, and the text encoder around its model."""
 
+import json
 import zlib
 
 import numpy as np
@@ -9,6 +10,8 @@ from stepgraph.core import Sentence, Video, Vocabulary
 from stepgraph.encoders import EncoderOptions, load_encoder, text
 from stepgraph.encoders.text import TextEncoder
 from stepgraph.errors import ConfigError, DataError
+from stepgraph.files import load, save
+from stepgraph.mining import mine_graph
 
 TEXTS = [f"sentence number {number}" for number in range(300)]
 
@@ -280,3 +283,83 @@ class TestMiniLM:
 
         with pytest.raises(ConfigError, match=r"must be a sentence-transformers model .* got"):
             encoder.encode_texts(["crack the eggs"])
+
+
+# --- sentences alone and with their neighbours, averaged
+
+
+def test_blend_without_neighbours_is_refused():
+    with pytest.raises(ConfigError, match="blend must have neighbours to blend with, got context"):
+        EncoderOptions(blend=True)
+
+
+@pytest.mark.own_cache
+def test_blended_features_are_the_mean_of_both_embeddings(cache_home):
+    said = [Sentence(n, n + 1, one) for n, one in enumerate(["boil", "pour", "stir now"])]
+
+    [features] = fake_encoder(context=1, blend=True).encode_videos([Video("v", 3.0, tuple(said))])
+
+    alone = [direction("boil"), direction("pour"), direction("stir now")]
+    wide = [direction("boil pour"), direction("boil pour stir now"), direction("pour stir now")]
+    assert features.vectors == pytest.approx((np.stack(alone) + np.stack(wide)) / 2)
+    assert features.vectors.dtype == np.float32
+    assert features.intervals.tolist() == [[0, 1], [1, 2], [2, 3]]
+
+
+@pytest.mark.own_cache
+def test_blended_features_of_many_videos_are_those_of_each(cache_home, monkeypatch, videos):
+    monkeypatch.setattr(text, "_VIDEOS", 2)
+    encoder = fake_encoder(context=1, blend=True)
+    several = [Video("silent", 5.0), *videos, Video("silent", 5.0)]
+
+    together = list(encoder.encode_videos(several))
+
+    for video, features in zip(several, together, strict=True):
+        [single] = encoder.encode_videos([video])
+        assert features.video == video.id
+        assert features.vectors.shape[0] == len(video.transcript)
+        assert features.vectors.tolist() == single.vectors.tolist()
+
+
+@pytest.mark.own_cache
+def test_a_video_of_one_sentence_has_nothing_to_blend(cache_home):
+    video = Video("v", 1.0, (Sentence(0, 1, "stir it well"),))
+
+    one, other = (
+        next(fake_encoder(**options).encode_videos([video])).vectors
+        for options in ({}, {"context": 1, "blend": True})
+    )
+
+    assert one == pytest.approx(other)
+
+
+@pytest.mark.own_cache
+def test_blending_does_not_alter_keysteps(cache_home, vocabulary):
+    one, other = (
+        fake_encoder(**options).encode_keysteps(vocabulary)
+        for options in ({}, {"context": 1, "blend": True})
+    )
+
+    assert one.tolist() == other.tolist()
+
+
+def test_a_saved_graph_remembers_that_its_encoder_blends(tmp_path, vocabulary):
+    options = EncoderOptions("text:minilm", context=1, task_names=True, blend=True)
+    save(mine_graph([], vocabulary, encoder=options), tmp_path / "graph.json")
+
+    remembered = load(tmp_path / "graph.json").encoder
+
+    assert remembered == options
+    assert load_encoder(remembered).options == options
+
+
+def test_a_graph_saved_before_there_was_blending_is_of_an_encoder_that_does_not(
+    tmp_path, vocabulary
+):
+    path = tmp_path / "graph.json"
+    save(mine_graph([], vocabulary, encoder=EncoderOptions(context=1)), path)
+    content = json.loads(path.read_text("utf-8"))
+    del content["encoder"]["blend"]
+    path.write_text(json.dumps(content), "utf-8")
+
+    assert load(path).encoder == EncoderOptions(context=1, blend=False)

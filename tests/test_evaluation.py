@@ -11,7 +11,7 @@ import pytest
 import reference
 from reference import keysteps, make_labels, random_labels
 from stepgraph import metrics, segments
-from stepgraph.core import Vocabulary
+from stepgraph.core import BACKGROUND, Labels, Video, Vocabulary
 from stepgraph.datasets import open_source
 from stepgraph.decoders import Argmax
 from stepgraph.errors import ConfigError, DataError
@@ -20,9 +20,11 @@ from stepgraph.evaluation import (
     LOWER_IS_BETTER,
     METRICS,
     Report,
+    calibration_error,
     evaluate,
     over_splits,
     split_videos,
+    task_accuracy,
 )
 from stepgraph.mining import mine_graph
 from stepgraph.scoring import score
@@ -224,3 +226,165 @@ def test_one_part_has_no_standard_error():
 
     assert found.mean == 0.5
     assert math.isnan(found.standard_error)
+
+
+# --- tasks, and whether confidence means something
+
+
+def with_tasks(video, tasks):
+    return Labels(video, np.zeros(1, np.int64), keysteps(2), tasks=tasks)
+
+
+def sure_labels(values, confidence, *, video="video"):
+    confidence = None if confidence is None else np.asarray(confidence, float)
+    return Labels(video, np.asarray(values, np.int64), keysteps(4), confidence=confidence)
+
+
+def test_task_accuracy_is_the_share_of_videos_whose_best_task_is_theirs():
+    videos = [Video(name, 1.0, task="tea") for name in "abcd"]
+    predicted = [
+        with_tasks("a", {"tea": 0.9, "soup": 0.1}),
+        with_tasks("b", {"soup": 0.2, "tea": 0.6}),  # in whatever order
+        with_tasks("c", {"soup": 0.6, "tea": 0.3}),
+        with_tasks("d", {"tea": 0.01}),
+    ]
+
+    assert task_accuracy(iter(predicted), iter(videos)) == 0.75
+
+
+def test_a_method_that_names_no_task_for_a_video_is_wrong_about_it():
+    videos = [Video(name, 1.0, task="tea") for name in "ab"]
+
+    assert task_accuracy([with_tasks("a", {}), with_tasks("b", {"tea": 0.5})], videos) == 0.5
+
+
+def test_videos_of_which_no_task_is_known_are_left_out():
+    videos = [Video("a", 1.0, task="tea"), Video("b", 1.0), Video("c", 1.0, task="")]
+    predicted = [with_tasks(name, {"tea": 0.5}) for name in "abcd"]
+
+    assert task_accuracy(predicted, videos) == 1.0
+
+
+@pytest.mark.parametrize(
+    ("predicted", "videos"),
+    [
+        ([], []),
+        ([with_tasks("a", None)], [Video("a", 1.0, task="tea")]),
+        ([with_tasks("a", {"tea": 0.5})], [Video("a", 1.0)]),
+        ([], [Video("a", 1.0, task="tea")]),
+    ],
+    ids=["nothing", "method without tasks", "video without task", "no labels"],
+)
+def test_task_accuracy_of_nothing_is_undefined(predicted, videos):
+    assert math.isnan(task_accuracy(predicted, videos))
+
+
+def slow_calibration(predicted, truth, bins):
+    rows = [
+        (float(sure), label == true)
+        for labels in predicted
+        for label, true, sure in zip(
+            labels.keysteps, truth[labels.video].keysteps, labels.confidence, strict=True
+        )
+        if true != BACKGROUND
+    ]
+    error = 0.0
+    for one in range(bins):
+        last = one == bins - 1
+        inside = [r for r in rows if one / bins <= r[0] < (one + 1) / bins or (last and r[0] == 1)]
+        if inside:
+            gap = fmean(sure for sure, _ in inside) - fmean(right for _, right in inside)
+            error += len(inside) / len(rows) * abs(gap)
+    return error
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_calibration_error_is_the_mean_gap_of_the_intervals(seed):
+    rng = np.random.default_rng(seed)
+    bins = int(rng.integers(1, 12))
+    sizes = rng.integers(1, 40, 3).tolist()
+    truth = {f"{n}": random_labels(rng, n, 4, video=f"{n}") for n in sizes}
+    truth["never"] = make_labels([0], 4)
+    predicted = [
+        sure_labels(rng.integers(-1, 4, n), rng.choice([0, 1, *rng.random(30)], n), video=f"{n}")
+        for n in sizes
+    ]
+    judged = any((truth[f"{n}"].keysteps != BACKGROUND).any() for n in sizes)
+
+    found = calibration_error(iter(predicted), truth, bins=bins)
+
+    assert judged
+    assert found == pytest.approx(slow_calibration(predicted, truth, bins))
+
+
+def random_sure(rng, sure, chance):
+    """Rows with such confidence, each right with its own chance."""
+    right = rng.random(len(sure)) < chance
+    truth = {"video": sure_labels(np.zeros(len(sure)), None)}
+    return [sure_labels(np.where(right, 0, 1), sure)], truth
+
+
+def test_labels_right_as_often_as_they_say_have_no_calibration_error():
+    rng = np.random.default_rng(0)
+    sure = rng.random(50_000)
+
+    assert calibration_error(*random_sure(rng, sure, sure)) < 0.01
+
+
+@pytest.mark.parametrize("gap", [0.1, 0.3])
+def test_labels_less_often_right_than_they_say_have_that_gap(gap):
+    rng = np.random.default_rng(0)
+    sure = 0.4 + 0.6 * rng.random(50_000)
+
+    assert calibration_error(*random_sure(rng, sure, sure - gap)) == pytest.approx(gap, abs=0.01)
+
+
+def test_labels_more_often_right_than_they_say_have_that_gap_too():
+    found = calibration_error(
+        [sure_labels([0, 1], [0.25, 0.25])], {"video": sure_labels([0, 1], None)}
+    )
+
+    assert found == 0.75
+
+
+def test_gaps_of_different_intervals_do_not_cancel_out():
+    truth = {"video": sure_labels([0, 0], None)}
+
+    assert calibration_error([sure_labels([0, 1], [0.2, 0.8])], truth) == pytest.approx(0.8)
+
+
+def test_confidence_on_true_background_is_not_judged():
+    truth = {"video": sure_labels([0, BACKGROUND, BACKGROUND], None)}
+
+    assert calibration_error([sure_labels([0, 1, -1], [1.0, 0.9, 0.1])], truth) == 0
+
+
+@pytest.mark.parametrize(
+    "predicted",
+    [
+        [],
+        [sure_labels([0, 1], None)],
+        [sure_labels([0, 1], [0.5, 0.5]), sure_labels([0, 1], None)],
+        [sure_labels([0, 1], [0.5, 0.5], video="silent")],
+        [sure_labels([], [], video="empty")],
+    ],
+    ids=["nothing", "no confidence", "confidence of some", "no true keystep", "no rows"],
+)
+def test_calibration_error_of_nothing_is_undefined(predicted):
+    truth = {
+        "video": sure_labels([0, 1], None),
+        "silent": sure_labels([-1, -1], None),
+        "empty": sure_labels([], None),
+    }
+
+    assert math.isnan(calibration_error(predicted, truth))
+
+
+def test_calibration_of_a_video_without_truth_is_refused():
+    with pytest.raises(DataError, match="'video' must have a truth to be evaluated, got none"):
+        calibration_error([sure_labels([0], [0.5])], {})
+
+
+def test_calibration_of_labels_of_another_length_is_refused():
+    with pytest.raises(DataError, match="video"):
+        calibration_error([sure_labels([0], [0.5])], {"video": sure_labels([0, 1], None)})

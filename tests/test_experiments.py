@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from conftest import WordEncoder
-from stepgraph.core import Dataset, Scores, Vocabulary
+from stepgraph.core import Dataset, Vocabulary
 from stepgraph.datasets import open_source
 from stepgraph.decoders import Argmax, PathSearch
 from stepgraph.errors import ConfigError, DataError
@@ -108,22 +108,15 @@ def test_random_is_the_same_with_the_same_seed(told, encoder):
     assert (labels[0] != labels[2]).any()
 
 
-def test_fusion_is_the_mean_where_both_were_observed(vocabulary):
-    text = Scores("v", np.full((3, 5), 0.2, np.float32), np.array([1, 1, 0], bool), vocabulary)
-    video = Scores("v", np.full((3, 5), 0.6, np.float32), np.array([1, 0, 1], bool), vocabulary)
+def test_video_scores_fill_the_video_and_video_text_rows(told, encoder):
+    text = list(score(told.videos, told.vocabulary, encoder))
+    video = [replace(one, values=one.values[:, ::-1].copy()) for one in text]
 
-    fused = methods.fuse(text, video)
+    table = run_table("table1-expanded", told, encoder=encoder, scores={"video": video})
 
-    assert fused.values[:, 0] == pytest.approx([0.4, 0.2, 0.6])
-    assert fused.observed.all()
-
-
-def test_scores_of_another_length_cannot_be_fused(vocabulary):
-    text = Scores("v", np.zeros((3, 5), np.float32), np.ones(3, bool), vocabulary)
-    video = Scores("v", np.zeros((2, 5), np.float32), np.ones(2, bool), vocabulary)
-
-    with pytest.raises(DataError, match=r"'v' must have equal length to be fused, got 3 and 2"):
-        methods.fuse(text, video)
+    for name in ("VideoCLIP", "Ours", "Video-Text Fusion", "Weighted Fusion"):
+        assert 0 <= table.cell(name, "accuracy", section="Video-Text").value <= 100
+    assert 0 <= table.cell("Ours", "accuracy", section="Video-only").value <= 100
 
 
 @pytest.mark.slow

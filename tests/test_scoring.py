@@ -1,14 +1,16 @@
 """Scores on a grid of rows."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 import reference
 from reference import keysteps
-from stepgraph.core import Features, Sentence, Video
-from stepgraph.scoring import part_of_row, score, score_features
+from stepgraph.core import Features, Scores, Sentence, Video, Vocabulary
+from stepgraph.errors import ConfigError, DataError
+from stepgraph.scoring import fuse, part_of_row, prioritise, score, score_features
 
 
 def random_intervals(rng, number, length, hop):
@@ -141,3 +143,60 @@ def test_features_without_parts_need_no_dimension():
     scores = score_features(features, np.ones((3, 384), np.float32), keysteps(3))
 
     assert not scores.observed.any()
+
+
+def two_modalities(rng, rows=12, size=4):
+    names = Vocabulary(tuple(f"keystep {k}" for k in range(size)))
+    return [
+        Scores("v", rng.random((rows, size), dtype=np.float32), rng.random(rows) < 0.7, names)
+        for _ in range(2)
+    ]
+
+
+@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("weight", [0.0, 0.3, 0.5, 1.0])
+def test_fused_rows_are_what_a_loop_over_rows_gives(seed, weight):
+    video, text = two_modalities(np.random.default_rng(seed))
+
+    fused = fuse(video, text, weight=weight)
+
+    for row in range(len(video)):
+        if video.observed[row] and text.observed[row]:
+            expected = weight * video.values[row] + (1 - weight) * text.values[row]
+        elif video.observed[row] or text.observed[row]:
+            expected = (video if video.observed[row] else text).values[row]
+        else:
+            assert not fused.observed[row]
+            continue
+        assert fused.observed[row]
+        assert fused.values[row] == pytest.approx(expected, abs=1e-6)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_the_first_modality_wins_where_both_are_certain(seed):
+    video, text = two_modalities(np.random.default_rng(seed))
+
+    both = prioritise(video, text, first_threshold=0.6, second_threshold=0.8)
+
+    for row in range(len(video)):
+        sees = video.observed[row] and video.values[row].max() >= 0.6
+        hears = text.observed[row] and text.values[row].max() >= 0.8
+        anchor = both.observed[row] and both.values[row].max() >= 0
+        assert anchor == (sees or hears)
+        if anchor:
+            speaker = video if sees else text
+            assert both.values[row].argmax() == speaker.values[row].argmax()
+
+
+def test_scores_of_two_videos_are_not_fused():
+    video, text = two_modalities(np.random.default_rng(0))
+
+    with pytest.raises(DataError, match="must be of one video and its rows, got 'v' with 12"):
+        fuse(video, replace(text, video="another"))
+
+
+def test_a_weight_outside_its_range_is_refused():
+    video, text = two_modalities(np.random.default_rng(0))
+
+    with pytest.raises(ConfigError, match="weight must be between 0 and 1, got 2"):
+        fuse(video, text, weight=2)

@@ -3,12 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from stepgraph.core import Features, Scores, Video, Vocabulary, rows_in
+from stepgraph.core import (
+    Features,
+    Scores,
+    Video,
+    Vocabulary,
+    require_same_vocabulary,
+    rows_in,
+)
 from stepgraph.encoders import Encoder
+from stepgraph.errors import ConfigError, DataError
 
 
 def score(
@@ -66,3 +75,52 @@ def part_of_row(intervals: NDArray[np.float64], rows: int, hop: float) -> NDArra
     best = np.full(rows, -1, dtype=np.int64)
     best[row[order]] = part[order]
     return best
+
+
+def fuse(first: Scores, second: Scores, *, weight: float = 0.5) -> Scores:
+    """Blend the scores of two modalities: ``weight`` of the first, the rest of the second.
+
+    A row that only one of them observed keeps that one's scores.
+
+    >>> one = Scores("v", np.ones((1, 2), np.float32), np.ones(1, bool), Vocabulary(("a", "b")))
+    >>> fuse(one, one, weight=0.3).values.tolist()
+    [[1.0, 1.0]]
+    """
+    _require_same_rows(first, second)
+    if not 0 <= weight <= 1:
+        raise ConfigError(f"weight must be between 0 and 1, got {weight}")
+    shares = np.where(second.observed, weight, 1.0) * first.observed
+    both = np.where(second.observed | ~first.observed, 1.0 - shares, 0.0)
+    values = shares[:, None] * first.values + both[:, None] * second.values
+    return replace(
+        first, values=values.astype(np.float32), observed=first.observed | second.observed
+    )
+
+
+def prioritise(
+    first: Scores, second: Scores, *, first_threshold: float, second_threshold: float
+) -> Scores:
+    """Let the first modality speak where it is certain, else the second: the paper's video-text.
+
+    The result is to be decoded with a threshold of 0: a score is by how much a keystep exceeds
+    the threshold of the modality that speaks, so that anchors of both stay anchors and the first
+    wins where they disagree.
+    """
+    _require_same_rows(first, second)
+    ahead = first.values - np.float32(first_threshold)
+    behind = second.values - np.float32(second_threshold)
+    certain = first.observed & (ahead.max(axis=1) >= 0)
+    other = second.observed & ~certain & ((behind.max(axis=1) >= 0) | ~first.observed)
+    values = np.where(other[:, None], behind, ahead)
+    return replace(first, values=values, observed=first.observed | second.observed)
+
+
+def _require_same_rows(first: Scores, second: Scores) -> None:
+    require_same_vocabulary(
+        first.vocabulary, second.vocabulary, f"scores of video {first.video!r} to fuse"
+    )
+    if (first.video, len(first), first.hop) != (second.video, len(second), second.hop):
+        raise DataError(
+            f"scores to fuse must be of one video and its rows, got {first.video!r} with "
+            f"{len(first)} rows and {second.video!r} with {len(second)}"
+        )

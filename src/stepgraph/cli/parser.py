@@ -110,7 +110,13 @@ def _add_reproduce(added: Any) -> None:
         metavar="SOURCE",
         help="irrelevant keysteps for the table noise, such as articles:PATH",
     )
+    verb.add_argument(
+        "--video-scores", type=Path, metavar="DIR", help="stored scores of a video model"
+    )
     verb.add_argument("--threshold", type=float, default=0.4, metavar="X", help="default: 0.4")
+    verb.add_argument(
+        "--video-threshold", type=float, default=0.3, metavar="X", help="default: 0.3"
+    )
     verb.add_argument("--seed", type=int, default=0, help="of all that is random (default: 0)")
     verb.add_argument("--encoder", default="text:minilm", metavar="NAME")
     verb.add_argument("--context", type=int, default=0, metavar="N")

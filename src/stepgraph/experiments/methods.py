@@ -13,8 +13,6 @@ from dataclasses import dataclass, replace
 from functools import cache
 from typing import TypeAlias
 
-import numpy as np
-
 from stepgraph.core import Labels, Scores
 from stepgraph.decoders import Argmax, Decoder, PathSearch
 from stepgraph.decoders.baselines import (
@@ -34,6 +32,7 @@ from stepgraph.experiments.paper import MODALITIES
 from stepgraph.experiments.setting import NotAvailableError, Setting
 from stepgraph.graph import TaskGraph
 from stepgraph.mining import mine_graph
+from stepgraph.scoring import fuse
 
 Labeller: TypeAlias = Callable[[Scores], Labels]
 """From the scores of one video to its labels."""
@@ -115,18 +114,20 @@ def _argmax(setting: Setting, modality: str) -> Labeller:
 
 
 def _ours(setting: Setting, modality: str) -> Labeller:
-    return _with(PathSearch(setting.options.threshold), setting.graphs[modality])
+    return _with(PathSearch(setting.options.threshold_of(modality)), setting.graphs[modality])
 
 
-def _linear(setting: Setting, _: str) -> Labeller:
+def _linear(setting: Setting, modality: str) -> Labeller:
     if not setting.vocabulary.tasks:
         raise NotAvailableError("no order of keysteps: the vocabulary has no tasks that list them")
-    return _with(PathSearch(setting.options.threshold), linear_graph(setting.vocabulary))
+    return _with(
+        PathSearch(setting.options.threshold_of(modality)), linear_graph(setting.vocabulary)
+    )
 
 
 def _non_probabilistic(setting: Setting, modality: str) -> Labeller:
     graph = non_probabilistic(setting.graphs[modality])
-    return _with(PathSearch(setting.options.threshold), graph)
+    return _with(PathSearch(setting.options.threshold_of(modality)), graph)
 
 
 def _pruning(setting: Setting, modality: str) -> Labeller:
@@ -148,25 +149,19 @@ def _auto_regressive(setting: Setting, modality: str) -> Labeller:
     return _with(decoder, graph)
 
 
-def _fusion(setting: Setting, modality: str) -> Labeller:
-    text = {one.video: one for one in setting.scored("text")}
-    video = {one.video: one for one in setting.scored("video")}
-    fused = {name: fuse(text[name], one) for name, one in video.items() if name in text}
-    graph = mine_graph(fused.values(), setting.vocabulary)
-    return lambda scores: PathSearch(setting.options.threshold).decode(fused[scores.video], graph)
+def _fusion(weight: float) -> Callable[[Setting, str], Labeller]:
+    """Path search on blended scores: so much of the video's, the rest of the text's."""
 
+    def prepared(setting: Setting, modality: str) -> Labeller:
+        text = {one.video: one for one in setting.scored("text")}
+        fused = {
+            one.video: fuse(one, text[one.video], weight=weight) for one in setting.scored("video")
+        }
+        graph = mine_graph(fused.values(), setting.vocabulary)
+        search = PathSearch(setting.options.threshold_of(modality))
+        return lambda scores: search.decode(fused[scores.video], graph)
 
-def fuse(text: Scores, video: Scores) -> Scores:
-    """Mean of both scores where both were observed, else the one that was."""
-    if len(text) != len(video):
-        raise DataError(
-            f"text and video scores of {text.video!r} must have equal length to be fused, "
-            f"got {len(text)} and {len(video)} rows"
-        )
-    weights = np.stack([text.observed, video.observed]).astype(np.float32)
-    total = weights[0][:, None] * text.values + weights[1][:, None] * video.values
-    values = (total / np.maximum(weights.sum(axis=0), 1)[:, None]).astype(np.float32)
-    return replace(text, values=values, observed=text.observed | video.observed)
+    return prepared
 
 
 def _with(decoder: Decoder, graph: TaskGraph) -> Labeller:
@@ -256,8 +251,14 @@ ADAPTIVE = open_method(
 )
 FUSION = Method(
     "Video-Text Fusion",
-    _fusion,
+    _fusion(0.5),
     "path search, threshold {threshold}, on the mean of text and video scores",
+    ("video-text",),
+)
+WEIGHTED_FUSION = Method(
+    "Weighted Fusion",
+    _fusion(0.7),
+    "the same with 0.7 of the video scores; the paper says only that it is similar",
     ("video-text",),
 )
 BRF = open_method(
@@ -276,7 +277,7 @@ def _task_random(setting: Setting, modality: str) -> Labeller:
 
 
 def _task_ours(setting: Setting, modality: str) -> Labeller:
-    return on_task(PathSearch(setting.options.threshold), setting, modality)
+    return on_task(PathSearch(setting.options.threshold_of(modality)), setting, modality)
 
 
 _TASK_LEVEL = (

@@ -27,7 +27,7 @@ from stepgraph.graph import TaskGraph
 from stepgraph.mining import mine_graph
 from stepgraph.pipeline import choose_vocabulary
 from stepgraph.progress import track
-from stepgraph.scoring import score_features
+from stepgraph.scoring import prioritise, score_features
 
 # Bytes of scores that are kept; more are computed again from the features each time.
 _KEPT = 1 << 30
@@ -56,7 +56,10 @@ class Options:
     noise
         Irrelevant keysteps for the table ``noise``.
     scores
-        Scores of all videos by modality (``video``, ``video-text``), for what text cannot give.
+        Scores of all videos by modality (``video``), for what text cannot give.  Video-text is
+        then the paper's: anchors of both, those of the video where they disagree.
+    video_threshold
+        Least score of an anchor in video scores (the paper: 0.3).
     """
 
     seed: int = 0
@@ -66,6 +69,11 @@ class Options:
     graph: TaskGraph | None = None
     noise: Vocabulary | Sequence[str] | None = None
     scores: Mapping[str, Sequence[Scores]] = field(default_factory=dict)
+    video_threshold: float = 0.3
+
+    def threshold_of(self, modality: str) -> float:
+        """Least score of an anchor in the scores of a modality."""
+        return self.video_threshold if modality == "video" else self.threshold
 
     def __post_init__(self) -> None:
         if math.isnan(self.threshold):
@@ -174,6 +182,8 @@ def prepare(dataset: Dataset, encoder: Encoder, options: Options) -> Setting:
     keysteps = encoder.encode_keysteps(vocabulary)
     features = tuple(track(encoder.encode_videos(videos), "encoding", len(videos)))
     scores = {"text": _scored(features, keysteps, vocabulary), **options.scores}
+    if "video" in scores and "video-text" not in scores:
+        scores["video-text"] = _by_priority(scores["video"], scores["text"], options)
     graphs = {
         modality: _graph(some, vocabulary, encoder.options, options)
         for modality, some in scores.items()
@@ -190,6 +200,23 @@ def prepare(dataset: Dataset, encoder: Encoder, options: Options) -> Setting:
         options=options,
         fingerprint=_fingerprint(videos, dataset.truth, keysteps, options, encoder.options),
     )
+
+
+def _by_priority(
+    video: Iterable[Scores], text: Iterable[Scores], options: Options
+) -> tuple[Scores, ...]:
+    """Scores of video and text, on the scale of the text's threshold."""
+    heard = {one.video: one for one in text}
+    found = []
+    for seen in video:
+        both = prioritise(
+            seen,
+            heard[seen.video],
+            first_threshold=options.video_threshold,
+            second_threshold=options.threshold,
+        )
+        found.append(replace(both, values=both.values + np.float32(options.threshold)))
+    return tuple(found)
 
 
 def enlarge(setting: Setting, vocabulary: Vocabulary, encoder: Encoder) -> Setting:

@@ -119,6 +119,7 @@ PLANS = {
                 *_TABLE_1,
                 *_sweep((0.3, 0.4, 0.5)),
                 methods.FUSION,
+                methods.WEIGHTED_FUSION,
                 methods.BRF,
                 methods.VITERBI,
             ),

@@ -1,0 +1,502 @@
+"""The task-markov decoder: its kernel against every sequence, and what its labels promise."""
+
+import math
+import time
+from itertools import pairwise, product
+
+import numpy as np
+import pytest
+
+from reference import keysteps, make_graph, make_scores, random_graph
+from stepgraph.core import BACKGROUND, Vocabulary
+from stepgraph.datasets import open_source
+from stepgraph.decoders import DECODERS, Argmax, PathSearch, TaskMarkov, load_decoder
+from stepgraph.decoders.task_markov import _kernel, most_probable
+from stepgraph.encoders import load_encoder
+from stepgraph.errors import ConfigError, DataError
+from stepgraph.graph import TaskGraph
+from stepgraph.mining import mine_graph
+from stepgraph.pipeline import run_evaluation
+from stepgraph.scoring import score
+
+NAMES = tuple("abcdefg")
+# The last keystep is of no task.
+VOCABULARY = Vocabulary(NAMES, {"tea": (0, 1, 2), "soup": (3, 4, 5)})
+GRAPH = make_graph(np.eye(7, k=1, dtype=np.int64), VOCABULARY)
+
+
+def clear_scores(keysteps_of_rows, *, observed=None, high=0.9, low=0.1):
+    """One keystep of each row scores well, all others badly."""
+    values = np.full((len(keysteps_of_rows), len(VOCABULARY)), low)
+    values[np.arange(len(values)), keysteps_of_rows] = high
+    return make_scores(values, observed, vocabulary=VOCABULARY)
+
+
+def random_scored(rng, rows, *, spoken=0.7, vocabulary=VOCABULARY):
+    values = rng.uniform(-0.2, 0.9, (rows, len(vocabulary)))
+    return make_scores(values, rng.random(rows) < spoken, vocabulary=vocabulary)
+
+
+def labels_of(scores, graph=GRAPH, **options):
+    return TaskMarkov(**options).decode(scores, graph).keysteps.tolist()
+
+
+# --- The kernel
+
+
+@pytest.fixture(params=["plain", "compiled"])
+def kernel(request):
+    return most_probable if request.param == "plain" else _kernel()
+
+
+def log_worth(path, emission, transition):
+    steps = sum(transition[i, j] for i, j in pairwise(path))
+    return sum(emission[t, k] for t, k in enumerate(path)) + steps
+
+
+def random_problem(rng, *, forbidden=0.0):
+    rows, size = int(rng.integers(1, 6)), int(rng.integers(1, 5))
+    emission = rng.normal(0, 2, (rows, size))
+    emission[rng.random((rows, size)) < forbidden] = -np.inf
+    emission[np.arange(rows), rng.integers(0, size, rows)] = rng.normal(0, 2, rows)
+    return emission, np.log(rng.dirichlet(np.ones(size), size))
+
+
+@pytest.mark.parametrize("seed", range(150))
+def test_path_is_the_best_of_all_sequences(seed, kernel):
+    rng = np.random.default_rng(seed)
+    emission, transition = random_problem(rng, forbidden=0.3 * (seed % 2))
+    rows, size = emission.shape
+
+    path, _ = kernel(emission, transition, 0.5)
+
+    every = product(range(size), repeat=rows)
+    best = max(every, key=lambda one: log_worth(one, emission, transition))
+    assert tuple(path.tolist()) == best
+
+
+@pytest.mark.parametrize("seed", range(150))
+def test_marginals_are_those_of_all_sequences_together(seed, kernel):
+    rng = np.random.default_rng(seed)
+    emission, transition = random_problem(rng, forbidden=0.3 * (seed % 2))
+    rows, size = emission.shape
+    certainty = float(rng.choice([0.07, 0.5, 1.0, 2.0]))
+
+    path, marginals = kernel(emission, transition, certainty)
+
+    total, of_row = 0.0, np.zeros(rows)
+    for one in product(range(size), repeat=rows):
+        weight = math.exp(log_worth(one, certainty * emission, transition))
+        total += weight
+        of_row += weight * (path == np.array(one))
+    assert marginals == pytest.approx(of_row / total)
+
+
+def test_kernel_of_no_rows_is_empty(kernel):
+    path, marginals = kernel(np.zeros((0, 3)), np.log(np.full((3, 3), 1 / 3)), 0.5)
+
+    assert (len(path), len(marginals)) == (0, 0)
+
+
+def test_marginals_survive_thousands_of_rows(kernel):
+    rng = np.random.default_rng(0)
+    rows = 3000 if kernel is not most_probable else 500
+
+    _, marginals = kernel(rng.normal(-50, 5, (rows, 3)), np.log(np.full((3, 3), 1 / 3)), 0.07)
+
+    assert ((marginals > 0) & (marginals <= 1)).all()
+
+
+def test_marginals_do_not_depend_on_what_all_keysteps_of_a_row_have_in_common(kernel):
+    """As where a row is far from the place of every keystep."""
+    emission, transition = random_problem(np.random.default_rng(5))
+    far = emission - 1e5
+
+    assert kernel(far, transition, 0.5)[1] == pytest.approx(
+        kernel(emission, transition, 0.5)[1], abs=1e-6
+    )
+
+
+# --- The model
+
+
+def slow_emission(scores, decoder, members):
+    """What speaks for each keystep of a task on each row, one cell at a time."""
+    rows, size, values = len(scores), len(members), scores.values.astype(float)
+    heard = [t for t in range(rows) if scores.observed[t]]
+    common = [decoder.common * sum(values[t, k] for t in heard) / len(heard) for k in members]
+    emission = np.zeros((rows, size))
+    for t, place in product(range(rows), range(size)):
+        soft = [(values[t, k] - common[n]) / decoder.temperature for n, k in enumerate(members)]
+        if t in heard:
+            emission[t, place] = soft[place] - math.log(sum(math.exp(one) for one in soft))
+        away = (t + 0.5) / rows - (place + 0.5) / size
+        emission[t, place] -= (away / decoder.spread) ** 2 / 2
+    return emission
+
+
+@pytest.mark.parametrize("seed", range(100))
+def test_labels_are_the_best_sequence_of_the_model_and_confidence_that_of_all(seed):
+    rng = np.random.default_rng(seed)
+    size = int(rng.integers(2, 5))
+    members = tuple(rng.permutation(size).tolist())
+    vocabulary = Vocabulary(keysteps(size).keysteps, {"task": members})
+    graph = make_graph(rng.integers(0, 50, (size, size)), vocabulary)
+    scores = random_scored(rng, int(rng.integers(1, 6)), vocabulary=vocabulary)
+    scores.observed[0] = True
+    options = {"temperature": rng.uniform(0.05, 0.5), "stay": rng.uniform(0.2, 0.95)}
+    decoder = TaskMarkov(**options, spread=rng.uniform(0.1, 1), slope=1, bias=0)
+
+    labels = decoder.decode(scores, graph)
+
+    emission = slow_emission(scores, decoder, members)
+    transition = np.log(decoder.transitions(members, graph))
+    every = list(product(range(size), repeat=len(scores)))
+    path = [members.index(keystep) for keystep in labels.keysteps.tolist()]
+    worths = [log_worth(one, emission, transition) for one in every]
+    assert log_worth(path, emission, transition) == pytest.approx(max(worths))
+    certain = decoder.certainty * emission
+    weights = np.exp([log_worth(one, certain, transition) for one in every])
+    expected = weights @ (np.array(every) == path) / weights.sum() * labels.tasks["task"]
+    assert labels.confidence == pytest.approx(expected, abs=2e-6)
+
+
+@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("stay", [0.1, 0.95])
+def test_transitions_add_up_to_one_with_stay_on_the_diagonal(seed, stay):
+    rng = np.random.default_rng(seed)
+    members = tuple(rng.permutation(6)[: int(rng.integers(2, 7))].tolist())
+
+    table = TaskMarkov(stay=stay).transitions(members, random_graph(rng, 6))
+
+    assert table.shape == (len(members), len(members))
+    assert table.sum(axis=1) == pytest.approx(1)
+    assert np.diag(table) == pytest.approx(stay)
+    assert (table > 0).all()
+
+
+def test_the_graph_shifts_transitions_and_few_counts_shift_them_little():
+    counts = np.zeros((7, 7), np.int64)
+    counts[0, 2] = 10_000
+    much = TaskMarkov().transitions((0, 1, 2), make_graph(counts, VOCABULARY))
+    counts[0, 2] = 1
+    little = TaskMarkov().transitions((0, 1, 2), make_graph(counts, VOCABULARY))
+
+    assert much[0, 2] > 10 * much[0, 1]
+    assert little[0, 1] > little[0, 2]
+
+
+@pytest.mark.parametrize("size", [900, 1600])
+def test_transitions_of_a_very_long_task_are_all_possible(size):
+    table = TaskMarkov().transitions(tuple(range(size)), make_graph(np.zeros((size, size))))
+
+    assert (table > 0).all()
+
+
+# --- Labels
+
+
+def test_a_clear_video_is_labelled_with_what_is_heard():
+    heard = [0] * 8 + [1] * 8 + [2] * 8
+
+    labels = TaskMarkov().decode(clear_scores(heard), GRAPH)
+
+    assert labels.keysteps.tolist() == heard
+    assert next(iter(labels.tasks)) == "tea"
+    assert labels.tasks["tea"] > 0.95
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_labels_are_of_one_task_where_the_evidence_is_clear(seed):
+    """A stray row that sounds like another task does not bring that task in."""
+    rng = np.random.default_rng(seed)
+    heard = np.sort(rng.integers(3, 6, 50))
+    heard[rng.integers(0, 50, 3)] = 0
+
+    assert set(labels_of(clear_scores(heard))) <= {3, 4, 5}
+
+
+def test_two_videos_joined_are_labelled_with_both_their_tasks():
+    heard = [0] * 12 + [1] * 12 + [2] * 12 + [3] * 12 + [4] * 12 + [5] * 12
+
+    assert labels_of(clear_scores(heard)) == heard
+
+
+def test_the_shorter_of_two_joined_videos_has_confidence_of_its_own():
+    """The whole video is mostly of the first task; its clear end is of the second."""
+    heard = [0] * 24 + [1] * 24 + [2] * 24 + [3] * 10 + [4] * 10 + [5] * 10
+
+    labels = TaskMarkov().decode(clear_scores(heard), GRAPH)
+
+    assert labels.keysteps.tolist() == heard
+    assert labels.confidence[80:].mean() > 0.5
+
+
+def test_a_keystep_late_in_the_written_order_wins_late_in_the_video():
+    """All keysteps of the task score the same on every row."""
+    values = np.full((30, 7), 0.1)
+    values[:, :3] = 0.8
+
+    labels = labels_of(make_scores(values, vocabulary=VOCABULARY))
+
+    assert labels == sorted(labels)
+    assert (labels[0], labels[-1]) == (0, 2)
+
+
+def test_rows_without_speech_take_part_in_what_goes_on_around_them():
+    heard = [0] * 10 + [6] * 5 + [0] * 5 + [2] * 10
+    observed = np.ones(30, bool)
+    observed[10:15] = False
+
+    assert labels_of(clear_scores(heard, observed=observed))[10:15] == [0] * 5
+
+
+@pytest.mark.parametrize("ignored", [0.0, 9.0, -9.0, np.inf, -np.inf, np.nan])
+def test_values_of_rows_without_speech_are_ignored(ignored):
+    heard, observed = [0] * 10 + [1] * 10 + [2] * 10, np.arange(30) % 4 > 0
+    scores, others = (clear_scores(heard, observed=observed) for _ in range(2))
+    others.values[~observed] = ignored
+
+    one, other = (TaskMarkov().decode(s, GRAPH) for s in (scores, others))
+
+    assert one.keysteps.tolist() == other.keysteps.tolist()
+    assert one.confidence.tolist() == other.confidence.tolist()
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_a_keystep_that_may_not_be_is_never_predicted(seed):
+    rng = np.random.default_rng(seed)
+    allowed = rng.choice(6, int(rng.integers(1, 6)), replace=False).tolist()
+    scores = random_scored(rng, 40).restrict(allowed)
+
+    labels = TaskMarkov().decode(scores, GRAPH)
+
+    assert set(labels.keysteps.tolist()) <= set(allowed)
+    assert np.isfinite(labels.confidence).all()
+
+
+def test_a_keystep_that_may_not_be_on_one_row_is_not_predicted_there():
+    scores = clear_scores([0] * 10 + [1] * 10 + [2] * 10)
+    scores.values[14:16, 1] = -np.inf
+
+    labels = TaskMarkov().decode(scores, GRAPH)
+
+    assert 1 not in labels.keysteps[14:16]
+    assert labels.keysteps[[0, 12, 18, 29]].tolist() == [0, 1, 1, 2]
+    assert np.isfinite(labels.confidence).all()
+
+
+@pytest.mark.parametrize("allowed", [[], [6]])
+def test_where_no_keystep_of_any_task_may_be_none_of_them_is_predicted(allowed):
+    labels = TaskMarkov().decode(clear_scores([0] * 9).restrict(allowed), GRAPH)
+
+    assert set(labels.keysteps.tolist()) <= {BACKGROUND, *allowed}
+
+
+def test_a_keystep_of_no_task_can_be_recognised():
+    """Such as one that stands before the first heading of steps.txt."""
+    assert 6 in labels_of(clear_scores([6] * 20))
+
+
+def test_a_task_of_one_keystep_is_that_keystep_throughout():
+    vocabulary = Vocabulary(NAMES, {"pour": (3,), "tea": (0, 1, 2)})
+    scores = make_scores(clear_scores([3] * 9).values, vocabulary=vocabulary)
+
+    labels = TaskMarkov().decode(scores, make_graph(np.zeros((7, 7)), vocabulary))
+
+    assert labels.keysteps.tolist() == [3] * 9
+    assert labels.confidence.min() == labels.confidence.max() > 0.9
+
+
+@pytest.mark.parametrize("rows", [0, 1, 9])
+def test_where_nothing_is_observed_all_is_background_without_confidence(rows):
+    labels = TaskMarkov().decode(clear_scores([0] * rows, observed=[False] * rows), GRAPH)
+
+    assert labels.keysteps.tolist() == [BACKGROUND] * rows
+    assert labels.confidence.tolist() == [0.0] * rows
+    assert labels.anchors.tolist() == [False] * rows
+    assert labels.tasks == {}
+
+
+def test_a_vocabulary_without_tasks_is_one_of_communities():
+    counts = np.zeros((6, 6), np.int64)
+    counts[0, 1] = counts[1, 2] = counts[3, 4] = counts[4, 5] = 9
+    heard = [3] * 8 + [4] * 8 + [5] * 8
+    values = clear_scores(heard).values[:, :6]
+
+    labels = TaskMarkov().decode(make_scores(values), make_graph(counts))
+
+    assert labels.keysteps.tolist() == heard
+    assert list(labels.tasks) == ["around 'keystep 3'", "around 'keystep 0'"]
+
+
+def test_a_graph_of_another_vocabulary_is_refused():
+    with pytest.raises(DataError, match=r"scores of video 'video' and the graph must share one"):
+        TaskMarkov().decode(clear_scores([0]), make_graph(np.eye(7, dtype=np.int64)))
+
+
+# --- Confidence, anchors and options
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_confidence_is_a_probability(seed):
+    rng = np.random.default_rng(seed)
+
+    confidence = TaskMarkov().decode(random_scored(rng, 1 + 2 * seed), GRAPH).confidence
+
+    assert ((confidence >= 0) & (confidence <= 1)).all()
+
+
+def test_clear_rows_have_more_confidence_than_vague_ones():
+    heard = [0] * 10 + [1] * 10 + [2] * 10
+    clear, vague = clear_scores(heard), clear_scores(heard, high=0.5, low=0.45)
+
+    sure, unsure = (TaskMarkov().decode(one, GRAPH).confidence for one in (clear, vague))
+
+    assert sure.mean() > unsure.mean() + 0.1
+
+
+def test_calibration_keeps_the_order_of_confidence():
+    scores = random_scored(np.random.default_rng(0), 80)
+    raw = TaskMarkov(slope=1, bias=0).decode(scores, GRAPH).confidence
+    order = np.argsort(raw)
+
+    assert (np.diff(TaskMarkov().decode(scores, GRAPH).confidence[order]) >= -1e-9).all()
+    assert (np.diff(TaskMarkov(slope=500).decode(scores, GRAPH).confidence[order]) >= -1e-9).all()
+
+
+@pytest.mark.parametrize("spread", [1e-4, 0.001, 0.01])
+def test_confidence_is_a_probability_where_places_are_strict(spread):
+    labels = TaskMarkov(spread=spread).decode(clear_scores([0] * 20 + [2] * 40), GRAPH)
+
+    assert ((labels.confidence >= 0) & (labels.confidence <= 1)).all()
+
+
+def test_anchors_are_the_heard_rows_whose_own_score_is_clear():
+    rng = np.random.default_rng(0)
+    scores = random_scored(rng, 80)
+
+    labels = TaskMarkov().decode(scores, GRAPH)
+
+    own = [scores.values[t, k] for t, k in enumerate(labels.keysteps)]
+    expected = [o and v >= 0.4 for o, v in zip(scores.observed.tolist(), own, strict=True)]
+    assert labels.anchors.tolist() == expected
+    assert 0 < labels.anchors.sum() < 80
+
+
+def test_the_same_input_gives_the_same_labels():
+    rng = np.random.default_rng(0)
+    scores, graph = random_scored(rng, 60), make_graph(rng.integers(0, 9, (7, 7)), VOCABULARY)
+    before = scores.values.copy()
+
+    one, _, again = (
+        TaskMarkov().decode(s, graph) for s in (scores, random_scored(rng, 30), scores)
+    )
+
+    assert one.keysteps.tolist() == again.keysteps.tolist()
+    assert one.confidence.tolist() == again.confidence.tolist()
+    assert (scores.values == before).all()
+
+
+def test_two_graphs_of_one_vocabulary_are_not_confused():
+    counts = np.zeros((7, 7), np.int64)
+    counts[0, 2] = counts[2, 1] = 10**6
+    scores = clear_scores([0] * 5 + [6] * 12 + [1] * 5, observed=[1] * 5 + [0] * 12 + [1] * 5)
+
+    plain, other = (labels_of(scores, graph) for graph in (GRAPH, make_graph(counts, VOCABULARY)))
+
+    assert 2 not in plain
+    assert labels_of(scores) == plain
+    assert 2 in other
+
+
+@pytest.mark.parametrize("name", ["temperature", "spread", "order_votes", "certainty", "slope"])
+@pytest.mark.parametrize("value", [0, -1.5, math.nan])
+def test_options_that_must_be_positive_are_checked(name, value):
+    with pytest.raises(ConfigError, match=f"^{name} must be more than 0, got {value}"):
+        TaskMarkov(**{name: value})
+
+
+@pytest.mark.parametrize("name", ["order_votes", "certainty", "slope", "common", "bias"])
+@pytest.mark.parametrize("value", [math.inf, math.nan])
+def test_options_must_be_numbers_to_reckon_with(name, value):
+    with pytest.raises(ConfigError, match=f"^{name} must be .*, got {value}"):
+        TaskMarkov(**{name: value})
+
+
+@pytest.mark.parametrize("stay", [0, 1, -0.5, 1.5, math.nan])
+def test_stay_must_be_between_0_and_1(stay):
+    with pytest.raises(ConfigError, match=f"^stay must be between 0 and 1, got {stay}"):
+        TaskMarkov(stay=stay)
+
+
+def test_decoder_is_loaded_by_name_and_is_the_default():
+    assert DECODERS["task-markov"] is TaskMarkov
+    assert load_decoder() == TaskMarkov()
+    assert load_decoder("task-markov", stay=0.9, common=0) == TaskMarkov(stay=0.9, common=0)
+
+
+# --- Large vocabularies, and the demo
+
+
+def test_a_long_video_of_ten_thousand_keysteps_is_decoded_within_a_second():
+    size = 10_588
+    tasks = {f"task {n}": tuple(range(n, min(n + 10, size))) for n in range(0, size, 10)}
+    vocabulary = Vocabulary(keysteps(size).keysteps, tasks)
+    graph = TaskGraph.from_order(vocabulary, tasks.values())
+    rng = np.random.default_rng(0)
+    values = rng.uniform(-0.1, 0.6, (600, size)).astype(np.float32)
+    values[:, 50:60] += 0.3
+    scores = make_scores(values, rng.random(600) < 0.8, vocabulary=vocabulary)
+    TaskMarkov().decode(clear_scores([0]), GRAPH)  # compile
+
+    start = time.process_time()
+    labels = TaskMarkov().decode(scores, graph)
+
+    assert time.process_time() - start < 1
+    assert next(iter(labels.tasks)) == "task 50"
+
+
+@pytest.mark.slow
+class TestDemo:
+    """The embedded corpus, scored by the built-in model."""
+
+    @pytest.fixture
+    def dataset(self):
+        return open_source("demo")
+
+    def reports(self, dataset, options):
+        rivals = {"argmax": Argmax(), "path-search": PathSearch(), "task-markov": TaskMarkov()}
+        found = run_evaluation(dataset, rivals, encoder=load_encoder(options))
+        return [one.report for one in found.measured]
+
+    def test_it_beats_argmax_and_path_search_with_its_own_scores_and_with_theirs(self, dataset):
+        own = self.reports(dataset, TaskMarkov.encoder)
+        plain = self.reports(dataset, "text:minilm")
+
+        for *rivals, mine in (own, plain, [*plain[:2], own[2]]):
+            assert all(mine.accuracy > rival.accuracy + 0.05 for rival in rivals)
+            assert all(mine.iou > rival.iou + 0.03 for rival in rivals)
+
+    def test_it_tells_the_task_of_almost_every_video(self, dataset):
+        report = self.reports(dataset, TaskMarkov.encoder)[2]
+
+        assert report.videos == 36
+        assert report.task_accuracy * 36 >= 33 - 1e-9
+
+    def test_a_graph_of_other_videos_is_nearly_as_good(self, dataset):
+        encoder = load_encoder(TaskMarkov.encoder)
+        scores = list(score(dataset.videos, dataset.vocabulary, encoder))
+        everything = mine_graph(scores, dataset.vocabulary)
+        hits = {"transductive": 0, "inductive": 0}
+        for part in (0, 1):
+            rest = [one for at, one in enumerate(scores) if at % 2 != part]
+            graphs = (everything, mine_graph(rest, dataset.vocabulary))
+            for one in scores[part::2]:
+                true = dataset.truth[one.video].keysteps
+                for name, graph in zip(hits, graphs, strict=True):
+                    found = TaskMarkov().decode(one, graph).keysteps
+                    hits[name] += int(((found == true) & (true != BACKGROUND)).sum())
+        rows = sum(int((one.keysteps != BACKGROUND).sum()) for one in dataset.truth.values())
+
+        assert hits["inductive"] / rows > hits["transductive"] / rows - 0.02
