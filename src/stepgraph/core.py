@@ -164,6 +164,13 @@ class Scores:
     observed : shape (T,), bool
         False where there was nothing to score, such as a second without narration.
         ``values`` is ignored there, so no sentinel number is ever needed.
+
+    Examples
+    --------
+    >>> values = np.array([[0.1, 0.7], [0.9, 0.2]], dtype=np.float32)
+    >>> scores = Scores("v", values, np.ones(2, dtype=bool), Vocabulary(("boil", "pour")))
+    >>> scores.values.argmax(axis=1).tolist()
+    [1, 0]
     """
 
     video: str
@@ -208,6 +215,15 @@ class Labels:
     tasks
         How probable each task is for the whole video, the most probable first, where the
         method says so; what is missing to 1 is the probability of none of them.
+
+    Examples
+    --------
+    >>> tea = Vocabulary(("boil", "pour"))
+    >>> labels = Labels.from_segments("v", [Segment(1.0, 3.0, 1)], tea, duration=4.0)
+    >>> labels.keysteps.tolist()
+    [-1, 1, 1, -1]
+    >>> labels.segments()
+    [Segment(start=1.0, end=3.0, keystep=1)]
     """
 
     video: str

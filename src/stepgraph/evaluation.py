@@ -101,6 +101,14 @@ def evaluate(
         Labels of any number of videos; each must be in ``truth``.
     truth
         Labels by video id.
+
+    Examples
+    --------
+    >>> tea = Vocabulary(("boil", "pour"))
+    >>> true = Labels("v", np.array([0, 0, 1, -1]), tea)
+    >>> report = evaluate([Labels("v", np.array([0, 1, 1, 1]), tea)], {"v": true})
+    >>> report.videos, round(report.accuracy, 2), report.iou
+    (1, 0.67, 0.4)
     """
     counts: metrics.Tally | None = None
     pieces = segments.SegmentTally.empty()

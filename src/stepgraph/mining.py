@@ -47,6 +47,14 @@ def mine_graph(
     -------
     TaskGraph
         Raw counts; its ``probabilities`` are the normalised view.
+
+    Examples
+    --------
+    >>> tea = Vocabulary(("boil", "pour"))
+    >>> values = np.array([[0.9, 0.1], [0.8, 0.2], [0.1, 0.7]], dtype=np.float32)
+    >>> graph = mine_graph([Scores("v", values, np.ones(3, dtype=bool), tea)], tea)
+    >>> graph.counts.toarray().tolist()
+    [[1, 1], [0, 0]]
     """
     options = MiningOptions(min_score, max_gap)
     size = len(vocabulary)

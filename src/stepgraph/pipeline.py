@@ -84,6 +84,13 @@ def recognize(
         :class:`~stepgraph.TaskMarkov` if not given.
     encoder
         The one that the graph was mined with if not given.
+
+    Examples
+    --------
+    >>> videos = {video.id: video for video in open_source("demo").videos}
+    >>> timeline = recognize(videos["chair-1"], mine("demo"))
+    >>> next(iter(timeline.labels.tasks))
+    'Repair a wobbly chair'
     """
     opened = video if isinstance(video, Video) else open_video(video)
     [timeline] = recognize_all([opened], graph, decoder=decoder, encoder=encoder)

@@ -44,6 +44,12 @@ def open_source(
         What the truth of a folder or manifest without ``steps.txt`` refers to.
     shard
         ``(i, n)``: only every n-th video, from the i-th on.
+
+    Examples
+    --------
+    >>> dataset = open_source("demo")
+    >>> len(list(dataset.videos)), len(dataset.truth), len(dataset.vocabulary)
+    (36, 36, 49)
     """
     _check_shard(shard)
     text = str(source)

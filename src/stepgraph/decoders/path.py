@@ -45,6 +45,16 @@ class PathSearch:
     ----------
     threshold
         Least score of an anchor (the paper's gamma).
+
+    Examples
+    --------
+    >>> from stepgraph.core import Vocabulary
+    >>> tea = Vocabulary(("boil", "pour", "stir"))
+    >>> graph = TaskGraph.from_order(tea, [(0, 1, 2)])
+    >>> values = np.array([[0.9, 0, 0], [0.1, 0, 0.2], [0, 0, 0.8]], dtype=np.float32)
+    >>> scores = Scores("v", values, np.ones(3, dtype=bool), tea)
+    >>> PathSearch(threshold=0.5).decode(scores, graph).keysteps.tolist()
+    [0, 1, 2]
     """
 
     threshold: float = 0.4
