@@ -20,7 +20,10 @@ CROSSTASK = {
     "narration/one.vtt": VTT,
     "narration/two.vtt": VTT,
 }
-STEPS = [{"id": "0", "label": "boil", "segment": [0, 1]}]
+STEPS = [
+    {"id": "0", "label": "boil", "segment": [0, 1]},
+    {"id": "1", "label": "pour", "segment": [1, 2]},
+]
 TEA = {"class": "MakeTea", "subset": "training", "duration": 3, "annotation": STEPS}
 COIN = {
     "COIN.json": json.dumps({"database": {"one": TEA, "two": TEA | {"subset": "testing"}}}),
@@ -70,7 +73,7 @@ def test_a_complete_data_set_is_found_and_lacks_nothing(tmp_path, name):
     ("name", "counts"),
     [
         ("CrossTask", {"tasks": 1, "unique_keysteps": 2, "annotated_videos": 2}),
-        ("COIN", {"videos": 2, "tasks": 1, "unique_keysteps": 1, "narrated_videos": 2}),
+        ("COIN", {"videos": 2, "tasks": 1, "unique_keysteps": 2, "narrated_videos": 2}),
         ("HowTo100M", {"videos": 2, "tasks": 2}),
         ("WikiHow articles", {"articles": 2, "steps": 3}),
     ],

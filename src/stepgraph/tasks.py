@@ -33,11 +33,21 @@ def tasks_of(graph: TaskGraph) -> dict[str, tuple[int, ...]]:
     they are done; a community is named after its first keystep.
     """
     if graph.vocabulary.tasks:
-        return dict(graph.vocabulary.tasks)
+        tasks = {name: members for name, members in graph.vocabulary.tasks.items() if members}
+        listed = {keystep for members in tasks.values() for keystep in members}
+        loose = tuple(k for k in range(len(graph.vocabulary)) if k not in listed)
+        # Keysteps above the first heading of a list belong to no task; they are one of their own.
+        return tasks | ({"other keysteps": loose} if loose and tasks else {})
+    import networkx as nx
     from networkx.algorithms.community import greedy_modularity_communities
 
-    network = graph.to_networkx().to_undirected()
-    network.remove_edges_from([(name, name) for name in network])
+    both_ways = graph.counts + graph.counts.T
+    network: nx.Graph[str] = nx.Graph()
+    names = graph.vocabulary.keysteps
+    for first, second in zip(*both_ways.nonzero(), strict=True):
+        if first < second:
+            count = int(both_ways[first, second])
+            network.add_edge(names[first], names[second], count=count)
     found = greedy_modularity_communities(network, weight="count") if network.size() else []
     tasks = {}
     for community in found:
@@ -59,14 +69,17 @@ def task_evidence(
     scores: Scores, tasks: Mapping[str, tuple[int, ...]], temperature: float
 ) -> NDArray[np.float64]:
     """How strongly each row speaks for each task, shape (T, Z); unobserved rows say nothing."""
-    rows = np.flatnonzero(scores.observed)
+    best = scores.values.max(axis=1, initial=-np.inf)
+    rows = np.flatnonzero(scores.observed & (best > -np.inf))
     evidence = np.zeros((len(scores), len(tasks)))
     if rows.size:
         values = scores.values[rows]
         shares = np.exp((values - values.max(axis=1, keepdims=True)) / np.float32(temperature))
         members = [keystep for ks in tasks.values() for keystep in ks]
-        borders = np.cumsum([0, *map(len, tasks.values())])[:-1]
-        by_task = np.add.reduceat(shares[:, members], borders, axis=1)
+        sizes = np.array([len(ks) for ks in tasks.values()])
+        borders = (np.cumsum(sizes) - sizes)[sizes > 0]
+        by_task = np.zeros((len(rows), len(tasks)))
+        by_task[:, sizes > 0] = np.add.reduceat(shares[:, members], borders, axis=1)
         evidence[rows] = np.log(_FLOOR + by_task / shares.sum(axis=1, keepdims=True))
     return evidence
 
@@ -88,12 +101,13 @@ def task_posterior(
 
 def _related(scores: Scores, tasks: Mapping[str, tuple[int, ...]], best: int) -> float:
     """Probability that a video is about the vocabulary at all, from its clearest rows."""
-    if not scores.observed.any():
-        return 0.0
     members = list(list(tasks.values())[best])
+    if not scores.observed.any() or not members:
+        return 0.0
     clear = np.sort(scores.values[scores.observed][:, members].max(axis=1))
     clearest = clear[-max(3, int(_BEST_SHARE * len(clear))) :].mean()
-    return 1 / (1 + math.exp(-float(clearest - _RELATED_SCORE) / _RELATED_SPREAD))
+    exceeds = (float(clearest) - _RELATED_SCORE) / _RELATED_SPREAD
+    return 1 / (1 + math.exp(min(-exceeds, 700.0)))
 
 
 def task_sequence(evidence: NDArray[np.float64], switch_cost: float) -> NDArray[np.int64]:

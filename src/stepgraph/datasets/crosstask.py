@@ -147,6 +147,12 @@ def survey_crosstask(folder: Path) -> dict[str, int]:
     }
 
 
+def annotated_without_narration(folder: Path) -> int:
+    """How many annotated videos cannot be used for want of narration."""
+    release = _read_release(folder, Problems())
+    return len({video for _, video in release.annotated} - set(release.narrated))
+
+
 def _read_release(folder: Path, problems: Problems) -> _Release:
     primary, related = (folder / name for name in _TASK_FILES.values())
     annotations = sorted((folder / "annotations").glob("[!.]*.csv"))

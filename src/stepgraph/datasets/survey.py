@@ -9,7 +9,7 @@ from pathlib import Path
 from stepgraph.articles import Article, read_articles
 from stepgraph.datasets.captions import read_captions
 from stepgraph.datasets.coin import survey_coin
-from stepgraph.datasets.crosstask import survey_crosstask
+from stepgraph.datasets.crosstask import annotated_without_narration, survey_crosstask
 from stepgraph.datasets.howto100m import CAPTION_FILES, TASKS_FILE, VIDEOS_FILE, read_tasks
 from stepgraph.errors import DataError, StepgraphError
 from stepgraph.problems import Problems
@@ -47,13 +47,22 @@ def survey(folder: Path) -> list[Found]:
     """Recognise the data sets in a folder and the folders below it."""
     if not folder.is_dir():
         raise DataError(f"{folder}: must be a folder, got none; check the path")
-    found = [one for place in _places(folder) for look in _KINDS for one in look(place)]
+    found = [one for place in _places(folder) for look in _KINDS for one in _tried(look, place)]
     if not found:
         raise DataError(
             f"{folder}: must contain CrossTask (tasks_primary.txt), COIN (COIN.json), HowTo100M "
             f"(raw_caption.json) or WikiHow articles (.jsonl, wikihowAll.csv), got none of them"
         )
     return found
+
+
+def _tried(look: Callable[[Path], Iterator[Found]], place: Path) -> Iterator[Found]:
+    """What a look finds; a broken data set is named with its error, and hides no other."""
+    try:
+        yield from look(place)
+    except StepgraphError as error:
+        name = look.__name__.strip("_")
+        yield Found(f"{name} (broken)", f"{name}:{place}", {}, (str(error),))
 
 
 def _places(folder: Path, depth: int = _DEPTH) -> Iterator[Path]:
@@ -70,10 +79,11 @@ def _crosstask(place: Path) -> Iterator[Found]:
         parts = ("tasks_related.txt", "videos.csv", "videos_val.csv", "annotations")
         missing = [f"{part}: in {where}" for part in parts if not (place / part).exists()]
         counts = survey_crosstask(place)
-        if counts["narrated_videos"] < counts["annotated_videos"]:
+        silent = annotated_without_narration(place)
+        if silent:
             missing.append(
-                f"narration of {counts['annotated_videos'] - counts['narrated_videos']:,} "
-                f"annotated videos: not published; put transcripts into {place / 'narration'}"
+                f"narration of {silent:,} annotated videos: not published; "
+                f"put transcripts into {place / 'narration'}"
             )
         yield Found("CrossTask", f"crosstask:{place}", counts, tuple(missing))
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any, ClassVar
 
@@ -23,6 +23,7 @@ from stepgraph.errors import ConfigError
 from stepgraph.graph import TaskGraph
 from stepgraph.tasks import SWITCH_COST, task_evidence, task_posterior, task_sequence, tasks_of
 
+_LEAST = -1e3
 CLEAR = 0.4
 """A row whose own score reaches this was heard clearly; it decides nothing, it is only said."""
 
@@ -67,6 +68,9 @@ class TaskMarkov:
         for name in ("temperature", "spread", "order_votes", "certainty", "slope"):
             if not getattr(self, name) > 0:
                 raise ConfigError(f"{name} must be more than 0, got {getattr(self, name)}")
+        for name in ("order_votes", "certainty", "slope", "common", "bias"):
+            if not math.isfinite(getattr(self, name)):
+                raise ConfigError(f"{name} must be finite, got {getattr(self, name)}")
         if not 0 < self.stay < 1:
             raise ConfigError(f"stay must be between 0 and 1, got {self.stay}")
 
@@ -85,17 +89,21 @@ class TaskMarkov:
         names = list(tasks)
         for first, last in runs(task_sequence(evidence, SWITCH_COST)):
             part = slice(first, last)
-            rows = evidence[part][scores.observed[part]]
-            task = names[int(rows.sum(axis=0).argmax())]
+            task = names[int(evidence[part].sum(axis=0).argmax())]
+            # A stretch of its own task is judged by its own rows.
+            own = posterior
+            if last - first < len(scores):
+                own = task_posterior(_stretch(scores, part), tasks, evidence[part])
             found, sure = self._decode_task(scores, part, tasks[task], graph)
             keysteps[part] = found
-            confidence[part] = self._calibrated(sure * posterior[task])
+            confidence[part] = self._calibrated(sure * own[task])
+        confidence[keysteps == BACKGROUND] = 0.0
         return self._labels(scores, keysteps, confidence, posterior)
 
     def _calibrated(self, probability: NDArray[np.float64]) -> NDArray[np.float64]:
         odds = np.clip(probability, 1e-6, 1 - 1e-6)
         logit = self.bias + self.slope * np.log(odds / (1 - odds))
-        calibrated: NDArray[np.float64] = 1 / (1 + np.exp(-logit))
+        calibrated: NDArray[np.float64] = 1 / (1 + np.exp(-np.clip(logit, -700, 700)))
         return calibrated
 
     def _labels(
@@ -120,9 +128,13 @@ class TaskMarkov:
         self, scores: Scores, part: slice, members: tuple[int, ...], graph: TaskGraph
     ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
         """Label the rows of one stretch with the keysteps of one task."""
-        allowed = [k for k in members if scores.values[part, k].max() > -math.inf]
+        observed = scores.observed[part]
+        judged = scores.values[part][observed] if observed.any() else scores.values[part]
+        allowed = [k for k in members if judged[:, k].max() > -math.inf]
+        if not allowed:
+            return np.full(len(observed), BACKGROUND, dtype=np.int64), np.zeros(len(observed))
         values = scores.values[part][:, allowed].astype(np.float64)
-        log_emission = self._log_emission(values, scores.observed[part])
+        log_emission = self._log_emission(values, observed)
         log_emission += self._log_place(len(values), len(allowed))
         log_transition = _log_transitions(self, tuple(allowed), graph)
         path, marginals = _kernel()(log_emission, log_transition, self.certainty)
@@ -131,15 +143,21 @@ class TaskMarkov:
     def _log_emission(
         self, values: NDArray[np.float64], observed: NDArray[np.bool_]
     ) -> NDArray[np.float64]:
-        """Log of the softmax within the task; unobserved rows carry no evidence."""
-        if observed.any():
-            values = values - self.common * values[observed].mean(axis=0)
-        values = values / self.temperature
-        values = values - values.max(axis=1, keepdims=True)
-        log_emission: NDArray[np.float64] = values - np.log(
-            np.exp(values).sum(axis=1, keepdims=True)
-        )
-        log_emission[~observed] = 0
+        """Log of the softmax within the task; unobserved rows carry no evidence.
+
+        A keystep that may not be on a row (minus infinity) is as improbable there as a number
+        can say.
+        """
+        log_emission = np.zeros_like(values)
+        heard = values[observed]
+        if not len(heard):
+            return log_emission
+        possible = np.isfinite(heard)
+        sums = np.where(possible, heard, 0).sum(axis=0)
+        heard = heard - self.common * sums / np.maximum(possible.sum(axis=0), 1)
+        heard = np.where(possible, heard / self.temperature, _LEAST)
+        heard = heard - heard.max(axis=1, keepdims=True)
+        log_emission[observed] = heard - np.log(np.exp(heard).sum(axis=1, keepdims=True))
         return log_emission
 
     def _log_place(self, rows: int, keysteps: int) -> NDArray[np.float64]:
@@ -173,9 +191,15 @@ def _log_transitions(
 def _order_votes(size: int) -> NDArray[np.float64]:
     """Prefer the next keystep of the order, then those near it; going back counts half."""
     ahead = np.arange(size)[None, :] - np.arange(size)[:, None]
-    votes: NDArray[np.float64] = np.exp(-np.abs(ahead - 1) / 2) * np.where(ahead > 0, 1.0, 0.5)
+    # Far away is all the same; without a limit it would round to never.
+    near = np.minimum(np.abs(ahead - 1), 40)
+    votes: NDArray[np.float64] = np.exp(-near / 2) * np.where(ahead > 0, 1.0, 0.5)
     np.fill_diagonal(votes, 0)
     return votes
+
+
+def _stretch(scores: Scores, part: slice) -> Scores:
+    return replace(scores, values=scores.values[part], observed=scores.observed[part])
 
 
 @lru_cache(maxsize=8)
@@ -218,7 +242,10 @@ def most_probable(
     for t in range(rows - 1, 0, -1):
         path[t - 1] = before[t, path[t]]
 
-    likelihood = np.exp(certainty * log_emission)
+    # Only differences within a row matter; the largest becomes 1 so that none of them vanishes.
+    likelihood = np.empty((rows, size))
+    for t in range(rows):
+        likelihood[t] = np.exp(certainty * (log_emission[t] - log_emission[t].max()))
     transition = np.exp(log_transition)
     forward = np.empty((rows, size))
     forward[0] = likelihood[0] / likelihood[0].sum()
