@@ -140,6 +140,26 @@ class Compat:
         return {name: cls(**{name: options[name]}) for name in names if options[name] is not None}
 
 
+def choose_compat(names: str, dataset: str) -> Compat:
+    """Behaviours by name, separated by commas; ``authors`` is all of them.
+
+    >>> choose_compat("raw_costs,unlabelled_end", "crosstask").raw_costs
+    True
+    """
+    everything = Compat.authors(dataset)
+    alone = Compat.alone(dataset)
+    chosen = {}
+    for name in names.replace("-", "_").split(","):
+        if name == "authors":
+            return everything
+        if name not in alone:
+            raise ConfigError(
+                f"compat must be 'authors' or some of {', '.join(alone)}, got {name!r}"
+            )
+        chosen[name] = getattr(everything, name)
+    return Compat(**chosen)
+
+
 def mine_compat(
     videos: Iterable[Scores],
     vocabulary: Vocabulary,

@@ -70,7 +70,7 @@ class Vocabulary:
             twice = sorted({name for name in self.keysteps if self.keysteps.count(name) > 1})
             raise DataError(f"keysteps of a vocabulary must be unique, got {twice[:5]} repeatedly")
         for name in (*self.keysteps, *self.tasks):
-            if not name.isascii() and not _is_unicode(name):
+            if not name.isascii() and not is_unicode(name):
                 raise DataError(f"names of a vocabulary must be Unicode text, got {name!r}")
         for task, members in self.tasks.items():
             if any(not 0 <= keystep < len(self.keysteps) for keystep in members):
@@ -131,13 +131,14 @@ class Video:
 
 @dataclass(frozen=True, eq=False)
 class Features:
-    """Unit vectors of one video, each with the interval of time it describes.
+    """Vectors of one video, each with the interval of time it describes.
 
     A sentence and a clip are both this; what comes after never asks which one it was.
 
     Attributes
     ----------
-    vectors : shape (N, D), float32, unit length
+    vectors : shape (N, D), float32
+        Of unit length, or the mean of several such vectors of one part.
     intervals : shape (N, 2), start and end in seconds, in order of start
     """
 
@@ -312,7 +313,8 @@ def require_same_vocabulary(one: Vocabulary, other: Vocabulary, what: str) -> No
         )
 
 
-def _is_unicode(text: str) -> bool:
+def is_unicode(text: str) -> bool:
+    """Whether text can be written at all; a lone surrogate cannot."""
     try:
         text.encode()
     except UnicodeEncodeError:

@@ -234,6 +234,7 @@ def calibration_error(
     for labels in predicted:
         if labels.confidence is None:
             return math.nan
+        metrics.require_comparable(metrics.true_labels(truth, labels.video), labels)
         true = truth[labels.video].keysteps
         judged = true != BACKGROUND
         confidence.append(labels.confidence[judged])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence, Sized
+from collections.abc import Callable, Iterable, Iterator, Sequence, Sized
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeVar
@@ -12,7 +12,7 @@ from stepgraph.core import Dataset, Labels, Scores, Video, Vocabulary
 from stepgraph.datasets import open_source
 from stepgraph.decoders import DEFAULT_DECODER, Decoder, encoder_for, load_decoder
 from stepgraph.encoders import Encoder, EncoderOptions, load_encoder
-from stepgraph.errors import ConfigError, DataError
+from stepgraph.errors import DataError
 from stepgraph.evaluation import Report, calibration_error, evaluate, task_accuracy
 from stepgraph.export.timeline import Timeline
 from stepgraph.graph import TaskGraph
@@ -165,8 +165,8 @@ def run_evaluation(
     *,
     encoder: Encoder | None = None,
     graph: TaskGraph | None = None,
-    min_score: float = -math.inf,
     scores: Path | None = None,
+    mining: Callable[..., TaskGraph] = mine_graph,
 ) -> Evaluation:
     """Measure decoders on the videos of a data set that have a truth.
 
@@ -175,10 +175,10 @@ def run_evaluation(
     graph
         One mined elsewhere; if not given, it is mined from all videos of the data set,
         without their truth.
-    min_score
-        See :func:`~stepgraph.mine_graph`; only where the graph is mined here.
     scores
         Folder of stored scores to take instead of encoding.
+    mining
+        What mines the graph where none is given: called like :func:`~stepgraph.mine_graph`.
     """
     if not dataset.truth:
         raise DataError(
@@ -186,8 +186,6 @@ def run_evaluation(
             f"(video, start, end, keystep) and a steps.txt beside the transcripts"
         )
     vocabulary = choose_vocabulary(dataset, None)
-    if graph is not None and math.isfinite(min_score):
-        raise ConfigError("min_score must not be given with a graph, which is mined already")
     if scores is not None:
         options = None
         stream = read_scores(dataset.videos, vocabulary, scores, problems=dataset.problems)
@@ -196,7 +194,7 @@ def run_evaluation(
         options = encoder.options
         stream = score(dataset.videos, vocabulary, encoder)
     scored = list(_counted(stream, dataset.videos, "scoring"))
-    mined = graph or mine_graph(scored, vocabulary, min_score=min_score, encoder=options)
+    mined = graph or mining(scored, vocabulary, encoder=options)
     known = [one for one in scored if one.video in dataset.truth]
     where = _mined_where(mined, known)
     measured = []

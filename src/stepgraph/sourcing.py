@@ -45,9 +45,14 @@ def source_vocabulary(
     kind, colon, rest = source.partition(":")
     path = Path(os.path.expanduser(rest))
     if colon and kind == "crosstask":
-        return read_crosstask_vocabulary(path)
+        return read_crosstask_vocabulary(path, problems)
     if colon and kind == "coin":
-        vocabulary = open_coin(path).vocabulary
+        dataset = open_coin(path, strict=False)
+        # Narration is not asked for here.
+        for problem in dataset.problems.found:
+            if problem.kind != "incomplete narration":
+                problems.add(problem.where, problem.kind, problem.what)
+        vocabulary = dataset.vocabulary
         assert vocabulary is not None, "COIN brings its vocabulary"
         return vocabulary
     if colon and kind == "articles":

@@ -16,6 +16,8 @@ from numpy.typing import NDArray
 from stepgraph.core import Scores
 from stepgraph.graph import TaskGraph
 
+# Keysteps without tasks up to this number are one task; the model's cost grows as its square.
+_ONE_TASK = 400
 # A row never speaks against a task with more than this weight: small talk must not outvote.
 _FLOOR = 1e-3
 # Neighbouring rows repeat one another; a whole video weighs like so many independent ones.
@@ -27,10 +29,10 @@ _RELATED_SCORE, _RELATED_SPREAD, _BEST_SHARE = 0.46, 0.03, 0.1
 
 
 def tasks_of(graph: TaskGraph) -> dict[str, tuple[int, ...]]:
-    """Tasks of the vocabulary; where it has none, communities of the graph.
+    """Tasks of the vocabulary, with their keysteps in the written order.
 
-    Keysteps of a task are in their written order, those of a community in the order in which
-    they are done; a community is named after its first keystep.
+    Where it has none, all keysteps are one task; more of them than one model can hold are cut
+    into communities of the graph, each named after the keystep that is done first.
     """
     if graph.vocabulary.tasks:
         tasks = {name: members for name, members in graph.vocabulary.tasks.items() if members}
@@ -38,6 +40,8 @@ def tasks_of(graph: TaskGraph) -> dict[str, tuple[int, ...]]:
         loose = tuple(k for k in range(len(graph.vocabulary)) if k not in listed)
         # Keysteps above the first heading of a list belong to no task; they are one of their own.
         return tasks | ({"other keysteps": loose} if loose and tasks else {})
+    if len(graph.vocabulary) <= _ONE_TASK:
+        return {"everything": tuple(range(len(graph.vocabulary)))}
     import networkx as nx
     from networkx.algorithms.community import greedy_modularity_communities
 

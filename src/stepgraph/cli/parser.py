@@ -87,6 +87,11 @@ def _add_evaluate(added: Any) -> None:
         metavar="FILE",
         help="where to write the HTML report (default: report.html; with --json none)",
     )
+    verb.add_argument(
+        "--compat",
+        metavar="NAMES",
+        help="path search as in the authors' scripts: authors, or some behaviours by name",
+    )
     _add_json(verb)
     _add_min_score(verb)
     _add_encoder_options(verb)

@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import os
 import shlex
 import sys
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -27,11 +29,12 @@ def demo(args: argparse.Namespace) -> str:
     from stepgraph import datasets, files, pipeline
     from stepgraph.decoders import DEFAULT_DECODER
     from stepgraph.export.timeline import write_timeline
+    from stepgraph.mining import mine_graph
 
     must_be_writable(args.output)
     dataset = datasets.open_source("demo")
     # Counting only what was heard clearly makes the picture of the graph readable.
-    evaluation = _measure(dataset, DEFAULT_DECODER, min_score=0.5)
+    evaluation = _measure(dataset, DEFAULT_DECODER, mining=partial(mine_graph, min_score=0.5))
     files.save(evaluation.graph, args.output / "graph.json")
     for timeline in pipeline.recognize_all(dataset.videos, evaluation.graph):
         write_timeline(timeline, args.output / "keysteps")
@@ -88,6 +91,7 @@ def evaluate(args: argparse.Namespace) -> str:
     """Measure a decoder on videos whose truth is known."""
     from stepgraph import files
     from stepgraph.decoders import encoder_for
+    from stepgraph.mining import mine_graph
 
     if args.report is None and not args.json:
         args.report = Path("report.html")
@@ -98,19 +102,23 @@ def evaluate(args: argparse.Namespace) -> str:
     if graph and dataset.vocabulary:
         files.same_vocabulary(graph, dataset.vocabulary, args.graph)
     asked = _encoder_options(args)
+    if graph and math.isfinite(args.min_score):
+        raise ConfigError("--min-score must not be given with a graph, which is mined already")
     if graph and graph.encoder and asked not in (encoder_for(_decoder_name(args)), graph.encoder):
         raise ConfigError(
             f"{args.graph}: must be used with the encoder it was mined with, {graph.encoder}, "
             f"got other encoder options; leave them away"
         )
+    if args.compat:
+        return _evaluate_compat(args, dataset)
     evaluation = _measure(
         dataset,
         _decoder_name(args),
         _decoder_options(args),
         encoder=None if graph and graph.encoder else _encoder(args),
         graph=graph,
-        min_score=args.min_score,
         scores=args.scores,
+        mining=partial(mine_graph, min_score=args.min_score),
     )
     warn_of_problems(dataset)
     if args.report:
@@ -120,18 +128,48 @@ def evaluate(args: argparse.Namespace) -> str:
     return f"{_table(evaluation)}\n\nOpen {args.report} in a browser."
 
 
+def _evaluate_compat(args: argparse.Namespace, dataset: Dataset) -> str:
+    """Measure path search with behaviours of the authors' scripts, beside that of the paper."""
+    from dataclasses import asdict
+
+    from stepgraph import decoders, pipeline
+    from stepgraph.compat import CompatPathSearch, agglomerate, choose_compat, mine_compat
+    from stepgraph.encoders import EncoderOptions, load_encoder
+
+    compat = choose_compat(args.compat, dataset.name)
+    encoder = load_encoder(EncoderOptions())
+    clusters: tuple[int, ...] = ()
+    if compat.limit is not None and compat.limit.kind == "cluster":
+        vectors = encoder.encode_keysteps(pipeline.choose_vocabulary(dataset, None))
+        clusters = agglomerate(vectors, compat.limit.distance)
+    chosen: dict[str, decoders.Decoder] = {
+        "argmax": decoders.Argmax(),
+        "path-search": decoders.PathSearch(),
+        "compat": CompatPathSearch(compat=compat, clusters=clusters),
+    }
+    mining = partial(mine_compat, compat=compat)
+    evaluation = pipeline.run_evaluation(dataset, chosen, encoder=encoder, mining=mining)
+    if args.json:
+        report = evaluation.measured[-1].report.to_json()
+        return json.dumps(report | {"compat": asdict(compat)}, indent=1)
+    return _table(evaluation)
+
+
 def open_dataset(args: argparse.Namespace) -> Dataset:
     """Open the source of a verb with the options that say how."""
     from stepgraph.datasets import open_source
 
     strict = True if args.strict else False if args.skip_bad else None
-    return open_source(
-        args.source,
-        strict=strict,
-        split=args.split,
-        vocabulary=_vocabulary(args),
-        shard=args.shard,
+    asked = _vocabulary(args)
+    dataset = open_source(
+        args.source, strict=strict, split=args.split, vocabulary=asked, shard=args.shard
     )
+    if args.run is evaluate and asked is not None and dataset.vocabulary not in (None, asked):
+        raise ConfigError(
+            f"{args.source}: must be evaluated with the vocabulary that its truth refers to, got "
+            f"another one with --vocabulary; leave it away"
+        )
+    return dataset
 
 
 def warn_of_problems(dataset: Dataset) -> None:

@@ -22,6 +22,7 @@ from typing import Any, BinaryIO, NamedTuple
 
 import orjson
 
+from stepgraph.core import is_unicode
 from stepgraph.disk import MIB, require_file
 from stepgraph.errors import ConfigError, DataError
 from stepgraph.ingest.json_layouts import cues_from_lists
@@ -182,7 +183,7 @@ def _captions(region: _Region, path: Path, problems: Problems) -> Iterator[Capti
 
 def _mistake(video: str, lists: Any) -> str:
     """What is wrong with the shape of a record, or nothing."""
-    if not video or (not video.isascii() and not _is_unicode(video)):
+    if not video or (not video.isascii() and not is_unicode(video)):
         return "the id of a video must be Unicode text, at least one character; correct it"
     if not isinstance(lists, dict):
         return f"must be an object with lists 'start', 'end' and 'text', got {lists!r:.40}"
@@ -194,14 +195,6 @@ def _mistake(video: str, lists: Any) -> str:
     except DataError as error:
         return str(error).removeprefix(": ")
     return ""
-
-
-def _is_unicode(text: str) -> bool:
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
 
 
 def _parsed_at_once(region: _Region) -> list[_Pair]:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from stepgraph.core import Dataset, Labels, Segment, Video, Vocabulary
+from stepgraph.core import Dataset, Labels, Segment, Sentence, Video, Vocabulary
 from stepgraph.datasets.folder import transcripts_in
 from stepgraph.datasets.truth import (
     add_error,
@@ -27,6 +27,9 @@ from stepgraph.errors import ConfigError, DataError
 from stepgraph.ingest import read_transcript
 from stepgraph.problems import Problems
 from stepgraph.progress import track
+
+# Seconds after the last word in which a true keystep is still believed.
+_LONGEST_SILENCE = 1800.0
 
 SPLITS = ("all", "train", "val")
 _TASK_FILES = {"primary": "tasks_primary.txt", "related": "tasks_related.txt"}
@@ -125,10 +128,9 @@ def open_crosstask(
     return _open(choices, vocabulary, problems)
 
 
-def read_crosstask_vocabulary(folder: Path, tasks: str = "primary") -> Vocabulary:
-    """Read the keysteps of the chosen tasks; narration and annotation need not be there."""
-    release = _read_release(folder, Problems())
-    return _vocabulary(release.tasks(tasks), folder, tasks)
+def read_crosstask_vocabulary(folder: Path, problems: Problems) -> Vocabulary:
+    """Read the keysteps of the primary tasks; narration and annotation need not be there."""
+    return _vocabulary(_read_release(folder, problems).tasks("primary"), folder, "primary")
 
 
 def survey_crosstask(folder: Path) -> dict[str, int]:
@@ -337,6 +339,7 @@ def _open(choices: list[_Choice], vocabulary: Vocabulary, problems: Problems) ->
             add_error(problems, "unreadable narration", error, choice.narration)
             continue
         segments = _read_segments(choice, vocabulary, problems)
+        segments = _near_the_narration(segments, transcript, choice, problems)
         ends = [sentence.end for sentence in transcript] + [segment.end for segment in segments]
         video = Video(choice.video, max(ends, default=0.0), transcript, task=choice.task.name)
         videos.append(video)
@@ -351,6 +354,21 @@ def _open(choices: list[_Choice], vocabulary: Vocabulary, problems: Problems) ->
             f"{len(choices)} files; {first}"
         )
     return Dataset("crosstask", tuple(videos), vocabulary, truth, problems)
+
+
+def _near_the_narration(
+    segments: list[Segment],
+    transcript: tuple[Sentence, ...],
+    choice: _Choice,
+    problems: Problems,
+) -> list[Segment]:
+    """Leave out what begins long after the last word; how long a video is, is not published."""
+    last = max((sentence.end for sentence in transcript), default=0.0) + _LONGEST_SILENCE
+    for segment in segments:
+        if segment.start > last:
+            what = f"a segment must begin while the video lasts, got {segment.start:g} seconds"
+            problems.add(str(choice.annotation), "segment past the end", what)
+    return [segment for segment in segments if segment.start <= last]
 
 
 def _read_segments(choice: _Choice, vocabulary: Vocabulary, problems: Problems) -> list[Segment]:

@@ -102,13 +102,17 @@ def _coin(place: Path) -> Iterator[Found]:
 
 def _howto100m(place: Path) -> Iterator[Found]:
     captions = [place / name for name in CAPTION_FILES if (place / name).is_file()]
-    if captions:
+    if captions or (place / VIDEOS_FILE).is_file():
         where = "the HowTo100M project page (www.di.ens.fr/willow/research/howto100m)"
         parts = (VIDEOS_FILE, TASKS_FILE)
         missing = [f"{part}: on {where}" for part in parts if not (place / part).is_file()]
         problems = Problems()
-        stream = track(read_captions(captions[0], problems=problems), "counting captions")
-        counts = {"videos": sum(1 for _ in stream)}
+        counts = {"videos": 0}
+        if captions:
+            stream = track(read_captions(captions[0], problems=problems), "counting captions")
+            counts = {"videos": sum(1 for _ in stream)}
+        else:
+            missing.append(f"{CAPTION_FILES[0]}: on {where}")
         if not missing:
             counts["tasks"] = len(read_tasks(place, problems))
         if problems:

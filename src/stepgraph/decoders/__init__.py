@@ -1,7 +1,8 @@
 """The Decoder protocol, and decoders by name.
 
 A decoder is a frozen dataclass of its options.  To add one: write the class, and give it a name
-in ``DECODERS``.
+in ``DECODERS``.  Baselines that learn from a corpus (pruning, the transformer) or need another
+graph (linear steps) are rows of the tables: see ``experiments``.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from dataclasses import fields
 from typing import Any, Protocol
 
 from stepgraph.core import Labels, Scores
+from stepgraph.decoders.baselines import AdaptiveThreshold, Random
 from stepgraph.decoders.dtw import DropDTW, Graph2Vid
 from stepgraph.decoders.markov import BayesFilter, Viterbi
 from stepgraph.decoders.path import Argmax, PathSearch
@@ -53,6 +55,8 @@ DECODERS: dict[str, type[Any]] = {
     "viterbi": Viterbi,
     "drop-dtw": DropDTW,
     "graph2vid": Graph2Vid,
+    "adaptive-threshold": AdaptiveThreshold,
+    "random": Random,
     "task-markov": TaskMarkov,
 }
 DEFAULT_DECODER = "task-markov"

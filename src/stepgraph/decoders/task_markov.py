@@ -24,6 +24,9 @@ from stepgraph.graph import TaskGraph
 from stepgraph.tasks import SWITCH_COST, task_evidence, task_posterior, task_sequence, tasks_of
 
 _LEAST = -1e3
+UNRELATED = 0.1
+"""A video that is less probably about any of the tasks has no keysteps at all."""
+
 CLEAR = 0.4
 """A row whose own score reaches this was heard clearly; it decides nothing, it is only said."""
 
@@ -86,6 +89,8 @@ class TaskMarkov:
             return self._labels(scores, keysteps, confidence, {})
         evidence = task_evidence(scores, tasks, self.temperature)
         posterior = task_posterior(scores, tasks, evidence)
+        if sum(posterior.values()) < UNRELATED:
+            return self._labels(scores, keysteps, confidence, posterior)
         names = list(tasks)
         for first, last in runs(task_sequence(evidence, SWITCH_COST)):
             part = slice(first, last)
@@ -135,7 +140,8 @@ class TaskMarkov:
             return np.full(len(observed), BACKGROUND, dtype=np.int64), np.zeros(len(observed))
         values = scores.values[part][:, allowed].astype(np.float64)
         log_emission = self._log_emission(values, observed)
-        log_emission += self._log_place(len(values), len(allowed))
+        if graph.vocabulary.tasks:  # else nobody wrote an order
+            log_emission += self._log_place(len(values), len(allowed))
         log_transition = _log_transitions(self, tuple(allowed), graph)
         path, marginals = _kernel()(log_emission, log_transition, self.certainty)
         return np.asarray(allowed, dtype=np.int64)[path], marginals
@@ -155,8 +161,9 @@ class TaskMarkov:
         possible = np.isfinite(heard)
         sums = np.where(possible, heard, 0).sum(axis=0)
         heard = heard - self.common * sums / np.maximum(possible.sum(axis=0), 1)
-        heard = np.where(possible, heard / self.temperature, _LEAST)
-        heard = heard - heard.max(axis=1, keepdims=True)
+        heard = np.where(possible, heard / self.temperature, -np.inf)
+        best = heard.max(axis=1, keepdims=True)
+        heard = np.where(possible, heard - np.where(np.isfinite(best), best, 0), _LEAST)
         log_emission[observed] = heard - np.log(np.exp(heard).sum(axis=1, keepdims=True))
         return log_emission
 
@@ -173,7 +180,8 @@ class TaskMarkov:
         if size == 1:
             return np.ones((1, 1))
         counted = graph.counts[list(members)][:, list(members)].toarray().astype(np.float64)
-        votes: NDArray[np.float64] = _order_votes(size)
+        ordered = bool(graph.vocabulary.tasks)
+        votes: NDArray[np.float64] = _order_votes(size) if ordered else 1.0 - np.eye(size)
         votes = counted + self.order_votes * votes / votes.sum(axis=1, keepdims=True)
         np.fill_diagonal(votes, 0)
         votes *= (1 - self.stay) / votes.sum(axis=1, keepdims=True)

@@ -101,9 +101,10 @@ class Timeline:
         return nearest.text if nearest else None
 
     def _origin(self, rows: slice) -> Literal["anchor", "path", "label"]:
-        if self.labels.anchors is None or not self.labels.anchors.any():
-            return "label"
-        return "anchor" if np.any(self.labels.anchors[rows]) else "path"
+        anchors, confidence = self.labels.anchors, self.labels.confidence
+        if anchors is None or (confidence is None and not anchors.any()):
+            return "label"  # path search without an anchor keeps its preliminary labels
+        return "anchor" if np.any(anchors[rows]) else "path"
 
 
 def to_json(timeline: Timeline) -> str:
@@ -131,7 +132,10 @@ def to_json(timeline: Timeline) -> str:
 def _tasks(timeline: Timeline) -> dict[str, float] | None:
     """The five most probable tasks of the video, where the decoder says so."""
     tasks = timeline.labels.tasks
-    return None if tasks is None else {name: round(p, 4) for name, p in list(tasks.items())[:5]}
+    if tasks is None:
+        return None
+    best = {name: round(p, 4) for name, p in list(tasks.items())[:5]}
+    return best | {"none of them": round(max(0.0, 1 - sum(tasks.values())), 4)}
 
 
 def to_csv(timeline: Timeline) -> str:
@@ -188,6 +192,8 @@ def to_text(timeline: Timeline) -> str:
     """One line a chapter, for a terminal, under the task that the video most probably shows."""
     tasks = timeline.labels.tasks or {}
     title = [f"{_one_line(name)} ({100 * p:.0f} %)" for name, p in list(tasks.items())[:1]]
+    if tasks and sum(tasks.values()) < 0.5:
+        title = [f"none of the tasks, most probably ({100 * (1 - sum(tasks.values())):.0f} %)"]
     chapters = [
         f"{_short_clock(chapter.start):>8} - {_short_clock(chapter.end):<8} "
         f"{_one_line(chapter.keystep)}"
