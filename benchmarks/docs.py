@@ -1,10 +1,12 @@
-"""Write docs/tables.md from the measured tables: ``python -m benchmarks.docs``.
+"""Write measured tables into the docs: ``python -m benchmarks.docs``.
 
-No number is typed by hand: each table is what ``stepgraph reproduce`` wrote.
+No number is typed by hand: docs/tables.md is what ``stepgraph reproduce`` wrote, and the table of
+docs/recognizer.md is what ``python -m benchmarks.recognizer`` printed.
 """
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 from stepgraph.experiments import TABLES
@@ -22,7 +24,32 @@ video with text.
 """
 
 
+def recognizer_table() -> str:
+    """The parts of the recogniser, one line each."""
+    lines = [
+        "| | Acc | IoU | task right | calibration error |",
+        "| --- | ---: | ---: | ---: | ---: |",
+    ]
+    for line in (RESULTS.parent / "recognizer.jsonl").read_text().splitlines():
+        one = json.loads(line)
+        if "part" in one:
+            acc = f"{one['accuracy']:.1f} ± {one['accuracy_standard_error']:.1f}"
+            iou = f"{one['iou']:.2f} ± {one['iou_standard_error']:.2f}"
+            task = f"{one['task_accuracy']:.1f} %" if "task_accuracy" in one else ""
+            error = f"{one['calibration_error']:.3f}" if "calibration_error" in one else ""
+            lines.append(f"| {one['part']} | {acc} | {iou} | {task} | {error} |")
+    return "\n".join(lines)
+
+
+def fill(path: Path, begin: str, end: str, text: str) -> None:
+    """Replace what stands between two marks."""
+    before, _, rest = path.read_text().partition(begin)
+    _, _, after = rest.partition(end)
+    path.write_text(f"{before}{begin}\n{text}\n{end}{after}")
+
+
 def main() -> None:
+    fill(ROOT / "docs" / "recognizer.md", "<!-- parts -->", "<!-- /parts -->", recognizer_table())
     pieces = [HEAD]
     for name in TABLES:
         noise = " --noise-from articles:PATH" if name == "noise" else ""

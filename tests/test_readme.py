@@ -61,9 +61,16 @@ def test_the_two_commands_exist():
         assert re.search(rf"^{target}:", makefile, re.MULTILINE)
 
 
-def test_every_linked_file_exists():
-    for link in re.findall(r"\]\((?!http)([^)#]+)", README):
-        assert (ROOT / link).exists(), link
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_every_linked_file_exists_and_nothing_is_left_to_fill_in(page):
+    text = page.read_text()
+
+    for link in re.findall(r"\]\((?!http)([^)#]+)", text):
+        assert (page.parent / link).exists(), link
+    assert not re.search(r"@[A-Z]+@|TODO|TBD", text)
 
 
 def test_the_gate_runs_the_command_of_the_readme():
