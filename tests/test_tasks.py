@@ -39,6 +39,16 @@ def posterior_of(scores, tasks=TASKS):
 # --- What the tasks are
 
 
+@pytest.fixture
+def many(monkeypatch):
+    """Make a handful of keysteps without tasks count as too many for one model."""
+    monkeypatch.setattr("stepgraph.tasks._ONE_TASK", 1)
+
+
+def test_keysteps_without_tasks_are_one_task():
+    assert tasks_of(two_communities()) == {"everything": (0, 1, 2, 3, 4, 5)}
+
+
 def test_tasks_are_those_of_the_vocabulary():
     graph = make_graph(np.eye(6, k=1, dtype=np.int64), Vocabulary(keysteps(6).keysteps, TASKS))
 
@@ -60,7 +70,7 @@ def timing_of(order, size=6):
     return timing
 
 
-def test_without_tasks_they_are_the_communities_in_the_order_of_their_timing():
+def test_without_tasks_they_are_the_communities_in_the_order_of_their_timing(many):
     graph = two_communities(timing=timing_of([4, 1, 0, 5, 2, 3]))
 
     assert tasks_of(graph) == {
@@ -69,14 +79,14 @@ def test_without_tasks_they_are_the_communities_in_the_order_of_their_timing():
     }
 
 
-def test_keysteps_that_were_never_timed_come_last_in_their_community():
+def test_keysteps_that_were_never_timed_come_last_in_their_community(many):
     timing = timing_of([4, 1, 0, 5, 2, 3])
     timing[4] = 0
 
     assert (0, 2, 4) in tasks_of(two_communities(timing=timing)).values()
 
 
-def test_communities_without_timing_keep_the_order_of_the_vocabulary():
+def test_communities_without_timing_keep_the_order_of_the_vocabulary(many):
     assert set(tasks_of(two_communities()).values()) == {(0, 2, 4), (1, 3, 5)}
 
 
@@ -85,7 +95,7 @@ def test_without_tasks_and_transitions_everything_is_one_task(counts):
     assert tasks_of(make_graph(counts)) == {"everything": (0, 1, 2)}
 
 
-def test_a_community_is_that_of_the_transitions_of_both_directions():
+def test_a_community_is_that_of_the_transitions_of_both_directions(many):
     """0 and 1, and 2 and 3, are neighbours 101 times each, and all others 20 times."""
     counts = np.zeros((4, 4), np.int64)
     counts[0, 1] = counts[2, 3] = 100
