@@ -11,6 +11,7 @@ from stepgraph.core import BACKGROUND, Vocabulary
 from stepgraph.decoders import TaskMarkov, load_decoder
 from stepgraph.decoders.task_markov import _kernel, most_probable
 from stepgraph.errors import ConfigError, DataError
+from stepgraph.graph import TaskGraph
 
 NAMES = tuple("abcdefg")
 # The last keystep is of no task.
@@ -433,5 +434,19 @@ def test_decoder_is_loaded_by_name_and_is_the_default():
     assert load_decoder() == TaskMarkov()
     assert load_decoder("task-markov", stay=0.9, common=0) == TaskMarkov(stay=0.9, common=0)
 
-    # --- Large vocabularies, and the demo
+
+def test_a_long_video_of_ten_thousand_keysteps_is_decoded():
+    size = 10_588
+    tasks = {f"task {n}": tuple(range(n, min(n + 10, size))) for n in range(0, size, 10)}
+    vocabulary = Vocabulary(keysteps(size).keysteps, tasks)
+    graph = TaskGraph.from_order(vocabulary, tasks.values())
+    rng = np.random.default_rng(0)
+    values = rng.uniform(-0.1, 0.6, (600, size)).astype(np.float32)
+    values[:, 50:60] += 0.3
+
+    labels = TaskMarkov().decode(
+        make_scores(values, rng.random(600) < 0.8, vocabulary=vocabulary), graph
+    )
+
     assert next(iter(labels.tasks)) == "task 50"
+    assert set(labels.keysteps.tolist()) <= set(range(50, 60))

@@ -2,6 +2,7 @@
 
 import pytest
 
+from stepgraph.core import BACKGROUND
 from stepgraph.datasets import open_source
 from stepgraph.decoders import Argmax, PathSearch, TaskMarkov
 from stepgraph.encoders import load_encoder
