@@ -91,6 +91,22 @@
       return svg("path", { d, fill: data.colours[keystep], class: kind === "1" ? "run" : "run filled", "data-k": keystep });
     });
   }
+  // What was said where the keystep done at this time was heard clearly: the words that anchor it.
+  function anchorsAt(video, track, time) {
+    let at = 0;
+    while (at < track.length && !(track[at] <= time && time < track[at + 1])) at += 4;
+    if (at >= track.length) return "";
+    let first = at, last = at;
+    const joins = (a, b) => track[a + 1] === track[b] && track[a + 2] === track[b + 2];
+    while (first >= 4 && joins(first - 4, first)) first -= 4;
+    while (last + 4 < track.length && joins(last, last + 4)) last += 4;
+    const said = new Set();
+    for (let one = first; one <= last; one += 4) {
+      if (!track[one + 3]) continue;
+      for (const cue of video.cues) if (cue[0] < track[one + 1] && cue[1] > track[one]) said.add(cue[2]);
+    }
+    return [...said].slice(0, 3).join(" … ");
+  }
   function sureAt(sure, time) {
     for (let at = 0; sure && at < sure.length; at += 2) if (time < sure[at]) return ` ${sure[at + 1]} %`;
     return "";
@@ -156,13 +172,16 @@
       now = Math.max(0, Math.min(time, Math.max(0, video.duration - 0.01)));
       const spoken = video.cues.filter((cue) => cue[0] <= now && now < Math.max(cue[1], cue[0] + 1)).map((cue) => cue[2]).join(" ");
       const found = video.tracks.map((track, row) => [rowNames[row], track && keystepAt(track, now), track, sureAt(video.sure[row], now)]).filter((one) => one[2]);
+      const told = video.tracks.length - 1;
+      const anchored = video.sure[told] ? anchorsAt(video, video.tracks[told], now) : "";
       line.style.left = `${(100 * now) / (video.duration || 1)}%`;
       readout.replaceChildren(
         el("time", {}, clock(now)),
         el("div", {},
           el("ul", {}, found.map(([name, keystep, , sure]) => el("li", {}, el("span", {}, el("bdi", {}, name)),
             keystep === null ? el("span", { class: "quiet" }, "–") : [swatch(keystep), el("bdi", {}, data.keysteps[keystep]), el("span", { class: "quiet" }, sure)]))),
-          spoken ? el("q", { dir: "auto" }, spoken) : el("q", { class: "none" }, video.cues.length ? "nothing is said" : "no transcript")));
+          spoken ? el("q", { dir: "auto" }, spoken) : el("q", { class: "none" }, video.cues.length ? "nothing is said" : "no transcript"),
+          anchored ? el("p", { class: "quiet" }, `${rowNames[told]} heard: `, el("q", { dir: "auto" }, anchored)) : null));
       const words = found.map(([name, keystep]) => `${name}: ${keystep === null ? "background" : data.keysteps[keystep]}`);
       probe.setAttribute("aria-valuenow", Math.floor(now));
       probe.setAttribute("aria-valuetext", [clock(now), ...words, spoken].filter(Boolean).join("; "));
