@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -364,3 +365,77 @@ def test_a_vocabulary_of_howto100m_asks_for_articles(capsys):
     assert "pass WikiHow articles with --articles PATH" in failed(
         capsys, "vocabulary", "howto100m:."
     )
+
+
+@pytest.mark.data
+def test_behaviours_of_the_authors_are_measured_by_name(real_data, tmp_path, capsys):
+    source = copy_some_videos(real_data / "crosstask", tmp_path / "crosstask")
+
+    code = main(["evaluate", f"crosstask:{source}", "--compat", "raw_costs,limit", "--json"])
+
+    printed = json.loads(capsys.readouterr().out)
+    assert code == 0
+    assert printed["decoder"] == "compat"
+    assert printed["compat"]["raw_costs"] is True
+    assert printed["compat"]["unlabelled_end"] is False
+
+
+def copy_some_videos(release, folder, count=4):
+    """A CrossTask release of a few narrated videos."""
+    for part in ("annotations", "narration"):
+        (folder / part).mkdir(parents=True)
+    for name in ("tasks_primary.txt", "tasks_related.txt", "videos.csv", "videos_val.csv"):
+        shutil.copy(release / name, folder / name)
+    for narration in sorted((release / "narration").iterdir())[:count]:
+        shutil.copy(narration, folder / "narration")
+        for annotation in (release / "annotations").glob(f"*_{narration.stem}.csv"):
+            shutil.copy(annotation, folder / "annotations")
+    return folder
+
+
+def test_compat_is_for_the_data_sets_of_the_authors(capsys):
+    said = failed(capsys, "evaluate", "demo", "--compat", "authors", "--json")
+
+    assert "compat must be for crosstask or coin, text or video, got 'demo'" in said
+
+
+def test_compat_does_not_silently_ignore_another_option(capsys):
+    said = failed(
+        capsys, "evaluate", "demo", "--compat", "authors", "--threshold", "0.3", "--json"
+    )
+
+    assert "--compat must stand alone, got --threshold beside it" in said
+
+
+def test_a_table_of_the_paper_is_printed_written_and_resumed(tmp_path, capsys):
+    command = ["reproduce", "thresholds", "demo", "-o", str(tmp_path), "--format", "json"]
+
+    assert main(command) == 0
+    first = capsys.readouterr().out
+    assert main(command) == 0
+
+    assert json.loads(first) == json.loads(capsys.readouterr().out)
+    assert json.loads((tmp_path / "thresholds.json").read_text()) == json.loads(first)
+    assert "| DistantSup. |" in (tmp_path / "thresholds.md").read_text()
+
+
+def test_an_unknown_table_is_answered_with_the_known_ones(capsys):
+    assert "table must be one of table1, table2" in failed(capsys, "reproduce", "table9", "demo")
+
+
+def test_any_option_of_a_decoder_may_be_given(capsys):
+    main(["evaluate", "demo", "--option", "stay=0.9", "--json"])
+
+    assert json.loads(capsys.readouterr().out)["options"]["stay"] == 0.9
+
+
+def test_an_option_that_is_no_number_is_refused(capsys):
+    said = failed(capsys, "evaluate", "demo", "--option", "stay", "--json")
+
+    assert "--option must be like stay=0.9, got 'stay'" in said
+
+
+def test_a_vocabulary_that_the_truth_does_not_refer_to_is_refused(videos, capsys):
+    said = failed(capsys, "evaluate", "demo", "--vocabulary", "steps.txt", "--json")
+
+    assert "must be evaluated with the vocabulary that its truth refers to" in said

@@ -97,6 +97,8 @@ def evaluate(args: argparse.Namespace) -> str:
         args.report = Path("report.html")
     if args.report:
         must_be_writable(args.report.parent, args.report)
+    if args.compat:
+        return _evaluate_compat(args)
     dataset = open_dataset(args)
     graph = files.load(args.graph) if args.graph else None
     if graph and dataset.vocabulary:
@@ -109,8 +111,6 @@ def evaluate(args: argparse.Namespace) -> str:
             f"{args.graph}: must be used with the encoder it was mined with, {graph.encoder}, "
             f"got other encoder options; leave them away"
         )
-    if args.compat:
-        return _evaluate_compat(args, dataset)
     evaluation = _measure(
         dataset,
         _decoder_name(args),
@@ -128,14 +128,18 @@ def evaluate(args: argparse.Namespace) -> str:
     return f"{_table(evaluation)}\n\nOpen {args.report} in a browser."
 
 
-def _evaluate_compat(args: argparse.Namespace, dataset: Dataset) -> str:
-    """Measure path search with behaviours of the authors' scripts, beside that of the paper."""
+def _evaluate_compat(args: argparse.Namespace) -> str:
+    """Measure path search with behaviours of the authors' scripts."""
     from dataclasses import asdict
 
     from stepgraph import decoders, pipeline
     from stepgraph.compat import CompatPathSearch, agglomerate, choose_compat, mine_compat
     from stepgraph.encoders import EncoderOptions, load_encoder
 
+    for option in ("graph", "scores", "decoder", "threshold", "encoder", "context", "option"):
+        if getattr(args, option):
+            raise ConfigError(f"--compat must stand alone, got --{option} beside it")
+    dataset = open_dataset(args)
     compat = choose_compat(args.compat, dataset.name)
     encoder = load_encoder(EncoderOptions())
     clusters: tuple[int, ...] = ()
@@ -144,14 +148,16 @@ def _evaluate_compat(args: argparse.Namespace, dataset: Dataset) -> str:
         clusters = agglomerate(vectors, compat.limit.distance)
     chosen: dict[str, decoders.Decoder] = {
         "argmax": decoders.Argmax(),
-        "path-search": decoders.PathSearch(),
         "compat": CompatPathSearch(compat=compat, clusters=clusters),
     }
     mining = partial(mine_compat, compat=compat)
     evaluation = pipeline.run_evaluation(dataset, chosen, encoder=encoder, mining=mining)
+    warn_of_problems(dataset)
     if args.json:
         report = evaluation.measured[-1].report.to_json()
         return json.dumps(report | {"compat": asdict(compat)}, indent=1)
+    if args.report:
+        _write_report(evaluation, args.report, shlex.join(["stepgraph", *args.given]))
     return _table(evaluation)
 
 
