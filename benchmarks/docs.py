@@ -23,7 +23,7 @@ side and are never mixed; what a source cannot give is n/a, with the reason.
 video with text.
 
 Chosen with the truth of these same videos in sight, and so flattered here: the threshold 0.4 (the
-best of the five in the table of thresholds), Graph2Vid's majority of 0.75, and the Bayes filter's ε.
+best of the five in the table of thresholds), Graph2Vid's majority of 0.75, the Bayes filter's ε.
 """
 
 
