@@ -68,7 +68,7 @@ def direction(*texts):
 
 @pytest.mark.parametrize("name", ["", "minilm", "text:", "text", "video:clip", "TEXT:minilm"])
 def test_bad_encoder_names_are_refused(name):
-    with pytest.raises(ConfigError, match=rf"encoder must be 'text:minilm' or .*, got '{name}'"):
+    with pytest.raises(ConfigError, match=rf"encoder must be 'text:minilm', .*, got '{name}'"):
         load_encoder(name)
 
 

@@ -247,7 +247,7 @@ def test_counts_too_large_to_add_up_are_refused(saved, counts):
         {"mined_on": ...},
         {"encoder": "text:minilm"},
         {"encoder": {"name": "text:minilm", "colour": "red"}},
-        {"encoder": {"name": "video:clip"}},
+        {"encoder": {"name": "video clip"}},
         {"encoder": {"name": 7}},
         {"encoder": {"context": -1}},
         {"encoder": {"context": "many"}},

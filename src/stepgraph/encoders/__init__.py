@@ -1,13 +1,15 @@
 """The Encoder protocol, and encoders by name.
 
-Nothing heavy is imported here: a model is loaded when a text is met that is not in the cache.
+Nothing heavy is imported here: a model is loaded when something is met that must be encoded.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Protocol
+from importlib import import_module
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +17,27 @@ from numpy.typing import NDArray
 from stepgraph.core import Features, Video, Vocabulary
 from stepgraph.errors import ConfigError
 
-__all__ = ["Encoder", "EncoderOptions", "load_encoder"]
+__all__ = ["KINDS", "Encoder", "EncoderOptions", "load_encoder"]
+
+KINDS = {
+    "text": "stepgraph.encoders.text:TextEncoder",
+    "clip": "stepgraph.encoders.pretrained:make_clip",
+    "siglip": "stepgraph.encoders.pretrained:make_siglip",
+    "xclip": "stepgraph.encoders.pretrained:make_xclip",
+    "s3d": "stepgraph.encoders.milnce:make_s3d",
+    "videoclip": "stepgraph.encoders.milnce:make_videoclip",
+    "timesformer": "stepgraph.encoders.checkpoints:make_timesformer",
+    "own": "stepgraph.encoders.checkpoints:make_own",
+    "colour": "stepgraph.encoders.colour:ColourEncoder",
+}
+"""What makes an encoder of each kind from its options: ``module:function``, imported late."""
+
+_KNOWN = (
+    "'text:minilm', a kind and the folder or name of its weights ("
+    + ", ".join(f"{kind}:" for kind in KINDS)
+    + "), or a function of yours that makes one, as 'module:function'"
+)
+_FUNCTION = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*")
 
 
 @dataclass(frozen=True)
@@ -25,8 +47,9 @@ class EncoderOptions:
     Attributes
     ----------
     name
-        ``text:minilm`` (built in), or ``text:`` and the name or folder of any
-        sentence-transformers model.
+        ``text:minilm`` (built in), a kind of :data:`KINDS` with the folder or name of its
+        weights (``clip:FOLDER``), or ``module:function``: a function of the user's that takes
+        these options and returns an encoder.
     context
         How many sentences before and after a sentence are embedded together with it.
     task_names
@@ -34,26 +57,60 @@ class EncoderOptions:
     blend
         Average the embedding of a sentence alone with that of it and its neighbours, so that
         neither what is said just here nor what it is about is lost.
+    window
+        Seconds of video that the vector of a row looks at; None for the model's own.
     """
 
     name: str = "text:minilm"
     context: int = 0
     task_names: bool = False
     blend: bool = False
+    window: float | None = None
 
     def __post_init__(self) -> None:
-        kind, _, model = self.name.partition(":")
-        if kind != "text" or not model:
-            raise ConfigError(
-                f"encoder must be 'text:minilm' or 'text:' and the name or folder of a "
-                f"sentence-transformers model, got {self.name!r}"
-            )
+        if not isinstance(self.name, str) or not (
+            (self.kind in KINDS and self.model) or self.is_function
+        ):
+            raise ConfigError(f"encoder must be {_KNOWN}, got {self.name!r}")
         if not isinstance(self.context, int) or self.context < 0:
             raise ConfigError(f"context must be at least 0 sentences, got {self.context}")
         if self.blend and not self.context:
             raise ConfigError("blend must have neighbours to blend with, got context 0")
+        if self.context and not self.hears:
+            raise ConfigError(f"context must be 0 for {self.name!r}, which hears no sentences")
+        if self.window is not None and (self.kind == "text" or not 0 < self.window <= 3600):
+            raise ConfigError(
+                f"window must be between 0 and 3600 seconds, and of an encoder that looks at "
+                f"video, got {self.window!r} for {self.name!r}"
+            )
+
+    @property
+    def kind(self) -> str:
+        """What stands before the colon."""
+        return self.name.partition(":")[0]
+
+    @property
+    def model(self) -> str:
+        """What stands after the colon."""
+        return self.name.partition(":")[2]
+
+    @property
+    def is_function(self) -> bool:
+        """Whether the user's own function makes the encoder."""
+        return self.kind not in KINDS and _FUNCTION.fullmatch(self.name) is not None
+
+    @property
+    def hears(self) -> bool:
+        """Whether a transcript may be encoded; a function of the user's may do so."""
+        return self.kind == "text" or self.is_function
+
+    @property
+    def modality(self) -> str:
+        """``text`` where the transcript is encoded, else ``video``."""
+        return "text" if self.kind == "text" else "video"
 
 
+@runtime_checkable
 class Encoder(Protocol):
     """Anything that puts videos and keystep names into one space of unit vectors."""
 
@@ -75,10 +132,33 @@ def load_encoder(
     name: str | EncoderOptions = "text:minilm", *, context: int = 0, task_names: bool = False
 ) -> Encoder:
     """Make an encoder by name, or from all its options; see :class:`EncoderOptions`."""
-    from stepgraph.encoders.text import TextEncoder
-
     if isinstance(name, EncoderOptions):
         if context or task_names:
             raise ConfigError("context and task_names must stand in the options, got both")
-        return TextEncoder(name)
-    return TextEncoder(EncoderOptions(name, context, task_names))
+        options = name
+    else:
+        options = EncoderOptions(name, context, task_names)
+    if options.is_function:
+        return _load_function(options)
+    module, _, function = KINDS[options.kind].partition(":")
+    encoder: Encoder = getattr(import_module(module), function)(options)
+    return encoder
+
+
+def _load_function(options: EncoderOptions) -> Encoder:
+    """Call the user's own function; what it raises is theirs and is not caught."""
+    module, _, function = options.name.partition(":")
+    try:
+        make = getattr(import_module(module), function)
+    except (ImportError, AttributeError) as error:
+        raise ConfigError(
+            f"encoder must be {_KNOWN}, got {options.name!r}: {error}; "
+            f"does the module lie on PYTHONPATH?"
+        ) from error
+    encoder = make(options)
+    if not isinstance(encoder, Encoder):
+        raise ConfigError(
+            f"encoder {options.name!r} must return an object with options, encode_keysteps and "
+            f"encode_videos, got {type(encoder).__name__}"
+        )
+    return encoder
