@@ -15,7 +15,7 @@ SOURCES = sorted(PACKAGE.rglob("*.py"))
 ORDER = [
     *("errors", "problems", "progress", "disk", "pickles", "core", "ingest", "articles"),
     *("vocabulary", "datasets", "sourcing", "networks", "encoders", "scoring", "tables"),
-    *("stored", "features", "paths", "graph", "tasks", "mining", "decoders", "compat"),
+    *("stored", "features", "fusion", "paths", "graph", "tasks", "mining", "decoders", "compat"),
     *("metrics", "segments", "evaluation", "files", "export", "pipeline", "labelling"),
     *("training", "probing", "experiments", "cli"),
 ]

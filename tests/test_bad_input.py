@@ -112,7 +112,7 @@ def test_several_bad_transcripts_are_counted(capsys):
     Path("videos/a.srt").write_text("")
     Path("videos/b.srt").write_text("")
 
-    assert "2 of 3 transcripts cannot be read, the first is videos/a.srt: must" in mine(capsys)
+    assert "2 of 3 videos cannot be read, the first is videos/a.srt: must" in mine(capsys)
 
 
 def test_bad_transcripts_can_be_left_out():
@@ -250,5 +250,5 @@ def test_what_was_left_out_is_said(capsys):
     main(["mine", "videos", "--vocabulary", "steps.txt", "--skip-bad"])
 
     said = capsys.readouterr().err
-    assert "stepgraph: warning: videos: problems, the rest was used: 1 unreadable tr" in said
+    assert "stepgraph: warning: videos: problems, the rest was used: 1 unreadable video" in said
     assert "videos/a.srt: must hold a transcript, got an empty file" in said

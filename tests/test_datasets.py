@@ -177,7 +177,7 @@ def test_several_bad_transcripts_are_counted(tmp_path):
     for name in ("b.json", "c.json"):
         (tmp_path / name).write_text("{")
 
-    with pytest.raises(DataError, match=r"^2 of 3 transcripts cannot .*, the first is .*b\.json"):
+    with pytest.raises(DataError, match=r"^2 of 3 videos cannot .*, the first is .*b\.json"):
         open_source(tmp_path)
 
 
@@ -189,7 +189,7 @@ def test_bad_transcripts_are_left_out_when_asked(tmp_path):
 
     assert [video.id for video in dataset.videos] == ["a"]
     [problem] = dataset.problems.found
-    assert problem.kind == "unreadable transcript"
+    assert problem.kind == "unreadable video or transcript"
     assert str(problem).startswith(f"{tmp_path / 'b.json'}: must be complete JSON")
 
 
@@ -393,7 +393,7 @@ def test_one_transcript_is_a_data_set_of_one_video(omelette_folder, videos):
 def test_unknown_sources_are_answered_with_the_known_ones(tmp_path, monkeypatch, source):
     monkeypatch.chdir(tmp_path)
 
-    with pytest.raises(ConfigError, match=rf"'demo', 'crosstask:P.*:PATH', got '{source}', where"):
+    with pytest.raises(ConfigError, match=rf"'demo', 'gen.*:PATH'.*, got '{source}', where"):
         open_source(source)
 
 

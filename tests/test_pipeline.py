@@ -138,7 +138,7 @@ def test_each_timeline_has_its_own_video(videos, graph, encoder):
 
 def test_the_encoder_of_the_graph_is_used(videos, graph, encoder, monkeypatch):
     asked = []
-    monkeypatch.setattr(pipeline, "load_encoder", lambda options: asked.append(options) or encoder)
+    monkeypatch.setattr(pipeline, "open_encoder", lambda options: asked.append(options) or encoder)
 
     recognize(videos[0], graph)
 
@@ -147,7 +147,7 @@ def test_the_encoder_of_the_graph_is_used(videos, graph, encoder, monkeypatch):
 
 def test_a_graph_without_encoder_uses_the_built_in_one(videos, vocabulary, encoder, monkeypatch):
     asked = []
-    monkeypatch.setattr(pipeline, "load_encoder", lambda options: asked.append(options) or encoder)
+    monkeypatch.setattr(pipeline, "open_encoder", lambda options: asked.append(options) or encoder)
 
     recognize(videos[0], make_graph(np.zeros((5, 5), np.int64), vocabulary))
 

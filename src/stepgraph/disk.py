@@ -14,6 +14,14 @@ from stepgraph.errors import DataError
 MIB = 1 << 20
 
 
+def cache_folder() -> Path:
+    """Where caches lie: ``STEPGRAPH_CACHE``, or the user's own cache folder."""
+    chosen = os.environ.get("STEPGRAPH_CACHE")
+    if chosen:
+        return Path(chosen)
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "stepgraph"
+
+
 def read_text(path: Path, *, limit: int = 64 * MIB, kind: str = "file") -> str:
     """Read a UTF-8 text file, or UTF-16 with a byte order mark; any line ends become plain ones.
 

@@ -21,3 +21,11 @@ class ConfigError(StepgraphError, ValueError):
 
 class MissingExtraError(StepgraphError, ImportError):
     """An optional dependency that is not installed."""
+
+
+class IncompleteError(StepgraphError):
+    """Work that was done in part: what failed, and the answer for the rest."""
+
+    def __init__(self, message: str, answer: str) -> None:
+        super().__init__(message)
+        self.answer = answer

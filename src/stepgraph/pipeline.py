@@ -11,15 +11,16 @@ from typing import TypeVar
 from stepgraph.core import Dataset, Labels, Scores, Video, Vocabulary
 from stepgraph.datasets import open_source
 from stepgraph.decoders import DEFAULT_DECODER, Decoder, encoder_for, load_decoder
-from stepgraph.encoders import Encoder, EncoderOptions, load_encoder
-from stepgraph.errors import DataError
+from stepgraph.encoders import Encoder, EncoderOptions
+from stepgraph.errors import ConfigError, DataError
 from stepgraph.evaluation import Report, calibration_error, evaluate, task_accuracy
 from stepgraph.export.timeline import Timeline
+from stepgraph.fusion import Fused, open_encoder, score_with, to_scale
 from stepgraph.graph import TaskGraph
-from stepgraph.ingest import open_video
+from stepgraph.ingest import Listening, open_video
 from stepgraph.mining import mine_graph
+from stepgraph.problems import Problems
 from stepgraph.progress import track
-from stepgraph.scoring import score
 from stepgraph.stored import read_scores
 from stepgraph.vocabulary import make_vocabulary, read_vocabulary
 
@@ -30,9 +31,10 @@ def mine(
     source: str | Path | Dataset,
     vocabulary: Vocabulary | Sequence[str] | str | Path | None = None,
     *,
-    encoder: Encoder | None = None,
+    encoder: Encoder | Fused | None = None,
     min_score: float = -math.inf,
     max_gap: float = math.inf,
+    problems: Problems | None = None,
 ) -> TaskGraph:
     """Mine a task graph from narrated videos.
 
@@ -47,6 +49,8 @@ def mine(
         Built-in MiniLM as stepgraph's own recogniser wants it, if not given.
     min_score, max_gap
         See :func:`~stepgraph.mine_graph`.
+    problems
+        Where to note videos that cannot be encoded; if not given, the first is an error.
 
     Examples
     --------
@@ -56,8 +60,8 @@ def mine(
     """
     dataset = source if isinstance(source, Dataset) else open_source(source)
     keysteps = choose_vocabulary(dataset, vocabulary)
-    encoder = encoder or load_encoder(encoder_for(DEFAULT_DECODER))
-    scores = score(dataset.videos, keysteps, encoder)
+    encoder = encoder or open_encoder(encoder_for(DEFAULT_DECODER))
+    scores = score_with(dataset.videos, keysteps, encoder, problems=problems)
     return mine_graph(
         _counted(scores, dataset.videos, "mining"),
         keysteps,
@@ -72,7 +76,7 @@ def recognize(
     graph: TaskGraph,
     *,
     decoder: Decoder | None = None,
-    encoder: Encoder | None = None,
+    encoder: Encoder | Fused | None = None,
 ) -> Timeline:
     """Recognise the keysteps of one video.
 
@@ -92,7 +96,9 @@ def recognize(
     >>> next(iter(timeline.labels.tasks))
     'Repair a wobbly chair'
     """
-    opened = video if isinstance(video, Video) else open_video(video)
+    encoder = encoder or encoder_of(graph)
+    listening = Listening(needed=not encoder.options.looks)
+    opened = video if isinstance(video, Video) else open_video(video, listening=listening)
     [timeline] = recognize_all([opened], graph, decoder=decoder, encoder=encoder)
     return timeline
 
@@ -102,11 +108,19 @@ def recognize_all(
     graph: TaskGraph,
     *,
     decoder: Decoder | None = None,
-    encoder: Encoder | None = None,
+    encoder: Encoder | Fused | None = None,
+    problems: Problems | None = None,
 ) -> Iterator[Timeline]:
-    """Recognise the keysteps of many videos, one after the other."""
+    """Recognise the keysteps of many videos, one after the other.
+
+    Parameters
+    ----------
+    problems
+        Where to note a video that cannot be encoded, so that the others go on; if not given,
+        the first such video is an error.
+    """
     decoder = decoder or load_decoder()
-    encoder = encoder or load_encoder(graph.encoder or EncoderOptions())
+    encoder = encoder or encoder_of(graph)
     queue: list[Video] = []
 
     def remembered() -> Iterator[Video]:
@@ -114,8 +128,21 @@ def recognize_all(
             queue.append(video)
             yield video
 
-    for scores in score(remembered(), graph.vocabulary, encoder):
+    for scores in score_with(remembered(), graph.vocabulary, encoder, problems=problems):
+        while queue[0].id != scores.video:
+            queue.pop(0)  # it could not be encoded
         yield Timeline(queue.pop(0), decoder.decode(scores, graph), scores)
+
+
+def encoder_of(graph: TaskGraph) -> Encoder | Fused:
+    """Make the encoder that a graph was mined with; a file must not choose code to run."""
+    options = graph.encoder or EncoderOptions()
+    if options.is_function:
+        raise ConfigError(
+            f"the graph must be used with the function it was mined with, {options.name!r}; "
+            f"name it with --encoder to have it run"
+        )
+    return open_encoder(options)
 
 
 def _counted(items: Iterable[_Item], videos: Iterable[Video], label: str) -> Iterator[_Item]:
@@ -141,6 +168,19 @@ def choose_vocabulary(
     return dataset.vocabulary
 
 
+@dataclass(frozen=True)
+class StoredScores:
+    """Scores on disk, and the scale to bring them to (:data:`~stepgraph.fusion.SCALES`)."""
+
+    path: Path
+    scale: str = "raw"
+
+    def read(self, dataset: Dataset, vocabulary: Vocabulary) -> Iterator[Scores]:
+        """Scores of the videos of a data set; what is wrong with them is among its problems."""
+        stored = read_scores(dataset.videos, vocabulary, self.path, problems=dataset.problems)
+        return (to_scale(one, self.scale) for one in stored)
+
+
 @dataclass(frozen=True, eq=False)
 class Measured:
     """One decoder's labels by video, and what they are worth."""
@@ -163,9 +203,9 @@ def run_evaluation(
     dataset: Dataset,
     decoders: dict[str, Decoder],
     *,
-    encoder: Encoder | None = None,
+    encoder: Encoder | Fused | None = None,
     graph: TaskGraph | None = None,
-    scores: Path | None = None,
+    scores: StoredScores | None = None,
     mining: Callable[..., TaskGraph] = mine_graph,
 ) -> Evaluation:
     """Measure decoders on the videos of a data set that have a truth.
@@ -176,7 +216,7 @@ def run_evaluation(
         One mined elsewhere; if not given, it is mined from all videos of the data set,
         without their truth.
     scores
-        Folder of stored scores to take instead of encoding.
+        Stored scores to take instead of encoding.
     mining
         What mines the graph where none is given: called like :func:`~stepgraph.mine_graph`.
     """
@@ -188,11 +228,11 @@ def run_evaluation(
     vocabulary = choose_vocabulary(dataset, None)
     if scores is not None:
         options = None
-        stream = read_scores(dataset.videos, vocabulary, scores, problems=dataset.problems)
+        stream = scores.read(dataset, vocabulary)
     else:
-        encoder = encoder or load_encoder((graph.encoder if graph else None) or EncoderOptions())
+        encoder = encoder or (encoder_of(graph) if graph else open_encoder(EncoderOptions()))
         options = encoder.options
-        stream = score(dataset.videos, vocabulary, encoder)
+        stream = score_with(dataset.videos, vocabulary, encoder, problems=dataset.problems)
     scored = list(_counted(stream, dataset.videos, "scoring"))
     mined = graph or mining(scored, vocabulary, encoder=options)
     known = [one for one in scored if one.video in dataset.truth]

@@ -6,6 +6,7 @@ in one line, 2 wrong usage.  Nothing heavy is imported before a verb runs, so th
 
 from __future__ import annotations
 
+import argparse
 import os
 import sys
 import warnings
@@ -14,7 +15,7 @@ from typing import Any
 
 from stepgraph import progress
 from stepgraph.cli.parser import make_parser
-from stepgraph.errors import StepgraphError
+from stepgraph.errors import IncompleteError, StepgraphError
 
 __all__ = ["main", "run"]
 
@@ -32,9 +33,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     warnings.showwarning = _show_warning
     try:
         with progress.shown():
-            answer = args.run(args)
+            answer, failed = _answer(args)
         print(answer)
         sys.stdout.flush()
+        if failed:
+            return _fail(failed)
     except KeyboardInterrupt:
         return _fail(
             "interrupted; what was encoded so far is kept, run the same command again to go on"
@@ -48,6 +51,14 @@ def main(argv: Sequence[str] | None = None) -> int:
             raise
         return _fail(str(error))
     return 0
+
+
+def _answer(args: argparse.Namespace) -> tuple[str, str]:
+    """What a verb answers, and what of its work failed."""
+    try:
+        return args.run(args), ""
+    except IncompleteError as error:
+        return error.answer, str(error)
 
 
 def _fail(message: str) -> int:

@@ -62,6 +62,7 @@ def _add_recognize(added: Any) -> None:
     _add_source(verb)
     verb.add_argument("--graph", type=Path, required=True, metavar="FILE", help="a mined graph")
     _add_output(verb, "keysteps", "DIR")
+    _add_encoder_options(verb, "the graph was mined with")
     _add_decoder_options(verb)
 
 
@@ -79,7 +80,14 @@ def _add_evaluate(added: Any) -> None:
         "--scores",
         type=Path,
         metavar="DIR",
-        help="take stored scores (.pt, .npy, .npz, .pkl per video) instead of encoding",
+        help="take stored scores (.pt, .npy, .npz, .h5, .parquet, .pkl) instead of encoding",
+    )
+    verb.add_argument(
+        "--scale",
+        default="raw",
+        metavar="NAME",
+        help="of stored scores: raw (default), common, or the authors' crosstask-video, "
+        "coin-video, crosstask-text, coin-text",
     )
     verb.add_argument(
         "--report",
@@ -116,11 +124,25 @@ def _add_reproduce(added: Any) -> None:
         help="irrelevant keysteps for the table noise, such as articles:PATH",
     )
     verb.add_argument(
-        "--video-scores", type=Path, metavar="DIR", help="stored scores of a video model"
+        "--video",
+        metavar="NAME",
+        help="a video encoder, such as clip:FOLDER (default for 'generated': colour:motion)",
+    )
+    verb.add_argument(
+        "--features", type=Path, metavar="DIR", help="stored features of that encoder"
+    )
+    verb.add_argument(
+        "--video-scores", type=Path, metavar="DIR", help="stored scores of a video model instead"
+    )
+    verb.add_argument(
+        "--scale", default="raw", metavar="NAME", help="of these scores: raw (default) or common"
     )
     verb.add_argument("--threshold", type=float, default=0.4, metavar="X", help="default: 0.4")
     verb.add_argument(
-        "--video-threshold", type=float, default=0.3, metavar="X", help="default: 0.3"
+        "--video-threshold",
+        type=float,
+        metavar="X",
+        help="default: 0.3 for stored scores as in the paper; of an encoder as --threshold",
     )
     verb.add_argument("--seed", type=int, default=0, help="of all that is random (default: 0)")
     verb.add_argument("--encoder", default="text:minilm", metavar="NAME")
@@ -220,6 +242,12 @@ def _add_source(verb: argparse.ArgumentParser) -> None:
         metavar="I/N",
         help="only the I-th of N parts of the source, from 1/N to N/N",
     )
+    verb.add_argument(
+        "--speech",
+        type=Path,
+        metavar="FOLDER",
+        help="a faster-whisper model that listens to video files without a transcript",
+    )
     strictness = verb.add_mutually_exclusive_group()
     strictness.add_argument(
         "--skip-bad", action="store_true", help="leave out what cannot be read"
@@ -272,14 +300,36 @@ def _add_min_score(verb: argparse.ArgumentParser) -> None:
     )
 
 
-def _add_encoder_options(verb: argparse.ArgumentParser) -> None:
+def _add_encoder_options(
+    verb: argparse.ArgumentParser, default: str = "the decoder is made for"
+) -> None:
     group = verb.add_argument_group(
-        "encoder", "Without any of these, the encoder is the one that the decoder is made for."
+        "encoder", f"Without any of these, the encoder is the one that {default}."
     )
     group.add_argument(
         "--encoder",
         metavar="NAME",
-        help="text:minilm (default), or text: and a sentence-transformers name or folder",
+        help="text:minilm, text:MODEL, clip:MODEL, siglip:MODEL, xclip:MODEL, s3d:FOLDER, "
+        "videoclip:FOLDER, own:FILE, colour:motion, or module:function of yours",
+    )
+    group.add_argument(
+        "--also",
+        metavar="NAME",
+        help="a second encoder to fuse with it, such as text:minilm beside clip:MODEL",
+    )
+    group.add_argument(
+        "--fusion",
+        metavar="HOW",
+        help="priority (default: the first where it is certain), mean, or the first's weight",
+    )
+    group.add_argument(
+        "--features",
+        type=Path,
+        metavar="DIR",
+        help="stored features instead of encoding: see stepgraph encode",
+    )
+    group.add_argument(
+        "--window", type=float, metavar="SECONDS", help="of video that one row looks at"
     )
     group.add_argument(
         "--context", type=int, metavar="N", help="neighbouring sentences to embed with"

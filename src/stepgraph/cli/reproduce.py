@@ -12,6 +12,9 @@ if TYPE_CHECKING:
     from stepgraph.core import Dataset, Scores
 
 
+_BUILT_IN = "colour:motion"
+
+
 def reproduce(args: argparse.Namespace) -> str:
     """Measure a table of the paper on any source with truth, beside what the paper prints."""
     from stepgraph import files
@@ -21,7 +24,7 @@ def reproduce(args: argparse.Namespace) -> str:
 
     if args.output:
         must_be_writable(args.output)
-    dataset = open_dataset(args)
+    dataset = open_dataset(args, looks=bool(args.video))
     options = EncoderOptions(args.encoder, args.context, args.task_names)
     table = run_table(
         args.table,
@@ -33,8 +36,8 @@ def reproduce(args: argparse.Namespace) -> str:
         split=args.split,
         graph=files.load(args.graph) if args.graph else None,
         noise=source_vocabulary(args.noise_from) if args.noise_from else None,
-        scores=_video_scores(args.video_scores, dataset),
-        video_threshold=args.video_threshold,
+        scores=_video_scores(args, dataset),
+        video_threshold=_video_threshold(args),
     )
     warn_of_problems(dataset)
     if args.output:
@@ -44,15 +47,35 @@ def reproduce(args: argparse.Namespace) -> str:
     return shown[args.format]()
 
 
-def _video_scores(folder: Path | None, dataset: Dataset) -> dict[str, list[Scores]]:
-    from stepgraph.stored import read_scores
+def _video_scores(args: argparse.Namespace, dataset: Dataset) -> dict[str, list[Scores]]:
+    """Scores of what is seen, stored or by an encoder; none where neither is asked for."""
+    from stepgraph.encoders import Encoder, load_encoder
+    from stepgraph.fusion import score_with
+    from stepgraph.pipeline import StoredScores
+    from stepgraph.progress import track
 
-    if folder is None or dataset.vocabulary is None:
+    if dataset.vocabulary is None:
         return {}
-    problems = dataset.problems
-    return {
-        "video": list(read_scores(dataset.videos, dataset.vocabulary, folder, problems=problems))
-    }
+    if args.video_scores is not None:
+        stored = StoredScores(args.video_scores, args.scale)
+        return {"video": list(stored.read(dataset, dataset.vocabulary))}
+    name = args.video or (_BUILT_IN if dataset.name == "generated" else None)
+    if name is None:
+        return {}
+    encoder: Encoder = load_encoder(name)
+    if args.features is not None:
+        from stepgraph.features import StoredEncoder
+
+        encoder = StoredEncoder(args.features, encoder)
+    scored = score_with(dataset.videos, dataset.vocabulary, encoder, problems=dataset.problems)
+    return {"video": list(track(scored, "looking"))}
+
+
+def _video_threshold(args: argparse.Namespace) -> float:
+    """As asked; scores of an encoder are on the scale of the text's."""
+    if args.video_threshold is not None:
+        return float(args.video_threshold)
+    return 0.3 if args.video_scores is not None else float(args.threshold)
 
 
 def _write(text: str, path: Path) -> None:

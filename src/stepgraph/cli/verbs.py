@@ -16,11 +16,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from stepgraph import __version__, progress
-from stepgraph.errors import ConfigError, DataError
+from stepgraph.errors import ConfigError, DataError, IncompleteError
+from stepgraph.problems import Problems
 
 if TYPE_CHECKING:
     from stepgraph.core import Dataset, Vocabulary
     from stepgraph.encoders import Encoder, EncoderOptions
+    from stepgraph.fusion import Fused
     from stepgraph.pipeline import Evaluation
 
 
@@ -51,21 +53,23 @@ def mine(args: argparse.Namespace) -> str:
     from stepgraph import files, pipeline
 
     must_be_writable(args.output.parent, args.output)
-    dataset = open_dataset(args)
+    encoder, failed = open_asked(args), Problems()
+    dataset = open_dataset(args, looks=encoder.options.looks)
     vocabulary = pipeline.choose_vocabulary(dataset, args.vocabulary)
     graph = pipeline.mine(
         dataset,
         vocabulary,
-        encoder=_encoder(args),
+        encoder=encoder,
         min_score=args.min_score,
         max_gap=args.max_gap,
+        problems=failed,
     )
-    warn_of_problems(dataset)
     files.save(graph, args.output)
-    return (
+    answer = (
         f"{args.output}: {len(vocabulary)} keysteps, {graph.counts.nnz} transitions between them, "
         f"mined from {len(graph.mined_on)} videos"
     )
+    return finish(answer, args, dataset, failed)
 
 
 def recognize(args: argparse.Namespace) -> str:
@@ -74,17 +78,24 @@ def recognize(args: argparse.Namespace) -> str:
     from stepgraph.export.timeline import to_text, write_timeline
 
     must_be_writable(args.output)
-    graph = files.load(args.graph)
-    dataset = open_dataset(args)
+    graph, failed = files.load(args.graph), Problems()
+    encoder = open_asked(args) if encoder_was_asked(args) else pipeline.encoder_of(graph)
+    dataset = open_dataset(args, looks=encoder.options.looks)
     decoder = decoders.load_decoder(_decoder_name(args), **_decoder_options(args))
-    videos = progress.track(dataset.videos, "recognising")
+    timelines = pipeline.recognize_all(
+        progress.track(dataset.videos, "recognising"),
+        graph,
+        decoder=decoder,
+        encoder=encoder,
+        problems=failed,
+    )
     shown, written = "", 0
-    for timeline in pipeline.recognize_all(videos, graph, decoder=decoder):
+    for timeline in timelines:
         write_timeline(timeline, args.output)
         shown, written = f"{to_text(timeline)}\n", written + 1
-    warn_of_problems(dataset)
     videos_in_words = "1 video" if written == 1 else f"{written} videos"
-    return f"{shown if written == 1 else ''}{videos_in_words}: chapters in {args.output}"
+    answer = f"{shown if written == 1 else ''}{videos_in_words}: chapters in {args.output}"
+    return finish(answer, args, dataset, failed)
 
 
 def evaluate(args: argparse.Namespace) -> str:
@@ -92,6 +103,7 @@ def evaluate(args: argparse.Namespace) -> str:
     from stepgraph import files
     from stepgraph.decoders import encoder_for
     from stepgraph.mining import mine_graph
+    from stepgraph.pipeline import StoredScores
 
     if args.report is None and not args.json:
         args.report = Path("report.html")
@@ -99,11 +111,12 @@ def evaluate(args: argparse.Namespace) -> str:
         must_be_writable(args.report.parent, args.report)
     if args.compat:
         return _evaluate_compat(args)
-    dataset = open_dataset(args)
     graph = files.load(args.graph) if args.graph else None
+    asked = encoder_options(args)
+    looks = (graph.encoder if graph and graph.encoder else asked).looks
+    dataset = open_dataset(args, looks=looks)
     if graph and dataset.vocabulary:
         files.same_vocabulary(graph, dataset.vocabulary, args.graph)
-    asked = _encoder_options(args)
     if graph and math.isfinite(args.min_score):
         raise ConfigError("--min-score must not be given with a graph, which is mined already")
     if graph and graph.encoder and asked not in (encoder_for(_decoder_name(args)), graph.encoder):
@@ -115,9 +128,9 @@ def evaluate(args: argparse.Namespace) -> str:
         dataset,
         _decoder_name(args),
         _decoder_options(args),
-        encoder=None if graph and graph.encoder else _encoder(args),
+        encoder=None if graph and graph.encoder else open_asked(args),
         graph=graph,
-        scores=args.scores,
+        scores=StoredScores(args.scores, args.scale) if args.scores else None,
         mining=partial(mine_graph, min_score=args.min_score),
     )
     warn_of_problems(dataset)
@@ -161,14 +174,23 @@ def _evaluate_compat(args: argparse.Namespace) -> str:
     return _table(evaluation)
 
 
-def open_dataset(args: argparse.Namespace) -> Dataset:
-    """Open the source of a verb with the options that say how."""
-    from stepgraph.datasets import open_source
+def open_dataset(args: argparse.Namespace, *, looks: bool = False) -> Dataset:
+    """Open the source of a verb with the options that say how.
 
-    strict = True if args.strict else False if args.skip_bad else None
+    Who looks at video files needs no transcript, and goes on past a file that cannot be read.
+    """
+    from stepgraph.datasets import open_source
+    from stepgraph.ingest import Listening
+
+    strict = True if args.strict else False if args.skip_bad or looks else None
     asked = _vocabulary(args)
     dataset = open_source(
-        args.source, strict=strict, split=args.split, vocabulary=asked, shard=args.shard
+        args.source,
+        strict=strict,
+        split=args.split,
+        vocabulary=asked,
+        shard=args.shard,
+        listening=Listening(needed=not looks, speech=args.speech),
     )
     if args.run is evaluate and asked is not None and dataset.vocabulary not in (None, asked):
         raise ConfigError(
@@ -186,6 +208,22 @@ def warn_of_problems(dataset: Dataset) -> None:
             f"{dataset.problems.summary()}",
             file=sys.stderr,
         )
+
+
+def finish(answer: str, args: argparse.Namespace, dataset: Dataset, failed: Problems) -> str:
+    """Answer, and say what failed; that is an error unless bad files were to be skipped."""
+    if args.skip_bad or not dataset.problems.counts["unreadable video or transcript"]:
+        warn_of_problems(dataset)
+    else:
+        for problem in dataset.problems.found:
+            failed.add(problem.where, problem.kind, problem.what)
+    if not failed:
+        return answer
+    message = f"{len(failed)} failed, the rest is done: {failed.summary()}"
+    if not args.skip_bad:
+        raise IncompleteError(message, answer)
+    print(f"stepgraph: warning: {message}", file=sys.stderr)
+    return answer
 
 
 def must_be_writable(folder: Path, file: Path | None = None) -> None:
@@ -267,23 +305,46 @@ def _table(evaluation: Evaluation) -> str:
     return metrics_table([one.report for one in evaluation.measured])
 
 
-def _encoder(args: argparse.Namespace) -> Encoder:
-    from stepgraph.encoders import load_encoder
+def open_asked(args: argparse.Namespace) -> Encoder | Fused:
+    """Make the encoder asked for, or the two; stored features stand in for the first."""
+    from dataclasses import replace
 
-    return load_encoder(_encoder_options(args))
+    from stepgraph.fusion import Fused, open_encoder
+
+    encoder = open_encoder(encoder_options(args))
+    if args.features is None:
+        return encoder
+    from stepgraph.features import StoredEncoder
+
+    if isinstance(encoder, Fused):
+        return replace(encoder, first=StoredEncoder(args.features, encoder.first))
+    return StoredEncoder(args.features, encoder)
 
 
-def _encoder_options(args: argparse.Namespace) -> EncoderOptions:
-    """The options given; without any, those of the encoder that the decoder is made for."""
+_ENCODER_OPTIONS = ("context", "task_names", "blend", "window", "also", "fusion")
+
+
+def encoder_was_asked(args: argparse.Namespace) -> bool:
+    """Whether any option says which encoder to take."""
+    asked = ("encoder", "features", *_ENCODER_OPTIONS)
+    return any(getattr(args, name) is not None for name in asked)
+
+
+def encoder_options(args: argparse.Namespace) -> EncoderOptions:
+    """The options given; what is not, as the decoder's own encoder has it for narration."""
     from stepgraph.decoders import encoder_for
     from stepgraph.encoders import EncoderOptions
 
-    given = {"name": args.encoder, "context": args.context}
-    given |= {"task_names": args.task_names, "blend": args.blend}
+    given = {name: getattr(args, name) for name in _ENCODER_OPTIONS}
     given = {name: value for name, value in given.items() if value is not None}
-    if given:
-        return EncoderOptions(**given)
-    return encoder_for(_decoder_name(args))
+    if args.encoder:
+        given["name"] = args.encoder
+    if not given:
+        return encoder_for(_decoder_name(args))
+    if "also" in given and not {"context", "task_names", "blend"} & given.keys():
+        own = encoder_for(_decoder_name(args))
+        given = {"task_names": own.task_names, "context": own.context, "blend": own.blend} | given
+    return EncoderOptions(**given)
 
 
 def _decoder_name(args: argparse.Namespace) -> str:

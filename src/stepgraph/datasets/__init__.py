@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import os
-from dataclasses import replace
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
 from pathlib import Path
 
-from stepgraph.core import Dataset, Vocabulary
+from stepgraph.core import Dataset, Video, Vocabulary
 from stepgraph.errors import ConfigError
+from stepgraph.ingest import MEDIA_SUFFIXES, Listening
 
 __all__ = ["open_source"]
 
 _MANIFEST_SUFFIXES = (".jsonl", ".csv")
-_PREFIXES = ("crosstask", "coin", "howto100m", "manifest")
+_PUBLISHED = ("crosstask", "coin", "howto100m")
 _KNOWN = (
-    "a folder, a video or transcript file, a manifest (.jsonl, .csv), 'demo', 'crosstask:PATH', "
-    "'coin:PATH', 'howto100m:PATH' or 'manifest:PATH'"
+    "a folder, a video or transcript file, a manifest (.jsonl, .csv), 'demo', 'generated', "
+    "'crosstask:PATH', 'coin:PATH', 'howto100m:PATH' or 'manifest:PATH'"
 )
 
 
@@ -26,14 +28,16 @@ def open_source(
     split: str = "all",
     vocabulary: Vocabulary | None = None,
     shard: tuple[int, int] = (0, 1),
+    listening: Listening = Listening(),
 ) -> Dataset:
     """Open videos, and their vocabulary and truth where the source has them.
 
     Parameters
     ----------
     source
-        A folder of videos and transcripts, one such file, a manifest, ``demo``, or a published
-        data set: ``crosstask:PATH``, ``coin:PATH``, ``howto100m:PATH``.
+        A folder of videos and transcripts, one such file, a manifest, ``demo``, ``generated``
+        (rendered video files), or a published data set: ``crosstask:PATH``, ``coin:PATH``,
+        ``howto100m:PATH``; video files in its folder ``videos`` are found by their ids.
     strict
         Stop at the first mistake in the files; otherwise what cannot be read is left out and
         kept in the ``problems`` of the data set.  If not given, one's own files are read
@@ -44,6 +48,8 @@ def open_source(
         What the truth of a folder or manifest without ``steps.txt`` refers to.
     shard
         ``(i, n)``: only every n-th video, from the i-th on.
+    listening
+        How to come by what is said in video files: see :func:`~stepgraph.open_video`.
 
     Examples
     --------
@@ -54,55 +60,77 @@ def open_source(
     _check_shard(shard)
     text = str(source)
     kind, colon, rest = text.partition(":")
-    if colon and kind in _PREFIXES:
-        return _open_prefixed(
-            kind, rest, strict=strict, split=split, vocabulary=vocabulary, shard=shard
-        )
-    _only_whole(split, text)
-    strict = True if strict is None else strict
-    return _part(_open_own(text, strict, vocabulary), shard)
-
-
-def _open_prefixed(
-    kind: str,
-    rest: str,
-    *,
-    strict: bool | None,
-    split: str,
-    vocabulary: Vocabulary | None,
-    shard: tuple[int, int],
-) -> Dataset:
-    from stepgraph.datasets import coin, crosstask, manifest
-
-    if not rest.strip():
+    if colon and kind in (*_PUBLISHED, "manifest") and not rest.strip():
         raise ConfigError(f"source '{kind}:' must name a path after the colon, got none")
-    path = Path(os.path.expanduser(rest))
-    if kind == "crosstask":
-        return _part(crosstask.open_crosstask(path, strict=bool(strict), split=split), shard)
-    if kind == "coin":
-        return _part(coin.open_coin(path, strict=bool(strict), split=split), shard)
-    _only_whole(split, kind)
-    if kind == "howto100m":
-        from stepgraph.datasets import howto100m
+    if colon and kind in _PUBLISHED:
+        path = Path(os.path.expanduser(rest))
+        return _open_published(kind, path, strict=bool(strict), split=split, shard=shard)
+    _only_whole(split, text)
+    if kind == "generated" and (not colon or rest.isdecimal()):
+        from stepgraph.datasets.generated import open_generated
 
-        return howto100m.open_howto100m(path, strict=bool(strict), shard=shard)
+        return _part(open_generated(int(rest or 0)), shard)
     strict = True if strict is None else strict
-    return _part(manifest.open_manifest(path, strict=strict, vocabulary=vocabulary), shard)
+    return _part(_open_own(text, strict, vocabulary, listening), shard)
 
 
-def _open_own(text: str, strict: bool, vocabulary: Vocabulary | None) -> Dataset:
+def _open_published(
+    kind: str, path: Path, *, strict: bool, split: str, shard: tuple[int, int]
+) -> Dataset:
+    from stepgraph.datasets import coin, crosstask, howto100m
+
+    if kind == "crosstask":
+        dataset = _part(crosstask.open_crosstask(path, strict=strict, split=split), shard)
+    elif kind == "coin":
+        dataset = _part(coin.open_coin(path, strict=strict, split=split), shard)
+    else:
+        _only_whole(split, kind)
+        dataset = howto100m.open_howto100m(path, strict=strict, shard=shard)
+    return _with_media(dataset, path / "videos")
+
+
+@dataclass(frozen=True, eq=False)
+class _Filmed:
+    """Videos that may have a file, found when they are iterated."""
+
+    videos: Iterable[Video]
+    files: dict[str, Path]
+
+    def __iter__(self) -> Iterator[Video]:
+        for video in self.videos:
+            found = self.files.get(video.id)
+            yield replace(video, path=found) if found and video.path is None else video
+
+
+def _with_media(dataset: Dataset, folder: Path) -> Dataset:
+    """Find the video files of a published data set, which lie in a folder under their ids."""
+    if not folder.is_dir():
+        return dataset
+    files = {path.stem: path for path in sorted(folder.iterdir()) if path.suffix in MEDIA_SUFFIXES}
+    filmed = _Filmed(dataset.videos, files)
+    kept = tuple(filmed) if isinstance(dataset.videos, tuple) else filmed
+    return replace(dataset, videos=kept)
+
+
+def _open_own(
+    text: str, strict: bool, vocabulary: Vocabulary | None, listening: Listening
+) -> Dataset:
     from stepgraph.datasets import folder, manifest
 
     if text == "demo":
         return folder.open_folder(Path(__file__).parent / "demo", name="demo")
     # os.path answers False for a name that is too long, Path would raise.
+    named = text.startswith("manifest:") and not os.path.exists(text)
+    text = text.removeprefix("manifest:") if named else text
     path = Path(text if os.path.exists(text) else os.path.expanduser(text))
+    if named or (os.path.isfile(path) and path.suffix.lower() in _MANIFEST_SUFFIXES):
+        return manifest.open_manifest(
+            path, strict=strict, vocabulary=vocabulary, listening=listening
+        )
     if text.strip() and os.path.isdir(path):
-        return folder.open_folder(path, strict=strict, vocabulary=vocabulary)
-    if os.path.isfile(path) and path.suffix.lower() in _MANIFEST_SUFFIXES:
-        return manifest.open_manifest(path, strict=strict, vocabulary=vocabulary)
+        return folder.open_folder(path, strict=strict, vocabulary=vocabulary, listening=listening)
     if os.path.isfile(path):
-        return folder.open_file(path, vocabulary=vocabulary)
+        return folder.open_file(path, vocabulary=vocabulary, listening=listening)
     raise ConfigError(f"source must be {_KNOWN}, got {text!r}, where nothing is")
 
 

@@ -21,6 +21,7 @@ from stepgraph.errors import DataError, StepgraphError
 from stepgraph.ingest import (
     MEDIA_SUFFIXES,
     TRANSCRIPT_SUFFIXES,
+    Listening,
     open_video,
     transcript_preference,
     transcript_stem,
@@ -39,7 +40,12 @@ _PART_OF_DOWNLOAD = re.compile(r"\.(?:f\d+(?:-\d+)?|temp)\.\w+$")
 
 
 def open_folder(
-    path: Path, *, name: str = "", strict: bool = True, vocabulary: Vocabulary | None = None
+    path: Path,
+    *,
+    name: str = "",
+    strict: bool = True,
+    vocabulary: Vocabulary | None = None,
+    listening: Listening = Listening(),
 ) -> Dataset:
     """Open every video or transcript below a folder; its id is its path without suffixes.
 
@@ -49,6 +55,8 @@ def open_folder(
         Stop at the first mistake instead of leaving out what cannot be read.
     vocabulary
         Of use where the folder has none of its own.
+    listening
+        See :func:`~stepgraph.open_video`.
     """
     problems = Problems(strict=strict)
     vocabulary = vocabulary_of(path) or vocabulary
@@ -58,7 +66,8 @@ def open_folder(
             f"{path}: must contain transcripts ({', '.join(TRANSCRIPT_SUFFIXES)}) or videos "
             f"with a text track, got none; put each video's transcript beside it, same name"
         )
-    videos = open_all({video_id: (file, None) for video_id, file in found.items()}, problems)
+    files = {video_id: (file, None) for video_id, file in found.items()}
+    videos = open_all(files, problems, listening)
     truth: Mapping[str, Labels] = {}
     if vocabulary is not None and (path / TRUTH_FILE).is_file():
         lengths = dict.fromkeys(found, math.inf) | known_lengths(videos)
@@ -67,9 +76,14 @@ def open_folder(
     return Dataset(name or str(path), videos, vocabulary, truth, problems)
 
 
-def open_file(path: Path, *, vocabulary: Vocabulary | None = None) -> Dataset:
+def open_file(
+    path: Path,
+    *,
+    vocabulary: Vocabulary | None = None,
+    listening: Listening = Listening(),
+) -> Dataset:
     """Open one video or transcript."""
-    return Dataset(str(path), (open_video(path),), vocabulary)
+    return Dataset(str(path), (open_video(path, listening=listening),), vocabulary)
 
 
 def vocabulary_of(folder: Path) -> Vocabulary | None:
@@ -82,7 +96,7 @@ def vocabulary_of(folder: Path) -> Vocabulary | None:
 
 
 def open_all(
-    files: Mapping[str, tuple[Path, Path | None]], problems: Problems
+    files: Mapping[str, tuple[Path, Path | None]], problems: Problems, listening: Listening
 ) -> tuple[Video, ...]:
     """Open videos by id from their own files, each with its transcript if that is known.
 
@@ -92,16 +106,17 @@ def open_all(
     videos = []
     for video_id, (path, transcript) in track(files.items(), "reading", len(files)):
         try:
-            videos.append(replace(open_video(path, transcript), id=video_id))
+            video = open_video(path, transcript, listening=listening)
+            videos.append(replace(video, id=video_id))
         except StepgraphError as error:
             errors.append((error, transcript or path))
     if errors and (problems.strict or not videos):
         first = errors[0][0]
-        several = f"{len(errors)} of {len(files)} transcripts cannot be read, the first is "
+        several = f"{len(errors)} of {len(files)} videos cannot be read, the first is "
         hint = "" if not videos else "; --skip-bad goes on without"
         raise DataError(f"{several if len(errors) > 1 else ''}{first}{hint}") from first
     for reason, path in errors:
-        add_error(problems, "unreadable transcript", reason, path)
+        add_error(problems, "unreadable video or transcript", reason, path)
     return tuple(videos)
 
 

@@ -18,7 +18,7 @@ from stepgraph.core import Dataset, Labels, Segment, Video, Vocabulary
 from stepgraph.datasets.folder import is_video_id, known_lengths, open_all, vocabulary_of
 from stepgraph.datasets.truth import csv_rows, labelled, lines_of, read_truth
 from stepgraph.errors import DataError
-from stepgraph.ingest import transcript_stem
+from stepgraph.ingest import Listening, transcript_stem
 from stepgraph.problems import Problems
 
 COLUMNS = ("id", "media", "transcript", "task", "truth")
@@ -45,7 +45,11 @@ class _Row:
 
 
 def open_manifest(
-    path: Path, *, strict: bool = True, vocabulary: Vocabulary | None = None
+    path: Path,
+    *,
+    strict: bool = True,
+    vocabulary: Vocabulary | None = None,
+    listening: Listening = Listening(),
 ) -> Dataset:
     """Open the videos that a manifest lists, with their truth.
 
@@ -55,6 +59,8 @@ def open_manifest(
         Stop at the first mistake instead of leaving out what cannot be read.
     vocabulary
         What the truth refers to, where no ``steps.txt`` or ``vocabulary.json`` lies beside.
+    listening
+        See :func:`~stepgraph.open_video`.
     """
     problems = Problems(strict=strict)
     rows = _rows(path, problems)
@@ -62,7 +68,7 @@ def open_manifest(
         first = f"; {problems.found[0]}" if problems.found else ""
         raise DataError(f"{path}: must list videos that can be opened, got none{first}")
     vocabulary = vocabulary_of(path.parent) or vocabulary
-    videos = open_all({row.id: row.files for row in rows.values()}, problems)
+    videos = open_all({row.id: row.files for row in rows.values()}, problems, listening)
     videos = tuple(replace(video, task=rows[video.id].task) for video in videos)
     truth: Mapping[str, Labels] = {}
     if vocabulary is not None:

@@ -59,6 +59,13 @@ class EncoderOptions:
         neither what is said just here nor what it is about is lost.
     window
         Seconds of video that the vector of a row looks at; None for the model's own.
+    also
+        Name of a second encoder whose scores are fused with those of the first, such as
+        ``text:minilm`` beside ``clip:FOLDER``; ``context`` and ``blend`` are then of the one
+        that hears.
+    fusion
+        How: ``priority``, ``mean`` or the weight of the first; see
+        :class:`~stepgraph.fusion.Fusion`.
     """
 
     name: str = "text:minilm"
@@ -66,12 +73,14 @@ class EncoderOptions:
     task_names: bool = False
     blend: bool = False
     window: float | None = None
+    also: str | None = None
+    fusion: str = "priority"
 
     def __post_init__(self) -> None:
-        if not isinstance(self.name, str) or not (
-            (self.kind in KINDS and self.model) or self.is_function
-        ):
-            raise ConfigError(f"encoder must be {_KNOWN}, got {self.name!r}")
+        for name in (self.name, "text:minilm" if self.also is None else self.also):
+            kind, _, model = name.partition(":") if isinstance(name, str) else ("", "", "")
+            if not ((kind in KINDS and model) or _is_function(name)):
+                raise ConfigError(f"encoder must be {_KNOWN}, got {name!r}")
         if not isinstance(self.context, int) or self.context < 0:
             raise ConfigError(f"context must be at least 0 sentences, got {self.context}")
         if self.blend and not self.context:
@@ -97,17 +106,31 @@ class EncoderOptions:
     @property
     def is_function(self) -> bool:
         """Whether the user's own function makes the encoder."""
-        return self.kind not in KINDS and _FUNCTION.fullmatch(self.name) is not None
+        return _is_function(self.name) or _is_function(self.also)
 
     @property
     def hears(self) -> bool:
         """Whether a transcript may be encoded; a function of the user's may do so."""
-        return self.kind == "text" or self.is_function
+        names = (self.name, self.also or "")
+        return self.is_function or any(name.startswith("text:") for name in names)
+
+    @property
+    def looks(self) -> bool:
+        """Whether a video file is encoded."""
+        return not (self.name.startswith("text:") and (self.also or "text:").startswith("text:"))
 
     @property
     def modality(self) -> str:
         """``text`` where the transcript is encoded, else ``video``."""
         return "text" if self.kind == "text" else "video"
+
+
+def _is_function(name: object) -> bool:
+    return (
+        isinstance(name, str)
+        and name.partition(":")[0] not in KINDS
+        and _FUNCTION.fullmatch(name) is not None
+    )
 
 
 @runtime_checkable
@@ -138,6 +161,11 @@ def load_encoder(
         options = name
     else:
         options = EncoderOptions(name, context, task_names)
+    if options.also is not None:
+        raise ConfigError(
+            f"an encoder must be one, got {options.name!r} and {options.also!r}; two are opened "
+            f"by stepgraph.fusion.open_encoder"
+        )
     if options.is_function:
         return _load_function(options)
     module, _, function = KINDS[options.kind].partition(":")

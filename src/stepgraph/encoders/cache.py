@@ -19,19 +19,13 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from stepgraph.disk import cache_folder
+
 # Variables per query; SQLite allows 32,766.
 _CHUNK = 1000
 # Seconds to wait while another process writes.
 _PATIENCE = 60.0
 _CHECKSUM = 4
-
-
-def cache_folder() -> Path:
-    """Where caches lie: ``STEPGRAPH_CACHE``, or the user's own cache folder."""
-    chosen = os.environ.get("STEPGRAPH_CACHE")
-    if chosen:
-        return Path(chosen)
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "stepgraph"
 
 
 class EmbeddingCache:

@@ -6,14 +6,19 @@ sentences in order of time, in which every spoken word stands once.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 
-from stepgraph.core import Video
+from stepgraph.core import Sentence, Video
 from stepgraph.disk import require_file
 from stepgraph.errors import MissingExtraError
 from stepgraph.ingest.cleaning import clean
 from stepgraph.ingest.formats import read_transcript, transcript_from_lists
-from stepgraph.ingest.media import media_duration, read_embedded_transcript
+from stepgraph.ingest.media import (
+    NoTextTrackError,
+    media_duration,
+    read_embedded_transcript,
+)
 from stepgraph.ingest.paths import (
     MEDIA_SUFFIXES,
     TRANSCRIPT_SUFFIXES,
@@ -25,6 +30,7 @@ from stepgraph.ingest.paths import (
 __all__ = [
     "MEDIA_SUFFIXES",
     "TRANSCRIPT_SUFFIXES",
+    "Listening",
     "clean",
     "find_transcript",
     "media_duration",
@@ -37,7 +43,29 @@ __all__ = [
 ]
 
 
-def open_video(path: Path | str, transcript: Path | str | None = None) -> Video:
+@dataclass(frozen=True)
+class Listening:
+    """How to come by what is said in a video file.
+
+    Attributes
+    ----------
+    needed
+        Refuse a video of which nothing is to be read; else it is opened without a transcript,
+        which is enough for those who only look.
+    speech
+        Folder of a faster-whisper model that listens where nothing is written.
+    """
+
+    needed: bool = True
+    speech: Path | None = None
+
+
+def open_video(
+    path: Path | str,
+    transcript: Path | str | None = None,
+    *,
+    listening: Listening = Listening(),  # noqa: B008 - frozen
+) -> Video:
     """Open a video by its own file or by its transcript alone.
 
     Parameters
@@ -47,6 +75,8 @@ def open_video(path: Path | str, transcript: Path | str | None = None) -> Video:
     transcript
         What is said in the video file.  If not given, the transcript beside it is taken
         (:func:`find_transcript`), and if there is none, the text track inside it.
+    listening
+        What to do where there is neither.
 
     Returns
     -------
@@ -60,9 +90,25 @@ def open_video(path: Path | str, transcript: Path | str | None = None) -> Video:
         return Video(transcript_stem(path), sentences[-1].end if sentences else 0.0, sentences)
     require_file(path, "video file")
     beside = Path(transcript) if transcript is not None else find_transcript(path)
-    sentences = read_transcript(beside) if beside else read_embedded_transcript(path)
+    sentences = read_transcript(beside) if beside else _hear(path, listening)
     try:
         duration = media_duration(path)
     except MissingExtraError:
-        duration = sentences[-1].end if sentences else 0.0
+        if not sentences:
+            raise
+        duration = sentences[-1].end
     return Video(path.stem, duration, sentences, path)
+
+
+def _hear(path: Path, listening: Listening) -> tuple[Sentence, ...]:
+    """What is said according to the file itself: its text track, or else its sound."""
+    try:
+        return read_embedded_transcript(path)
+    except NoTextTrackError:
+        if listening.speech is not None:
+            from stepgraph.ingest.speech import transcribe
+
+            return transcribe(path, listening.speech)
+        if listening.needed:
+            raise
+    return ()

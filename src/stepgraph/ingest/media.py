@@ -20,6 +20,10 @@ _TEXT_CODECS = frozenset({"mov_text", "srt", "subrip", "ass", "ssa", "webvtt", "
 _FIELDS_BEFORE_TEXT = 8  # ReadOrder,Layer,Style,Name,MarginL,MarginR,MarginV,Effect
 
 
+class NoTextTrackError(DataError):
+    """A video file in which nothing is written."""
+
+
 def media_duration(path: Path) -> float:
     """Return how many seconds a video file lasts.
 
@@ -85,9 +89,9 @@ def _text_track(container: Any, path: Path) -> Any:
         if codec in _TEXT_CODECS:
             return track
     got = f"only tracks of pictures ({', '.join(codecs)})" if codecs else "none"
-    raise DataError(
+    raise NoTextTrackError(
         f"{path}: must contain a text track, got {got}; put a transcript beside it, "
-        f"such as {path.stem}.srt, or make one with a speech recogniser"
+        f"such as {path.stem}.srt, or give a speech model with --speech"
     )
 
 
