@@ -13,7 +13,7 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import NDArray
 
-from stepgraph.core import Scores
+from stepgraph.core import Labels, Scores
 from stepgraph.graph import TaskGraph
 
 # Keysteps without tasks up to this number are one task; the model's cost grows as its square.
@@ -135,3 +135,26 @@ def task_sequence(evidence: NDArray[np.float64], switch_cost: float) -> NDArray[
     for row in range(rows - 1, 0, -1):
         sequence[row - 1] = before[row, sequence[row]]
     return sequence
+
+
+def rank_tasks(labels: Labels) -> tuple[str, ...]:
+    """Map labelled keysteps back to tasks, the most probable first: the paper's way.
+
+    Each row votes for the tasks that list its keystep, a keystep of several tasks for each of
+    them in part; tasks without any vote are left out.
+
+    >>> from stepgraph import Vocabulary
+    >>> tea = Vocabulary(("boil", "pour", "whisk"), {"tea": (0, 1), "eggs": (0, 2)})
+    >>> rank_tasks(Labels("v", np.array([0, 2, -1]), tea))
+    ('eggs', 'tea')
+    """
+    tasks = labels.vocabulary.tasks
+    belongs = np.zeros((len(tasks), len(labels.vocabulary)))
+    for number, members in enumerate(tasks.values()):
+        belongs[number, list(members)] = 1.0
+    belongs /= np.maximum(belongs.sum(axis=0), 1.0)
+    done = labels.keysteps[labels.keysteps >= 0]
+    votes = belongs @ np.bincount(done, minlength=len(labels.vocabulary))
+    order = np.argsort(-votes, kind="stable")
+    names = tuple(tasks)
+    return tuple(names[number] for number in order if votes[number] > 0)

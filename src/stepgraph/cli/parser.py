@@ -111,10 +111,11 @@ def _add_reproduce(added: Any) -> None:
     verb.add_argument(
         "table",
         metavar="TABLE",
-        help="table1, table2, table1-expanded, ablations, metrics, entropy, noise, thresholds "
-        "or compat",
+        help="table1, table2, table1-expanded, ablations, metrics, entropy, noise, thresholds, "
+        "compat or tasks",
     )
     _add_source(verb)
+    _add_vocabulary_option(verb)
     verb.add_argument(
         "--graph", type=Path, metavar="FILE", help="a graph mined on other videos (inductive)"
     )

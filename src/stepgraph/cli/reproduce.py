@@ -17,14 +17,19 @@ _BUILT_IN = "colour:motion"
 
 def reproduce(args: argparse.Namespace) -> str:
     """Measure a table of the paper on any source with truth, beside what the paper prints."""
+    from dataclasses import replace
+
     from stepgraph import files
     from stepgraph.encoders import EncoderOptions, load_encoder
     from stepgraph.experiments import run_table
     from stepgraph.sourcing import source_vocabulary
+    from stepgraph.vocabulary import read_vocabulary
 
     if args.output:
         must_be_writable(args.output)
     dataset = open_dataset(args, looks=bool(args.video))
+    if dataset.vocabulary is None and args.vocabulary:
+        dataset = replace(dataset, vocabulary=read_vocabulary(args.vocabulary))
     options = EncoderOptions(args.encoder, args.context, args.task_names)
     table = run_table(
         args.table,

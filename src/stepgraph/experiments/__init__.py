@@ -9,6 +9,7 @@ from stepgraph.core import Dataset
 from stepgraph.encoders import Encoder
 from stepgraph.errors import ConfigError
 from stepgraph.experiments.behaviours import make_compat_table
+from stepgraph.experiments.classification import make_tasks_table
 from stepgraph.experiments.measure import Bench
 from stepgraph.experiments.noise import make_noise_table
 from stepgraph.experiments.setting import Options, make_options, prepare
@@ -18,7 +19,7 @@ from stepgraph.experiments.tables import PLANS, make_table
 
 __all__ = ["TABLES", "Options", "Table", "run_table"]
 
-TABLES = (*PLANS, "noise", "compat")
+TABLES = (*PLANS, "noise", "compat", "tasks")
 """Names of the tables."""
 
 
@@ -37,7 +38,7 @@ def run_table(
         JSON file that keeps what is finished; an interrupted run goes on from it.
     **options
         See :class:`Options`: ``seed``, ``threshold``, ``parts``, ``split``, ``graph``, ``noise``,
-        ``scores``.
+        ``scores``, ``video_threshold``.
 
     Examples
     --------
@@ -49,6 +50,8 @@ def run_table(
     if name not in TABLES:
         raise ConfigError(f"table must be one of {', '.join(TABLES)}, got {name!r}")
     chosen = make_options(options)
+    if name == "tasks":
+        return make_tasks_table(dataset, encoder, chosen)
     done = State(state)
     bench = Bench(prepare(dataset, encoder, chosen), done)
     if name == "noise":
