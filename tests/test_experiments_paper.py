@@ -1,6 +1,6 @@
 import pytest
 
-from stepgraph.experiments.paper import ANY, DATASETS, MODALITIES, PRINTED, Cell
+from stepgraph.experiments.paper import ANY, DATASETS, HEADS, HOWTO100M, MODALITIES, PRINTED, Cell
 
 
 @pytest.mark.parametrize(
@@ -94,8 +94,20 @@ def test_relative_gains_are_those_of_the_printed_accuracies():
 
 
 def test_places_name_known_data_sets_and_modalities():
-    assert {place.dataset for place in PRINTED} == set(DATASETS)
-    assert {place.modality for place in PRINTED} == {*MODALITIES, ANY}
+    assert {place.dataset for place in PRINTED} == {*DATASETS, HOWTO100M}
+    assert {place.modality for place in PRINTED} == {*MODALITIES, *HEADS, ANY}
+
+
+def test_the_downstream_table_has_twelve_cells_of_ours():
+    found = {
+        (place.modality, place.dataset, place.metric): number.text
+        for place, number in PRINTED.items()
+        if place.table == "downstream" and place.method == "Ours"
+    }
+
+    assert len(found) == 12
+    assert found["mlp", "crosstask", "keystep"] == "59.5 ± 0.1"
+    assert found["transformer", "coin", "forecast"] == "40.2 ± 0.1"
 
 
 @pytest.mark.data

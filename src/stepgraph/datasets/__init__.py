@@ -64,7 +64,9 @@ def open_source(
         raise ConfigError(f"source '{kind}:' must name a path after the colon, got none")
     if colon and kind in _PUBLISHED:
         path = Path(os.path.expanduser(rest))
-        return _open_published(kind, path, strict=bool(strict), split=split, shard=shard)
+        return _open_published(
+            kind, path, strict=bool(strict), split=split, shard=shard, narrated=listening.needed
+        )
     _only_whole(split, text)
     if kind == "generated" and (not colon or rest.isdecimal()):
         from stepgraph.datasets.generated import open_generated
@@ -75,12 +77,13 @@ def open_source(
 
 
 def _open_published(
-    kind: str, path: Path, *, strict: bool, split: str, shard: tuple[int, int]
+    kind: str, path: Path, *, strict: bool, split: str, shard: tuple[int, int], narrated: bool
 ) -> Dataset:
     from stepgraph.datasets import coin, crosstask, howto100m
 
     if kind == "crosstask":
-        dataset = _part(crosstask.open_crosstask(path, strict=strict, split=split), shard)
+        opened = crosstask.open_crosstask(path, strict=strict, split=split, narrated=narrated)
+        dataset = _part(opened, shard)
     elif kind == "coin":
         dataset = _part(coin.open_coin(path, strict=strict, split=split), shard)
     else:

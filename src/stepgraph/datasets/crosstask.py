@@ -84,16 +84,21 @@ class _Release:
 
 @dataclass(frozen=True)
 class _Choice:
-    """A narrated video to open, of the task that it is taken for."""
+    """A video to open, of the task that it is taken for."""
 
     video: str
     task: _Task
-    narration: Path
+    narration: Path | None
     annotation: Path | None
 
 
 def open_crosstask(
-    folder: Path, *, strict: bool = False, split: str = "all", tasks: str = "primary"
+    folder: Path,
+    *,
+    strict: bool = False,
+    split: str = "all",
+    tasks: str = "primary",
+    narrated: bool = True,
 ) -> Dataset:
     """Open the narrated videos of the chosen tasks, with their truth.
 
@@ -107,6 +112,8 @@ def open_crosstask(
         ``val``: the videos in ``videos_val.csv``; ``train``: the others; or ``all``.
     tasks
         ``primary``, ``related`` (of which the release has no annotation) or ``all``.
+    narrated
+        Only narrated videos; else all those that are annotated, too, for who has their pictures.
     """
     require_split(split, SPLITS, "crosstask")
     if tasks not in (*_TASK_FILES, "all"):
@@ -121,8 +128,9 @@ def open_crosstask(
             f"take split 'all' or fetch the file from the release"
         )
     _check_release(release, problems)
-    choices = list(_choose(release, chosen, split))
-    _check_narration(release, chosen, split, problems)
+    choices = list(_choose(release, chosen, split, narrated=narrated))
+    if narrated:
+        _check_narration(release, chosen, split, problems)
     if not choices:
         raise _nothing_to_open(release, split, tasks)
     return _open(choices, vocabulary, problems)
@@ -276,16 +284,19 @@ def _check_release(release: _Release, problems: Problems) -> None:
         problems.add(str(stray[0]), "unlisted narration", what)
 
 
-def _choose(release: _Release, tasks: Mapping[str, _Task], split: str) -> Iterator[_Choice]:
-    """Narrated videos of the tasks and the split: annotated ones, then the others."""
+def _choose(
+    release: _Release, tasks: Mapping[str, _Task], split: str, *, narrated: bool
+) -> Iterator[_Choice]:
+    """Videos of the tasks and the split: annotated ones, then the others."""
     taken = set()
     for task_id, video in (*release.annotated, *release.listed):
         narration = release.narrated.get(video)
-        if video in taken or task_id not in tasks or narration is None:
+        annotation = release.annotated.get((task_id, video))
+        usable = narration is not None or (annotation is not None and not narrated)
+        if video in taken or task_id not in tasks or not usable:
             continue
         if release.is_in(split, video):
             taken.add(video)
-            annotation = release.annotated.get((task_id, video))
             yield _Choice(video, tasks[task_id], narration, annotation)
 
 
@@ -333,13 +344,15 @@ def _open(choices: list[_Choice], vocabulary: Vocabulary, problems: Problems) ->
     videos = []
     truth = {}
     for choice in track(choices, "reading narration"):
-        try:
-            transcript = read_transcript(choice.narration)
-        except DataError as error:
-            add_error(problems, "unreadable narration", error, choice.narration)
-            continue
+        transcript: tuple[Sentence, ...] = ()
         segments = _read_segments(choice, vocabulary, problems)
-        segments = _near_the_narration(segments, transcript, choice, problems)
+        if choice.narration is not None:
+            try:
+                transcript = read_transcript(choice.narration)
+            except DataError as error:
+                add_error(problems, "unreadable narration", error, choice.narration)
+                continue
+            segments = _near_the_narration(segments, transcript, choice, problems)
         ends = [sentence.end for sentence in transcript] + [segment.end for segment in segments]
         video = Video(choice.video, max(ends, default=0.0), transcript, task=choice.task.name)
         videos.append(video)
@@ -350,7 +363,7 @@ def _open(choices: list[_Choice], vocabulary: Vocabulary, problems: Problems) ->
     if not videos:
         first = next(one for one in problems.found if one.kind == "unreadable narration")
         raise DataError(
-            f"{choices[0].narration.parent}: must hold narration that can be read, got none in "
+            f"{Path(first.where).parent}: must hold narration that can be read, got none in "
             f"{len(choices)} files; {first}"
         )
     return Dataset("crosstask", tuple(videos), vocabulary, truth, problems)

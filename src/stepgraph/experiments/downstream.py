@@ -1,0 +1,146 @@
+"""The paper's downstream table: what frozen features of each backbone are worth.
+
+Any backbone whose features are stored is a row that can be filled; the paper's rows stand
+beside, filled or not.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+
+from stepgraph.core import Dataset, Features, Video
+from stepgraph.errors import DataError
+from stepgraph.experiments import paper
+from stepgraph.experiments.table import (
+    MEASURED,
+    NOTHING,
+    PAPER,
+    Cell,
+    Column,
+    Row,
+    Table,
+    measured_cell,
+)
+from stepgraph.probing import Probed, ProbeOptions, probe
+from stepgraph.progress import track
+
+Backbone = Callable[[Iterable[Video]], Iterator[Features]]
+"""What gives the features of videos: ``encode_videos`` of any encoder, stored or not."""
+
+_PUBLISHED = tuple(
+    dict.fromkeys(place.method for place in paper.PRINTED if place.table == "downstream")
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Divided:
+    """A data set in two parts: to train heads on, and to measure them on."""
+
+    name: str
+    train: Dataset
+    test: Dataset
+
+
+def make_downstream_table(
+    datasets: Iterable[Divided], backbones: Mapping[str, Backbone], options: ProbeOptions
+) -> Table:
+    """Probe the features of each backbone on each data set."""
+    rows: list[Row] = []
+    notes: list[str] = []
+    for divided in datasets:
+        found = {name: _probed(divided, name, one, options) for name, one in backbones.items()}
+        for head in options.heads:
+            rows += _rows(divided.name, head, found, options)
+        notes += _notes(divided, found, options)
+    printed = f"{PAPER}, same data set and head"
+    columns = (
+        *(Column(one, paper.PROBES[one], MEASURED) for one in options.probes),
+        *(Column(one, paper.PROBES[one], printed) for one in options.probes),
+    )
+    title = "Table 4: keystep recognition (SR), task recognition (TR), keystep forecasting (SF)"
+    return Table("downstream", title, columns, tuple(rows), (*notes, *_general(options)))
+
+
+def _probed(
+    divided: Divided, name: str, backbone: Backbone, options: ProbeOptions
+) -> dict[tuple[str, str], Probed]:
+    videos = (*divided.train.videos, *divided.test.videos)
+    features = {one.video: one for one in track(backbone(videos), f"features: {name}")}
+    if not features:
+        raise DataError(f"{name}: must have features of videos of {divided.name}, got none")
+    jobs = probe(divided.train, divided.test, features, options)
+    total = len(options.heads) * len(options.probes)
+    return {(one.head, one.probe): one for one in track(jobs, f"probing: {name}", total)}
+
+
+def _rows(
+    dataset: str,
+    head: str,
+    found: Mapping[str, Mapping[tuple[str, str], Probed]],
+    options: ProbeOptions,
+) -> Iterator[Row]:
+    section = f"{paper.DATASETS.get(dataset, dataset)}, {paper.HEADS[head]}"
+    published = _PUBLISHED if dataset in paper.DATASETS else ()
+    for name in dict.fromkeys((*published, *found)):
+        measured = (_measured(found.get(name, {}).get((head, p))) for p in options.probes)
+        yield Row(
+            section, name, (*measured, *(_printed(name, dataset, head, p) for p in options.probes))
+        )
+
+
+def _measured(probed: Probed | None) -> Cell:
+    if probed is None:
+        return Cell(None)
+    error = None if math.isnan(probed.error) else probed.error
+    return measured_cell(probed.accuracy, "percent", error)
+
+
+def _printed(method: str, dataset: str, head: str, metric: str) -> Cell:
+    number = paper.PRINTED.get(paper.Cell("downstream", method, dataset, head, metric))
+    return NOTHING if number is None else Cell(number.value, number.error, text=number.text)
+
+
+def _notes(
+    divided: Divided,
+    found: Mapping[str, Mapping[tuple[str, str], Probed]],
+    options: ProbeOptions,
+) -> Iterator[str]:
+    for name, probed in found.items():
+        for one in options.probes:
+            first = probed[options.heads[0], one]
+            yield (
+                f"{divided.name}, {name}, {paper.PROBES[one]}: trained on {first.trained_on:,} "
+                f"examples, measured on {first.tested_on:,}, {first.classes} classes; always "
+                f"saying the most frequent one gives {100 * first.chance:.1f}."
+            )
+
+
+def _general(options: ProbeOptions) -> Iterator[str]:
+    yield (
+        f"Features are frozen; a head is trained for {options.epochs} epochs of AdamW on at most "
+        f"{options.length} rows an example. ± measured here: standard error over {options.seeds} "
+        f"seeds of the head."
+    )
+    yield (
+        "SR: the keystep of a given region. TR: the task of a video. SF: the next keystep, from "
+        "the video before it."
+    )
+    yield (
+        "Paper: as printed there, with its own videos, features and heads; for orientation, not "
+        "for comparison."
+    )
+
+
+def divide(name: str, train: Dataset, test: Dataset) -> Divided:
+    """Name two parts of one data set after it; a video in both would be a leak."""
+    both = {video.id for video in train.videos} & {video.id for video in test.videos}
+    if both:
+        raise DataError(
+            f"{name}: parts to train and to measure on must have no video in common, got "
+            f"{len(both)}, such as {sorted(both)[0]!r}"
+        )
+    return Divided(
+        name, replace(train, name=f"{name} (train)"), replace(test, name=f"{name} (test)")
+    )
