@@ -396,3 +396,4 @@ def test_a_video_without_rows_truth_or_transcript_is_shown(tmp_path, visit):
     assert "no truth" in text
     assert "no transcript" in text
     assert "no labels" in text
+    assert "null" not in text

@@ -1,8 +1,9 @@
 """Write one HTML page that shows metrics, timelines and the graph to a person.
 
 The page is a single file: style, script and data are in it, and a content security policy
-forbids it to fetch anything else.  Keystep names, transcripts and titles are untrusted; text
-is escaped here, and data travels as JSON that the script only ever inserts as text.
+forbids it to fetch anything else, save video files where there are some to play.  Keystep
+names, transcripts and titles are untrusted; text is escaped here, and data travels as JSON that
+the script only ever inserts as text.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ from stepgraph.core import BACKGROUND, Dataset, Labels, Video, runs
 from stepgraph.disk import replacing
 from stepgraph.evaluation import METRICS, Report
 from stepgraph.export.layout import Link, Panel, Picture, draw_graph, strongest_links
+from stepgraph.export.media import media_address
 from stepgraph.graph import TaskGraph
 
 STRONGEST = 3
@@ -65,7 +67,8 @@ def write_report(
     Parameters
     ----------
     dataset
-        Videos to show.  Truth may be missing for some or all of them.
+        Videos to show.  Truth may be missing for some or all of them.  One whose ``path`` is
+        a video file is played beside its timeline, from where it lies (:func:`media_address`).
     methods
         In the order in which they are shown; videos are sorted by what the last of them
         gains over the first.
@@ -73,12 +76,11 @@ def write_report(
         The command that made the labels, to be quoted in the page.
     """
     picture = draw_graph(graph, strongest=STRONGEST)
-    script = _static("report.js")
-    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    data = _payload(dataset, methods, graph, picture, path)
+    script = _static("player.js") + _static("report.js")
     parts = {
         "title": html.escape(title),
-        "policy": f"default-src 'none'; img-src data:; style-src 'unsafe-inline'; "
-        f"script-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'",
+        "policy": _policy(script, plays=any("src" in video for video in data["videos"])),
         "style": _static("report.css"),
         "script": script,
         "facts": _facts(dataset, methods, graph),
@@ -87,7 +89,7 @@ def write_report(
         "metrics": _metrics(dataset, methods),
         "picture": _picture_note(picture, graph),
         "table": _next_table(picture, graph),
-        "data": _script_json(_payload(dataset, methods, graph, picture)),
+        "data": _script_json(data),
     }
     # One pass: what is filled in is never searched for further placeholders.
     page = re.sub(r"\{\{(\w+)\}\}", lambda match: parts[match[1]], _static("report.html"))
@@ -98,6 +100,17 @@ def write_report(
 
 def _static(name: str) -> str:
     return (files("stepgraph.export") / "static" / name).read_text(encoding="utf-8")
+
+
+def _policy(script: str, *, plays: bool) -> str:
+    """Allow the page its own script and style, and files to play only where there are some."""
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    # 'self' is for a page that is served, file: for one that is opened from disk.
+    media = "media-src 'self' file:; " if plays else ""
+    return (
+        f"default-src 'none'; img-src data:; {media}style-src 'unsafe-inline'; "
+        f"script-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'"
+    )
 
 
 def _script_json(value: object) -> str:
@@ -212,10 +225,13 @@ def _next_table(picture: Picture, graph: TaskGraph) -> str:
 
 
 def _payload(
-    dataset: Dataset, methods: Sequence[Method], graph: TaskGraph, picture: Picture
-) -> dict[str, object]:
+    dataset: Dataset, methods: Sequence[Method], graph: TaskGraph, picture: Picture, page: Path
+) -> dict[str, Any]:
     """Return what the script draws; keysteps are positions among those that occur in it."""
-    videos = [_video(video, dataset, methods) for video in dataset.videos]
+    videos = [
+        _video(video, dataset, methods) | _source(media_address(video, page))
+        for video in dataset.videos
+    ]
     used = _used_keysteps(dataset, methods, picture)
     position = {keystep: at for at, keystep in enumerate(used)}
     for video in videos:
@@ -267,6 +283,10 @@ def _video(video: Video, dataset: Dataset, methods: Sequence[Method]) -> dict[st
         "rows": int((truth.keysteps != BACKGROUND).sum()) if truth else 0,
         "hits": [None if one is None else int(one.hits.sum()) for one in tallies],
     }
+
+
+def _source(address: str | None) -> dict[str, str]:
+    return {} if address is None else {"src": address}
 
 
 def _track(labels: Labels | None) -> list[float] | None:

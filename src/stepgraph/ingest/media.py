@@ -65,7 +65,8 @@ def _opened(path: Path) -> Iterator[Any]:
         ) from error
     require_file(path, "video file")
     try:
-        with av.open(str(path)) as container:
+        # FFmpeg takes what stands before a colon in a relative path for a protocol.
+        with av.open(str(path.absolute())) as container:
             yield container
     except (av.error.FFmpegError, OSError) as error:
         raise DataError(

@@ -36,6 +36,7 @@
   });
 
   const anyFilled = data.videos.some((video) => video.tracks.some((track) => track && track.some((kind, at) => at % 4 === 3 && !kind)));
+  const anyFilm = data.videos.some((video) => video.src);
   const anyOther = data.videos.some((video) => data.tasks[video.task]);
   function drawKey() {
     const colour = data.colours[0] || "#888";
@@ -43,12 +44,15 @@
     const bar = (attributes) => svg("rect", { x: 8, y: 0, width: 28, height: 16, fill: colour, ...attributes });
     const tick = (x) => svg("line", { x1: x, x2: x, y1: 5, y2: 12, stroke: "currentColor" });
     const items = [
-      anyFilled && item("heard clearly (an anchor)", bar()),
+      anyFilled && item(`heard ${anyFilm ? "or seen " : ""}clearly (an anchor)`, bar()),
       anyFilled && item("filled in along the graph", bar({ "fill-opacity": 0.5 })),
       anyOther && item("thin: keystep of another task", bar({ y: 5, height: 6 })),
       data.videos.some((video) => video.cues.length) && item("a sentence begins", [6, 13, 16, 25, 31, 38].map(tick)),
     ].filter(Boolean);
     if (items.length) byId("key").append(el("ul", {}, items));
+    if (anyFilm) {
+      byId("key").append(el("p", { class: "hint" }, "Videos play beside their timelines: click a timeline to go to that moment. With a timeline in focus, space plays and the arrow keys move."));
+    }
   }
 
   const last = data.methods.length - 1;
@@ -160,50 +164,86 @@
     return el("div", { class: "tracks" }, lanes, lane("axis", "", ticks, ""));
   }
 
-  /* The crosshair: a slider over all rows of a card, moved by pointer or keys. */
+  /* The crosshair: a slider over all rows of a card, moved by pointer, keys or the film. */
   function addProbe(video, tracks, readout, terms) {
-    const line = el("i");
+    const line = el("i"), ghost = el("i", { class: "ghost", hidden: "" });
     const probe = el("div", {
       class: "probe", role: "slider", tabindex: "0", "aria-label": `time in video ${video.id}`,
       "aria-valuemin": 0, "aria-valuemax": Math.floor(video.duration),
-    }, line);
-    let now = 0;
-    function show(time) {
-      now = Math.max(0, Math.min(time, Math.max(0, video.duration - 0.01)));
-      const spoken = video.cues.filter((cue) => cue[0] <= now && now < Math.max(cue[1], cue[0] + 1)).map((cue) => cue[2]).join(" ");
-      const found = video.tracks.map((track, row) => [rowNames[row], track && keystepAt(track, now), track, sureAt(video.sure[row], now)]).filter((one) => one[2]);
-      const told = video.tracks.length - 1;
-      const anchored = video.sure[told] ? anchorsAt(video, video.tracks[told], now) : "";
-      line.style.left = `${(100 * now) / (video.duration || 1)}%`;
+    }, line, ghost);
+    let now = 0, told = "";
+    const within = (time) => Math.max(0, Math.min(time, Math.max(0, video.duration - 0.01)));
+    const place = (mark, time) => { mark.style.left = `${(100 * within(time)) / (video.duration || 1)}%`; };
+    function read(time) {
+      const spoken = video.cues.filter((cue) => cue[0] <= time && time < Math.max(cue[1], cue[0] + 1)).map((cue) => cue[2]).join(" ");
+      const found = video.tracks.map((track, row) => [rowNames[row], track && keystepAt(track, time), track, sureAt(video.sure[row], time)]).filter((one) => one[2]);
+      const chosen = video.tracks.length - 1;
+      const anchored = video.sure[chosen] ? anchorsAt(video, video.tracks[chosen], time) : "";
+      readout.classList.toggle("peek", time !== now);
       readout.replaceChildren(
-        el("time", {}, clock(now)),
+        el("time", {}, clock(time)),
         el("div", {},
           el("ul", {}, found.map(([name, keystep, , sure]) => el("li", {}, el("span", {}, el("bdi", {}, name)),
             keystep === null ? el("span", { class: "quiet" }, "–") : [swatch(keystep), el("bdi", {}, data.keysteps[keystep]), el("span", { class: "quiet" }, sure)]))),
           spoken ? el("q", { dir: "auto" }, spoken) : el("q", { class: "none" }, video.cues.length ? "nothing is said" : "no transcript"),
-          anchored ? el("p", { class: "quiet" }, `${rowNames[told]} heard: `, el("q", { dir: "auto" }, anchored)) : null));
+          anchored ? el("p", { class: "quiet" }, `${rowNames[chosen]} heard: `, el("q", { dir: "auto" }, anchored)) : null));
       const words = found.map(([name, keystep]) => `${name}: ${keystep === null ? "background" : data.keysteps[keystep]}`);
-      probe.setAttribute("aria-valuenow", Math.floor(now));
-      probe.setAttribute("aria-valuetext", [clock(now), ...words, spoken].filter(Boolean).join("; "));
+      return [...words, spoken].filter(Boolean).join("; ");
     }
-    const follow = (event) => {
-      const box = probe.getBoundingClientRect();
-      show(((event.clientX - box.left) / box.width) * video.duration);
+    function show(time) {
+      now = within(time);
+      place(line, now);
+      const words = read(now);
+      // While a film runs only what is new is worth saying aloud, not every second.
+      if (film && film.runs() && words === told) return;
+      told = words;
+      probe.setAttribute("aria-valuenow", Math.floor(now));
+      probe.setAttribute("aria-valuetext", [clock(now), words].filter(Boolean).join("; "));
+    }
+    const go = (time) => { show(time); if (film) film.seek(now); };
+    // The pointer looks ahead; a film that runs keeps the readout for itself.
+    const peek = (time) => {
+      ghost.hidden = time === null;
+      if (time !== null) place(ghost, time);
+      if (!film.runs()) read(within(time === null ? now : time));
     };
-    probe.addEventListener("pointermove", follow);
-    probe.addEventListener("pointerdown", follow);
+    const timeAt = (event) => {
+      const box = probe.getBoundingClientRect();
+      return ((event.clientX - box.left) / box.width) * video.duration;
+    };
+    const plays = () => film && film.works();
+    // A finger that scrolls the page must not move the film: it goes along with what is dragged
+    // sideways, and to what is clicked, not to what is only touched.
+    let pressed = { clientX: 0, clientY: 0 };
+    const off = (event, axis) => Math.abs(event[axis] - pressed[axis]);
+    const drags = (event) => event.buttons & 1 && (event.pointerType !== "touch" || off(event, "clientX") > off(event, "clientY"));
+    probe.addEventListener("pointermove", (event) => {
+      if (!plays() || drags(event)) go(timeAt(event));
+      else if (event.pointerType !== "touch") peek(timeAt(event));
+    });
+    probe.addEventListener("pointerdown", (event) => {
+      if (!plays()) return show(timeAt(event));
+      pressed = event;
+      return probe.setPointerCapture(event.pointerId);
+    });
+    probe.addEventListener("pointerleave", () => { if (film) peek(null); });
+    probe.addEventListener("click", (event) => { if (plays()) go(timeAt(event)); });
     probe.addEventListener("keydown", (event) => {
       const step = event.shiftKey ? 10 : 1;
       const moves = {
         ArrowLeft: now - step, ArrowDown: now - step, ArrowRight: now + step, ArrowUp: now + step,
         PageDown: now - 30, PageUp: now + 30, Home: 0, End: video.duration,
       };
-      if (!(event.key in moves)) return;
+      if (event.key === " " && plays()) film.toggle();
+      else if (event.key in moves) go(moves[event.key]);
+      else return;
       event.preventDefault();
-      show(moves[event.key]);
     });
     tracks.append(probe);
-    show(moment(video, terms));
+    const start = moment(video, terms);
+    const film = video.src ? openFilm(el, video, start, { show, place: (time) => place(line, time) }) : null;
+    show(start);
+    return film;
   }
 
   function drawLegend(video, tracks) {
@@ -247,15 +287,18 @@
 
   function fillCard(card, video, terms) {
     const tracks = drawTracks(video, terms), readout = el("div", { class: "readout" });
-    addProbe(video, tracks, readout, terms);
+    const film = addProbe(video, tracks, readout, terms);
     const by = gain(video), notes = [clock(video.duration)];
     if (by !== null) notes.push(`gain ${signed(by)} points`);
     if (!video.tracks[0]) notes.push("no truth");
     if (!video.cues.length) notes.push("no transcript");
     card.style.minHeight = "";
-    card.replaceChildren(
+    card.replaceChildren();
+    fill(card, {}, [
       el("div", { class: "card-head" }, el("h4", {}, el("bdi", {}, video.id)), notes.map((note) => el("span", {}, note))),
-      tracks, readout, drawLegend(video, tracks));
+      film ? el("div", { class: "stage" }, film.box, el("div", {}, tracks, readout)) : [tracks, readout],
+      drawLegend(video, tracks),
+    ]);
   }
 
   /* Cards are shells until they come near the screen. */
@@ -297,7 +340,10 @@
       el("summary", {}, el("h3", {}, el("bdi", {}, task || "Videos")), el("span", { class: "quiet" }, count(videos.length, "video")),
         el("span", { class: "pooled" }, figures.map(([name, value]) => el("span", {}, el("bdi", {}, name), " ", el("b", {}, `${percent(value, 1)}\u00a0%`))))),
       list);
-    group.addEventListener("toggle", () => { if (group.open && !list.firstChild) more(0); });
+    group.addEventListener("toggle", () => {
+      if (group.open && !list.firstChild) more(0);
+      if (!group.open) for (const film of list.querySelectorAll("video")) film.pause();
+    });
     group.open = open;
     return group;
   }
