@@ -1,0 +1,203 @@
+"""Filling a folder with features: what fails is counted, and the rest is as if it had not."""
+
+import errno
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from stepgraph.core import Features, Video
+from stepgraph.encoders import EncoderOptions
+from stepgraph.errors import ConfigError, DataError
+from stepgraph.features import FeatureStore, StoredEncoder, encode_to
+from stepgraph.problems import Problems
+
+OPTIONS = EncoderOptions("colour:motion")
+
+
+class Colours:
+    """Encodes any video as random vectors, unless told to fail at it."""
+
+    options = OPTIONS
+
+    def __init__(self, **errors):
+        self.errors = errors
+        self.calls = []
+
+    def encode_keysteps(self, vocabulary):
+        return np.eye(len(vocabulary), 4, dtype=np.float32)
+
+    def encode_videos(self, videos):
+        videos = list(videos)
+        self.calls.append([video.id for video in videos])
+        for video in videos:
+            if video.id in self.errors:
+                raise self.errors[video.id]
+            yield features_of(video)
+
+
+def features_of(video, width=4):
+    rows = int(video.duration)
+    vectors = np.random.default_rng(rows).normal(size=(rows, width)).astype(np.float32)
+    times = np.arange(rows, dtype=np.float64)
+    return Features(video.id, video.duration, vectors, np.stack([times, times + 1], axis=1))
+
+
+VIDEOS = [Video("a", 3.0), Video("monday/b", 5.5), Video("c", 2.0)]
+
+
+def files_in(folder):
+    paths = sorted(path for path in folder.rglob("*") if path.is_file())
+    return {str(path.relative_to(folder)): path.read_bytes() for path in paths}
+
+
+def filled(folder, videos=VIDEOS, encoder=None):
+    store = FeatureStore(folder)
+    encode_to(store, videos, encoder or Colours(), Problems(strict=True))
+    return store
+
+
+def test_a_second_run_encodes_what_is_missing_alone(tmp_path):
+    filled(tmp_path, VIDEOS[:1])
+    (tmp_path / "c.npz").write_bytes((tmp_path / "a.npz").read_bytes()[:-1])  # cut off
+    encoder, reports = Colours(), []
+
+    done = encode_to(
+        FeatureStore(tmp_path), VIDEOS, encoder, Problems(strict=True), report=reports.append
+    )
+
+    assert encoder.calls == [["monday/b"], ["c"]]
+    assert (done.written, done.skipped, done.failed) == (2, 1, 0)
+    assert (done.rows, done.frames) == (7, 7)
+    assert done.seconds > 0
+    assert done.per_second(done.rows) > 0
+    assert [one.written for one in reports] == [1, 2]
+    filled(tmp_path / "other")
+    (tmp_path / "other").rename(tmp_path.with_name("other"))
+    assert files_in(tmp_path) == files_in(tmp_path.with_name("other"))
+
+
+def test_narration_is_encoded_together(tmp_path, videos, encoder):
+    calls = []
+
+    class Counting(type(encoder)):
+        def encode_videos(self, block):
+            block = list(block)
+            calls.append(len(block))
+            return super().encode_videos(block)
+
+    done = encode_to(FeatureStore(tmp_path), videos, Counting(), Problems(strict=True))
+
+    assert calls == [3]
+    assert (done.written, done.frames) == (3, 0)
+
+
+@pytest.mark.parametrize("kind", ["text:words", "colour:motion"])
+def test_a_video_that_fails_is_counted_with_its_reason_and_the_others_go_on(tmp_path, kind):
+    encoder = Colours(
+        a=DataError("a.mp4: must be a whole video, got half"),
+        c=OSError(errno.EIO, "Input/output error"),
+    )
+    encoder.options = EncoderOptions(kind)
+    problems = Problems()
+
+    done = encode_to(FeatureStore(tmp_path), VIDEOS, encoder, problems)
+
+    assert (done.written, done.skipped, done.failed) == (1, 0, 2)
+    assert [failure.video for failure in done.failures] == ["a", "c"]
+    assert done.failures[0].what == "video 'a': a.mp4: must be a whole video, got half"
+    assert "Input/output error" in done.failures[1].what
+    assert dict(problems.counts) == {"video that could not be encoded": 2}
+    assert set(files_in(tmp_path)) == {"features.json", "monday/b.npz"}
+    with pytest.raises(DataError, match="must be a whole video, got half"):
+        encode_to(FeatureStore(tmp_path), VIDEOS, encoder, Problems(strict=True))
+
+
+def test_no_space_left_fails_one_video_and_leaves_nothing_half_written(tmp_path, monkeypatch):
+    fsync, left = os.fsync, [True, False, True]
+
+    def sync(file):
+        if not left.pop(0):
+            raise OSError(errno.ENOSPC, "No space left on device")
+        fsync(file)
+
+    monkeypatch.setattr(os, "fsync", sync)
+    problems = Problems()
+
+    done = encode_to(FeatureStore(tmp_path), VIDEOS, Colours(), problems)
+
+    assert (done.written, done.failed) == (2, 1)
+    assert "b.npz: cannot be written: No space left on device" in done.failures[0].what
+    assert dict(problems.counts) == {"features not written": 1}
+    assert set(files_in(tmp_path)) == {"features.json", "a.npz", "c.npz"}
+
+
+def test_an_encoder_that_cannot_work_at_all_stops_the_run(tmp_path):
+    encoder = Colours(a=ConfigError("weights must be there, got none"))
+
+    with pytest.raises(ConfigError, match="weights must be there"):
+        encode_to(FeatureStore(tmp_path), VIDEOS, encoder, Problems())
+
+
+def test_features_that_are_no_numbers_are_not_written(tmp_path):
+    class Broken(Colours):
+        def encode_videos(self, videos):
+            for features in super().encode_videos(videos):
+                features.vectors[1, 2] = np.nan
+                yield features
+
+    done = encode_to(FeatureStore(tmp_path), VIDEOS[:1], Broken(), Problems())
+
+    assert done.failures[0].what == (
+        "video 'a': features must be finite, got nan in row 1 for column 2; compute them again"
+    )
+
+
+def test_an_encoder_that_mixes_videos_up_is_refused(tmp_path):
+    class Mixed(Colours):
+        def encode_videos(self, videos):
+            return iter([features_of(VIDEOS[2])])
+
+    with pytest.raises(ConfigError, match=r"must give the features .* got \['c'\] for \['a'\]"):
+        encode_to(FeatureStore(tmp_path), VIDEOS, Mixed(), Problems())
+
+
+@pytest.mark.parametrize("video", ["../a", "/a", "a\0b", "x" * 5000, "", "\ud800"])
+def test_ids_that_are_no_names_of_files_are_refused_alone(tmp_path, video):
+    videos = [Video(video, 2.0), VIDEOS[0]]
+
+    done = encode_to(FeatureStore(tmp_path / "new"), videos, Colours(), Problems())
+
+    assert (done.written, done.failed) == (1, 1)
+    assert "id of a video must be a name for a file in" in done.failures[0].what
+    assert [path.name for path in tmp_path.iterdir()] == ["new"]
+    [nothing, _] = StoredEncoder(tmp_path / "new", Colours(), problems=Problems()).encode_videos(
+        videos
+    )
+    assert len(nothing.vectors) == 0
+
+
+def test_what_a_killed_run_left_is_removed_and_what_a_living_one_writes_is_not(tmp_path):
+    gone = subprocess.Popen([sys.executable, "-c", ""])
+    gone.wait()
+    filled(tmp_path, [])
+    (tmp_path / "monday").mkdir()
+    left = [
+        tmp_path / f".a.npz.{gone.pid}.partial",
+        tmp_path / "monday" / f".b.npz.{gone.pid}.partial",
+        tmp_path / f".features.json.{os.getpid()}.partial",
+    ]
+    kept = [
+        tmp_path / f".a.npz.{os.getppid()}.partial",
+        tmp_path / f".another.npz.{gone.pid}.partial",  # a video of another run
+        tmp_path / ".odd.partial",
+    ]
+    for path in (*left, *kept):
+        path.write_bytes(b"half")
+
+    filled(tmp_path)
+
+    assert [path.exists() for path in left] == [False] * 3
+    assert [path.exists() for path in kept] == [True] * 3
