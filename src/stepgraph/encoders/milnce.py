@@ -1,0 +1,309 @@
+"""S3D of MIL-NCE, and VideoCLIP, which reads what S3D sees: encoders from their published files.
+
+Each is a folder with the files as their authors publish them; nothing is downloaded.  The networks
+are in :mod:`stepgraph.networks`, imported when something must be encoded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stepgraph.core import Features, Video, Vocabulary
+from stepgraph.disk import read_text, require_file
+from stepgraph.encoders import EncoderOptions
+from stepgraph.encoders.visual import VisualEncoder, encode_rows, find_folder, pick_device, unit
+from stepgraph.errors import ConfigError, DataError
+from stepgraph.ingest.frames import ClipOptions
+
+if TYPE_CHECKING:
+    from stepgraph.networks.s3d import S3D
+    from stepgraph.networks.videoclip import VideoCLIP
+
+# 10 frames a second, as S3D was trained and evaluated; 30, as VideoCLIP was trained on it.
+_S3D_CLIPS = ClipOptions(frames=16, window=1.6)
+_VIDEOCLIP_CLIPS = ClipOptions(frames=30, window=1.0)
+# Clips of VideoCLIP that are encoded together; a clip is 30 frames.
+_CLIPS = {"cpu": 1, "cuda": 8}
+_LONGEST = 32  # seconds; networks.videoclip.LONGEST, known without importing torch
+
+
+@dataclass(frozen=True)
+class _File:
+    """A file that a folder must hold: its names, the usual one first, and who publishes it."""
+
+    what: str
+    patterns: tuple[str, ...]
+    source: str
+
+    def find(self, folder: Path) -> Path:
+        for pattern in self.patterns:
+            for path in sorted(folder.glob(pattern)):
+                return path
+        raise ConfigError(
+            f"{folder}: must hold {self.what} ({' or '.join(self.patterns)}), got none; "
+            f"it is published by {self.source}"
+        )
+
+
+_S3D_SOURCE = "the project S3D_HowTo100M (github.com/antoine77340/S3D_HowTo100M)"
+_S3D = _File(
+    "the weights of S3D", ("s3d_howto100m.pth", "s3d*.pt*", "s3d*.safetensors"), _S3D_SOURCE
+)
+_WORDS = _File(
+    "the words of S3D", ("s3d_dict.npy", "dict.npy", "s3d_dict.txt", "dict.txt"), _S3D_SOURCE
+)
+_VIDEOCLIP = _File(
+    "the checkpoint of VideoCLIP",
+    ("checkpoint_best.pt", "checkpoint*.pt", "videoclip*.pt", "videoclip*.safetensors"),
+    "the project MMPT of fairseq (github.com/facebookresearch/fairseq, examples/MMPT)",
+)
+_TOKENIZER = _File(
+    "the tokenizer of bert-base-uncased",
+    ("tokenizer.json", "vocab.txt"),
+    "the Hugging Face hub as google-bert/bert-base-uncased",
+)
+
+
+def make_s3d(options: EncoderOptions) -> VisualEncoder:
+    """Make the encoder ``s3d:FOLDER``."""
+    folder = _folder(options, _S3D)
+    weights, words = _S3D.find(folder), _WORDS.find(folder)
+    return S3DEncoder(options, lambda: _load_s3d(weights, words))
+
+
+def make_videoclip(options: EncoderOptions) -> VisualEncoder:
+    """Make the encoder ``videoclip:FOLDER``."""
+    window = options.window
+    if window is not None and (not 1 <= window <= _LONGEST or window % 1):
+        raise ConfigError(
+            f"window must be a whole number of seconds from 1 to {_LONGEST} for VideoCLIP, "
+            f"which reads one feature a second, got {window!r}"
+        )
+    folder = _folder(options, _VIDEOCLIP)
+    files = [file.find(folder) for file in (_VIDEOCLIP, _S3D, _TOKENIZER)]
+    return VideoClipEncoder(options, lambda: _load_videoclip(*files))
+
+
+def _folder(options: EncoderOptions, first: _File) -> Path:
+    folder = find_folder(options.kind, options.model)
+    if folder is None:
+        raise ConfigError(
+            f"{options.kind} encoder {options.model!r} must be a folder that holds {first.what} "
+            f"({first.patterns[0]}), got no such folder; it is published by {first.source}"
+        )
+    return folder
+
+
+class S3DEncoder(VisualEncoder):
+    """Clips and keysteps as MIL-NCE's S3D and its word vectors see them."""
+
+    def encode_keysteps(self, vocabulary: Vocabulary) -> NDArray[np.float32]:
+        """See :class:`~stepgraph.encoders.Encoder`; zeros for one without any known word."""
+        vectors = super().encode_keysteps(vocabulary)
+        if not vectors.any():
+            raise DataError(
+                f"encoder {self.options.name!r} must know a word of some keystep, got none in "
+                f"{list(vocabulary.keysteps[:3])}; its words are English"
+            )
+        return vectors
+
+
+class VideoClipEncoder(VisualEncoder):
+    """Seconds of a video as VideoCLIP sees them among their neighbours.
+
+    The window of the options is how many seconds are read together; see
+    :func:`~stepgraph.networks.videoclip.embed_rows`.
+    """
+
+    @property
+    def clips(self) -> ClipOptions:
+        """What S3D looks at for one row: always a second."""
+        return self.model.clips
+
+    def encode_videos(self, videos: Iterable[Video]) -> Iterator[Features]:
+        """See :class:`~stepgraph.encoders.Encoder`; a video is decoded once, in order."""
+        model = cast("_VideoClip", self.model)
+        for video in videos:
+            # VideoCLIP was trained on what S3D gives, of any length, and not on unit vectors.
+            seen: list[NDArray[np.float32]] = []
+
+            def look(
+                frames: NDArray[np.uint8], seen: list[NDArray[np.float32]] = seen
+            ) -> NDArray[np.float32]:
+                seen.append(model.encode_clips(frames))
+                return seen[-1]
+
+            features = encode_rows(video, self.clips, look, batch=_CLIPS[pick_device()])
+            if seen:
+                window = int(self.options.window or _LONGEST)
+                vectors = model.embed_rows(np.concatenate(seen), window)
+                features = replace(features, vectors=unit(vectors))
+            yield features
+
+
+@dataclass(frozen=True)
+class _S3DModel:
+    """S3D with its words; see :class:`~stepgraph.encoders.visual.VisualModel`."""
+
+    network: S3D
+    positions: dict[str, int]
+    device: str
+    clips: ClipOptions = _S3D_CLIPS
+
+    def encode_clips(self, frames: NDArray[np.uint8]) -> NDArray[np.float32]:
+        return _look(self.network, frames, self.device)
+
+    def encode_texts(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        import torch
+
+        from stepgraph.networks.s3d import find_words
+
+        words = find_words(texts, self.positions)
+        with torch.inference_mode():
+            vectors = self.network.embed_words(words.to(self.device))
+        # Without a known word, the network says what it says of silence: that is no meaning.
+        known = (words > 0).any(dim=1)
+        return _numpy(vectors * known[:, None].to(self.device))
+
+
+@dataclass(frozen=True)
+class _VideoClip:
+    """VideoCLIP behind S3D; see :class:`~stepgraph.encoders.visual.VisualModel`."""
+
+    network: VideoCLIP
+    eye: S3D
+    tokenizer: Any
+    device: str
+    clips: ClipOptions = _VIDEOCLIP_CLIPS
+
+    def encode_clips(self, frames: NDArray[np.uint8]) -> NDArray[np.float32]:
+        """Features of S3D, which are not yet vectors of the space of texts."""
+        return _look(self.eye, frames, self.device)
+
+    def embed_rows(self, features: NDArray[np.float32], window: int) -> NDArray[np.float32]:
+        """Vectors of all seconds of a video, from the features of S3D."""
+        import torch
+
+        from stepgraph.networks.videoclip import embed_rows
+
+        with torch.inference_mode():
+            given = torch.from_numpy(features).to(self.device)
+            return _numpy(embed_rows(self.network, given, window=window))
+
+    def encode_texts(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        import torch
+
+        from stepgraph.networks.videoclip import pad_tokens
+
+        pieces = self.tokenizer.encode_batch(list(texts), add_special_tokens=False)
+        tokens, present = pad_tokens([piece.ids for piece in pieces])
+        with torch.inference_mode():
+            return _numpy(
+                self.network.embed_texts(tokens.to(self.device), present.to(self.device))
+            )
+
+
+def _look(network: S3D, frames: NDArray[np.uint8], device: str) -> NDArray[np.float32]:
+    import torch
+
+    with torch.inference_mode():
+        clips = torch.from_numpy(frames).to(device).permute(0, 4, 1, 2, 3)
+        return _numpy(network(clips.float() / 255))
+
+
+def _numpy(vectors: Any) -> NDArray[np.float32]:
+    return np.asarray(vectors.float().cpu().numpy(), dtype=np.float32)
+
+
+def _load_s3d(weights: Path, words: Path) -> _S3DModel:
+    from stepgraph.networks.s3d import PUBLISHED_WORDS, S3D
+    from stepgraph.networks.weights import fill, read_weights
+
+    content = read_weights(weights)
+    table = content.get("text_module.word_embd.weight")
+    rows = PUBLISHED_WORDS if table is None else len(table)
+    network = S3D(rows)
+    fill(network, content, weights)
+    positions = _positions(_read_words(words), rows, words)
+    device = pick_device()
+    return _S3DModel(network.to(device).eval(), positions, device)
+
+
+def _load_videoclip(checkpoint: Path, weights: Path, tokenizer: Path) -> _VideoClip:
+    from stepgraph.networks.s3d import S3D
+    from stepgraph.networks.videoclip import VideoCLIP, from_checkpoint, options_of
+    from stepgraph.networks.weights import fill, read_weights
+
+    eye = S3D(words=None)
+    fill(eye, read_weights(weights), weights)
+    content = from_checkpoint(read_weights(checkpoint))
+    network = VideoCLIP(options_of(content))
+    fill(network, content, checkpoint)
+    read = _read_tokenizer(tokenizer, network.options.words)
+    device = pick_device()
+    return _VideoClip(network.to(device).eval(), eye.to(device).eval(), read, device)
+
+
+def _read_words(path: Path) -> list[str]:
+    """Words of S3D in their order: an array of texts, or one a line."""
+    if path.suffix != ".npy":
+        return read_text(path).split()
+    require_file(path, "list of words")
+    try:
+        # Mapped, an array that claims more than its file holds is refused before it is made.
+        words = np.load(path, mmap_mode="r", allow_pickle=False)
+    except (OSError, ValueError, EOFError, SyntaxError) as error:
+        said = " ".join(str(error).split())[:80]
+        raise DataError(
+            f"{path}: must be a whole .npy file of words, got one that cannot be read ({said}); "
+            f"fetch it again, or write the words to dict.txt, one a line"
+        ) from error
+    if words.ndim != 1 or words.dtype.kind != "U":
+        raise DataError(
+            f"{path}: must be a list of words, got shape {words.shape} of {words.dtype}; "
+            f"is it the file of another network?"
+        )
+    return [str(word) for word in words]
+
+
+def _positions(words: Sequence[str], rows: int, path: Path) -> dict[str, int]:
+    """Row of each word in a table of word vectors whose first row is of no word."""
+    # Whether the published number of rows counts the first, only the last word can tell.
+    if not rows - 1 <= len(words) <= rows:
+        raise DataError(
+            f"{path}: must list {rows - 1:,} words, one for each word vector, got {len(words):,}; "
+            f"take the list that was published with the weights"
+        )
+    return {word: position for position, word in enumerate(words[: rows - 1], start=1)}
+
+
+def _read_tokenizer(path: Path, words: int) -> Any:
+    from tokenizers import BertWordPieceTokenizer, Tokenizer
+
+    make: Callable[[str], Any] = Tokenizer.from_file
+    if path.suffix == ".txt":
+        make = BertWordPieceTokenizer  # in lower case, unless told otherwise
+    try:
+        tokenizer = make(str(path))
+        tokenizer.no_padding()
+        tokenizer.no_truncation()
+    except Exception as error:  # the library raises bare ones
+        said = " ".join(str(error).split())[:80]
+        raise DataError(
+            f"{path}: must be a tokenizer file of bert-base-uncased, got one that cannot be read "
+            f"({said}); fetch it again"
+        ) from error
+    marks = [tokenizer.token_to_id(mark) for mark in ("[CLS]", "[SEP]")]
+    size = tokenizer.get_vocab_size()
+    if marks != [101, 102] or size > words:
+        raise DataError(
+            f"{path}: must be the tokenizer of bert-base-uncased, with {words:,} pieces and [CLS] "
+            f"and [SEP] at 101 and 102, got {size:,} pieces and {marks}"
+        )
+    return tokenizer

@@ -1,0 +1,207 @@
+"""VideoCLIP (Xu et al., 2021): two BERTs that put seconds of video and texts into one space.
+
+The video tower reads one S3D feature a second: a small network makes each a token, [CLS] and [SEP]
+are put around them, and six layers follow.  The text tower is BERT.  The vector of either is the
+mean of what comes out, and a score is the dot product of two of them.  BERT itself is that of the
+transformers library; names of weights are those of the published checkpoint.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+from transformers import BertConfig, BertModel
+
+LONGEST = 32
+"""Seconds of video that the video tower reads at once."""
+
+MAX_TOKENS = 61
+"""Tokens of a text that are read, [CLS] and [SEP] not counted, as in training."""
+
+_CLS, _SEP = 101, 102  # of bert-base-uncased
+_HEAD = 64  # dimensions of a head, in every BERT that was published
+_WRAPPER = "mmmodel."  # what its training framework puts before every name
+_LAYER = re.compile(r"(video_encoder\.bert|text_encoder)\.encoder\.layer\.(\d+)\.")
+
+
+@dataclass(frozen=True)
+class VideoClipOptions:
+    """Sizes of VideoCLIP; those published by default."""
+
+    features: int = 512
+    width: int = 768
+    inner: int = 3072
+    video_layers: int = 6
+    text_layers: int = 12
+    words: int = 30_522
+    positions: int = 512
+
+
+class _Tokens(nn.Module):
+    """Make a token of the feature of each second."""
+
+    def __init__(self, features: int, width: int) -> None:
+        super().__init__()
+        self.linear1 = nn.Linear(features, width)
+        self.LayerNorm = nn.LayerNorm(width)
+        self.linear2 = nn.Linear(width, width)
+
+    def forward(self, features: Tensor) -> Tensor:
+        tokens: Tensor = self.linear2(self.LayerNorm(F.gelu(self.linear1(features))))
+        return tokens
+
+
+class _VideoTower(nn.Module):
+    def __init__(self, options: VideoClipOptions) -> None:
+        super().__init__()
+        self.bert = _bert(options, options.video_layers)
+        self.videomlp = _Tokens(options.features, options.width)
+
+    def forward(self, features: Tensor, present: Tensor, first: bool) -> Tensor:
+        """Outputs of [CLS], of every second and of [SEP], shape (B, S + 2, width)."""
+        batch, seconds, _ = features.shape
+        marks = torch.tensor([[_CLS, _SEP]], device=features.device).expand(batch, 2)
+        marks = self.bert.embeddings.word_embeddings(marks)
+        tokens = torch.cat([marks[:, :1], self.videomlp(features), marks[:, 1:]], dim=1)
+        # [SEP] has the place behind the longest video, however short this one is.
+        places = torch.arange(seconds + 2, device=features.device)
+        places[-1] = LONGEST + 1
+        around = torch.ones(batch, 1, dtype=torch.bool, device=features.device)
+        outputs: Tensor = self.bert(
+            inputs_embeds=tokens,
+            attention_mask=torch.cat([around & first, present, around], dim=1).long(),
+            token_type_ids=torch.zeros_like(tokens[..., 0], dtype=torch.int64),
+            position_ids=places.expand(batch, -1),
+        ).last_hidden_state
+        return outputs
+
+
+class VideoCLIP(nn.Module):
+    """Both towers of VideoCLIP."""
+
+    def __init__(self, options: VideoClipOptions | None = None) -> None:
+        super().__init__()
+        self.options = options or VideoClipOptions()
+        self.video_encoder = _VideoTower(self.options)
+        self.text_encoder = _bert(self.options, self.options.text_layers)
+
+    def embed_video(self, features: Tensor, present: Tensor) -> Tensor:
+        """Vectors of whole videos, as they were trained: the mean of their seconds and [SEP].
+
+        Parameters
+        ----------
+        features : shape (B, S, 512), at most 32 seconds
+        present : shape (B, S), bool
+            False where a video is shorter.
+
+        Returns
+        -------
+        Tensor
+            Shape (B, width).
+        """
+        outputs = self.video_encoder(features, present, True)
+        return _mean(outputs[:, 1:], F.pad(present, (0, 1), value=True))
+
+    def embed_seconds(self, features: Tensor, present: Tensor) -> Tensor:
+        """Vectors of each second within its video, shape (B, S, width); see `embed_video`.
+
+        As where the authors label seconds of CrossTask, nothing looks at [CLS].
+        """
+        outputs: Tensor = self.video_encoder(features, present, False)
+        return outputs[:, 1:-1]
+
+    def embed_texts(self, tokens: Tensor, present: Tensor) -> Tensor:
+        """Vectors of texts, shape (N, width): the mean of their tokens and [SEP].
+
+        Parameters
+        ----------
+        tokens : shape (N, L), [CLS] first, [SEP] behind the last
+        present : shape (N, L), bool
+        """
+        outputs = self.text_encoder(
+            input_ids=tokens,
+            attention_mask=present.long(),
+            token_type_ids=torch.zeros_like(tokens),
+        ).last_hidden_state
+        return _mean(outputs[:, 1:], present[:, 1:])
+
+
+def embed_rows(model: VideoCLIP, features: Tensor, *, window: int = LONGEST) -> Tensor:
+    """Vectors of all seconds of a video of any length, from shape (T, 512) to (T, width).
+
+    Windows of ``window`` seconds are laid every half window, as in the authors' zero-shot
+    evaluation on CrossTask (32 every 16), up to the one that reaches the end; what two windows say
+    of a second is averaged.  A score is linear in it, so scores are averaged, too.
+    """
+    step = max(1, window // 2)
+    # As many as are needed to reach the end.
+    starts = range(0, max(1, len(features) - window + step), step) if len(features) else ()
+    total = features.new_zeros(len(features), model.options.width)
+    seen = features.new_zeros(len(features), 1)
+    for start in starts:
+        part = features[start : start + window]
+        present = torch.ones(1, len(part), dtype=torch.bool, device=features.device)
+        total[start : start + window] += model.embed_seconds(part[None], present)[0]
+        seen[start : start + window] += 1
+    return total / seen
+
+
+def pad_tokens(texts: Sequence[Sequence[int]]) -> tuple[Tensor, Tensor]:
+    """Put [CLS] and [SEP] around the tokens of each text, and make all equally long.
+
+    >>> tokens, present = pad_tokens([[7, 8], [9]])
+    >>> tokens.tolist(), present.sum(1).tolist()
+    ([[101, 7, 8, 102], [101, 9, 102, 0]], [4, 3])
+    """
+    rows = [torch.tensor([_CLS, *text[:MAX_TOKENS], _SEP]) for text in texts]
+    tokens = nn.utils.rnn.pad_sequence(rows, batch_first=True)
+    lengths = torch.tensor([len(row) for row in rows])
+    return tokens, torch.arange(tokens.shape[1]) < lengths[:, None]
+
+
+def from_checkpoint(weights: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """Weights of the published checkpoint under the names they have here."""
+    return {name.removeprefix(_WRAPPER): weight for name, weight in weights.items()}
+
+
+def options_of(weights: Mapping[str, Tensor]) -> VideoClipOptions:
+    """Sizes of a checkpoint, by its weights; where there are none, those published."""
+    given: dict[str, int] = {}
+    sizes = {
+        ("width", "features"): "video_encoder.videomlp.linear1.weight",
+        ("inner",): "text_encoder.encoder.layer.0.intermediate.dense.weight",
+        ("words",): "text_encoder.embeddings.word_embeddings.weight",
+        ("positions",): "text_encoder.embeddings.position_embeddings.weight",
+    }
+    for fields, name in sizes.items():
+        if name in weights:
+            given |= dict(zip(fields, weights[name].shape, strict=False))
+    layers = [match.groups() for name in weights if (match := _LAYER.match(name))]
+    for tower, field in (("video_encoder.bert", "video_layers"), ("text_encoder", "text_layers")):
+        found = [int(number) for whose, number in layers if whose == tower]
+        given |= {field: max(found) + 1} if found else {}
+    return VideoClipOptions(**given)
+
+
+def _bert(options: VideoClipOptions, layers: int) -> Any:
+    config = BertConfig(
+        vocab_size=options.words,
+        hidden_size=options.width,
+        num_hidden_layers=layers,
+        num_attention_heads=max(1, options.width // _HEAD),
+        intermediate_size=options.inner,
+        max_position_embeddings=options.positions,
+    )
+    return BertModel(config, add_pooling_layer=False)
+
+
+def _mean(outputs: Tensor, present: Tensor) -> Tensor:
+    """Mean of those outputs that are present."""
+    share = present.to(outputs.dtype)
+    return torch.einsum("bsd,bs->bd", outputs, share) / share.sum(dim=1, keepdim=True)
