@@ -1,0 +1,389 @@
+"""CLIP, SigLIP and X-CLIP with published weights, through the transformers library.
+
+Pictures are prepared here, in torch: the library's own processors would need torchvision.  The
+reader has scaled and cut them; what is left is to bring colours to the range of the model.
+"""
+
+from __future__ import annotations
+
+import string
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from math import ceil
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stepgraph.disk import read_json
+from stepgraph.encoders import KINDS, EncoderOptions
+from stepgraph.encoders.visual import (
+    VisualEncoder,
+    fetch_folder,
+    find_folder,
+    find_weights,
+    first_line,
+    pick_device,
+    quiet_library,
+)
+from stepgraph.errors import ConfigError, DataError
+from stepgraph.ingest.frames import ClipOptions
+
+if TYPE_CHECKING:
+    import torch
+
+# Frames of one row that are pooled, at most: a window of minutes must not fill the memory.
+_MOST_FRAMES = 16
+# Which kind of encoder takes models of a type that is named otherwise.
+_OTHERS = {"bert": "text", "mpnet": "text"}
+_TOKENIZERS = ("tokenizer.json", "vocab.json", "spiece.model", "tokenizer.model")
+_NO_PUNCTUATION = str.maketrans("", "", string.punctuation)
+
+
+@dataclass(frozen=True)
+class Family:
+    """What the models of one kind share, as far as the folder of one does not tell.
+
+    Attributes
+    ----------
+    model
+        The class in transformers.
+    mean, std
+        Of the colours it was trained with.
+    crop
+        Whether pictures are cut to a square rather than squeezed.
+    window
+        Seconds that the vector of a row looks at.
+    """
+
+    model: str
+    mean: tuple[float, float, float]
+    std: tuple[float, float, float]
+    crop: bool
+    window: float
+
+
+FAMILIES = {
+    "clip": Family(
+        "CLIPModel",
+        (0.48145466, 0.4578275, 0.40821073),
+        (0.26862954, 0.26130258, 0.27577711),
+        crop=True,
+        window=1.0,
+    ),
+    "siglip": Family("SiglipModel", (0.5, 0.5, 0.5), (0.5, 0.5, 0.5), crop=False, window=1.0),
+    "xclip": Family(
+        "XCLIPModel", (0.485, 0.456, 0.406), (0.229, 0.224, 0.225), crop=True, window=2.0
+    ),
+}
+
+
+@dataclass(frozen=True)
+class Pixels:
+    """How a model wants its pictures.
+
+    Attributes
+    ----------
+    size
+        Height and width of what it sees.
+    read
+        Height and width of what is read; the centre of it is seen.
+    crop
+        Whether the reader cuts a picture to its middle rather than squeezing it.
+    scale, mean, std
+        A colour from 0 to 255 becomes ``(colour * scale - mean) / std``.
+    """
+
+    size: tuple[int, int]
+    read: tuple[int, int]
+    crop: bool
+    mean: tuple[float, ...]
+    std: tuple[float, ...]
+    scale: float = 1 / 255
+
+    def prepare(self, frames: NDArray[np.uint8], device: str) -> torch.Tensor:
+        """From (B, F, H, W, 3) to (B, F, 3, height, width)."""
+        import torch
+
+        top, left = ((read - seen) // 2 for read, seen in zip(self.read, self.size, strict=True))
+        seen = frames[:, :, top : top + self.size[0], left : left + self.size[1]]
+        colours = torch.tensor(seen, device=device).permute(0, 1, 4, 2, 3).float()
+        mean = torch.tensor(self.mean, device=device).view(3, 1, 1)
+        std = torch.tensor(self.std, device=device).view(3, 1, 1)
+        return (colours * self.scale - mean) / std
+
+
+class PretrainedModel:
+    """A model of the transformers library; see :class:`~stepgraph.encoders.visual.VisualModel`.
+
+    Parameters
+    ----------
+    kind
+        A key of :data:`FAMILIES`.
+    network, tokenizer
+        As transformers loads them.
+    pixels
+        How pictures are prepared.
+    window
+        Seconds that the vector of a row looks at; None for what suits the kind.
+    """
+
+    def __init__(
+        self, kind: str, network: Any, tokenizer: Any, pixels: Pixels, window: float | None = None
+    ) -> None:
+        self.kind = kind
+        self.device = pick_device()
+        self._network = network.eval().to(self.device)
+        self._tokenizer = tokenizer
+        self._pixels = pixels
+        seconds = FAMILIES[kind].window if window is None else window
+        frames = min(_MOST_FRAMES, max(1, ceil(seconds)))
+        if kind == "xclip":
+            frames = network.config.vision_config.num_frames
+        height, width = pixels.read
+        self.clips = ClipOptions(frames, seconds, height=height, width=width, crop=pixels.crop)
+
+    def encode_clips(self, frames: NDArray[np.uint8]) -> NDArray[np.float32]:
+        """See :class:`~stepgraph.encoders.visual.VisualModel`.
+
+        CLIP and SigLIP see pictures: unit vectors of the frames are averaged.  X-CLIP sees the
+        clip as a whole.
+        """
+        with self._running():
+            pixels = self._pixels.prepare(frames, self.device)
+            if self.kind == "xclip":
+                return _array(self._network.get_video_features(pixels))
+            found = _pooled(self._network.get_image_features(pixels.flatten(0, 1))).float()
+            found = found / found.norm(dim=1, keepdim=True)
+            return _array(found.unflatten(0, pixels.shape[:2]).mean(dim=1))
+
+    def encode_texts(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """See :class:`~stepgraph.encoders.visual.VisualModel`.
+
+        X-CLIP would bend its texts towards the video at hand; here they stay as they are, so
+        that a keystep has one vector.
+        """
+        with self._running():
+            return _array(self._network.get_text_features(**self._tokens(texts)))
+
+    def _tokens(self, texts: Sequence[str]) -> dict[str, torch.Tensor]:
+        # SigLIP as it was trained and is evaluated: no capitals, no punctuation, always filled
+        # up to its full length, and nothing of that masked.
+        siglip, words = self.kind == "siglip", self._network.config.text_config
+        if siglip:
+            texts = [" ".join(text.lower().translate(_NO_PUNCTUATION).split()) for text in texts]
+        tokens = self._tokenizer(
+            list(texts),
+            padding="max_length" if siglip else True,
+            padding_side="right",
+            truncation=True,
+            max_length=words.max_position_embeddings,
+            return_tensors="pt",
+        )
+        if tokens["input_ids"].max() >= words.vocab_size:
+            raise DataError(
+                f"tokens must be below the {words.vocab_size} of the {self.kind} model, got "
+                f"{int(tokens['input_ids'].max())}; is its tokenizer that of another model?"
+            )
+        names = ("input_ids",) if siglip else ("input_ids", "attention_mask")
+        return {name: tokens[name].to(self.device) for name in names}
+
+    @contextmanager
+    def _running(self) -> Iterator[None]:
+        """Full precision on a CPU; on a GPU bfloat16 where it does no harm."""
+        import torch
+
+        on_gpu = self.device == "cuda"
+        with torch.inference_mode(), torch.autocast(self.device, torch.bfloat16, enabled=on_gpu):
+            yield
+
+
+def make_clip(options: EncoderOptions) -> VisualEncoder:
+    """Make an encoder of a CLIP model: ``clip:FOLDER`` or ``clip:NAME``."""
+    return _make("clip", options)
+
+
+def make_siglip(options: EncoderOptions) -> VisualEncoder:
+    """Make an encoder of a SigLIP or SigLIP 2 model of fixed resolution."""
+    return _make("siglip", options)
+
+
+def make_xclip(options: EncoderOptions) -> VisualEncoder:
+    """Make an encoder of an X-CLIP model."""
+    return _make("xclip", options)
+
+
+def _make(kind: str, options: EncoderOptions) -> VisualEncoder:
+    find_folder(kind, options.model)  # a path where nothing is must not wait for the first video
+    return VisualEncoder(options, partial(load_model, kind, options.model, options.window))
+
+
+def load_model(kind: str, model: str, window: float | None = None) -> PretrainedModel:
+    """Load a model of a kind by its folder or name."""
+    folder = fetch_folder(kind, model)
+    _require_kind(kind, folder)
+    with quiet_library():
+        network = _load_network(kind, folder)
+        tokenizer = _load_tokenizer(kind, folder, network.config.text_config.vocab_size)
+    return PretrainedModel(kind, network, tokenizer, _read_pixels(kind, folder, network), window)
+
+
+def _require_kind(kind: str, folder: Path) -> None:
+    """Refuse a folder of another model, or half of one, before anything is loaded."""
+    if not (folder / "config.json").is_file():
+        raise ConfigError(
+            f"{folder}: must be the folder of a {kind} model, got one without config.json; "
+            f"give the folder that save_pretrained or the hub's download has written"
+        )
+    config = read_json(folder / "config.json")
+    found = config.get("model_type") if isinstance(config, dict) else None
+    if found != kind:
+        other = found if str(found) in KINDS else _OTHERS.get(str(found))
+        hint = f"use {other}:{folder}" if other else f"give the folder of a {kind} model"
+        if found == "siglip2":
+            hint = "it takes pictures of any shape; use one of fixed resolution"
+        raise ConfigError(
+            f"{folder / 'config.json'}: model_type must be {kind!r}, got {found!r}; {hint}"
+        )
+    tokenizers = [name for name in _TOKENIZERS if (folder / name).is_file()]
+    needed = {
+        "weights (model.safetensors or pytorch_model.bin)": find_weights(folder),
+        f"a tokenizer ({' or '.join(_TOKENIZERS)})": tokenizers,
+    }
+    for what, there in needed.items():
+        if not there:
+            raise ConfigError(f"{folder}: must contain {what}, got none; copy the whole model")
+
+
+def _load_network(kind: str, folder: Path) -> Any:
+    import torch
+    import transformers
+
+    name = FAMILIES[kind].model
+    try:
+        network, report = getattr(transformers, name).from_pretrained(
+            folder, local_files_only=True, dtype=torch.float32, output_loading_info=True
+        )
+    except Exception as error:  # whatever the library and those below it make of a broken file
+        raise DataError(
+            f"{folder}: must hold the weights of a {name}, got: {first_line(error)}; "
+            f"download or copy it again"
+        ) from error
+    missing = sorted(report["missing_keys"])
+    if missing:
+        # The library would fill them with random numbers and go on.
+        raise DataError(
+            f"{folder}: must hold all weights of a {name}, got none for {len(missing)} of them, "
+            f"such as {missing[0]}; download or copy it again"
+        )
+    return network
+
+
+def _load_tokenizer(kind: str, folder: Path, pieces: int) -> Any:
+    from transformers import AutoTokenizer, PreTrainedTokenizerFast
+
+    # The class that SigLIP names needs sentencepiece, and is not needed: the file says it all.
+    whole = kind == "siglip" and (folder / "tokenizer.json").is_file()
+    try:
+        chosen = PreTrainedTokenizerFast if whole else AutoTokenizer
+        tokenizer = chosen.from_pretrained(folder, local_files_only=True)
+        tokenizer(["boil", "boil water"], padding=True)
+    except Exception as error:  # as above
+        raise DataError(
+            f"{folder}: must hold the tokenizer of a {kind} model, got: {first_line(error)}; "
+            f"copy the whole model, tokenizer.json included"
+        ) from error
+    if len(tokenizer) < pieces // 2:  # the library makes an empty one where a file is missing
+        raise DataError(
+            f"{folder}: must hold the tokenizer of a {kind} model with {pieces} pieces, got "
+            f"{len(tokenizer)}; copy the whole model, tokenizer.json included"
+        )
+    return tokenizer
+
+
+def _read_pixels(kind: str, folder: Path, network: Any) -> Pixels:
+    side = network.config.vision_config.image_size
+    height, width = (side, side) if isinstance(side, int) else side
+    path, settings = _read_preparation(folder)
+    pixels = make_pixels(kind, (height, width), settings, str(path))
+    if pixels.size != (height, width):
+        raise DataError(
+            f"{path}: pictures must be {height} x {width} as the weights want them, "
+            f"got {pixels.size[0]} x {pixels.size[1]}; are the files of one model?"
+        )
+    return pixels
+
+
+def _read_preparation(folder: Path) -> tuple[Path, Mapping[str, Any]]:
+    """Settings of the library's image processor, wherever its version keeps them."""
+    for path in (folder / "preprocessor_config.json", folder / "processor_config.json"):
+        content = read_json(path) if path.is_file() else None
+        whole = content if isinstance(content, dict) else {}
+        for found in (whole.get("image_processor"), whole.get("video_processor"), whole):
+            if isinstance(found, dict) and "image_mean" in found:
+                return path, found
+    return folder, {}
+
+
+def make_pixels(
+    kind: str,
+    size: tuple[int, int],
+    settings: Mapping[str, Any] | None = None,
+    source: str = "settings",
+) -> Pixels:
+    """Read the settings of an image processor; what they do not say is as the kind has it.
+
+    >>> make_pixels("clip", (224, 224), {"size": {"shortest_edge": 256}, "crop_size": 224}).read
+    (256, 256)
+    """
+    family, given = FAMILIES[kind], settings or {}
+    try:
+        resized, squeezed = _sides(given.get("size"), size)
+        crop = not squeezed and (family.crop or "size" in given)
+        cut, _ = _sides(given.get("crop_size"), size)
+        if not given.get("do_center_crop", family.crop):
+            cut = resized
+        read = (max(resized[0], cut[0]), max(resized[1], cut[1]))
+        plain = not given.get("do_normalize", True)
+        return Pixels(
+            size=cut,
+            read=read,
+            crop=crop,
+            mean=(0.0,) * 3 if plain else _three(given.get("image_mean", family.mean)),
+            std=(1.0,) * 3 if plain else _three(given.get("image_std", family.std)),
+            scale=float(given.get("rescale_factor", 1 / 255)),
+        )
+    except (TypeError, ValueError, KeyError) as error:
+        raise DataError(
+            f"{source}: must be the settings of an image processor, got: {first_line(error)}; "
+            f"copy the whole model again"
+        ) from error
+
+
+def _sides(given: Any, default: tuple[int, int]) -> tuple[tuple[int, int], bool]:
+    """Height and width of a setting; and whether both are given, as for a squeezed picture."""
+    if given is None:
+        return default, False
+    if isinstance(given, Mapping) and "height" in given:
+        return (int(given["height"]), int(given["width"])), True
+    side = int(given["shortest_edge"] if isinstance(given, Mapping) else given)
+    return (side, side), False
+
+
+def _three(values: Any) -> tuple[float, ...]:
+    found = tuple(float(value) for value in values)
+    if len(found) != 3:
+        raise ValueError(f"{len(found)} colours where there must be 3")
+    return found
+
+
+def _pooled(output: Any) -> Any:
+    """The vectors; some versions of the library wrap them."""
+    return getattr(output, "pooler_output", output)
+
+
+def _array(output: Any) -> NDArray[np.float32]:
+    return np.asarray(_pooled(output).float().cpu().numpy(), dtype=np.float32)
