@@ -1,0 +1,292 @@
+"""Labels on disk: shards of whole videos, and a manifest that says which videos are in which.
+
+A shard is written whole or not at all and carries in its footer what it was made from and of
+which videos.  A run that was killed therefore goes on after its last shard, and its files are
+those of a run that was not.  The manifest is written at the end: with it the folder is complete.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Sized
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from stepgraph.core import Video, Vocabulary, is_unicode, rows_in
+from stepgraph.disk import MIB, read_json, write_text
+from stepgraph.errors import DataError
+from stepgraph.export.timeline import Timeline
+from stepgraph.files import header
+from stepgraph.labelling.clips import ClipLabels, label_clips
+from stepgraph.labelling.parquet import LABELS_KIND, read_footer, read_table, write_table
+from stepgraph.problems import Problems
+from stepgraph.progress import counting
+from stepgraph.vocabulary import (
+    as_list,
+    as_text,
+    as_whole,
+    check_header,
+    reading_fields,
+    vocabulary_of,
+)
+
+MANIFEST = "labels.json"
+_MANIFEST_KIND = replace(LABELS_KIND, noun="manifest of labels")
+
+# Videos that are encoded together; after a mistake in one, the rest of them comes one at a time.
+_TOGETHER = 32
+
+Recognise: TypeAlias = Callable[[Sequence[Video]], Iterable[Timeline]]
+"""What gives a timeline for each of the videos it is given, in their order."""
+
+
+@dataclass(frozen=True)
+class Provenance:
+    """What decides the labels of a video; labels of different provenance are never mixed.
+
+    Attributes
+    ----------
+    graph
+        Hash of the task graph: :func:`~stepgraph.labelling.graph_fingerprint`.
+    decoder, encoder
+        Name and options.
+    hop
+        Seconds from one clip to the next.
+    """
+
+    vocabulary: Vocabulary
+    graph: str
+    decoder: Mapping[str, Any]
+    encoder: Mapping[str, Any]
+    hop: float = 1.0
+
+    def fields(self) -> dict[str, Any]:
+        """As it stands in the files."""
+        return header(LABELS_KIND.format, LABELS_KIND.version, self.vocabulary) | {
+            "graph": self.graph,
+            "decoder": dict(self.decoder),
+            "encoder": dict(self.encoder),
+            "hop": self.hop,
+            "keysteps": list(self.vocabulary.keysteps),
+            "tasks": {task: list(members) for task, members in self.vocabulary.tasks.items()},
+        }
+
+
+@dataclass(frozen=True)
+class Shard:
+    """One file of labels: how many clips, of which videos, and which could not be labelled."""
+
+    file: str
+    rows: int
+    videos: tuple[str, ...]
+    failed: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class LabelFolder:
+    """A complete folder of labels."""
+
+    path: Path
+    provenance: Provenance
+    shards: tuple[Shard, ...]
+
+    @property
+    def rows(self) -> int:
+        """How many clips there are."""
+        return sum(shard.rows for shard in self.shards)
+
+    @property
+    def videos(self) -> int:
+        """How many videos were labelled."""
+        return sum(len(shard.videos) - len(shard.failed) for shard in self.shards)
+
+    @property
+    def failed(self) -> tuple[str, ...]:
+        """Videos that could not be labelled."""
+        return tuple(video for shard in self.shards for video in shard.failed)
+
+
+def write_labels(
+    videos: Iterable[Video],
+    recognise: Recognise,
+    folder: Path,
+    provenance: Provenance,
+    *,
+    shard_size: int = 50_000,
+    problems: Problems | None = None,
+) -> LabelFolder:
+    """Write what ``recognise`` finds as shards of whole videos, and the manifest at the end.
+
+    Shards that are there already are kept where they hold the same videos.  A video that
+    cannot be recognised goes to the problems, and the others go on.
+
+    Parameters
+    ----------
+    shard_size
+        Clips after which a shard is closed.
+    """
+    problems = problems if problems is not None else Problems()
+    shards = []
+    with counting(
+        "labelling (videos)", len(videos) if isinstance(videos, Sized) else None
+    ) as done:
+        for number, group in enumerate(_groups(videos, provenance.hop, shard_size, problems)):
+            path = folder / f"labels-{number:05}.parquet"
+            shard = _finished(path, provenance) if path.exists() else None
+            if shard is None or not _holds(shard, group, provenance.hop):
+                shard = _write_shard(path, group, recognise, provenance, problems, done)
+            else:
+                done(len(group))
+            shards.append(shard)
+    if not any(shard.rows for shard in shards):
+        first = f": {problems.summary()}" if problems else ""
+        raise DataError(f"{folder}: labels must be of at least one clip, got none{first}")
+    for path in sorted(folder.glob("labels-*.parquet"))[len(shards) :]:
+        path.unlink()  # of an earlier run over more videos
+    content = provenance.fields() | {"shards": [asdict(shard) for shard in shards]}
+    write_text(folder / MANIFEST, json.dumps(content, ensure_ascii=False, indent=1) + "\n")
+    return LabelFolder(folder, provenance, tuple(shards))
+
+
+def _groups(
+    videos: Iterable[Video], hop: float, shard_size: int, problems: Problems
+) -> Iterator[list[Video]]:
+    """Videos of one shard each; durations alone decide, so that every run cuts alike."""
+    group: list[Video] = []
+    known: set[str] = set()
+    rows = 0
+    for video in videos:
+        if video.id in known:
+            what = f"ids of videos must differ, got {video.id!r} again; only the first is labelled"
+            problems.add(f"video {video.id!r}", "video listed twice", what)
+            continue
+        if not is_unicode(f"{video.id}{video.path}"):
+            what = f"names must be Unicode text, got {video.id!r}; rename the file"
+            problems.add(f"video {video.id!r}", "video that cannot be labelled", what)
+            continue
+        known.add(video.id)
+        group.append(video)
+        rows += rows_in(video.duration, hop)
+        if rows >= shard_size:
+            yield group
+            group, rows = [], 0
+    if group:
+        yield group
+
+
+def _finished(path: Path, provenance: Provenance) -> Shard:
+    """The shard that is there; one of another provenance is refused, not overwritten."""
+    content = read_footer(path)
+    wanted = provenance.fields()
+    for name, value in wanted.items():
+        if name != "stepgraph" and content.get(name) != value:
+            raise DataError(
+                f"{path}: must hold labels made with {name} {_short(value)}, got "
+                f"{_short(content.get(name))}; choose another folder, or delete this one"
+            )
+    with reading_fields(path, LABELS_KIND):
+        return _shard(content)
+
+
+def _holds(shard: Shard, videos: Sequence[Video], hop: float) -> bool:
+    """Whether a shard is of these videos, as long as they are now."""
+    rows = sum(rows_in(video.duration, hop) for video in videos if video.id not in shard.failed)
+    return shard.videos == tuple(video.id for video in videos) and shard.rows == rows
+
+
+def _short(value: Any) -> str:
+    text = json.dumps(value, ensure_ascii=False)
+    return text if len(text) <= 120 else f"{text[:100]}…"
+
+
+def _write_shard(
+    path: Path,
+    videos: Sequence[Video],
+    recognise: Recognise,
+    provenance: Provenance,
+    problems: Problems,
+    done_more: Callable[[int], None],
+) -> Shard:
+    labelled: list[ClipLabels] = []
+    for first in range(0, len(videos), _TOGETHER):
+        for one in _label(videos[first : first + _TOGETHER], recognise, problems):
+            labelled.append(one)
+            done_more(1)
+    done = {one.video for one in labelled}
+    ids = tuple(video.id for video in videos)
+    rows = sum(map(len, labelled))
+    shard = Shard(path.name, rows, ids, tuple(one for one in ids if one not in done))
+    write_table(path, labelled, provenance.vocabulary, provenance.fields() | asdict(shard))
+    return shard
+
+
+def _label(
+    videos: Sequence[Video], recognise: Recognise, problems: Problems
+) -> Iterator[ClipLabels]:
+    done = 0
+    try:
+        for timeline in recognise(videos):
+            yield label_clips(timeline)
+            done += 1
+    except DataError as error:
+        if len(videos) == 1:
+            problems.add(f"video {videos[0].id!r}", "video that cannot be labelled", str(error))
+            return
+        # Encoders may look ahead, so that the next video need not be the one at fault.
+        for video in videos[done:]:
+            yield from _label([video], recognise, problems)
+
+
+def open_labels(folder: Path) -> LabelFolder:
+    """Read the manifest of a complete folder of labels."""
+    path = folder / MANIFEST
+    if not path.exists():
+        begun = len(list(folder.glob("labels-*.parquet"))) if folder.is_dir() else 0
+        got = f"{begun} finished shards without it" if begun else "none"
+        remedy = "run the same command again to finish it" if begun else LABELS_KIND.remedy
+        raise DataError(f"{folder}: must be labels with a {MANIFEST}, got {got}; {remedy}")
+    content = read_json(path, limit=4096 * MIB)
+    check_header(content, path, _MANIFEST_KIND)
+    with reading_fields(path, _MANIFEST_KIND):
+        vocabulary = vocabulary_of(content)
+        provenance = Provenance(
+            vocabulary,
+            as_text(content["graph"]),
+            dict(content["decoder"]),
+            dict(content["encoder"]),
+            float(content["hop"]),
+        )
+        shards = tuple(map(_shard, as_list(content["shards"])))
+    if vocabulary.fingerprint != content.get("fingerprint"):
+        raise DataError(
+            f"{path}: must hold the keysteps it was saved with (fingerprint "
+            f"{content.get('fingerprint')!r}), got others ({vocabulary.fingerprint!r}); "
+            f"was it edited? label again"
+        )
+    return LabelFolder(folder, provenance, shards)
+
+
+def _shard(fields: Mapping[str, Any]) -> Shard:
+    file = as_text(fields["file"])
+    if Path(file).name != file:
+        raise TypeError(f"shards must lie beside the manifest, got {file!r}"[:200])
+    return Shard(
+        file,
+        as_whole(fields["rows"]),
+        tuple(map(as_text, as_list(fields["videos"]))),
+        tuple(map(as_text, as_list(fields["failed"]))),
+    )
+
+
+def read_labels(folder: Path | LabelFolder) -> Iterator[ClipLabels]:
+    """The labels of each video, one video at a time; one shard is in memory."""
+    labels = folder if isinstance(folder, LabelFolder) else open_labels(folder)
+    for shard in labels.shards:
+        path = labels.path / shard.file
+        if _finished(path, labels.provenance) != shard:
+            raise DataError(
+                f"{path}: must hold the clips and videos that {MANIFEST} says, got others; "
+                f"delete it and label again"
+            )
+        yield from read_table(path, len(labels.provenance.vocabulary))

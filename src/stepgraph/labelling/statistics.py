@@ -1,0 +1,188 @@
+"""What a person wants to know of labels before training on them."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stepgraph.core import BACKGROUND, Vocabulary
+from stepgraph.labelling.clips import ORIGINS, ClipLabels
+from stepgraph.labelling.shards import LabelFolder, open_labels, read_labels
+
+_SHOWN = 5
+
+
+@dataclass(frozen=True)
+class Change:
+    """A clip whose label the graph changed: when it is, what was said, from what to what."""
+
+    video: str
+    start: float
+    words: str | None
+    argmax: str
+    graph: str
+
+
+@dataclass(frozen=True)
+class LabelStatistics:
+    """Labels in figures.
+
+    Attributes
+    ----------
+    rows
+        Clips, with and without a label.
+    labelled, argmax_labelled
+        Clips with a label of the graph, and of plain argmax.
+    changed, added, removed
+        Clips whose two labels differ; that only the graph labels; that only argmax labels.
+    origins
+        Labelled clips by origin: ``anchor``, ``path``, ``label``.
+    confidence
+        Mean over the labelled clips where the decoder gives one, else nan.
+    keysteps, covered, argmax_covered
+        Size of the vocabulary, and how much of it occurs in either set of labels.
+    most, least
+        The most and least frequent keysteps that occur, with their numbers of clips.
+    examples
+        Changed labels of some videos, the same ones every time.
+    """
+
+    videos: int
+    failed: int
+    rows: int
+    labelled: int
+    argmax_labelled: int
+    changed: int
+    added: int
+    removed: int
+    origins: dict[str, int]
+    confidence: float
+    keysteps: int
+    covered: int
+    argmax_covered: int
+    most: tuple[tuple[str, int], ...]
+    least: tuple[tuple[str, int], ...]
+    examples: tuple[Change, ...]
+
+    def __str__(self) -> str:
+        origins = ", ".join(
+            f"{_share(count, self.labelled)} {name}"
+            for name, count in self.origins.items()
+            if count
+        )
+        lines = [
+            f"{self.rows:,} clips of {self.videos:,} videos"
+            + (f" ({self.failed:,} videos could not be labelled)" if self.failed else ""),
+            f"labelled          {self.labelled:,} ({_share(self.labelled, self.rows)}); "
+            f"by argmax {self.argmax_labelled:,} ({_share(self.argmax_labelled, self.rows)})",
+            f"against argmax    {self.changed:,} changed "
+            f"({_share(self.changed, self.argmax_labelled)}), {self.added:,} added, "
+            f"{self.removed:,} removed",
+            f"origin            {origins or 'none'}",
+            f"mean confidence   {_number(self.confidence)}",
+            f"vocabulary        {self.covered:,} of {self.keysteps:,} keysteps occur "
+            f"({_share(self.covered, self.keysteps)}); by argmax {self.argmax_covered:,}",
+            f"most frequent     {_listed(self.most)}",
+            f"least frequent    {_listed(self.least)}",
+        ]
+        if self.examples:
+            lines.append("changed, for example:")
+        for change in self.examples:
+            said = f" “{change.words}”" if change.words else ""
+            lines.append(
+                f"  {change.video} at {change.start:g} s{said}: {change.argmax} → {change.graph}"
+            )
+        return "\n".join(lines)
+
+
+def _share(part: int, whole: int) -> str:
+    return f"{100 * part / whole:.1f} %" if whole else "-"
+
+
+def _number(value: float) -> str:
+    return "unknown" if math.isnan(value) else f"{value:.3f}"
+
+
+def _listed(counts: Sequence[tuple[str, int]]) -> str:
+    return ", ".join(f"{name} ({count:,})" for name, count in counts) or "none"
+
+
+def label_statistics(folder: Path | LabelFolder) -> LabelStatistics:
+    """Count what is in a folder of labels; one shard at a time is in memory."""
+    labels = folder if isinstance(folder, LabelFolder) else open_labels(folder)
+    vocabulary = labels.provenance.vocabulary
+    graph, argmax = (np.zeros(len(vocabulary), dtype=np.int64) for _ in range(2))
+    origins = np.zeros(len(ORIGINS), dtype=np.int64)
+    tally = dict.fromkeys(("rows", "changed", "added", "removed"), 0)
+    sure, judged = 0.0, 0
+    examples: list[tuple[bytes, Change]] = []
+    for one in read_labels(labels):
+        _count(graph, one.keystep)
+        _count(argmax, one.argmax)
+        _count(origins, one.origin)
+        by_graph, by_argmax = one.keystep != BACKGROUND, one.argmax != BACKGROUND
+        tally["rows"] += len(one)
+        tally["changed"] += int((by_graph & by_argmax & (one.keystep != one.argmax)).sum())
+        tally["added"] += int((by_graph & ~by_argmax).sum())
+        tally["removed"] += int((~by_graph & by_argmax).sum())
+        known = one.confidence[~np.isnan(one.confidence)]
+        sure, judged = sure + float(known.sum(dtype=np.float64)), judged + len(known)
+        examples = _keep(examples, one, vocabulary)
+    return LabelStatistics(
+        videos=labels.videos,
+        failed=len(labels.failed),
+        labelled=int(graph.sum()),
+        argmax_labelled=int(argmax.sum()),
+        origins=dict(zip(ORIGINS, origins.tolist(), strict=True)),
+        confidence=sure / judged if judged else math.nan,
+        keysteps=len(vocabulary),
+        covered=int((graph > 0).sum()),
+        argmax_covered=int((argmax > 0).sum()),
+        most=_extreme(graph, vocabulary, most=True),
+        least=_extreme(graph, vocabulary, most=False),
+        examples=tuple(change for _, change in examples),
+        **tally,
+    )
+
+
+def _count(counts: NDArray[np.int64], codes: NDArray[np.int32] | NDArray[np.int8]) -> None:
+    counts += np.bincount(codes[codes >= 0], minlength=len(counts))
+
+
+def _extreme(
+    counts: NDArray[np.int64], vocabulary: Vocabulary, *, most: bool
+) -> tuple[tuple[str, int], ...]:
+    found = np.flatnonzero(counts).tolist()
+    found.sort(key=lambda keystep: (-counts[keystep] if most else counts[keystep], keystep))
+    return tuple(
+        (vocabulary.keysteps[keystep], int(counts[keystep])) for keystep in found[:_SHOWN]
+    )
+
+
+def _keep(
+    kept: list[tuple[bytes, Change]], one: ClipLabels, vocabulary: Vocabulary
+) -> list[tuple[bytes, Change]]:
+    """Keep one change of some videos; a hash draws both, so that nothing is picked by hand."""
+    lot = hashlib.sha256(one.video.encode("utf-8", "surrogatepass")).digest()
+    if len(kept) == _SHOWN and lot >= kept[-1][0]:
+        return kept
+    both = (one.keystep != BACKGROUND) & (one.argmax != BACKGROUND)
+    changed = np.flatnonzero(both & (one.keystep != one.argmax)).tolist()
+    if not changed:
+        return kept
+    changed = [row for row in changed if one.words[row]] or changed
+    row = changed[int.from_bytes(lot[:8], "big") % len(changed)]
+    change = Change(
+        one.video,
+        float(one.start[row]),
+        one.words[row],
+        vocabulary.keysteps[one.argmax[row]],
+        vocabulary.keysteps[one.keystep[row]],
+    )
+    return sorted([*kept, (lot, change)], key=lambda pair: pair[0])[:_SHOWN]

@@ -1,0 +1,236 @@
+# mypy: ignore-errors
+# (Triton reads these functions as a language of its own.)
+"""Two GPU kernels, in Triton, for what runs slowly when put together from ready-made ones.
+
+Each does in one pass over memory what else takes several, forward and backward.  They are
+operators of torch, so that ``torch.compile`` and autograd see through them; what they compute
+is said by their slow twins in :mod:`stepgraph.networks.timesformer`, used on every other device.
+"""
+
+from __future__ import annotations
+
+import torch
+import triton
+import triton.language as tl
+from torch import Tensor
+from torch.library import triton_op, wrap_triton
+
+# --- attention of a few tokens among themselves --------------------------------------------
+#
+# A program takes one head of as many groups of tokens as make a tile for the matrix units; the
+# mask keeps groups apart.  Nothing but the inputs is kept for the backward pass.
+
+_TILE = 16  # rows, the least that matrix units take
+
+
+@triton.jit
+def _rows_of(tile, groups, SIZE: tl.constexpr, PADDED: tl.constexpr, ROWS: tl.constexpr):
+    row = tl.arange(0, ROWS)
+    group = tile * (ROWS // PADDED) + row // PADDED
+    there = (row % PADDED < SIZE) & (group < groups)
+    return group, group.to(tl.int64) * SIZE + row % PADDED, there
+
+
+@triton.jit
+def _load(table, row, there, width, HEAD: tl.constexpr):
+    column = tl.arange(0, HEAD)
+    return tl.load(table + row[:, None] * width + column, mask=there[:, None], other=0.0)
+
+
+@triton.jit
+def _store(table, row, there, width, values, HEAD: tl.constexpr):
+    column = tl.arange(0, HEAD)
+    tl.store(table + row[:, None] * width + column, values, mask=there[:, None])
+
+
+@triton.jit
+def _product(a, b):
+    return tl.dot(a, b, input_precision="ieee")
+
+
+@triton.jit
+def _softmax(query, key, group, there, scale):
+    score = _product(query, tl.trans(key)) * scale
+    score = tl.where((group[:, None] == group[None, :]) & there[None, :], score, -1e30)
+    share = tl.exp(score - tl.max(score, 1)[:, None])
+    return share / tl.sum(share, 1)[:, None]
+
+
+@triton.jit
+def _attend_kernel(  # noqa: PLR0913
+    qkv, out, groups, scale,
+    SIZE: tl.constexpr, PADDED: tl.constexpr, ROWS: tl.constexpr,
+    HEADS: tl.constexpr, HEAD: tl.constexpr,
+):  # fmt: skip
+    width: tl.constexpr = HEADS * HEAD
+    first = tl.program_id(0) % HEADS * HEAD
+    group, row, there = _rows_of(tl.program_id(0) // HEADS, groups, SIZE, PADDED, ROWS)
+    query = _load(qkv + first, row, there, 3 * width, HEAD)
+    key = _load(qkv + width + first, row, there, 3 * width, HEAD)
+    value = _load(qkv + 2 * width + first, row, there, 3 * width, HEAD)
+    share = _softmax(query, key, group, there, scale)
+    _store(out + first, row, there, width, _product(share.to(value.dtype), value), HEAD)
+
+
+@triton.jit
+def _attend_backward_kernel(  # noqa: PLR0913
+    qkv, d_out, d_qkv, groups, scale,
+    SIZE: tl.constexpr, PADDED: tl.constexpr, ROWS: tl.constexpr,
+    HEADS: tl.constexpr, HEAD: tl.constexpr,
+):  # fmt: skip
+    width: tl.constexpr = HEADS * HEAD
+    first = tl.program_id(0) % HEADS * HEAD
+    group, row, there = _rows_of(tl.program_id(0) // HEADS, groups, SIZE, PADDED, ROWS)
+    query = _load(qkv + first, row, there, 3 * width, HEAD)
+    key = _load(qkv + width + first, row, there, 3 * width, HEAD)
+    value = _load(qkv + 2 * width + first, row, there, 3 * width, HEAD)
+    d_seen = _load(d_out + first, row, there, width, HEAD)
+    share = _softmax(query, key, group, there, scale)
+    d_value = _product(tl.trans(share.to(value.dtype)), d_seen)
+    _store(d_qkv + 2 * width + first, row, there, 3 * width, d_value, HEAD)
+    d_share = _product(d_seen, tl.trans(value))
+    d_score = share * (d_share - tl.sum(share * d_share, 1)[:, None]) * scale
+    d_score = d_score.to(key.dtype)
+    _store(d_qkv + first, row, there, 3 * width, _product(d_score, key), HEAD)
+    _store(d_qkv + width + first, row, there, 3 * width, _product(tl.trans(d_score), query), HEAD)
+
+
+def _launch(kernel, qkv: Tensor, others: list[Tensor], heads: int) -> None:
+    groups, size, width = qkv.shape
+    padded = triton.next_power_of_2(size)
+    rows = max(_TILE, padded)
+    head = width // 3 // heads
+    # Heads of the same tokens run together, since they lie together.
+    kernel[(heads * triton.cdiv(groups, rows // padded),)](
+        qkv, *others, groups, head**-0.5,
+        SIZE=size, PADDED=padded, ROWS=rows, HEADS=heads, HEAD=head, num_warps=rows // 16,
+    )  # fmt: skip
+
+
+def can_attend(qkv: Tensor, heads: int) -> bool:
+    """Whether the kernel is made for such a table: groups and heads that fit one tile."""
+    head = qkv.shape[2] // 3 // heads
+    return qkv.is_cuda and qkv.shape[1] <= 128 and head in (16, 32, 64, 128)
+
+
+@triton_op("stepgraph::attend_within", mutates_args={})
+def attend_within(qkv: Tensor, heads: int) -> Tensor:
+    """Attention within each group, (groups, size, width), of packed (groups, size, 3 * width)."""
+    out = qkv.new_empty(*qkv.shape[:2], qkv.shape[2] // 3)
+    _launch(wrap_triton(_attend_kernel), qkv, [out], heads)
+    return out
+
+
+@triton_op("stepgraph::attend_within_backward", mutates_args={})
+def _attend_within_backward(qkv: Tensor, d_out: Tensor, heads: int) -> Tensor:
+    d_qkv = torch.empty_like(qkv)
+    _launch(wrap_triton(_attend_backward_kernel), qkv, [d_out, d_qkv], heads)
+    return d_qkv
+
+
+def _keep_qkv(ctx, inputs, output) -> None:
+    ctx.save_for_backward(inputs[0])
+    ctx.heads = inputs[1]
+
+
+def _differentiate_attention(ctx, d_out: Tensor):
+    (qkv,) = ctx.saved_tensors
+    return _attend_within_backward(qkv, d_out.contiguous(), ctx.heads), None
+
+
+attend_within.register_autograd(_differentiate_attention, setup_context=_keep_qkv)
+
+
+# --- a bias and the Gaussian error unit ------------------------------------------------------
+#
+# The backward pass sums the gradient of the bias while it has the numbers at hand.
+
+
+@triton.jit
+def _normal(x):
+    """Distribution and density of the normal law; Abramowitz and Stegun 26.2.17, to 7.5e-8."""
+    t = 1.0 / (1.0 + 0.2316419 * tl.abs(x))
+    density = 0.3989422804 * tl.exp(-0.5 * x * x)
+    tail = 1.330274429 * t - 1.821255978
+    tail = (tail * t + 1.781477937) * t - 0.356563782
+    tail = (tail * t + 0.319381530) * t * density
+    return tl.where(x > 0, 1.0 - tail, tail), density
+
+
+@triton.jit
+def _gelu_kernel(  # noqa: PLR0913
+    table, bias, out, rows, width,
+    ROWS: tl.constexpr, COLUMNS: tl.constexpr,
+):  # fmt: skip
+    across = tl.cdiv(width, COLUMNS)
+    column = tl.program_id(0) % across * COLUMNS + tl.arange(0, COLUMNS)
+    row = (tl.program_id(0) // across).to(tl.int64) * ROWS + tl.arange(0, ROWS)
+    place = row[:, None] * width + column
+    there = (row < rows)[:, None] & (column < width)
+    shift = tl.load(bias + column, mask=column < width, other=0.0).to(tl.float32)
+    x = tl.load(table + place, mask=there, other=0.0).to(tl.float32) + shift
+    below, _ = _normal(x)
+    tl.store(out + place, x * below, mask=there)
+
+
+@triton.jit
+def _gelu_backward_kernel(  # noqa: PLR0913
+    table, bias, d_out, d_table, d_bias, rows, width,
+    ROWS: tl.constexpr, COLUMNS: tl.constexpr, STEPS: tl.constexpr,
+):  # fmt: skip
+    column = tl.program_id(0) * COLUMNS + tl.arange(0, COLUMNS)
+    shift = tl.load(bias + column, mask=column < width, other=0.0).to(tl.float32)
+    total = tl.zeros([ROWS, COLUMNS], tl.float32)
+    first = tl.program_id(1).to(tl.int64) * STEPS * ROWS
+    for step in range(STEPS):
+        row = first + step * ROWS + tl.arange(0, ROWS)
+        place = row[:, None] * width + column
+        there = (row < rows)[:, None] & (column < width)
+        x = tl.load(table + place, mask=there, other=0.0).to(tl.float32) + shift
+        d = tl.load(d_out + place, mask=there, other=0.0).to(tl.float32)
+        below, density = _normal(x)
+        d = d * (below + x * density)
+        tl.store(d_table + place, d, mask=there)
+        total += d
+    tl.store(d_bias + tl.program_id(1) * width + column, tl.sum(total, 0), mask=column < width)
+
+
+_ROWS, _COLUMNS = 8, 256
+_PARTS = 128  # of the rows, each summed by itself
+
+
+@triton_op("stepgraph::bias_gelu", mutates_args={})
+def bias_gelu(table: Tensor, bias: Tensor) -> Tensor:
+    """``gelu(table + bias)``, shape (rows, width)."""
+    rows, width = table.shape
+    out = torch.empty_like(table)
+    grid = (triton.cdiv(width, _COLUMNS) * triton.cdiv(rows, _ROWS),)
+    wrap_triton(_gelu_kernel)[grid](table, bias, out, rows, width, ROWS=_ROWS, COLUMNS=_COLUMNS)
+    return out
+
+
+@triton_op("stepgraph::bias_gelu_backward", mutates_args={})
+def _bias_gelu_backward(table: Tensor, bias: Tensor, d_out: Tensor) -> tuple[Tensor, Tensor]:
+    rows, width = table.shape
+    steps = triton.cdiv(rows, _PARTS * _ROWS)
+    parts = triton.cdiv(rows, steps * _ROWS)
+    d_table = torch.empty_like(table)
+    d_bias = table.new_empty(parts, width, dtype=torch.float32)
+    wrap_triton(_gelu_backward_kernel)[(triton.cdiv(width, _COLUMNS), parts)](
+        table, bias, d_out, d_table, d_bias, rows, width,
+        ROWS=_ROWS, COLUMNS=_COLUMNS, STEPS=steps,
+    )  # fmt: skip
+    return d_table, d_bias.sum(0)
+
+
+def _keep_table(ctx, inputs, output) -> None:
+    ctx.save_for_backward(*inputs)
+
+
+def _differentiate_gelu(ctx, d_out: Tensor):
+    table, bias = ctx.saved_tensors
+    d_table, d_bias = _bias_gelu_backward(table, bias, d_out.contiguous())
+    return d_table, d_bias.to(bias.dtype)
+
+
+bias_gelu.register_autograd(_differentiate_gelu, setup_context=_keep_table)

@@ -1,0 +1,400 @@
+"""TimeSformer: a video transformer that attends in time and in space by turns.
+
+Bertasius, Wang and Torresani, "Is Space-Time Attention All You Need for Video Understanding?"
+(ICML 2021), with divided attention.  A clip is cut into square patches.  In every block a patch
+first looks at the patches in its place of all frames, then at those of its own frame and at one
+further token, which stands for the clip; that token looks at each frame by itself and takes
+the mean of what it saw.
+
+Tokens are the rows of one table, ordered by place, clip and frame; the clip's own token has
+place 0 and a copy for every frame.  So the frames of a place are neighbours, the places of a
+frame are one stride apart, patches are one slice, and neither attention copies its input.  A
+frame of some clip is called a shot below: every place has one row for each.
+
+Three things make it fast and change no result but by rounding: the two matrices that follow
+attention in time are multiplied with each other first; the last block computes only what the
+token of the clip needs; and on a GPU two kernels do in one pass what else takes several.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, fields
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, NamedTuple, cast
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+from torch.nn.attention import SDPBackend, sdpa_kernel
+
+from stepgraph.core import Vocabulary
+from stepgraph.disk import replacing, require_file
+from stepgraph.errors import ConfigError, DataError
+from stepgraph.networks import timesformer_names as names
+
+MEAN, DEVIATION = 0.45, 0.225
+"""Of every colour channel, as the published weights expect it."""
+
+# Kernels for the GPU, where this torch has the compiler that they need.
+_CAN_COMPILE = bool(torch.version.cuda and find_spec("triton"))
+_KERNELS: Any = import_module("stepgraph.networks.kernels") if _CAN_COMPILE else None
+_FORMAT, _VERSION = "stepgraph-timesformer", "1"
+_EPSILON = 1e-6
+_ATTENTION = ("CUDNN_ATTENTION", "FLASH_ATTENTION", "EFFICIENT_ATTENTION", "MATH")
+_FASTEST_FIRST = [getattr(SDPBackend, name) for name in _ATTENTION]
+
+
+@dataclass(frozen=True)
+class TimeSformerOptions:
+    """The shape of a TimeSformer; the defaults are those of the published base model.
+
+    Attributes
+    ----------
+    classes
+        How many keysteps are told apart.
+    frames, size
+        How many frames a clip has, and their height and width in pixels.
+    patch
+        Height and width of a patch in pixels.
+    width, depth, heads
+        Numbers of a token, blocks, and heads of each attention.
+    """
+
+    classes: int
+    frames: int = 8
+    size: int = 224
+    patch: int = 16
+    width: int = 768
+    depth: int = 12
+    heads: int = 12
+
+    def __post_init__(self) -> None:
+        for field in fields(self):
+            value = getattr(self, field.name)
+            if type(value) is not int or not 1 <= value <= 1_000_000:
+                raise ConfigError(
+                    f"{field.name} of a TimeSformer must be a whole number, 1 to a million, "
+                    f"got {value!r}"
+                )
+        for whole, part in (("size", "patch"), ("width", "heads")):
+            if getattr(self, whole) % getattr(self, part):
+                raise ConfigError(
+                    f"{whole} of a TimeSformer must be a multiple of its {part}, got "
+                    f"{getattr(self, whole)} and {getattr(self, part)}"
+                )
+
+    @property
+    def places(self) -> int:
+        """How many patches a frame has."""
+        return (self.size // self.patch) ** 2
+
+
+class Attention(nn.Module):
+    """Weights of one attention; the block says who looks at whom."""
+
+    def __init__(self, width: int) -> None:
+        super().__init__()
+        self.qkv = nn.Linear(width, 3 * width)
+        self.out = nn.Linear(width, width)
+
+
+class Block(nn.Module):
+    """Attention in time, attention in space, and two layers on every token by itself."""
+
+    def __init__(self, options: TimeSformerOptions) -> None:
+        super().__init__()
+        width = options.width
+        self.frames, self.heads, self.head = options.frames, options.heads, width // options.heads
+        self.time_norm = nn.LayerNorm(width, eps=_EPSILON)
+        self.time = Attention(width)
+        self.time_out = nn.Linear(width, width)
+        self.space_norm = nn.LayerNorm(width, eps=_EPSILON)
+        self.space = Attention(width)
+        self.mlp_norm = nn.LayerNorm(width, eps=_EPSILON)
+        self.mlp_in = nn.Linear(width, 4 * width)
+        self.mlp_out = nn.Linear(4 * width, width)
+
+    def forward(self, tokens: Tensor, shots: int) -> Tensor:
+        """All tokens after this block; ``shots`` is how many there are of each place."""
+        tokens = self._with_time(tokens, shots)
+        seen = self._look_in_space(self.space_norm(tokens), shots)
+        by_clip = seen[:shots].view(-1, self.frames, seen.shape[1])
+        of_clip = by_clip.mean(dim=1, keepdim=True).expand_as(by_clip).flatten(0, 1)
+        return self._with_mlp(tokens + torch.slice_scatter(seen, of_clip, end=shots))
+
+    def finish(self, tokens: Tensor, shots: int) -> Tensor:
+        """The token of each clip after this block, where nobody asks for the others."""
+        tokens = self._with_time(tokens, shots)
+        seen = self._look_for_clip(self.space_norm(tokens), shots)
+        of_clip = seen.view(-1, self.frames, seen.shape[1]).mean(dim=1)
+        return self._with_mlp(tokens[: shots : self.frames] + of_clip)
+
+    def _with_time(self, tokens: Tensor, shots: int) -> Tensor:
+        qkv = self.time.qkv(self.time_norm(tokens)[shots:])
+        seen = attend_within(qkv.view(-1, self.frames, qkv.shape[1]), self.heads).flatten(0, 1)
+        # One product instead of two on every token: (x A + a) B + b = x (A B) + (a B + b).
+        weight = self.time_out.weight @ self.time.out.weight
+        bias = (self.time_out.weight * self.time.out.bias).sum(dim=1) + self.time_out.bias
+        return tokens + F.pad(F.linear(seen, weight, bias), (0, 0, shots, 0))
+
+    def _with_mlp(self, tokens: Tensor) -> Tensor:
+        hidden = gelu_of(self.mlp_in, self.mlp_norm(tokens))
+        return tokens + self.mlp_out(hidden)  # type: ignore[no-any-return]
+
+    def _look_in_space(self, tokens: Tensor, shots: int) -> Tensor:
+        query, key, value = (
+            part.view(-1, shots, self.heads, self.head).permute(1, 2, 0, 3)
+            for part in self.space.qkv(tokens).chunk(3, dim=1)
+        )
+        with sdpa_kernel(_FASTEST_FIRST, set_priority=True):
+            seen = F.scaled_dot_product_attention(query, key, value)
+        return self.space.out(seen.permute(2, 0, 1, 3).reshape_as(tokens))  # type: ignore[no-any-return]
+
+    def _look_for_clip(self, tokens: Tensor, shots: int) -> Tensor:
+        """Attention of the clip's tokens alone, which needs no keys and values of the others.
+
+        A query q meets the key K x as (K'q) x, and the sum of all V x is V of the sum of x; a
+        bias of keys adds the same to every score, which changes nothing.
+        """
+        heads, head, width = self.heads, self.head, tokens.shape[1]
+        to_query, to_key, to_value = self.space.qkv.weight.chunk(3)
+        query_bias, _, value_bias = self.space.qkv.bias.chunk(3)
+        query = F.linear(tokens[:shots], to_query, query_bias).view(shots, heads, head)
+        asked = torch.einsum("she,hed->shd", query, to_key.view(heads, head, width))
+        asked = F.pad(asked, (0, 0, 0, -heads % 8))  # matrix units want rows of 16 bytes
+        frames = tokens.view(-1, shots, width).transpose(0, 1)
+        score = frames @ asked.transpose(1, 2) * head**-0.5
+        total = (score.softmax(dim=1).transpose(1, 2) @ frames)[:, :heads]
+        seen = torch.einsum("shd,hed->she", total, to_value.view(heads, head, width))
+        return self.space.out(seen.flatten(1) + value_bias)  # type: ignore[no-any-return]
+
+
+def attend_within(qkv: Tensor, heads: int) -> Tensor:
+    """Attention within each group: (groups, size, 3 * width) to (groups, size, width)."""
+    if _KERNELS is not None and _KERNELS.can_attend(qkv, heads):
+        return _KERNELS.attend_within(qkv, heads)  # type: ignore[no-any-return]
+    parts = (part.view(*part.shape[:2], heads, -1) for part in qkv.chunk(3, dim=2))
+    query, key, value = (part.transpose(1, 2) for part in parts)
+    return F.scaled_dot_product_attention(query, key, value).transpose(1, 2).flatten(2)
+
+
+def gelu_of(layer: nn.Linear, rows: Tensor) -> Tensor:
+    """``gelu(layer(rows))``."""
+    if _KERNELS is not None and rows.is_cuda:
+        return _KERNELS.bias_gelu(F.linear(rows, layer.weight), layer.bias)  # type: ignore[no-any-return]
+    return F.gelu(layer(rows))
+
+
+class TimeSformer(nn.Module):
+    """Classify clips, or give their features.
+
+    Under ``torch.autocast`` tokens are bfloat16 from the first product on; weights stay float32.
+    """
+
+    def __init__(self, options: TimeSformerOptions) -> None:
+        super().__init__()
+        self.options = options
+        width = options.width
+        self.patches = nn.Linear(3 * options.patch**2, width)
+        self.clip_token = nn.Parameter(torch.zeros(width))
+        self.place_embedding = nn.Parameter(torch.zeros(1 + options.places, width))
+        self.time_embedding = nn.Parameter(torch.zeros(options.frames, width))
+        self.blocks = nn.ModuleList(Block(options) for _ in range(options.depth))
+        self.norm = nn.LayerNorm(width, eps=_EPSILON)
+        self.head = nn.Linear(width, options.classes)
+        self._draw_weights()
+
+    @property
+    def _blocks(self) -> list[Block]:
+        return cast("list[Block]", list(self.blocks))
+
+    def _draw_weights(self) -> None:
+        """Small random weights; attention in time adds nothing at first, but for one block."""
+        for name, weight in self.named_parameters():
+            if (weight.ndim == 2 and name != "time_embedding") or name == "clip_token":
+                nn.init.trunc_normal_(weight, std=0.02)
+            elif name.endswith("bias"):
+                nn.init.zeros_(weight)
+        for block in self._blocks[1:]:
+            nn.init.zeros_(block.time_out.weight)
+
+    def forward(self, clips: Tensor) -> Tensor:
+        """Logits, shape (B, classes), of normalised clips, shape (B, F, 3, H, W)."""
+        return self.head(self.features(clips))  # type: ignore[no-any-return]
+
+    def features(self, clips: Tensor) -> Tensor:
+        """The token of each clip before the head, normalised, shape (B, width)."""
+        tokens = self._embed(clips)
+        shots = clips.shape[0] * clips.shape[1]
+        *first, last = self._blocks
+        for block in first:
+            tokens = block(tokens, shots)
+        return self.norm(last.finish(tokens, shots))  # type: ignore[no-any-return]
+
+    def _embed(self, clips: Tensor) -> Tensor:
+        """Tokens of the patches, and that of the clip before them, with their embeddings."""
+        o = self.options
+        if clips.shape[1:] != (o.frames, 3, o.size, o.size):
+            raise DataError(
+                f"clips must have the shape (B, {o.frames}, 3, {o.size}, {o.size}), "
+                f"got {tuple(clips.shape)}"
+            )
+        side = o.size // o.patch
+        pieces = clips.reshape(*clips.shape[:3], side, o.patch, side, o.patch)
+        patches = self.patches(pieces.permute(3, 5, 0, 1, 2, 4, 6).flatten(4).flatten(0, 1))
+        # The embeddings take the type of the product, so that all tokens have it.
+        where = self.place_embedding.to(patches.dtype)[:, None, None]
+        when = self.time_embedding.to(patches.dtype)
+        of_clip = self.clip_token.to(patches.dtype) + where[:1]
+        tokens = torch.cat([of_clip.expand_as(patches[:1]), patches + where[1:] + when])
+        return tokens.flatten(0, 2)
+
+
+def normalise(clips: Tensor) -> Tensor:
+    """Clips as the network takes them, (B, F, 3, H, W), from uint8 pixels (B, F, H, W, 3)."""
+    return (clips.permute(0, 1, 4, 2, 3).float() / 255 - MEAN) / DEVIATION
+
+
+# --- weights of the transformers library ---------------------------------------------------
+
+
+def from_hf(state: Mapping[str, Tensor], options: TimeSformerOptions) -> dict[str, Tensor]:
+    """Weights from those of ``TimesformerForVideoClassification``, or of ``TimesformerModel``.
+
+    Embeddings of another number of places or frames are stretched to those of ``options``; a
+    head for another number of classes is left out, and so is one that is not there.
+    """
+    if not any(name.startswith(names.PREFIX) for name in state):
+        state = {names.PREFIX + name: weight for name, weight in state.items()}
+    blocks = {name.split(".")[3] for name in state if name.startswith(names.LAYER)}
+    if blocks and len(blocks) != options.depth:
+        raise DataError(
+            f"weights of a TimeSformer must have {options.depth} blocks, got {len(blocks)}"
+        )
+    ours: dict[str, Tensor] = {}
+    for name, shape in _shapes(options).items():
+        theirs = names.their_name(name)
+        if theirs in state:
+            weight = names.in_our_shape(name, state[theirs], shape)
+            ours |= {} if weight is None else {name: weight}
+        elif not name.startswith(names.HEAD):
+            raise DataError(
+                f"weights of a TimeSformer must have {theirs!r}, got {len(state)} others; "
+                f"are they of TimesformerForVideoClassification with divided attention?"
+            )
+    return ours
+
+
+def to_hf(state: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """Weights under the transformers library's names and in its shapes; undoes from_hf."""
+    return {names.their_name(n): names.in_their_shape(n, weight) for n, weight in state.items()}
+
+
+def load_hf(model: TimeSformer, state: Mapping[str, Tensor]) -> bool:
+    """Load the transformers library's weights; whether the head was among them.
+
+    A head for other classes stays as it was drawn: that is how training begins from Kinetics.
+    """
+    ours = from_hf(state, model.options)
+    model.load_state_dict(ours, strict=False)
+    return "head.weight" in ours
+
+
+def _shapes(options: TimeSformerOptions) -> dict[str, torch.Size]:
+    with torch.device("meta"):
+        return {name: weight.shape for name, weight in TimeSformer(options).state_dict().items()}
+
+
+# --- checkpoints ---------------------------------------------------------------------------
+
+
+class Header(NamedTuple):
+    """What a checkpoint says of itself."""
+
+    options: TimeSformerOptions
+    keysteps: tuple[str, ...]
+    extra: dict[str, Any]
+
+
+def save_checkpoint(
+    path: Path,
+    model: TimeSformer,
+    vocabulary: Vocabulary | Sequence[str],
+    extra: Mapping[str, Any] | None = None,
+) -> None:
+    """Write a model and the names of its classes as one .safetensors file, whole or not at all.
+
+    Parameters
+    ----------
+    vocabulary
+        The keysteps that the classes stand for, in order.
+    extra
+        Anything more that JSON can hold; ``window`` is the seconds that a clip lasts.
+    """
+    from safetensors import SafetensorError
+    from safetensors.torch import save_file
+
+    keysteps = vocabulary.keysteps if isinstance(vocabulary, Vocabulary) else tuple(vocabulary)
+    if len(keysteps) != model.options.classes:
+        raise DataError(
+            f"vocabulary of a checkpoint must have a name for each of {model.options.classes} "
+            f"classes, got {len(keysteps)}"
+        )
+    said = {"options": asdict(model.options), "keysteps": keysteps, "extra": dict(extra or {})}
+    header = {"format": _FORMAT, "version": _VERSION}
+    header |= {key: json.dumps(value) for key, value in said.items()}
+    state = {name: w.detach().cpu().contiguous() for name, w in model.state_dict().items()}
+    with replacing(Path(path)) as partial:
+        try:
+            save_file(state, partial, header)
+        except SafetensorError as error:  # so it calls a full disk, too
+            raise OSError(str(error)) from error
+
+
+def read_header(path: Path) -> Header:
+    """Read what a checkpoint says of itself, without its weights."""
+    from safetensors import SafetensorError, safe_open
+
+    path = Path(path)
+    require_file(path, "checkpoint (.safetensors)")
+    try:
+        with safe_open(path, framework="pt") as file:
+            said = file.metadata() or {}
+    except (SafetensorError, OSError) as error:
+        raise DataError(
+            f"{path}: must be a checkpoint of stepgraph, got a file that is no safetensors "
+            f"({' '.join(str(error).split())[:80]})"
+        ) from error
+    if (said.get("format"), said.get("version")) != (_FORMAT, _VERSION):
+        raise DataError(
+            f"{path}: must be a checkpoint of stepgraph, version {_VERSION}, got a safetensors "
+            f"file of another kind; a folder of the transformers library is 'timesformer:FOLDER'"
+        )
+    try:
+        options = TimeSformerOptions(**json.loads(said["options"]))
+        keysteps = tuple(map(str, json.loads(said["keysteps"])))
+        return Header(options, keysteps, dict(json.loads(said["extra"])))
+    except (KeyError, TypeError, ValueError) as error:
+        raise DataError(
+            f"{path}: must have options, keysteps and extra in its header, got: {error!r}; "
+            f"write it again"
+        ) from error
+
+
+def load_checkpoint(path: Path) -> tuple[TimeSformer, tuple[str, ...]]:
+    """Read a model (on the CPU) and the names of its classes, as save_checkpoint wrote them."""
+    from stepgraph.networks.weights import read_weights
+
+    header = read_header(path)
+    state = read_weights(Path(path))
+    shapes = {name: weight.shape for name, weight in state.items()}
+    fits = header.options.depth <= len(shapes) and shapes == _shapes(header.options)
+    if not fits or len(header.keysteps) != header.options.classes:
+        raise DataError(f"{path}: must hold what its header describes, got others; write it again")
+    model = TimeSformer(header.options)
+    model.load_state_dict(state)
+    return model, header.keysteps

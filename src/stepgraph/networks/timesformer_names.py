@@ -1,0 +1,103 @@
+"""What the transformers library calls the weights of a TimeSformer, and how they are shaped."""
+
+from __future__ import annotations
+
+import math
+
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+from stepgraph.errors import DataError
+
+PREFIX = "timesformer."
+LAYER = "timesformer.encoder.layer"
+HEAD = "head."
+_EMBEDDINGS = {
+    "clip_token": "timesformer.embeddings.cls_token",
+    "place_embedding": "timesformer.embeddings.position_embeddings",
+    "time_embedding": "timesformer.embeddings.time_embeddings",
+}
+_MODULES = {
+    "patches": "timesformer.embeddings.patch_embeddings.projection",
+    "norm": "timesformer.layernorm",
+    "head": "classifier",
+}
+_OF_A_BLOCK = {
+    "time_norm": "temporal_layernorm",
+    "time.qkv": "temporal_attention.attention.qkv",
+    "time.out": "temporal_attention.output.dense",
+    "time_out": "temporal_dense",
+    "space_norm": "layernorm_before",
+    "space.qkv": "attention.attention.qkv",
+    "space.out": "attention.output.dense",
+    "mlp_norm": "layernorm_after",
+    "mlp_in": "intermediate.dense",
+    "mlp_out": "output.dense",
+}
+
+
+def their_name(name: str) -> str:
+    """What the library calls a weight of ours.
+
+    >>> their_name("blocks.3.time.out.bias")
+    'timesformer.encoder.layer.3.temporal_attention.output.dense.bias'
+    """
+    if name in _EMBEDDINGS:
+        return _EMBEDDINGS[name]
+    module, _, kind = name.rpartition(".")
+    if module in _MODULES:
+        return f"{_MODULES[module]}.{kind}"
+    _, number, part = module.split(".", 2)
+    return f"{LAYER}.{number}.{_OF_A_BLOCK[part]}.{kind}"
+
+
+def in_their_shape(name: str, weight: Tensor) -> Tensor:
+    """A weight of ours as the library shapes it."""
+    if name in _EMBEDDINGS:
+        return weight.reshape(1, -1, weight.shape[-1])
+    if name == "patches.weight":
+        side = math.isqrt(weight.shape[1] // 3)
+        return weight.reshape(-1, 3, side, side)
+    return weight
+
+
+def in_our_shape(name: str, weight: Tensor, shape: torch.Size) -> Tensor | None:
+    """A weight of the library as we shape it; None for a head of other classes.
+
+    Embeddings of another number of places or frames are stretched as the library does it.
+    """
+    weight = weight.float()
+    if name == "patches.weight":
+        weight = weight.flatten(1)
+    elif name == "clip_token":
+        weight = weight.flatten()
+    elif name in _EMBEDDINGS:
+        weight = weight.reshape(-1, weight.shape[-1])
+        if name == "time_embedding":
+            weight = _stretched(weight, (shape[0],))
+        else:
+            side = math.isqrt(shape[0] - 1)
+            weight = torch.cat([weight[:1], _stretched(weight[1:], (side, side))])
+    if weight.shape == shape:
+        return weight
+    if name.startswith(HEAD) and weight.shape[1:] == shape[1:]:
+        return None
+    raise DataError(
+        f"weight {their_name(name)!r} must fit the shape {tuple(shape)}, "
+        f"got {tuple(weight.shape)}; are the options those of the checkpoint?"
+    )
+
+
+def _stretched(embeddings: Tensor, sides: tuple[int, ...]) -> Tensor:
+    """Embeddings of a line or a square for another number of points: each the nearest old one."""
+    if len(embeddings) == math.prod(sides):
+        return embeddings
+    old = round(len(embeddings) ** (1 / len(sides)))
+    if not old or old ** len(sides) != len(embeddings):
+        raise DataError(
+            f"embeddings of places must be those of a square, got {len(embeddings)}; "
+            f"are they of a TimeSformer?"
+        )
+    grid = embeddings.T.reshape(1, -1, *[old] * len(sides))
+    return F.interpolate(grid, size=sides, mode="nearest").flatten(2)[0].T.contiguous()

@@ -1,0 +1,298 @@
+"""The training loop: any network, any source of batches, one process or many.
+
+Every step is the mean over a global batch, whatever share of it a process has.  The state is
+saved every so many steps; a run that was killed goes on from there and has, on a CPU, bit for bit
+the same losses as one that was not.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+
+from stepgraph.errors import DataError
+from stepgraph.networks.timesformer import normalise
+from stepgraph.progress import counting
+from stepgraph.training.clips import Batch, Source
+from stepgraph.training.logs import Logs, write_curve
+from stepgraph.training.schedule import Epoch, TrainingOptions, make_optimiser, plan
+from stepgraph.training.state import (
+    EpochRecord,
+    Position,
+    position_of,
+    read_state,
+    require_same,
+    restore_chance,
+    save_state,
+)
+from stepgraph.training.targets import distribution_losses, label_losses
+from stepgraph.training.team import Team
+
+LAST, BEST = "last.pt", "best.pt"
+# Steps whose losses stay on the device until they are fetched together.
+_FETCHED = 20
+
+
+@dataclass(frozen=True, eq=False)
+class Curve:
+    """How a training went: the mean loss of every step, every epoch, and what could not be read.
+
+    What could not be read is known of streamed clips only, and of this run of the training.
+    """
+
+    losses: NDArray[np.float64]
+    epochs: tuple[EpochRecord, ...]
+    failed: Mapping[str, str]
+
+
+def fit(
+    network: nn.Module,
+    source: Source,
+    options: TrainingOptions,
+    folder: Path,
+    *,
+    team: Team,
+    identity: Mapping[str, Any],
+) -> Curve:
+    """Train a network, or go on with a training that was begun in the folder.
+
+    Parameters
+    ----------
+    network
+        Takes normalised clips, gives logits; it is changed in place.
+    folder
+        Receives ``last.pt``, ``best.pt`` (the epoch of lowest mean loss), ``curve.csv`` and logs.
+    identity
+        Everything that decides the outcome, as plain values; a training that was begun with
+        another one is refused.
+    """
+    run = _Run(network, source, options, folder, team=team, identity=identity)
+    with _own_chance(options.seed, team.device):
+        run.resume()
+        run.train()
+    losses = np.array(run.position.losses, dtype=np.float64)
+    return Curve(losses, tuple(run.position.records), run.failed)
+
+
+@contextmanager
+def _own_chance(seed: int, device: torch.device) -> Iterator[None]:
+    """Draw random numbers from a seed, and give the caller's back afterwards."""
+    devices = [device] if device.type == "cuda" else []
+    with torch.random.fork_rng(devices):
+        torch.manual_seed(seed)
+        yield
+
+
+def is_half(options: TrainingOptions, device: torch.device) -> bool:
+    """Whether to compute in bfloat16."""
+    if options.precision == "auto":
+        return device.type == "cuda"
+    return options.precision == "bfloat16"
+
+
+class _Run:
+    """A training in progress."""
+
+    def __init__(
+        self,
+        network: nn.Module,
+        source: Source,
+        options: TrainingOptions,
+        folder: Path,
+        *,
+        team: Team,
+        identity: Mapping[str, Any],
+    ) -> None:
+        self.network = network.to(team.device)
+        self.source, self.options, self.folder = source, options, folder
+        self.team, self.identity = team, identity
+        self.position = Position()
+        self.plan = plan(options.phases)
+        self.optimiser: torch.optim.Optimizer | None = None
+        self.half = is_half(options, team.device)
+        self.pending: list[tuple[Tensor, int]] = []
+        self.failed: dict[str, str] = {}
+
+    def resume(self) -> None:
+        """Go on where the last run in this folder was, if there was one."""
+        if self.team.leads:
+            for left in self.folder.glob(".*.pt.*.partial"):
+                left.unlink()  # of a run that was killed while it wrote
+        path = self.folder / LAST
+        if not path.exists():
+            return
+        state = read_state(path)
+        require_same(path, state, self.identity)
+        self.position = position_of(path, state)
+        try:
+            self.network.load_state_dict(state["model"])
+            # The optimiser of a phase begins as new.
+            if self.position.step or not self._begins_a_phase():
+                self.optimiser = self._make_optimiser()
+                self.optimiser.load_state_dict(state["optimiser"])
+            restore_chance(state["chance"])
+        except (KeyError, TypeError, ValueError, RuntimeError, AttributeError) as error:
+            said = " ".join(str(error).split())[:80]
+            raise DataError(
+                f"{path}: must hold this network and its optimiser, got others ({said}); "
+                f"delete it to begin anew"
+            ) from error
+
+    def _begins_a_phase(self) -> bool:
+        over = self.position.epoch == len(self.plan)
+        return over or self.plan[self.position.epoch].number == 1
+
+    def _make_optimiser(self) -> torch.optim.Optimizer:
+        epoch = self.plan[self.position.epoch]
+        return make_optimiser(self.options.phases[epoch.phase], self.network)
+
+    def train(self) -> None:
+        """Do all epochs that are left."""
+        position, team = self.position, self.team
+        model = team.wrap(self.network)
+        if self.options.running.compile:
+            model.compile()
+        model.train()
+        logs = self.folder / "logs" if self.options.running.logs and team.leads else None
+        left = (len(self.plan) - position.epoch) * len(self.source.examples) - position.clips
+        with (
+            Logs(logs if left > 0 else None, len(position.losses)) as log,
+            counting("training (clips)", left) as done,
+        ):
+            while position.epoch < len(self.plan):
+                self._train_epoch(model, log, done)
+
+    def _train_epoch(self, model: nn.Module, log: Logs, done: Callable[[int], None]) -> None:
+        position, epoch = self.position, self.plan[self.position.epoch]
+        if self.optimiser is None or (not position.step and self._begins_a_phase()):
+            self.optimiser = self._make_optimiser()
+        for group in self.optimiser.param_groups:
+            group["lr"] = epoch.rate
+        for batch, total in self._batches():
+            if total:
+                self._learn(model, self.optimiser, batch, total)
+            position.step += 1
+            saving = position.step % self.options.running.save_every == 0
+            if saving or len(self.pending) >= _FETCHED:
+                self._fetch(log, epoch)
+            if saving:
+                self._save(LAST, self.optimiser)
+            done(total)
+        self._fetch(log, epoch)
+        self._close_epoch(log, epoch)
+
+    def _batches(self) -> Iterator[tuple[Batch, int]]:
+        """The rest of an epoch's batches, and how many clips count in all processes together."""
+        batches = self.source.batches(self.position.epoch, self.position.step)
+        alone = self.team.world == 1
+        while True:
+            own = next(batches, None)
+            batch = self.source.blank if own is None else own
+            self.failed.update(batch.failed)
+            if alone or batch.total is not None:
+                if own is None:
+                    return
+                yield batch, batch.real if batch.total is None else batch.total
+                continue
+            # Streams end at different times: go on until the last has ended.
+            counts = torch.tensor([batch.real, own is not None], device=self.team.device)
+            total, alive = self.team.sum(counts).tolist()
+            if not alive:
+                return
+            yield batch, total
+
+    def _learn(
+        self, model: nn.Module, optimiser: torch.optim.Optimizer, batch: Batch, total: int
+    ) -> None:
+        device, real = self.team.device, batch.real
+        batch = Batch(*(_moved(value, device) for value in batch))
+        with torch.autocast(device.type, torch.bfloat16, enabled=self.half):
+            logits = model(normalise(batch.clips))
+        losses = self._losses(logits.float(), batch)
+        # A clip that stands in for none still takes part, since all processes must.
+        loss = losses[:real].sum() if real else losses.sum() * 0
+        # Gradients are averaged over the processes; this makes it the mean over the clips.
+        torch.autograd.backward(loss * (self.team.world / total))
+        optimiser.step()
+        optimiser.zero_grad(set_to_none=True)
+        right = (logits.argmax(dim=1) == batch.keysteps)[:real].sum()
+        sums = torch.stack([loss.detach(), right.to(loss.dtype)])
+        self.pending.append((self.team.sum(sums), total))
+
+    def _losses(self, logits: Tensor, batch: Batch) -> Tensor:
+        if self.options.loss == "labels":
+            return label_losses(logits, batch.keysteps)
+        assert batch.soft_keysteps is not None, "examples are softened for this loss"
+        assert batch.soft_weights is not None, "examples are softened for this loss"
+        return distribution_losses(logits, batch.soft_keysteps, batch.soft_weights)
+
+    def _fetch(self, log: Logs, epoch: Epoch) -> None:
+        """Bring the losses of the last steps from the device, all at once."""
+        if not self.pending:
+            return
+        position = self.position
+        sums = torch.stack([both for both, _ in self.pending]).tolist()
+        clips = [total for _, total in self.pending]
+        self.pending.clear()
+        for (loss, right), total in zip(sums, clips, strict=True):
+            if not math.isfinite(loss):
+                raise DataError(
+                    f"{self.folder}: loss must be finite, got {loss} in epoch {epoch.number} of "
+                    f"phase {epoch.phase + 1}; lower the rate"
+                )
+            position.losses.append(loss / total)
+            position.loss += loss
+            position.correct += right
+            position.clips += total
+        log.step(
+            len(position.losses),
+            loss=sum(loss for loss, _ in sums) / sum(clips),
+            accuracy=sum(right for _, right in sums) / sum(clips),
+            rate=epoch.rate,
+            clips=sum(clips),
+        )
+
+    def _close_epoch(self, log: Logs, epoch: Epoch) -> None:
+        position = self.position
+        if not position.clips:
+            raise DataError(
+                f"{self.folder}: an epoch must have at least one clip that can be read, got none"
+                f"{self._first_failure()}"
+            )
+        record = EpochRecord(
+            epoch.phase + 1,
+            epoch.number,
+            epoch.rate,
+            position.loss / position.clips,
+            position.correct / position.clips,
+            position.clips,
+        )
+        position.records.append(record)
+        position.epoch, position.step = position.epoch + 1, 0
+        position.loss, position.correct, position.clips = 0.0, 0.0, 0
+        log.epoch(position.epoch, record)
+        if position.is_best:
+            self._save(BEST, None)
+        self._save(LAST, self.optimiser)
+        if self.team.leads:
+            write_curve(self.folder / "curve.csv", position.records)
+
+    def _first_failure(self) -> str:
+        return f": {next(iter(self.failed.values()))}" if self.failed else ""
+
+    def _save(self, name: str, optimiser: torch.optim.Optimizer | None) -> None:
+        if self.team.leads:
+            save_state(self.folder / name, self.identity, self.position, self.network, optimiser)
+
+
+def _moved(value: Any, device: torch.device) -> Any:
+    return value.to(device, non_blocking=True) if isinstance(value, Tensor) else value

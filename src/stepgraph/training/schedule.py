@@ -1,0 +1,237 @@
+"""How a model is trained: the phases, their learning rates, and every other option.
+
+The paper: 15 epochs with SGD at 5e-3, then 15 with AdamW at 5e-5, "decayed progressively by 10
+times in epochs 11 and 14".  Epochs are counted from 1 in each phase, so that epochs 1 to 10 have
+the full rate, 11 to 13 a tenth of it, 14 and 15 a hundredth.  Momentum and weight decay, of which
+the paper says nothing, are those of the work it follows (Lin et al., CVPR 2022).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal, NamedTuple
+
+import torch
+
+from stepgraph.errors import ConfigError
+
+
+def _require_whole(what: str, value: object, *, least: int) -> None:
+    if type(value) is not int or value < least:
+        raise ConfigError(f"{what} must be a whole number from {least} on, got {value!r}")
+
+
+@dataclass(frozen=True)
+class Phase:
+    """Some epochs with one optimiser.
+
+    Attributes
+    ----------
+    rate
+        Learning rate of the first epoch.
+    drops
+        Epochs, counted from 1, from which on the rate is a tenth of what it was before.
+    momentum
+        Of SGD; AdamW has its own and ignores it.
+
+    Examples
+    --------
+    >>> phase = Phase("sgd", epochs=15, rate=5e-3)
+    >>> [f"{phase.rate_in(epoch):g}" for epoch in (1, 10, 11, 13, 14, 15)]
+    ['0.005', '0.005', '0.0005', '0.0005', '5e-05', '5e-05']
+    """
+
+    optimiser: Literal["sgd", "adamw"]
+    epochs: int
+    rate: float
+    drops: tuple[int, ...] = (11, 14)
+    momentum: float = 0.9
+    weight_decay: float = 1e-4
+
+    def __post_init__(self) -> None:
+        if self.optimiser not in ("sgd", "adamw"):
+            raise ConfigError(f"optimiser must be 'sgd' or 'adamw', got {self.optimiser!r}")
+        _require_whole("epochs of a phase", self.epochs, least=1)
+        for drop in self.drops:
+            _require_whole("an epoch in which the rate drops", drop, least=1)
+        if not (math.isfinite(self.rate) and self.rate > 0):
+            raise ConfigError(f"rate must be more than 0, got {self.rate!r}")
+        if not 0 <= self.momentum < 1:
+            raise ConfigError(f"momentum must be at least 0 and less than 1, got {self.momentum}")
+        if not (math.isfinite(self.weight_decay) and self.weight_decay >= 0):
+            raise ConfigError(f"weight_decay must be at least 0, got {self.weight_decay}")
+
+    def rate_in(self, epoch: int) -> float:
+        """Learning rate of an epoch, counted from 1."""
+        dropped = sum(epoch >= drop for drop in self.drops)
+        return float(self.rate / 10**dropped)
+
+
+PAPER = (Phase("sgd", 15, 5e-3), Phase("adamw", 15, 5e-5))
+"""The phases of the paper."""
+
+
+def short_phases(epochs: int, phases: Iterable[Phase] = PAPER) -> tuple[Phase, ...]:
+    """Give every phase so many epochs, and let its rate drop after the same shares of them.
+
+    >>> [phase.drops for phase in short_phases(6)]
+    [(5, 6), (5, 6)]
+    >>> short_phases(15) == PAPER
+    True
+    """
+    _require_whole("epochs of a phase", epochs, least=1)
+    return tuple(
+        Phase(
+            phase.optimiser,
+            epochs,
+            phase.rate,
+            # In the first epoch nothing has been learned yet that a lower rate could refine.
+            tuple(sorted({(drop - 1) * epochs // phase.epochs + 1 for drop in phase.drops} - {1})),
+            phase.momentum,
+            phase.weight_decay,
+        )
+        for phase in phases
+    )
+
+
+@dataclass(frozen=True)
+class Running:
+    """Where and how a training runs; none of it changes what is learned.
+
+    Attributes
+    ----------
+    device
+        ``cpu`` or ``cuda``; None takes the GPU where there is one.
+    workers
+        Processes that read clips; None is one for each CPU, up to 8, beside a GPU, and none (the
+        process itself reads) beside a CPU.
+    compile
+        Let torch compile the model first: minutes at the start, faster afterwards.
+    save_every
+        Steps after which the state is saved, besides at the end of every epoch.
+    store
+        Folder of decoded clips, to be shared by trainings on the same videos; None puts it
+        beside the result.
+    videos
+        Folder in which the videos lie now, if not where they were labelled.
+    logs
+        Write logs for TensorBoard.
+    """
+
+    device: str | None = None
+    workers: int | None = None
+    compile: bool = False
+    save_every: int = 2000
+    store: Path | None = None
+    videos: Path | None = None
+    logs: bool = True
+
+    def __post_init__(self) -> None:
+        if self.workers is not None:
+            _require_whole("workers", self.workers, least=0)
+        _require_whole("save_every", self.save_every, least=1)
+
+
+@dataclass(frozen=True)
+class TrainingOptions:
+    """What decides the outcome of a training, and how it is run.
+
+    Attributes
+    ----------
+    batch
+        Clips of a step, of all processes together.
+    window
+        Seconds that a clip lasts from the start of its row on.
+    loss
+        ``labels``: cross entropy with the label.  ``distribution``: divergence from the three
+        best keysteps, weighted by the softmax of their scores.
+    temperature
+        By what the scores are divided before that softmax.
+    precision
+        ``auto`` is bfloat16 on a GPU and float32 on a CPU.
+    clips
+        ``stored``: decode every video once into a folder, then read at random.  ``streamed``:
+        decode in every epoch, for a corpus too large to store.
+    buffer
+        Clips among which a streaming worker shuffles.
+    flip
+        Mirror half of the clips.  Off, since keysteps may tell left from right.
+    crop
+        Least share of a picture that a random square crop keeps; 1 crops nothing.
+    """
+
+    phases: tuple[Phase, ...] = PAPER
+    batch: int = 32
+    window: float = 1.0
+    loss: Literal["labels", "distribution"] = "labels"
+    temperature: float = 1.0
+    precision: Literal["auto", "float32", "bfloat16"] = "auto"
+    clips: Literal["stored", "streamed"] = "stored"
+    buffer: int = 256
+    flip: bool = False
+    crop: float = 1.0
+    seed: int = 0
+    running: Running = field(default_factory=Running)
+
+    def __post_init__(self) -> None:
+        if not self.phases:
+            raise ConfigError("phases must be at least one, got none")
+        _require_whole("batch", self.batch, least=1)
+        _require_whole("buffer", self.buffer, least=1)
+        _require_whole("seed", self.seed, least=0)
+        for name, choices in _CHOICES.items():
+            if getattr(self, name) not in choices:
+                raise ConfigError(
+                    f"{name} must be one of {', '.join(choices)}, got {getattr(self, name)!r}"
+                )
+        for name in ("window", "temperature"):
+            value = getattr(self, name)
+            if not (math.isfinite(value) and value > 0):
+                raise ConfigError(f"{name} must be more than 0, got {value!r}")
+        if not 0 < self.crop <= 1:
+            raise ConfigError(f"crop must be above 0 and at most 1, got {self.crop!r}")
+
+
+_CHOICES = {
+    "loss": ("labels", "distribution"),
+    "precision": ("auto", "float32", "bfloat16"),
+    "clips": ("stored", "streamed"),
+}
+
+
+class Epoch(NamedTuple):
+    """One epoch of the plan: its phase from 0 on, its number in it from 1 on, and its rate."""
+
+    phase: int
+    number: int
+    rate: float
+
+
+def plan(phases: Iterable[Phase]) -> list[Epoch]:
+    """All epochs in order."""
+    return [
+        Epoch(position, number, phase.rate_in(number))
+        for position, phase in enumerate(phases)
+        for number in range(1, phase.epochs + 1)
+    ]
+
+
+def make_optimiser(phase: Phase, network: torch.nn.Module) -> torch.optim.Optimizer:
+    """The optimiser of a phase, as new; a phase does not take over what another remembers."""
+    weights = [weight for weight in network.parameters() if weight.requires_grad]
+    # One kernel for all weights instead of several for each.
+    fused = all(weight.is_cuda for weight in weights)
+    if phase.optimiser == "adamw":
+        return torch.optim.AdamW(
+            weights, lr=phase.rate, weight_decay=phase.weight_decay, fused=fused
+        )
+    return torch.optim.SGD(
+        weights,
+        lr=phase.rate,
+        momentum=phase.momentum,
+        weight_decay=phase.weight_decay,
+        fused=fused,
+    )

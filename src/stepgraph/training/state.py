@@ -1,0 +1,170 @@
+"""The state of a training on disk: enough to go on as if nothing had happened.
+
+Written whole or not at all, and read back as tensors and plain values only: a file of somebody
+else's can do nothing.
+"""
+
+from __future__ import annotations
+
+import json
+import pickle
+import warnings
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from stepgraph.disk import replacing
+from stepgraph.errors import ConfigError, DataError
+
+_FORMAT, _VERSION = "stepgraph-training", 1
+
+
+@dataclass(frozen=True)
+class EpochRecord:
+    """What became of one epoch.
+
+    Attributes
+    ----------
+    phase, epoch
+        From 1 on; epochs within their phase.
+    loss, accuracy
+        Means over its clips; accuracy is how often the best keystep is the pseudo-label.
+    """
+
+    phase: int
+    epoch: int
+    rate: float
+    loss: float
+    accuracy: float
+    clips: int
+
+
+@dataclass
+class Position:
+    """How far a training has come.
+
+    Attributes
+    ----------
+    epoch, step
+        Epochs that are complete, and steps of the next one.
+    losses
+        Mean loss of every step so far.
+    loss, correct, clips
+        Sums over the steps of the epoch that is not complete.
+    """
+
+    epoch: int = 0
+    step: int = 0
+    losses: list[float] = field(default_factory=list)
+    records: list[EpochRecord] = field(default_factory=list)
+    loss: float = 0.0
+    correct: float = 0.0
+    clips: int = 0
+
+    @property
+    def is_best(self) -> bool:
+        """Whether no epoch before the last had a lower loss."""
+        return self.records[-1].loss <= min(record.loss for record in self.records)
+
+
+def save_state(
+    path: Path,
+    identity: Mapping[str, Any],
+    position: Position,
+    network: nn.Module,
+    optimiser: torch.optim.Optimizer | None,
+) -> None:
+    """Write the state of a training; without an optimiser it is only to be looked at."""
+    content = {
+        "format": _FORMAT,
+        "version": _VERSION,
+        "identity": json.dumps(identity),
+        "epoch": position.epoch,
+        "step": position.step,
+        "losses": torch.tensor(position.losses, dtype=torch.float64),
+        "records": [asdict(record) for record in position.records],
+        "sums": [position.loss, position.correct, position.clips],
+        "model": network.state_dict(),
+        "optimiser": optimiser.state_dict() if optimiser else None,
+        "chance": _chance(),
+    }
+    with replacing(path) as partial:
+        torch.save(content, partial)
+
+
+def read_state(path: Path) -> dict[str, Any]:
+    """Read what :func:`save_state` wrote, on the CPU, without running anything in it."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # that the file is odd is said below, in one line
+            content = torch.load(path, map_location="cpu", weights_only=True)
+    except (RuntimeError, ValueError, EOFError, OSError, LookupError, pickle.PickleError) as error:
+        said = " ".join(str(error).split())[:80]
+        raise DataError(
+            f"{path}: must be the whole state of a training, got a file that cannot be read "
+            f"({said}); delete it to begin anew"
+        ) from error
+    found = content.get("format") if isinstance(content, dict) else type(content).__name__
+    if found != _FORMAT or content.get("version") != _VERSION:
+        raise DataError(
+            f"{path}: must be the state of a training (format {_FORMAT!r}, version {_VERSION}), "
+            f"got {found!r}; delete it to begin anew"
+        )
+    state: dict[str, Any] = content
+    return state
+
+
+def require_same(path: Path, state: Mapping[str, Any], identity: Mapping[str, Any]) -> None:
+    """Refuse to go on with a training that was begun in another way."""
+    begun = json.loads(state["identity"])
+    wanted = json.loads(json.dumps(identity))
+    for name in {**begun, **wanted}:
+        if begun.get(name) != wanted.get(name):
+            raise ConfigError(
+                f"{path}: must go on as it was begun, with {name} {_short(begun.get(name))}, got "
+                f"{_short(wanted.get(name))}; give the same, or another output folder"
+            )
+
+
+def _short(value: Any) -> str:
+    text = json.dumps(value)
+    return text if len(text) <= 160 else f"{text[:150]}…"
+
+
+def position_of(path: Path, state: Mapping[str, Any]) -> Position:
+    """How far the training of a state had come."""
+    try:
+        loss, correct, clips = state["sums"]
+        return Position(
+            state["epoch"],
+            state["step"],
+            state["losses"].tolist(),
+            [EpochRecord(**record) for record in state["records"]],
+            loss,
+            correct,
+            clips,
+        )
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise DataError(
+            f"{path}: must be the state of a training as stepgraph saves it, got {error!r}; "
+            f"delete it to begin anew"
+        ) from error
+
+
+def _chance() -> list[Tensor]:
+    """Where the random numbers of torch stand, on the CPU and on the GPU in use."""
+    states = [torch.get_rng_state()]
+    if torch.cuda.is_available():
+        states.append(torch.cuda.get_rng_state())
+    return states
+
+
+def restore_chance(states: list[Tensor]) -> None:
+    """Put the random numbers of torch back to where they stood."""
+    torch.set_rng_state(states[0])
+    if len(states) > 1 and torch.cuda.is_available():
+        torch.cuda.set_rng_state(states[1])

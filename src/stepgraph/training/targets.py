@@ -1,0 +1,172 @@
+"""What a clip is trained towards: one keystep, or the three best with their weights."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Literal, TypeAlias
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+from torch.nn import functional
+
+from stepgraph.core import BACKGROUND
+from stepgraph.errors import DataError
+from stepgraph.labelling import TOP, ClipLabels, LabelFolder, read_labels
+from stepgraph.problems import Problems
+from stepgraph.training.schedule import TrainingOptions
+
+Which: TypeAlias = Literal["graph", "argmax"]
+"""Whose labels: those of the task graph, or the baseline's."""
+
+
+@dataclass(frozen=True, eq=False)
+class Examples:
+    """The labelled clips of a corpus, in the order of their videos.
+
+    Attributes
+    ----------
+    videos
+        File of each video by its id.
+    clips
+        How many clips each video has, labelled or not.
+    video, clip, keystep : shape (N,), int32
+        Position of the video, number of the clip in it, and its label.
+    soft_keysteps, soft_weights : shape (N, 3), or None
+        What the distribution is matched with.
+    hop
+        Seconds from one clip to the next.
+    """
+
+    videos: Mapping[str, Path]
+    clips: tuple[int, ...]
+    video: NDArray[np.int32]
+    clip: NDArray[np.int32]
+    keystep: NDArray[np.int32]
+    soft_keysteps: NDArray[np.int32] | None
+    soft_weights: NDArray[np.float32] | None
+    hop: float = 1.0
+
+    def __len__(self) -> int:
+        return len(self.keystep)
+
+    def digest(self) -> str:
+        """A short hash of everything that is learned from."""
+        digest = hashlib.sha256("\n".join(self.videos).encode())
+        for values in (self.video, self.clip, self.keystep, self.soft_keysteps, self.soft_weights):
+            if values is not None:
+                digest.update(np.ascontiguousarray(values).tobytes())
+        return digest.hexdigest()[:16]
+
+    def only(self, kept: NDArray[np.bool_]) -> Examples:
+        """Leave out the other examples; the videos keep their positions."""
+        soft = self.soft_keysteps is not None and self.soft_weights is not None
+        return replace(
+            self,
+            video=self.video[kept],
+            clip=self.clip[kept],
+            keystep=self.keystep[kept],
+            soft_keysteps=self.soft_keysteps[kept] if soft else None,  # type: ignore[index]
+            soft_weights=self.soft_weights[kept] if soft else None,  # type: ignore[index]
+        )
+
+
+def load_examples(
+    labels: LabelFolder, which: Which, options: TrainingOptions, problems: Problems
+) -> Examples:
+    """Collect the clips that have a label; videos without a file are noted and left out."""
+    videos: dict[str, Path] = {}
+    clips: list[int] = []
+    parts: list[list[NDArray[np.int32]]] = []
+    soft: list[tuple[NDArray[np.int32], NDArray[np.float32]]] = []
+    for one in read_labels(labels):
+        keysteps = one.keystep if which == "graph" else one.argmax
+        rows = np.flatnonzero(keysteps != BACKGROUND).astype(np.int32)
+        path = _find(one, options.running.videos, problems) if len(rows) else None
+        if path is None:
+            continue
+        parts.append([np.full(len(rows), len(videos), dtype=np.int32), rows, keysteps[rows]])
+        if options.loss == "distribution":
+            soft.append(soften(one, which, options.temperature, rows))
+        videos[one.video] = path
+        clips.append(len(one))
+    if not videos:
+        raise DataError(
+            f"{labels.path}: must have clips that {which!r} labels and whose videos are there, "
+            f"got none of {labels.rows}{_because(problems)}"
+        )
+    video, clip, keystep = (np.concatenate(columns) for columns in zip(*parts, strict=True))
+    return Examples(
+        videos,
+        tuple(clips),
+        video,
+        clip,
+        keystep,
+        np.concatenate([keysteps for keysteps, _ in soft]) if soft else None,
+        np.concatenate([weights for _, weights in soft]) if soft else None,
+        labels.provenance.hop,
+    )
+
+
+def _because(problems: Problems) -> str:
+    return f": {problems.summary()}" if problems else "; label them with a video each"
+
+
+def _find(one: ClipLabels, moved: Path | None, problems: Problems) -> Path | None:
+    """The file of a video, where it was or where the videos lie now."""
+    if one.path is None:
+        what = "a clip must have a video file to be looked at, got a transcript alone"
+        problems.add(f"video {one.video!r}", "video without file", what)
+        return None
+    path = Path(one.path)
+    if moved is not None:
+        path = moved / f"{one.video}{path.suffix}"
+    if path.is_file():
+        return path
+    what = f"a video must lie where it was labelled, got nothing at {path}; was it moved?"
+    problems.add(f"video {one.video!r}", "video without file", what)
+    return None
+
+
+def soften(
+    one: ClipLabels, which: Which, temperature: float, rows: NDArray[np.int32]
+) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
+    """Three keysteps and their weights for each of some clips.
+
+    The weights are the softmax of the scores.  What the graph says is at least as probable as
+    what scored best, so its keystep takes that score, and the place of the third where it is not
+    among the three.  Where nothing was observed, the label alone has all the weight.
+    """
+    keysteps = one.top_keysteps[rows].astype(np.int32)
+    scores = one.top_scores[rows].astype(np.float64)
+    label = (one.keystep if which == "graph" else one.argmax)[rows]
+    place = np.where(keysteps == label[:, None], np.arange(TOP), TOP).min(axis=1)
+    every = np.arange(len(rows))
+    place = np.where(scores[:, 0] == -np.inf, 0, np.minimum(place, TOP - 1))
+    best = np.where(scores[:, 0] == -np.inf, 0.0, scores[:, 0])
+    keysteps[every, place] = label
+    scores[every, place] = best
+    weights = np.exp((scores - best[:, None]) / temperature)
+    weights /= weights.sum(axis=1, keepdims=True)
+    return np.where(weights > 0, keysteps, 0).astype(np.int32), weights.astype(np.float32)
+
+
+def label_losses(logits: Tensor, keysteps: Tensor) -> Tensor:
+    """Cross entropy of each clip with its label, shape (B,)."""
+    return functional.cross_entropy(logits, keysteps, reduction="none")
+
+
+def distribution_losses(logits: Tensor, keysteps: Tensor, weights: Tensor) -> Tensor:
+    """Divergence (Kullback-Leibler) of each clip's prediction from weighted keysteps, shape (B,).
+
+    Parameters
+    ----------
+    keysteps, weights : shape (B, 3)
+        Weights of a clip add up to 1; those of 0 count for nothing.
+    """
+    log_predicted = torch.log_softmax(logits, dim=1).gather(1, keysteps)
+    return (torch.xlogy(weights, weights) - weights * log_predicted).sum(dim=1)
