@@ -63,9 +63,11 @@ def videos(*names):
 @pytest.mark.parametrize("factor", [1e-3, 1.0, 50.0])
 @pytest.mark.parametrize("shift", [-20.0, 0.0, 7.0])
 def test_any_scale_becomes_the_common_one(factor, shift):
-    raw = np.random.default_rng(0).normal(size=(40, 3))
+    many = Vocabulary(tuple(f"step {number}" for number in range(60)))
+    raw = np.random.default_rng(0).normal(size=(40, 60))
+    values = (factor * raw + shift).astype(np.float32)
 
-    found = standardise(scores(factor * raw + shift)).values
+    found = standardise(Scores("v", values, np.ones(40, bool), many)).values
 
     assert found.mean() == pytest.approx(COMMON_MEAN, abs=1e-4)
     assert found.std() == pytest.approx(COMMON_SPREAD, abs=1e-4)
@@ -80,6 +82,19 @@ def test_unobserved_rows_and_forbidden_keysteps_have_no_say():
     forbidden = standardise(part.restrict([0, 1])).values
     assert np.isneginf(forbidden[:, 2]).all()
     assert np.isfinite(forbidden[:, :2]).all()
+
+
+@pytest.mark.parametrize("count", [2, 3, 5, 10, 30, 200])
+def test_what_is_seen_clearly_is_certain_among_few_keysteps_as_among_many(count):
+    names = Vocabulary(tuple(f"step {number}" for number in range(count)))
+    values = np.eye(count, dtype=np.float32)
+    noise = np.random.default_rng(0).normal(size=(500, count)).astype(np.float32)
+
+    clear = standardise(Scores("v", values, np.ones(count, bool), names)).values
+    unclear = standardise(Scores("v", noise, np.ones(500, bool), names)).values
+
+    assert (clear.max(axis=1) > 0.46).all()
+    assert 0.3 < np.median(unclear.max(axis=1)) < 0.45
 
 
 @pytest.mark.parametrize("values", [np.zeros((0, 3)), np.full((4, 3), 0.7)])

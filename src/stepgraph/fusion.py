@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from itertools import tee
 
 import numpy as np
+from scipy.special import ndtri
 
 from stepgraph.core import Scores, Video, Vocabulary
 from stepgraph.encoders import Encoder, EncoderOptions, load_encoder
@@ -25,6 +26,9 @@ COMMON_SPREAD = 0.10
 """Mean and standard deviation of all scores of a video, as sentence embeddings of narration have
 them: 0.14 to 0.16 and 0.09 to 0.10 for MiniLM on CrossTask as on the embedded corpus."""
 
+# Of fewer keysteps than this the best stands out less from all of them by mere counting.
+_MANY = 50
+
 SCALES = ("raw", "common", *EXTREMA)
 """Scales by name: as it is, the common one, or the authors' fixed extrema."""
 
@@ -33,20 +37,27 @@ def standardise(scores: Scores) -> Scores:
     """Bring the scores of one video to the common scale.
 
     They are shifted and stretched so that all of them together have the mean and the standard
-    deviation that sentence embeddings have; their order stays.
+    deviation that sentence embeddings have; their order stays.  Scores of few keysteps are
+    stretched further, since of two the better one can never be far from their mean.
 
     >>> values = np.array([[10.0, 30.0], [30.0, 10.0]], np.float32)
     >>> raw = Scores("v", values, np.ones(2, bool), Vocabulary(("boil", "pour")))
     >>> standardise(raw).values.astype(float).round(2).tolist()
-    [[0.05, 0.25], [0.25, 0.05]]
+    [[-0.23, 0.53], [0.53, -0.23]]
     """
     known = scores.values[scores.observed].astype(np.float64)
     known = known[np.isfinite(known)]
     spread = float(known.std()) if known.size else 0.0
     if spread < 1e-9:
         return scores  # all alike, or nothing to compare: there is no scale to change
-    values = (scores.values - known.mean()) / spread * COMMON_SPREAD + COMMON_MEAN
+    stretch = max(1.0, _expected_best(_MANY) / _expected_best(len(scores.vocabulary)))
+    values = (scores.values - known.mean()) / spread * (stretch * COMMON_SPREAD) + COMMON_MEAN
     return replace(scores, values=values.astype(np.float32))
+
+
+def _expected_best(count: int) -> float:
+    """How far the best of so many normal numbers is from their mean, in deviations (Blom)."""
+    return float(ndtri((count - 0.375) / (count + 0.25)))
 
 
 def to_scale(scores: Scores, scale: str) -> Scores:

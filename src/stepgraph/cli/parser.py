@@ -7,11 +7,16 @@ from pathlib import Path
 from typing import Any
 
 from stepgraph import __version__
-from stepgraph.cli import questions, reproduce, verbs
-
-SOURCE_HELP = (
-    "folder of videos and transcripts, one such file, a manifest, 'demo', crosstask:PATH, "
-    "coin:PATH or howto100m:PATH"
+from stepgraph.cli import learning, looking, questions, reproduce, verbs
+from stepgraph.cli.options import (
+    add_decoder_options,
+    add_encoder_options,
+    add_json,
+    add_min_score,
+    add_output,
+    add_source,
+    add_vocabulary_option,
+    make_verb,
 )
 
 
@@ -33,20 +38,27 @@ def make_parser() -> argparse.ArgumentParser:
     _add_graph(added)
     _add_vocabulary(added)
     _add_datasets(added)
+    _add_encode(added)
+    _add_label(added)
+    _add_train(added)
+    _add_probe(added)
     return parser
 
 
 def _add_demo(added: Any) -> None:
-    verb = _verb(added, "demo", verbs.demo)
-    _add_output(verb, "demo-report", "DIR")
+    verb = make_verb(added, "demo", verbs.demo)
+    verb.add_argument(
+        "--video", action="store_true", help="on rendered video files, seen and heard"
+    )
+    add_output(verb, "demo-report", "DIR")
 
 
 def _add_mine(added: Any) -> None:
-    verb = _verb(added, "mine", verbs.mine)
-    _add_source(verb)
-    _add_vocabulary_option(verb)
-    _add_output(verb, "graph.json", "FILE")
-    _add_min_score(verb)
+    verb = make_verb(added, "mine", verbs.mine)
+    add_source(verb)
+    add_vocabulary_option(verb)
+    add_output(verb, "graph.json", "FILE")
+    add_min_score(verb)
     verb.add_argument(
         "--max-gap",
         type=float,
@@ -54,22 +66,22 @@ def _add_mine(added: Any) -> None:
         metavar="SECONDS",
         help="longest silence across which one keystep follows another (default: no limit)",
     )
-    _add_encoder_options(verb)
+    add_encoder_options(verb)
 
 
 def _add_recognize(added: Any) -> None:
-    verb = _verb(added, "recognize", verbs.recognize)
-    _add_source(verb)
+    verb = make_verb(added, "recognize", verbs.recognize)
+    add_source(verb)
     verb.add_argument("--graph", type=Path, required=True, metavar="FILE", help="a mined graph")
-    _add_output(verb, "keysteps", "DIR")
-    _add_encoder_options(verb, "the graph was mined with")
-    _add_decoder_options(verb)
+    add_output(verb, "keysteps", "DIR")
+    add_encoder_options(verb, "the graph was mined with")
+    add_decoder_options(verb)
 
 
 def _add_evaluate(added: Any) -> None:
-    verb = _verb(added, "evaluate", verbs.evaluate)
-    _add_source(verb)
-    _add_vocabulary_option(verb)
+    verb = make_verb(added, "evaluate", verbs.evaluate)
+    add_source(verb)
+    add_vocabulary_option(verb)
     verb.add_argument(
         "--graph",
         type=Path,
@@ -100,22 +112,22 @@ def _add_evaluate(added: Any) -> None:
         metavar="NAMES",
         help="path search as in the authors' scripts: authors, or some behaviours by name",
     )
-    _add_json(verb)
-    _add_min_score(verb)
-    _add_encoder_options(verb)
-    _add_decoder_options(verb)
+    add_json(verb)
+    add_min_score(verb)
+    add_encoder_options(verb)
+    add_decoder_options(verb)
 
 
 def _add_reproduce(added: Any) -> None:
-    verb = _verb(added, "reproduce", reproduce.reproduce)
+    verb = make_verb(added, "reproduce", reproduce.reproduce)
     verb.add_argument(
         "table",
         metavar="TABLE",
         help="table1, table2, table1-expanded, ablations, metrics, entropy, noise, thresholds, "
-        "compat or tasks",
+        "compat, tasks or transfer",
     )
-    _add_source(verb)
-    _add_vocabulary_option(verb)
+    add_source(verb)
+    add_vocabulary_option(verb)
     verb.add_argument(
         "--graph", type=Path, metavar="FILE", help="a graph mined on other videos (inductive)"
     )
@@ -170,20 +182,20 @@ def _add_graph(added: Any) -> None:
         ("path", questions.graph_path, ("first", "second")),
         ("relation", questions.graph_relation, ("first", "second")),
     ):
-        question = _verb(asked, name, function)
+        question = make_verb(asked, name, function)
         question.add_argument("graph", type=Path, metavar="GRAPH")
         for keystep in keysteps:
             question.add_argument(keystep, metavar="KEYSTEP")
         if name in ("show", "next"):
             question.add_argument("--top", type=int, default=10 if name == "show" else 4)
-        _add_json(question)
-    merge = _verb(asked, "merge", questions.graph_merge)
+        add_json(question)
+    merge = make_verb(asked, "merge", questions.graph_merge)
     merge.add_argument("graphs", type=Path, nargs="+", metavar="GRAPH")
-    _add_output(merge, "graph.json", "FILE")
+    add_output(merge, "graph.json", "FILE")
 
 
 def _add_vocabulary(added: Any) -> None:
-    verb = _verb(added, "vocabulary", questions.vocabulary)
+    verb = make_verb(added, "vocabulary", questions.vocabulary)
     verb.add_argument(
         "source",
         metavar="SOURCE",
@@ -210,162 +222,113 @@ def _add_vocabulary(added: Any) -> None:
     verb.add_argument("--seed", type=int, default=0, help="of the noise (default: 0)")
     verb.add_argument("-o", "--output", type=Path, metavar="FILE", help="save it there")
     verb.add_argument("--strict", action="store_true", help="stop at the first problem")
-    _add_json(verb)
+    add_json(verb)
 
 
 def _add_datasets(added: Any) -> None:
-    verb = _verb(added, "datasets", questions.datasets)
+    verb = make_verb(added, "datasets", questions.datasets)
     verb.add_argument("folder", type=Path, metavar="PATH")
-    _add_json(verb)
+    add_json(verb)
 
 
-def _verb(added: Any, name: str, function: Any) -> argparse.ArgumentParser:
-    summary = function.__doc__
-    verb: argparse.ArgumentParser = added.add_parser(
-        name, help=summary[0].lower() + summary[1:].rstrip("."), description=summary
-    )
-    verb.set_defaults(run=function)
-    return verb
-
-
-def _add_source(verb: argparse.ArgumentParser) -> None:
-    verb.add_argument("source", metavar="SOURCE", help=SOURCE_HELP)
+def _add_encode(added: Any) -> None:
+    verb = make_verb(added, "encode", looking.encode)
+    add_source(verb)
+    add_output(verb, "features", "DIR")
     verb.add_argument(
-        "--split",
-        default="all",
-        metavar="NAME",
-        help="CrossTask: train, val; COIN: training, testing",
+        "--encoder", required=True, metavar="NAME", help="such as clip:MODEL; see docs/encoders"
     )
     verb.add_argument(
-        "--shard",
-        type=_shard,
-        default=(0, 1),
-        metavar="I/N",
-        help="only the I-th of N parts of the source, from 1/N to N/N",
-    )
-    verb.add_argument(
-        "--speech",
-        type=Path,
-        metavar="FOLDER",
-        help="a faster-whisper model that listens to video files without a transcript",
-    )
-    strictness = verb.add_mutually_exclusive_group()
-    strictness.add_argument(
-        "--skip-bad", action="store_true", help="leave out what cannot be read"
-    )
-    strictness.add_argument("--strict", action="store_true", help="stop at the first problem")
-
-
-def _shard(text: str) -> tuple[int, int]:
-    part, _, parts = text.partition("/")
-    try:
-        chosen = int(part) - 1, int(parts)
-    except ValueError:
-        chosen = -1, 0
-    if not 0 <= chosen[0] < chosen[1]:
-        raise argparse.ArgumentTypeError(f"must be like 2/8, from 1/8 to 8/8, got {text!r}")
-    return chosen
-
-
-def _add_vocabulary_option(verb: argparse.ArgumentParser) -> None:
-    verb.add_argument(
-        "--vocabulary",
-        type=Path,
-        metavar="FILE",
-        help="keysteps, one a line, or a saved vocabulary",
-    )
-
-
-def _add_output(verb: argparse.ArgumentParser, default: str, kind: str) -> None:
-    verb.add_argument(
-        "-o",
-        "--output",
-        type=Path,
-        default=Path(default),
-        metavar=kind,
-        help=f"where to write (default: {default})",
-    )
-
-
-def _add_json(verb: argparse.ArgumentParser) -> None:
-    verb.add_argument("--json", action="store_true", help="print one JSON object")
-
-
-def _add_min_score(verb: argparse.ArgumentParser) -> None:
-    verb.add_argument(
-        "--min-score",
-        type=float,
-        default=float("-inf"),
-        metavar="X",
-        help="mine only rows whose best score is at least this (default: all, as in the paper)",
-    )
-
-
-def _add_encoder_options(
-    verb: argparse.ArgumentParser, default: str = "the decoder is made for"
-) -> None:
-    group = verb.add_argument_group(
-        "encoder", f"Without any of these, the encoder is the one that {default}."
-    )
-    group.add_argument(
-        "--encoder",
-        metavar="NAME",
-        help="text:minilm, text:MODEL, clip:MODEL, siglip:MODEL, xclip:MODEL, s3d:FOLDER, "
-        "videoclip:FOLDER, own:FILE, colour:motion, or module:function of yours",
-    )
-    group.add_argument(
-        "--also",
-        metavar="NAME",
-        help="a second encoder to fuse with it, such as text:minilm beside clip:MODEL",
-    )
-    group.add_argument(
-        "--fusion",
-        metavar="HOW",
-        help="priority (default: the first where it is certain), mean, or the first's weight",
-    )
-    group.add_argument(
-        "--features",
-        type=Path,
-        metavar="DIR",
-        help="stored features instead of encoding: see stepgraph encode",
-    )
-    group.add_argument(
         "--window", type=float, metavar="SECONDS", help="of video that one row looks at"
     )
-    group.add_argument(
-        "--context", type=int, metavar="N", help="neighbouring sentences to embed with"
-    )
-    group.add_argument(
-        "--task-names",
-        action="store_true",
-        default=None,
-        help="embed keysteps also with their task's name",
-    )
-    group.add_argument(
-        "--blend",
-        action="store_true",
-        default=None,
-        help="average each sentence alone with it and its neighbours",
-    )
 
 
-def _add_decoder_options(verb: argparse.ArgumentParser) -> None:
+def _add_label(added: Any) -> None:
+    verb = make_verb(added, "label", learning.label)
+    add_source(verb)
+    verb.add_argument("--graph", type=Path, required=True, metavar="FILE", help="a mined graph")
+    add_output(verb, "labels", "DIR")
+    add_encoder_options(verb, "the graph was mined with")
+    add_decoder_options(verb)
+
+
+def _add_train(added: Any) -> None:
+    verb = make_verb(added, "train", learning.train)
+    verb.add_argument("labels", type=Path, metavar="LABELS", help="what stepgraph label wrote")
+    add_output(verb, "training", "DIR")
     verb.add_argument(
-        "--decoder",
-        metavar="NAME",
-        help="task-markov (default), path-search, argmax, viterbi, bayes-filter, drop-dtw or "
-        "graph2vid; --threshold alone means path-search",
+        "--initial",
+        type=Path,
+        metavar="PATH",
+        help="weights to begin with: a TimeSformer of transformers, or one of ours",
     )
     verb.add_argument(
-        "--threshold",
+        "--use",
+        choices=("graph", "argmax"),
+        default="graph",
+        help="labels of the graph (default) or the baseline's",
+    )
+    for name, value, meaning in (
+        ("frames", 8, "frames of a clip"),
+        ("size", 224, "height and width of a frame"),
+        ("patch", 16, "height and width of a patch"),
+        ("width", 768, "numbers of a token"),
+        ("depth", 12, "blocks"),
+        ("heads", 12, "heads of attention"),
+        ("batch", 32, "clips of a step, of all processes together"),
+        ("seed", 0, "of all that is random"),
+    ):
+        verb.add_argument(
+            f"--{name}", type=int, default=value, metavar="N", help=f"{meaning} (default: {value})"
+        )
+    verb.add_argument(
+        "--epochs", type=int, metavar="N", help="of each of the two phases (default: 15)"
+    )
+    verb.add_argument(
+        "--rate", type=float, metavar="X", help="times the paper's learning rates (default: 1)"
+    )
+    verb.add_argument(
+        "--window", type=float, default=1.0, metavar="SECONDS", help="of a clip (default: 1)"
+    )
+    verb.add_argument(
+        "--loss",
+        choices=("labels", "distribution"),
+        default="labels",
+        help="cross entropy with the label (default), or with the three best keysteps",
+    )
+    verb.add_argument("--flip", action="store_true", help="mirror half of the clips")
+    verb.add_argument(
+        "--stream", action="store_true", help="decode in every epoch instead of storing clips"
+    )
+    verb.add_argument("--compile", action="store_true", help="let torch compile the model first")
+    verb.add_argument("--workers", type=int, metavar="N", help="processes that read clips")
+    verb.add_argument("--videos", type=Path, metavar="DIR", help="where the videos lie now")
+    verb.add_argument("--skip-bad", action="store_true", help="leave out what cannot be read")
+
+
+def _add_probe(added: Any) -> None:
+    verb = make_verb(added, "probe", learning.probe)
+    verb.add_argument("sources", nargs="+", metavar="SOURCE", help="data sets with truth")
+    for name, place, meaning in (
+        ("features", "NAME=DIR", "stored features of a backbone; may be given several times"),
+        ("encoder", "NAME=ENCODER", "an encoder to take features from; likewise"),
+    ):
+        verb.add_argument(f"--{name}", action="append", default=[], metavar=place, help=meaning)
+    verb.add_argument("--heads", default="mlp,transformer", help="default: mlp,transformer")
+    verb.add_argument(
+        "--probes", default="keystep,task,forecast", help="default: keystep,task,forecast"
+    )
+    verb.add_argument("--seeds", type=int, default=3, metavar="N", help="default: 3")
+    verb.add_argument("--epochs", type=int, default=40, metavar="N", help="default: 40")
+    verb.add_argument(
+        "--share",
         type=float,
+        default=0.7,
         metavar="X",
-        help="least score of an anchor of path-search (default: 0.4)",
+        help="of the videos to train on, where a source has no split of its own (default: 0.7)",
     )
+    verb.add_argument("--seed", type=int, default=0, help="of that division (default: 0)")
     verb.add_argument(
-        "--option",
-        action="append",
-        default=[],
-        metavar="NAME=NUMBER",
-        help="any other option of the decoder, such as stay=0.9",
+        "--format", choices=("text", "markdown", "json"), default="text", help="default: text"
     )
+    verb.add_argument("-o", "--output", type=Path, metavar="DIR", help="also write it there")

@@ -43,6 +43,7 @@ def reproduce(args: argparse.Namespace) -> str:
         noise=source_vocabulary(args.noise_from) if args.noise_from else None,
         scores=_video_scores(args, dataset),
         video_threshold=_video_threshold(args),
+        video_scores=_video_words(args, dataset),
     )
     warn_of_problems(dataset)
     if args.output:
@@ -64,7 +65,7 @@ def _video_scores(args: argparse.Namespace, dataset: Dataset) -> dict[str, list[
     if args.video_scores is not None:
         stored = StoredScores(args.video_scores, args.scale)
         return {"video": list(stored.read(dataset, dataset.vocabulary))}
-    name = args.video or (_BUILT_IN if dataset.name == "generated" else None)
+    name = _video_encoder(args, dataset)
     if name is None:
         return {}
     encoder: Encoder = load_encoder(name)
@@ -74,6 +75,19 @@ def _video_scores(args: argparse.Namespace, dataset: Dataset) -> dict[str, list[
         encoder = StoredEncoder(args.features, encoder)
     scored = score_with(dataset.videos, dataset.vocabulary, encoder, problems=dataset.problems)
     return {"video": list(track(scored, "looking"))}
+
+
+def _video_encoder(args: argparse.Namespace, dataset: Dataset) -> str | None:
+    """The encoder asked for; the generated corpus has one that is made for it."""
+    if args.video:
+        return str(args.video)
+    return _BUILT_IN if dataset.name.startswith("generated") else None
+
+
+def _video_words(args: argparse.Namespace, dataset: Dataset) -> str:
+    if args.video_scores is not None:
+        return f"stored in {args.video_scores.name}, scale {args.scale}"
+    return f"{_video_encoder(args, dataset)}, on the common scale (docs/video.md)"
 
 
 def _video_threshold(args: argparse.Namespace) -> float:

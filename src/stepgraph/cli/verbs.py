@@ -28,6 +28,10 @@ if TYPE_CHECKING:
 
 def demo(args: argparse.Namespace) -> str:
     """Run the whole job on the embedded corpus and write a report."""
+    if args.video:
+        from stepgraph.cli.looking import demo_video
+
+        return demo_video(args)
     from stepgraph import datasets, files, pipeline
     from stepgraph.decoders import DEFAULT_DECODER
     from stepgraph.export.timeline import write_timeline
@@ -36,12 +40,12 @@ def demo(args: argparse.Namespace) -> str:
     must_be_writable(args.output)
     dataset = datasets.open_source("demo")
     # Counting only what was heard clearly makes the picture of the graph readable.
-    evaluation = _measure(dataset, DEFAULT_DECODER, mining=partial(mine_graph, min_score=0.5))
+    evaluation = measure(dataset, DEFAULT_DECODER, mining=partial(mine_graph, min_score=0.5))
     files.save(evaluation.graph, args.output / "graph.json")
     for timeline in pipeline.recognize_all(dataset.videos, evaluation.graph):
         write_timeline(timeline, args.output / "keysteps")
     report = args.output / "report.html"
-    _write_report(evaluation, report, "stepgraph demo")
+    write_evaluation(evaluation, report, "stepgraph demo")
     return (
         f"{_table(evaluation)} Rows whose best score is under 0.5 did not vote.\n\n"
         f"Open {report} in a browser; graph and keysteps lie beside it."
@@ -81,7 +85,7 @@ def recognize(args: argparse.Namespace) -> str:
     graph, failed = files.load(args.graph), Problems()
     encoder = open_asked(args) if encoder_was_asked(args) else pipeline.encoder_of(graph)
     dataset = open_dataset(args, looks=encoder.options.looks)
-    decoder = decoders.load_decoder(_decoder_name(args), **_decoder_options(args))
+    decoder = decoders.load_decoder(decoder_name(args), **decoder_options(args))
     timelines = pipeline.recognize_all(
         progress.track(dataset.videos, "recognising"),
         graph,
@@ -119,15 +123,15 @@ def evaluate(args: argparse.Namespace) -> str:
         files.same_vocabulary(graph, dataset.vocabulary, args.graph)
     if graph and math.isfinite(args.min_score):
         raise ConfigError("--min-score must not be given with a graph, which is mined already")
-    if graph and graph.encoder and asked not in (encoder_for(_decoder_name(args)), graph.encoder):
+    if graph and graph.encoder and asked not in (encoder_for(decoder_name(args)), graph.encoder):
         raise ConfigError(
             f"{args.graph}: must be used with the encoder it was mined with, {graph.encoder}, "
             f"got other encoder options; leave them away"
         )
-    evaluation = _measure(
+    evaluation = measure(
         dataset,
-        _decoder_name(args),
-        _decoder_options(args),
+        decoder_name(args),
+        decoder_options(args),
         encoder=None if graph and graph.encoder else open_asked(args),
         graph=graph,
         scores=StoredScores(args.scores, args.scale) if args.scores else None,
@@ -135,7 +139,7 @@ def evaluate(args: argparse.Namespace) -> str:
     )
     warn_of_problems(dataset)
     if args.report:
-        _write_report(evaluation, args.report, shlex.join(["stepgraph", *args.given]))
+        write_evaluation(evaluation, args.report, shlex.join(["stepgraph", *args.given]))
     if args.json:
         return json.dumps(_measured_json(evaluation, args), indent=1)
     return f"{_table(evaluation)}\n\nOpen {args.report} in a browser."
@@ -170,7 +174,7 @@ def _evaluate_compat(args: argparse.Namespace) -> str:
         report = evaluation.measured[-1].report.to_json()
         return json.dumps(report | {"compat": asdict(compat)}, indent=1)
     if args.report:
-        _write_report(evaluation, args.report, shlex.join(["stepgraph", *args.given]))
+        write_evaluation(evaluation, args.report, shlex.join(["stepgraph", *args.given]))
     return _table(evaluation)
 
 
@@ -247,7 +251,7 @@ def _vocabulary(args: argparse.Namespace) -> Vocabulary | None:
     return read_vocabulary(path) if path else None
 
 
-def _measure(
+def measure(
     dataset: Dataset, decoder: str, options: dict[str, float] | None = None, **how: Any
 ) -> Evaluation:
     """Evaluate the decoder asked for, beside the paper's baseline and its method."""
@@ -269,7 +273,7 @@ def _measured_json(evaluation: Evaluation, args: argparse.Namespace) -> dict[str
     from stepgraph.files import mining_fields
 
     encoder = evaluation.graph.encoder
-    decoder = decoders.load_decoder(_decoder_name(args), **_decoder_options(args))
+    decoder = decoders.load_decoder(decoder_name(args), **decoder_options(args))
     return (
         {"format": "stepgraph-evaluation", "version": 1}
         | evaluation.measured[-1].report.to_json()
@@ -286,7 +290,8 @@ def _measured_json(evaluation: Evaluation, args: argparse.Namespace) -> dict[str
     )
 
 
-def _write_report(evaluation: Evaluation, path: Path, command: str) -> None:
+def write_evaluation(evaluation: Evaluation, path: Path, command: str) -> None:
+    """Write the HTML report of an evaluation."""
     from stepgraph.export.report import Method, write_report
 
     write_report(
@@ -340,14 +345,14 @@ def encoder_options(args: argparse.Namespace) -> EncoderOptions:
     if args.encoder:
         given["name"] = args.encoder
     if not given:
-        return encoder_for(_decoder_name(args))
+        return encoder_for(decoder_name(args))
     if "also" in given and not {"context", "task_names", "blend"} & given.keys():
-        own = encoder_for(_decoder_name(args))
+        own = encoder_for(decoder_name(args))
         given = {"task_names": own.task_names, "context": own.context, "blend": own.blend} | given
     return EncoderOptions(**given)
 
 
-def _decoder_name(args: argparse.Namespace) -> str:
+def decoder_name(args: argparse.Namespace) -> str:
     """The decoder asked for; a threshold alone asks for the one that has it."""
     from stepgraph.decoders import DEFAULT_DECODER
 
@@ -356,7 +361,8 @@ def _decoder_name(args: argparse.Namespace) -> str:
     return DEFAULT_DECODER if getattr(args, "threshold", None) is None else "path-search"
 
 
-def _decoder_options(args: argparse.Namespace) -> dict[str, float]:
+def decoder_options(args: argparse.Namespace) -> dict[str, float]:
+    """Options of the decoder as they were given."""
     options = {} if args.threshold is None else {"threshold": args.threshold}
     for given in args.option:
         name, _, value = given.partition("=")

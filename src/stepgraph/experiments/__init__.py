@@ -16,10 +16,11 @@ from stepgraph.experiments.setting import Options, make_options, prepare
 from stepgraph.experiments.state import State
 from stepgraph.experiments.table import Table
 from stepgraph.experiments.tables import PLANS, make_table
+from stepgraph.experiments.transfer import make_transfer_table
 
 __all__ = ["TABLES", "Options", "Table", "run_table"]
 
-TABLES = (*PLANS, "noise", "compat", "tasks")
+TABLES = (*PLANS, "noise", "compat", "tasks", "transfer")
 """Names of the tables."""
 
 
@@ -52,6 +53,9 @@ def run_table(
     chosen = make_options(options)
     if name == "tasks":
         return make_tasks_table(dataset, encoder, chosen)
+    if name == "transfer":
+        folder = state.with_name("transfer") if state else None
+        return make_transfer_table(dataset, encoder, chosen, folder)
     done = State(state)
     bench = Bench(prepare(dataset, encoder, chosen), done)
     if name == "noise":

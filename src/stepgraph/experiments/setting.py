@@ -60,6 +60,8 @@ class Options:
         then the paper's: anchors of both, those of the video where they disagree.
     video_threshold
         Least score of an anchor in video scores (the paper: 0.3).
+    video_scores
+        Whose scores these are, in words, for the notes.
     """
 
     seed: int = 0
@@ -70,6 +72,7 @@ class Options:
     noise: Vocabulary | Sequence[str] | None = None
     scores: Mapping[str, Sequence[Scores]] = field(default_factory=dict)
     video_threshold: float = 0.3
+    video_scores: str = "given"
 
     def threshold_of(self, modality: str) -> float:
         """Least score of an anchor in the scores of a modality."""

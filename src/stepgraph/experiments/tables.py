@@ -280,6 +280,8 @@ def protocol(setting: Setting, used: Sequence[Method]) -> Iterator[str]:
         f"{setting.encoder.context} sentences of context"
         f"{', with task names' if setting.encoder.task_names else ''}. Seed {options.seed}."
     )
+    if "video" in options.scores:
+        yield f"Video scores: {options.video_scores}; threshold {options.video_threshold:g}."
     for modality in setting.scores:
         yield f"Graph ({modality}) mined {setting.mined_where(modality)}."
     for method in used:
