@@ -153,3 +153,12 @@ def test_a_transcript_beside_a_video_goes_before_its_text_track(tmp_path):
 
     assert video.transcript == (Sentence(1.0, 2.0, "hello"),)
     assert video.duration == pytest.approx(10.0, abs=0.11)
+
+
+def test_metadata_in_another_encoding_are_no_obstacle(tmp_path):
+    path = write_video(tmp_path / "talk.mp4", "mov_text", as_mov_text)
+    data = path.read_bytes()
+    assert b"Lavf" in data
+    path.write_bytes(data.replace(b"Lavf", b"La\xffv", 1))
+
+    assert read_embedded_transcript(path)

@@ -29,7 +29,7 @@ def media_duration(path: Path) -> float:
 
     A file that does not state it, such as a recording cut off, is read to its end.
     """
-    with _opened(path) as container:
+    with opened(path) as container:
         if container.duration is not None:
             seconds = container.duration / 1_000_000  # always in microseconds
         else:
@@ -41,20 +41,20 @@ def media_duration(path: Path) -> float:
 
 def read_embedded_transcript(path: Path) -> tuple[Sentence, ...]:
     """Return the clean sentences of the first text track inside a video file."""
-    with _opened(path) as container:
+    with opened(path) as container:
         track = _text_track(container, Path(path))
         cues = [
             cue
             for packet in container.demux(track)
             # The packet after the last one has no time and only flushes the decoder.
             if packet.pts is not None
-            for cue in _cues_of(packet, str(path))
+            for cue in _cues_of(packet, str(path), _beginning(container))
         ]
     return clean(checked(cues, in_order=False))
 
 
 @contextmanager
-def _opened(path: Path) -> Iterator[Any]:
+def opened(path: Path) -> Iterator[Any]:
     """Open a video file and give every failure of the library one form."""
     path = Path(path)
     try:
@@ -66,7 +66,7 @@ def _opened(path: Path) -> Iterator[Any]:
     require_file(path, "video file")
     try:
         # FFmpeg takes what stands before a colon in a relative path for a protocol.
-        with av.open(str(path.absolute())) as container:
+        with av.open(str(path.absolute()), metadata_errors="replace") as container:
             yield container
     except (av.error.FFmpegError, OSError) as error:
         raise DataError(
@@ -96,8 +96,13 @@ def _text_track(container: Any, path: Path) -> Any:
     )
 
 
-def _cues_of(packet: Any, source: str) -> Iterator[Cue]:
-    start = float(packet.pts * packet.time_base)
+def _beginning(container: Any) -> float:
+    """Time of the file at which players show 0:00."""
+    return (container.start_time or 0) / 1_000_000  # always in microseconds
+
+
+def _cues_of(packet: Any, source: str, beginning: float) -> Iterator[Cue]:
+    start = max(0.0, float(packet.pts * packet.time_base) - beginning)
     end = start + float((packet.duration or 0) * packet.time_base)
     for item in packet.decode():
         fields = item.ass.split(b",", _FIELDS_BEFORE_TEXT)

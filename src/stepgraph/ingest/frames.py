@@ -1,0 +1,309 @@
+"""Read the pictures of a video file as clips, one for every row.
+
+A file is decoded once and in order, whatever is asked of it.  Only pictures that a clip keeps are
+scaled, and only clips that are not complete yet are held, so an hour needs no more memory than a
+minute.  Needs PyAV, the ``video`` extra.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import deque
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stepgraph.core import rows_in
+from stepgraph.errors import ConfigError
+from stepgraph.ingest.media import opened, media_duration
+from stepgraph.ingest.track import PictureTrack
+
+
+@dataclass(frozen=True)
+class ClipOptions:
+    """Which pictures make the clip of a row, and their size.
+
+    Row ``t`` begins at ``t * stride`` seconds.  Its clip is the ``window`` seconds from there on,
+    cut into ``frames`` equal parts: of each part, what is on screen in its middle.
+
+    Attributes
+    ----------
+    crop
+        Scale the picture until it covers height and width, and cut out its middle; if False,
+        all of it is squeezed into them.
+    """
+
+    frames: int = 1
+    window: float = 1.0
+    stride: float = 1.0
+    height: int = 224
+    width: int = 224
+    crop: bool = True
+
+    def __post_init__(self) -> None:
+        for name in ("frames", "height", "width"):
+            value = getattr(self, name)
+            if not isinstance(value, int) or not 1 <= value <= 8192:
+                raise ConfigError(f"{name} of a clip must be between 1 and 8192, got {value!r}")
+        for name in ("window", "stride"):
+            value = getattr(self, name)
+            if not 0 < value < math.inf:
+                raise ConfigError(f"{name} of a clip must be more than 0 seconds, got {value!r}")
+
+
+class Clip(NamedTuple):
+    """The pictures of one row: RGB, shape (F, H, W, 3).
+
+    ``start`` and ``end`` are the seconds they were chosen from, as far as the video lasts.
+    """
+
+    start: float
+    end: float
+    frames: NDArray[np.uint8]
+
+
+def sample_times(duration: float, options: ClipOptions) -> NDArray[np.float64]:
+    """Return the times (seconds) whose pictures make up each clip, shape (T, F).
+
+    >>> sample_times(2.0, ClipOptions(frames=2, window=3.0)).tolist()
+    [[0.75, 2.25], [1.75, 3.25]]
+    """
+    starts = np.arange(rows_in(duration, options.stride)) * options.stride
+    return np.asarray(starts[:, None] + _offsets(options))
+
+
+def _offsets(options: ClipOptions) -> NDArray[np.float64]:
+    middles = np.arange(options.frames, dtype=np.float64) + 0.5
+    return middles * (options.window / options.frames)
+
+
+def read_clips(
+    path: Path, options: ClipOptions, *, duration: float | None = None
+) -> Iterator[Clip]:
+    """Yield the clip of each row of a video file, in order; see :func:`read_several`."""
+    for _, clip in read_several(path, (options,), duration=duration):
+        yield clip
+
+
+def read_several(
+    path: Path, options: Sequence[ClipOptions], *, duration: float | None = None
+) -> Iterator[tuple[int, Clip]]:
+    """Yield clips of several kinds from one decoding pass.
+
+    On screen at a time is the last picture that begins at it or before; before the first one, the
+    first, and after the last one, the last.  Time 0 is the start of the file as players show it.
+
+    Parameters
+    ----------
+    duration
+        Seconds to read, ``Video.duration``; by default those of the file.  A row that starts
+        after the last picture repeats it, so that there are as many rows as of the transcript.
+
+    Yields
+    ------
+    tuple of int and Clip
+        The position in ``options`` and a clip of that kind; of each kind in order of rows.
+
+    Raises
+    ------
+    DataError
+        If there is no picture, or when the picture breaks off; clips before that are good.
+    """
+    path = Path(path)
+    with opened(path) as container:
+        track = PictureTrack(container, path)
+        seconds = _duration(container, path) if duration is None else duration
+        scalers = {_size(one): _Scaler(one, track.stretch) for one in options}
+        kinds = [_Collector(one, seconds, scalers[_size(one)], track) for one in options]
+        held: Any = None
+        due = min((kind.due for kind in kinds), default=math.inf)
+        for ticks, frame in track.pictures() if due < math.inf else ():
+            if ticks > due:
+                yield from _completed(kinds, frame if held is None else held, ticks)
+                due = min(kind.due for kind in kinds)
+                if due == math.inf:
+                    break
+            held = frame
+        else:
+            yield from _completed(kinds, held, math.inf)
+        track.require_undamaged()
+
+
+def _duration(container: Any, path: Path) -> float:
+    """Return what ``media_duration`` does, if possible without opening the file again."""
+    return container.duration / 1_000_000 if container.duration else media_duration(path)
+
+
+def _completed(
+    kinds: Sequence[_Collector], frame: Any, until: float
+) -> Iterator[tuple[int, Clip]]:
+    for position, kind in enumerate(kinds):
+        for clip in kind.take(frame, until):
+            yield position, clip
+
+
+def _size(options: ClipOptions) -> tuple[int, int, bool]:
+    return options.height, options.width, options.crop
+
+
+class _Collector:
+    """The clips of one kind that are not complete yet; windows that overlap share pictures.
+
+    Times are in ticks of the stream, so that they compare exactly.
+    """
+
+    def __init__(
+        self, options: ClipOptions, duration: float, scaler: _Scaler, track: PictureTrack
+    ) -> None:
+        self._options = options
+        self._duration = duration
+        self._scaler = scaler
+        self._track = track
+        self._offsets = _offsets(options)
+        self._rows = rows_in(duration, options.stride)
+        self._open: deque[tuple[int, list[int], list[NDArray[np.uint8]]]] = deque()
+        self._next = 0
+        self._wanted: list[int] = []
+        self._advance()
+
+    @property
+    def due(self) -> float:
+        """The first time that no picture was given to yet; infinity when all is done."""
+        begun = [wanted[len(kept)] for _, wanted, kept in self._open]
+        return min(begun + self._wanted[:1], default=math.inf)
+
+    def take(self, frame: Any, until: float) -> Iterator[Clip]:
+        """Give a picture to all times before ``until``; yield the clips that this completes."""
+        while self._wanted and self._wanted[0] < until:
+            self._open.append((self._next - 1, self._wanted, []))
+            self._advance()
+        for _, wanted, kept in self._open:
+            while len(kept) < len(wanted) and wanted[len(kept)] < until:
+                kept.append(self._scaler.picture(frame))
+        while self._open and len(self._open[0][2]) == self._options.frames:
+            row, _, kept = self._open.popleft()
+            start = row * self._options.stride
+            yield Clip(start, min(start + self._options.window, self._duration), np.stack(kept))
+
+    def _advance(self) -> None:
+        """Work out the ticks of the next row, or that there is none."""
+        self._wanted = []
+        if self._next < self._rows:
+            times = self._next * self._options.stride + self._offsets
+            self._wanted = self._track.ticks_at(times).tolist()
+            self._next += 1
+
+
+class _Scaler:
+    """Turns decoded pictures into RGB arrays of one size; the last one is kept."""
+
+    def __init__(self, options: ClipOptions, stretch: float) -> None:
+        import av
+        from av.video.reformatter import VideoReformatter
+
+        self._options = options
+        self._stretch = stretch
+        self._reformatter = VideoReformatter()
+        # From 17 on PyAV would cut each picture into as many parts as there are processors.
+        several = int(av.__version__.partition(".")[0]) >= 17
+        self._how: dict[str, Any] = {"format": "gbrp", "interpolation": "BICUBIC"}
+        self._how |= {"threads": 1} if several else {}
+        self._cutter: _Cutter | None = None
+        self._frame: Any = None
+        self._picture: NDArray[np.uint8] = np.zeros((0, 0, 3), np.uint8)
+
+    def picture(self, frame: Any) -> NDArray[np.uint8]:
+        """Return the picture as it is shown, shape (H, W, 3); not to be written to."""
+        if frame is not self._frame:
+            self._frame, self._picture = frame, self._scaled(frame)
+        return self._picture
+
+    def _scaled(self, frame: Any) -> NDArray[np.uint8]:
+        """Cut out the middle of a picture, scale it and put it upright.
+
+        Bicubic, which swscale widens to the scale, is what the published models were trained
+        with: on noise like that of photographs it is within half a level of theirs, averaging
+        areas within one and a half.  By way of planes, since only into these swscale is quick
+        without halving the resolution of colours.
+        """
+        swap, reverse_rows, reverse_columns = _upright(frame)
+        size = (self._options.height, self._options.width)
+        height, width = size[::-1] if swap else size
+        part = self._middle(frame, width / height) if self._options.crop else frame
+        planar = self._reformatter.reformat(part, height=height, width=width, **self._how)
+        picture = np.empty((*size, 3), np.uint8)
+        for channel, plane in zip((1, 2, 0), planar.planes, strict=True):
+            lines = np.frombuffer(memoryview(plane), np.uint8).reshape(-1, plane.line_size)
+            stored = lines[:height, :width].T if swap else lines[:height, :width]
+            rows, columns = -1 if reverse_rows else 1, -1 if reverse_columns else 1
+            picture[..., channel] = stored[::rows, ::columns]
+        return picture
+
+    def _middle(self, frame: Any, shape: float) -> Any:
+        """Return the largest part in the middle that is so many times as wide as high."""
+        shape /= self._stretch
+        width = max(1, min(frame.width, round(frame.height * shape)))
+        height = max(1, min(frame.height, round(frame.width / shape)))
+        if (width, height) == (frame.width, frame.height):
+            return frame
+        if self._cutter is None or not self._cutter.fits(frame):
+            self._cutter = _Cutter(frame, width, height)
+        return self._cutter.cut(frame)
+
+
+class _Cutter:
+    """Cuts the middle out of pictures of one size and layout without copying them."""
+
+    def __init__(self, frame: Any, width: int, height: int) -> None:
+        from av.filter import Graph
+
+        self._kind = _kind(frame)
+        self._graph = Graph()
+        entry = self._graph.add_buffer(
+            width=frame.width,
+            height=frame.height,
+            format=frame.format.name,
+            time_base=Fraction(1, 1000),  # of no consequence
+        )
+        self._graph.link_nodes(
+            entry,
+            self._graph.add("crop", f"{width}:{height}:exact=1"),
+            self._graph.add("buffersink"),
+        ).configure()
+
+    def fits(self, frame: Any) -> bool:
+        """Whether a picture is like that for which this was made."""
+        return self._kind == _kind(frame)
+
+    def cut(self, frame: Any) -> Any:
+        """Return the middle of a picture."""
+        self._graph.push(frame)
+        return self._graph.pull()
+
+
+def _kind(frame: Any) -> tuple[int, int, str]:
+    return frame.width, frame.height, frame.format.name
+
+
+def _upright(frame: Any) -> tuple[bool, bool, bool]:
+    """Whether to swap the axes of a picture, then reverse its rows, then its columns.
+
+    As cameras note it when they are turned; angles between are taken for the nearest of these.
+    """
+    try:
+        matrix = frame.side_data.get("DISPLAYMATRIX")
+    except ValueError:  # beside it are side data that this PyAV does not know
+        quarters = round(frame.rotation / 90) % 4
+        return quarters in (1, 3), quarters in (1, 2), quarters in (2, 3)
+    if matrix is None:
+        return False, False, False
+    # A pixel at (x, y) is shown at (a x + c y, b x + d y).
+    a, b, _, c, d = np.frombuffer(matrix, np.int32)[:5].astype(int).tolist()
+    if abs(a) + abs(d) >= abs(b) + abs(c):
+        return False, d < 0, a < 0
+    return True, b < 0, c < 0

@@ -1,0 +1,188 @@
+"""Which files hold a picture, which are cut off or damaged, and what is done about it."""
+
+import numpy as np
+import pytest
+
+import videos
+from stepgraph.errors import DataError
+from stepgraph.ingest.frames import ClipOptions, read_clips
+from stepgraph.ingest.track import PictureTrack
+from videos import number_in, numbered, numbers_in, plain, write_sound, write_video
+
+SMALL = ClipOptions(height=32, width=32)
+
+
+def refusal(path):
+    """Return the message with which a file is refused."""
+    with pytest.raises(DataError) as caught:
+        list(read_clips(path, SMALL))
+    message = str(caught.value)
+    assert "\n" not in message
+    assert message.startswith(str(path))
+    return message.removeprefix(f"{path}: ")
+
+
+@pytest.mark.parametrize("data", [b"", b"no video at all\n" * 100], ids=["empty", "text"])
+def test_a_file_that_is_no_video_is_refused(tmp_path, data):
+    pytest.importorskip("av")
+    path = tmp_path / "talk.mp4"
+    path.write_bytes(data)
+
+    assert refusal(path).startswith("must be a readable video file, got Invalid data")
+
+
+def test_sound_without_a_picture_is_refused(tmp_path):
+    path = write_sound(tmp_path / "talk.mp4")
+
+    assert refusal(path).startswith("must contain a picture track, got only sound; give the video")
+
+
+def cut(source, share, target):
+    data = source.read_bytes()
+    target.write_bytes(data[: int(share * len(data))])
+    return target
+
+
+def test_a_video_that_lost_its_index_is_refused(tmp_path):
+    whole = write_video(tmp_path / "whole.mp4", noise(50))
+    path = cut(whole, 0.6, tmp_path / "cut.mp4")
+
+    assert refusal(path).startswith("must be a readable video file, got Invalid data")
+
+
+@pytest.mark.parametrize(
+    ("name", "form"), [("whole.mp4", {"movflags": "faststart"}), ("whole.mkv", {})]
+)
+def test_a_video_whose_picture_breaks_off_is_refused(tmp_path, name, form):
+    whole = write_video(tmp_path / name, noise(250), form=form)
+    half = cut(whole, 0.5, tmp_path / f"half-{name}")
+    most = cut(whole, 0.9, tmp_path / f"most-{name}")
+
+    assert refusal(half).startswith("picture must last the 10.0 s that the file states, got ")
+    assert refusal(half).endswith(" s; the file is cut off, fetch or copy it again")
+    assert len(list(read_clips(most, SMALL))) == 10
+
+
+def noise(number):
+    """Pictures that make up most of their file, not its index."""
+    return np.random.default_rng(0).integers(0, 255, (number, 32, 32, 3), np.uint8)
+
+
+def spoil(source, target, every):
+    """Copy a video and overwrite every so many-th of its packets."""
+    import av
+
+    with av.open(str(source)) as old, av.open(str(target), "w") as new:
+        stream = new.add_stream_from_template(old.streams.video[0])
+        for number, packet in enumerate(old.demux(video=0)):
+            if packet.pts is None:
+                continue
+            bad = number % every == every - 1
+            copy = av.Packet(b"\xff" * packet.size if bad else bytes(packet))
+            copy.pts, copy.dts, copy.time_base = packet.pts, packet.dts, packet.time_base
+            copy.duration, copy.is_keyframe, copy.stream = packet.duration, number == 0, stream
+            new.mux(copy)
+    return target
+
+
+def test_a_damaged_video_is_refused_unless_the_damage_is_small(tmp_path):
+    whole = write_video(tmp_path / "whole.mp4", map(numbered, range(250)))
+    bad = spoil(whole, tmp_path / "bad.mp4", every=10)
+    good = spoil(whole, tmp_path / "good.mp4", every=60)
+
+    assert refusal(bad).startswith("must hold pictures that can be decoded, got 2")
+    assert refusal(bad).endswith(" damaged; fetch or copy it again")
+    assert len(list(read_clips(good, SMALL))) == 10
+
+
+def test_a_video_of_which_nothing_can_be_decoded_is_refused(tmp_path):
+    whole = write_video(tmp_path / "whole.mp4", map(numbered, range(50)))
+    path = spoil(whole, tmp_path / "nothing.mp4", every=1)
+
+    assert refusal(path).startswith("must hold pictures, got none that can be decoded; play it")
+
+
+class LateTrack:
+    """A file in which another track appears while it is read; PyAV stumbles over its end."""
+
+    def __init__(self, container):
+        self.container = container
+
+    def __getattr__(self, name):
+        return getattr(self.container, name)
+
+    def demux(self, *streams):
+        yield from (packet for packet in self.container.demux(*streams) if packet.size)
+        raise IndexError("list index out of range")
+
+
+def test_a_track_that_appears_late_costs_no_picture(tmp_path):
+    av = pytest.importorskip("av")
+    path = write_video(tmp_path / "whole.mp4", map(numbered, range(50)))
+
+    with av.open(str(path)) as container:
+        track = PictureTrack(LateTrack(container), path)
+        shown = [number_in(frame.to_ndarray(format="rgb24")) for _, frame in track.pictures()]
+
+    assert shown == list(range(50))
+
+
+def write_with_art(path, pictures):
+    """Write a file that begins with cover art, then sound, then pictures if there are any."""
+    av = pytest.importorskip("av")
+    from av.stream import Disposition
+
+    with av.open(str(path), "w") as container:
+        art = container.add_stream("png", rate=1)
+        art.width, art.height, art.pix_fmt = 100, 100, "rgb24"
+        art.disposition = Disposition.attached_pic
+        sound = videos.add_sound(container)
+        stream = container.add_stream("libx264", rate=25) if pictures else None
+        if stream:
+            stream.width, stream.height, stream.pix_fmt = 64, 64, "yuv420p"
+        cover = av.VideoFrame.from_ndarray(plain((255, 0, 0), 1, 100, 100)[0], "rgb24")
+        container.mux([*art.encode(cover), *art.encode()])
+        for picture in pictures or ():
+            container.mux(stream.encode(av.VideoFrame.from_ndarray(picture, "rgb24")))
+        container.mux(stream.encode() if stream else [])
+        videos.write_silence(container, sound, 2.0)
+    return path
+
+
+def test_cover_art_is_not_the_video(tmp_path):
+    whole = write_with_art(tmp_path / "film.mp4", map(numbered, range(50)))
+    song = write_with_art(tmp_path / "song.mp4", None)
+
+    clips = list(read_clips(whole, SMALL))
+
+    assert [number_in(clip.frames[0]) for clip in clips[:2]] == [12, 37]
+    assert refusal(song).startswith("must contain a picture track, got only cover art; give")
+
+
+@pytest.mark.parametrize("name", ["talk.mp4", "talk.mkv"])
+def test_a_picture_that_ends_before_its_sound_stands_still(tmp_path, name):
+    pictures = map(numbered, range(25))
+    path = write_video(tmp_path / name, pictures, sound=9.0, options=videos.IN_ORDER)
+
+    clips = list(read_clips(path, SMALL))
+
+    assert len(clips) in (9, 10)
+    assert [number_in(clip.frames[0]) for clip in clips] == [12] + [24] * (len(clips) - 1)
+
+
+def test_very_large_pictures_are_read_few_at_once(tmp_path, monkeypatch):
+    av = pytest.importorskip("av")
+    monkeypatch.setattr("os.cpu_count", lambda: 64)
+    how = {"codec": "mjpeg", "pixels": "yuvj420p"}
+    large = write_video(tmp_path / "8k.mp4", [numbered(5, 7680, 4320)], **how)
+    small = write_video(tmp_path / "small.mp4", plain(0, 1))
+    threads = {}
+    for path in (large, small):
+        with av.open(str(path)) as container:
+            PictureTrack(container, path)
+            threads[path] = container.streams.video[0].codec_context.thread_count
+
+    (clip,) = read_clips(large, ClipOptions())
+
+    assert numbers_in(clip) == [5]
+    assert threads == {large: 5, small: 0}  # 0: as many as the library likes
