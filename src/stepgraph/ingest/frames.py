@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from stepgraph.core import rows_in
 from stepgraph.errors import ConfigError
-from stepgraph.ingest.media import opened, media_duration
+from stepgraph.ingest.media import media_duration, opened
 from stepgraph.ingest.track import PictureTrack
 
 
