@@ -9,11 +9,17 @@ is said by their slow twins in :mod:`stepgraph.networks.timesformer`, used on ev
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import torch
-import triton
-import triton.language as tl
 from torch import Tensor
 from torch.library import triton_op, wrap_triton
+
+try:
+    import triton
+    import triton.language as tl
+except ImportError:  # a torch for CPUs: this file can be imported, but nothing in it runs
+    triton = SimpleNamespace(jit=lambda function: function)
 
 # --- attention of a few tokens among themselves --------------------------------------------
 #

@@ -142,8 +142,7 @@ class Block(nn.Module):
         return tokens + F.pad(F.linear(seen, weight, bias), (0, 0, shots, 0))
 
     def _with_mlp(self, tokens: Tensor) -> Tensor:
-        hidden = gelu_of(self.mlp_in, self.mlp_norm(tokens))
-        return tokens + self.mlp_out(hidden)  # type: ignore[no-any-return]
+        return tokens + cast(Tensor, self.mlp_out(gelu_of(self.mlp_in, self.mlp_norm(tokens))))
 
     def _look_in_space(self, tokens: Tensor, shots: int) -> Tensor:
         query, key, value = (

@@ -1,0 +1,1 @@
+"""Measurements on a GPU; each script says at its top how it is run."""
