@@ -375,3 +375,19 @@ def test_the_header_of_a_store_is_readable(tmp_path):
 
     header = json.loads((tmp_path / "clips.json").read_text())
     assert (header["format"], header["version"]) == ("stepgraph-clips", 1)
+
+
+def test_light_changes_with_chance_and_leaves_shapes_alone():
+    clip = np.zeros((2, 8, 8, 3), np.uint8)
+    clip[:, 2:6, 2:6] = (200, 120, 40)
+    lit = make_options(light=0.3)
+
+    first, again, other = (augment(clip, which, lit) for which in ((0, 1), (0, 1), (0, 2)))
+
+    assert np.array_equal(first, again)
+    assert not np.array_equal(first, other)
+    assert first.dtype == np.uint8
+    # Where two pixels were equal they still are: only values change, not places.
+    for colour in {tuple(pixel) for pixel in clip.reshape(-1, 3).tolist()}:
+        places = (clip == colour).all(axis=-1)
+        assert len(np.unique(first[places], axis=0)) == 1

@@ -41,7 +41,7 @@ def reproduce(args: argparse.Namespace) -> str:
         split=args.split,
         graph=files.load(args.graph) if args.graph else None,
         noise=source_vocabulary(args.noise_from) if args.noise_from else None,
-        scores=_video_scores(args, dataset),
+        scores={} if args.table == "transfer" else _video_scores(args, dataset),
         video_threshold=_video_threshold(args),
         video_scores=_video_words(args, dataset),
     )

@@ -21,6 +21,7 @@ from torch.utils.data import DataLoader, Dataset, IterableDataset, Sampler, get_
 
 from stepgraph.errors import DataError
 from stepgraph.ingest.frames import ClipOptions, read_clips
+from stepgraph.networks.timesformer import DEVIATION, MEAN
 from stepgraph.training.schedule import TrainingOptions
 from stepgraph.training.store import ClipStore
 from stepgraph.training.targets import Examples
@@ -327,7 +328,7 @@ Augment = Callable[[NDArray[np.uint8], tuple[int, int]], NDArray[np.uint8]]
 
 
 def _augmenter(options: TrainingOptions) -> Augment | None:
-    if not options.flip and options.crop == 1:
+    if not options.flip and options.crop == 1 and options.light == 0:
         return None
     return partial(augment, options=options)
 
@@ -335,7 +336,7 @@ def _augmenter(options: TrainingOptions) -> Augment | None:
 def augment(
     clip: NDArray[np.uint8], which: tuple[int, int], options: TrainingOptions
 ) -> NDArray[np.uint8]:
-    """Mirror and crop a clip by chance; all its pictures alike.
+    """Mirror, crop and light a clip by chance; all its pictures alike.
 
     Parameters
     ----------
@@ -347,7 +348,19 @@ def augment(
         clip = clip[:, :, ::-1]
     if options.crop < 1:
         clip = _cropped(clip, chance.uniform(options.crop, 1), chance)
+    if options.light > 0:
+        clip = _lit(clip, options.light, chance)
     return np.ascontiguousarray(clip)
+
+
+def _lit(clip: NDArray[np.uint8], light: float, chance: np.random.Generator) -> NDArray[np.uint8]:
+    """Another contrast, brightness and colour cast; the middle of the scale stays."""
+    gain = np.exp(chance.uniform(-light, light))
+    shift = chance.uniform(-light, light) + chance.normal(0, light / 2, 3)
+    middle, spread = 255 * MEAN, 255 * DEVIATION
+    table = (np.arange(256)[:, None] - middle) * gain + middle + spread * shift
+    values = np.clip(np.rint(table), 0, 255).astype(np.uint8)
+    return np.asarray(values[clip, np.arange(3)])
 
 
 def _cropped(

@@ -161,6 +161,9 @@ class TrainingOptions:
         Mirror half of the clips.  Off, since keysteps may tell left from right.
     crop
         Least share of a picture that a random square crop keeps; 1 crops nothing.
+    light
+        How much contrast, brightness and colour cast of a clip change at random; 0 is not at
+        all, 0.3 much.
     """
 
     phases: tuple[Phase, ...] = PAPER
@@ -173,6 +176,7 @@ class TrainingOptions:
     buffer: int = 256
     flip: bool = False
     crop: float = 1.0
+    light: float = 0.0
     seed: int = 0
     running: Running = field(default_factory=Running)
 
@@ -193,6 +197,8 @@ class TrainingOptions:
                 raise ConfigError(f"{name} must be more than 0, got {value!r}")
         if not 0 < self.crop <= 1:
             raise ConfigError(f"crop must be above 0 and at most 1, got {self.crop!r}")
+        if not 0 <= self.light <= 1:
+            raise ConfigError(f"light must be between 0 and 1, got {self.light!r}")
 
 
 _CHOICES = {

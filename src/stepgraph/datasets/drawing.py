@@ -1,0 +1,246 @@
+"""Shapes, colours and motions: what the generated clips are drawn with.
+
+A picture is an array of RGB floats from 0 to 255, drawn into in place.  Lengths are in heights of
+the picture, measured from its middle, so that a scene looks the same at any size.
+"""
+
+from __future__ import annotations
+
+import colorsys
+import math
+from collections.abc import Callable
+from typing import NamedTuple, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+Picture: TypeAlias = NDArray[np.float32]
+Field: TypeAlias = NDArray[np.float32]
+
+HUES = {
+    "red": 0,
+    "orange": 28,
+    "yellow": 55,
+    "green": 120,
+    "turquoise": 175,
+    "blue": 222,
+    "purple": 275,
+    "pink": 325,
+}
+"""Degrees of each colour of a thing."""
+
+
+class Look(NamedTuple):
+    """What a keystep looks like: how a thing of a colour and a shape moves."""
+
+    motion: str
+    colour: str
+    shape: str
+
+
+class Place(NamedTuple):
+    """Where a thing is, and how: its middle, how large, turned by how much, lit or not."""
+
+    x: float = 0.0
+    y: float = 0.0
+    size: float = 0.2
+    angle: float = 0.0
+    lit: bool = True
+
+
+def colour_of(hue: float, saturation: float = 0.85, value: float = 0.9) -> Picture:
+    """RGB of a hue in degrees.
+
+    >>> colour_of(0, 1.0, 1.0).tolist()
+    [255.0, 0.0, 0.0]
+    """
+    rgb = colorsys.hsv_to_rgb((hue % 360) / 360, saturation, value)
+    return np.array(rgb, dtype=np.float32) * 255
+
+
+# --- Shapes: distance from the edge, negative inside, in units of the thing's size
+
+
+def _box(u: Field, v: Field, wide: float, high: float) -> Field:
+    return np.maximum(np.abs(u) - np.float32(wide), np.abs(v) - np.float32(high))
+
+
+def _block(u: Field, v: Field) -> Field:
+    return _box(u, v, 0.9, 0.9)
+
+
+def _rod(u: Field, v: Field) -> Field:
+    return _box(u, v, 0.27, 1.5)
+
+
+def _plate(u: Field, v: Field) -> Field:
+    return _box(u, v, 1.6, 0.42)
+
+
+def _ball(u: Field, v: Field) -> Field:
+    return np.hypot(u, v) - np.float32(1)
+
+
+def _ring(u: Field, v: Field) -> Field:
+    """A hoop with a gap, without which nobody would see it turn."""
+    hoop = np.abs(np.hypot(u, v) - np.float32(0.85)) - np.float32(0.3)
+    return np.maximum(hoop, -_box(u - np.float32(0.85), v, 0.5, 0.3))
+
+
+def _wheel(u: Field, v: Field) -> Field:
+    """A rim, a hub and three spokes."""
+    radius = np.hypot(u, v)
+    rim = np.abs(radius - np.float32(1)) - np.float32(0.17)
+    found = np.minimum(rim, radius - np.float32(0.3))
+    for turn in (0.0, 2 * math.pi / 3, 4 * math.pi / 3):
+        along, across = _turned(u, v, turn)
+        found = np.minimum(found, _box(along - np.float32(0.5), across, 0.5, 0.15))
+    return found
+
+
+def _wedge(u: Field, v: Field) -> Field:
+    """A triangle that points down."""
+    side = np.float32(0.894) * np.abs(u) + np.float32(0.447) * v - np.float32(0.55)
+    return np.asarray(np.maximum(side, -v - np.float32(0.9)), dtype=np.float32)
+
+
+def _star(u: Field, v: Field) -> Field:
+    angle = np.arctan2(v, u)
+    folded = np.abs((angle * np.float32(5 / (2 * math.pi))) % 1 - np.float32(0.5))
+    edge = np.float32(0.5) + np.float32(1.5) * folded
+    return np.asarray(np.hypot(u, v) - edge, dtype=np.float32)
+
+
+SHAPES: dict[str, tuple[Callable[[Field, Field], Field], float]] = {
+    "block": (_block, 1.3),
+    "rod": (_rod, 1.55),
+    "plate": (_plate, 1.7),
+    "ball": (_ball, 1.0),
+    "ring": (_ring, 1.2),
+    "wheel": (_wheel, 1.2),
+    "wedge": (_wedge, 1.5),
+    "star": (_star, 1.3),
+}
+"""Each shape's distance from its edge, and how far from its middle it reaches."""
+
+
+def _turned(u: Field, v: Field, angle: float) -> tuple[Field, Field]:
+    cos, sin = np.float32(math.cos(angle)), np.float32(math.sin(angle))
+    return cos * u + sin * v, cos * v - sin * u
+
+
+def draw(picture: Picture, shape: str, place: Place, colour: Picture) -> None:
+    """Draw a thing with smooth edges; what lies outside of the picture is cut off."""
+    height, width = picture.shape[:2]
+    distance, reach = SHAPES[shape]
+    size = max(place.size * height, 0.5)
+    x, y = width / 2 + place.x * height, height / 2 + place.y * height
+    window = _window(picture, (x, y), (reach * size + 1, reach * size + 1))
+    if window is None:
+        return
+    rows, columns = window
+    v, u = np.ogrid[rows, columns]
+    along = (u - np.float32(x - 0.5)).astype(np.float32) / np.float32(size)
+    down = (v - np.float32(y - 0.5)).astype(np.float32) / np.float32(size)
+    along, down = _turned(along, down, place.angle)
+    cover = np.clip(np.float32(0.5) - distance(along, down) * np.float32(size), 0, 1)
+    _paint(picture[rows, columns], cover, colour if place.lit else _unlit(colour))
+
+
+def draw_oval(
+    picture: Picture, middle: tuple[float, float], radii: tuple[float, float], colour: Picture
+) -> None:
+    """Draw an upright oval: heads, bodies, arms."""
+    height, width = picture.shape[:2]
+    x, y = width / 2 + middle[0] * height, height / 2 + middle[1] * height
+    wide, high = radii[0] * height, radii[1] * height
+    window = _window(picture, (x, y), (wide + 1, high + 1))
+    if window is None:
+        return
+    rows, columns = window
+    v, u = np.ogrid[rows, columns]
+    across = ((u - (x - 0.5)) / wide).astype(np.float32)
+    down = ((v - (y - 0.5)) / high).astype(np.float32)
+    inside = (np.float32(1) - np.hypot(across, down)) * np.float32(min(wide, high))
+    _paint(picture[rows, columns], np.clip(inside + np.float32(0.5), 0, 1), colour)
+
+
+def _window(
+    picture: Picture, middle: tuple[float, float], reach: tuple[float, float]
+) -> tuple[slice, slice] | None:
+    """Rows and columns that a thing may touch, or None where it is out of the picture."""
+    height, width = picture.shape[:2]
+    left, right = max(0, int(middle[0] - reach[0])), min(width, int(middle[0] + reach[0]) + 2)
+    top, bottom = max(0, int(middle[1] - reach[1])), min(height, int(middle[1] + reach[1]) + 2)
+    if left >= right or top >= bottom:
+        return None
+    return slice(top, bottom), slice(left, right)
+
+
+def _paint(part: Picture, cover: Field, colour: Picture) -> None:
+    part += cover[..., None] * (colour - part)
+
+
+def _unlit(colour: Picture) -> Picture:
+    grey = np.float32(colour.mean() * 0.35)
+    return np.asarray(grey + np.float32(0.12) * (colour - grey), dtype=np.float32)
+
+
+# --- Motions: where a thing is after so many seconds
+
+_TRAVEL = 0.75  # share of a cycle in which a thing travels; then it lies still, then again
+
+
+def _progress(time: float, cycle: float) -> float:
+    """How much of its way a thing has made."""
+    return min((time / cycle) % 1 / _TRAVEL, 1.0)
+
+
+def _right(time: float, size: float) -> Place:
+    return Place(-0.8 * (1 - _progress(time, 2.0)), 0.05, size)
+
+
+def _left(time: float, size: float) -> Place:
+    return Place(0.8 * (1 - _progress(time, 2.0)), 0.05, size)
+
+
+def _down(time: float, size: float) -> Place:
+    return Place(0.0, 0.15 - 0.75 * (1 - _progress(time, 2.0)), size)
+
+
+def _up(time: float, size: float) -> Place:
+    return Place(0.0, -0.2 + 0.7 * (1 - _progress(time, 2.0)), size)
+
+
+def _spin(time: float, size: float) -> Place:
+    return Place(0.0, 0.0, size, 2 * math.pi * 0.45 * time)
+
+
+def _shake(time: float, size: float) -> Place:
+    return Place(0.17 * math.sin(2 * math.pi * 1.4 * time), 0.05, size)
+
+
+def _tap(time: float, size: float) -> Place:
+    return Place(0.0, 0.12 - 0.24 * abs(math.sin(2 * math.pi * 0.8 * time)), size)
+
+
+def _pump(time: float, size: float) -> Place:
+    return Place(0.0, 0.0, size * (1 + 0.35 * math.sin(2 * math.pi * 1.0 * time)))
+
+
+def _blink(time: float, size: float) -> Place:
+    return Place(0.0, 0.0, size, lit=(time * 1.5) % 1 < 0.55)
+
+
+MOTIONS: dict[str, Callable[[float, float], Place]] = {
+    "right": _right,
+    "left": _left,
+    "down": _down,
+    "up": _up,
+    "spin": _spin,
+    "shake": _shake,
+    "tap": _tap,
+    "pump": _pump,
+    "blink": _blink,
+}
+"""Where a thing of some size is at a time, by the name of its motion."""
