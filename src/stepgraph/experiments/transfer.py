@@ -191,7 +191,7 @@ def _compute(corpus: Corpus, which: str, seed: int, place: Path) -> Numbers:
         for part in (corpus.train, corpus.test)
         for video, features in _features(network, part.videos, place / "clips")
     }
-    probed = probe(corpus.train, corpus.test, features, ProbeOptions(seeds=1, epochs=20))
+    probed = probe(corpus.train, corpus.test, features, ProbeOptions(seeds=1, epochs=15))
     return {f"{one.head} {one.probe}": one.accuracy for one in probed}
 
 
