@@ -201,8 +201,11 @@ def test_bad_files_are_counted_and_the_others_go_on(graph, folder, capsys, verb)
 
     out, err = said(capsys)
     assert "3 videos" in out
-    assert err.count("\n") == 1
-    assert err.startswith("stepgraph: error: 4 failed, the rest is done:")
+    *each, summary = err.splitlines()
+    assert summary.startswith("stepgraph: error: 4 failed, the rest is done:")
+    for name in bad:
+        [line] = [line for line in each if f"videos/{name}.mp4: must" in line]
+        assert line.startswith("stepgraph: failed: ")
     written = {path.name.split(".")[0] for path in Path(_folder_of(verb)).rglob("*.*")}
     assert {"a", "b", "c"} <= written
     assert not written & set(bad)
@@ -230,6 +233,56 @@ def test_a_real_film_under_a_wrong_name_is_read(graph, folder):
     assert main(["recognize", "videos/a.avi", "--graph", graph, "--encoder", "painting:make"]) == 0
 
     assert chapters("a") == ["paint it red", "paint it green", "paint it blue"]
+
+
+def test_a_graph_is_not_overwritten_by_an_empty_one(graph, folder, capsys):
+    for name in ("a", "b", "c"):
+        (folder / f"{name}.mp4").write_bytes(b"")
+    before = Path(graph).read_bytes()
+
+    assert mine() == 1
+
+    assert Path(graph).read_bytes() == before
+
+
+def test_options_beside_a_graph_change_its_encoder_and_nothing_else(folder, capsys):
+    """What is not said is as the graph has it."""
+    assert main(["mine", "videos", "--vocabulary", "steps.txt", "--encoder", "colour:motion"]) == 0
+
+    assert main(["recognize", "videos", "--graph", "graph.json", "--window", "2"]) == 0
+
+    assert main(["recognize", "videos", "--graph", "graph.json", "--also", "colour:motion"]) == 1
+    assert "encoders to fuse must be two, got 'colour:motion' twice" in said(capsys)[1]
+
+
+@pytest.mark.parametrize("how", ["mean", "banana"])
+def test_a_fusion_of_one_encoder_is_refused(graph, capsys, how):
+    arguments = ["recognize", "videos", "--graph", graph, "--encoder", "painting:make"]
+
+    assert main([*arguments, "--fusion", how]) == 1
+
+    assert "fusion must be" in said(capsys)[1]
+
+
+def test_a_repaired_video_is_labelled_when_run_again(graph, folder, capsys):
+    whole = (folder / "b.mp4").read_bytes()
+    write_sound(folder / "b.mp4")
+    arguments = ["label", "videos", "--graph", graph, "--encoder", "painting:make"]
+    assert main(arguments) == 1
+    (folder / "b.mp4").write_bytes(whole)
+
+    assert main(arguments) == 0
+
+    assert "18 clips of 3 videos" in said(capsys)[0]
+
+
+@pytest.mark.parametrize("option", ["--epochs", "--rate"])
+def test_no_epochs_are_not_all_epochs(graph, capsys, option):
+    assert main(["label", "videos", "--graph", graph, "--encoder", "painting:make"]) == 0
+
+    assert main(["train", "labels", option, "0"]) == 1
+
+    assert "must be" in said(capsys)[1]
 
 
 def test_features_of_another_encoder_are_refused(graph, folder, capsys):

@@ -11,7 +11,7 @@ from typing import TypeVar
 from stepgraph.core import Dataset, Labels, Scores, Video, Vocabulary
 from stepgraph.datasets import open_source
 from stepgraph.decoders import DEFAULT_DECODER, Decoder, encoder_for, load_decoder
-from stepgraph.encoders import Encoder, EncoderOptions
+from stepgraph.encoders import KINDS, Encoder, EncoderOptions
 from stepgraph.errors import ConfigError, DataError
 from stepgraph.evaluation import Report, calibration_error, evaluate, task_accuracy
 from stepgraph.export.timeline import Timeline
@@ -138,8 +138,10 @@ def encoder_of(graph: TaskGraph) -> Encoder | Fused:
     """Make the encoder that a graph was mined with; a file must not choose code to run."""
     options = graph.encoder or EncoderOptions()
     if options.is_function:
+        names = [name for name in (options.name, options.also) if name and ":" in name]
+        function = next(name for name in names if name.partition(":")[0] not in KINDS)
         raise ConfigError(
-            f"the graph must be used with the function it was mined with, {options.name!r}; "
+            f"the graph must be used with the function it was mined with, {function!r}; "
             f"name it with --encoder to have it run"
         )
     return open_encoder(options)
@@ -174,10 +176,17 @@ class StoredScores:
 
     path: Path
     scale: str = "raw"
+    seconds_per_row: float = 1.0
 
     def read(self, dataset: Dataset, vocabulary: Vocabulary) -> Iterator[Scores]:
         """Scores of the videos of a data set; what is wrong with them is among its problems."""
-        stored = read_scores(dataset.videos, vocabulary, self.path, problems=dataset.problems)
+        stored = read_scores(
+            dataset.videos,
+            vocabulary,
+            self.path,
+            seconds_per_row=self.seconds_per_row,
+            problems=dataset.problems,
+        )
         return (to_scale(one, self.scale) for one in stored)
 
 
@@ -236,6 +245,11 @@ def run_evaluation(
     scored = list(_counted(stream, dataset.videos, "scoring"))
     mined = graph or mining(scored, vocabulary, encoder=options)
     known = [one for one in scored if one.video in dataset.truth]
+    if not known:
+        why = f": {dataset.problems.summary()}" if dataset.problems else ""
+        raise DataError(
+            f"{dataset.name}: must hold videos with a truth that can be used, got none{why}"
+        )
     where = _mined_where(mined, known)
     measured = []
     for name, decoder in decoders.items():

@@ -57,6 +57,13 @@ class Problems:
         if self.counts[kind] <= _KEPT:
             self.found.append(Problem(where, kind, what))
 
+    def take(self, other: Problems, *kinds: str) -> None:
+        """Add all mistakes of some kinds that another found."""
+        for kind in kinds:
+            if other.counts[kind]:
+                self.counts[kind] += other.counts[kind]
+        self.found += [problem for problem in other.found if problem.kind in kinds]
+
     def __len__(self) -> int:
         return self.counts.total()
 

@@ -30,7 +30,7 @@ def label(args: argparse.Namespace) -> str:
 
     must_be_writable(args.output)
     graph, failed = files.load(args.graph), Problems()
-    encoder = open_asked(args) if encoder_was_asked(args) else pipeline.encoder_of(graph)
+    encoder = open_asked(args, graph) if encoder_was_asked(args) else pipeline.encoder_of(graph)
     dataset = open_dataset(args, looks=encoder.options.looks)
     decoder = decoders.load_decoder(decoder_name(args), **decoder_options(args))
     label_source(
@@ -56,8 +56,8 @@ def train(args: argparse.Namespace) -> str:
     must_be_writable(args.output)
     keysteps = open_labels(args.labels).provenance.vocabulary
     shape = {name: getattr(args, name) for name in ("frames", "size", "patch", "width", "depth")}
-    phases = short_phases(args.epochs, PAPER) if args.epochs else PAPER
-    if args.rate:
+    phases = PAPER if args.epochs is None else short_phases(args.epochs, PAPER)
+    if args.rate is not None:
         phases = tuple(replace(phase, rate=args.rate * phase.rate) for phase in phases)
     options = TrainingOptions(
         phases=phases,
@@ -125,18 +125,25 @@ def _backbones(args: argparse.Namespace, problems: Problems) -> dict[str, Backbo
 
     found: dict[str, Backbone] = {}
     for given in args.features:
-        name, equals, folder = given.rpartition("=")
+        name, equals, folder = given.partition("=")
+        folder = folder if equals else name
         stored = StoredEncoder(Path(folder), problems=problems)
-        found[name if equals else folder] = stored.encode_videos
+        _add_backbone(found, name, stored.encode_videos)
     for given in args.encoder:
-        name, equals, encoder = given.rpartition("=")
-        found[name if equals else encoder] = load_encoder(encoder).encode_videos
+        name, equals, encoder = given.partition("=")
+        _add_backbone(found, name, load_encoder(encoder if equals else name).encode_videos)
     if not found:
         raise ConfigError(
             "probe must have features to probe, got none; pass --features NAME=DIR, filled by "
             "stepgraph encode, or --encoder NAME"
         )
     return found
+
+
+def _add_backbone(found: dict[str, Backbone], name: str, backbone: Backbone) -> None:
+    if name in found:
+        raise ConfigError(f"backbones must have different names, got {name!r} twice")
+    found[name] = backbone
 
 
 _SPLITS = {"crosstask": ("train", "val"), "coin": ("training", "testing")}

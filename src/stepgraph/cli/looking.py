@@ -78,7 +78,7 @@ def encode(args: argparse.Namespace) -> str:
     must_be_writable(args.output)
     encoder = load_encoder(EncoderOptions(args.encoder, window=args.window))
     dataset = open_dataset(args, looks=encoder.options.looks)
-    failed = Problems()
+    failed = Problems(strict=bool(args.strict))
     done = encode_to(FeatureStore(args.output), dataset.videos, encoder, failed)
     speed = f"{done.rows:,} rows, {done.per_second(done.rows):,.1f} rows/s"
     if done.frames:

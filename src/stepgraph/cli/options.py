@@ -129,6 +129,7 @@ def add_encoder_options(
         metavar="DIR",
         help="stored features instead of encoding: see stepgraph encode",
     )
+    add_rate(group)
     group.add_argument(
         "--window", type=float, metavar="SECONDS", help="of video that one row looks at"
     )
@@ -146,6 +147,16 @@ def add_encoder_options(
         action="store_true",
         default=None,
         help="average each sentence alone with it and its neighbours",
+    )
+
+
+def add_rate(group: Any) -> None:
+    """How much time a row of stored features or scores covers."""
+    group.add_argument(
+        "--every",
+        type=float,
+        metavar="SECONDS",
+        help="what a row of stored features or scores covers (default: 1)",
     )
 
 

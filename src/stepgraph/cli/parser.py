@@ -14,6 +14,7 @@ from stepgraph.cli.options import (
     add_json,
     add_min_score,
     add_output,
+    add_rate,
     add_source,
     add_vocabulary_option,
     make_verb,
@@ -150,6 +151,7 @@ def _add_reproduce(added: Any) -> None:
     verb.add_argument(
         "--scale", default="raw", metavar="NAME", help="of these scores: raw (default) or common"
     )
+    add_rate(verb)
     verb.add_argument("--threshold", type=float, default=0.4, metavar="X", help="default: 0.4")
     verb.add_argument(
         "--video-threshold",

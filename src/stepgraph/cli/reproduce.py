@@ -3,10 +3,19 @@
 from __future__ import annotations
 
 import argparse
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from stepgraph.cli.verbs import must_be_writable, open_dataset, warn_of_problems
+from stepgraph.cli.verbs import (
+    finish,
+    must_be_writable,
+    open_dataset,
+    open_stored,
+    stored_scores,
+)
+from stepgraph.errors import ConfigError
+from stepgraph.problems import Problems
 
 if TYPE_CHECKING:
     from stepgraph.core import Dataset, Scores
@@ -17,8 +26,6 @@ _BUILT_IN = "colour:motion"
 
 def reproduce(args: argparse.Namespace) -> str:
     """Measure a table of the paper on any source with truth, beside what the paper prints."""
-    from dataclasses import replace
-
     from stepgraph import files
     from stepgraph.encoders import EncoderOptions, load_encoder
     from stepgraph.experiments import run_table
@@ -28,8 +35,13 @@ def reproduce(args: argparse.Namespace) -> str:
     if args.output:
         must_be_writable(args.output)
     dataset = open_dataset(args, looks=bool(args.video))
+    _refuse_what_would_be_ignored(args, dataset)
     if dataset.vocabulary is None and args.vocabulary:
         dataset = replace(dataset, vocabulary=read_vocabulary(args.vocabulary))
+    scores = {} if args.table in ("transfer", "tasks") else _video_scores(args, dataset)
+    if args.table == "tasks" and (args.video or args.video_scores):
+        scores = _video_scores(args, dataset)
+    dataset = _only_seen(dataset, scores)
     options = EncoderOptions(args.encoder, args.context, args.task_names)
     table = run_table(
         args.table,
@@ -41,40 +53,54 @@ def reproduce(args: argparse.Namespace) -> str:
         split=args.split,
         graph=files.load(args.graph) if args.graph else None,
         noise=source_vocabulary(args.noise_from) if args.noise_from else None,
-        scores={} if args.table == "transfer" else _video_scores(args, dataset),
+        scores=scores,
         video_threshold=_video_threshold(args),
         video_scores=_video_words(args, dataset),
     )
-    warn_of_problems(dataset)
     if args.output:
         _write(table.to_markdown(), args.output / f"{args.table}.md")
         _write(table.to_json(), args.output / f"{args.table}.json")
     shown = {"text": table.to_text, "markdown": table.to_markdown, "json": table.to_json}
-    return shown[args.format]()
+    return finish(shown[args.format](), args, dataset, Problems())
 
 
 def _video_scores(args: argparse.Namespace, dataset: Dataset) -> dict[str, list[Scores]]:
     """Scores of what is seen, stored or by an encoder; none where neither is asked for."""
     from stepgraph.encoders import Encoder, load_encoder
     from stepgraph.fusion import score_with
-    from stepgraph.pipeline import StoredScores
     from stepgraph.progress import track
 
     if dataset.vocabulary is None:
         return {}
     if args.video_scores is not None:
-        stored = StoredScores(args.video_scores, args.scale)
+        stored = stored_scores(args, args.video_scores)
+        assert stored is not None, "there is a path"
         return {"video": list(stored.read(dataset, dataset.vocabulary))}
     name = _video_encoder(args, dataset)
     if name is None:
         return {}
     encoder: Encoder = load_encoder(name)
     if args.features is not None:
-        from stepgraph.features import StoredEncoder
-
-        encoder = StoredEncoder(args.features, encoder)
+        encoder = open_stored(args, encoder)
     scored = score_with(dataset.videos, dataset.vocabulary, encoder, problems=dataset.problems)
     return {"video": list(track(scored, "looking"))}
+
+
+def _refuse_what_would_be_ignored(args: argparse.Namespace, dataset: Dataset) -> None:
+    if args.video_scores and (args.video or args.features):
+        raise ConfigError("--video-scores must stand instead of --video, got both; leave one away")
+    if args.features and not _video_encoder(args, dataset):
+        raise ConfigError("--features must be of a video encoder, got none; name it with --video")
+    if args.scale != "raw" and not args.video_scores:
+        raise ConfigError("--scale must be of stored scores, got none; give --video-scores DIR")
+
+
+def _only_seen(dataset: Dataset, scores: dict[str, list[Scores]]) -> Dataset:
+    """Leave out videos without video scores, so that all columns are of the same ones."""
+    if "video" not in scores:
+        return dataset
+    seen = {one.video for one in scores["video"]}
+    return replace(dataset, videos=tuple(v for v in dataset.videos if v.id in seen))
 
 
 def _video_encoder(args: argparse.Namespace, dataset: Dataset) -> str | None:

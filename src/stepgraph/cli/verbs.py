@@ -23,7 +23,8 @@ if TYPE_CHECKING:
     from stepgraph.core import Dataset, Vocabulary
     from stepgraph.encoders import Encoder, EncoderOptions
     from stepgraph.fusion import Fused
-    from stepgraph.pipeline import Evaluation
+    from stepgraph.graph import TaskGraph
+    from stepgraph.pipeline import Evaluation, StoredScores
 
 
 def demo(args: argparse.Namespace) -> str:
@@ -68,6 +69,9 @@ def mine(args: argparse.Namespace) -> str:
         max_gap=args.max_gap,
         problems=failed,
     )
+    if not graph.mined_on:
+        why = f": {failed.summary()}" if failed else ""
+        raise DataError(f"{args.source}: must hold a video that can be mined, got none{why}")
     files.save(graph, args.output)
     answer = (
         f"{args.output}: {len(vocabulary)} keysteps, {graph.counts.nnz} transitions between them, "
@@ -83,7 +87,7 @@ def recognize(args: argparse.Namespace) -> str:
 
     must_be_writable(args.output)
     graph, failed = files.load(args.graph), Problems()
-    encoder = open_asked(args) if encoder_was_asked(args) else pipeline.encoder_of(graph)
+    encoder = open_asked(args, graph) if encoder_was_asked(args) else pipeline.encoder_of(graph)
     dataset = open_dataset(args, looks=encoder.options.looks)
     decoder = decoders.load_decoder(decoder_name(args), **decoder_options(args))
     timelines = pipeline.recognize_all(
@@ -105,9 +109,7 @@ def recognize(args: argparse.Namespace) -> str:
 def evaluate(args: argparse.Namespace) -> str:
     """Measure a decoder on videos whose truth is known."""
     from stepgraph import files
-    from stepgraph.decoders import encoder_for
     from stepgraph.mining import mine_graph
-    from stepgraph.pipeline import StoredScores
 
     if args.report is None and not args.json:
         args.report = Path("report.html")
@@ -116,33 +118,44 @@ def evaluate(args: argparse.Namespace) -> str:
     if args.compat:
         return _evaluate_compat(args)
     graph = files.load(args.graph) if args.graph else None
-    asked = encoder_options(args)
-    looks = (graph.encoder if graph and graph.encoder else asked).looks
+    if args.scale != "raw" and not args.scores:
+        raise ConfigError("--scale must be of stored scores, got none; give them with --scores")
+    if args.scores and encoder_was_asked(args):
+        raise ConfigError("--scores must stand instead of an encoder, got both; leave one away")
+    ready = graph is not None and graph.encoder is not None and not encoder_was_asked(args)
+    encoder = None if ready or args.scores else open_asked(args, graph)
+    options = encoder.options if encoder else graph.encoder if ready and graph else None
+    args.used = options
+    looks = bool(args.scores) or (options is not None and options.looks)
     dataset = open_dataset(args, looks=looks)
     if graph and dataset.vocabulary:
         files.same_vocabulary(graph, dataset.vocabulary, args.graph)
     if graph and math.isfinite(args.min_score):
         raise ConfigError("--min-score must not be given with a graph, which is mined already")
-    if graph and graph.encoder and asked not in (encoder_for(decoder_name(args)), graph.encoder):
-        raise ConfigError(
-            f"{args.graph}: must be used with the encoder it was mined with, {graph.encoder}, "
-            f"got other encoder options; leave them away"
-        )
     evaluation = measure(
         dataset,
         decoder_name(args),
         decoder_options(args),
-        encoder=None if graph and graph.encoder else open_asked(args),
+        encoder=encoder,
         graph=graph,
-        scores=StoredScores(args.scores, args.scale) if args.scores else None,
+        scores=stored_scores(args, args.scores),
         mining=partial(mine_graph, min_score=args.min_score),
     )
-    warn_of_problems(dataset)
     if args.report:
         write_evaluation(evaluation, args.report, shlex.join(["stepgraph", *args.given]))
+    answer = f"{_table(evaluation)}\n\nOpen {args.report} in a browser."
     if args.json:
-        return json.dumps(_measured_json(evaluation, args), indent=1)
-    return f"{_table(evaluation)}\n\nOpen {args.report} in a browser."
+        answer = json.dumps(_measured_json(evaluation, args), indent=1)
+    return finish(answer, args, dataset, Problems())
+
+
+def stored_scores(args: argparse.Namespace, path: Path | None) -> StoredScores | None:
+    """Scores on disk, if they are asked for."""
+    from stepgraph.pipeline import StoredScores
+
+    if path is None:
+        return None
+    return StoredScores(path, args.scale, 1.0 if args.every is None else args.every)
 
 
 def _evaluate_compat(args: argparse.Namespace) -> str:
@@ -214,20 +227,26 @@ def warn_of_problems(dataset: Dataset) -> None:
         )
 
 
+_FAILED = ("unreadable video or transcript", "video that cannot be encoded")
+
+
 def finish(answer: str, args: argparse.Namespace, dataset: Dataset, failed: Problems) -> str:
     """Answer, and say what failed; that is an error unless bad files were to be skipped."""
-    if args.skip_bad or not dataset.problems.counts["unreadable video or transcript"]:
+    if args.skip_bad or not any(dataset.problems.counts[kind] for kind in _FAILED):
         warn_of_problems(dataset)
     else:
-        for problem in dataset.problems.found:
-            failed.add(problem.where, problem.kind, problem.what)
+        failed.take(dataset.problems, *_FAILED)
+    if getattr(args, "stored", None):
+        print(f"stepgraph: warning: stored features: {args.stored.summary()}", file=sys.stderr)
     if not failed:
         return answer
     message = f"{len(failed)} failed, the rest is done: {failed.summary()}"
-    if not args.skip_bad:
-        raise IncompleteError(message, answer)
-    print(f"stepgraph: warning: {message}", file=sys.stderr)
-    return answer
+    if args.skip_bad:
+        print(f"stepgraph: warning: {message}", file=sys.stderr)
+        return answer
+    for problem in failed.found if len(failed) > 1 else ():
+        print(f"stepgraph: failed: {problem}", file=sys.stderr)
+    raise IncompleteError(message, answer)
 
 
 def must_be_writable(folder: Path, file: Path | None = None) -> None:
@@ -272,7 +291,7 @@ def _measured_json(evaluation: Evaluation, args: argparse.Namespace) -> dict[str
     from stepgraph import decoders
     from stepgraph.files import mining_fields
 
-    encoder = evaluation.graph.encoder
+    encoder = args.used
     decoder = decoders.load_decoder(decoder_name(args), **decoder_options(args))
     return (
         {"format": "stepgraph-evaluation", "version": 1}
@@ -310,20 +329,32 @@ def _table(evaluation: Evaluation) -> str:
     return metrics_table([one.report for one in evaluation.measured])
 
 
-def open_asked(args: argparse.Namespace) -> Encoder | Fused:
-    """Make the encoder asked for, or the two; stored features stand in for the first."""
+def open_asked(args: argparse.Namespace, graph: TaskGraph | None = None) -> Encoder | Fused:
+    """Make the encoder asked for, or the two; stored features stand in for the first.
+
+    What is not asked for is as the graph has it.
+    """
     from dataclasses import replace
 
     from stepgraph.fusion import Fused, open_encoder
 
-    encoder = open_encoder(encoder_options(args))
     if args.features is None:
-        return encoder
+        return open_encoder(encoder_options(args, graph))
+    if not args.encoder and not args.also:
+        return open_stored(args, None)  # the folder says which encoder, or has the keysteps
+    encoder = open_encoder(encoder_options(args, graph))
+    if isinstance(encoder, Fused):
+        return replace(encoder, first=open_stored(args, encoder.first))
+    return open_stored(args, encoder)
+
+
+def open_stored(args: argparse.Namespace, encoder: Encoder | None) -> Encoder:
+    """Stored features; what is odd about them is kept to be said at the end."""
     from stepgraph.features import StoredEncoder
 
-    if isinstance(encoder, Fused):
-        return replace(encoder, first=StoredEncoder(args.features, encoder.first))
-    return StoredEncoder(args.features, encoder)
+    args.stored = Problems(strict=bool(args.strict))
+    seconds = 1.0 if args.every is None else args.every
+    return StoredEncoder(args.features, encoder, seconds_per_row=seconds, problems=args.stored)
 
 
 _ENCODER_OPTIONS = ("context", "task_names", "blend", "window", "also", "fusion")
@@ -335,15 +366,22 @@ def encoder_was_asked(args: argparse.Namespace) -> bool:
     return any(getattr(args, name) is not None for name in asked)
 
 
-def encoder_options(args: argparse.Namespace) -> EncoderOptions:
-    """The options given; what is not, as the decoder's own encoder has it for narration."""
+def encoder_options(args: argparse.Namespace, graph: TaskGraph | None = None) -> EncoderOptions:
+    """The options given; what is not, as the graph has it, or as the decoder likes it."""
+    from dataclasses import replace
+
     from stepgraph.decoders import encoder_for
     from stepgraph.encoders import EncoderOptions
+    from stepgraph.pipeline import encoder_of
 
     given = {name: getattr(args, name) for name in _ENCODER_OPTIONS}
     given = {name: value for name, value in given.items() if value is not None}
     if args.encoder:
         given["name"] = args.encoder
+    elif graph is not None and graph.encoder is not None:
+        if graph.encoder.is_function:
+            encoder_of(graph)  # says that a file must not choose what is run
+        return replace(graph.encoder, **given)
     if not given:
         return encoder_for(decoder_name(args))
     if "also" in given and not {"context", "task_names", "blend"} & given.keys():

@@ -26,7 +26,7 @@ from stepgraph.disk import cache_folder, write_text
 from stepgraph.errors import ConfigError, DataError
 from stepgraph.progress import counting
 
-VERSION = 1
+VERSION = 2
 """Of scripts and pictures; a folder of another version is not taken."""
 
 PER_TASK = 12
@@ -75,7 +75,7 @@ def generated_folder(
     cache
         Where it lies; if not given, in the cache folder (``STEPGRAPH_CACHE``).
     """
-    chosen = tuple(tasks or TASKS)
+    chosen = tuple(dict.fromkeys(tasks or TASKS))
     scripts = write_scripts(seed, per_task, chosen)
     numbers = "".join(str(list(TASKS).index(task)) for task in chosen)
     parent = (cache or cache_folder()) / "generated"

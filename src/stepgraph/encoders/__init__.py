@@ -14,7 +14,7 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-from stepgraph.core import Features, Video, Vocabulary
+from stepgraph.core import Features, Video, Vocabulary, is_unicode
 from stepgraph.errors import ConfigError
 
 __all__ = ["KINDS", "Encoder", "EncoderOptions", "load_encoder"]
@@ -81,6 +81,20 @@ class EncoderOptions:
             kind, _, model = name.partition(":") if isinstance(name, str) else ("", "", "")
             if not ((kind in KINDS and model) or _is_function(name)):
                 raise ConfigError(f"encoder must be {_KNOWN}, got {name!r}")
+            if not is_unicode(name):
+                raise ConfigError(f"encoder must have a name in Unicode, got {name!r}")
+        if self.also == self.name:
+            raise ConfigError(f"encoders to fuse must be two, got {self.name!r} twice")
+        if not _is_fusion(self.fusion):
+            raise ConfigError(
+                f"fusion must be priority, mean, or the weight of the first encoder between 0 "
+                f"and 1, got {self.fusion!r}"
+            )
+        if self.fusion != "priority" and self.also is None:
+            raise ConfigError(
+                f"fusion must be of two encoders, got {self.fusion!r} for {self.name!r} alone; "
+                f"name the second with --also"
+            )
         if not isinstance(self.context, int) or self.context < 0:
             raise ConfigError(f"context must be at least 0 sentences, got {self.context}")
         if self.blend and not self.context:
@@ -123,6 +137,15 @@ class EncoderOptions:
     def modality(self) -> str:
         """``text`` where the transcript is encoded, else ``video``."""
         return "text" if self.kind == "text" else "video"
+
+
+def _is_fusion(name: object) -> bool:
+    if not isinstance(name, str):
+        return False
+    try:
+        return name in ("priority", "mean") or 0 <= float(name) <= 1
+    except ValueError:
+        return False
 
 
 def _is_function(name: object) -> bool:

@@ -134,12 +134,15 @@ def write_labels(
         for number, group in enumerate(_groups(videos, provenance.hop, shard_size, problems)):
             path = folder / f"labels-{number:05}.parquet"
             shard = _finished(path, provenance) if path.exists() else None
-            if shard is None or not _holds(shard, group, provenance.hop):
+            # One of which some videos failed is made again: they may have been repaired.
+            if shard is None or shard.failed or not _holds(shard, group, provenance.hop):
                 shard = _write_shard(path, group, recognise, provenance, problems, done)
             else:
                 done(len(group))
             shards.append(shard)
     if not any(shard.rows for shard in shards):
+        for number in range(len(shards)):
+            (folder / f"labels-{number:05}.parquet").unlink(missing_ok=True)
         first = f": {problems.summary()}" if problems else ""
         raise DataError(f"{folder}: labels must be of at least one clip, got none{first}")
     for path in sorted(folder.glob("labels-*.parquet"))[len(shards) :]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
@@ -107,9 +108,11 @@ def train(
     problems = Problems()
     examples = load_examples(labels, which, options, problems)
     with joined(options.running.device) as team:
-        source = _open_source(examples, model, options, output, team=team, problems=problems)
+        # First what may be refused at once: decoding may take hours.
         network = _make_network(model, options.seed, initial, keysteps)
-        identity = _identity(model, options, source.examples, team, which=which, initial=initial)
+        source = _open_source(examples, model, options, output, team=team, problems=problems)
+        beginning = None if initial is None else _digest(network)
+        identity = _identity(model, options, source.examples, team, which=which, initial=beginning)
         curve = fit(network, source, options, output, team=team, identity=identity)
         extra = {"window": options.window, "stride": examples.hop, "labels": which}
         if team.leads:
@@ -240,18 +243,26 @@ def _identity(
     team: Team,
     *,
     which: Which,
-    initial: Path | None,
+    initial: str | None,
 ) -> dict[str, Any]:
     """Everything that decides what is learned."""
     decisive = asdict(options)
     del decisive["running"]
     decisive["precision"] = "bfloat16" if is_half(options, team.device) else "float32"
     said = {"model": asdict(model), **decisive, "which": which, "labels": examples.digest()}
-    said["initial"] = None if initial is None else initial.name
+    said["initial"] = initial
     if options.clips == "streamed":
         # Which clips meet in a batch depends on who decodes them.
         said |= {"processes": team.world, "workers": options.running.workers}
     return said
+
+
+def _digest(network: TimeSformer) -> str:
+    """What the weights to begin with are, whatever their file is called."""
+    hashed = hashlib.sha256()
+    for name, weight in network.state_dict().items():
+        hashed.update(name.encode() + weight.contiguous().numpy().tobytes())
+    return hashed.hexdigest()[:16]
 
 
 def _export(

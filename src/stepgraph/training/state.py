@@ -6,6 +6,7 @@ else's can do nothing.
 
 from __future__ import annotations
 
+import io
 import json
 import pickle
 import warnings
@@ -92,8 +93,11 @@ def save_state(
         "optimiser": optimiser.state_dict() if optimiser else None,
         "chance": _chance(),
     }
+    # Torch says of a full disk what nobody understands; python says it plainly.
+    buffer = io.BytesIO()
+    torch.save(content, buffer)
     with replacing(path) as partial:
-        torch.save(content, partial)
+        partial.write_bytes(buffer.getbuffer())
 
 
 def read_state(path: Path) -> dict[str, Any]:
