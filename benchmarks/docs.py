@@ -62,7 +62,18 @@ def fill(path: Path, begin: str, end: str, text: str) -> None:
     path.write_text(f"{before}{begin}\n{text}\n{end}{after}")
 
 
+def body(name: str, heading: str) -> str:
+    """A table without its title, under a heading of the page."""
+    _, _, rest = (RESULTS / f"{name}.md").read_text().partition("\n")
+    return f"**{heading}**\n\n{rest.strip()}"
+
+
 def main() -> None:
+    training = ROOT / "docs" / "training.md"
+    tasks = [body("tasks", "CrossTask"), body("howto100m/tasks", "HowTo100M")]
+    fill(training, "<!-- tasks -->", "<!-- /tasks -->", "\n\n".join(tasks))
+    transfer = body("generated/transfer", "Generated corpus")
+    fill(training, "<!-- transfer -->", "<!-- /transfer -->", transfer)
     fill(ROOT / "docs" / "recognizer.md", "<!-- parts -->", "<!-- /parts -->", recognizer_table())
     pieces = [HEAD]
     for name, source, more, folder in JOBS:
