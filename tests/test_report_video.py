@@ -53,13 +53,13 @@ def seen_from(page, file):
 @pytest.mark.parametrize(
     ("page", "file", "address"),
     [
-        ("/work/report.html", "/work/clips/a.mp4", "clips/a.mp4"),
-        ("/work/report.html", "/work/a b#1.mp4", "a%20b%231.mp4"),
-        ("/work/reports/new/r.html", "/work/clips/a.MKV", "../../clips/a.MKV"),
-        ("/work/report.html", "/work/clips/../b.webm", "b.webm"),
+        ("/films/report.html", "/films/clips/a.mp4", "clips/a.mp4"),
+        ("/films/report.html", "/films/a b#1.mp4", "a%20b%231.mp4"),
+        ("/films/reports/new/r.html", "/films/clips/a.MKV", "../../clips/a.MKV"),
+        ("/films/report.html", "/films/clips/../b.webm", "b.webm"),
         ("out/report.html", "videos/a.mp4", "../videos/a.mp4"),
-        ("/work/report.html", "/work/http://example.org/a.mp4", "http%3A/example.org/a.mp4"),
-        ("/work/report.html", "/mnt/clips 1/a.mp4", "file:///mnt/clips%201/a.mp4"),
+        ("/films/report.html", "/films/http://example.org/a.mp4", "http%3A/example.org/a.mp4"),
+        ("/films/report.html", "/mnt/clips 1/a.mp4", "file:///mnt/clips%201/a.mp4"),
         ("/report.html", "/a.mp4", "file:///a.mp4"),
     ],
 )
@@ -73,7 +73,7 @@ def test_a_file_on_another_drive_has_an_address_of_its_own(monkeypatch):
 
     monkeypatch.setattr("os.path.commonpath", fail)
 
-    assert seen_from("/work/report.html", "/work/a.mp4") == "file:///work/a.mp4"
+    assert seen_from("/films/report.html", "/films/a.mp4") == "file:///films/a.mp4"
 
 
 def test_a_name_in_another_encoding_keeps_its_bytes(tmp_path):
