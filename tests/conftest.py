@@ -164,3 +164,14 @@ def real_data():
     if not folder.is_dir():
         pytest.skip(f"no real data in {folder}; set STEPGRAPH_DATA to its folder")
     return folder
+
+
+@pytest.fixture
+def one_thread():
+    """Little work is done faster by one thread, above all beside other tests."""
+    import torch
+
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)

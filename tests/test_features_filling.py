@@ -8,11 +8,12 @@ import sys
 import numpy as np
 import pytest
 
-from stepgraph.core import Features, Video
+from stepgraph.core import Video
 from stepgraph.encoders import EncoderOptions
 from stepgraph.errors import ConfigError, DataError
 from stepgraph.features import FeatureStore, StoredEncoder, encode_to
 from stepgraph.problems import Problems
+from test_features import VIDEOS, features_of, files_in
 
 OPTIONS = EncoderOptions("colour:motion")
 
@@ -36,21 +37,6 @@ class Colours:
             if video.id in self.errors:
                 raise self.errors[video.id]
             yield features_of(video)
-
-
-def features_of(video, width=4):
-    rows = int(video.duration)
-    vectors = np.random.default_rng(rows).normal(size=(rows, width)).astype(np.float32)
-    times = np.arange(rows, dtype=np.float64)
-    return Features(video.id, video.duration, vectors, np.stack([times, times + 1], axis=1))
-
-
-VIDEOS = [Video("a", 3.0), Video("monday/b", 5.5), Video("c", 2.0)]
-
-
-def files_in(folder):
-    paths = sorted(path for path in folder.rglob("*") if path.is_file())
-    return {str(path.relative_to(folder)): path.read_bytes() for path in paths}
 
 
 def filled(folder, videos=VIDEOS, encoder=None):

@@ -434,3 +434,12 @@ def test_both_modalities_are_better_than_either_and_paths_better_than_argmax(
     assert found["both"] > max(found["text"], found["video"])
     for name, value in found.items():
         assert value > accuracy(name, Argmax()) + 0.03
+
+
+def test_without_the_video_extra_one_line_says_so(tmp_path, monkeypatch):
+    monkeypatch.setattr(generated, "find_spec", lambda _: None)
+
+    with pytest.raises(MissingExtraError, match=r"^the generated corpus must be rendered, .* av$"):
+        generated.generated_folder(cache=tmp_path)
+
+    assert not list(tmp_path.rglob("*.partial"))

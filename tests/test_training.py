@@ -28,14 +28,7 @@ from stepgraph.training.schedule import make_optimiser, plan
 from stepgraph.training.state import read_state
 from stepgraph.training.targets import distribution_losses, label_losses, soften
 
-
-@pytest.fixture(autouse=True)
-def _one_thread():
-    """So little work is done faster by one, above all beside other tests."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
+pytestmark = pytest.mark.usefixtures("one_thread")
 
 
 # --- schedule

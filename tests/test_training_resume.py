@@ -21,14 +21,7 @@ from stepgraph.errors import ConfigError, DataError
 from stepgraph.training import PAPER
 from stepgraph.training.clips import StoredSource
 
-
-@pytest.fixture(autouse=True)
-def _one_thread():
-    """So little work is done faster by one, above all beside other tests."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
+pytestmark = pytest.mark.usefixtures("one_thread")
 
 
 @pytest.mark.parametrize("after", [1, 4, 5, 7, 10, 12, 15, 19])

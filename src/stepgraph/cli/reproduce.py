@@ -38,9 +38,7 @@ def reproduce(args: argparse.Namespace) -> str:
     _refuse_what_would_be_ignored(args, dataset)
     if dataset.vocabulary is None and args.vocabulary:
         dataset = replace(dataset, vocabulary=read_vocabulary(args.vocabulary))
-    scores = {} if args.table in ("transfer", "tasks") else _video_scores(args, dataset)
-    if args.table == "tasks" and (args.video or args.video_scores):
-        scores = _video_scores(args, dataset)
+    scores = {} if args.table == "transfer" else _video_scores(args, dataset)
     dataset = _only_seen(dataset, scores)
     options = EncoderOptions(args.encoder, args.context, args.task_names)
     table = run_table(

@@ -14,6 +14,7 @@ import zlib
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +24,7 @@ from stepgraph.datasets.plots import TASKS
 from stepgraph.datasets.render import render
 from stepgraph.datasets.scripts import Script, write_script
 from stepgraph.disk import cache_folder, write_text
-from stepgraph.errors import ConfigError, DataError
+from stepgraph.errors import ConfigError, DataError, MissingExtraError
 from stepgraph.progress import counting
 
 VERSION = 2
@@ -120,6 +121,11 @@ def _sum(path: Path) -> int:
 
 def _render_all(scripts: Sequence[Script], tasks: Sequence[str], folder: Path) -> None:
     """Render into a folder of another name, and rename it when all is there."""
+    if find_spec("av") is None:
+        raise MissingExtraError(
+            "the generated corpus must be rendered, which needs the 'video' extra; "
+            "run: pip install av"
+        )
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
         _sweep(folder.parent)

@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 
 from stepgraph.core import Features, Video
 from stepgraph.encoders import EncoderOptions
-from stepgraph.encoders.visual import VisualEncoder, encode_rows, unit
+from stepgraph.encoders.vectors import unit
+from stepgraph.encoders.visual import VisualEncoder, encode_rows
 from stepgraph.errors import ConfigError
 from stepgraph.ingest.frames import ClipOptions
 

@@ -17,7 +17,8 @@ from numpy.typing import NDArray
 from stepgraph.core import Features, Video, Vocabulary
 from stepgraph.disk import read_text, require_file
 from stepgraph.encoders import EncoderOptions
-from stepgraph.encoders.visual import VisualEncoder, encode_rows, find_folder, pick_device, unit
+from stepgraph.encoders.vectors import unit
+from stepgraph.encoders.visual import VisualEncoder, encode_rows, find_folder, pick_device
 from stepgraph.errors import ConfigError, DataError
 from stepgraph.ingest.frames import ClipOptions
 

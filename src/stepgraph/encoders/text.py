@@ -24,6 +24,7 @@ from stepgraph import progress
 from stepgraph.core import Features, Video, Vocabulary
 from stepgraph.encoders import EncoderOptions
 from stepgraph.encoders.cache import EmbeddingCache
+from stepgraph.encoders.vectors import keystep_vectors, unit
 from stepgraph.errors import ConfigError, DataError
 
 MINILM = "minilm"
@@ -59,14 +60,7 @@ class TextEncoder:
 
     def encode_keysteps(self, vocabulary: Vocabulary) -> NDArray[np.float32]:
         """See :class:`~stepgraph.encoders.Encoder`."""
-        alone = self.encode_texts(vocabulary.keysteps)
-        if not self.options.task_names or not vocabulary.tasks:
-            return alone
-        pairs = [(keystep, task) for task, ks in vocabulary.tasks.items() for keystep in ks]
-        texts = [f"{task}: {vocabulary.keysteps[keystep]}" for keystep, task in pairs]
-        within = np.zeros_like(alone)
-        np.add.at(within, [keystep for keystep, _ in pairs], self.encode_texts(texts))
-        return _unit(alone + _unit(within))
+        return keystep_vectors(vocabulary, self.encode_texts, task_names=self.options.task_names)
 
     def encode_videos(self, videos: Iterable[Video]) -> Iterator[Features]:
         """See :class:`~stepgraph.encoders.Encoder`; many videos are encoded together."""
@@ -122,7 +116,7 @@ class TextEncoder:
             )
             for position, vector in zip(positions, encoded.float().cpu().numpy(), strict=True):
                 vectors[position] = vector
-        return _unit(np.stack(vectors))
+        return unit(np.stack(vectors))
 
     @cached_property
     def _model(self) -> Any:
@@ -205,8 +199,3 @@ def _cpu_has_bfloat16() -> bool:
     except OSError:
         return False
     return "avx512_bf16" in flags or "amx_bf16" in flags
-
-
-def _unit(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
-    length = np.linalg.norm(vectors, axis=1, keepdims=True)
-    return np.asarray(vectors / np.maximum(length, 1e-12), dtype=np.float32)

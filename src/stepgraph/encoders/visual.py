@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from stepgraph import progress
 from stepgraph.core import Features, Video, Vocabulary, rows_in
 from stepgraph.encoders import EncoderOptions
+from stepgraph.encoders.vectors import keystep_vectors, unit
 from stepgraph.errors import ConfigError, DataError
 from stepgraph.ingest.frames import ClipOptions, read_clips
 
@@ -86,14 +87,7 @@ class VisualEncoder:
 
     def encode_keysteps(self, vocabulary: Vocabulary) -> NDArray[np.float32]:
         """See :class:`~stepgraph.encoders.Encoder`; a keystep is encoded by its plain name."""
-        alone = self._encode_texts(vocabulary.keysteps)
-        if not self.options.task_names or not vocabulary.tasks:
-            return alone
-        pairs = [(keystep, task) for task, ks in vocabulary.tasks.items() for keystep in ks]
-        texts = [f"{task}: {vocabulary.keysteps[keystep]}" for keystep, task in pairs]
-        within = np.zeros_like(alone)
-        np.add.at(within, [keystep for keystep, _ in pairs], self._encode_texts(texts))
-        return unit(alone + unit(within))
+        return keystep_vectors(vocabulary, self._encode_texts, task_names=self.options.task_names)
 
     def encode_videos(self, videos: Iterable[Video]) -> Iterator[Features]:
         """See :class:`~stepgraph.encoders.Encoder`; a video is decoded once, in order."""
@@ -146,12 +140,6 @@ def encode_rows(
     ends = np.minimum(np.array(starts) + clips.stride, video.duration)
     intervals = np.stack([np.array(starts), ends], axis=1)
     return Features(video.id, video.duration, unit(found), intervals)
-
-
-def unit(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Scale each row to length 1; zeros stay zeros."""
-    length = np.linalg.norm(vectors, axis=1, keepdims=True)
-    return np.asarray(vectors / np.maximum(length, 1e-12), dtype=np.float32)
 
 
 def pick_device() -> str:

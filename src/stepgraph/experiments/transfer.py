@@ -223,7 +223,7 @@ def _features(
     """The token of each clip, from pixels that are decoded once for all models."""
     import torch
 
-    from stepgraph.encoders.visual import unit
+    from stepgraph.encoders.vectors import unit
     from stepgraph.ingest.frames import ClipOptions
     from stepgraph.networks.timesformer import normalise
     from stepgraph.training.store import ClipStore

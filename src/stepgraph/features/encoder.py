@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 
 from stepgraph.core import Features, Video, Vocabulary
 from stepgraph.encoders import Encoder, EncoderOptions, load_encoder
+from stepgraph.encoders.vectors import unit
 from stepgraph.errors import ConfigError, DataError
-from stepgraph.features.store import FeatureStore, unit
+from stepgraph.features.store import FeatureStore
 from stepgraph.problems import Problems
 from stepgraph.stored import Reading
 from stepgraph.tables import SUFFIXES, Kind, read_table

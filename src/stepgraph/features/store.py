@@ -16,6 +16,7 @@ from stepgraph import __version__
 from stepgraph.core import LONGEST, Features, Video
 from stepgraph.disk import MIB, read_json, replacing, write_text
 from stepgraph.encoders import EncoderOptions
+from stepgraph.encoders.vectors import unit
 from stepgraph.errors import DataError
 from stepgraph.problems import Problems
 from stepgraph.stored import check_seconds, note_length, stored_rows
@@ -259,12 +260,6 @@ def _check_times(
             f"{where}: must have a start and an end in seconds for each of its {rows:,} vectors, "
             f"got shape {intervals.shape} or times that are none; encode the video again"
         )
-
-
-def unit(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Scale each row to length 1; zeros stay zeros."""
-    length = np.linalg.norm(vectors.astype(np.float64), axis=1, keepdims=True)
-    return np.asarray(vectors / np.where(length > 0, length, 1.0), dtype=np.float32)
 
 
 def _write_npz(path: Path, arrays: dict[str, NDArray[Any]]) -> None:

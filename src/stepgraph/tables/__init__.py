@@ -8,6 +8,7 @@ its content or 1 GiB.  Of a file with many tables, only the one asked for is rea
 from __future__ import annotations
 
 import zipfile
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -96,7 +97,7 @@ class Tables:
         return read_table(self.path / self.names(video)[0], kind=self.kind, width=width)
 
 
-class _OneFile(Tables):
+class _OneFile(Tables, ABC):
     """Tables in one file; it is opened here, and closed when nobody needs it."""
 
     def __init__(self, path: Path, kind: Kind = FEATURES) -> None:
@@ -118,14 +119,14 @@ class _OneFile(Tables):
         with reading(wanted.where, self.path.suffix, self.kind):
             return wanted.finished(self._load(video, wanted))
 
-    def _open(self) -> None:
-        raise NotImplementedError
+    @abstractmethod
+    def _open(self) -> None: ...
 
-    def _holds(self, video: str) -> bool:
-        raise NotImplementedError
+    @abstractmethod
+    def _holds(self, video: str) -> bool: ...
 
-    def _load(self, video: str, wanted: Wanted) -> NDArray[Any]:
-        raise NotImplementedError
+    @abstractmethod
+    def _load(self, video: str, wanted: Wanted) -> NDArray[Any]: ...
 
 
 class _Archive(_OneFile):
