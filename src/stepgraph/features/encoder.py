@@ -11,9 +11,8 @@ from numpy.typing import NDArray
 
 from stepgraph.core import Features, Video, Vocabulary
 from stepgraph.encoders import Encoder, EncoderOptions, load_encoder
-from stepgraph.encoders.vectors import unit
 from stepgraph.errors import ConfigError, DataError
-from stepgraph.features.store import FeatureStore
+from stepgraph.features.store import FeatureStore, of_length_one
 from stepgraph.problems import Problems
 from stepgraph.stored import Reading
 from stepgraph.tables import SUFFIXES, Kind, read_table
@@ -123,7 +122,7 @@ def _read_keysteps(path: Path, vocabulary: Vocabulary, width: int | None) -> NDA
             f"{path}: vectors of keysteps must be {len(vocabulary)}, one for each keystep, "
             f"got {len(vectors)}; were they computed with another vocabulary?"
         )
-    return unit(vectors)
+    return of_length_one(vectors)
 
 
 def _nothing(video: Video) -> Features:

@@ -16,7 +16,6 @@ from stepgraph import __version__
 from stepgraph.core import LONGEST, Features, Video
 from stepgraph.disk import MIB, read_json, replacing, write_text
 from stepgraph.encoders import EncoderOptions
-from stepgraph.encoders.vectors import unit
 from stepgraph.errors import DataError
 from stepgraph.problems import Problems
 from stepgraph.stored import check_seconds, note_length, stored_rows
@@ -155,7 +154,7 @@ class FeatureStore:
         rows = np.flatnonzero(position < len(table))
         ends = np.minimum((rows + 1) * hop, video.duration)
         intervals = np.stack([rows * hop, ends], axis=1).astype(np.float64)
-        return Features(video.id, video.duration, unit(table[position[rows]]), intervals)
+        return Features(video.id, video.duration, of_length_one(table[position[rows]]), intervals)
 
     def prepare(self, options: EncoderOptions) -> None:
         """Get ready to write: make the folder, or make sure that it is of the same encoder."""
@@ -260,6 +259,12 @@ def _check_times(
             f"{where}: must have a start and an end in seconds for each of its {rows:,} vectors, "
             f"got shape {intervals.shape} or times that are none; encode the video again"
         )
+
+
+def of_length_one(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Scale each row to length 1, however large or small others made it; zeros stay zeros."""
+    length = np.linalg.norm(vectors.astype(np.float64), axis=1, keepdims=True)
+    return np.asarray(vectors / np.where(length > 0, length, 1.0), dtype=np.float32)
 
 
 def _write_npz(path: Path, arrays: dict[str, NDArray[Any]]) -> None:
