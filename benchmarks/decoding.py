@@ -21,10 +21,10 @@ from typing import Any
 import numpy as np
 
 from benchmarks.speed import best_of, machine, random_graphs
-from stepgraph import paths
 from stepgraph.core import Scores
 from stepgraph.decoders.markov import BayesFilter, Viterbi, make_chain
 from stepgraph.graph import TaskGraph
+from stepgraph.graph import shortest_paths as paths
 
 ROWS = 600
 # hmmlearn needs minutes for all rows at the largest size; these are compared row for row.

@@ -26,9 +26,8 @@ from stepgraph.core import BACKGROUND, Dataset, Labels, Scores, Vocabulary
 from stepgraph.datasets import open_source
 from stepgraph.decoders import Argmax, PathSearch, TaskMarkov
 from stepgraph.encoders import EncoderOptions, load_encoder
-from stepgraph.evaluation import calibration_error, evaluate, over_splits, task_accuracy
-from stepgraph.graph import TaskGraph
-from stepgraph.mining import mine_graph
+from stepgraph.evaluation.report import calibration_error, evaluate, over_splits, task_accuracy
+from stepgraph.graph import TaskGraph, mine_graph
 from stepgraph.scoring import score
 
 GRID = {

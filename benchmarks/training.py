@@ -24,10 +24,10 @@ from stepgraph.ingest.frames import Clip, ClipOptions
 from stepgraph.networks.timesformer import TimeSformer, TimeSformerOptions
 from stepgraph.problems import Problems
 from stepgraph.training import Phase, Running, TrainingOptions
-from stepgraph.training import store as stores
-from stepgraph.training.clips import Batch, Source, StoredSource
+from stepgraph.training import clip_store as stores
+from stepgraph.training.batches import Batch, Source, StoredSource
+from stepgraph.training.clip_store import ClipStore, fill
 from stepgraph.training.loop import fit
-from stepgraph.training.store import ClipStore, fill
 from stepgraph.training.targets import Examples
 from stepgraph.training.team import joined
 

@@ -11,7 +11,7 @@ from torch import nn
 
 from stepgraph.ingest.frames import ClipOptions
 from stepgraph.training import Phase, Running, TrainingOptions
-from stepgraph.training.clips import Share, StoredSource, StreamedSource
+from stepgraph.training.batches import Share, StoredSource, StreamedSource
 from stepgraph.training.loop import fit
 from stepgraph.training.targets import Examples
 from stepgraph.training.team import Team, joined

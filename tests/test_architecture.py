@@ -13,11 +13,9 @@ SOURCES = sorted(PACKAGE.rglob("*.py"))
 
 # A part imports from itself and from the parts before it.
 ORDER = [
-    *("errors", "problems", "progress", "disk", "pickles", "core", "ingest", "articles"),
-    *("vocabulary", "datasets", "sourcing", "networks", "encoders", "scoring", "tables"),
-    *("stored", "features", "fusion", "paths", "graph", "tasks", "mining", "decoders", "compat"),
-    *("metrics", "segments", "evaluation", "files", "export", "pipeline", "labelling"),
-    *("training", "probing", "experiments", "cli"),
+    *("errors", "problems", "progress", "core", "files", "ingest", "vocabulary", "datasets"),
+    *("networks", "encoders", "scoring", "graph", "decoders", "evaluation", "export"),
+    *("pipeline", "labelling", "training", "experiments", "cli"),
 ]
 # These are made of torch; all others import them late, as they do torch.
 NETWORKS = ("networks", "training")

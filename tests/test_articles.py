@@ -6,10 +6,9 @@ import re
 
 import pytest
 
-from stepgraph import articles
-from stepgraph.articles import Article, read_articles
 from stepgraph.errors import DataError
 from stepgraph.problems import Problems
+from stepgraph.vocabulary import Article, articles, read_articles
 
 TEA = Article("Make Tea", ("Boil water", "Add the leaves"))
 SOUP = Article("Make Soup", ("Chop", "Stir"))

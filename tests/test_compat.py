@@ -9,7 +9,10 @@ import pytest
 
 import reference
 from reference import make_graph, make_scores, random_graph, random_scores
-from stepgraph.compat import (
+from stepgraph.core import BACKGROUND, Vocabulary
+from stepgraph.decoders import BayesFilter, PathSearch
+from stepgraph.errors import ConfigError, DataError
+from stepgraph.experiments.authors import (
     Compat,
     CompatBayesFilter,
     CompatPathSearch,
@@ -19,10 +22,7 @@ from stepgraph.compat import (
     mine_compat,
     without_adjacent,
 )
-from stepgraph.core import BACKGROUND, Vocabulary
-from stepgraph.decoders import BayesFilter, PathSearch
-from stepgraph.errors import ConfigError, DataError
-from stepgraph.mining import mine_graph
+from stepgraph.graph import mine_graph
 
 OFF = BACKGROUND
 ADDED = Compat(added_belief=0.20)

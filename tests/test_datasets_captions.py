@@ -6,8 +6,8 @@ import re
 
 import pytest
 
-from stepgraph.datasets import captions
-from stepgraph.datasets.captions import read_captions
+from stepgraph.datasets import howto100m_captions as captions
+from stepgraph.datasets.howto100m_captions import read_captions
 from stepgraph.errors import ConfigError, DataError
 from stepgraph.problems import Problems
 

@@ -4,8 +4,8 @@ from contextlib import suppress
 
 import pytest
 
-from stepgraph.disk import read_json, read_text, replacing, write_text
 from stepgraph.errors import DataError
+from stepgraph.files.disk import read_json, read_text, replacing, write_text
 
 
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16"])

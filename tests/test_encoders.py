@@ -10,8 +10,8 @@ from stepgraph.core import Sentence, Video, Vocabulary
 from stepgraph.encoders import EncoderOptions, load_encoder, text
 from stepgraph.encoders.text import TextEncoder
 from stepgraph.errors import ConfigError, DataError
-from stepgraph.files import load, save
-from stepgraph.mining import mine_graph
+from stepgraph.export.artefacts import load, save
+from stepgraph.graph import mine_graph
 
 TEXTS = [f"sentence number {number}" for number in range(300)]
 

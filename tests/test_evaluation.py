@@ -10,23 +10,24 @@ import pytest
 
 import reference
 from reference import keysteps, make_labels, random_labels
-from stepgraph import metrics, segments
 from stepgraph.core import BACKGROUND, Labels, Video, Vocabulary
 from stepgraph.datasets import open_source
 from stepgraph.decoders import Argmax
 from stepgraph.errors import ConfigError, DataError
-from stepgraph.evaluation import (
+from stepgraph.evaluation.report import (
     ALL_METRICS,
     LOWER_IS_BETTER,
     METRICS,
     Report,
     calibration_error,
     evaluate,
+    metrics,
     over_splits,
+    segments,
     split_videos,
     task_accuracy,
 )
-from stepgraph.mining import mine_graph
+from stepgraph.graph import mine_graph
 from stepgraph.scoring import score
 
 

@@ -9,10 +9,10 @@ from stepgraph.core import Dataset, Vocabulary
 from stepgraph.datasets import open_source
 from stepgraph.decoders import Argmax, PathSearch
 from stepgraph.errors import ConfigError, DataError
-from stepgraph.evaluation import evaluate
+from stepgraph.evaluation.report import evaluate
 from stepgraph.experiments import TABLES, methods, run_table
 from stepgraph.experiments.setting import NotAvailableError, Options, enlarge, prepare
-from stepgraph.mining import mine_graph
+from stepgraph.graph import mine_graph
 from stepgraph.pipeline import run_evaluation
 from stepgraph.scoring import score
 

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from stepgraph.core import BACKGROUND, Dataset, Labels, Scores, Vocabulary
+from stepgraph.decoders.tasks import rank_tasks
 from stepgraph.errors import DataError
 from stepgraph.experiments import run_table
-from stepgraph.tasks import rank_tasks
 
 TASKS = {"tea": (0, 1), "eggs": (0, 2, 3), "toast": (4, 5)}
 KITCHEN = Vocabulary(("boil", "pour", "whisk", "fry", "slice", "toast it"), TASKS)

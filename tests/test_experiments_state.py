@@ -6,8 +6,8 @@ from stepgraph import experiments
 from stepgraph.decoders import Argmax
 from stepgraph.errors import DataError
 from stepgraph.experiments import behaviours, methods, run_table
+from stepgraph.experiments.plans import PLANS
 from stepgraph.experiments.setting import Options, prepare
-from stepgraph.experiments.tables import PLANS
 
 OTHERS = [f"{verb} the {noun}" for verb in ("mow", "saw", "dig") for noun in "abcdefghijklmnopq"]
 

@@ -8,11 +8,13 @@ import pytest
 
 from stepgraph.core import Features, Video, Vocabulary
 from stepgraph.encoders import EncoderOptions
+from stepgraph.encoders.feature_store import FeatureStore
+from stepgraph.encoders.filling import encode_to
+from stepgraph.encoders.stored_features import StoredEncoder, make_stored
 from stepgraph.errors import ConfigError, DataError
-from stepgraph.features import FeatureStore, StoredEncoder, encode_to, make_stored
 from stepgraph.problems import Problems
 from stepgraph.scoring import score
-from stepgraph.stored import read_scores
+from stepgraph.scoring.stored_scores import read_scores
 
 RNG = np.random.default_rng(7)
 OPTIONS = EncoderOptions("colour:motion")

@@ -10,8 +10,10 @@ import pytest
 
 from stepgraph.core import Video
 from stepgraph.encoders import EncoderOptions
+from stepgraph.encoders.feature_store import FeatureStore
+from stepgraph.encoders.filling import encode_to
+from stepgraph.encoders.stored_features import StoredEncoder
 from stepgraph.errors import ConfigError, DataError
-from stepgraph.features import FeatureStore, StoredEncoder, encode_to
 from stepgraph.problems import Problems
 from test_features import VIDEOS, features_of, files_in
 

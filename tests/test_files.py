@@ -9,8 +9,10 @@ from reference import keysteps, make_graph, random_graph
 from stepgraph.core import Vocabulary
 from stepgraph.encoders import EncoderOptions
 from stepgraph.errors import DataError
-from stepgraph.files import load, load_vocabulary, same_vocabulary, save, save_vocabulary
+from stepgraph.export.artefacts import load, save
+from stepgraph.graph.saving import same_vocabulary
 from stepgraph.vocabulary import read_vocabulary
+from stepgraph.vocabulary.saving import load_vocabulary, save_vocabulary
 
 
 @pytest.fixture

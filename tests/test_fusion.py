@@ -6,17 +6,9 @@ import pytest
 from stepgraph.core import Features, Scores, Video, Vocabulary
 from stepgraph.encoders import EncoderOptions
 from stepgraph.errors import ConfigError, DataError
-from stepgraph.fusion import (
-    COMMON_MEAN,
-    COMMON_SPREAD,
-    Fused,
-    Fusion,
-    open_encoder,
-    score_with,
-    standardise,
-    to_scale,
-)
 from stepgraph.problems import Problems
+from stepgraph.scoring.fusion import Fused, Fusion, open_encoder, score_with
+from stepgraph.scoring.scales import COMMON_MEAN, COMMON_SPREAD, standardise, to_scale
 
 TEA = Vocabulary(("boil", "pour", "stir"))
 

@@ -9,23 +9,23 @@ import pytest
 
 from stepgraph.core import Sentence
 from stepgraph.datasets import generated
-from stepgraph.datasets.drawing import HUES, MOTIONS, SHAPES, Place, colour_of, draw
 from stepgraph.datasets.folder import open_folder
 from stepgraph.datasets.generated import generated_folder, is_whole, open_generated, write_scripts
-from stepgraph.datasets.phrases import CHAT, KEYSTEPS
-from stepgraph.datasets.plots import TASKS
-from stepgraph.datasets.render import RATE, film, render
-from stepgraph.datasets.scripts import Script, Shot
-from stepgraph.datasets.stage import HEIGHT, WIDTH, make_scene
+from stepgraph.datasets.generated.drawing import HUES, MOTIONS, SHAPES, Place, colour_of, draw
+from stepgraph.datasets.generated.phrases import CHAT, KEYSTEPS
+from stepgraph.datasets.generated.plots import TASKS
+from stepgraph.datasets.generated.render import RATE, film, render
+from stepgraph.datasets.generated.scripts import Script, Shot
+from stepgraph.datasets.generated.stage import HEIGHT, WIDTH, make_scene
 from stepgraph.decoders import Argmax, PathSearch
 from stepgraph.encoders import load_encoder
 from stepgraph.errors import ConfigError, DataError, MissingExtraError
-from stepgraph.evaluation import evaluate
-from stepgraph.fusion import Fusion, score_with
+from stepgraph.evaluation.report import evaluate
+from stepgraph.graph import mine_graph
 from stepgraph.ingest import media_duration, open_video
 from stepgraph.ingest.frames import ClipOptions, read_clips
-from stepgraph.mining import mine_graph
 from stepgraph.scoring import score
+from stepgraph.scoring.fusion import Fusion, score_with
 
 RED = "slide the red block in from the left"
 BLUE = "flash the blue lamp"

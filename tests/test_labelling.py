@@ -13,10 +13,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from stepgraph.core import BACKGROUND, Labels, Scores, Sentence, Video, Vocabulary
+from stepgraph.core import BACKGROUND, Labels, Scores, Sentence, Timeline, Video, Vocabulary
 from stepgraph.decoders import Argmax, PathSearch, TaskMarkov
 from stepgraph.errors import ConfigError, DataError
-from stepgraph.export.timeline import Timeline
 from stepgraph.labelling import (
     ORIGINS,
     Provenance,

@@ -10,10 +10,10 @@ from stepgraph.core import Features
 from stepgraph.decoders import PathSearch
 from stepgraph.encoders import EncoderOptions
 from stepgraph.errors import DataError
-from stepgraph.fusion import Fused
 from stepgraph.labelling import label_clips, label_source, read_labels
 from stepgraph.pipeline import mine, recognize_all
 from stepgraph.problems import Problems
+from stepgraph.scoring.fusion import Fused
 
 
 class Counting(WordEncoder):

@@ -10,10 +10,10 @@ from sklearn import metrics as sklearn_metrics
 
 import reference
 from reference import make_graph, make_labels, random_graph, random_labels
-from stepgraph import metrics
 from stepgraph.core import Vocabulary
 from stepgraph.errors import DataError
-from stepgraph.metrics import Tally
+from stepgraph.evaluation import entropy, metrics
+from stepgraph.evaluation.metrics import Tally
 
 NAMES = ("accuracy", "accuracy_per_keystep", "iou", "iou_per_keystep")
 
@@ -372,7 +372,7 @@ def anchored_labels(rng, rows, size, video):
 def test_entropy_is_that_of_the_counted_transitions(seed, self_loop):
     graph = random_graph(np.random.default_rng(seed), 6, density=0.4)
 
-    found = metrics.transition_entropy(graph, self_loop=self_loop)
+    found = entropy.transition_entropy(graph, self_loop=self_loop)
 
     expected = slow_entropy(graph.counts.toarray().tolist(), self_loop=self_loop)
     assert found.tolist() == pytest.approx(expected, nan_ok=True)
@@ -380,13 +380,13 @@ def test_entropy_is_that_of_the_counted_transitions(seed, self_loop):
 
 @pytest.mark.parametrize("seed", range(10))
 def test_entropy_agrees_with_scipy(seed):
-    from scipy.stats import entropy
+    from scipy.stats import entropy as scipy_entropy
 
     graph = random_graph(np.random.default_rng(seed), 6, density=1)
 
-    found = metrics.transition_entropy(graph, self_loop=True)
+    found = entropy.transition_entropy(graph, self_loop=True)
 
-    assert found == pytest.approx(entropy(graph.counts.toarray(), base=2, axis=1))
+    assert found == pytest.approx(scipy_entropy(graph.counts.toarray(), base=2, axis=1))
 
 
 @pytest.mark.parametrize("self_loop", [False, True])
@@ -399,7 +399,7 @@ def test_split_by_entropy_is_that_of_a_loop_over_rows(seed, self_loop):
     truth = [random_labels(rng, len(one), 5, video=one.video) for one in predicted]
 
     by_video = dict(zip(names, truth, strict=True))
-    found = metrics.accuracy_by_entropy(predicted, by_video, graph, self_loop=self_loop)
+    found = entropy.accuracy_by_entropy(predicted, by_video, graph, self_loop=self_loop)
 
     expected = slow_split(predicted, truth, graph, predicted, self_loop=self_loop)
     assert tuple(found) == pytest.approx(expected, nan_ok=True)
@@ -415,7 +415,7 @@ SPLIT_LABELS = replace(make_labels(SPLIT_ROWS, 3), anchors=SPLIT_ANCHORS)
 def test_worked_example_of_the_split_by_entropy():
     truth = {"video": make_labels([1, 0, 0, 1, 0, 2, 2, 2], 3)}
 
-    found = metrics.accuracy_by_entropy([SPLIT_LABELS], truth, SPLIT_GRAPH)
+    found = entropy.accuracy_by_entropy([SPLIT_LABELS], truth, SPLIT_GRAPH)
 
     # Row 2 starts from keystep 0 (0 bits), rows 4 and 5 from 1 (1 bit); row 7 from nothing.
     assert found == (1.0, 0.5, 0.0, 1, 2)
@@ -424,7 +424,7 @@ def test_worked_example_of_the_split_by_entropy():
 def test_rows_of_one_entropy_stay_together():
     even = make_graph([[0, 1, 1], [1, 0, 1], [1, 1, 0]])
 
-    found = metrics.accuracy_by_entropy([SPLIT_LABELS], {"video": SPLIT_LABELS}, even)
+    found = entropy.accuracy_by_entropy([SPLIT_LABELS], {"video": SPLIT_LABELS}, even)
 
     assert (found.low, found.threshold, found.low_rows, found.high_rows) == (1.0, 1.0, 4, 0)
     assert math.isnan(found.high)
@@ -434,7 +434,7 @@ def test_methods_without_anchors_are_split_by_those_of_another():
     truth = {"video": make_labels([1, 0, 0, 1, 0, 2, 2, 2], 3)}
     plain = make_labels([0, 0, 0, 0, 0, 2, 0, 0], 3)
 
-    found = metrics.accuracy_by_entropy(
+    found = entropy.accuracy_by_entropy(
         [plain], truth, SPLIT_GRAPH, starts={"video": SPLIT_LABELS}
     )
 
@@ -446,7 +446,7 @@ def test_without_rows_between_anchors_the_split_is_undefined(anchors):
     labels = replace(make_labels([0, 1, 1], 3), anchors=np.array(anchors))
 
     for predicted in ([labels], []):
-        found = metrics.accuracy_by_entropy(predicted, {"video": labels}, SPLIT_GRAPH)
+        found = entropy.accuracy_by_entropy(predicted, {"video": labels}, SPLIT_GRAPH)
         assert all(map(math.isnan, found[:3]))
         assert found[3:] == (0, 0)
 
@@ -460,9 +460,9 @@ def test_renaming_keysteps_changes_no_split():
     other = make_graph(graph.counts.toarray()[np.ix_(back, back)])
     relabelled = replace(labels, keysteps=renamed[labels.keysteps])
 
-    found = metrics.accuracy_by_entropy([relabelled], {"video": make_labels(renamed[true])}, other)
+    found = entropy.accuracy_by_entropy([relabelled], {"video": make_labels(renamed[true])}, other)
 
-    expected = metrics.accuracy_by_entropy([labels], {"video": make_labels(true)}, graph)
+    expected = entropy.accuracy_by_entropy([labels], {"video": make_labels(true)}, graph)
     assert tuple(found) == pytest.approx(tuple(expected))
 
 
@@ -470,9 +470,9 @@ def test_labels_without_anchors_are_not_split():
     labels = make_labels([0, 1], 3)
 
     with pytest.raises(DataError, match="'video' must have anchors to be split by entropy"):
-        metrics.accuracy_by_entropy([labels], {"video": labels}, SPLIT_GRAPH)
+        entropy.accuracy_by_entropy([labels], {"video": labels}, SPLIT_GRAPH)
 
 
 def test_videos_missing_among_the_starts_are_refused():
     with pytest.raises(DataError, match="'video' must have labels among starts, got none"):
-        metrics.accuracy_by_entropy([SPLIT_LABELS], {}, SPLIT_GRAPH, starts={})
+        entropy.accuracy_by_entropy([SPLIT_LABELS], {}, SPLIT_GRAPH, starts={})

@@ -7,11 +7,11 @@ import pytest
 
 import reference
 from reference import keysteps, make_scores, random_scores
-from stepgraph import mining
 from stepgraph.core import Vocabulary
 from stepgraph.encoders import EncoderOptions
 from stepgraph.errors import StepgraphError
-from stepgraph.mining import mine_graph, transitions
+from stepgraph.graph import mine_graph, mining
+from stepgraph.graph.mining import transitions
 from stepgraph.scoring import score
 
 

@@ -13,8 +13,8 @@ from scipy.sparse.csgraph import dijkstra
 
 import reference
 from reference import make_graph, random_graph
-from stepgraph import paths
-from stepgraph.paths import cheapest_path, make_network
+from stepgraph.graph import shortest_paths as paths
+from stepgraph.graph.shortest_paths import cheapest_path, make_network
 
 
 @pytest.fixture
@@ -189,7 +189,7 @@ def test_a_graph_that_was_searched_compiled_can_be_pickled():
 def test_small_graphs_do_without_the_compiler():
     code = (
         "import numpy as np, sys; from scipy.sparse import csr_array;"
-        "from stepgraph.paths import cheapest_path, make_network;"
+        "from stepgraph.graph.shortest_paths import cheapest_path, make_network;"
         "cheapest_path(make_network(csr_array(np.eye(9, k=1))), 0, 8);"
         "print('numba' in sys.modules)"
     )

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from stepgraph.errors import DataError
-from stepgraph.pickles import read_numbers
+from stepgraph.files.pickles import read_numbers
 
 PROTOCOLS = range(6)
 ROWS = [np.arange(5, dtype=np.float32)[None] / 3, np.arange(5, dtype=np.float32)[None] - 7]
@@ -283,7 +283,7 @@ def test_a_large_text_turned_into_bytes_again_and_again_is_refused(read):
 
 
 def test_too_many_instructions_are_refused(read, monkeypatch):
-    monkeypatch.setattr("stepgraph.pickles._INSTRUCTIONS", 10_000)
+    monkeypatch.setattr("stepgraph.files.pickles._INSTRUCTIONS", 10_000)
 
     with pytest.raises(DataError, match="got more than 10,000 instructions"):
         read(b"(" + b"}" * 10_000 + b"t.")

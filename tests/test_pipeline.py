@@ -12,8 +12,8 @@ from stepgraph.core import Dataset, Sentence, Video, Vocabulary
 from stepgraph.decoders import Argmax, PathSearch
 from stepgraph.encoders import EncoderOptions
 from stepgraph.errors import ConfigError, DataError
-from stepgraph.files import load, save
-from stepgraph.mining import mine_graph
+from stepgraph.export.artefacts import load, save
+from stepgraph.graph import mine_graph
 from stepgraph.pipeline import mine, recognize, recognize_all, run_evaluation
 from stepgraph.scoring import score
 

@@ -7,9 +7,8 @@ import numpy as np
 import pytest
 import torch
 
-from stepgraph.core import BACKGROUND, Labels, Scores, Video, Vocabulary
+from stepgraph.core import BACKGROUND, Labels, Scores, Timeline, Video, Vocabulary
 from stepgraph.errors import ConfigError, DataError
-from stepgraph.export.timeline import Timeline
 from stepgraph.labelling import Provenance, write_labels
 from stepgraph.networks.timesformer import (
     TimeSformer,

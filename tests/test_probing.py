@@ -6,7 +6,15 @@ import pytest
 from stepgraph.core import Dataset, Features, Labels, Segment, Video, Vocabulary
 from stepgraph.errors import ConfigError, DataError
 from stepgraph.experiments.downstream import divide, make_downstream_table
-from stepgraph.probing import Classes, Probed, ProbeOptions, examples, halves, probe, rows_of
+from stepgraph.experiments.probing import (
+    Classes,
+    Probed,
+    ProbeOptions,
+    examples,
+    halves,
+    probe,
+    rows_of,
+)
 
 TASKS = {"tea": (0, 1, 2), "coffee": (0, 3, 2)}
 KITCHEN = Vocabulary(("boil", "steep", "pour", "grind"), TASKS)

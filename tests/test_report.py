@@ -14,7 +14,7 @@ from scipy.sparse import csr_array
 
 from stepgraph.core import Dataset, Labels, Segment, Sentence, Video, Vocabulary
 from stepgraph.errors import DataError
-from stepgraph.evaluation import evaluate
+from stepgraph.evaluation.report import evaluate
 from stepgraph.export.report import Method, keystep_colours, write_report
 from stepgraph.graph import TaskGraph
 

@@ -10,7 +10,9 @@ import reference
 from reference import keysteps
 from stepgraph.core import Features, Scores, Sentence, Video, Vocabulary
 from stepgraph.errors import ConfigError, DataError
-from stepgraph.scoring import fuse, part_of_row, prioritise, score, score_features
+from stepgraph.scoring import score, score_features
+from stepgraph.scoring.fusion import fuse, prioritise
+from stepgraph.scoring.rows import part_of_row
 
 
 def random_intervals(rng, number, length, hop):

@@ -11,10 +11,10 @@ import pytest
 from sklearn.metrics import precision_recall_curve
 
 from reference import keysteps, make_labels, make_scores, random_labels, random_scores
-from stepgraph import segments
 from stepgraph.core import Segment, Vocabulary
 from stepgraph.errors import ConfigError, DataError
-from stepgraph.segments import ACTIVITYNET, OVERLAPS, THUMOS, Detection, SegmentTally
+from stepgraph.evaluation import segments
+from stepgraph.evaluation.segments import ACTIVITYNET, OVERLAPS, THUMOS, Detection, SegmentTally
 
 
 def lumpy_labels(rng, rows, size, video="video"):

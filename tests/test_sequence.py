@@ -9,7 +9,7 @@ import pytest
 from reference import make_graph, make_scores
 from stepgraph.core import BACKGROUND
 from stepgraph.decoders import Argmax
-from stepgraph.decoders.sequence import train_auto_regressive, without_repetitions
+from stepgraph.decoders.auto_regressive import train_auto_regressive, without_repetitions
 from stepgraph.errors import ConfigError, DataError
 
 SIZE = 8

@@ -13,9 +13,9 @@ from pyarrow import parquet
 
 from stepgraph.core import Video
 from stepgraph.errors import DataError, MissingExtraError
+from stepgraph.files.arrays import Kind, open_tables, read_table
 from stepgraph.problems import Problems
-from stepgraph.stored import read_scores
-from stepgraph.tables import Kind, open_tables, read_table
+from stepgraph.scoring.stored_scores import read_scores
 
 ROWS, WIDTH = 40, 5
 RNG = np.random.default_rng(6)
@@ -343,7 +343,7 @@ def test_other_spellings_of_columns_are_read(tmp_path):
 
 
 def test_a_constant_column_cannot_take_more_memory_than_is_allowed(tmp_path, monkeypatch):
-    monkeypatch.setattr("stepgraph.tables.checks.LARGEST", 1 << 20)
+    monkeypatch.setattr("stepgraph.files.arrays.checks.LARGEST", 1 << 20)
     zeros = np.zeros(100_000)
     parquet.write_table(pa.table({"c0": zeros, "c1": zeros}), tmp_path / "talk.parquet")
 

@@ -9,8 +9,8 @@ import pytest
 from reference import make_graph
 from stepgraph.core import Vocabulary
 from stepgraph.errors import DataError
-from stepgraph.evaluation import Report
-from stepgraph.export.tables import (
+from stepgraph.evaluation.report import Report
+from stepgraph.export.terminal import (
     describe_graph,
     describe_next,
     describe_path,

@@ -8,14 +8,14 @@ import pytest
 
 from reference import keysteps, make_graph, make_scores
 from stepgraph.core import Vocabulary
-from stepgraph.graph import TIMING_BINS
-from stepgraph.tasks import (
+from stepgraph.decoders.tasks import (
     SWITCH_COST,
     task_evidence,
     task_posterior,
     task_sequence,
     tasks_of,
 )
+from stepgraph.graph import TIMING_BINS
 
 # Two tasks of three keysteps and one of one, which shares its keystep with the first.
 TASKS = {"tea": (0, 1, 2), "soup": (3, 4, 5), "boil": (1,)}
@@ -42,7 +42,7 @@ def posterior_of(scores, tasks=TASKS):
 @pytest.fixture
 def many(monkeypatch):
     """Make a handful of keysteps without tasks count as too many for one model."""
-    monkeypatch.setattr("stepgraph.tasks._ONE_TASK", 1)
+    monkeypatch.setattr("stepgraph.decoders.tasks._ONE_TASK", 1)
 
 
 def test_keysteps_without_tasks_are_one_task():

@@ -10,11 +10,9 @@ import pysubs2
 import pytest
 
 from reference import make_scores
-from stepgraph.core import Labels, Segment, Video, Vocabulary
+from stepgraph.core import Chapter, Labels, Segment, Timeline, Video, Vocabulary
 from stepgraph.export.timeline import (
     FORMATS,
-    Chapter,
-    Timeline,
     to_csv,
     to_json,
     to_text,

@@ -23,7 +23,7 @@ from stepgraph.errors import ConfigError, DataError
 from stepgraph.labelling import ClipLabels
 from stepgraph.networks.timesformer import normalise
 from stepgraph.training import PAPER, Phase, Running, TrainingOptions, short_phases
-from stepgraph.training.clips import StoredSource
+from stepgraph.training.batches import StoredSource
 from stepgraph.training.schedule import make_optimiser, plan
 from stepgraph.training.state import read_state
 from stepgraph.training.targets import distribution_losses, label_losses, soften

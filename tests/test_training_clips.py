@@ -12,9 +12,9 @@ from small_training import make_examples, make_options
 from stepgraph.errors import DataError
 from stepgraph.ingest.frames import ClipOptions, read_clips
 from stepgraph.problems import Problems
-from stepgraph.training import store as stores
-from stepgraph.training.clips import Share, StoredSource, StreamedSource, augment
-from stepgraph.training.store import ClipStore, fill
+from stepgraph.training import clip_store as stores
+from stepgraph.training.batches import Share, StoredSource, StreamedSource, augment
+from stepgraph.training.clip_store import ClipStore, fill
 from videos import number_in, numbered, write_video
 
 KINDS = {

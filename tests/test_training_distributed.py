@@ -12,7 +12,7 @@ import torch
 
 from small_training import CASES, run_case
 from stepgraph.errors import ConfigError
-from stepgraph.training.clips import Order, Share
+from stepgraph.training.batches import Order, Share
 from stepgraph.training.schedule import TrainingOptions
 from stepgraph.training.team import joined
 from videos import plain, write_video

@@ -19,7 +19,7 @@ from small_training import (
 )
 from stepgraph.errors import ConfigError, DataError
 from stepgraph.training import PAPER
-from stepgraph.training.clips import StoredSource
+from stepgraph.training.batches import StoredSource
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 

@@ -6,17 +6,20 @@ from collections import Counter
 import pytest
 
 from reference import make_graph
-from stepgraph.articles import Article, join_methods, match_articles, match_title, read_articles
 from stepgraph.core import Vocabulary
 from stepgraph.errors import ConfigError, DataError
-from stepgraph.files import save, save_vocabulary
+from stepgraph.export.artefacts import save
 from stepgraph.problems import Problems
 from stepgraph.vocabulary import (
+    Article,
     add_noise,
     make_vocabulary,
+    read_articles,
     read_vocabulary,
     vocabulary_from_articles,
 )
+from stepgraph.vocabulary.articles import join_methods, match_articles, match_title
+from stepgraph.vocabulary.saving import save_vocabulary
 
 TEA = Article("Make Tea", ("Boil water", "Add the leaves", "Serve"))
 SOUP = Article("Make Soup", ("Chop", "boil  Water", "Stir", "Serve"))

@@ -13,15 +13,16 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
-    from stepgraph import metrics
     from stepgraph.core import (
         BACKGROUND,
+        Chapter,
         Dataset,
         Features,
         Labels,
         Scores,
         Segment,
         Sentence,
+        Timeline,
         Video,
         Vocabulary,
     )
@@ -29,28 +30,27 @@ if TYPE_CHECKING:
     from stepgraph.decoders import Argmax, Decoder, PathSearch, TaskMarkov, load_decoder
     from stepgraph.encoders import Encoder, load_encoder
     from stepgraph.errors import ConfigError, DataError, MissingExtraError, StepgraphError
-    from stepgraph.evaluation import Report, evaluate
-    from stepgraph.export.timeline import Chapter, Timeline, write_timeline
-    from stepgraph.files import load, save
-    from stepgraph.graph import Relation, TaskGraph, Transition
+    from stepgraph.evaluation import Report, evaluate, metrics
+    from stepgraph.export.artefacts import load, save
+    from stepgraph.export.timeline import write_timeline
+    from stepgraph.graph import Relation, TaskGraph, Transition, mine_graph
     from stepgraph.ingest import open_video, read_transcript
-    from stepgraph.mining import mine_graph
     from stepgraph.pipeline import mine, recognize, recognize_all
     from stepgraph.scoring import score
     from stepgraph.vocabulary import make_vocabulary, read_vocabulary
 
 _HOMES = {
-    "core": "BACKGROUND Dataset Features Labels Scores Segment Sentence Video Vocabulary",
+    "core": "BACKGROUND Chapter Dataset Features Labels Scores Segment Sentence Timeline Video "
+    "Vocabulary",
     "datasets": "open_source",
     "decoders": "Argmax Decoder PathSearch TaskMarkov load_decoder",
     "encoders": "Encoder load_encoder",
     "errors": "ConfigError DataError MissingExtraError StepgraphError",
     "evaluation": "Report evaluate",
-    "export.timeline": "Chapter Timeline write_timeline",
-    "files": "load save",
-    "graph": "Relation TaskGraph Transition",
+    "export.timeline": "write_timeline",
+    "export.artefacts": "load save",
+    "graph": "Relation TaskGraph Transition mine_graph",
     "ingest": "open_video read_transcript",
-    "mining": "mine_graph",
     "pipeline": "mine recognize recognize_all",
     "scoring": "score",
     "vocabulary": "make_vocabulary read_vocabulary",
@@ -104,7 +104,7 @@ __all__ = [
 
 def __getattr__(name: str) -> Any:
     if name == "metrics":
-        return import_module("stepgraph.metrics")
+        return import_module("stepgraph.evaluation.metrics")
     if name not in _MODULE_OF:
         raise AttributeError(f"module 'stepgraph' has no attribute {name!r}")
     return getattr(import_module(f"stepgraph.{_MODULE_OF[name]}"), name)

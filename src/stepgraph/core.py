@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -343,3 +343,83 @@ def runs(values: NDArray[np.int64]) -> Iterator[tuple[int, int]]:
     borders = np.flatnonzero(np.diff(values)) + 1
     edges = [0, *borders.tolist(), len(values)]
     yield from pairwise(edges)
+
+
+@dataclass(frozen=True)
+class Chapter:
+    """One keystep of a timeline.
+
+    Attributes
+    ----------
+    score
+        Mean score of the keystep over the observed rows of the chapter; None without any.
+    confidence
+        Mean probability of the chapter's rows, where the decoder gives one.
+    words
+        What was said that speaks most for the keystep, where something was.
+    origin
+        ``anchor`` where some row was heard or seen clearly, ``path`` where all of it was
+        found along the graph, ``label`` where the decoder makes no such difference.
+    """
+
+    start: float
+    end: float
+    keystep: str
+    score: float | None
+    origin: Literal["anchor", "path", "label"]
+    confidence: float | None = None
+    words: str | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Timeline:
+    """What is done when in one video; iterate it for its chapters."""
+
+    video: Video
+    labels: Labels
+    scores: Scores
+
+    def __iter__(self) -> Iterator[Chapter]:
+        names = self.labels.vocabulary.keysteps
+        for segment in self.labels.segments():
+            rows = slice(
+                round(segment.start / self.labels.hop), round(segment.end / self.labels.hop)
+            )
+            observed = self.scores.observed[rows]
+            values = self.scores.values[rows, segment.keystep][observed]
+            score = float(values.mean()) if values.size else None
+            # A started last row may reach past the end of the video.
+            end = min(segment.end, max(self.video.duration, segment.start))
+            yield Chapter(
+                segment.start,
+                end,
+                names[segment.keystep],
+                score,
+                self._origin(rows),
+                self._confidence(rows),
+                self._words(rows, segment.keystep),
+            )
+
+    def _confidence(self, rows: slice) -> float | None:
+        if self.labels.confidence is None:
+            return None
+        return float(self.labels.confidence[rows].mean())
+
+    def _words(self, rows: slice, keystep: int) -> str | None:
+        """The sentence of the row that scores best for the keystep."""
+        values = np.where(self.scores.observed, self.scores.values[:, keystep], -np.inf)[rows]
+        if not np.isfinite(values).any():
+            return None
+        middle = (rows.start + int(values.argmax()) + 0.5) * self.labels.hop
+        nearest = min(
+            self.video.transcript,
+            key=lambda said: max(said.start - middle, middle - said.end, 0.0),
+            default=None,
+        )
+        return nearest.text if nearest else None
+
+    def _origin(self, rows: slice) -> Literal["anchor", "path", "label"]:
+        anchors, confidence = self.labels.anchors, self.labels.confidence
+        if anchors is None or (confidence is None and not anchors.any()):
+            return "label"  # path search without an anchor keeps its preliminary labels
+        return "anchor" if np.any(anchors[rows]) else "path"

@@ -8,20 +8,19 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeVar
 
-from stepgraph.core import Dataset, Labels, Scores, Video, Vocabulary
+from stepgraph.core import Dataset, Labels, Scores, Timeline, Video, Vocabulary
 from stepgraph.datasets import open_source
 from stepgraph.decoders import DEFAULT_DECODER, Decoder, encoder_for, load_decoder
 from stepgraph.encoders import KINDS, Encoder, EncoderOptions
 from stepgraph.errors import ConfigError, DataError
-from stepgraph.evaluation import Report, calibration_error, evaluate, task_accuracy
-from stepgraph.export.timeline import Timeline
-from stepgraph.fusion import Fused, open_encoder, score_with, to_scale
-from stepgraph.graph import TaskGraph
+from stepgraph.evaluation.report import Report, calibration_error, evaluate, task_accuracy
+from stepgraph.graph import TaskGraph, mine_graph
 from stepgraph.ingest import Listening, open_video
-from stepgraph.mining import mine_graph
 from stepgraph.problems import Problems
 from stepgraph.progress import track
-from stepgraph.stored import read_scores
+from stepgraph.scoring.fusion import Fused, open_encoder, score_with
+from stepgraph.scoring.scales import to_scale
+from stepgraph.scoring.stored_scores import read_scores
 from stepgraph.vocabulary import make_vocabulary, read_vocabulary
 
 _Item = TypeVar("_Item")
@@ -172,7 +171,7 @@ def choose_vocabulary(
 
 @dataclass(frozen=True)
 class StoredScores:
-    """Scores on disk, and the scale to bring them to (:data:`~stepgraph.fusion.SCALES`)."""
+    """Scores on disk, and which of :data:`~stepgraph.scoring.scales.SCALES` to bring them to."""
 
     path: Path
     scale: str = "raw"

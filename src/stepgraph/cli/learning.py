@@ -25,11 +25,12 @@ if TYPE_CHECKING:
 
 def label(args: argparse.Namespace) -> str:
     """Label every clip of many videos with a task graph, to learn from."""
-    from stepgraph import decoders, files, pipeline
+    from stepgraph import decoders, pipeline
+    from stepgraph.graph.saving import load_graph
     from stepgraph.labelling import label_source, label_statistics
 
     must_be_writable(args.output)
-    graph, failed = files.load(args.graph), Problems()
+    graph, failed = load_graph(args.graph), Problems()
     encoder = open_asked(args, graph) if encoder_was_asked(args) else pipeline.encoder_of(graph)
     dataset = open_dataset(args, looks=encoder.options.looks)
     decoder = decoders.load_decoder(decoder_name(args), **decoder_options(args))
@@ -92,9 +93,9 @@ def train(args: argparse.Namespace) -> str:
 
 def probe(args: argparse.Namespace) -> str:
     """Measure what frozen features are worth: keysteps, tasks, and what comes next."""
-    from stepgraph.disk import write_text
     from stepgraph.experiments.downstream import make_downstream_table
-    from stepgraph.probing import ProbeOptions
+    from stepgraph.experiments.probing import ProbeOptions
+    from stepgraph.files.disk import write_text
 
     if args.output:
         must_be_writable(args.output)
@@ -121,7 +122,7 @@ def _names(text: str) -> tuple[str, ...]:
 def _backbones(args: argparse.Namespace, problems: Problems) -> dict[str, Backbone]:
     """Encoders and folders of features by the names they have in the table."""
     from stepgraph.encoders import load_encoder
-    from stepgraph.features import StoredEncoder
+    from stepgraph.encoders.stored_features import StoredEncoder
 
     found: dict[str, Backbone] = {}
     for given in args.features:
@@ -153,8 +154,8 @@ def _divided(source: str, args: argparse.Namespace) -> Divided:
     """A data set by its own split, by two sources, or at random."""
     from stepgraph.datasets import open_source
     from stepgraph.experiments.downstream import divide
+    from stepgraph.experiments.probing import halves
     from stepgraph.ingest import Listening
-    from stepgraph.probing import halves
 
     kind = source.partition(":")[0]
     how: dict[str, Any] = {"listening": Listening(needed=False), "strict": False}

@@ -8,13 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from stepgraph.cli.verbs import (
-    finish,
-    measure,
-    must_be_writable,
-    open_dataset,
-    write_evaluation,
-)
+from stepgraph.cli.verbs import finish, measure, must_be_writable, open_dataset, write_evaluation
 from stepgraph.problems import Problems
 
 if TYPE_CHECKING:
@@ -24,13 +18,14 @@ if TYPE_CHECKING:
 
 def demo_video(args: argparse.Namespace) -> str:
     """Run the whole job on rendered video files: what is seen, what is heard, and both."""
-    from stepgraph import files, pipeline
+    from stepgraph import pipeline
     from stepgraph.datasets import open_source
     from stepgraph.decoders import DEFAULT_DECODER, encoder_for
     from stepgraph.encoders import EncoderOptions
-    from stepgraph.export.tables import metrics_table
+    from stepgraph.export.terminal import metrics_table
     from stepgraph.export.timeline import write_timeline
-    from stepgraph.fusion import open_encoder
+    from stepgraph.graph.saving import save_graph
+    from stepgraph.scoring.fusion import open_encoder
 
     must_be_writable(args.output)
     dataset = open_source("generated")
@@ -46,7 +41,7 @@ def demo_video(args: argparse.Namespace) -> str:
         for one in evaluation.measured:
             reports.append(replace(one.report, decoder=f"{way}: {one.report.decoder}"))
     assert evaluation is not None, "there are three ways"
-    files.save(evaluation.graph, args.output / "graph.json")
+    save_graph(evaluation.graph, args.output / "graph.json")
     for timeline in pipeline.recognize_all(dataset.videos, evaluation.graph):
         write_timeline(timeline, args.output / "keysteps")
     shown = replace(evaluation, dataset=_beside(evaluation, args.output / "clips"))
@@ -73,7 +68,8 @@ def _beside(evaluation: Evaluation, folder: Path) -> Dataset:
 def encode(args: argparse.Namespace) -> str:
     """Encode videos into a folder of features; run it again to go on after an interruption."""
     from stepgraph.encoders import EncoderOptions, load_encoder
-    from stepgraph.features import FeatureStore, encode_to
+    from stepgraph.encoders.feature_store import FeatureStore
+    from stepgraph.encoders.filling import encode_to
 
     must_be_writable(args.output)
     encoder = load_encoder(EncoderOptions(args.encoder, window=args.window))

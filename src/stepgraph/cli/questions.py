@@ -12,50 +12,50 @@ from stepgraph.problems import Problems
 
 def graph_show(args: argparse.Namespace) -> str:
     """Print what a graph holds: its size and its strongest directional pairs."""
-    from stepgraph import files
-    from stepgraph.export.tables import describe_graph
+    from stepgraph.export.terminal import describe_graph
+    from stepgraph.graph.saving import load_graph
 
-    return describe_graph(files.load(args.graph), top=args.top, as_json=args.json)
+    return describe_graph(load_graph(args.graph), top=args.top, as_json=args.json)
 
 
 def graph_next(args: argparse.Namespace) -> str:
     """Print which keysteps most probably follow one."""
-    from stepgraph import files
-    from stepgraph.export.tables import describe_next
+    from stepgraph.export.terminal import describe_next
+    from stepgraph.graph.saving import load_graph
 
-    graph = files.load(args.graph)
+    graph = load_graph(args.graph)
     keystep = graph.vocabulary.index(args.keystep)
     return describe_next(graph, keystep, top=args.top, as_json=args.json)
 
 
 def graph_path(args: argparse.Namespace) -> str:
     """Print the most probable path between two keysteps."""
-    from stepgraph import files
-    from stepgraph.export.tables import describe_path
+    from stepgraph.export.terminal import describe_path
+    from stepgraph.graph.saving import load_graph
 
-    graph = files.load(args.graph)
+    graph = load_graph(args.graph)
     first, second = graph.vocabulary.index(args.first), graph.vocabulary.index(args.second)
     return describe_path(graph, first, second, as_json=args.json)
 
 
 def graph_relation(args: argparse.Namespace) -> str:
     """Print how two keysteps relate."""
-    from stepgraph import files
-    from stepgraph.export.tables import describe_relation
+    from stepgraph.export.terminal import describe_relation
+    from stepgraph.graph.saving import load_graph
 
-    graph = files.load(args.graph)
+    graph = load_graph(args.graph)
     first, second = graph.vocabulary.index(args.first), graph.vocabulary.index(args.second)
     return describe_relation(graph, first, second, as_json=args.json)
 
 
 def graph_merge(args: argparse.Namespace) -> str:
     """Add up graphs that were mined from different videos with one vocabulary."""
-    from stepgraph import files
     from stepgraph.graph import TaskGraph
+    from stepgraph.graph.saving import load_graph, save_graph
 
     must_be_writable(args.output.parent)
-    merged = reduce(TaskGraph.merge, map(files.load, args.graphs))
-    files.save(merged, args.output)
+    merged = reduce(TaskGraph.merge, map(load_graph, args.graphs))
+    save_graph(merged, args.output)
     return (
         f"{args.output}: {len(args.graphs)} graphs, {merged.counts.nnz} transitions, "
         f"mined from {len(merged.mined_on)} videos"
@@ -64,9 +64,9 @@ def graph_merge(args: argparse.Namespace) -> str:
 
 def vocabulary(args: argparse.Namespace) -> str:
     """Build a vocabulary, show it, and save it."""
-    from stepgraph import files
-    from stepgraph.export.tables import describe_vocabulary
-    from stepgraph.sourcing import add_noise_from, source_vocabulary
+    from stepgraph.datasets.vocabularies import add_noise_from, source_vocabulary
+    from stepgraph.export.terminal import describe_vocabulary
+    from stepgraph.vocabulary.saving import save_vocabulary
 
     if args.output:
         must_be_writable(args.output.parent)
@@ -81,14 +81,14 @@ def vocabulary(args: argparse.Namespace) -> str:
     if args.noise:
         built = add_noise_from(built, args.noise_from, factor=args.noise, seed=args.seed)
     if args.output:
-        files.save_vocabulary(built, args.output)
+        save_vocabulary(built, args.output)
     return describe_vocabulary(built, problems, output=args.output, as_json=args.json)
 
 
 def datasets(args: argparse.Namespace) -> str:
     """Say which data sets lie in a folder, what they hold, and what is missing."""
     from stepgraph.datasets.survey import survey
-    from stepgraph.export.tables import describe_survey
+    from stepgraph.export.terminal import describe_survey
 
     found = survey(args.folder)
     if args.json:

@@ -7,13 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from stepgraph.cli.verbs import (
-    finish,
-    must_be_writable,
-    open_dataset,
-    open_stored,
-    stored_scores,
-)
+from stepgraph.cli.verbs import finish, must_be_writable, open_dataset, open_stored, stored_scores
 from stepgraph.errors import ConfigError
 from stepgraph.problems import Problems
 
@@ -26,10 +20,10 @@ _BUILT_IN = "colour:motion"
 
 def reproduce(args: argparse.Namespace) -> str:
     """Measure a table of the paper on any source with truth, beside what the paper prints."""
-    from stepgraph import files
+    from stepgraph.datasets.vocabularies import source_vocabulary
     from stepgraph.encoders import EncoderOptions, load_encoder
     from stepgraph.experiments import run_table
-    from stepgraph.sourcing import source_vocabulary
+    from stepgraph.graph.saving import load_graph
     from stepgraph.vocabulary import read_vocabulary
 
     if args.output:
@@ -49,7 +43,7 @@ def reproduce(args: argparse.Namespace) -> str:
         seed=args.seed,
         threshold=args.threshold,
         split=args.split,
-        graph=files.load(args.graph) if args.graph else None,
+        graph=load_graph(args.graph) if args.graph else None,
         noise=source_vocabulary(args.noise_from) if args.noise_from else None,
         scores=scores,
         video_threshold=_video_threshold(args),
@@ -65,8 +59,8 @@ def reproduce(args: argparse.Namespace) -> str:
 def _video_scores(args: argparse.Namespace, dataset: Dataset) -> dict[str, list[Scores]]:
     """Scores of what is seen, stored or by an encoder; none where neither is asked for."""
     from stepgraph.encoders import Encoder, load_encoder
-    from stepgraph.fusion import score_with
     from stepgraph.progress import track
+    from stepgraph.scoring.fusion import score_with
 
     if dataset.vocabulary is None:
         return {}
@@ -122,6 +116,6 @@ def _video_threshold(args: argparse.Namespace) -> float:
 
 
 def _write(text: str, path: Path) -> None:
-    from stepgraph.disk import write_text
+    from stepgraph.files.disk import write_text
 
     write_text(path, text.rstrip("\n") + "\n")

@@ -22,9 +22,9 @@ from stepgraph.problems import Problems
 if TYPE_CHECKING:
     from stepgraph.core import Dataset, Vocabulary
     from stepgraph.encoders import Encoder, EncoderOptions
-    from stepgraph.fusion import Fused
     from stepgraph.graph import TaskGraph
     from stepgraph.pipeline import Evaluation, StoredScores
+    from stepgraph.scoring.fusion import Fused
 
 
 def demo(args: argparse.Namespace) -> str:
@@ -33,16 +33,17 @@ def demo(args: argparse.Namespace) -> str:
         from stepgraph.cli.looking import demo_video
 
         return demo_video(args)
-    from stepgraph import datasets, files, pipeline
+    from stepgraph import datasets, pipeline
     from stepgraph.decoders import DEFAULT_DECODER
     from stepgraph.export.timeline import write_timeline
-    from stepgraph.mining import mine_graph
+    from stepgraph.graph import mine_graph
+    from stepgraph.graph.saving import save_graph
 
     must_be_writable(args.output)
     dataset = datasets.open_source("demo")
     # Counting only what was heard clearly makes the picture of the graph readable.
     evaluation = measure(dataset, DEFAULT_DECODER, mining=partial(mine_graph, min_score=0.5))
-    files.save(evaluation.graph, args.output / "graph.json")
+    save_graph(evaluation.graph, args.output / "graph.json")
     for timeline in pipeline.recognize_all(dataset.videos, evaluation.graph):
         write_timeline(timeline, args.output / "keysteps")
     report = args.output / "report.html"
@@ -55,7 +56,8 @@ def demo(args: argparse.Namespace) -> str:
 
 def mine(args: argparse.Namespace) -> str:
     """Mine a task graph from many narrated videos."""
-    from stepgraph import files, pipeline
+    from stepgraph import pipeline
+    from stepgraph.graph.saving import save_graph
 
     must_be_writable(args.output.parent, args.output)
     encoder, failed = open_asked(args), Problems()
@@ -72,7 +74,7 @@ def mine(args: argparse.Namespace) -> str:
     if not graph.mined_on:
         why = f": {failed.summary()}" if failed else ""
         raise DataError(f"{args.source}: must hold a video that can be mined, got none{why}")
-    files.save(graph, args.output)
+    save_graph(graph, args.output)
     answer = (
         f"{args.output}: {len(vocabulary)} keysteps, {graph.counts.nnz} transitions between them, "
         f"mined from {len(graph.mined_on)} videos"
@@ -82,11 +84,12 @@ def mine(args: argparse.Namespace) -> str:
 
 def recognize(args: argparse.Namespace) -> str:
     """Recognise the keysteps of videos with a graph mined earlier."""
-    from stepgraph import decoders, files, pipeline
+    from stepgraph import decoders, pipeline
     from stepgraph.export.timeline import to_text, write_timeline
+    from stepgraph.graph.saving import load_graph
 
     must_be_writable(args.output)
-    graph, failed = files.load(args.graph), Problems()
+    graph, failed = load_graph(args.graph), Problems()
     encoder = open_asked(args, graph) if encoder_was_asked(args) else pipeline.encoder_of(graph)
     dataset = open_dataset(args, looks=encoder.options.looks)
     decoder = decoders.load_decoder(decoder_name(args), **decoder_options(args))
@@ -108,8 +111,8 @@ def recognize(args: argparse.Namespace) -> str:
 
 def evaluate(args: argparse.Namespace) -> str:
     """Measure a decoder on videos whose truth is known."""
-    from stepgraph import files
-    from stepgraph.mining import mine_graph
+    from stepgraph.graph import mine_graph
+    from stepgraph.graph.saving import load_graph, same_vocabulary
 
     if args.report is None and not args.json:
         args.report = Path("report.html")
@@ -117,7 +120,7 @@ def evaluate(args: argparse.Namespace) -> str:
         must_be_writable(args.report.parent, args.report)
     if args.compat:
         return _evaluate_compat(args)
-    graph = files.load(args.graph) if args.graph else None
+    graph = load_graph(args.graph) if args.graph else None
     if args.scale != "raw" and not args.scores:
         raise ConfigError("--scale must be of stored scores, got none; give them with --scores")
     if args.scores and encoder_was_asked(args):
@@ -129,7 +132,7 @@ def evaluate(args: argparse.Namespace) -> str:
     looks = bool(args.scores) or (options is not None and options.looks)
     dataset = open_dataset(args, looks=looks)
     if graph and dataset.vocabulary:
-        files.same_vocabulary(graph, dataset.vocabulary, args.graph)
+        same_vocabulary(graph, dataset.vocabulary, args.graph)
     if graph and math.isfinite(args.min_score):
         raise ConfigError("--min-score must not be given with a graph, which is mined already")
     evaluation = measure(
@@ -163,8 +166,13 @@ def _evaluate_compat(args: argparse.Namespace) -> str:
     from dataclasses import asdict
 
     from stepgraph import decoders, pipeline
-    from stepgraph.compat import CompatPathSearch, agglomerate, choose_compat, mine_compat
     from stepgraph.encoders import EncoderOptions, load_encoder
+    from stepgraph.experiments.authors import (
+        CompatPathSearch,
+        agglomerate,
+        choose_compat,
+        mine_compat,
+    )
 
     for option in ("graph", "scores", "decoder", "threshold", "encoder", "context", "option"):
         if getattr(args, option):
@@ -289,7 +297,7 @@ def _measured_json(evaluation: Evaluation, args: argparse.Namespace) -> dict[str
     from dataclasses import asdict
 
     from stepgraph import decoders
-    from stepgraph.files import mining_fields
+    from stepgraph.graph.saving import mining_fields
 
     encoder = args.used
     decoder = decoders.load_decoder(decoder_name(args), **decoder_options(args))
@@ -324,7 +332,7 @@ def write_evaluation(evaluation: Evaluation, path: Path, command: str) -> None:
 
 
 def _table(evaluation: Evaluation) -> str:
-    from stepgraph.export.tables import metrics_table
+    from stepgraph.export.terminal import metrics_table
 
     return metrics_table([one.report for one in evaluation.measured])
 
@@ -336,7 +344,7 @@ def open_asked(args: argparse.Namespace, graph: TaskGraph | None = None) -> Enco
     """
     from dataclasses import replace
 
-    from stepgraph.fusion import Fused, open_encoder
+    from stepgraph.scoring.fusion import Fused, open_encoder
 
     if args.features is None:
         return open_encoder(encoder_options(args, graph))
@@ -350,7 +358,7 @@ def open_asked(args: argparse.Namespace, graph: TaskGraph | None = None) -> Enco
 
 def open_stored(args: argparse.Namespace, encoder: Encoder | None) -> Encoder:
     """Stored features; what is odd about them is kept to be said at the end."""
-    from stepgraph.features import StoredEncoder
+    from stepgraph.encoders.stored_features import StoredEncoder
 
     args.stored = Problems(strict=bool(args.strict))
     seconds = 1.0 if args.every is None else args.every

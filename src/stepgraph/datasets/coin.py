@@ -18,8 +18,8 @@ from typing import Any
 from stepgraph.core import LONGEST, Dataset, Labels, Segment, Sentence, Video, Vocabulary
 from stepgraph.datasets.folder import is_video_id, transcripts_in
 from stepgraph.datasets.truth import add_error, checked_segment, require_split
-from stepgraph.disk import MIB, parse_json, read_text
 from stepgraph.errors import DataError
+from stepgraph.files.disk import MIB, parse_json, read_text
 from stepgraph.ingest import read_transcript
 from stepgraph.problems import Problems
 from stepgraph.progress import track

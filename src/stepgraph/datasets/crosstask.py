@@ -15,15 +15,9 @@ from pathlib import Path
 
 from stepgraph.core import Dataset, Labels, Segment, Sentence, Video, Vocabulary
 from stepgraph.datasets.folder import transcripts_in
-from stepgraph.datasets.truth import (
-    add_error,
-    checked_segment,
-    is_number,
-    lines_of,
-    require_split,
-)
-from stepgraph.disk import read_text
+from stepgraph.datasets.truth import add_error, checked_segment, is_number, lines_of, require_split
 from stepgraph.errors import ConfigError, DataError
+from stepgraph.files.disk import read_text
 from stepgraph.ingest import read_transcript
 from stepgraph.problems import Problems
 from stepgraph.progress import track

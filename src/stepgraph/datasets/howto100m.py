@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from stepgraph.core import Dataset, Video
-from stepgraph.datasets.captions import read_captions
-from stepgraph.disk import require_file
+from stepgraph.datasets.howto100m_captions import read_captions
 from stepgraph.errors import DataError
+from stepgraph.files.disk import require_file
 from stepgraph.ingest import transcript_from_lists
 from stepgraph.problems import Problems
 
@@ -76,7 +76,7 @@ def open_howto100m(
         Make the first mistake in any file an error.
     shard
         Which part of the caption file to read; see
-        :func:`~stepgraph.datasets.captions.read_captions`.
+        :func:`~stepgraph.datasets.howto100m_captions.read_captions`.
 
     Returns
     -------

@@ -6,14 +6,14 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from stepgraph.articles import Article, read_articles
-from stepgraph.datasets.captions import read_captions
 from stepgraph.datasets.coin import survey_coin
 from stepgraph.datasets.crosstask import annotated_without_narration, survey_crosstask
 from stepgraph.datasets.howto100m import CAPTION_FILES, TASKS_FILE, VIDEOS_FILE, read_tasks
+from stepgraph.datasets.howto100m_captions import read_captions
 from stepgraph.errors import DataError, StepgraphError
 from stepgraph.problems import Problems
 from stepgraph.progress import track
+from stepgraph.vocabulary import Article, read_articles
 
 # How deep below the given folder a data set may lie.
 _DEPTH = 2

@@ -15,8 +15,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from stepgraph.core import LONGEST, Labels, Segment, Video, Vocabulary
-from stepgraph.disk import read_text
 from stepgraph.errors import ConfigError, DataError, StepgraphError
+from stepgraph.files.disk import read_text
 from stepgraph.problems import Problems
 
 COLUMNS = ("video", "start", "end", "keystep")

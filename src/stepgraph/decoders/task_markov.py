@@ -18,10 +18,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stepgraph.core import BACKGROUND, Labels, Scores, require_same_vocabulary, runs
+from stepgraph.decoders.tasks import (
+    SWITCH_COST,
+    task_evidence,
+    task_posterior,
+    task_sequence,
+    tasks_of,
+)
 from stepgraph.encoders import EncoderOptions
 from stepgraph.errors import ConfigError
 from stepgraph.graph import TaskGraph
-from stepgraph.tasks import SWITCH_COST, task_evidence, task_posterior, task_sequence, tasks_of
 
 _LEAST = -1e3
 UNRELATED = 0.1

@@ -65,7 +65,7 @@ class EncoderOptions:
         that hears.
     fusion
         How: ``priority``, ``mean`` or the weight of the first; see
-        :class:`~stepgraph.fusion.Fusion`.
+        :class:`~stepgraph.scoring.fusion.Fusion`.
     """
 
     name: str = "text:minilm"
@@ -187,7 +187,7 @@ def load_encoder(
     if options.also is not None:
         raise ConfigError(
             f"an encoder must be one, got {options.name!r} and {options.also!r}; two are opened "
-            f"by stepgraph.fusion.open_encoder"
+            f"by stepgraph.scoring.fusion.open_encoder"
         )
     if options.is_function:
         return _load_function(options)

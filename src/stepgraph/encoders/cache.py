@@ -19,7 +19,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from stepgraph.disk import cache_folder
+from stepgraph.files.disk import cache_folder
 
 # Variables per query; SQLite allows 32,766.
 _CHUNK = 1000

@@ -20,7 +20,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stepgraph.core import Vocabulary
-from stepgraph.disk import read_json, require_file
 from stepgraph.encoders import EncoderOptions
 from stepgraph.encoders.visual import (
     VisualEncoder,
@@ -30,6 +29,7 @@ from stepgraph.encoders.visual import (
     pick_device,
 )
 from stepgraph.errors import ConfigError, DataError
+from stepgraph.files.disk import read_json, require_file
 from stepgraph.ingest.frames import ClipOptions
 
 if TYPE_CHECKING:

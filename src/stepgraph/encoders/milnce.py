@@ -15,11 +15,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stepgraph.core import Features, Video, Vocabulary
-from stepgraph.disk import read_text, require_file
 from stepgraph.encoders import EncoderOptions
 from stepgraph.encoders.vectors import unit
 from stepgraph.encoders.visual import VisualEncoder, encode_rows, find_folder, pick_device
 from stepgraph.errors import ConfigError, DataError
+from stepgraph.files.disk import read_text, require_file
 from stepgraph.ingest.frames import ClipOptions
 
 if TYPE_CHECKING:

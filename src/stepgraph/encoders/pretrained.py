@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from stepgraph.disk import read_json
 from stepgraph.encoders import KINDS, EncoderOptions
 from stepgraph.encoders.visual import (
     VisualEncoder,
@@ -30,6 +29,7 @@ from stepgraph.encoders.visual import (
     quiet_library,
 )
 from stepgraph.errors import ConfigError, DataError
+from stepgraph.files.disk import read_json
 from stepgraph.ingest.frames import ClipOptions
 
 if TYPE_CHECKING:

@@ -12,10 +12,10 @@ from stepgraph.experiments.behaviours import make_compat_table
 from stepgraph.experiments.classification import make_tasks_table
 from stepgraph.experiments.measure import Bench
 from stepgraph.experiments.noise import make_noise_table
+from stepgraph.experiments.plans import PLANS, make_table
 from stepgraph.experiments.setting import Options, make_options, prepare
 from stepgraph.experiments.state import State
 from stepgraph.experiments.table import Table
-from stepgraph.experiments.tables import PLANS, make_table
 from stepgraph.experiments.transfer import make_transfer_table
 
 __all__ = ["TABLES", "Options", "Table", "run_table"]

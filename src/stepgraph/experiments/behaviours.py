@@ -5,20 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from functools import partial
 
-from stepgraph.compat import (
+from stepgraph.decoders import Decoder
+from stepgraph.experiments import paper
+from stepgraph.experiments.authors import (
     Compat,
     CompatBayesFilter,
     CompatPathSearch,
     agglomerate,
     mine_compat,
 )
-from stepgraph.decoders import Decoder
-from stepgraph.experiments import paper
 from stepgraph.experiments.measure import Bench
 from stepgraph.experiments.methods import Labeller, Method
-from stepgraph.experiments.setting import NotAvailableError, Setting
-from stepgraph.experiments.table import MEASURED, NOTHING, Cell, Column, Row, Table, measured_cell
-from stepgraph.experiments.tables import (
+from stepgraph.experiments.plans import (
     ACCURACY,
     MEANS,
     number_cell,
@@ -27,6 +25,8 @@ from stepgraph.experiments.tables import (
     printed_cell,
     protocol,
 )
+from stepgraph.experiments.setting import NotAvailableError, Setting
+from stepgraph.experiments.table import MEASURED, NOTHING, Cell, Column, Row, Table, measured_cell
 from stepgraph.progress import track
 
 PAPERS = "as in the paper"

@@ -13,9 +13,11 @@ import numpy as np
 
 from stepgraph.core import Dataset, Labels, Scores, Video, Vocabulary
 from stepgraph.decoders import Argmax, Decoder, PathSearch, TaskMarkov
+from stepgraph.decoders.tasks import rank_tasks
 from stepgraph.encoders import Encoder, load_encoder
 from stepgraph.errors import DataError
-from stepgraph.evaluation import split_videos
+from stepgraph.evaluation.metrics import split_standard_error
+from stepgraph.evaluation.report import split_videos
 from stepgraph.experiments import paper
 from stepgraph.experiments.setting import Options
 from stepgraph.experiments.table import (
@@ -28,13 +30,10 @@ from stepgraph.experiments.table import (
     Table,
     measured_cell,
 )
-from stepgraph.graph import TaskGraph
-from stepgraph.metrics import split_standard_error
-from stepgraph.mining import mine_graph
+from stepgraph.graph import TaskGraph, mine_graph
 from stepgraph.pipeline import choose_vocabulary
 from stepgraph.progress import track
 from stepgraph.scoring import score
-from stepgraph.tasks import rank_tasks
 
 _COLUMNS = (
     Column("acc1", "Acc@1", MEASURED),

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from stepgraph.core import Dataset, Features, Video
 from stepgraph.errors import DataError
 from stepgraph.experiments import paper
+from stepgraph.experiments.probing import Probed, ProbeOptions, probe
 from stepgraph.experiments.table import (
     MEASURED,
     NOTHING,
@@ -23,7 +24,6 @@ from stepgraph.experiments.table import (
     Table,
     measured_cell,
 )
-from stepgraph.probing import Probed, ProbeOptions, probe
 from stepgraph.progress import track
 
 Backbone = Callable[[Iterable[Video]], Iterator[Features]]

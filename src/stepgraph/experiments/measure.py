@@ -7,11 +7,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from stepgraph.core import Labels
-from stepgraph.evaluation import ALL_METRICS, Report, evaluate, split_videos
+from stepgraph.evaluation.entropy import accuracy_by_entropy
+from stepgraph.evaluation.metrics import split_standard_error
+from stepgraph.evaluation.report import ALL_METRICS, Report, evaluate, split_videos
 from stepgraph.experiments.methods import OURS, Method
 from stepgraph.experiments.setting import Setting
 from stepgraph.experiments.state import Numbers, State
-from stepgraph.metrics import accuracy_by_entropy, split_standard_error
 
 ERROR = " ±"
 """What stands behind the name of a metric whose standard error it is."""

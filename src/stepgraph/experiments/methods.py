@@ -15,6 +15,7 @@ from typing import TypeAlias
 
 from stepgraph.core import Labels, Scores
 from stepgraph.decoders import Argmax, Decoder, PathSearch
+from stepgraph.decoders.auto_regressive import train_auto_regressive
 from stepgraph.decoders.baselines import (
     AdaptiveThreshold,
     Random,
@@ -26,13 +27,11 @@ from stepgraph.decoders.baselines import (
 from stepgraph.decoders.dtw import DropDTW, Graph2Vid
 from stepgraph.decoders.markov import BayesFilter, Viterbi
 from stepgraph.decoders.path import best_keysteps
-from stepgraph.decoders.sequence import train_auto_regressive
 from stepgraph.errors import DataError
 from stepgraph.experiments.paper import MODALITIES
 from stepgraph.experiments.setting import NotAvailableError, Setting
-from stepgraph.graph import TaskGraph
-from stepgraph.mining import mine_graph
-from stepgraph.scoring import fuse
+from stepgraph.graph import TaskGraph, mine_graph
+from stepgraph.scoring.fusion import fuse
 
 Labeller: TypeAlias = Callable[[Scores], Labels]
 """From the scores of one video to its labels."""

@@ -7,14 +7,11 @@ from collections.abc import Iterator
 from stepgraph.core import Vocabulary
 from stepgraph.encoders import Encoder
 from stepgraph.errors import ConfigError
-from stepgraph.evaluation import evaluate
+from stepgraph.evaluation.report import evaluate
 from stepgraph.experiments import paper
 from stepgraph.experiments.measure import Bench
 from stepgraph.experiments.methods import DISTANT, OURS
-from stepgraph.experiments.setting import NotAvailableError, Setting, enlarge
-from stepgraph.experiments.state import Numbers
-from stepgraph.experiments.table import MEASURED, Cell, Column, Row, Table
-from stepgraph.experiments.tables import (
+from stepgraph.experiments.plans import (
     number_cell,
     paper_column,
     paper_notes,
@@ -22,6 +19,9 @@ from stepgraph.experiments.tables import (
     printed_datasets,
     protocol,
 )
+from stepgraph.experiments.setting import NotAvailableError, Setting, enlarge
+from stepgraph.experiments.state import Numbers
+from stepgraph.experiments.table import MEASURED, Cell, Column, Row, Table
 from stepgraph.progress import track
 from stepgraph.vocabulary import add_noise
 

@@ -23,11 +23,11 @@ from stepgraph.core import (
 from stepgraph.encoders import Encoder, EncoderOptions
 from stepgraph.errors import ConfigError, DataError, StepgraphError
 from stepgraph.experiments.paper import MODALITIES
-from stepgraph.graph import TaskGraph
-from stepgraph.mining import mine_graph
+from stepgraph.graph import TaskGraph, mine_graph
 from stepgraph.pipeline import choose_vocabulary
 from stepgraph.progress import track
-from stepgraph.scoring import prioritise, score_features
+from stepgraph.scoring import score_features
+from stepgraph.scoring.fusion import prioritise
 
 # Bytes of scores that are kept; more are computed again from the features each time.
 _KEPT = 1 << 30

@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from stepgraph import __version__
-from stepgraph.disk import read_json, write_text
 from stepgraph.errors import DataError
+from stepgraph.files.disk import read_json, write_text
 
 _FORMAT = "stepgraph-reproduce"
 _VERSION = 1

@@ -22,13 +22,13 @@ from stepgraph.decoders import Decoder, PathSearch
 from stepgraph.encoders import Encoder
 from stepgraph.errors import DataError
 from stepgraph.experiments import paper
+from stepgraph.experiments.probing import PROBES, ProbeOptions, halves, probe
 from stepgraph.experiments.setting import Options
 from stepgraph.experiments.state import Numbers, State
 from stepgraph.experiments.table import MEASURED, Cell, Column, Row, Table, measured_cell
+from stepgraph.graph import mine_graph
 from stepgraph.labelling import LabelStatistics, label_source, label_statistics
-from stepgraph.mining import mine_graph
 from stepgraph.pipeline import choose_vocabulary
-from stepgraph.probing import PROBES, ProbeOptions, halves, probe
 from stepgraph.progress import counting
 from stepgraph.scoring import score
 
@@ -226,7 +226,7 @@ def _features(
     from stepgraph.encoders.vectors import unit
     from stepgraph.ingest.frames import ClipOptions
     from stepgraph.networks.timesformer import normalise
-    from stepgraph.training.store import ClipStore
+    from stepgraph.training.clip_store import ClipStore
 
     o = network.options
     store = ClipStore(clips, ClipOptions(frames=o.frames, height=o.size, width=o.size))

@@ -22,12 +22,12 @@ from typing import Any
 
 import numpy as np
 
-from stepgraph import metrics
 from stepgraph.core import BACKGROUND, Dataset, Labels, Video, runs
-from stepgraph.disk import replacing
-from stepgraph.evaluation import METRICS, Report
+from stepgraph.evaluation import metrics
+from stepgraph.evaluation.report import METRICS, Report
 from stepgraph.export.layout import Link, Panel, Picture, draw_graph, strongest_links
 from stepgraph.export.media import media_address
+from stepgraph.files.disk import replacing
 from stepgraph.graph import TaskGraph
 
 STRONGEST = 3

@@ -10,16 +10,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from stepgraph.core import Sentence, Video
-from stepgraph.disk import require_file
 from stepgraph.errors import MissingExtraError
+from stepgraph.files.disk import require_file
 from stepgraph.ingest.cleaning import clean
 from stepgraph.ingest.formats import read_transcript, transcript_from_lists
-from stepgraph.ingest.media import (
-    NoTextTrackError,
-    media_duration,
-    read_embedded_transcript,
-)
-from stepgraph.ingest.paths import (
+from stepgraph.ingest.media import NoTextTrackError, media_duration, read_embedded_transcript
+from stepgraph.ingest.naming import (
     MEDIA_SUFFIXES,
     TRANSCRIPT_SUFFIXES,
     find_transcript,

@@ -13,13 +13,13 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from stepgraph import disk
 from stepgraph.core import Sentence
 from stepgraph.errors import DataError
+from stepgraph.files import disk
 from stepgraph.ingest.cleaning import clean, clean_lists
 from stepgraph.ingest.cues import Cue, checked
 from stepgraph.ingest.json_layouts import cues_from_lists, read_json
-from stepgraph.ingest.paths import TRANSCRIPT_SUFFIXES
+from stepgraph.ingest.naming import TRANSCRIPT_SUFFIXES
 from stepgraph.ingest.timed_text import is_webvtt, read_timed_text
 
 MAX_BYTES = 64 * 2**20

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from stepgraph.disk import parse_json
 from stepgraph.errors import DataError
+from stepgraph.files.disk import parse_json
 from stepgraph.ingest.cues import Cue
 
 _EXPECTED = "'segments', 'events', or lists 'start', 'end' and 'text'"

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from stepgraph.core import Sentence
-from stepgraph.disk import require_file
 from stepgraph.errors import DataError, MissingExtraError
+from stepgraph.files.disk import require_file
 from stepgraph.ingest.cleaning import clean
 from stepgraph.ingest.cues import Cue, checked
 

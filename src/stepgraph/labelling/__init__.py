@@ -19,7 +19,6 @@ import numpy as np
 from stepgraph.core import Video
 from stepgraph.decoders import DECODERS, Decoder, load_decoder
 from stepgraph.encoders import Encoder
-from stepgraph.fusion import Fused
 from stepgraph.graph import TaskGraph
 from stepgraph.labelling.clips import ORIGINS, TOP, ClipLabels, label_clips
 from stepgraph.labelling.shards import (
@@ -34,6 +33,7 @@ from stepgraph.labelling.shards import (
 from stepgraph.labelling.statistics import Change, LabelStatistics, label_statistics
 from stepgraph.pipeline import encoder_of, recognize_all
 from stepgraph.problems import Problems
+from stepgraph.scoring.fusion import Fused
 
 __all__ = [
     "ORIGINS",

@@ -7,10 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from stepgraph.core import BACKGROUND, Scores
+from stepgraph.core import BACKGROUND, Scores, Timeline
 from stepgraph.decoders.path import best_keysteps
-from stepgraph.export.timeline import Timeline
-from stepgraph.scoring import part_of_row
+from stepgraph.scoring.rows import part_of_row
 
 ORIGINS = ("anchor", "path", "label")
 """As in a timeline: heard or seen clearly; found along the graph; the decoder does not tell."""

@@ -12,10 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stepgraph.core import Vocabulary
-from stepgraph.disk import replacing, require_file
 from stepgraph.errors import DataError, MissingExtraError
+from stepgraph.files.disk import replacing, require_file
+from stepgraph.files.headers import FileKind, check_header, reading_fields
 from stepgraph.labelling.clips import ORIGINS, TOP, ClipLabels
-from stepgraph.vocabulary import FileKind, check_header, reading_fields
 
 LABELS_KIND = FileKind("stepgraph-labels", 1, "shard of labels", "make it with: stepgraph label")
 

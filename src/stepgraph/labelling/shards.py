@@ -13,23 +13,22 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from stepgraph.core import Video, Vocabulary, is_unicode, rows_in
-from stepgraph.disk import MIB, read_json, write_text
+from stepgraph.core import Timeline, Video, Vocabulary, is_unicode, rows_in
 from stepgraph.errors import DataError
-from stepgraph.export.timeline import Timeline
-from stepgraph.files import header
-from stepgraph.labelling.clips import ClipLabels, label_clips
-from stepgraph.labelling.parquet import LABELS_KIND, read_footer, read_table, write_table
-from stepgraph.problems import Problems
-from stepgraph.progress import counting
-from stepgraph.vocabulary import (
+from stepgraph.files.disk import MIB, read_json, write_text
+from stepgraph.files.headers import (
     as_list,
     as_text,
     as_whole,
     check_header,
+    header,
     reading_fields,
-    vocabulary_of,
 )
+from stepgraph.labelling.clips import ClipLabels, label_clips
+from stepgraph.labelling.parquet import LABELS_KIND, read_footer, read_table, write_table
+from stepgraph.problems import Problems
+from stepgraph.progress import counting
+from stepgraph.vocabulary.saving import vocabulary_of
 
 MANIFEST = "labels.json"
 _MANIFEST_KIND = replace(LABELS_KIND, noun="manifest of labels")

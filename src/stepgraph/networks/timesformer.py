@@ -32,8 +32,8 @@ from torch.nn import functional as F
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from stepgraph.core import Vocabulary
-from stepgraph.disk import replacing, require_file
 from stepgraph.errors import ConfigError, DataError
+from stepgraph.files.disk import replacing, require_file
 from stepgraph.networks import timesformer_names as names
 
 MEAN, DEVIATION = 0.45, 0.225

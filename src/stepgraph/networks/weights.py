@@ -19,8 +19,8 @@ from typing import Any
 import torch
 from torch import nn
 
-from stepgraph.disk import require_file
 from stepgraph.errors import DataError
+from stepgraph.files.disk import require_file
 from stepgraph.networks.pickled import Machine, Refusal, Storage, TensorView, follow
 
 # Under which names checkpoints keep their weights, besides keeping nothing else.

@@ -11,8 +11,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from stepgraph.disk import write_text
 from stepgraph.errors import MissingExtraError
+from stepgraph.files.disk import write_text
 from stepgraph.training.state import EpochRecord
 
 

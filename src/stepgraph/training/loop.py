@@ -22,7 +22,7 @@ from torch import Tensor, nn
 from stepgraph.errors import DataError
 from stepgraph.networks.timesformer import normalise
 from stepgraph.progress import counting
-from stepgraph.training.clips import Batch, Source
+from stepgraph.training.batches import Batch, Source
 from stepgraph.training.logs import Logs, write_curve
 from stepgraph.training.schedule import Epoch, TrainingOptions, make_optimiser, plan
 from stepgraph.training.state import (

@@ -26,11 +26,11 @@ from stepgraph.networks.timesformer import (
 )
 from stepgraph.networks.weights import read_weights
 from stepgraph.problems import Problems
-from stepgraph.training.clips import Share, Source, StoredSource, StreamedSource, too_short
+from stepgraph.training.batches import Share, Source, StoredSource, StreamedSource, too_short
+from stepgraph.training.clip_store import ClipStore, fill
 from stepgraph.training.loop import BEST, Curve, fit, is_half
 from stepgraph.training.schedule import TrainingOptions
 from stepgraph.training.state import EpochRecord, read_state
-from stepgraph.training.store import ClipStore, fill
 from stepgraph.training.targets import Examples, Which, load_examples
 from stepgraph.training.team import Team, joined
 

@@ -18,8 +18,8 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from stepgraph.disk import replacing
 from stepgraph.errors import ConfigError, DataError
+from stepgraph.files.disk import replacing
 
 _FORMAT, _VERSION = "stepgraph-training", 1
 

@@ -1,0 +1,191 @@
+"""The generated corpus: small workshop clips, rendered to video files once and kept.
+
+All of it is fiction.  It is for trying out, end to end and from files, what looks and what hears;
+what a method scores on it says nothing about real videos.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import tempfile
+import time
+import zlib
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from stepgraph.core import Dataset
+from stepgraph.datasets.folder import TRUTH_FILE, VOCABULARY_FILES, open_folder
+from stepgraph.datasets.generated.plots import TASKS
+from stepgraph.datasets.generated.render import render
+from stepgraph.datasets.generated.scripts import Script, write_script
+from stepgraph.errors import ConfigError, DataError, MissingExtraError
+from stepgraph.files.disk import cache_folder, write_text
+from stepgraph.progress import counting
+
+VERSION = 2
+"""Of scripts and pictures; a folder of another version is not taken."""
+
+PER_TASK = 12
+"""Clips of each task."""
+
+_LIST = "generated.json"
+_THREADS = 2  # clips rendered at once, each on one thread of its own
+_ABANDONED = 3600.0  # seconds after which a half-rendered folder is nobody's
+
+
+def open_generated(
+    seed: int = 0, per_task: int = PER_TASK, *, tasks: Sequence[str] | None = None
+) -> Dataset:
+    """Open the generated corpus; the first time it is rendered, in less than a minute.
+
+    Parameters
+    ----------
+    seed
+        Another seed gives other clips of the same tasks.
+    per_task
+        How many clips of each task.
+    tasks
+        Only these; all six if not given.
+    """
+    folder = generated_folder(seed, per_task=per_task, tasks=tasks)
+    dataset = open_folder(folder, name=f"generated:{seed}" if seed else "generated")
+    task_of = {script.video: script.task for script in write_scripts(seed, per_task, tasks)}
+    # A video in which only shared keysteps are done would not tell its task.
+    videos = tuple(replace(video, task=task_of[video.id]) for video in dataset.videos)
+    return replace(dataset, videos=videos)
+
+
+def generated_folder(
+    seed: int = 0,
+    *,
+    per_task: int = PER_TASK,
+    tasks: Sequence[str] | None = None,
+    cache: Path | None = None,
+) -> Path:
+    """Folder with the clips, their ``steps.txt`` and ``truth.csv``, rendered if need be.
+
+    Parameters
+    ----------
+    tasks
+        Only these; all six if not given.
+    cache
+        Where it lies; if not given, in the cache folder (``STEPGRAPH_CACHE``).
+    """
+    chosen = tuple(dict.fromkeys(tasks or TASKS))
+    scripts = write_scripts(seed, per_task, chosen)
+    numbers = "".join(str(list(TASKS).index(task)) for task in chosen)
+    parent = (cache or cache_folder()) / "generated"
+    folder = parent / f"v{VERSION}-tasks{numbers}-seed{seed}-of{per_task}"
+    if not is_whole(folder):
+        _render_all(scripts, chosen, folder)
+    return folder
+
+
+def write_scripts(
+    seed: int = 0, per_task: int = PER_TASK, tasks: Sequence[str] | None = None
+) -> tuple[Script, ...]:
+    """Write the scripts of a corpus, without any picture."""
+    if not isinstance(seed, int) or seed < 0:
+        raise ConfigError(f"seed must be a whole number from 0 on, got {seed!r}")
+    if not isinstance(per_task, int) or not 1 <= per_task <= 10_000:
+        raise ConfigError(f"per_task must be between 1 and 10,000 clips, got {per_task!r}")
+    for task in tasks or ():
+        if task not in TASKS:
+            raise ConfigError(f"task must be one of {', '.join(map(repr, TASKS))}, got {task!r}")
+    return tuple(
+        write_script(task, seed, number)
+        for task in tasks or TASKS
+        for number in range(1, per_task + 1)
+    )
+
+
+def is_whole(folder: Path) -> bool:
+    """Tell whether a folder holds all that was rendered into it, unchanged."""
+    try:
+        listed = json.loads((folder / _LIST).read_bytes())
+        if listed["version"] != VERSION:
+            return False
+        return all(_sum(folder / name) == known for name, known in listed["files"].items())
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return False
+
+
+def _sum(path: Path) -> int:
+    return zlib.crc32(path.read_bytes())
+
+
+def _render_all(scripts: Sequence[Script], tasks: Sequence[str], folder: Path) -> None:
+    """Render into a folder of another name, and rename it when all is there."""
+    if find_spec("av") is None:
+        raise MissingExtraError(
+            "the generated corpus must be rendered, which needs the 'video' extra; "
+            "run: pip install av"
+        )
+    try:
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        _sweep(folder.parent)
+        partial = Path(
+            tempfile.mkdtemp(prefix=f".{folder.name}.", suffix=".partial", dir=folder.parent)
+        )
+        try:
+            _render_clips(scripts, partial)
+            _write_lists(scripts, tasks, partial)
+            _put(partial, folder)
+        finally:
+            shutil.rmtree(partial, ignore_errors=True)
+    except OSError as error:  # those of the video library are such, too
+        raise DataError(
+            f"{folder}: the generated corpus cannot be written: {error.strerror or error}; "
+            f"set STEPGRAPH_CACHE to a folder with 50 MB to spare"
+        ) from error
+
+
+def _render_clips(scripts: Sequence[Script], folder: Path) -> None:
+    pool = ThreadPoolExecutor(_THREADS)
+    try:
+        with counting("rendering", len(scripts)) as done:
+            for _ in pool.map(lambda one: render(one, folder / f"{one.video}.mp4"), scripts):
+                done(1)
+    finally:
+        # After a failure, what has not begun is not begun.
+        pool.shutdown(cancel_futures=True)
+
+
+def _write_lists(scripts: Sequence[Script], tasks: Sequence[str], folder: Path) -> None:
+    blocks = ["\n".join([f"# {task}", *(step.keystep for step in TASKS[task])]) for task in tasks]
+    write_text(folder / VOCABULARY_FILES[0], "\n\n".join(blocks) + "\n")
+    rows = [
+        f"{script.video},{start:g},{end:g},{keystep}"
+        for script in scripts
+        for start, end, keystep in script.truth
+    ]
+    write_text(folder / TRUTH_FILE, "\n".join(["video,start,end,keystep", *rows]) + "\n")
+    listed: dict[str, Any] = {"format": "stepgraph-generated", "version": VERSION}
+    listed["files"] = {path.name: _sum(path) for path in sorted(folder.iterdir())}
+    write_text(folder / _LIST, json.dumps(listed, indent=1) + "\n")
+
+
+def _put(partial: Path, folder: Path) -> None:
+    """Rename a folder; one that is damaged makes way, one that is whole stays."""
+    if folder.exists() and not is_whole(folder):
+        aside = partial.with_suffix(".damaged")
+        folder.replace(aside)
+        shutil.rmtree(aside, ignore_errors=True)
+    try:
+        partial.chmod(0o755)  # a temporary folder is its owner's alone
+        partial.replace(folder)
+    except OSError:
+        if not is_whole(folder):  # else another process was faster
+            raise
+
+
+def _sweep(parent: Path) -> None:
+    """Remove what processes left that were killed long ago."""
+    for left in (*parent.glob(".*.partial"), *parent.glob(".*.damaged")):
+        if left.stat().st_mtime < time.time() - _ABANDONED:
+            shutil.rmtree(left, ignore_errors=True)

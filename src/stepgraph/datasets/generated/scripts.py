@@ -1,0 +1,247 @@
+"""Scripts of the generated clips: what is shown when, how well, and what is said meanwhile.
+
+A script is drawn at random from the true procedure of its task.  Pictures and words fail
+independently of the truth, each in its own ways, and seldom both at once.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal, NamedTuple, TypeAlias, TypeVar
+
+import numpy as np
+
+from stepgraph.core import Sentence
+from stepgraph.datasets.generated.phrases import ASTRAY, CHAT, DONE, KEYSTEPS, NOW, SOON, Keystep
+from stepgraph.datasets.generated.plots import TASKS, Step
+
+Kind: TypeAlias = Literal["step", "talk", "clutter"]
+View: TypeAlias = Literal["clear", "busy", "hidden"]
+Voice: TypeAlias = Literal["plain", "unsaid", "silent", "soon", "done", "astray"]
+
+VIEWS: dict[View, float] = {"clear": 0.42, "busy": 0.32, "hidden": 0.26}
+"""How often a keystep is filmed well, in bad conditions, or hardly at all."""
+
+VOICES: dict[View, dict[Voice, float]] = {
+    "clear": {
+        **{"plain": 0.52, "unsaid": 0.28, "silent": 0.08},
+        **{"soon": 0.05, "done": 0.03, "astray": 0.04},
+    },
+    "busy": {
+        **{"plain": 0.68, "unsaid": 0.17, "silent": 0.05},
+        **{"soon": 0.05, "done": 0.03, "astray": 0.04},
+    },
+    "hidden": {
+        **{"plain": 0.82, "unsaid": 0.08, "silent": 0.02},
+        **{"soon": 0.03, "done": 0.02, "astray": 0.03},
+    },
+}
+"""How a keystep is spoken of, by how well it is seen: who hides his hands explains more."""
+
+WORDS_A_SECOND = 4.2
+"""How fast people speak."""
+
+_Name = TypeVar("_Name", bound=str)
+_PATIENCE = 2.5  # seconds by which a sentence may come late before it is left unsaid
+
+
+class Shot(NamedTuple):
+    """A stretch of video without a cut.
+
+    Attributes
+    ----------
+    start, end
+        Seconds, in whole tenths.
+    keystep
+        What is done in it, or what is held up without being done; None for neither.
+    seed
+        Of all that is drawn at random in its pictures.
+    """
+
+    start: float
+    end: float
+    kind: Kind
+    keystep: str | None = None
+    view: View = "clear"
+    seed: int = 0
+
+
+@dataclass(frozen=True)
+class Script:
+    """All of one clip: its shots one after the other, and its narration."""
+
+    video: str
+    task: str
+    shots: tuple[Shot, ...]
+    narration: tuple[Sentence, ...]
+    seed: int = 0
+
+    @property
+    def duration(self) -> float:
+        """Seconds from beginning to end."""
+        return self.shots[-1].end
+
+    @property
+    def truth(self) -> list[tuple[float, float, str]]:
+        """Start, end and name of all that is done."""
+        return [
+            (shot.start, shot.end, shot.keystep)
+            for shot in self.shots
+            if shot.kind == "step" and shot.keystep
+        ]
+
+
+def write_script(task: str, seed: int, number: int) -> Script:
+    """Draw a clip of a task; the same numbers give the same clip."""
+    rng = np.random.default_rng([seed, zlib.crc32(task.encode()), number])
+    shots = tuple(_film(list(_perform(TASKS[task], rng)), task, rng))
+    voices = {shot: _voice(shot, rng) for shot in shots}
+    wanted = [one for shot in shots for one in _mention(shot, voices[shot], task, rng)]
+    mentions = list(_in_turn(wanted, shots[-1].end))
+    quiet = {shot for shot, voice in voices.items() if voice == "silent"}
+    chatter = _chatter(mentions, shots, quiet, rng)
+    name = task.lower().split(" a ")[-1].replace(" ", "-")
+    return Script(
+        video=f"{name}-{seed}-{number:02d}",
+        task=task,
+        shots=shots,
+        narration=tuple(sorted([*mentions, *chatter])),
+        seed=int(rng.integers(1 << 31)),
+    )
+
+
+def _perform(steps: Sequence[Step], rng: np.random.Generator) -> Iterator[str]:
+    """Keysteps in the order in which they are done this time."""
+    chosen = [step for step in steps if rng.random() < step.often]
+    position = 0
+    while position < len(chosen) - 1:
+        if rng.random() < chosen[position].swap:
+            chosen[position : position + 2] = chosen[position + 1], chosen[position]
+            position += 1
+        position += 1
+    again = None
+    for step in chosen:
+        yield step.keystep
+        if again is not None:
+            yield again
+        again = step.keystep if rng.random() < step.again else None
+
+
+def _film(keysteps: Sequence[str], task: str, rng: np.random.Generator) -> Iterator[Shot]:
+    time = 0.0
+    for position, keystep in enumerate(keysteps):
+        if position == 0 or rng.random() < 0.4:
+            yield (shot := _filler(time, task, rng))
+            time = shot.end
+        view = _draw(VIEWS, rng)
+        end = round(time + rng.uniform(4.0, 8.0), 1)
+        yield Shot(time, end, "step", keystep, view, int(rng.integers(1 << 31)))
+        time = end
+    yield _filler(time, task, rng)
+
+
+def _filler(time: float, task: str, rng: np.random.Generator) -> Shot:
+    """The presenter talks, perhaps with a thing in his hand, or the camera looks around."""
+    kind: Kind = "talk" if rng.random() < 0.65 else "clutter"
+    held = None
+    if kind == "talk" and rng.random() < 0.25:
+        held = _one([step.keystep for step in TASKS[task]], rng)
+    end = round(time + rng.uniform(1.5, 3.5), 1)
+    return Shot(time, end, kind, held, seed=int(rng.integers(1 << 31)))
+
+
+def _voice(shot: Shot, rng: np.random.Generator) -> Voice:
+    return _draw(VOICES[shot.view], rng) if shot.kind == "step" else "unsaid"
+
+
+def _mention(
+    shot: Shot, voice: Voice, task: str, rng: np.random.Generator
+) -> Iterator[tuple[float, str]]:
+    """When a keystep is to be spoken of, and how."""
+    if shot.kind != "step" or shot.keystep is None:
+        if rng.random() < 0.06:
+            yield shot.start, _said(ASTRAY, _other(None, task, rng), rng)
+        return
+    keystep = KEYSTEPS[shot.keystep]
+    begin = shot.start + rng.uniform(0.05, 0.55) * (shot.end - shot.start)
+    if voice == "plain":
+        yield begin, _said(NOW, keystep, rng)
+    elif voice == "soon":
+        yield shot.start - rng.uniform(1.5, 4.0), _said(SOON, keystep, rng)
+    elif voice == "done":
+        yield shot.end + rng.uniform(0.0, 1.0), _said(DONE, keystep, rng)
+    elif voice == "astray":
+        yield begin, _said(ASTRAY, _other(shot.keystep, task, rng), rng)
+
+
+def _chatter(
+    mentions: Sequence[Sentence],
+    shots: Sequence[Shot],
+    quiet: Collection[Shot],
+    rng: np.random.Generator,
+) -> Iterator[Sentence]:
+    """Fill what lies between the mentions with small talk, hints and silence."""
+    said = {sentence.text for sentence in mentions}
+    starts = [*(sentence.start for sentence in mentions), shots[-1].end]
+    ends = [0.0, *(sentence.end for sentence in mentions)]
+    for time, until in zip(ends, starts, strict=True):
+        time += rng.uniform(0.1, 0.6)
+        while time < until - 1:
+            shot = next(one for one in shots if time < one.end)
+            text = _small_talk(shot, rng)
+            end = round(time + _length(text), 2)
+            if shot in quiet or text in said or end > until or rng.random() < 0.15:
+                time += rng.uniform(0.3, 1.0)
+                continue
+            yield Sentence(round(time, 2), end, text)
+            said.add(text)
+            time = end + rng.uniform(0.1, 0.6)
+
+
+def _small_talk(shot: Shot, rng: np.random.Generator) -> str:
+    if shot.kind == "step" and shot.keystep is not None and rng.random() < 0.8:
+        return _one(KEYSTEPS[shot.keystep].vague, rng)
+    return _one(CHAT, rng)
+
+
+def _length(text: str) -> float:
+    """Seconds that it takes to say something."""
+    return max(1.0, len(text.split()) / WORDS_A_SECOND)
+
+
+def _other(keystep: str | None, task: str, rng: np.random.Generator) -> Keystep:
+    """Another keystep, half of the time one of the same task."""
+    near = [step.keystep for step in TASKS[task]]
+    pool = near if rng.random() < 0.5 else list(KEYSTEPS)
+    return KEYSTEPS[_one([one for one in pool if one != keystep], rng)]
+
+
+def _said(frames: Sequence[str], keystep: Keystep, rng: np.random.Generator) -> str:
+    return _one(frames, rng).format(_one(keystep.plain, rng))
+
+
+def _one(texts: Sequence[str], rng: np.random.Generator) -> str:
+    return texts[int(rng.integers(len(texts)))]
+
+
+def _draw(shares: Mapping[_Name, float], rng: np.random.Generator) -> _Name:
+    names = list(shares)
+    total = np.cumsum(list(shares.values()))
+    return names[int(np.searchsorted(total, rng.random() * total[-1]))]
+
+
+def _in_turn(wanted: Iterable[tuple[float, str]], duration: float) -> Iterator[Sentence]:
+    """Say one sentence after the other; what would come too late is left out, and no words
+    come twice.
+    """
+    free, said = 0.0, set()
+    for time, text in sorted(wanted):
+        start = round(max(time, free), 2)
+        end = round(start + _length(text), 2)
+        if start > time + _PATIENCE or end > duration or text in said:
+            continue
+        yield Sentence(start, end, text)
+        free = end + 0.1
+        said.add(text)

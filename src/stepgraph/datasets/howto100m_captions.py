@@ -1,0 +1,299 @@
+"""Stream the records of a caption file that is far larger than memory.
+
+HowTo100M publishes its narration as one JSON object of over 10 GB, mostly on one line::
+
+    {"<video>": {"start": [...], "end": [...], "text": [...]}, "<video>": {...}, ...}
+
+Where a record begins can be told from the bytes around it, so reading may start anywhere: an
+opening brace, before it a string and a colon, after it one of the three names as a string and a
+colon.  Inside a JSON string every quote is escaped, and between two strings stands a comma or a
+colon; so the bytes ``"start"`` with plain quotes are always a string, never the space between
+two, and what a text says cannot look like this.  Each record is then parsed on its own, and a
+broken one harms no other.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, BinaryIO, NamedTuple
+
+import orjson
+
+from stepgraph.core import is_unicode
+from stepgraph.errors import ConfigError, DataError
+from stepgraph.files.disk import MIB, require_file
+from stepgraph.ingest.json_layouts import cues_from_lists
+from stepgraph.problems import Problems
+
+LONGEST_RECORD = 16 * MIB
+"""Bytes of the longest record that is read: more than a week of speech, and what a hostile one
+becomes in memory is still small."""
+
+CHUNK = MIB
+"""Bytes read at once."""
+
+_LISTS = ("start", "end", "text")
+_SPACE = b" \t\r\n"
+# What stands before and after the brace of a record is looked for within so many bytes.  They are
+# counted from the brace, so that every shard, whatever it has read, judges it alike.
+_NEAR = 512
+# One of these must begin within so many bytes, else this is another file.
+_SURELY = MIB
+
+_AFTER = re.compile(rb'\{[ \t\r\n]*"(?:start|end|text)"[ \t\r\n]*:')
+_ODD_BACKSLASHES = rb"\\(?:\\\\)*(?!\\)"
+# Read backwards from the brace: colon, closing quote, key, opening quote.
+_BEFORE = re.compile(
+    rb'[ \t\r\n]*:[ \t\r\n]*"(?:[^"]|"(?=%b))*"(?!%b)' % (_ODD_BACKSLASHES, _ODD_BACKSLASHES)
+)
+_NO_SPACE = re.compile(r"[^ \t\r\n]")
+_DECODER = json.JSONDecoder()
+
+_Pair = tuple[str, Any, int]
+"""A key, its value, and the byte at which the key begins."""
+
+
+class Caption(NamedTuple):
+    """One record: the video, its lists as published, and the byte at which its key begins."""
+
+    video: str
+    lists: dict[str, list[Any]]
+    position: int
+
+
+class _Region(NamedTuple):
+    """The bytes from the key of one record to the key of the next."""
+
+    position: int
+    data: bytes
+    brace: int  # where the value begins in ``data``, or 0 where that is not known
+    is_last: bool = False
+
+
+def read_captions(
+    path: Path, *, problems: Problems, shard: tuple[int, int] = (0, 1)
+) -> Iterator[Caption]:
+    """Yield the records of a caption file one by one, whatever its size.
+
+    Parameters
+    ----------
+    problems
+        Gets each record that is broken, with its byte and video; the others are yielded.  A file
+        that is cut off is one such problem.
+    shard
+        ``(i, n)`` reads the i-th of n parts of equal size, counted from 0: the records whose key
+        begins in it.  All parts together give each record once.
+
+    Yields
+    ------
+    Caption
+        Its three lists are equally long; what they contain is not yet checked.
+    """
+    number, count = shard
+    if not 0 <= number < count:
+        raise ConfigError(
+            f"shard must be (i, n) with 0 <= i < n, got {shard}; count shards from 0"
+        )
+    require_file(path, "caption file")
+    try:
+        with path.open("rb") as file:
+            size = file.seek(0, 2)
+            stretch = range(number * size // count, (number + 1) * size // count)
+            for region in _regions(file, stretch, _first_key(file, path)):
+                yield from _captions(region, path, problems)
+    except OSError as error:
+        raise DataError(
+            f"{path}: must be readable, got {error.strerror or error}; check the disk"
+        ) from error
+
+
+def _first_key(file: BinaryIO, path: Path) -> int:
+    """Where the first record begins; an error if this is no caption file."""
+    file.seek(0)
+    head = file.read(_SURELY)
+    found = re.match(rb"(?:\xef\xbb\xbf)?[ \t\r\n]*\{[ \t\r\n]*", head)
+    if found is None:
+        got = f"a file that begins {head[:40]!r}" if head else "an empty file"
+    elif head[found.end() : found.end() + 1] == b"}" or _next_record(head, 0, len(head)):
+        return found.end()
+    else:
+        got = "an object without such a record"
+    raise DataError(
+        f'{path}: must be one JSON object of records {{"video": {{"start": [...], '
+        f'"end": [...], "text": [...]}}, ...}}, got {got}; is it the right file?'
+    )
+
+
+def _next_record(data: bytes, begin: int, end: int) -> tuple[int, int] | None:
+    """Positions of the key and the brace of the first record whose brace lies in a range."""
+    while (brace := data.find(b"{", begin, end)) >= 0:
+        if _AFTER.match(data, brace, brace + _NEAR):
+            before = data[max(0, brace - _NEAR) : brace][::-1]
+            if found := _BEFORE.match(before):
+                return brace - found.end(), brace
+        begin = brace + 1
+    return None
+
+
+def _regions(file: BinaryIO, stretch: range, first_key: int) -> Iterator[_Region]:
+    """Cut a stretch at the keys of its records; the last region may reach beyond it."""
+    base = max(0, stretch.start - _NEAR)  # position in the file of the first byte of data
+    data, scan = b"", stretch.start - base
+    # What stands before the first record belongs to it, so that it is reported if it is none.
+    key, brace = (first_key, first_key) if first_key in stretch else (-1, -1)
+    file.seek(base)
+    while True:
+        chunk = file.read(CHUNK)
+        done = max(0, scan - _NEAR if key < 0 else min(key - base, scan - _NEAR))
+        data, base, scan = data[done:] + chunk, base + done, scan - done
+        judged = max(scan, len(data) - _NEAR) if chunk else len(data)
+        while found := _next_record(data, scan, judged):
+            next_key, next_brace = base + found[0], base + found[1]
+            scan = found[1] + 1
+            if next_key < stretch.start:
+                continue
+            if 0 <= key < next_key:
+                yield _Region(key, data[key - base : next_key - base], brace - key)
+            if next_key >= stretch.stop:
+                return
+            key, brace = next_key, next_brace
+        scan = judged
+        if key >= 0 and base + len(data) - key > LONGEST_RECORD:
+            yield _Region(key, data[key - base :][: LONGEST_RECORD + 1], brace - key)
+            key = -1
+        if not chunk:
+            break
+    if key >= 0:
+        yield _Region(key, data[key - base :], brace - key, is_last=True)
+
+
+def _captions(region: _Region, path: Path, problems: Problems) -> Iterator[Caption]:
+    """Parse one region; all but broken ones hold one record."""
+    pairs = _parsed_at_once(region) or _parsed_in_steps(region, path, problems)
+    for video, lists, position in pairs:
+        if mistake := _mistake(video, lists):
+            place = f"{path}: byte {position}: video {video!r}"
+            problems.add(place, "broken record", mistake)
+        else:
+            yield Caption(video, lists, position)
+
+
+def _mistake(video: str, lists: Any) -> str:
+    """What is wrong with the shape of a record, or nothing."""
+    if not video or (not video.isascii() and not is_unicode(video)):
+        return "the id of a video must be Unicode text, at least one character; correct it"
+    if not isinstance(lists, dict):
+        return f"must be an object with lists 'start', 'end' and 'text', got {lists!r:.40}"
+    lengths = {len(one) if type(one) is list else -1 for one in map(lists.get, _LISTS)}
+    if len(lengths) == 1 and -1 not in lengths:
+        return ""
+    try:
+        cues_from_lists(lists, "")
+    except DataError as error:
+        return str(error).removeprefix(": ")
+    return ""
+
+
+def _parsed_at_once(region: _Region) -> list[_Pair]:
+    """Parse a region that holds one record and a comma; nothing if it does not."""
+    data = region.data.rstrip(_SPACE)
+    if not region.brace or region.is_last or not data.endswith(b","):
+        return []
+    if len(data) > LONGEST_RECORD:
+        return []
+    try:
+        video = orjson.loads(data[: data.rindex(b'"', 0, region.brace) + 1])
+        return [(video, orjson.loads(memoryview(data)[region.brace : -1]), region.position)]
+    except orjson.JSONDecodeError:
+        # The standard parser also reads NaN and lone surrogates, and says where it stopped.
+        return []
+
+
+def _parsed_in_steps(region: _Region, path: Path, problems: Problems) -> Iterator[_Pair]:
+    """Parse pair by pair up to the first mistake, and report that."""
+    text, mistake = _text_of(region)
+    begin, at, video, kind = 0, 0, _first_video(region), "broken record"
+    try:
+        while not mistake and (at := _skip(text, at)) < len(text) and text[at] != "}":
+            begin, video = at, ""
+            video, at = _key(text, at)
+            lists, at = _DECODER.raw_decode(text, at)
+            yield video, lists, region.position + _bytes_in(text[:begin])
+            at = _skip(text, at)
+            if text[at : at + 1] != ",":
+                break
+            at += 1
+        mistake = mistake or _mistake_after(text[at:], region)
+    except (RecursionError, ValueError) as error:
+        mistake = _in_words(error, text, region)
+    if region.is_last and "cut off" in mistake:
+        kind = "cut-off file"
+    if mistake:
+        place = f"{path}: byte {region.position + _bytes_in(text[:begin])}"
+        problems.add(f"{place}: video {video!r}" if video else place, kind, mistake)
+
+
+def _text_of(region: _Region) -> tuple[str, str]:
+    """Decode a region; if that cannot be done, no text and the reason."""
+    if len(region.data) > LONGEST_RECORD:
+        return "", f"a record must have at most {LONGEST_RECORD // MIB} MiB, got more; skipped"
+    try:
+        return region.data.decode(), ""
+    except UnicodeDecodeError as error:
+        position = region.position + error.start
+        found = region.data[error.start]
+        return "", f"must be UTF-8, got byte 0x{found:02x} at byte {position}; record skipped"
+
+
+def _first_video(region: _Region) -> str:
+    """The key at which a region begins, to name it where it cannot be parsed."""
+    return region.data[: region.brace].rstrip(_SPACE + b":")[1:-1].decode(errors="replace")
+
+
+def _key(text: str, at: int) -> tuple[str, int]:
+    """Read a key and its colon; return it and where its value begins."""
+    if text[at] != '"':
+        raise json.JSONDecodeError("Expecting a video in quotes", text, at)
+    video, at = _DECODER.raw_decode(text, at)
+    at = _skip(text, at)
+    if text[at : at + 1] != ":":
+        raise json.JSONDecodeError("Expecting a colon", text, at)
+    return video, _skip(text, at + 1)
+
+
+def _mistake_after(rest: str, region: _Region) -> str:
+    """What is wrong with that which follows the records of a region, or nothing."""
+    rest = rest.strip()
+    if not region.is_last:
+        ends_well = not rest and region.data.rstrip(_SPACE).endswith(b",")
+        return "" if ends_well else f"must be followed by a comma, got {rest[:20]!r}; record kept"
+    if not rest:
+        return (
+            "must be followed by a closing brace, got the end; the file is cut off, fetch it again"
+        )
+    return "" if rest == "}" else f"must be followed by one closing brace, got {rest[:20]!r}"
+
+
+def _in_words(error: Exception, text: str, region: _Region) -> str:
+    if not isinstance(error, json.JSONDecodeError):
+        return f"must be JSON that can be read, got {type(error).__name__}; record skipped"
+    whole = text.rstrip()
+    unfinished = error.msg.startswith("Unterminated") or error.pos >= len(whole)
+    if region.is_last and (unfinished or not whole.endswith("}")):
+        end = region.position + _bytes_in(whole)
+        return f"must be complete, got the end at byte {end}; the file is cut off, fetch it again"
+    position = region.position + _bytes_in(text[: error.pos])
+    return f"must be JSON, got {error.msg!r} at byte {position}; record skipped"
+
+
+def _skip(text: str, at: int) -> int:
+    """First position from ``at`` on that is not white space."""
+    found = _NO_SPACE.search(text, at)
+    return found.start() if found else len(text)
+
+
+def _bytes_in(text: str) -> int:
+    return len(text.encode())

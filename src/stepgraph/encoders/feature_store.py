@@ -1,0 +1,281 @@
+"""A folder of features: what is in it, and how it is read and written."""
+
+from __future__ import annotations
+
+import json
+import os
+import zipfile
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stepgraph import __version__
+from stepgraph.core import LONGEST, Features, Video
+from stepgraph.encoders import EncoderOptions
+from stepgraph.errors import DataError
+from stepgraph.files.arrays import FEATURES, Kind, Tables, open_tables, read_arrays
+from stepgraph.files.arrays.checks import Wanted, reading
+from stepgraph.files.disk import MIB, read_json, replacing, write_text
+from stepgraph.files.headers import FileKind, check_header, reading_fields
+from stepgraph.files.stored import check_seconds, note_length, stored_rows
+from stepgraph.problems import Problems
+
+HEADER = "features.json"
+"""The file of a folder of features that says what made them."""
+
+HEADER_KIND = FileKind(
+    "stepgraph-features", 1, "header of stored features", "make them with: stepgraph encode"
+)
+
+_ARRAYS = ("vectors", "intervals", "duration")
+# Bytes of the name of a file; a temporary name is longer.
+_NAME = 200
+
+
+class FeatureStore:
+    """The features of many videos in a folder, or in one file that somebody else wrote.
+
+    Parameters
+    ----------
+    path
+        A folder of :func:`encode_to` or to be filled by it; or a folder or file of tables.
+    seconds_per_row
+        How much time one row of foreign tables covers; None spreads the rows of each table
+        evenly over its video.  Features of our own know their times.
+    hop
+        Seconds of the rows that foreign tables are resampled to: each takes the vector that
+        covers its middle.
+    problems
+        Receives videos that are shorter or longer than their features; strict if not given.
+    """
+
+    kind: Kind = FEATURES
+
+    def __init__(
+        self,
+        path: Path,
+        *,
+        seconds_per_row: float | None = 1.0,
+        hop: float = 1.0,
+        problems: Problems | None = None,
+    ) -> None:
+        check_seconds(hop=hop)
+        if seconds_per_row is not None:
+            check_seconds(seconds_per_row=seconds_per_row)
+        self.path = path
+        self.problems = problems if problems is not None else Problems(strict=True)
+        self.width: int | None = None
+        self._rates = hop, seconds_per_row
+        header = path / HEADER
+        self.encoder = _read_header(header) if header.is_file() else None
+        self._foreign: Tables | None = None
+
+    def open(self) -> None:
+        """Make sure now that there is something to read."""
+        if self.encoder is None:
+            self._tables.find("")
+
+    @property
+    def _tables(self) -> Tables:
+        if self._foreign is None:
+            self._foreign = open_tables(self.path)
+        return self._foreign
+
+    def has(self, video: str) -> bool:
+        """Whether the features of a video are there, and whole as far as their file says."""
+        if self.encoder is None:
+            return bool(self._tables.names(video))
+        path = self._place(video)
+        return path is not None and _is_whole(path)
+
+    def names(self, video: str) -> list[str]:
+        """What holds the features of a video."""
+        if self.encoder is None:
+            return self._tables.names(video)
+        path = self._place(video)
+        return [path.name] if path is not None and path.is_file() else []
+
+    def where(self, video: str) -> str:
+        """Where the features of a video are or should be, as messages begin."""
+        if self.encoder is None:
+            return self._tables.where(video)
+        return str(self._place(video) or self.path / video)
+
+    def absence(self) -> str:
+        """What is wrong with a video that has no features."""
+        if self.encoder is None:
+            return self._tables.absence()
+        return "must be a file of stored features, got none; run stepgraph encode again"
+
+    def read(self, video: Video) -> Features:
+        """Read the features of a video.
+
+        Foreign vectors are scaled to length 1 (zeros stay zeros), cut at the end of the video,
+        and noted as a problem if they are more than a row shorter or longer.
+        """
+        if not self.names(video.id):
+            raise DataError(f"{self.where(video.id)}: {self.absence()}")
+        features = self._read_own(video) if self.encoder else self._read_foreign(video)
+        if len(features.vectors):
+            self.width = features.vectors.shape[1]
+        return features
+
+    def _read_own(self, video: Video) -> Features:
+        where = self.where(video.id)
+        with reading(where, ".npz", self.kind):
+            vectors, intervals, seconds = read_arrays(Path(where), _ARRAYS)
+        # A video without a sentence has no vectors, and so no width.
+        wanted = Wanted(where, self.kind, self.width if vectors.size else None)
+        wanted.check(vectors.shape, vectors.dtype)
+        _check_times(where, intervals, seconds, len(vectors))
+        hop, _ = self._rates
+        if abs(float(seconds) - video.duration) > hop:
+            longer = "shorter" if float(seconds) < video.duration else "longer"
+            self.problems.add(
+                where,
+                f"features {longer} than the video",
+                f"must be of a video of {video.duration:g} s, got one of {float(seconds):g} s; "
+                f"was it cut since? delete the file and run stepgraph encode again",
+            )
+        return Features(
+            video.id, video.duration, wanted.finished(vectors), intervals.astype(np.float64)
+        )
+
+    def _read_foreign(self, video: Video) -> Features:
+        table = self._tables.read(video.id, self.width)
+        hop, seconds = self._rates
+        if seconds is None:
+            seconds = video.duration / len(table) if len(table) and video.duration else 1.0
+        note_length(self, len(table), video, seconds, self.problems)
+        position = stored_rows(video.duration, hop, seconds)
+        rows = np.flatnonzero(position < len(table))
+        ends = np.minimum((rows + 1) * hop, video.duration)
+        intervals = np.stack([rows * hop, ends], axis=1).astype(np.float64)
+        return Features(video.id, video.duration, of_length_one(table[position[rows]]), intervals)
+
+    def prepare(self, options: EncoderOptions) -> None:
+        """Get ready to write: make the folder, or make sure that it is of the same encoder."""
+        if self.encoder is not None:
+            self.require(options)
+            return
+        if self.path.exists() and not self.path.is_dir():
+            raise DataError(f"{self.path}: must be a folder to fill with features, got a file")
+        if self.path.is_dir() and any(
+            not path.name.startswith(".") for path in _listed(self.path)
+        ):
+            raise DataError(
+                f"{self.path}: must be a new or empty folder, or one that stepgraph encode "
+                f"filled, got a folder without {HEADER}; choose another place with -o"
+            )
+        content = {
+            "format": HEADER_KIND.format,
+            "version": HEADER_KIND.version,
+            "stepgraph": __version__,
+            "encoder": asdict(options),
+        }
+        write_text(self.path / HEADER, json.dumps(content, indent=1) + "\n")
+        self.encoder = options
+
+    def require(self, options: EncoderOptions) -> None:
+        """Refuse features that another encoder made."""
+        # Names of tasks are put before keysteps only; videos are the same with and without.
+        asked = replace(options, task_names=False)
+        if self.encoder is None or replace(self.encoder, task_names=False) == asked:
+            return
+        pairs = zip(asdict(self.encoder).items(), asdict(asked).values(), strict=True)
+        found = [
+            (key, old, new) for (key, old), new in pairs if old != new and key != "task_names"
+        ]
+        key, old, new = found[0]
+        raise DataError(
+            f"{self.path}: must hold features of the encoder asked for ({key} {new!r}), got a "
+            f"folder of another one ({key} {old!r}, says {HEADER}); choose the same encoder, or "
+            f"another folder"
+        )
+
+    def write(self, features: Features) -> None:
+        """Write the features of a video, whole or not at all; the same bytes every time."""
+        path = self._place(features.video)
+        if path is None:
+            raise DataError(
+                f"id of a video must be a name for a file in {self.path}, "
+                f"got {features.video[:80]!r}; rename the video"
+            )
+        vectors = np.ascontiguousarray(features.vectors, "<f4")
+        Wanted(f"video {features.video!r}").finished(vectors)
+        if not len(vectors):  # what an encoder makes of nothing has any width
+            vectors = np.zeros((0, 1), "<f4")
+        intervals = np.ascontiguousarray(features.intervals, "<f8")
+        arrays = (vectors, intervals, np.array(features.duration, "<f8"))
+        with replacing(path) as partial_file:
+            _write_npz(partial_file, dict(zip(_ARRAYS, arrays, strict=True)))
+
+    def _place(self, video: str) -> Path | None:
+        """File of a video in a folder of our own; None for an id that can name none."""
+        parts = Path(video).parts
+        try:
+            fits = all(len(os.fsencode(part)) <= _NAME for part in parts)
+        except UnicodeEncodeError:
+            return None
+        if not parts or not fits or Path(video).is_absolute() or ".." in parts or "\0" in video:
+            return None
+        return self.path / f"{video}.npz"
+
+
+def _is_whole(path: Path) -> bool:
+    """Whether a file ends as it should; what is at its end lists all that is in it."""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            return archive.namelist() == [f"{name}.npy" for name in _ARRAYS]
+    except (OSError, zipfile.BadZipFile):
+        return False
+
+
+def _listed(folder: Path) -> list[Path]:
+    try:
+        return list(folder.iterdir())
+    except OSError as error:
+        raise DataError(
+            f"{folder}: must be a folder that can be read, got {error.strerror or error}"
+        ) from error
+
+
+def _read_header(path: Path) -> EncoderOptions:
+    content = read_json(path, limit=MIB)
+    check_header(content, path, HEADER_KIND)
+    with reading_fields(path, HEADER_KIND):
+        return EncoderOptions(**content["encoder"])
+
+
+def _check_times(
+    where: str, intervals: NDArray[np.float64], seconds: NDArray[np.float64], rows: int
+) -> None:
+    sane = seconds.shape == () and 0 <= seconds <= LONGEST and intervals.shape == (rows, 2)
+    if not sane or not (np.isfinite(intervals).all() and (np.diff(intervals) >= 0).all()):
+        raise DataError(
+            f"{where}: must have a start and an end in seconds for each of its {rows:,} vectors, "
+            f"got shape {intervals.shape} or times that are none; encode the video again"
+        )
+
+
+def of_length_one(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Scale each row to length 1, however large or small others made it; zeros stay zeros."""
+    length = np.linalg.norm(vectors.astype(np.float64), axis=1, keepdims=True)
+    return np.asarray(vectors / np.where(length > 0, length, 1.0), dtype=np.float32)
+
+
+def _write_npz(path: Path, arrays: dict[str, NDArray[Any]]) -> None:
+    """Write what numpy.savez writes, without anything that depends on when and where."""
+    with path.open("wb") as file:
+        with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
+            for name, array in arrays.items():
+                member = zipfile.ZipInfo(f"{name}.npy", (1980, 1, 1, 0, 0, 0))
+                member.create_system = 3
+                with archive.open(member, "w", force_zip64=True) as stream:
+                    np.lib.format.write_array(stream, array, (1, 0), allow_pickle=False)
+        file.flush()
+        # A name must not outlive what it names, also where the power fails.
+        os.fsync(file.fileno())

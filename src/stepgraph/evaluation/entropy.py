@@ -1,0 +1,150 @@
+"""Accuracy by how predictable the next keystep is: the supplement's split by entropy."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stepgraph.core import BACKGROUND, Labels, require_same_vocabulary
+from stepgraph.errors import DataError
+from stepgraph.evaluation.metrics import _ratio, require_comparable, true_labels
+from stepgraph.graph import TaskGraph
+
+
+class EntropySplit(NamedTuple):
+    """Accuracy where the graph knows well what comes next (``low`` entropy) and where not.
+
+    Attributes
+    ----------
+    threshold
+        Highest entropy that counts as low, in bits.
+    low_rows, high_rows
+        Rows with a true keystep on either side, over which the accuracies are.
+    """
+
+    low: float
+    high: float
+    threshold: float
+    low_rows: int
+    high_rows: int
+
+
+def transition_entropy(graph: TaskGraph, *, self_loop: bool = False) -> NDArray[np.float64]:
+    """Shannon entropy in bits of what follows each keystep; ``nan`` where nothing does.
+
+    Parameters
+    ----------
+    self_loop
+        Whether going on counts as an outcome.  By default it does not, and the other
+        transitions are scaled to add up to 1: going on takes most of the probability, so that
+        entropy would tell how long a keystep lasts instead of how predictable the next one is.
+
+    Examples
+    --------
+    >>> from stepgraph.core import Vocabulary
+    >>> graph = TaskGraph.from_order(Vocabulary(("boil", "pour", "stir")), [(0, 1), (0, 2)])
+    >>> transition_entropy(graph).tolist()
+    [1.0, nan, nan]
+    """
+    size = len(graph.vocabulary)
+    source = np.repeat(np.arange(size), np.diff(graph.counts.indptr))
+    kept = self_loop | (source != graph.counts.indices)
+    source, counts = source[kept], graph.counts.data[kept]
+    totals = np.bincount(source, weights=counts, minlength=size)
+    shares = counts / totals[source]
+    entropy = np.bincount(source, weights=-shares * np.log2(shares), minlength=size)
+    # Equal distributions must have equal entropies, in whatever order their terms are added.
+    return np.where(totals > 0, entropy.round(12), np.nan)
+
+
+def starting_keysteps(labels: Labels) -> NDArray[np.int64]:
+    """For each row that is no anchor, the keystep of the last anchor before it.
+
+    ``BACKGROUND`` on anchors and before the first of them.
+
+    >>> from stepgraph.core import Vocabulary
+    >>> anchors = np.array([False, True, False, False, True])
+    >>> rows = np.array([0, 0, 0, 1, 1])
+    >>> starting_keysteps(Labels("v", rows, Vocabulary(("a", "b")), anchors=anchors)).tolist()
+    [-1, -1, 0, 0, -1]
+    """
+    if labels.anchors is None:
+        raise DataError(
+            f"labels of video {labels.video!r} must have anchors to be split by entropy, got "
+            f"none; pass the labels of a decoder that has them, such as path search, as starts"
+        )
+    if not len(labels):
+        return labels.keysteps
+    last = np.maximum.accumulate(np.where(labels.anchors, np.arange(len(labels)), -1))
+    return np.where((last >= 0) & ~labels.anchors, labels.keysteps[last], BACKGROUND)
+
+
+def accuracy_by_entropy(
+    predicted: Iterable[Labels],
+    truth: Mapping[str, Labels],
+    graph: TaskGraph,
+    *,
+    starts: Mapping[str, Labels] | None = None,
+    self_loop: bool = False,
+) -> EntropySplit:
+    """Accuracy of the rows between anchors, by how predictable their starting keystep is.
+
+    Each row that is no anchor has the entropy of :func:`transition_entropy` of the last anchor
+    before it.  The median over all these rows, true keystep or not, splits them in halves; rows
+    at the median stay together and go where they make the halves more equal.  Rows before the
+    first anchor, and those after a keystep that the graph never saw left, are in neither.
+
+    Parameters
+    ----------
+    starts
+        Labels whose anchors say which row starts from which keystep, by video; those of
+        ``predicted`` if not given.  With them, methods without anchors, too, are measured on
+        the same rows.
+    """
+    entropies = transition_entropy(graph, self_loop=self_loop)
+    # Begin with nothing, so that no videos need no special case.
+    gathered = [(np.empty(0), np.empty(0, dtype=bool), np.empty(0, dtype=bool))]
+    for labels in predicted:
+        require_same_vocabulary(labels.vocabulary, graph.vocabulary, "labels and the graph")
+        anchored = labels if starts is None else starts.get(labels.video)
+        if anchored is None:
+            raise DataError(f"video {labels.video!r} must have labels among starts, got none")
+        true = true_labels(truth, labels.video)
+        gathered.append(_rows_between_anchors(true, labels, anchored, entropies))
+    entropy, known, hit = (np.concatenate(parts) for parts in zip(*gathered, strict=True))
+    lower = _lower_half(entropy)
+    low, high = known & lower, known & ~lower
+    return EntropySplit(
+        _ratio(hit[low].sum(), low.sum()),
+        _ratio(hit[high].sum(), high.sum()),
+        float(entropy[lower].max()) if lower.any() else math.nan,
+        int(low.sum()),
+        int(high.sum()),
+    )
+
+
+def _lower_half(values: NDArray[np.float64]) -> NDArray[np.bool_]:
+    """Which values are below the median, or at most it if that is closer to half of them."""
+    if not values.size:
+        return np.empty(0, dtype=bool)
+    middle = np.median(values)
+    below, at_most = values < middle, values <= middle
+    closer = abs(below.mean() - 0.5) < abs(at_most.mean() - 0.5)
+    return below if closer else at_most
+
+
+def _rows_between_anchors(
+    truth: Labels, predicted: Labels, anchored: Labels, entropies: NDArray[np.float64]
+) -> tuple[NDArray[np.float64], NDArray[np.bool_], NDArray[np.bool_]]:
+    """Entropy of each row that has one, whether it has a true keystep, and was given it."""
+    require_comparable(truth, predicted)
+    require_comparable(truth, anchored)
+    start = starting_keysteps(anchored)
+    entropy = np.where(start == BACKGROUND, np.nan, entropies[start])
+    rows = ~np.isnan(entropy)
+    known, hit = truth.keysteps != BACKGROUND, truth.keysteps == predicted.keysteps
+    return entropy[rows], known[rows], hit[rows]

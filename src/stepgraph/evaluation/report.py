@@ -1,0 +1,250 @@
+"""Labels and truth in, a Report out: the numbers, and what they were measured on."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from stepgraph.core import BACKGROUND, Labels, Video, Vocabulary, require_same_vocabulary
+from stepgraph.errors import ConfigError, DataError
+from stepgraph.evaluation import metrics, segments
+
+METRICS = {
+    "accuracy": "Acc, pooled over rows",
+    "accuracy_per_keystep": "Acc, mean over keysteps",
+    "iou": "IoU, pooled over rows",
+    "iou_per_keystep": "IoU, mean over keysteps",
+}
+"""The metrics that are always shown, with the names that people see."""
+
+ALL_METRICS = METRICS | {
+    "accuracy_per_video": "Acc, mean over videos",
+    "iou_per_video": "IoU, mean over videos",
+    "edit_distance": "ED, mean over videos",
+    "f1": "F1, pooled over rows",
+    "f1_per_keystep": "F1, mean over keysteps",
+    "segment_f1_10": "F1@10, of segments",
+    "segment_f1_25": "F1@25, of segments",
+    "segment_f1_50": "F1@50, of segments",
+}
+"""Every metric of a report, with the names that people see; ``docs/metrics.md`` defines them."""
+
+LOWER_IS_BETTER = frozenset({"edit_distance"})
+"""Of all others more is better."""
+
+
+@dataclass(frozen=True)
+class Report:
+    """How well labels agree with the truth; all metrics are fractions.
+
+    Attributes
+    ----------
+    rows
+        Rows of the evaluated videos; ``keystep_rows`` of them have a true keystep.
+    graph_mined_on
+        Which videos the graph was counted on, in words.  Graphs mined on the evaluated
+        videos and on others give numbers that are not comparable.
+    """
+
+    decoder: str
+    videos: int
+    rows: int
+    keystep_rows: int
+    accuracy: float
+    accuracy_per_keystep: float
+    iou: float
+    iou_per_keystep: float
+    graph_mined_on: str = ""
+    accuracy_per_video: float = math.nan
+    iou_per_video: float = math.nan
+    edit_distance: float = math.nan
+    f1: float = math.nan
+    f1_per_keystep: float = math.nan
+    segment_f1_10: float = math.nan
+    segment_f1_25: float = math.nan
+    segment_f1_50: float = math.nan
+    task_accuracy: float = math.nan
+    calibration_error: float = math.nan
+
+    def to_json(self) -> dict[str, object]:
+        """Plain values; an undefined metric is null, since JSON has no nan."""
+        return {
+            key: None if isinstance(value, float) and math.isnan(value) else value
+            for key, value in asdict(self).items()
+        }
+
+
+class _PerVideo(NamedTuple):
+    """What cannot be added up over videos."""
+
+    accuracy: float
+    iou: float
+    edit_distance: float
+
+
+def evaluate(
+    predicted: Iterable[Labels],
+    truth: Mapping[str, Labels],
+    *,
+    decoder: str = "",
+    graph_mined_on: str = "",
+) -> Report:
+    """Compare labels with the truth of the same videos.
+
+    Parameters
+    ----------
+    predicted
+        Labels of any number of videos; each must be in ``truth``.
+    truth
+        Labels by video id.
+
+    Examples
+    --------
+    >>> tea = Vocabulary(("boil", "pour"))
+    >>> true = Labels("v", np.array([0, 0, 1, -1]), tea)
+    >>> report = evaluate([Labels("v", np.array([0, 1, 1, 1]), tea)], {"v": true})
+    >>> report.videos, round(report.accuracy, 2), report.iou
+    (1, 0.67, 0.4)
+    """
+    counts: metrics.Tally | None = None
+    pieces = segments.SegmentTally.empty()
+    vocabulary: Vocabulary | None = None
+    rows = keystep_rows = 0
+    each: list[_PerVideo] = []
+    for labels in predicted:
+        true = metrics.true_labels(truth, labels.video)
+        vocabulary = vocabulary or labels.vocabulary
+        require_same_vocabulary(vocabulary, labels.vocabulary, "labels of all videos")
+        counted = metrics.tally(true, labels)
+        counts = counted if counts is None else counts + counted
+        pieces += segments.segment_tally(true, labels)
+        distance = segments.edit_distance(true, labels)
+        each.append(_PerVideo(metrics.accuracy(counted), metrics.iou(counted), distance))
+        rows += len(labels)
+        keystep_rows += int((true.keysteps != BACKGROUND).sum())
+    return Report(
+        decoder=decoder,
+        videos=len(each),
+        rows=rows,
+        keystep_rows=keystep_rows,
+        graph_mined_on=graph_mined_on,
+        **_measure(metrics.Tally.empty(1) if counts is None else counts, pieces, each),
+    )
+
+
+def _measure(
+    counts: metrics.Tally, pieces: segments.SegmentTally, each: Sequence[_PerVideo]
+) -> dict[str, float]:
+    pooled = ("accuracy", "accuracy_per_keystep", "iou", "iou_per_keystep", "f1", "f1_per_keystep")
+    overlapping = zip(segments.OVERLAPS, segments.segment_f1(pieces).tolist(), strict=True)
+    return {
+        **{name: getattr(metrics, name)(counts) for name in pooled},
+        "accuracy_per_video": metrics.mean_defined(one.accuracy for one in each),
+        "iou_per_video": metrics.mean_defined(one.iou for one in each),
+        "edit_distance": metrics.mean_defined(one.edit_distance for one in each),
+        **{f"segment_f1_{100 * overlap:.0f}": value for overlap, value in overlapping},
+    }
+
+
+class Spread(NamedTuple):
+    """A metric over several parts of the test videos: its mean, and that mean's error.
+
+    Attributes
+    ----------
+    values
+        The metric of each part.
+    """
+
+    mean: float
+    standard_error: float
+    values: tuple[float, ...]
+
+
+def split_videos(videos: Iterable[str], parts: int, *, seed: int = 0) -> list[tuple[str, ...]]:
+    """Divide videos at random into parts whose sizes differ by one at most.
+
+    The same videos, in whatever order, and the same seed give the same parts.
+
+    >>> [len(part) for part in split_videos("abcdefg", 3)]
+    [3, 2, 2]
+    """
+    known = sorted(videos)
+    if len(set(known)) != len(known):
+        twice = sorted({video for video in known if known.count(video) > 1})
+        raise DataError(f"videos to divide must differ, got {twice[:5]} repeatedly")
+    if not 1 <= parts <= len(known):
+        raise ConfigError(
+            f"parts must be at least 1 and at most the {len(known)} videos, got {parts}"
+        )
+    order = np.random.default_rng(seed).permutation(len(known))
+    return [tuple(known[at] for at in part) for part in np.array_split(order, parts)]
+
+
+def over_splits(
+    metric: Callable[[tuple[str, ...]], float],
+    videos: Iterable[str],
+    *,
+    parts: int = 5,
+    seed: int = 0,
+) -> Spread:
+    """Measure each of several random parts of the videos; say how much they vary.
+
+    Parameters
+    ----------
+    metric
+        From the ids of some videos to a number.
+    parts
+        How many; the paper does not say how many it used.
+
+    Examples
+    --------
+    >>> lengths = {"a": 1.0, "b": 2.0, "c": 3.0, "d": 4.0}
+    >>> found = over_splits(lambda ids: sum(lengths[i] for i in ids), lengths, parts=4)
+    >>> found.mean, sorted(found.values)
+    (2.5, [1.0, 2.0, 3.0, 4.0])
+    """
+    values = tuple(metric(part) for part in split_videos(videos, parts, seed=seed))
+    return Spread(metrics.mean_defined(values), metrics.split_standard_error(values), values)
+
+
+def task_accuracy(predicted: Iterable[Labels], videos: Iterable[Video]) -> float:
+    """Share of videos whose most probable task is the one they show; nan where none is said."""
+    shown = {video.id: video.task for video in videos if video.task}
+    right = [
+        max(labels.tasks, key=labels.tasks.__getitem__, default=None) == shown[labels.video]
+        for labels in predicted
+        if labels.tasks is not None and labels.video in shown
+    ]
+    return sum(right) / len(right) if right else math.nan
+
+
+def calibration_error(
+    predicted: Iterable[Labels], truth: Mapping[str, Labels], *, bins: int = 10
+) -> float:
+    """Expected calibration error of the confidence, over all rows with a true keystep.
+
+    Rows are put into equal intervals of confidence; the error is the mean distance of an
+    interval's mean confidence from its accuracy, weighted by its rows (Naeini et al., 2015).
+    """
+    confidence, right = [np.zeros(0)], [np.zeros(0, dtype=bool)]
+    for labels in predicted:
+        if labels.confidence is None:
+            return math.nan
+        metrics.require_comparable(metrics.true_labels(truth, labels.video), labels)
+        true = truth[labels.video].keysteps
+        judged = true != BACKGROUND
+        confidence.append(labels.confidence[judged])
+        right.append((labels.keysteps == true)[judged])
+    sure, correct = np.concatenate(confidence), np.concatenate(right)
+    if not sure.size:
+        return math.nan
+    interval = np.minimum((sure * bins).astype(np.int64), bins - 1)
+    error = 0.0
+    for one in np.unique(interval):
+        inside = interval == one
+        error += inside.mean() * abs(sure[inside].mean() - correct[inside].mean())
+    return float(error)

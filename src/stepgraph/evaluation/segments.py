@@ -1,0 +1,399 @@
+"""Metrics of segments: their order, their overlap, and whether they are found at all.
+
+Conventions
+-----------
+Those of :mod:`stepgraph.evaluation.metrics`, and:
+
+- A *segment* is a run of rows with one keystep; background is never a segment, and a keystep
+  done again after background is another one.  Segments of labels are measured in rows.
+- Two segments *overlap* by their intersection over their union, in time; only segments of one
+  video and one keystep are ever compared.
+- Here a segment whose keystep never occurs in the truth is a false one like any other.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stepgraph.core import BACKGROUND, Labels, Scores, Segment, require_same_vocabulary
+from stepgraph.errors import ConfigError, DataError
+from stepgraph.evaluation.metrics import mean_defined, require_comparable, true_labels
+
+OVERLAPS = (0.10, 0.25, 0.50)
+"""Least overlaps of temporal action segmentation's F1@{10,25,50}."""
+
+THUMOS = tuple(n / 10 for n in range(3, 8))
+"""Least overlaps 0.3, 0.4, …, 0.7."""
+
+ACTIVITYNET = tuple(n / 100 for n in range(50, 100, 5))
+"""Least overlaps 0.5, 0.55, …, 0.95."""
+
+
+def keystep_sequence(labels: Labels) -> list[int]:
+    """What is done in which order: background is left out, then equal neighbours are one.
+
+    >>> from stepgraph.core import Vocabulary
+    >>> rows = np.array([0, 0, -1, 0, 1, 1, 0])
+    >>> keystep_sequence(Labels("v", rows, Vocabulary(("boil", "pour"))))
+    [0, 1, 0]
+    """
+    kept = labels.keysteps[labels.keysteps != BACKGROUND]
+    # The first row, and every row that differs from the one before it.
+    changes = np.flatnonzero(np.diff(kept, prepend=BACKGROUND))
+    sequence: list[int] = kept[changes].tolist()
+    return sequence
+
+
+def edit_distance(truth: Labels, predicted: Labels) -> float:
+    """Levenshtein distance of both keystep sequences over the longer one's length.
+
+    0 is best and 1 is worst; ``nan`` where the truth has no keystep.
+
+    >>> from stepgraph.core import Vocabulary
+    >>> names = Vocabulary(("boil", "pour", "stir"))
+    >>> truth = Labels("v", np.array([0, 0, -1, 1, 2]), names)
+    >>> edit_distance(truth, Labels("v", np.array([0, 1, 1, 1, 0]), names))
+    0.3333333333333333
+    """
+    require_comparable(truth, predicted)
+    true, found = keystep_sequence(truth), keystep_sequence(predicted)
+    return levenshtein(true, found) / max(len(true), len(found)) if true else math.nan
+
+
+def levenshtein(first: Sequence[int], second: Sequence[int]) -> int:
+    """Fewest insertions, deletions and replacements that turn one sequence into the other.
+
+    One step per element of the shorter sequence, for all of the longer one at once: bit ``n`` of
+    an integer says whether the column of the table of distances rises or falls at its element
+    ``n`` (Myers 1999, in the form of Hyyrö 2003).
+
+    >>> levenshtein([0, 1, 2, 3], [1, 2, 4, 3])
+    2
+    """
+    short, long = sorted((first, second), key=len)
+    if not short:
+        return len(long)
+    places: dict[int, int] = defaultdict(int)
+    for position, element in enumerate(long):
+        places[element] |= 1 << position
+    every, last = (1 << len(long)) - 1, 1 << (len(long) - 1)
+    rises, falls, distance = every, 0, len(long)
+    for element in short:
+        here = places.get(element, 0)
+        # Where going diagonally into this column costs nothing.
+        free = (((here & rises) + rises) ^ rises) | here | falls
+        dearer = falls | (every & ~(free | rises))
+        cheaper = free & rises
+        distance += bool(dearer & last) - bool(cheaper & last)
+        # The row above the table rises by one with each column.
+        dearer = dearer << 1 | 1
+        rises = every & (cheaper << 1 | ~(free | dearer))
+        falls = every & dearer & free
+    return distance
+
+
+@dataclass(frozen=True, eq=False)
+class SegmentTally:
+    """Numbers of true and predicted segments, and of those found; several videos add up.
+
+    Attributes
+    ----------
+    hits : shape (N,)
+        True segments that were found, for each least overlap.
+    """
+
+    true: int
+    predicted: int
+    hits: NDArray[np.int64]
+
+    def __add__(self, other: SegmentTally) -> SegmentTally:
+        return SegmentTally(
+            self.true + other.true, self.predicted + other.predicted, self.hits + other.hits
+        )
+
+    @classmethod
+    def empty(cls, overlaps: int = len(OVERLAPS)) -> SegmentTally:
+        """Nothing counted yet."""
+        return cls(0, 0, np.zeros(overlaps, dtype=np.int64))
+
+
+def segment_tally(
+    truth: Labels, predicted: Labels, overlaps: Sequence[float] = OVERLAPS
+) -> SegmentTally:
+    """Match the segments of one video (Lea et al. 2017).
+
+    Each predicted segment goes for the true one of its keystep that it overlaps most.  It finds
+    it if the overlap suffices and no earlier one found it; otherwise it is a false one.
+
+    >>> from stepgraph.core import Vocabulary
+    >>> names = Vocabulary(("boil", "pour"))
+    >>> truth = Labels("v", np.array([0, 0, 0, 0, 1, 1, -1]), names)
+    >>> segment_tally(truth, Labels("v", np.array([0, 0, -1, 0, 1, 1, 1]), names)).hits.tolist()
+    [2, 2, 2]
+    """
+    require_comparable(truth, predicted)
+    least = _checked(overlaps)
+    true, found = _segments(truth.keysteps), _segments(predicted.keysteps)
+    hits = np.zeros(len(least), dtype=np.int64)
+    if len(true) and len(found):
+        same = found[:, None, 2] == true[None, :, 2]
+        overlap = np.where(same, _overlap(found[:, None], true[None]), 0.0)
+        best, value = overlap.argmax(axis=1), overlap.max(axis=1)
+        # Of several that go for one true segment only one can find it.
+        hits = np.array([np.unique(best[value >= one]).size for one in least], dtype=np.int64)
+    return SegmentTally(len(true), len(found), hits)
+
+
+def segment_f1(counts: SegmentTally) -> NDArray[np.float64]:
+    """F1 of the segments, for each least overlap.
+
+    >>> segment_f1(SegmentTally(2, 3, np.array([2, 1, 0]))).tolist()
+    [0.8, 0.4, 0.0]
+    """
+    if not counts.true:
+        return np.full(len(counts.hits), np.nan)
+    return 2 * counts.hits / (counts.true + counts.predicted)
+
+
+def _segments(keysteps: NDArray[np.int64]) -> NDArray[np.int64]:
+    """First row, past-the-last row and keystep of each segment, shape (N, 3)."""
+    edges = np.flatnonzero(np.diff(keysteps)) + 1
+    first = np.concatenate(([0] if keysteps.size else [], edges)).astype(np.int64)
+    last = np.append(first[1:], keysteps.size)[: first.size]
+    kept = keysteps[first] != BACKGROUND
+    return np.stack([first[kept], last[kept], keysteps[first[kept]]], axis=1)
+
+
+def _overlap(one: NDArray[Any], other: NDArray[Any]) -> NDArray[np.float64]:
+    """Intersection over union of segments; start and end are the first of their columns."""
+    common = np.minimum(one[..., 1], other[..., 1]) - np.maximum(one[..., 0], other[..., 0])
+    common = np.maximum(common, 0)
+    union = one[..., 1] - one[..., 0] + other[..., 1] - other[..., 0] - common
+    # Two segments without any length have no union, and nothing in common.
+    ratio: NDArray[np.float64] = common / np.where(union > 0, union, 1)
+    return ratio
+
+
+def _checked(overlaps: Sequence[float]) -> tuple[float, ...]:
+    for overlap in overlaps:
+        if not 0 < overlap <= 1:
+            raise ConfigError(f"a least overlap must be above 0 and at most 1, got {overlap}")
+    return tuple(overlaps)
+
+
+class Detection(NamedTuple):
+    """A predicted segment (seconds, half open) and how certain it is; higher is surer."""
+
+    start: float
+    end: float
+    keystep: int
+    confidence: float
+
+
+def detections(labels: Labels, scores: Scores) -> list[Detection]:
+    """Segments of labels; each is as certain as its keystep's mean score over its observed rows.
+
+    One without any observed row is less certain than every other (minus infinity).
+    """
+    _require_aligned(labels, scores)
+    found = []
+    for first, last, keystep in _segments(labels.keysteps).tolist():
+        values = scores.values[first:last, keystep][scores.observed[first:last]]
+        confidence = float(values.mean(dtype=np.float64)) if values.size else -math.inf
+        found.append(Detection(first * labels.hop, last * labels.hop, keystep, confidence))
+    return found
+
+
+def _require_aligned(labels: Labels, scores: Scores) -> None:
+    what = f"labels and scores of video {labels.video!r}"
+    require_same_vocabulary(labels.vocabulary, scores.vocabulary, what)
+    if len(labels) != len(scores):
+        raise DataError(f"{what} must have equal length, got {len(labels)} and {len(scores)} rows")
+
+
+def mean_average_precision(
+    truth: Mapping[str, Iterable[Segment]],
+    predicted: Mapping[str, Iterable[Detection]],
+    overlaps: Sequence[float] = ACTIVITYNET,
+) -> float:
+    """Average precision, averaged over the true keysteps and the least overlaps.
+
+    >>> truth = {"v": [Segment(0, 10, 0), Segment(10, 20, 1)]}
+    >>> found = {"v": [Detection(0, 8, 0, 0.9), Detection(10, 20, 0, 0.5)]}
+    >>> mean_average_precision(truth, found, (0.5, 0.9))
+    0.25
+    """
+    values = average_precisions(truth, predicted, overlaps).values()
+    return mean_defined(value for one in values for value in one.tolist())
+
+
+def average_precisions(
+    truth: Mapping[str, Iterable[Segment]],
+    predicted: Mapping[str, Iterable[Detection]],
+    overlaps: Sequence[float] = ACTIVITYNET,
+) -> dict[int, NDArray[np.float64]]:
+    """Average precision of each true keystep, for each least overlap (ActivityNet).
+
+    All detections of a keystep are taken in order of confidence, equally sure ones in the order
+    given.  Each finds, of the true segments of its video that nothing surer found, the one that
+    it overlaps most, if the overlap suffices; otherwise it is a false one.  Precision at a
+    recall is the highest at this recall or above (interpolated), averaged over the true
+    segments; those never found have precision 0.
+
+    Parameters
+    ----------
+    truth, predicted
+        By video; every video with detections must have a truth, which may be empty.
+
+    Examples
+    --------
+    >>> truth = {"v": [Segment(0, 10, 3), Segment(20, 30, 3)]}
+    >>> found = [Detection(40, 50, 3, 0.9), Detection(0, 8, 3, 0.8), Detection(20, 30, 3, 0.7)]
+    >>> average_precisions(truth, {"v": found}, (0.5, 0.9))[3].tolist()
+    [0.6666666666666666, 0.16666666666666666]
+    """
+    least = _checked(overlaps)
+    true: dict[int, dict[str, list[Segment]]] = defaultdict(lambda: defaultdict(list))
+    for video, segments in truth.items():
+        for segment in segments:
+            true[segment.keystep][video].append(segment)
+    ranked = _ranked(truth, predicted)
+    return {
+        keystep: _average_precisions(true[keystep], ranked.get(keystep, []), least)
+        for keystep in sorted(true)
+    }
+
+
+def _ranked(
+    truth: Mapping[str, Iterable[Segment]], predicted: Mapping[str, Iterable[Detection]]
+) -> dict[int, list[tuple[str, Detection]]]:
+    """Detections of each keystep, the surest first."""
+    found: dict[int, list[tuple[str, Detection]]] = defaultdict(list)
+    for video, ones in predicted.items():
+        if video not in truth:
+            raise DataError(f"video {video!r} must have a truth to be evaluated, got none")
+        for one in ones:
+            if math.isnan(one.confidence):
+                raise DataError(f"a confidence must be a number, got nan in video {video!r}")
+            found[one.keystep].append((video, one))
+    for ranked in found.values():
+        ranked.sort(key=lambda pair: -pair[1].confidence)
+    return found
+
+
+def _average_precisions(
+    true: Mapping[str, list[Segment]],
+    ranked: Sequence[tuple[str, Detection]],
+    least: Sequence[float],
+) -> NDArray[np.float64]:
+    places = {video: np.array(segments, dtype=np.float64) for video, segments in true.items()}
+    # Whether a true segment may still be found, for each least overlap.
+    free = {video: np.ones((len(least), len(one)), dtype=bool) for video, one in places.items()}
+    hits = np.zeros((len(ranked), len(least)), dtype=bool)
+    for rank, (video, detection) in enumerate(ranked):
+        if video not in places:
+            continue
+        overlap = _overlap(np.array(detection[:2]), places[video])
+        open_to = np.where(free[video] & (overlap >= np.array(least)[:, None]), overlap, 0.0)
+        best = open_to.argmax(axis=1)
+        hits[rank] = open_to.max(axis=1) > 0
+        free[video][hits[rank], best[hits[rank]]] = False
+    precision = hits.cumsum(axis=0) / np.arange(1, len(ranked) + 1)[:, None]
+    envelope = np.maximum.accumulate(precision[::-1], axis=0)[::-1]
+    total = sum(map(len, true.values()))
+    averages: NDArray[np.float64] = (envelope * hits).sum(axis=0) / total
+    return averages
+
+
+def recall_per_task(
+    scores: Iterable[Scores],
+    truth: Mapping[str, Labels],
+    tasks: Mapping[str, str],
+    *,
+    ordered: bool = False,
+) -> dict[str, float]:
+    """For each task, the fraction of keysteps done in its videos that are pointed at rightly.
+
+    Each keystep of the video's task is pointed at once, at the observed row where it scores
+    highest (of equals the first).  Of those that occur in the truth, it is pointed at rightly
+    if it is done in that row.
+
+    Parameters
+    ----------
+    tasks
+        The task of each video, by name, as in its vocabulary.
+    ordered
+        Whether the rows must follow one another as the keysteps do in the task's list: of all
+        such choices, the one with the highest sum of scores.
+    """
+    counted: dict[str, tuple[int, int]] = {}
+    for one in scores:
+        task = tasks.get(one.video)
+        if task is None or task not in one.vocabulary.tasks:
+            raise DataError(
+                f"task of video {one.video!r} must be one of the {len(one.vocabulary.tasks)} of "
+                f"the vocabulary, got {task!r}"
+            )
+        hits, total = counted.get(task, (0, 0))
+        true = true_labels(truth, one.video)
+        hit, done = _pointed(one, true, one.vocabulary.tasks[task], ordered=ordered)
+        counted[task] = hits + hit, total + done
+    return {task: hits / total if total else math.nan for task, (hits, total) in counted.items()}
+
+
+def crosstask_recall(
+    scores: Iterable[Scores],
+    truth: Mapping[str, Labels],
+    tasks: Mapping[str, str],
+    *,
+    ordered: bool = False,
+) -> float:
+    """Recall of each task, averaged over the tasks (Zhukov et al. 2019).
+
+    >>> from stepgraph.core import Vocabulary
+    >>> names = Vocabulary(("boil", "pour"), {"tea": (0, 1)})
+    >>> values = np.array([[0.9, 0.1], [0.5, 0.2], [0.1, 0.3]], dtype=np.float32)
+    >>> scores = Scores("v", values, np.ones(3, dtype=bool), names)
+    >>> truth = {"v": Labels("v", np.array([-1, 0, 1]), names)}
+    >>> crosstask_recall([scores], truth, {"v": "tea"})
+    0.5
+    """
+    return mean_defined(recall_per_task(scores, truth, tasks, ordered=ordered).values())
+
+
+def _pointed(
+    scores: Scores, truth: Labels, members: Sequence[int], *, ordered: bool
+) -> tuple[int, int]:
+    """Keysteps of a task pointed at rightly in one video, and how many are done in it."""
+    _require_aligned(truth, scores)
+    done = int(np.isin(members, truth.keysteps).sum())
+    rows = np.flatnonzero(scores.observed)
+    values = scores.values[rows][:, members].astype(np.float64)
+    # A keystep that was ruled out (minus infinity everywhere) is pointed at nowhere.
+    allowed = np.isfinite(values).any(axis=0)
+    keysteps, values = np.array(members)[allowed], values[:, allowed]
+    if not keysteps.size or (ordered and len(rows) < keysteps.size):
+        return 0, done
+    points = rows[_in_order(values) if ordered else values.argmax(axis=0)]
+    return int((truth.keysteps[points] == keysteps).sum()), done
+
+
+def _in_order(values: NDArray[np.float64]) -> NDArray[np.int64]:
+    """One row for each column, each after the one before, with the highest sum."""
+    # The floor keeps every choice possible, if a poor one, where some rows are ruled out.
+    best = np.maximum(values, np.finfo(np.float32).min)
+    for column in range(1, values.shape[1]):
+        before = np.maximum.accumulate(best[:, column - 1])
+        best[0, column] = -np.inf
+        best[1:, column] += before[:-1]
+    points = [len(values)]
+    for column in reversed(range(values.shape[1])):
+        points.append(int(best[: points[-1], column].argmax()))
+    return np.array(points[:0:-1], dtype=np.int64)

@@ -1,0 +1,394 @@
+"""What the authors' released scripts do otherwise than the paper, each by a name of its own.
+
+The paper is what the rest of the package does; its published numbers came from the scripts.
+``Compat()`` is the paper, ``Compat.authors(...)`` the scripts, and :meth:`Compat.alone` gives each
+behaviour by itself, so that a table can price it.  All of it was written from a description in
+words; what that leaves open is settled below, where it matters.
+
+Not here, because no option is needed: the scripts pool metrics over all rows (``accuracy`` and
+``iou`` of an evaluation are pooled), count a sentence once for each second it lasts and mine on
+the evaluated videos (so does the package), drop rows without narration before counting
+transitions (mining bridges silence, which gives the same counts), and embed text with
+all-mpnet-base-v2 (an encoder).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, fields, replace
+from functools import lru_cache
+from itertools import pairwise
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import coo_array, csr_array
+
+from stepgraph.core import BACKGROUND, Labels, Scores, Vocabulary, require_same_vocabulary
+from stepgraph.decoders.markov import BayesFilter
+from stepgraph.decoders.path import best_keysteps, spread
+from stepgraph.encoders import EncoderOptions
+from stepgraph.errors import ConfigError, DataError
+from stepgraph.graph import Matrix, TaskGraph, mine_graph
+from stepgraph.graph.mining import transitions
+from stepgraph.graph.shortest_paths import Network, cheapest_path, make_network
+from stepgraph.scoring.scales import EXTREMA, rescale
+
+Integers: TypeAlias = NDArray[np.int64]
+FindPath: TypeAlias = Callable[[int, int], tuple[int, ...] | None]
+
+
+@dataclass(frozen=True)
+class Limit:
+    """Which keysteps may be anchors or lie on paths in one video.
+
+    Attributes
+    ----------
+    kind
+        ``"winners"``: those that win some row with more than ``score``.  ``"cluster"``: those of
+        the cluster with the most scores over ``score``, counted once a sentence and divided by
+        the cluster's size.  Where no score is over it, none.
+    distance
+        How far apart clusters must be, see :func:`agglomerate`; of no meaning for winners.
+    """
+
+    kind: Literal["winners", "cluster"]
+    score: float
+    distance: float = 0.0
+
+
+_THRESHOLDS = {
+    "crosstask-text": 0.32,
+    "coin-text": 0.30,
+    "crosstask-video": 0.06,
+    "coin-video": 0.0,
+}
+_LIMITS = {
+    "crosstask-text": Limit("winners", 0.46),
+    "coin-text": Limit("cluster", 0.46, 1.0),
+    "coin-video": Limit("cluster", 0.3, 1.25),
+}
+
+
+@dataclass(frozen=True)
+class Compat:
+    """Which of the scripts' behaviours to follow; without any it is the paper.
+
+    Attributes
+    ----------
+    raw_costs
+        Paths have the least sum of probabilities, not of ``-log p``: they prefer rare edges.
+    first_counted_twice
+        The first transition seen from each keystep, over all videos, counts twice.
+    adjacent_forgotten
+        Of two anchors on adjacent rows the earlier is not remembered: the gap is measured from an
+        older anchor, and the row overwritten.  Three and more in a row are taken two by two, so
+        that 0..7, all confident, become 1, 1, 1, 3, 3, 5, 5, 7 where no path leads between.
+    unlabelled_end
+        Rows after the last anchor stay background, and so does a video without anchors.  Rows
+        before the first anchor copy it, as they do without this option.
+    threshold
+        Takes the place of the decoder's own.
+    extrema
+        Scores to be mapped to -1 and 1 before anything else; see
+        :func:`stepgraph.scoring.scales.rescale`.
+    limit
+        Restricts anchors and the keysteps of paths for each video.
+    added_belief
+        The Bayes filter adds so much of ``A b`` to the scores, instead of multiplying.
+
+    Examples
+    --------
+    >>> Compat.authors("coin", "video").threshold
+    0.0
+    """
+
+    raw_costs: bool = False
+    first_counted_twice: bool = False
+    adjacent_forgotten: bool = False
+    unlabelled_end: bool = False
+    threshold: float | None = None
+    extrema: tuple[float, float] | None = None
+    limit: Limit | None = None
+    added_belief: float | None = None
+
+    @classmethod
+    def authors(cls, dataset: str, modality: str = "text") -> Compat:
+        """All behaviours together, with the numbers for ``crosstask`` or ``coin``."""
+        key = f"{dataset}-{modality}"
+        if key not in _THRESHOLDS:
+            raise ConfigError(
+                f"compat must be for crosstask or coin, text or video, got {dataset!r}, "
+                f"{modality!r}; the scripts have numbers for no other"
+            )
+        return cls(
+            raw_costs=True,
+            first_counted_twice=True,
+            adjacent_forgotten=True,
+            unlabelled_end=True,
+            threshold=_THRESHOLDS[key],
+            extrema=EXTREMA[key],
+            limit=_LIMITS.get(key),
+            added_belief=0.20,
+        )
+
+    @classmethod
+    def alone(cls, dataset: str, modality: str = "text") -> dict[str, Compat]:
+        """Each behaviour of the authors by itself, by the name of its option."""
+        options = vars(cls.authors(dataset, modality))
+        names = [field.name for field in fields(cls)]
+        return {name: cls(**{name: options[name]}) for name in names if options[name] is not None}
+
+
+def choose_compat(names: str, dataset: str) -> Compat:
+    """Behaviours by name, separated by commas; ``authors`` is all of them.
+
+    >>> choose_compat("raw_costs,unlabelled_end", "crosstask").raw_costs
+    True
+    """
+    everything = Compat.authors(dataset)
+    alone = Compat.alone(dataset)
+    chosen = {}
+    for name in names.replace("-", "_").split(","):
+        if name == "authors":
+            return everything
+        if name not in alone:
+            raise ConfigError(
+                f"compat must be 'authors' or some of {', '.join(alone)}, got {name!r}"
+            )
+        chosen[name] = getattr(everything, name)
+    return Compat(**chosen)
+
+
+def mine_compat(
+    videos: Iterable[Scores],
+    vocabulary: Vocabulary,
+    compat: Compat,
+    *,
+    encoder: EncoderOptions | None = None,
+) -> TaskGraph:
+    """Mine a graph as :func:`~stepgraph.graph.mine_graph` does, or as the scripts do.
+
+    With ``first_counted_twice`` the graph depends on the order of the videos.
+    """
+    if not compat.first_counted_twice:
+        return mine_graph(videos, vocabulary, encoder=encoder)
+    size = len(vocabulary)
+    first = np.full(size, -1, dtype=np.int64)
+
+    def watched() -> Iterator[Scores]:
+        for scores in videos:
+            yield scores
+            # After mining has accepted it.
+            sources, targets = transitions(scores).T
+            found, position = np.unique(sources, return_index=True)
+            first[found] = np.where(first[found] < 0, targets[position], first[found])
+
+    graph = mine_graph(watched(), vocabulary, encoder=encoder)
+    left = np.flatnonzero(first >= 0)
+    ones = np.ones(len(left), dtype=np.int64)
+    again = csr_array(coo_array((ones, (left, first[left])), shape=(size, size)))
+    return replace(graph, counts=graph.counts + again)
+
+
+@dataclass(frozen=True)
+class CompatPathSearch:
+    """Path search with the behaviours asked for; with ``Compat()`` it is ``PathSearch``.
+
+    Only the remembered anchors are anchors of its labels.
+
+    Attributes
+    ----------
+    threshold
+        Least score of an anchor, unless ``compat`` has one.
+    clusters
+        The cluster of each keystep where ``compat.limit`` is by clusters: :func:`agglomerate`.
+    """
+
+    threshold: float = 0.4
+    compat: Compat = Compat()
+    clusters: tuple[int, ...] = ()
+
+    def __post_init__(self) -> None:
+        if math.isnan(self.threshold):
+            raise ConfigError("threshold must be a number, got nan")
+
+    def decode(self, scores: Scores, graph: TaskGraph) -> Labels:
+        """See :class:`~stepgraph.decoders.Decoder`."""
+        require_same_vocabulary(
+            scores.vocabulary, graph.vocabulary, f"scores of video {scores.video!r} and the graph"
+        )
+        compat = self.compat
+        scores = _mapped(scores, compat)
+        allowed = allowed_keysteps(scores, compat.limit, self.clusters)
+        if allowed is not None:
+            scores = scores.restrict(np.flatnonzero(allowed).tolist())
+        best = scores.values.max(axis=1)
+        threshold = self.threshold if compat.threshold is None else compat.threshold
+        anchors = scores.observed & (best >= threshold) & (best > -math.inf)
+        if compat.adjacent_forgotten:
+            anchors = without_adjacent(anchors)
+        keysteps = np.where(best > -math.inf, best_keysteps(scores), BACKGROUND)
+        if anchors.any():
+            find = _path_finder(graph, compat.raw_costs, allowed)
+            keysteps = _fill(keysteps, anchors, find, compat.unlabelled_end)
+        elif compat.unlabelled_end:
+            keysteps = np.full_like(keysteps, BACKGROUND)
+        return Labels(scores.video, keysteps, scores.vocabulary, scores.hop, anchors)
+
+
+def without_adjacent(anchors: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Forget the earlier of each two anchors on adjacent rows.
+
+    >>> without_adjacent(np.array([1, 1, 0, 1, 0, 1, 1, 1], bool)).astype(int).tolist()
+    [0, 1, 0, 1, 0, 0, 1, 1]
+    """
+    remembered = anchors.copy()
+    for row in range(len(anchors) - 1):
+        # The later of one pair is not the earlier of the next.
+        ends_pair = row > 0 and anchors[row - 1] and not remembered[row - 1]
+        if anchors[row] and anchors[row + 1] and not ends_pair:
+            remembered[row] = False
+    return remembered
+
+
+def _fill(
+    keysteps: Integers, anchors: NDArray[np.bool_], find: FindPath, unlabelled_end: bool
+) -> Integers:
+    rows = np.flatnonzero(anchors)
+    filled = np.empty_like(keysteps)
+    filled[: rows[0] + 1] = keysteps[rows[0]]
+    filled[rows[-1] :] = BACKGROUND if unlabelled_end else keysteps[rows[-1]]
+    filled[rows[-1]] = keysteps[rows[-1]]
+    for before, after in pairwise(rows.tolist()):
+        start, end = int(keysteps[before]), int(keysteps[after])
+        filled[before : after + 1] = spread(find(start, end) or (start, end), after - before + 1)
+    return filled
+
+
+def _path_finder(graph: TaskGraph, raw: bool, allowed: NDArray[np.bool_] | None) -> FindPath:
+    if not raw and allowed is None:
+        return graph.path
+    network = _raw_network(graph) if allowed is None else _limited_network(graph, raw, allowed)
+    return lambda start, end: cheapest_path(network, start, end)
+
+
+@lru_cache(maxsize=1)  # the videos of a run share one graph
+def _raw_network(graph: TaskGraph) -> Network:
+    return make_network(graph.probabilities)
+
+
+def _limited_network(graph: TaskGraph, raw: bool, allowed: NDArray[np.bool_]) -> Network:
+    """Edges between allowed keysteps, with the costs that they have among all."""
+    edges = coo_array(graph.probabilities if raw else graph.costs)
+    kept = allowed[edges.coords[0]] & allowed[edges.coords[1]]
+    source, target = (one[kept] for one in edges.coords)
+    costs: Matrix = csr_array(coo_array((edges.data[kept], (source, target)), graph.counts.shape))
+    return make_network(costs)
+
+
+def agglomerate(vectors: NDArray[np.float32], distance: float) -> tuple[int, ...]:
+    """Cluster keysteps from the bottom up until clusters are at least ``distance`` apart.
+
+    Ward's linkage of Euclidean distances between unit vectors, scikit-learn's own choice where
+    nothing is said of the linkage.
+
+    Parameters
+    ----------
+    vectors : shape (K, D)
+    """
+    if not distance > 0:
+        raise ConfigError(f"distance must be above 0, got {distance}")
+    from sklearn.cluster import (  # type: ignore[import-untyped, unused-ignore]
+        AgglomerativeClustering,
+    )
+
+    length = np.linalg.norm(vectors, axis=1, keepdims=True)
+    clustering: Any = AgglomerativeClustering(n_clusters=None, distance_threshold=distance)
+    return tuple(clustering.fit_predict(vectors / np.maximum(length, 1e-12)).tolist())
+
+
+def allowed_keysteps(
+    scores: Scores, limit: Limit | None, clusters: tuple[int, ...] = ()
+) -> NDArray[np.bool_] | None:
+    """Keysteps that a limit leaves to one video, shape (K,); None without a limit.
+
+    Parameters
+    ----------
+    scores
+        After they were mapped to [-1, 1].
+    """
+    if limit is None:
+        return None
+    if limit.kind == "winners":
+        best = scores.observed & (scores.values.max(axis=1) > limit.score)
+        allowed = np.zeros(len(scores.vocabulary), dtype=bool)
+        allowed[scores.values[best].argmax(axis=1)] = True
+        return allowed
+    if len(clusters) != len(scores.vocabulary):
+        raise DataError(
+            f"clusters must be one for each of the {len(scores.vocabulary)} keysteps where they "
+            f"are the limit, got {len(clusters)}; compat.agglomerate makes them"
+        )
+    names, member, size = np.unique(clusters, return_inverse=True, return_counts=True)
+    over = (scores.values[_first_rows(scores)] > limit.score).sum(axis=0)
+    rate = np.bincount(member, over, minlength=len(names)) / size
+    return np.asarray((member == rate.argmax()) & (rate.max() > 0))
+
+
+def _first_rows(scores: Scores) -> Integers:
+    """Rows where a sentence begins; the rows of one touch and score the same."""
+    rows = np.flatnonzero(scores.observed)
+    values = scores.values[rows]
+    goes_on = (np.diff(rows) == 1) & (values[1:] == values[:-1]).all(axis=1)
+    begins = np.ones(len(rows), dtype=bool)
+    begins[1:] = ~goes_on
+    return np.asarray(rows[begins], dtype=np.int64)
+
+
+@dataclass(frozen=True)
+class CompatBayesFilter:
+    """The Bayes filter with the behaviours asked for; with ``Compat()`` it is ``BayesFilter``.
+
+    The scripts' recursion is ``B(0) = s`` and ``B(t) = s + 0.20 * A B(t-1)``; a row's label is
+    the keystep most believed in.  ``A``, not its transpose, multiplies the belief, and nothing is
+    divided by its sum.  A row without narration measures nothing, so ``s`` is zero there.  Rows
+    before the first measurement are background, and those that allow no keystep.
+
+    Attributes
+    ----------
+    epsilon
+        See :class:`~stepgraph.decoders.markov.BayesFilter`; not used where belief is added.
+    """
+
+    epsilon: float = 0.1
+    compat: Compat = Compat()
+
+    def __post_init__(self) -> None:
+        BayesFilter(self.epsilon)
+
+    def decode(self, scores: Scores, graph: TaskGraph) -> Labels:
+        """See :class:`~stepgraph.decoders.Decoder`; no label depends on a later row."""
+        scores = _mapped(scores, self.compat)
+        if self.compat.added_belief is None:
+            return BayesFilter(self.epsilon).decode(scores, graph)
+        require_same_vocabulary(
+            scores.vocabulary, graph.vocabulary, f"scores of video {scores.video!r} and the graph"
+        )
+        allowed = scores.values > -math.inf
+        measured = np.where(allowed & scores.observed[:, None], scores.values, 0).astype(
+            np.float64
+        )
+        keysteps = np.full(len(scores), BACKGROUND, dtype=np.int64)
+        belief = np.zeros(len(scores.vocabulary))
+        for row, possible in enumerate(allowed):
+            expected = graph.probabilities @ belief
+            belief = np.where(possible, measured[row] + self.compat.added_belief * expected, 0)
+            if possible.any() and (scores.observed[row] or belief.any()):
+                keysteps[row] = np.where(possible, belief, -math.inf).argmax()
+        return Labels(scores.video, keysteps, scores.vocabulary, scores.hop)
+
+
+def _mapped(scores: Scores, compat: Compat) -> Scores:
+    return scores if compat.extrema is None else rescale(scores, *compat.extrema)

@@ -1,0 +1,299 @@
+"""Probe frozen features: what can be told from them by a small head that is trained on truth.
+
+The paper's three downstream tasks, on any data set with truth and from the features of any
+backbone: which keystep a given region shows, which task a video shows, and which keystep comes
+next given the video so far.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stepgraph.core import Dataset, Features, Labels, Vocabulary, rows_in
+from stepgraph.errors import ConfigError, DataError
+from stepgraph.scoring.rows import part_of_row
+
+if TYPE_CHECKING:
+    from stepgraph.networks.heads import HeadOptions
+
+PROBES = ("keystep", "task", "forecast")
+"""What is told: the keystep of a region, the task of a video, the keystep that comes next."""
+
+HEAD_NAMES = ("mlp", "transformer")
+"""What is trained."""
+
+
+@dataclass(frozen=True)
+class Classes:
+    """What a probe tells apart.
+
+    A keystep is told apart per task, as in the data sets' own lists: CrossTask has 133 of them
+    under 105 names, COIN 778.
+
+    >>> both = Vocabulary(("boil", "pour"), {"tea": (0, 1), "coffee": (0,)})
+    >>> len(Classes(both).keysteps), Classes(both).keystep_of("coffee", 0)
+    (3, 2)
+    """
+
+    vocabulary: Vocabulary
+
+    @cached_property
+    def keysteps(self) -> dict[tuple[str | None, int], int]:
+        """Number of each keystep of each task; without tasks, of each keystep."""
+        pairs: list[tuple[str | None, int]] = [
+            (task, keystep)
+            for task, members in self.vocabulary.tasks.items()
+            for keystep in dict.fromkeys(members)
+        ]
+        listed = {keystep for _, keystep in pairs}
+        pairs += [(None, k) for k in range(len(self.vocabulary)) if k not in listed]
+        return {pair: number for number, pair in enumerate(pairs)}
+
+    def keystep_of(self, task: str | None, keystep: int) -> int:
+        """Number of a keystep of a video whose task may be unknown."""
+        if (task, keystep) in self.keysteps:
+            return self.keysteps[task, keystep]
+        first = next((t for t in self.vocabulary.tasks_of(keystep)), None)
+        return self.keysteps[first, keystep]
+
+    @cached_property
+    def tasks(self) -> dict[str, int]:
+        """Number of each task."""
+        return {task: number for number, task in enumerate(self.vocabulary.tasks)}
+
+    def count(self, probe: str) -> int:
+        """How many classes a probe tells apart."""
+        return len(self.tasks) if probe == "task" else len(self.keysteps)
+
+
+class Example(NamedTuple):
+    """Rows of one video and what they show."""
+
+    rows: NDArray[np.float32]
+    label: int
+
+
+@dataclass(frozen=True)
+class ProbeOptions:
+    """How probing is done.
+
+    Attributes
+    ----------
+    length
+        Rows of an example; longer ones are thinned out evenly.
+    seeds
+        How often each head is trained anew.
+    heads, probes
+        Which ones; all if not said.
+    """
+
+    length: int = 32
+    seeds: int = 3
+    heads: tuple[str, ...] = HEAD_NAMES
+    probes: tuple[str, ...] = PROBES
+    epochs: int = 40
+
+    def __post_init__(self) -> None:
+        for name in ("length", "seeds", "epochs"):
+            if getattr(self, name) < 1:
+                raise ConfigError(f"{name} must be at least 1, got {getattr(self, name)}")
+        for name, known in (("heads", HEAD_NAMES), ("probes", PROBES)):
+            if not set(getattr(self, name)) <= set(known) or not getattr(self, name):
+                raise ConfigError(
+                    f"{name} must be some of {', '.join(known)}, got {getattr(self, name)}"
+                )
+
+    def head(self) -> HeadOptions:
+        """How the heads are trained."""
+        from stepgraph.networks.heads import HeadOptions
+
+        return HeadOptions(epochs=self.epochs)
+
+
+@dataclass(frozen=True)
+class Probed:
+    """Accuracy of one head at one probe, for each seed.
+
+    Attributes
+    ----------
+    top5
+        Share of examples whose truth is among the five most probable classes.
+    chance
+        Accuracy of always saying what is most frequent among the examples trained on.
+    """
+
+    head: str
+    probe: str
+    accuracies: tuple[float, ...]
+    top5: float
+    chance: float
+    trained_on: int
+    tested_on: int
+    classes: int
+
+    @property
+    def accuracy(self) -> float:
+        """Mean over the seeds."""
+        return float(np.mean(self.accuracies))
+
+    @property
+    def error(self) -> float:
+        """Standard error of that mean; not a number for a single seed."""
+        if len(self.accuracies) < 2:
+            return math.nan
+        return float(np.std(self.accuracies, ddof=1) / math.sqrt(len(self.accuracies)))
+
+
+def probe(
+    train: Dataset,
+    test: Dataset,
+    features: Mapping[str, Features],
+    options: ProbeOptions = ProbeOptions(),  # noqa: B008 - frozen
+) -> Iterator[Probed]:
+    """Train heads on one part of a data set and measure them on the other.
+
+    Parameters
+    ----------
+    train, test
+        Videos with truth, of one vocabulary.
+    features
+        Of the videos of both, by id; videos without are left out.
+    """
+    if train.vocabulary is None or train.vocabulary != test.vocabulary:
+        raise DataError(
+            f"{train.name} and {test.name}: must share one vocabulary to be probed, got "
+            f"{'none' if train.vocabulary is None else 'two'}"
+        )
+    classes = Classes(train.vocabulary)
+    for name in options.probes:
+        parts = [
+            list(examples(name, part, features, classes, length=options.length))
+            for part in (train, test)
+        ]
+        for part, found in zip((train, test), parts, strict=True):
+            if not found:
+                raise DataError(
+                    f"{part.name}: must hold examples to probe {name!r}, got none; are there "
+                    f"features and truth of its videos?"
+                )
+        for head in options.heads:
+            yield _probed(head, name, (parts[0], parts[1]), classes.count(name), options)
+
+
+def _probed(
+    head: str,
+    name: str,
+    parts: tuple[list[Example], list[Example]],
+    classes: int,
+    options: ProbeOptions,
+) -> Probed:
+    from stepgraph.networks.heads import fit, predict
+
+    (rows, labels), (unseen, truth) = (_split(part) for part in parts)
+    right, among = [], []
+    for seed in range(options.seeds):
+        trained = fit(head, rows, labels, classes, options=options.head(), seed=seed)
+        logits = predict(trained, unseen)
+        right.append(float((logits.argmax(axis=1) == truth).mean()))
+        best = np.argsort(-logits, axis=1, kind="stable")[:, :5]
+        among.append(float((best == truth[:, None]).any(axis=1).mean()))
+    most = np.bincount(labels, minlength=classes).argmax()
+    return Probed(
+        head,
+        name,
+        tuple(right),
+        float(np.mean(among)),
+        float((truth == most).mean()),
+        len(rows),
+        len(unseen),
+        classes,
+    )
+
+
+def _split(part: Sequence[Example]) -> tuple[list[NDArray[np.float32]], NDArray[np.int64]]:
+    return [one.rows for one in part], np.array([one.label for one in part], np.int64)
+
+
+def examples(
+    name: str,
+    dataset: Dataset,
+    features: Mapping[str, Features],
+    classes: Classes,
+    *,
+    length: int = 32,
+) -> Iterator[Example]:
+    """What one probe learns from or is asked about.
+
+    ``keystep``: each true region and its keystep.  ``forecast``: what is seen before each region
+    but the first, and its keystep.  ``task``: the whole video and its task, where it is known.
+    """
+    for video in dataset.videos:
+        truth = dataset.truth.get(video.id)
+        if truth is None or video.id not in features:
+            continue
+        rows, seen = rows_of(features[video.id], truth.hop)
+        if name == "task":
+            if video.task in classes.tasks and seen.any():
+                yield Example(thin(rows[seen], length), classes.tasks[video.task])
+            continue
+        for first, last, keystep in _regions(truth, len(rows)):
+            region = slice(first, last) if name == "keystep" else slice(0, first)
+            shown = rows[region][seen[region]]
+            if len(shown):
+                yield Example(thin(shown, length), classes.keystep_of(video.task, keystep))
+
+
+def _regions(truth: Labels, rows: int) -> Iterator[tuple[int, int, int]]:
+    for segment in truth.segments():
+        first, last = round(segment.start / truth.hop), round(segment.end / truth.hop)
+        if first < rows:
+            yield first, min(last, rows), segment.keystep
+
+
+def rows_of(features: Features, hop: float) -> tuple[NDArray[np.float32], NDArray[np.bool_]]:
+    """One vector a row, and which rows have one."""
+    count = rows_in(features.duration, hop)
+    part = part_of_row(features.intervals, count, hop)
+    rows = np.zeros((count, features.vectors.shape[1]), np.float32)
+    rows[part >= 0] = features.vectors[part[part >= 0]]
+    return rows, part >= 0
+
+
+def thin(rows: NDArray[np.float32], length: int) -> NDArray[np.float32]:
+    """At most so many rows, evenly spaced; one that lasts as long as all stands for it.
+
+    >>> thin(np.arange(10, dtype=np.float32)[:, None], 5).ravel().tolist()
+    [1.0, 3.0, 5.0, 7.0, 9.0]
+    """
+    if len(rows) <= length:
+        return rows
+    return rows[((np.arange(length) + 0.5) * len(rows) / length).astype(np.int64)]
+
+
+def halves(dataset: Dataset, *, share: float = 0.7, seed: int = 0) -> tuple[Dataset, Dataset]:
+    """Divide a data set without splits of its own at random: ``share`` to train on.
+
+    Videos of each task are divided by themselves, so that no task is missing on either side.
+    """
+    if not 0 < share < 1:
+        raise ConfigError(f"share must be between 0 and 1, got {share}")
+    order = np.random.default_rng(seed)
+    by_task: dict[str | None, list[str]] = {}
+    for video in dataset.videos:
+        by_task.setdefault(video.task, []).append(video.id)
+    chosen: set[str] = set()
+    for ids in by_task.values():
+        mixed = [ids[at] for at in order.permutation(len(ids))]
+        chosen |= set(mixed[: max(1, round(share * len(ids)))])
+    videos = tuple(dataset.videos)
+    return (
+        replace(dataset, videos=tuple(v for v in videos if v.id in chosen)),
+        replace(dataset, videos=tuple(v for v in videos if v.id not in chosen)),
+    )

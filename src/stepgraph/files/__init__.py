@@ -1,0 +1,1 @@
+"""Read what may be anything, and write whole or not at all."""

@@ -1,0 +1,96 @@
+"""What every saved file begins with, and how its fields are checked when it is read back."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from stepgraph import __version__
+from stepgraph.core import Vocabulary
+from stepgraph.errors import DataError, StepgraphError
+from stepgraph.files.disk import write_text
+
+
+@dataclass(frozen=True)
+class FileKind:
+    """A kind of saved file: how it is marked, called, and made again."""
+
+    format: str
+    version: int
+    noun: str
+    remedy: str
+
+
+def check_header(content: Any, path: Path, kind: FileKind) -> None:
+    """Refuse the content of another kind of file, and one that a newer program saved."""
+    found = content.get("format") if isinstance(content, dict) else type(content).__name__
+    if found != kind.format:
+        raise DataError(
+            f"{path}: must be a {kind.noun} (format {kind.format!r}), got {found!r}; {kind.remedy}"
+        )
+    version = content.get("version")
+    if not isinstance(version, int) or version < 1:
+        raise DataError(f"{path}: version must be a number of at least 1, got {version!r}")
+    if version > kind.version:
+        raise DataError(
+            f"{path}: format version must be at most {kind.version}, got {version}; it was saved "
+            f"by a newer stepgraph ({content.get('stepgraph')}), so upgrade this one"
+        )
+
+
+@contextmanager
+def reading_fields(path: Path, kind: FileKind) -> Iterator[None]:
+    """Turn whatever goes wrong with the fields of a saved file into one clear error."""
+    try:
+        yield
+    except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
+        what = (
+            str(error) if isinstance(error, StepgraphError) else f"{type(error).__name__}: {error}"
+        )
+        raise DataError(
+            f"{path}: must be a {kind.noun} as stepgraph saves it, got {what}"
+        ) from error
+
+
+def as_list(value: Any) -> list[Any]:
+    """A value that must be a list."""
+    if not isinstance(value, list):
+        raise TypeError(f"a list was expected, got {value!r}"[:200])
+    return value
+
+
+def as_whole(value: Any) -> int:
+    """A value that must be a whole number."""
+    if type(value) is not int:
+        raise TypeError(f"whole numbers were expected, got {value!r}"[:200])
+    return value
+
+
+def as_text(value: Any) -> str:
+    """A value that must be text."""
+    if not isinstance(value, str):
+        raise TypeError(f"names must be text, got {value!r}"[:200])
+    return value
+
+
+def header(format_name: str, version: int, vocabulary: Vocabulary) -> dict[str, Any]:
+    """First fields of every artefact."""
+    return {
+        "format": format_name,
+        "version": version,
+        "stepgraph": __version__,
+        "fingerprint": vocabulary.fingerprint,
+    }
+
+
+def write_fields(content: dict[str, Any], path: str | Path) -> None:
+    """Write a saved file as JSON, whole or not at all."""
+    # One line per field: small enough to read, and a difference of two files is legible.
+    fields = (
+        f'"{key}": {json.dumps(value, ensure_ascii=False)}' for key, value in content.items()
+    )
+    write_text(Path(path), "{" + ",\n".join(fields) + "}\n")

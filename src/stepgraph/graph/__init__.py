@@ -1,0 +1,25 @@
+"""The task graph: how it is mined, what can be asked of it, how it is saved."""
+
+from __future__ import annotations
+
+from stepgraph.graph.mining import mine_graph
+from stepgraph.graph.task_graph import (
+    DIRECTIONAL_SHARE,
+    TIMING_BINS,
+    Matrix,
+    MiningOptions,
+    Relation,
+    TaskGraph,
+    Transition,
+)
+
+__all__ = [
+    "DIRECTIONAL_SHARE",
+    "TIMING_BINS",
+    "Matrix",
+    "MiningOptions",
+    "Relation",
+    "TaskGraph",
+    "Transition",
+    "mine_graph",
+]

@@ -1,0 +1,139 @@
+"""Save a task graph, and load it again.
+
+A file of another kind, of a newer program or of another vocabulary is refused, not misread.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import coo_array, csr_array
+
+from stepgraph.core import Vocabulary
+from stepgraph.encoders import EncoderOptions
+from stepgraph.errors import DataError
+from stepgraph.files.disk import MIB, read_json
+from stepgraph.files.headers import (
+    FileKind,
+    as_list,
+    as_text,
+    as_whole,
+    check_header,
+    header,
+    reading_fields,
+    write_fields,
+)
+from stepgraph.graph.task_graph import TIMING_BINS, MiningOptions, TaskGraph
+from stepgraph.vocabulary.saving import (
+    vocabulary_fields,
+    vocabulary_of,
+)
+
+GRAPH_KIND = FileKind("stepgraph-graph", 1, "task graph", "make one with: stepgraph mine")
+
+
+def save_graph(graph: TaskGraph, path: str | Path) -> None:
+    """Save a task graph as JSON, whole or not at all."""
+    counts = coo_array(graph.counts)
+    triples = np.stack([*counts.coords, counts.data], axis=1).tolist()
+    encoder = asdict(graph.encoder) if graph.encoder else None
+    write_fields(
+        header(GRAPH_KIND.format, GRAPH_KIND.version, graph.vocabulary)
+        | {"encoder": encoder, "mining": mining_fields(graph.mining)}
+        | vocabulary_fields(graph.vocabulary)
+        | {"mined_on": list(graph.mined_on), "counts": triples, "timing": _timing_of(graph)},
+        path,
+    )
+
+
+def load_graph(path: str | Path) -> TaskGraph:
+    """Load a task graph that :func:`save_graph` wrote."""
+    path = Path(path)
+    content = read_json(path, limit=4096 * MIB)
+    check_header(content, path, GRAPH_KIND)
+    with reading_fields(path, GRAPH_KIND):
+        vocabulary = vocabulary_of(content)
+        options = content["encoder"]
+        graph = TaskGraph(
+            vocabulary,
+            _counts(content["counts"], len(vocabulary)),
+            tuple(map(as_text, as_list(content["mined_on"]))),
+            EncoderOptions(**options) if options else None,
+            _mining_of(content["mining"]),
+            _timing(content["timing"], len(vocabulary)),
+        )
+    if vocabulary.fingerprint != content.get("fingerprint"):
+        raise DataError(
+            f"{path}: must be a graph of the vocabulary it was saved with (fingerprint "
+            f"{content.get('fingerprint')!r}), got another one ({vocabulary.fingerprint!r}); "
+            f"was it edited? mine it again"
+        )
+    return graph
+
+
+def mining_fields(options: MiningOptions | None) -> dict[str, float | None] | None:
+    """Options of mining as JSON has them: no limit is null, since JSON has no infinity."""
+    if options is None:
+        return None
+    return {key: value if math.isfinite(value) else None for key, value in asdict(options).items()}
+
+
+def _mining_of(fields: Any) -> MiningOptions | None:
+    if fields is None:
+        return None
+    given = {key: value for key, value in fields.items() if value is not None}
+    if not all(isinstance(value, int | float) for value in given.values()):
+        raise TypeError(f"numbers were expected, got {fields!r}"[:200])
+    return MiningOptions(**given)
+
+
+def _counts(triples: Any, size: int) -> Any:
+    source, target, count = _triples(triples, (size, size)).T
+    return csr_array(coo_array((count, (source, target)), shape=(size, size)))
+
+
+def _timing_of(graph: TaskGraph) -> list[list[int]] | None:
+    if graph.timing is None:
+        return None
+    keystep, part = np.nonzero(graph.timing)
+    triples: list[list[int]] = np.stack(
+        [keystep, part, graph.timing[keystep, part]], axis=1
+    ).tolist()
+    return triples
+
+
+def _timing(triples: Any, size: int) -> NDArray[np.int64] | None:
+    if triples is None:
+        return None
+    keystep, part, count = _triples(triples, (size, TIMING_BINS)).T
+    if count.size and count.min() < 0:
+        raise DataError(f"timing must be at least 0, got {count.min()}")
+    timing = np.zeros((size, TIMING_BINS), dtype=np.int64)
+    np.add.at(timing, (keystep, part), count)
+    return timing
+
+
+def _triples(triples: Any, shape: tuple[int, int]) -> NDArray[np.int64]:
+    """Check a list of ``[row, column, count]``."""
+    for triple in as_list(triples):
+        if len(list(map(as_whole, as_list(triple)))) != 3:
+            raise TypeError(f"counts must be triples, got {triple!r}"[:200])
+    table = np.asarray(triples, dtype=np.int64).reshape(-1, 3)
+    if len(table) and (table[:, :2].min() < 0 or (table[:, :2].max(axis=0) >= shape).any()):
+        raise DataError(f"counts of keysteps that are not among the {shape[0]} of its vocabulary")
+    return table
+
+
+def same_vocabulary(graph: TaskGraph, vocabulary: Vocabulary, where: str | Path) -> None:
+    """Refuse a graph of another vocabulary than the one in use."""
+    if graph.vocabulary != vocabulary:
+        raise DataError(
+            f"{where}: must be a graph of the vocabulary in use ({len(vocabulary)} keysteps, "
+            f"fingerprint {vocabulary.fingerprint}), got one of {len(graph.vocabulary)} keysteps, "
+            f"fingerprint {graph.vocabulary.fingerprint}; mine it again with that vocabulary"
+        )

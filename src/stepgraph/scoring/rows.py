@@ -1,0 +1,68 @@
+"""Compare the parts of a video with keystep names, on a regular grid of rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stepgraph.core import Features, Scores, Video, Vocabulary, rows_in
+from stepgraph.encoders import Encoder
+
+
+def score(
+    videos: Iterable[Video], vocabulary: Vocabulary, encoder: Encoder, *, hop: float = 1.0
+) -> Iterator[Scores]:
+    """Score every keystep on every row of each video: the paper's ``f(v, n) . f(k)``.
+
+    Videos are taken as they come, so a generator over a large corpus is fine.
+    """
+    keysteps = encoder.encode_keysteps(vocabulary)
+    for features in encoder.encode_videos(videos):
+        yield score_features(features, keysteps, vocabulary, hop=hop)
+
+
+def score_features(
+    features: Features, keysteps: NDArray[np.float32], vocabulary: Vocabulary, *, hop: float = 1.0
+) -> Scores:
+    """Score one video from its features.
+
+    Parameters
+    ----------
+    keysteps : shape (K, D)
+        Unit vectors of the keysteps.
+    """
+    rows = rows_in(features.duration, hop)
+    part = part_of_row(features.intervals, rows, hop)
+    observed = part >= 0
+    values = np.zeros((rows, len(vocabulary)), dtype=np.float32)
+    if observed.any():
+        values[observed] = (features.vectors @ keysteps.T)[part[observed]]
+    return Scores(features.video, values, observed, vocabulary, hop)
+
+
+def part_of_row(intervals: NDArray[np.float64], rows: int, hop: float) -> NDArray[np.int64]:
+    """Which interval covers most of each row, or -1 where none covers any of it.
+
+    Of two that cover the same share, the earlier is taken.
+
+    >>> part_of_row(np.array([[0.0, 1.4], [1.4, 2.0]]), 3, 1.0).tolist()
+    [0, 1, -1]
+    """
+    first = np.clip(np.floor(intervals[:, 0] / hop), 0, rows).astype(np.int64)
+    last = np.clip(np.ceil(intervals[:, 1] / hop), first, rows).astype(np.int64)
+    # One candidate for each row that an interval touches.
+    part = np.repeat(np.arange(len(intervals)), last - first)
+    start_of_part = np.repeat(np.cumsum(last - first) - (last - first), last - first)
+    row = np.repeat(first, last - first) + np.arange(len(part)) - start_of_part
+    covered = np.minimum(intervals[part, 1], (row + 1) * hop) - np.maximum(
+        intervals[part, 0], row * hop
+    )
+    # Written from worst to best, so that the best is written last.
+    order = np.lexsort((-part, covered))
+    # Less than a billionth of a row is float noise.
+    order = order[covered[order] > 1e-9 * hop]
+    best = np.full(rows, -1, dtype=np.int64)
+    best[row[order]] = part[order]
+    return best

@@ -1,0 +1,222 @@
+"""Decoded clips on disk, one file a video, to be read at random.
+
+Reading a video in order is several times faster than seeking in it, and a training reads every
+clip tens of times.  So each video is decoded once, by several processes, into a file of plain
+pixels that is then mapped into memory.  A picture that several clips share is stored once.
+Files are whole or not there; what is there is not decoded again.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shutil
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from dataclasses import asdict
+from functools import lru_cache, partial
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.lib import format as npy
+from numpy.typing import NDArray
+
+from stepgraph.errors import DataError
+from stepgraph.files.disk import read_json, replacing, write_text
+from stepgraph.ingest.frames import ClipOptions, read_clips
+from stepgraph.problems import Problems
+from stepgraph.progress import counting
+
+_FORMAT, _VERSION = "stepgraph-clips", 1
+_HEADER = "clips.json"
+# Files that stay open: enough for the videos of several batches.
+_OPEN = 512
+
+
+class ClipStore:
+    """A folder of decoded clips.
+
+    Parameters
+    ----------
+    folder
+        Made where it does not exist; one of clips of another kind is refused.
+    """
+
+    def __init__(self, folder: Path, options: ClipOptions) -> None:
+        self.folder = folder
+        self.options = options
+        self._opened = lru_cache(_OPEN)(self._open)
+        header = {"format": _FORMAT, "version": _VERSION, "options": asdict(options)}
+        path = folder / _HEADER
+        if not path.exists():
+            write_text(path, json.dumps(header, indent=1) + "\n")
+        elif (found := read_json(path)) != header:
+            raise DataError(
+                f"{path}: must describe clips as {header['options']}, got {str(found)[:300]}; "
+                f"choose another folder, or delete this one"
+            )
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"folder": self.folder, "options": self.options}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__init__(state["folder"], state["options"])  # type: ignore[misc]
+
+    def count(self, video: str, path: Path) -> int | None:
+        """How many clips of a video are stored; None where it or its file are not the same."""
+        place = self._place(video, ".json")
+        if not place.exists():
+            return None
+        said = read_json(place)
+        same = isinstance(said, dict) and said.get("source") == _stamp(path)
+        return int(said["clips"]) if same else None
+
+    def read(self, video: str, clip: int) -> NDArray[np.uint8]:
+        """One clip, shape (F, H, W, 3)."""
+        pictures, numbers = self._opened(video)
+        return np.asarray(pictures[numbers[clip]])
+
+    def write(self, video: str, path: Path) -> int:
+        """Decode all clips of a video; how many there are."""
+        clips = 0
+        with replacing(self._place(video, ".npy")) as place, place.open("wb") as file:
+            shape = (0, self.options.height, self.options.width, 3)
+            _write_header(file, shape)
+            known: dict[int, int] = {}
+            for clip in read_clips(path, self.options):
+                moments = self._moments(np.array([clips]))[0].tolist()
+                for moment, picture in zip(moments, clip.frames, strict=True):
+                    if moment not in known:
+                        known[moment] = len(known)
+                        file.write(np.ascontiguousarray(picture, dtype=np.uint8).tobytes())
+                clips += 1
+            file.seek(0)
+            _write_header(file, (len(known), *shape[1:]))
+        # Written last: with it the video is complete.
+        said = {"video": video, "source": _stamp(path), "clips": clips}
+        write_text(self._place(video, ".json"), json.dumps(said) + "\n")
+        return clips
+
+    def bytes_of(self, clips: int) -> int:
+        """Room that so many clips of one video need."""
+        size = self.options.height * self.options.width * 3
+        return size * len(np.unique(self._moments(np.arange(clips))))
+
+    def _open(self, video: str) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
+        path = self._place(video, ".npy")
+        try:
+            pictures = np.load(path, mmap_mode="r")
+        except (OSError, ValueError) as error:
+            raise DataError(
+                f"{path}: must be decoded clips, got {error}; delete it and run again"
+            ) from error
+        said = read_json(self._place(video, ".json"))
+        return pictures, self._numbers(int(said["clips"]))
+
+    def _moments(self, clips: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Times of the pictures of clips in whole microseconds, by which shared ones are known."""
+        o = self.options
+        parts = (np.arange(o.frames) + 0.5) * (o.window / o.frames)
+        return np.rint((clips[:, None] * o.stride + parts) * 1e6).astype(np.int64)
+
+    def _numbers(self, clips: int) -> NDArray[np.int64]:
+        """Which stored pictures each clip is made of, shape (T, F); as they were met first."""
+        moments = self._moments(np.arange(clips))
+        _, first, number = np.unique(moments, return_index=True, return_inverse=True)
+        rank = np.empty_like(first)
+        rank[np.argsort(first)] = np.arange(len(first))
+        return rank[number].reshape(moments.shape)
+
+    def _place(self, video: str, suffix: str) -> Path:
+        # Ids hold slashes and may be longer than names of files.
+        name = hashlib.sha256(video.encode("utf-8", "surrogatepass")).hexdigest()[:32]
+        return self.folder / f"{name}{suffix}"
+
+
+def _write_header(file: Any, shape: tuple[int, ...]) -> None:
+    # numpy leaves room in it for the first number to grow, so that it can be written again.
+    npy.write_array_header_1_0(file, {"descr": "|u1", "fortran_order": False, "shape": shape})
+
+
+def _stamp(path: Path) -> list[int]:
+    """What changes when a file does."""
+    try:
+        state = path.stat()
+    except OSError:
+        return []
+    return [state.st_size, state.st_mtime_ns]
+
+
+def fill(
+    store: ClipStore,
+    videos: Mapping[str, Path],
+    clips: Sequence[int],
+    *,
+    problems: Problems,
+    workers: int = 0,
+    share: tuple[int, int] = (0, 1),
+) -> None:
+    """Decode the videos that are not stored yet.
+
+    Parameters
+    ----------
+    clips
+        How many clips each video should have, to say beforehand how much room they need.
+    problems
+        Receives the videos that cannot be decoded; the others are.
+    workers
+        Processes that decode; 0 decodes in this one.
+    share
+        ``(i, n)``: only every n-th video, from the i-th on, since others decode the rest.
+    """
+    missing = {video: path for video, path in videos.items() if store.count(video, path) is None}
+    lengths = dict(zip(videos, clips, strict=True))
+    _require_room(store, sum(store.bytes_of(lengths[video]) for video in missing))
+    own = set(tuple(videos)[share[0] :: share[1]])
+    missing = {video: path for video, path in missing.items() if video in own}
+    with counting("decoding (videos)", len(missing)) as done:
+        for video, error in zip(missing, _decode(store, missing, workers), strict=True):
+            if error is not None:
+                problems.add(f"video {video!r}", "video that cannot be decoded", error)
+            done(1)
+
+
+def _require_room(store: ClipStore, needed: int) -> None:
+    free = shutil.disk_usage(store.folder).free
+    if needed > free:
+        raise DataError(
+            f"{store.folder}: must have room for {needed / 1e9:,.1f} GB of decoded clips, got "
+            f"{free / 1e9:,.1f} GB free; choose another folder for them, train on smaller or "
+            f"fewer pictures, or stream the clips"
+        )
+
+
+def _decode(store: ClipStore, videos: Mapping[str, Path], workers: int) -> Iterator[str | None]:
+    """What went wrong with each video, in order; None where nothing did."""
+    job = partial(_write, store)
+    if workers < 2 or len(videos) < 2:
+        yield from map(job, videos, videos.values())
+        return
+    # Not forked: this process may hold threads, locks and a GPU.
+    context = get_context("spawn")
+    with ProcessPoolExecutor(min(workers, len(videos)), mp_context=context) as pool:
+        try:
+            yield from pool.map(job, videos, videos.values())
+        except BrokenProcessPool as error:
+            raise DataError(
+                f"{store.folder}: processes that decode must live, got one that was killed; is "
+                f"there enough memory? use fewer workers and run again, what is done is kept"
+            ) from error
+
+
+def _write(store: ClipStore, video: str, path: Path) -> str | None:
+    try:
+        store.write(video, path)
+    except DataError as error:
+        if str(error).startswith(str(store.folder)):
+            raise  # the store is at fault, not the video
+        return str(error)
+    return None
