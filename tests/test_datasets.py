@@ -189,7 +189,7 @@ def test_bad_transcripts_are_left_out_when_asked(tmp_path):
 
     assert [video.id for video in dataset.videos] == ["a"]
     [problem] = dataset.problems.found
-    assert problem.kind == "unreadable video or transcript"
+    assert (problem.kind, problem.lost) == ("unreadable video or transcript", True)
     assert str(problem).startswith(f"{tmp_path / 'b.json'}: must be complete JSON")
 
 

@@ -182,6 +182,7 @@ def test_a_bad_row_is_left_out_when_asked(here, form, wrong, kind, message):
 
     assert problems(dataset)[0][0] == kind
     assert str(dataset.problems.found[0]).startswith(f"{path}:{line}: ")
+    assert len(dataset.problems.failed) == 1
     assert ids(dataset) == ["a", "c"]
     with pytest.raises(DataError, match=rf"{path}:{line}: {message}"):
         open_manifest(path)

@@ -1,7 +1,8 @@
 """What was wrong in the input, counted and kept while the rest goes on.
 
 Data sets as they are published contain mistakes.  A reader adds each one here with its file and
-line and goes on; a strict reader stops at the first.
+line and goes on; a strict reader stops at the first.  Most are blemishes of something that is
+used all the same; some lose an input altogether, and only these make a command fail.
 """
 
 from __future__ import annotations
@@ -18,11 +19,21 @@ _KEPT = 20
 
 @dataclass(frozen=True)
 class Problem:
-    """One mistake: where it is (``file:line``), which kind it is, and what it is in words."""
+    """One mistake: where it is (``file:line``), which kind it is, and what it is in words.
+
+    Attributes
+    ----------
+    lost
+        Whether there will be no result for an input, such as a video that cannot be read.
+    scope
+        What it is about where that is not one thing: ``2,401 of 2,750 videos``.
+    """
 
     where: str
     kind: str
     what: str
+    lost: bool = False
+    scope: str = ""
 
     def __str__(self) -> str:
         return f"{self.where}: {self.what}"
@@ -42,32 +53,57 @@ class Problems:
     >>> problems.add("a.csv:7", "reversed segment", "end must be after start, got 4 and 2")
     >>> print(problems.summary())
     1 reversed segment (a.csv:7: end must be after start, got 4 and 2)
+    >>> len(problems), len(problems.failed)
+    (1, 0)
     """
 
     def __init__(self, *, strict: bool = False) -> None:
         self.strict = strict
-        self.counts: Counter[str] = Counter()
         self.found: list[Problem] = []
+        self._seen: Counter[tuple[str, bool]] = Counter()  # by kind and whether one is lost
 
-    def add(self, where: str, kind: str, what: str) -> None:
-        """Count one mistake, or stop at it."""
+    def add(
+        self, where: str, kind: str, what: str, *, lost: bool = False, scope: str = ""
+    ) -> None:
+        """Count one mistake, or stop at it; see :class:`Problem`."""
         if self.strict:
             raise DataError(f"{where}: {what}")
-        self.counts[kind] += 1
-        if self.counts[kind] <= _KEPT:
-            self.found.append(Problem(where, kind, what))
+        self._seen[kind, lost] += 1
+        if self._seen[kind, lost] <= _KEPT:
+            self.found.append(Problem(where, kind, what, lost, scope))
 
     def take(self, other: Problems, *kinds: str) -> None:
-        """Add all mistakes of some kinds that another found."""
-        for kind in kinds:
-            if other.counts[kind]:
-                self.counts[kind] += other.counts[kind]
-        self.found += [problem for problem in other.found if problem.kind in kinds]
+        """Add all mistakes that another found, or those of some kinds."""
+        chosen = set(kinds) or set(other.counts)
+        self._seen += Counter({key: n for key, n in other._seen.items() if key[0] in chosen})
+        self.found += [problem for problem in other.found if problem.kind in chosen]
+
+    @property
+    def counts(self) -> Counter[str]:
+        """How many there are of each kind."""
+        found: Counter[str] = Counter()
+        for (kind, _), count in self._seen.items():
+            found[kind] += count
+        return found
+
+    @property
+    def failed(self) -> Problems:
+        """Those that lost an input; where there are any, a command has failed in part."""
+        lost = Problems()
+        lost.found = [problem for problem in self.found if problem.lost]
+        lost._seen = Counter({key: count for key, count in self._seen.items() if key[1]})
+        return lost
 
     def __len__(self) -> int:
-        return self.counts.total()
+        return self._seen.total()
 
     def summary(self) -> str:
-        """One line: how many of each kind, with the first of each."""
-        first = {problem.kind: problem for problem in reversed(self.found)}
-        return "; ".join(f"{count} {kind} ({first[kind]})" for kind, count in self.counts.items())
+        """One line: how many of each kind, with the first of each; lost inputs are all named."""
+        return "; ".join(self._of_kind(kind, count) for kind, count in self.counts.items())
+
+    def _of_kind(self, kind: str, count: int) -> str:
+        first, *others = (problem for problem in self.found if problem.kind == kind)
+        lost = [problem.where for problem in others if problem.lost]
+        more = self._seen[kind, True] - first.lost - len(lost)
+        named = ", ".join(lost) + (f" and {more:,} more" if more else "")
+        return f"{first.scope or f'{count:,}'} {kind} ({first}{f'; also {named}' if lost else ''})"

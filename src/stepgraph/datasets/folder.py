@@ -116,7 +116,7 @@ def open_all(
         hint = "" if not videos else "; --skip-bad goes on without"
         raise DataError(f"{several if len(errors) > 1 else ''}{first}{hint}") from first
     for reason, path in errors:
-        add_error(problems, "unreadable video or transcript", reason, path)
+        add_error(problems, "unreadable video or transcript", reason, path, lost=True)
     return tuple(videos)
 
 

@@ -18,7 +18,7 @@ from stepgraph.datasets.howto100m_captions import read_captions
 from stepgraph.errors import DataError
 from stepgraph.files.disk import require_file
 from stepgraph.ingest import transcript_from_lists
-from stepgraph.problems import Problems
+from stepgraph.problems import Problem, Problems
 
 CAPTION_FILES = ("raw_caption.json", "caption.json")
 VIDEOS_FILE = "HowTo100M_v1.csv"
@@ -148,10 +148,10 @@ class _Videos:
             duration = sentences[-1].end if sentences else 0.0
             yield Video(video, duration, sentences, task=self._listing.task_of(video))
 
-    def report(self, number: int, where: str, kind: str, what: str) -> None:
+    def report(self, number: int, problem: Problem) -> None:
         """Pass on the problem of this number unless an earlier pass has."""
         if number > self._reported:
-            self._problems.add(where, kind, what)
+            self._problems.add(**vars(problem))
             self._reported = number
 
 
@@ -162,9 +162,11 @@ class _ReportedOnce(Problems):
         super().__init__()
         self._videos = videos
 
-    def add(self, where: str, kind: str, what: str) -> None:
+    def add(
+        self, where: str, kind: str, what: str, *, lost: bool = False, scope: str = ""
+    ) -> None:
         super().add(where, kind, what)
-        self._videos.report(len(self), where, kind, what)
+        self._videos.report(len(self), Problem(where, kind, what, lost, scope))
 
 
 def _read_names(path: Path, problems: Problems) -> dict[str, str]:

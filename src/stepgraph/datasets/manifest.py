@@ -86,7 +86,7 @@ def _rows(path: Path, problems: Problems) -> dict[str, _Row]:
             continue
         if row.id in rows:
             what = f"ids must differ, got {row.id!r} again; give one of the two another id"
-            problems.add(where, "duplicate video", what)
+            problems.add(where, "duplicate video", what, lost=True)
             continue
         rows[row.id] = row
     return rows
@@ -110,11 +110,11 @@ def _json_fields(
             record = json.loads(line)
         except (ValueError, RecursionError) as error:
             what = f"must be one JSON object, got an error ({error})"
-            problems.add(where, "unreadable row", what)
+            problems.add(where, "unreadable row", what, lost=True)
             continue
         if not isinstance(record, dict):
             what = f"must be one JSON object, got {line.strip()[:60]!r}"
-            problems.add(where, "unreadable row", what)
+            problems.add(where, "unreadable row", what, lost=True)
             continue
         _check_columns(record, where, problems)
         fields = {name: record[name] for name in COLUMNS if record.get(name) not in (None, "")}
@@ -125,7 +125,8 @@ def _json_fields(
 def _is_text(name: str, value: Any, where: str, problems: Problems) -> bool:
     if isinstance(value, str):
         return True
-    problems.add(where, "unreadable row", f"{name} must be text, got {value!r:.60}")
+    what = f"{name} must be text, got {value!r:.60}"
+    problems.add(where, "unreadable row", what, lost=True)
     return False
 
 
@@ -143,7 +144,7 @@ def _csv_fields(path: Path, problems: Problems) -> Iterator[tuple[str, dict[str,
         where = f"{path}:{number}"
         if len(row) != len(header):
             what = f"must have {len(header)} columns, got {len(row)}"
-            problems.add(where, "wrong column count", what)
+            problems.add(where, "wrong column count", what, lost=True)
             continue
         named = zip(header, (cell.strip() for cell in row), strict=True)
         yield where, {name: cell for name, cell in named if cell and name in COLUMNS}
@@ -163,17 +164,18 @@ def _row(fields: Mapping[str, str], where: str, folder: Path, problems: Problems
     for name, path in paths.items():
         if not _is_file(path):
             what = f"{name} must be a file, got {str(path)!r}, where none is"
-            problems.add(where, "missing file", what)
+            problems.add(where, "missing file", what, lost=name != "truth")
             if name != "truth":
                 return None
     media, transcript, truth = (paths.get(name) for name in ("media", "transcript", "truth"))
     if media is None and transcript is None:
-        problems.add(where, "unreadable row", "must name a media file or a transcript, got none")
+        what = "must name a media file or a transcript, got none"
+        problems.add(where, "unreadable row", what, lost=True)
         return None
     video_id = fields.get("id") or (media.stem if media else _stem(transcript))
     if not is_video_id(video_id):
         what = f"id must be plain text that does not lead out of a folder, got {video_id[:80]!r}"
-        problems.add(where, "unreadable row", what)
+        problems.add(where, "unreadable row", what, lost=True)
         return None
     known = truth if truth is not None and _is_file(truth) else None
     return _Row(video_id, media, transcript, fields.get("task"), known)

@@ -25,16 +25,18 @@ COLUMNS = ("video", "start", "end", "keystep")
 _TIME_RULE = "a time must be a number of seconds of at least 0 and at most a week"
 
 
-def add_error(problems: Problems, kind: str, error: StepgraphError, path: Path) -> None:
+def add_error(
+    problems: Problems, kind: str, error: StepgraphError, path: Path, *, lost: bool = False
+) -> None:
     """Count an error that begins with the path it is about, or stop at it."""
     if problems.strict:
         raise error
     message = str(error)
     found = re.match(rf"({re.escape(str(path))}(?::\d+)?): ", message)
     if found:
-        problems.add(found[1], kind, message[found.end() :])
+        problems.add(found[1], kind, message[found.end() :], lost=lost)
     else:
-        problems.add(str(path), kind, message)
+        problems.add(str(path), kind, message, lost=lost)
 
 
 def require_split(split: str, known: Sequence[str], source: str) -> None:
