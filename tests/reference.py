@@ -11,7 +11,9 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from stepgraph.core import BACKGROUND, Labels, Scores, Vocabulary
+from stepgraph.files.arrays import Kind, read_table
 from stepgraph.graph import TaskGraph
+from stepgraph.scoring.stored_scores import StoredScores
 
 
 def keysteps(number):
@@ -173,3 +175,16 @@ def _ratio(part, whole):
 
 def _mean(values):
     return sum(values) / len(values) if values else nan
+
+
+def read_scores(videos, vocabulary, folder, *, hop=1.0, seconds_per_row=1.0, problems):
+    """Stored scores of all videos, those without any unobserved."""
+    stored = StoredScores(folder, seconds_per_row=seconds_per_row, all_videos=True)
+    return [scores for _, scores in stored.read_each(videos, vocabulary, hop, problems)]
+
+
+def read_stored(path, vocabulary):
+    """The stored scores of one file, whatever it is called."""
+    hint = "were they computed with another vocabulary?"
+    kind = Kind("scores", "keystep", vocabulary.keysteps, hint)
+    return read_table(path, kind=kind, width=len(vocabulary))

@@ -404,7 +404,7 @@ def test_compat_does_not_silently_ignore_another_option(capsys):
         capsys, "evaluate", "demo", "--compat", "authors", "--threshold", "0.3", "--json"
     )
 
-    assert "--compat must stand alone, got --threshold beside it" in said
+    assert "--threshold must not stand beside --compat, got both; remove one" in said
 
 
 def test_a_table_of_the_paper_is_printed_written_and_resumed(tmp_path, capsys):
@@ -438,4 +438,4 @@ def test_an_option_that_is_no_number_is_refused(capsys):
 def test_a_vocabulary_that_the_truth_does_not_refer_to_is_refused(videos, capsys):
     said = failed(capsys, "evaluate", "demo", "--vocabulary", "steps.txt", "--json")
 
-    assert "must be evaluated with the vocabulary that its truth refers to" in said
+    assert "must be measured with the vocabulary that its truth refers to" in said

@@ -6,6 +6,7 @@ import time
 import numpy as np
 import pytest
 
+from reference import read_scores
 from stepgraph.core import Features, Video, Vocabulary
 from stepgraph.encoders import EncoderOptions
 from stepgraph.encoders.feature_store import FeatureStore
@@ -14,7 +15,7 @@ from stepgraph.encoders.stored_features import StoredEncoder, make_stored
 from stepgraph.errors import ConfigError, DataError
 from stepgraph.problems import Problems
 from stepgraph.scoring import score
-from stepgraph.scoring.stored_scores import read_scores
+from stepgraph.scoring.rows import score_rows
 
 RNG = np.random.default_rng(7)
 OPTIONS = EncoderOptions("colour:motion")
@@ -236,7 +237,9 @@ def test_foreign_features_are_resampled_as_scores_are(tmp_path, seconds_per_row,
     np.save(tmp_path / "keysteps.npy", np.eye(3))
     rate = {"seconds_per_row": seconds_per_row, "problems": Problems()}
 
-    [found] = score([video], names, StoredEncoder(tmp_path, **rate))
+    stored = StoredEncoder(tmp_path, **rate)
+    [features] = stored.encode_videos([video])
+    found = score_rows(features, stored.encode_keysteps(names), names)
     [expected] = read_scores([video], names, tmp_path, **rate)
 
     np.testing.assert_array_equal(found.observed, expected.observed)
@@ -318,13 +321,17 @@ def test_videos_without_features_are_noted_and_the_others_go_on(tmp_path, vocabu
     videos = [*VIDEOS, Video("gone", 2.0)]
     problems = Problems()
 
-    found = list(score(videos, vocabulary, StoredEncoder(tmp_path, Colours(), problems=problems)))
+    stored = StoredEncoder(tmp_path, Colours(), problems=problems)
+    found = list(score(videos, vocabulary, stored))
 
-    assert [scores.observed.any() for scores in found] == [False, True, True, False]
+    assert [scores.video for scores in found] == ["monday/b", "c"]
     assert dict(problems.counts) == {
         "unreadable stored features": 1,
         "video without stored features": 1,
     }
+    stored = StoredEncoder(tmp_path, Colours(), problems=Problems(), all_videos=True)
+    found = list(score(videos, vocabulary, stored))
+    assert [scores.observed.any() for scores in found] == [False, True, True, False]
     with pytest.raises(DataError, match=r"a\.npz: must be a whole npz file of stored features"):
         list(StoredEncoder(tmp_path, Colours()).encode_videos(videos))
     with pytest.raises(DataError, match=r"a\.npz: must be a whole npz file"):

@@ -50,18 +50,15 @@ def filled(folder, videos=VIDEOS, encoder=None):
 def test_a_second_run_encodes_what_is_missing_alone(tmp_path):
     filled(tmp_path, VIDEOS[:1])
     (tmp_path / "c.npz").write_bytes((tmp_path / "a.npz").read_bytes()[:-1])  # cut off
-    encoder, reports = Colours(), []
+    encoder = Colours()
 
-    done = encode_to(
-        FeatureStore(tmp_path), VIDEOS, encoder, Problems(strict=True), report=reports.append
-    )
+    done = encode_to(FeatureStore(tmp_path), VIDEOS, encoder, Problems(strict=True))
 
     assert encoder.calls == [["monday/b"], ["c"]]
-    assert (done.written, done.skipped, done.failed) == (2, 1, 0)
+    assert (done.written, done.skipped) == (2, 1)
     assert (done.rows, done.frames) == (7, 7)
     assert done.seconds > 0
     assert done.per_second(done.rows) > 0
-    assert [one.written for one in reports] == [1, 2]
     filled(tmp_path / "other")
     (tmp_path / "other").rename(tmp_path.with_name("other"))
     assert files_in(tmp_path) == files_in(tmp_path.with_name("other"))
@@ -93,11 +90,11 @@ def test_a_video_that_fails_is_counted_with_its_reason_and_the_others_go_on(tmp_
 
     done = encode_to(FeatureStore(tmp_path), VIDEOS, encoder, problems)
 
-    assert (done.written, done.skipped, done.failed) == (1, 0, 2)
-    assert [failure.video for failure in done.failures] == ["a", "c"]
-    assert done.failures[0].what == "video 'a': a.mp4: must be a whole video, got half"
-    assert "Input/output error" in done.failures[1].what
-    assert dict(problems.counts) == {"video that could not be encoded": 2}
+    assert (done.written, done.skipped) == (1, 0)
+    assert [problem.lost for problem in problems.found] == [True, True]
+    assert str(problems.found[0]) == "video 'a': a.mp4: must be a whole video, got half"
+    assert str(problems.found[1]) == "video 'c': got Input/output error"
+    assert dict(problems.counts) == {"video that cannot be encoded": 2}
     assert set(files_in(tmp_path)) == {"features.json", "monday/b.npz"}
     with pytest.raises(DataError, match="must be a whole video, got half"):
         encode_to(FeatureStore(tmp_path), VIDEOS, encoder, Problems(strict=True))
@@ -116,8 +113,8 @@ def test_no_space_left_fails_one_video_and_leaves_nothing_half_written(tmp_path,
 
     done = encode_to(FeatureStore(tmp_path), VIDEOS, Colours(), problems)
 
-    assert (done.written, done.failed) == (2, 1)
-    assert "b.npz: cannot be written: No space left on device" in done.failures[0].what
+    assert done.written == 2
+    assert "b.npz: cannot be written: No space left on device" in problems.found[0].what
     assert dict(problems.counts) == {"features not written": 1}
     assert set(files_in(tmp_path)) == {"features.json", "a.npz", "c.npz"}
 
@@ -136,9 +133,11 @@ def test_features_that_are_no_numbers_are_not_written(tmp_path):
                 features.vectors[1, 2] = np.nan
                 yield features
 
-    done = encode_to(FeatureStore(tmp_path), VIDEOS[:1], Broken(), Problems())
+    problems = Problems()
 
-    assert done.failures[0].what == (
+    encode_to(FeatureStore(tmp_path), VIDEOS[:1], Broken(), problems)
+
+    assert str(problems.found[0]) == (
         "video 'a': features must be finite, got nan in row 1 for column 2; compute them again"
     )
 
@@ -154,16 +153,15 @@ def test_an_encoder_that_mixes_videos_up_is_refused(tmp_path):
 
 @pytest.mark.parametrize("video", ["../a", "/a", "a\0b", "x" * 5000, "", "\ud800"])
 def test_ids_that_are_no_names_of_files_are_refused_alone(tmp_path, video):
-    videos = [Video(video, 2.0), VIDEOS[0]]
+    videos, problems = [Video(video, 2.0), VIDEOS[0]], Problems()
 
-    done = encode_to(FeatureStore(tmp_path / "new"), videos, Colours(), Problems())
+    done = encode_to(FeatureStore(tmp_path / "new"), videos, Colours(), problems)
 
-    assert (done.written, done.failed) == (1, 1)
-    assert "id of a video must be a name for a file in" in done.failures[0].what
+    assert (done.written, len(problems.failed)) == (1, 1)
+    assert "id of a video must be a name for a file in" in problems.found[0].what
     assert [path.name for path in tmp_path.iterdir()] == ["new"]
-    [nothing, _] = StoredEncoder(tmp_path / "new", Colours(), problems=Problems()).encode_videos(
-        videos
-    )
+    how = {"problems": Problems(), "all_videos": True}
+    [nothing, _] = StoredEncoder(tmp_path / "new", Colours(), **how).encode_videos(videos)
     assert len(nothing.vectors) == 0
 
 

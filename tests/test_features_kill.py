@@ -63,7 +63,7 @@ from stepgraph.problems import Problems
 
 folder, count = Path(sys.argv[1]), int(sys.argv[2])
 write, sync = np.lib.format.write_array, os.fsync
-written = 0
+written, problems = 0, Problems()
 
 
 def write_slowly(file, array, *args, **options):
@@ -81,8 +81,8 @@ def sync_slowly(file):
 
 np.lib.format.write_array, os.fsync = write_slowly, sync_slowly
 videos = [Video(f"day{i % 3}/v{i}", 100.0 + i) for i in range(count)]
-done = encode_to(FeatureStore(folder), videos, load_encoder("slow_encoder:Slow"), Problems())
-say(f"done {done.written} {done.skipped} {done.failed}")
+done = encode_to(FeatureStore(folder), videos, load_encoder("slow_encoder:Slow"), problems)
+say(f"done {done.written} {done.skipped} {len(problems)}")
 """
 
 

@@ -7,7 +7,8 @@ from stepgraph.core import Features, Scores, Video, Vocabulary
 from stepgraph.encoders import EncoderOptions
 from stepgraph.errors import ConfigError, DataError
 from stepgraph.problems import Problems
-from stepgraph.scoring.fusion import Fused, Fusion, open_encoder, score_with
+from stepgraph.scoring import score
+from stepgraph.scoring.fusion import Fused, Fusion, open_encoder
 from stepgraph.scoring.scales import COMMON_MEAN, COMMON_SPREAD, standardise, to_scale
 
 TEA = Vocabulary(("boil", "pour", "stir"))
@@ -132,8 +133,8 @@ def test_a_weighted_fusion_is_the_weighted_mean():
 
 
 def test_what_is_seen_is_brought_to_the_common_scale_and_what_is_heard_is_not():
-    [seen] = score_with(videos("boil"), TEA, Looking())
-    [heard] = score_with(videos("boil-pour"), TEA, Hearing())
+    [seen] = score(videos("boil"), TEA, Looking())
+    [heard] = score(videos("boil-pour"), TEA, Hearing())
 
     assert seen.values.mean() == pytest.approx(COMMON_MEAN, abs=1e-6)
     assert heard.values[1].tolist() == [0, 1, 0]
@@ -142,18 +143,18 @@ def test_what_is_seen_is_brought_to_the_common_scale_and_what_is_heard_is_not():
 def test_a_video_that_cannot_be_encoded_stops_no_other():
     problems = Problems()
 
-    found = list(score_with(videos("boil", "broken", "pour"), TEA, Looking(), problems=problems))
+    found = list(score(videos("boil", "broken", "pour"), TEA, Looking(), problems=problems))
 
     assert [one.video for one in found] == ["boil", "pour"]
     assert problems.summary() == (
-        "1 video that cannot be encoded (broken: broken.mp4: must be a readable video file, "
-        "got nothing)"
+        "1 video that cannot be encoded (video 'broken': broken.mp4: must be a readable video "
+        "file, got nothing)"
     )
 
 
 def test_without_a_place_for_problems_the_first_is_an_error():
     with pytest.raises(DataError, match=r"^broken.mp4: must"):
-        list(score_with(videos("boil", "broken"), TEA, Looking()))
+        list(score(videos("boil", "broken"), TEA, Looking()))
 
 
 @pytest.mark.parametrize("turned", [False, True])
@@ -162,7 +163,7 @@ def test_two_encoders_are_paired_by_video_even_where_one_fails(turned):
     problems = Problems()
 
     found = list(
-        score_with(
+        score(
             videos("boil-pour", "broken", "stir-pour"),
             TEA,
             Fused(*both),
@@ -175,14 +176,14 @@ def test_two_encoders_are_paired_by_video_even_where_one_fails(turned):
 
 
 def test_a_row_that_is_only_seen_is_seen():
-    [both] = score_with(videos("boil-pour"), TEA, Fused(Looking(), Hearing(), Fusion(0.5)))
+    [both] = score(videos("boil-pour"), TEA, Fused(Looking(), Hearing(), Fusion(0.5)))
 
     assert both.observed.tolist() == [True, True]
     assert both.values[0].argmax() == 0
 
 
 def test_no_video_gives_no_scores():
-    assert list(score_with([], TEA, Fused(Looking(), Hearing()))) == []
+    assert list(score([], TEA, Fused(Looking(), Hearing()))) == []
 
 
 def test_two_encoders_are_opened_by_one_record_and_remember_it():

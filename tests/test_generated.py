@@ -25,7 +25,7 @@ from stepgraph.graph import mine_graph
 from stepgraph.ingest import media_duration, open_video
 from stepgraph.ingest.frames import ClipOptions, read_clips
 from stepgraph.scoring import score
-from stepgraph.scoring.fusion import Fusion, score_with
+from stepgraph.scoring.fusion import Fusion
 
 RED = "slide the red block in from the left"
 BLUE = "flash the blue lamp"
@@ -417,7 +417,7 @@ def test_both_modalities_are_better_than_either_and_paths_better_than_argmax(
     dataset = open_generated(0, 3)
     encoders = {"text": load_encoder(), "video": load_encoder("colour:motion")}
     scores = {
-        name: list(score_with(dataset.videos, dataset.vocabulary, encoder))
+        name: list(score(dataset.videos, dataset.vocabulary, encoder))
         for name, encoder in encoders.items()
     }
     scores["both"] = [

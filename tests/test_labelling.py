@@ -327,7 +327,7 @@ def test_a_video_that_fails_is_noted_and_the_others_are_labelled(tmp_path, video
     assert labels.failed == ("chatty",)
     assert labels.videos == 2
     assert [one.video for one in read_labels(tmp_path)] == ["plain", "hurried"]
-    assert dict(problems.counts) == {"video that cannot be labelled": 1, "video listed twice": 1}
+    assert dict(problems.counts) == {"video that cannot be encoded": 1, "video listed twice": 1}
     assert "chatty.mp4: must be readable, got noise" in problems.summary()
 
 
@@ -443,7 +443,7 @@ def test_statistics_are_text_that_a_person_can_judge(tmp_path):
     vocabulary = Vocabulary(("boil", "pour", "stir"))
     video = Video("tea", 3.0, (Sentence(0.0, 3.0, "now we stir"),))
 
-    def recognise(videos):
+    def recognise(videos, problems):
         scores = Scores("tea", np.eye(3, dtype=np.float32), np.ones(3, bool), vocabulary)
         confidence = np.array([0.5, 0.25, 0.75])
         labels = Labels("tea", np.array([0, 1, 1]), vocabulary, confidence=confidence)

@@ -56,7 +56,7 @@ def label(corpus, folder, *, videos=("one", "two"), path=None, argmax_observed=T
     source, truth = corpus
     path = path or (lambda name: source / f"{name}.mp4")
 
-    def recognise(videos):
+    def recognise(videos, problems):
         for video in videos:
             keysteps = truth[video.id]
             values = np.zeros((len(keysteps), 3), np.float32)

@@ -9,6 +9,7 @@ import pytest
 import reference
 from reference import keysteps
 from stepgraph.core import Features, Scores, Sentence, Video, Vocabulary
+from stepgraph.encoders import EncoderOptions
 from stepgraph.errors import ConfigError, DataError
 from stepgraph.scoring import score, score_features
 from stepgraph.scoring.fusion import fuse, prioritise
@@ -142,7 +143,7 @@ def test_no_videos_have_no_scores(vocabulary, encoder):
 def test_features_without_parts_need_no_dimension():
     features = Features("v", 2.0, np.zeros((0, 1), np.float32), np.zeros((0, 2)))
 
-    scores = score_features(features, np.ones((3, 384), np.float32), keysteps(3))
+    scores = score_features(features, np.ones((3, 384), np.float32), keysteps(3), EncoderOptions())
 
     assert not scores.observed.any()
 

@@ -9,11 +9,12 @@ import zipfile
 import numpy as np
 import pytest
 
+from reference import read_scores
+from reference import read_stored as read_table
 from stepgraph.core import Scores, Video, Vocabulary
 from stepgraph.errors import ConfigError, DataError
 from stepgraph.problems import Problems
 from stepgraph.scoring.scales import EXTREMA, rescale
-from stepgraph.scoring.stored_scores import read_scores, read_table
 
 ROWS, KEYSTEPS = 6, 5
 TABLE = np.random.default_rng(3).normal(size=(ROWS, KEYSTEPS)).astype(np.float32)

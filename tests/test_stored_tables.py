@@ -11,11 +11,11 @@ import pyarrow as pa
 import pytest
 from pyarrow import parquet
 
+from reference import read_scores
 from stepgraph.core import Video
 from stepgraph.errors import DataError, MissingExtraError
 from stepgraph.files.arrays import Kind, open_tables, read_table
 from stepgraph.problems import Problems
-from stepgraph.scoring.stored_scores import read_scores
 
 ROWS, WIDTH = 40, 5
 RNG = np.random.default_rng(6)

@@ -30,7 +30,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     # Spinning threads halve torch's speed beside other work; it reads this when imported.
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     given = sys.argv[1:] if argv is None else list(argv)
-    args = make_parser().parse_args(given)
+    args = make_parser(given).parse_args(given)
     args.given = given
     warnings.showwarning = _show_warning
     try:

@@ -3,52 +3,47 @@
 from __future__ import annotations
 
 import argparse
-import sys
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from stepgraph.cli.verbs import (
-    decoder_name,
-    decoder_options,
-    encoder_was_asked,
+from stepgraph.cli.asked import (
     finish,
     must_be_writable,
     open_asked,
     open_dataset,
+    open_decoder,
+    say,
 )
-from stepgraph.errors import ConfigError, IncompleteError
+from stepgraph.cli.fields import given_fields
+from stepgraph.errors import ConfigError
 from stepgraph.problems import Problems
 
 if TYPE_CHECKING:
-    from stepgraph.experiments.downstream import Backbone, Divided
+    from stepgraph.encoders import Encoder
+    from stepgraph.experiments.downstream import Divided
 
 
 def label(args: argparse.Namespace) -> str:
     """Label every clip of many videos with a task graph, to learn from."""
-    from stepgraph import decoders, pipeline
     from stepgraph.graph.saving import load_graph
     from stepgraph.labelling import label_source, label_statistics
+    from stepgraph.pipeline.scorers import looks
 
     must_be_writable(args.output)
-    graph, failed = load_graph(args.graph), Problems()
-    encoder = open_asked(args, graph) if encoder_was_asked(args) else pipeline.encoder_of(graph)
-    dataset = open_dataset(args, looks=encoder.options.looks)
-    decoder = decoders.load_decoder(decoder_name(args), **decoder_options(args))
+    graph, failed = load_graph(args.graph), Problems(strict=args.strict)
+    scorer, decoder = open_asked(args, graph), open_decoder(args)
+    dataset = open_dataset(args, looks=looks(scorer))
     label_source(
-        dataset.videos,
-        graph,
-        args.output,
-        decoder=decoder,
-        encoder=encoder,
-        problems=failed,
+        dataset.videos, graph, args.output, decoder=decoder, encoder=scorer, problems=failed
     )
-    return finish(str(label_statistics(args.output)), args, dataset, failed)
+    statistics = label_statistics(args.output)
+    answer = say(args, str(statistics), folder=str(args.output), **asdict(statistics))
+    return finish(answer, args, dataset.problems, failed)
 
 
 def train(args: argparse.Namespace) -> str:
     """Train a video model on labels, on one process or on many started by torchrun."""
-    from dataclasses import replace
-
     from stepgraph.labelling import open_labels
     from stepgraph.networks.timesformer import TimeSformerOptions
     from stepgraph.training import PAPER, Running, TrainingOptions, short_phases
@@ -56,39 +51,27 @@ def train(args: argparse.Namespace) -> str:
 
     must_be_writable(args.output)
     keysteps = open_labels(args.labels).provenance.vocabulary
-    shape = {name: getattr(args, name) for name in ("frames", "size", "patch", "width", "depth")}
     phases = PAPER if args.epochs is None else short_phases(args.epochs, PAPER)
     if args.rate is not None:
         phases = tuple(replace(phase, rate=args.rate * phase.rate) for phase in phases)
-    options = TrainingOptions(
-        phases=phases,
-        batch=args.batch,
-        window=args.window,
-        loss=args.loss,
-        clips="streamed" if args.stream else "stored",
-        flip=args.flip,
-        seed=args.seed,
-        running=Running(compile=args.compile, workers=args.workers, videos=args.videos),
-    )
+    running = Running(**given_fields(args, Running))
     result = run_training(
         args.labels,
         args.output,
-        model=TimeSformerOptions(len(keysteps), heads=args.heads, **shape),
-        options=options,
+        model=TimeSformerOptions(len(keysteps), **given_fields(args, TimeSformerOptions)),
+        options=TrainingOptions(phases, running=running, **given_fields(args, TrainingOptions)),
         initial=args.initial,
         which=args.use,
     )
-    answer = (
+    first, last = result.epochs[0].loss, result.epochs[-1].loss
+    text = (
         f"{result.checkpoint}: trained on {result.clips:,} clips of {result.videos} videos, loss "
-        f"{result.epochs[0].loss:.3f} in the first epoch and {result.epochs[-1].loss:.3f} in the "
-        f"last\nUse it: stepgraph recognize VIDEO --graph GRAPH --encoder own:{result.checkpoint}"
+        f"{first:.3f} in the first epoch and {last:.3f} in the last\n"
+        f"Use it: stepgraph recognize VIDEO --graph GRAPH --encoder own:{result.checkpoint}"
     )
-    if result.problems and not args.skip_bad:
-        summary = result.problems.summary()
-        raise IncompleteError(
-            f"{len(result.problems)} failed, the rest is done: {summary}", answer
-        )
-    return answer
+    counts = {"clips": result.clips, "videos": result.videos, "losses": [first, last]}
+    answer = say(args, text, checkpoint=str(result.checkpoint), **counts)
+    return finish(answer, args, result.problems)
 
 
 def probe(args: argparse.Namespace) -> str:
@@ -99,40 +82,33 @@ def probe(args: argparse.Namespace) -> str:
 
     if args.output:
         must_be_writable(args.output)
-    options = ProbeOptions(
-        seeds=args.seeds, epochs=args.epochs, heads=_names(args.heads), probes=_names(args.probes)
-    )
+    options = ProbeOptions(**given_fields(args, ProbeOptions))
     problems = Problems()
     backbones = _backbones(args, problems)
-    divided = [_divided(source, args) for source in args.sources]
-    table = make_downstream_table(divided, backbones, options)
+    divided = [_divided(source, args, problems) for source in args.sources]
+    table = make_downstream_table(divided, backbones, options, problems)
     if args.output:
         write_text(args.output / "downstream.md", table.to_markdown().rstrip("\n") + "\n")
         write_text(args.output / "downstream.json", table.to_json().rstrip("\n") + "\n")
     shown = {"text": table.to_text, "markdown": table.to_markdown, "json": table.to_json}
-    if problems:
-        print(f"stepgraph: warning: left out: {problems.summary()}", file=sys.stderr)
-    return shown[args.format]()
+    return finish(shown[args.format](), args, problems)
 
 
-def _names(text: str) -> tuple[str, ...]:
-    return tuple(name.strip() for name in text.split(",") if name.strip())
-
-
-def _backbones(args: argparse.Namespace, problems: Problems) -> dict[str, Backbone]:
+def _backbones(args: argparse.Namespace, problems: Problems) -> dict[str, Encoder]:
     """Encoders and folders of features by the names they have in the table."""
     from stepgraph.encoders import load_encoder
     from stepgraph.encoders.stored_features import StoredEncoder
 
-    found: dict[str, Backbone] = {}
-    for given in args.features:
-        name, equals, folder = given.partition("=")
-        folder = folder if equals else name
-        stored = StoredEncoder(Path(folder), problems=problems)
-        _add_backbone(found, name, stored.encode_videos)
-    for given in args.encoder:
-        name, equals, encoder = given.partition("=")
-        _add_backbone(found, name, load_encoder(encoder if equals else name).encode_videos)
+    found: dict[str, Encoder] = {}
+    for text in (*args.features, *args.encoder):
+        name, equals, place = text.partition("=")
+        if name in found:
+            raise ConfigError(f"backbones must have different names, got {name!r} twice")
+        place = place if equals else name
+        is_stored = text in args.features
+        found[name] = (
+            StoredEncoder(Path(place), problems=problems) if is_stored else load_encoder(place)
+        )
     if not found:
         raise ConfigError(
             "probe must have features to probe, got none; pass --features NAME=DIR, filled by "
@@ -141,16 +117,10 @@ def _backbones(args: argparse.Namespace, problems: Problems) -> dict[str, Backbo
     return found
 
 
-def _add_backbone(found: dict[str, Backbone], name: str, backbone: Backbone) -> None:
-    if name in found:
-        raise ConfigError(f"backbones must have different names, got {name!r} twice")
-    found[name] = backbone
-
-
 _SPLITS = {"crosstask": ("train", "val"), "coin": ("training", "testing")}
 
 
-def _divided(source: str, args: argparse.Namespace) -> Divided:
+def _divided(source: str, args: argparse.Namespace, problems: Problems) -> Divided:
     """A data set by its own split, by two sources, or at random."""
     from stepgraph.datasets import open_source
     from stepgraph.experiments.downstream import divide
@@ -159,8 +129,10 @@ def _divided(source: str, args: argparse.Namespace) -> Divided:
 
     kind = source.partition(":")[0]
     how: dict[str, Any] = {"listening": Listening(needed=False), "strict": False}
-    if kind in _SPLITS:
-        train_part, test_part = (open_source(source, split=part, **how) for part in _SPLITS[kind])
-        return divide(kind, train_part, test_part)
-    dataset = open_source(source, **how)
+    parts = [open_source(source, split=part, **how) for part in _SPLITS.get(kind, ("all",))]
+    for part in parts:
+        problems.take(part.problems)
+    if len(parts) == 2:
+        return divide(kind, *parts)
+    [dataset] = parts
     return divide(dataset.name, *halves(dataset, share=args.share, seed=args.seed))

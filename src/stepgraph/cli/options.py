@@ -6,20 +6,12 @@ import argparse
 from pathlib import Path
 from typing import Any
 
+from stepgraph.cli.fields import add_fields
+
 SOURCE_HELP = (
     "folder of videos and transcripts, one such file, a manifest, 'demo', 'generated', "
     "crosstask:PATH, coin:PATH or howto100m:PATH"
 )
-
-
-def make_verb(added: Any, name: str, function: Any) -> argparse.ArgumentParser:
-    """Add a verb; its function's docstring says what it does."""
-    summary = function.__doc__
-    verb: argparse.ArgumentParser = added.add_parser(
-        name, help=summary[0].lower() + summary[1:].rstrip("."), description=summary
-    )
-    verb.set_defaults(run=function)
-    return verb
 
 
 def add_source(verb: argparse.ArgumentParser) -> None:
@@ -72,15 +64,20 @@ def add_vocabulary_option(verb: argparse.ArgumentParser) -> None:
     )
 
 
-def add_output(verb: argparse.ArgumentParser, default: str, kind: str) -> None:
+def add_graph(verb: argparse.ArgumentParser, *, required: bool, meaning: str) -> None:
+    """A graph that was mined before."""
+    verb.add_argument("--graph", type=Path, required=required, metavar="FILE", help=meaning)
+
+
+def add_output(verb: argparse.ArgumentParser, default: str | None, kind: str) -> None:
     """Where results are written."""
     verb.add_argument(
         "-o",
         "--output",
         type=Path,
-        default=Path(default),
+        default=Path(default) if default else None,
         metavar=kind,
-        help=f"where to write (default: {default})",
+        help=f"where to write (default: {default})" if default else "also write it there",
     )
 
 
@@ -89,65 +86,70 @@ def add_json(verb: argparse.ArgumentParser) -> None:
     verb.add_argument("--json", action="store_true", help="print one JSON object")
 
 
-def add_min_score(verb: argparse.ArgumentParser) -> None:
-    """What is counted when a graph is mined."""
+def add_format(verb: argparse.ArgumentParser) -> None:
+    """How a table is printed."""
     verb.add_argument(
-        "--min-score",
-        type=float,
-        default=float("-inf"),
-        metavar="X",
-        help="mine only rows whose best score is at least this (default: all, as in the paper)",
+        "--format", choices=("text", "markdown", "json"), default="text", help="default: text"
+    )
+    verb.add_argument(
+        "--json", dest="format", action="store_const", const="json", help="same as --format json"
     )
 
 
-def add_encoder_options(
+def add_mining_options(verb: argparse.ArgumentParser) -> None:
+    """What is counted when a graph is mined."""
+    from stepgraph.graph import MiningOptions
+
+    add_fields(verb.add_argument_group("mining"), MiningOptions)
+
+
+def add_scoring_options(
     verb: argparse.ArgumentParser, default: str = "the decoder is made for"
 ) -> None:
-    """Which encoder, or which two; ``default`` says what is taken without any."""
+    """What scores the videos; ``default`` says which encoder is taken without any option."""
+    from stepgraph.encoders import EncoderOptions
+    from stepgraph.scoring.scales import SCALES
+
     group = verb.add_argument_group(
-        "encoder", f"Without any of these, the encoder is the one that {default}."
+        "scoring", f"Without any of these, the encoder is the one that {default}."
+    )
+    add_encoder_name(group)
+    names = ("also", "fusion", "context", "task_names", "blend", "window")
+    add_fields(group, EncoderOptions, names)
+    add_stored(group, "--features", "features instead of encoding: see stepgraph encode")
+    add_stored(
+        group,
+        "--scores",
+        "scores (.pt, .npy, .npz, .h5, .parquet, .pkl) instead of any encoder's",
     )
     group.add_argument(
-        "--encoder",
-        metavar="NAME",
-        help="text:minilm, text:MODEL, clip:MODEL, siglip:MODEL, xclip:MODEL, s3d:FOLDER, "
-        "videoclip:FOLDER, own:FILE, colour:motion, or module:function of yours",
-    )
-    group.add_argument(
-        "--also",
-        metavar="NAME",
-        help="a second encoder to fuse with it, such as text:minilm beside clip:MODEL",
-    )
-    group.add_argument(
-        "--fusion",
-        metavar="HOW",
-        help="priority (default: the first where it is certain), mean, or the first's weight",
-    )
-    group.add_argument(
-        "--features",
-        type=Path,
-        metavar="DIR",
-        help="stored features instead of encoding: see stepgraph encode",
+        "--scale",
+        choices=SCALES,
+        default="raw",
+        help="of stored scores (default: raw)",
     )
     add_rate(group)
     group.add_argument(
-        "--window", type=float, metavar="SECONDS", help="of video that one row looks at"
-    )
-    group.add_argument(
-        "--context", type=int, metavar="N", help="neighbouring sentences to embed with"
-    )
-    group.add_argument(
-        "--task-names",
+        "--all-videos",
         action="store_true",
-        default=None,
-        help="embed keysteps also with their task's name",
+        help="count videos without stored features or scores as unobserved; else they are left "
+        "out",
     )
+
+
+def add_encoder_name(group: Any, *, required: bool = False) -> None:
+    """The encoder by name."""
     group.add_argument(
-        "--blend",
-        action="store_true",
-        default=None,
-        help="average each sentence alone with it and its neighbours",
+        "--encoder",
+        required=required,
+        metavar="NAME",
+        help="text:minilm, another of 'stepgraph encoders', or module:function of yours",
     )
+
+
+def add_stored(group: Any, flag: str, meaning: str) -> None:
+    """A folder or file of numbers that were computed before."""
+    group.add_argument(flag, type=Path, metavar="DIR", help=f"stored {meaning}")
 
 
 def add_rate(group: Any) -> None:
@@ -155,6 +157,7 @@ def add_rate(group: Any) -> None:
     group.add_argument(
         "--every",
         type=float,
+        default=1.0,
         metavar="SECONDS",
         help="what a row of stored features or scores covers (default: 1)",
     )
@@ -162,22 +165,25 @@ def add_rate(group: Any) -> None:
 
 def add_decoder_options(verb: argparse.ArgumentParser) -> None:
     """Which decoder, and its options."""
-    verb.add_argument(
+    from stepgraph.decoders import DEFAULT_DECODER
+
+    group = verb.add_argument_group("decoding", "'stepgraph decoders' lists all with options.")
+    group.add_argument(
         "--decoder",
         metavar="NAME",
-        help="task-markov (default), path-search, argmax, viterbi, bayes-filter, drop-dtw or "
-        "graph2vid; --threshold alone means path-search",
+        help=f"{DEFAULT_DECODER} (default), another of 'stepgraph decoders', or module:Class of "
+        f"yours; --threshold alone means path-search",
     )
-    verb.add_argument(
+    group.add_argument(
         "--threshold",
         type=float,
         metavar="X",
         help="least score of an anchor of path-search (default: 0.4)",
     )
-    verb.add_argument(
+    group.add_argument(
         "--option",
         action="append",
         default=[],
-        metavar="NAME=NUMBER",
+        metavar="NAME=VALUE",
         help="any other option of the decoder, such as stay=0.9",
     )

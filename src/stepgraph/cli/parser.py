@@ -1,28 +1,44 @@
-"""The options of every verb."""
+"""The options of every verb.
+
+Those of a verb are made when it is asked for: many are fields of classes that are not cheap to
+import, and help must be instant.
+"""
 
 from __future__ import annotations
 
 import argparse
+from collections.abc import Callable, Sequence
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
 from stepgraph import __version__
 from stepgraph.cli import learning, looking, questions, reproduce, verbs
+from stepgraph.cli.fields import add_fields
 from stepgraph.cli.options import (
     add_decoder_options,
-    add_encoder_options,
+    add_encoder_name,
+    add_format,
+    add_graph,
     add_json,
-    add_min_score,
+    add_mining_options,
     add_output,
     add_rate,
+    add_scoring_options,
     add_source,
+    add_stored,
     add_vocabulary_option,
-    make_verb,
 )
 
 
-def make_parser() -> argparse.ArgumentParser:
-    """Make the parser of the command line; ``run`` of what it parses is the verb's function."""
+def make_parser(asked: Sequence[str] | None = None) -> argparse.ArgumentParser:
+    """Make the parser of the command line; ``run`` of what it parses is the verb's function.
+
+    Parameters
+    ----------
+    asked
+        What will be parsed: only the verb in it gets its options.  All do if not given.
+    """
     parser = argparse.ArgumentParser(
         prog="stepgraph",
         description="Mine a task graph from narrated how-to videos, and recognise the keysteps "
@@ -31,76 +47,57 @@ def make_parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=f"stepgraph {__version__}")
     parser.add_argument("--debug", action="store_true", help="show the traceback of an error")
     added = parser.add_subparsers(title="verbs", metavar="VERB", required=True)
-    _add_demo(added)
-    _add_mine(added)
-    _add_recognize(added)
-    _add_evaluate(added)
-    _add_reproduce(added)
-    _add_graph(added)
-    _add_vocabulary(added)
-    _add_datasets(added)
-    _add_encode(added)
-    _add_label(added)
-    _add_train(added)
-    _add_probe(added)
+    chosen = None if asked is None else next((a for a in asked if not a.startswith("-")), "")
+    for name, (function, add_options) in _VERBS.items():
+        verb = _make_verb(added, name, function)
+        if chosen in (None, name):
+            add_options(verb)
     return parser
 
 
-def _add_demo(added: Any) -> None:
-    verb = make_verb(added, "demo", verbs.demo)
+def _make_verb(added: Any, name: str, function: Any) -> argparse.ArgumentParser:
+    """Add a verb; its function's docstring says what it does, or text where it has none."""
+    summary = function if isinstance(function, str) else function.__doc__
+    verb: argparse.ArgumentParser = added.add_parser(
+        name, help=summary[0].lower() + summary[1:].rstrip("."), description=summary
+    )
+    verb.set_defaults(run=function)
+    return verb
+
+
+def _add_demo(verb: argparse.ArgumentParser) -> None:
     verb.add_argument(
         "--video", action="store_true", help="on rendered video files, seen and heard"
     )
     add_output(verb, "demo-report", "DIR")
+    add_json(verb)
 
 
-def _add_mine(added: Any) -> None:
-    verb = make_verb(added, "mine", verbs.mine)
+def _add_mine(verb: argparse.ArgumentParser) -> None:
     add_source(verb)
     add_vocabulary_option(verb)
     add_output(verb, "graph.json", "FILE")
-    add_min_score(verb)
-    verb.add_argument(
-        "--max-gap",
-        type=float,
-        default=float("inf"),
-        metavar="SECONDS",
-        help="longest silence across which one keystep follows another (default: no limit)",
-    )
-    add_encoder_options(verb)
+    add_json(verb)
+    add_mining_options(verb)
+    add_scoring_options(verb)
 
 
-def _add_recognize(added: Any) -> None:
-    verb = make_verb(added, "recognize", verbs.recognize)
+def _add_recognize(verb: argparse.ArgumentParser) -> None:
     add_source(verb)
-    verb.add_argument("--graph", type=Path, required=True, metavar="FILE", help="a mined graph")
+    add_graph(verb, required=True, meaning="a mined graph")
     add_output(verb, "keysteps", "DIR")
-    add_encoder_options(verb, "the graph was mined with")
+    add_json(verb)
+    add_scoring_options(verb, "the graph was mined with")
     add_decoder_options(verb)
 
 
-def _add_evaluate(added: Any) -> None:
-    verb = make_verb(added, "evaluate", verbs.evaluate)
+def _add_evaluate(verb: argparse.ArgumentParser) -> None:
     add_source(verb)
     add_vocabulary_option(verb)
-    verb.add_argument(
-        "--graph",
-        type=Path,
-        metavar="FILE",
-        help="a graph mined elsewhere (default: mine the source, without its truth)",
-    )
-    verb.add_argument(
-        "--scores",
-        type=Path,
-        metavar="DIR",
-        help="take stored scores (.pt, .npy, .npz, .h5, .parquet, .pkl) instead of encoding",
-    )
-    verb.add_argument(
-        "--scale",
-        default="raw",
-        metavar="NAME",
-        help="of stored scores: raw (default), common, or the authors' crosstask-video, "
-        "coin-video, crosstask-text, coin-text",
+    add_graph(
+        verb,
+        required=False,
+        meaning="a graph mined elsewhere (default: mine the source, without its truth)",
     )
     verb.add_argument(
         "--report",
@@ -114,13 +111,15 @@ def _add_evaluate(added: Any) -> None:
         help="path search as in the authors' scripts: authors, or some behaviours by name",
     )
     add_json(verb)
-    add_min_score(verb)
-    add_encoder_options(verb)
+    add_mining_options(verb)
+    add_scoring_options(verb)
     add_decoder_options(verb)
 
 
-def _add_reproduce(added: Any) -> None:
-    verb = make_verb(added, "reproduce", reproduce.reproduce)
+def _add_reproduce(verb: argparse.ArgumentParser) -> None:
+    from stepgraph.encoders import EncoderOptions
+    from stepgraph.scoring.scales import SCALES
+
     verb.add_argument(
         "table",
         metavar="TABLE",
@@ -129,9 +128,7 @@ def _add_reproduce(added: Any) -> None:
     )
     add_source(verb)
     add_vocabulary_option(verb)
-    verb.add_argument(
-        "--graph", type=Path, metavar="FILE", help="a graph mined on other videos (inductive)"
-    )
+    add_graph(verb, required=False, meaning="a graph mined on other videos (inductive)")
     verb.add_argument(
         "--noise-from",
         metavar="SOURCE",
@@ -142,15 +139,9 @@ def _add_reproduce(added: Any) -> None:
         metavar="NAME",
         help="a video encoder, such as clip:FOLDER (default for 'generated': colour:motion)",
     )
-    verb.add_argument(
-        "--features", type=Path, metavar="DIR", help="stored features of that encoder"
-    )
-    verb.add_argument(
-        "--video-scores", type=Path, metavar="DIR", help="stored scores of a video model instead"
-    )
-    verb.add_argument(
-        "--scale", default="raw", metavar="NAME", help="of these scores: raw (default) or common"
-    )
+    add_stored(verb, "--features", "features of that encoder")
+    add_stored(verb, "--video-scores", "scores of a video model instead")
+    verb.add_argument("--scale", choices=SCALES, default="raw", help="of these (default: raw)")
     add_rate(verb)
     verb.add_argument("--threshold", type=float, default=0.4, metavar="X", help="default: 0.4")
     verb.add_argument(
@@ -160,12 +151,9 @@ def _add_reproduce(added: Any) -> None:
         help="default: 0.3 for stored scores as in the paper; of an encoder as --threshold",
     )
     verb.add_argument("--seed", type=int, default=0, help="of all that is random (default: 0)")
-    verb.add_argument("--encoder", default="text:minilm", metavar="NAME")
-    verb.add_argument("--context", type=int, default=0, metavar="N")
-    verb.add_argument("--task-names", action="store_true")
-    verb.add_argument(
-        "--format", choices=("text", "markdown", "json"), default="text", help="default: text"
-    )
+    add_encoder_name(verb)
+    add_fields(verb, EncoderOptions, ("context", "task_names"))
+    add_format(verb)
     verb.add_argument(
         "-o",
         "--output",
@@ -175,8 +163,7 @@ def _add_reproduce(added: Any) -> None:
     )
 
 
-def _add_graph(added: Any) -> None:
-    verb = added.add_parser("graph", help="ask a mined graph", description="Ask a mined graph.")
+def _add_graph(verb: argparse.ArgumentParser) -> None:
     asked = verb.add_subparsers(title="questions", metavar="QUESTION", required=True)
     for name, function, keysteps in (
         ("show", questions.graph_show, ()),
@@ -184,20 +171,19 @@ def _add_graph(added: Any) -> None:
         ("path", questions.graph_path, ("first", "second")),
         ("relation", questions.graph_relation, ("first", "second")),
     ):
-        question = make_verb(asked, name, function)
+        question = _make_verb(asked, name, function)
         question.add_argument("graph", type=Path, metavar="GRAPH")
         for keystep in keysteps:
             question.add_argument(keystep, metavar="KEYSTEP")
         if name in ("show", "next"):
             question.add_argument("--top", type=int, default=10 if name == "show" else 4)
         add_json(question)
-    merge = make_verb(asked, "merge", questions.graph_merge)
+    merge = _make_verb(asked, "merge", questions.graph_merge)
     merge.add_argument("graphs", type=Path, nargs="+", metavar="GRAPH")
     add_output(merge, "graph.json", "FILE")
 
 
-def _add_vocabulary(added: Any) -> None:
-    verb = make_verb(added, "vocabulary", questions.vocabulary)
+def _add_vocabulary(verb: argparse.ArgumentParser) -> None:
     verb.add_argument(
         "source",
         metavar="SOURCE",
@@ -227,35 +213,34 @@ def _add_vocabulary(added: Any) -> None:
     add_json(verb)
 
 
-def _add_datasets(added: Any) -> None:
-    verb = make_verb(added, "datasets", questions.datasets)
+def _add_datasets(verb: argparse.ArgumentParser) -> None:
     verb.add_argument("folder", type=Path, metavar="PATH")
     add_json(verb)
 
 
-def _add_encode(added: Any) -> None:
-    verb = make_verb(added, "encode", looking.encode)
+def _add_encode(verb: argparse.ArgumentParser) -> None:
+    from stepgraph.encoders import EncoderOptions
+
     add_source(verb)
     add_output(verb, "features", "DIR")
-    verb.add_argument(
-        "--encoder", required=True, metavar="NAME", help="such as clip:MODEL; see docs/encoders"
-    )
-    verb.add_argument(
-        "--window", type=float, metavar="SECONDS", help="of video that one row looks at"
-    )
+    add_json(verb)
+    add_encoder_name(verb, required=True)
+    add_fields(verb, EncoderOptions, ("context", "blend", "window"))
 
 
-def _add_label(added: Any) -> None:
-    verb = make_verb(added, "label", learning.label)
+def _add_label(verb: argparse.ArgumentParser) -> None:
     add_source(verb)
-    verb.add_argument("--graph", type=Path, required=True, metavar="FILE", help="a mined graph")
+    add_graph(verb, required=True, meaning="a mined graph")
     add_output(verb, "labels", "DIR")
-    add_encoder_options(verb, "the graph was mined with")
+    add_json(verb)
+    add_scoring_options(verb, "the graph was mined with")
     add_decoder_options(verb)
 
 
-def _add_train(added: Any) -> None:
-    verb = make_verb(added, "train", learning.train)
+def _add_train(verb: argparse.ArgumentParser) -> None:
+    from stepgraph.networks.timesformer import TimeSformerOptions
+    from stepgraph.training import Running, TrainingOptions
+
     verb.add_argument("labels", type=Path, metavar="LABELS", help="what stepgraph label wrote")
     add_output(verb, "training", "DIR")
     verb.add_argument(
@@ -270,58 +255,32 @@ def _add_train(added: Any) -> None:
         default="graph",
         help="labels of the graph (default) or the baseline's",
     )
-    for name, value, meaning in (
-        ("frames", 8, "frames of a clip"),
-        ("size", 224, "height and width of a frame"),
-        ("patch", 16, "height and width of a patch"),
-        ("width", 768, "numbers of a token"),
-        ("depth", 12, "blocks"),
-        ("heads", 12, "heads of attention"),
-        ("batch", 32, "clips of a step, of all processes together"),
-        ("seed", 0, "of all that is random"),
-    ):
-        verb.add_argument(
-            f"--{name}", type=int, default=value, metavar="N", help=f"{meaning} (default: {value})"
-        )
     verb.add_argument(
         "--epochs", type=int, metavar="N", help="of each of the two phases (default: 15)"
     )
     verb.add_argument(
         "--rate", type=float, metavar="X", help="times the paper's learning rates (default: 1)"
     )
-    verb.add_argument(
-        "--window", type=float, default=1.0, metavar="SECONDS", help="of a clip (default: 1)"
-    )
-    verb.add_argument(
-        "--loss",
-        choices=("labels", "distribution"),
-        default="labels",
-        help="cross entropy with the label (default), or with the three best keysteps",
-    )
-    verb.add_argument("--flip", action="store_true", help="mirror half of the clips")
-    verb.add_argument(
-        "--stream", action="store_true", help="decode in every epoch instead of storing clips"
-    )
-    verb.add_argument("--compile", action="store_true", help="let torch compile the model first")
-    verb.add_argument("--workers", type=int, metavar="N", help="processes that read clips")
-    verb.add_argument("--videos", type=Path, metavar="DIR", help="where the videos lie now")
+    shape = ("frames", "size", "patch", "width", "depth", "heads")
+    add_fields(verb.add_argument_group("model"), TimeSformerOptions, shape)
+    learned = tuple(one.name for one in fields(TrainingOptions))
+    learned = tuple(name for name in learned if name not in ("phases", "running"))
+    add_fields(verb.add_argument_group("training"), TrainingOptions, learned)
+    add_fields(verb.add_argument_group("running"), Running)
+    add_json(verb)
     verb.add_argument("--skip-bad", action="store_true", help="leave out what cannot be read")
 
 
-def _add_probe(added: Any) -> None:
-    verb = make_verb(added, "probe", learning.probe)
+def _add_probe(verb: argparse.ArgumentParser) -> None:
+    from stepgraph.experiments.probing import ProbeOptions
+
     verb.add_argument("sources", nargs="+", metavar="SOURCE", help="data sets with truth")
     for name, place, meaning in (
         ("features", "NAME=DIR", "stored features of a backbone; may be given several times"),
         ("encoder", "NAME=ENCODER", "an encoder to take features from; likewise"),
     ):
         verb.add_argument(f"--{name}", action="append", default=[], metavar=place, help=meaning)
-    verb.add_argument("--heads", default="mlp,transformer", help="default: mlp,transformer")
-    verb.add_argument(
-        "--probes", default="keystep,task,forecast", help="default: keystep,task,forecast"
-    )
-    verb.add_argument("--seeds", type=int, default=3, metavar="N", help="default: 3")
-    verb.add_argument("--epochs", type=int, default=40, metavar="N", help="default: 40")
+    add_fields(verb, ProbeOptions)
     verb.add_argument(
         "--share",
         type=float,
@@ -330,7 +289,29 @@ def _add_probe(added: Any) -> None:
         help="of the videos to train on, where a source has no split of its own (default: 0.7)",
     )
     verb.add_argument("--seed", type=int, default=0, help="of that division (default: 0)")
-    verb.add_argument(
-        "--format", choices=("text", "markdown", "json"), default="text", help="default: text"
-    )
-    verb.add_argument("-o", "--output", type=Path, metavar="DIR", help="also write it there")
+    verb.add_argument("--skip-bad", action="store_true", help="leave out what cannot be read")
+    add_format(verb)
+    add_output(verb, None, "DIR")
+
+
+def _add_list(verb: argparse.ArgumentParser) -> None:
+    add_json(verb)
+
+
+_VERBS: dict[str, tuple[Any, Callable[[argparse.ArgumentParser], None]]] = {
+    "demo": (verbs.demo, _add_demo),
+    "mine": (verbs.mine, _add_mine),
+    "recognize": (verbs.recognize, _add_recognize),
+    "evaluate": (verbs.evaluate, _add_evaluate),
+    "reproduce": (reproduce.reproduce, _add_reproduce),
+    "graph": ("Ask a mined graph.", _add_graph),
+    "vocabulary": (questions.vocabulary, _add_vocabulary),
+    "datasets": (questions.datasets, _add_datasets),
+    "decoders": (questions.decoders, _add_list),
+    "encoders": (questions.encoders, _add_list),
+    "encode": (looking.encode, _add_encode),
+    "label": (learning.label, _add_label),
+    "train": (learning.train, _add_train),
+    "probe": (learning.probe, _add_probe),
+}
+"""Every verb: its function, and what adds its options."""

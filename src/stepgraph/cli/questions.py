@@ -5,8 +5,9 @@ from __future__ import annotations
 import argparse
 import json
 from functools import reduce
+from typing import Any
 
-from stepgraph.cli.verbs import must_be_writable
+from stepgraph.cli.asked import must_be_writable
 from stepgraph.problems import Problems
 
 
@@ -94,3 +95,43 @@ def datasets(args: argparse.Namespace) -> str:
     if args.json:
         return json.dumps([one.to_json() for one in found], ensure_ascii=False, indent=1)
     return describe_survey(found)
+
+
+def decoders(args: argparse.Namespace) -> str:
+    """List the decoders, with their options and defaults."""
+    from stepgraph.cli.fields import list_fields
+    from stepgraph.decoders import DECODERS
+
+    found: list[dict[str, Any]] = [
+        {"name": name, "about": _first_line(kind), "options": list_fields(kind)}
+        for name, kind in DECODERS.items()
+    ]
+    if args.json:
+        return json.dumps(found, ensure_ascii=False, indent=1)
+    blocks = [f"{one['name']}\n  {one['about']}\n{_options(one['options'])}" for one in found]
+    return "\n".join([*blocks, "module:Class\n  A decoder of your own: see docs/extending.md."])
+
+
+def encoders(args: argparse.Namespace) -> str:
+    """List the kinds of encoders, and the options that they share."""
+    from stepgraph.cli.fields import list_fields
+    from stepgraph.encoders import KINDS, EncoderOptions, open_kind
+
+    found = [{"name": f"{kind}:", "about": _first_line(open_kind(kind))} for kind in KINDS]
+    options = list_fields(EncoderOptions)
+    if args.json:
+        return json.dumps({"encoders": found, "options": options}, ensure_ascii=False, indent=1)
+    lines = [f"{one['name']}MODEL\n  {one['about']}" for one in found]
+    own = "module:function\n  A function of your own that makes one: see docs/extending.md."
+    return "\n".join([*lines, own, "\nOptions that they share:", _options(options)])
+
+
+def _first_line(thing: Any) -> str:
+    return (thing.__doc__ or "").strip().split("\n")[0].replace("``", "")
+
+
+def _options(options: list[dict[str, Any]]) -> str:
+    """One line an option: its name, its default, what it means."""
+    return "".join(
+        f"    {one['name']}={one['default']}  {one['about']} ({one['type']})\n" for one in options
+    )

@@ -7,12 +7,15 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from stepgraph.cli.verbs import finish, must_be_writable, open_dataset, open_stored, stored_scores
+from stepgraph.cli.asked import finish, must_be_writable, refuse
+from stepgraph.cli.verbs import open_with_truth
 from stepgraph.errors import ConfigError
 from stepgraph.problems import Problems
 
 if TYPE_CHECKING:
     from stepgraph.core import Dataset, Scores
+    from stepgraph.encoders import EncoderOptions
+    from stepgraph.scoring import Scorer
 
 
 _BUILT_IN = "colour:motion"
@@ -21,24 +24,24 @@ _BUILT_IN = "colour:motion"
 def reproduce(args: argparse.Namespace) -> str:
     """Measure a table of the paper on any source with truth, beside what the paper prints."""
     from stepgraph.datasets.vocabularies import source_vocabulary
-    from stepgraph.encoders import EncoderOptions, load_encoder
+    from stepgraph.encoders import load_encoder
     from stepgraph.experiments import run_table
     from stepgraph.graph.saving import load_graph
     from stepgraph.vocabulary import read_vocabulary
 
     if args.output:
         must_be_writable(args.output)
-    dataset = open_dataset(args, looks=bool(args.video))
+    encoder = load_encoder(_text_options(args))
+    dataset = open_with_truth(args, scorer_looks=bool(args.video))
     _refuse_what_would_be_ignored(args, dataset)
     if dataset.vocabulary is None and args.vocabulary:
         dataset = replace(dataset, vocabulary=read_vocabulary(args.vocabulary))
     scores = {} if args.table == "transfer" else _video_scores(args, dataset)
     dataset = _only_seen(dataset, scores)
-    options = EncoderOptions(args.encoder, args.context, args.task_names)
     table = run_table(
         args.table,
         dataset,
-        encoder=load_encoder(options),
+        encoder=encoder,
         state=args.output / f"{args.table}.state.json" if args.output else None,
         seed=args.seed,
         threshold=args.threshold,
@@ -53,34 +56,50 @@ def reproduce(args: argparse.Namespace) -> str:
         _write(table.to_markdown(), args.output / f"{args.table}.md")
         _write(table.to_json(), args.output / f"{args.table}.json")
     shown = {"text": table.to_text, "markdown": table.to_markdown, "json": table.to_json}
-    return finish(shown[args.format](), args, dataset, Problems())
+    return finish(shown[args.format](), args, dataset.problems)
+
+
+def _text_options(args: argparse.Namespace) -> EncoderOptions:
+    """Options of the encoder behind the rows of text."""
+    from stepgraph.cli.fields import given_fields
+    from stepgraph.encoders import EncoderOptions
+
+    named = {"name": args.encoder} if args.encoder else {}
+    options = EncoderOptions(**named, **given_fields(args, EncoderOptions))
+    if not options.hears:
+        raise ConfigError(
+            f"--encoder must hear what is said, for the rows of text, got {options.name!r}; name "
+            f"an encoder that looks with --video"
+        )
+    return options
 
 
 def _video_scores(args: argparse.Namespace, dataset: Dataset) -> dict[str, list[Scores]]:
     """Scores of what is seen, stored or by an encoder; none where neither is asked for."""
-    from stepgraph.encoders import Encoder, load_encoder
+    from stepgraph.pipeline.scorers import Asked, open_scorer
     from stepgraph.progress import track
-    from stepgraph.scoring.fusion import score_with
+    from stepgraph.scoring import score
 
     if dataset.vocabulary is None:
         return {}
+    args.stored = Problems(strict=bool(args.strict))
+    how = {"scale": args.scale, "seconds_per_row": args.every, "problems": args.stored}
     if args.video_scores is not None:
-        stored = stored_scores(args, args.video_scores)
-        assert stored is not None, "there is a path"
-        return {"video": list(stored.read(dataset, dataset.vocabulary))}
-    name = _video_encoder(args, dataset)
-    if name is None:
-        return {}
-    encoder: Encoder = load_encoder(name)
-    if args.features is not None:
-        encoder = open_stored(args, encoder)
-    scored = score_with(dataset.videos, dataset.vocabulary, encoder, problems=dataset.problems)
+        scorer: Scorer = open_scorer(Asked(scores=args.video_scores, **how))
+    else:
+        name = _video_encoder(args, dataset)
+        if name is None:
+            return {}
+        scorer = open_scorer(Asked({"name": name}, features=args.features, **how))
+    scored = score(dataset.videos, dataset.vocabulary, scorer, problems=dataset.problems)
     return {"video": list(track(scored, "looking"))}
 
 
 def _refuse_what_would_be_ignored(args: argparse.Namespace, dataset: Dataset) -> None:
-    if args.video_scores and (args.video or args.features):
-        raise ConfigError("--video-scores must stand instead of --video, got both; leave one away")
+    if args.video_scores:
+        refuse(args, "--video-scores", ("video", "features"))
+    if args.noise_from and args.table != "noise":
+        raise ConfigError(f"--noise-from must be of the table noise, got {args.table}; remove it")
     if args.features and not _video_encoder(args, dataset):
         raise ConfigError("--features must be of a video encoder, got none; name it with --video")
     if args.scale != "raw" and not args.video_scores:

@@ -62,6 +62,13 @@ DECODERS: dict[str, type[Any]] = {
 DEFAULT_DECODER = "task-markov"
 
 
+def decoder_class(name: str) -> type[Any]:
+    """The class of a decoder by name."""
+    if name not in DECODERS:
+        raise ConfigError(f"decoder must be one of {', '.join(DECODERS)}, got {name!r}")
+    return DECODERS[name]
+
+
 def load_decoder(name: str = DEFAULT_DECODER, **options: Any) -> Decoder:
     """Make a decoder by name.
 

@@ -6,7 +6,7 @@ Nothing heavy is imported here: a model is loaded when something is met that mus
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from importlib import import_module
 from typing import Protocol, runtime_checkable
@@ -55,17 +55,17 @@ class EncoderOptions:
     task_names
         Embed each keystep also behind the name of its task, and average.
     blend
-        Average the embedding of a sentence alone with that of it and its neighbours, so that
-        neither what is said just here nor what it is about is lost.
+        Average the embedding of a sentence alone with that of it and its neighbours.  Neither
+        what is said just here nor what it is about is then lost.
     window
         Seconds of video that the vector of a row looks at; None for the model's own.
     also
-        Name of a second encoder whose scores are fused with those of the first, such as
+        A second encoder whose scores are fused with those of the first, such as
         ``text:minilm`` beside ``clip:FOLDER``; ``context`` and ``blend`` are then of the one
         that hears.
     fusion
-        How: ``priority``, ``mean`` or the weight of the first; see
-        :class:`~stepgraph.scoring.fusion.Fusion`.
+        How the two become one: ``priority`` (the first where it is certain), ``mean``, or the
+        weight of the first; see :class:`~stepgraph.scoring.fusion.Fusion`.
     """
 
     name: str = "text:minilm"
@@ -191,9 +191,14 @@ def load_encoder(
         )
     if options.is_function:
         return _load_function(options)
-    module, _, function = KINDS[options.kind].partition(":")
-    encoder: Encoder = getattr(import_module(module), function)(options)
-    return encoder
+    return open_kind(options.kind)(options)
+
+
+def open_kind(kind: str) -> Callable[[EncoderOptions], Encoder]:
+    """What makes an encoder of a kind of :data:`KINDS`."""
+    module, _, function = KINDS[kind].partition(":")
+    made: Callable[[EncoderOptions], Encoder] = getattr(import_module(module), function)
+    return made
 
 
 def _load_function(options: EncoderOptions) -> Encoder:

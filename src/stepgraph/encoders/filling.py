@@ -9,58 +9,39 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
-from itertools import islice
 from pathlib import Path
 
 from stepgraph import progress
-from stepgraph.core import Features, Video
+from stepgraph.core import Video
 from stepgraph.encoders import Encoder
+from stepgraph.encoders.each import encode_each, note_failure
 from stepgraph.encoders.feature_store import HEADER, FeatureStore
-from stepgraph.errors import ConfigError, DataError
+from stepgraph.errors import DataError
 from stepgraph.problems import Problems
 
-# Videos of narration that are encoded together; one that is looked at is encoded alone.
-_TOGETHER = 512
 
-
-@dataclass(frozen=True)
-class Failure:
-    """A video that has no features now, and why, in one line."""
-
-    video: str
-    what: str
-
-
-@dataclass(frozen=True)
+@dataclass
 class Encoded:
-    """What became of the videos so far.
+    """What became of the videos.
 
     Attributes
     ----------
     written, skipped
         Videos encoded, and videos whose features were there already.
-    failures
-        Videos that could not be read, encoded or written.
     rows, frames
         Vectors written, and how many frames were looked at for them (0 for narration).
     seconds
-        Time spent on encoding and writing.
+        Time spent.
     """
 
     written: int = 0
     skipped: int = 0
-    failures: tuple[Failure, ...] = ()
     rows: int = 0
     frames: int = 0
     seconds: float = 0.0
-
-    @property
-    def failed(self) -> int:
-        """How many videos have no features now."""
-        return len(self.failures)
 
     def per_second(self, count: int) -> float:
         """How many of something were done in a second, such as ``frames``."""
@@ -68,125 +49,41 @@ class Encoded:
 
 
 def encode_to(
-    store: FeatureStore,
-    videos: Iterable[Video],
-    encoder: Encoder,
-    problems: Problems,
-    *,
-    report: Callable[[Encoded], None] | None = None,
+    store: FeatureStore, videos: Iterable[Video], encoder: Encoder, problems: Problems
 ) -> Encoded:
     """Encode the videos whose features are not there yet.
 
     A video that cannot be encoded or written is a problem, and the others go on; an encoder that
     cannot work at all is an error.
-
-    Parameters
-    ----------
-    report
-        Called after each video with what was done so far.
     """
-    filling = _Filling(store, encoder, problems, report)
     store.prepare(encoder.options)
+    done, started = Encoded(), time.perf_counter()
+    missing = _missing(progress.track(videos, "encoding"), store, done)
+    for video, features in encode_each(missing, encoder, problems):
+        try:
+            store.write(features)
+        except (DataError, OSError) as error:
+            note_failure(video, error, problems, "features not written")
+            continue
+        done.written += 1
+        done.rows += len(features.vectors)
+        done.frames += len(features.vectors) * _frames_of(encoder)
+    done.seconds = time.perf_counter() - started
+    return done
+
+
+def _missing(videos: Iterable[Video], store: FeatureStore, done: Encoded) -> Iterator[Video]:
+    """Videos to encode, each once; what a killed run left of them is removed."""
     leftovers = _find_leftovers(store.path)
     _remove(leftovers.pop(store.path / HEADER, []))
-    remaining = iter(progress.track(videos, "encoding"))
-    together = _TOGETHER if encoder.options.modality == "text" else 1
-    while block := list(islice(remaining, together)):
-        filling.fill(block, leftovers)
-    return filling.state()
-
-
-class _Filling:
-    """A folder being filled, and the counts so far."""
-
-    def __init__(
-        self,
-        store: FeatureStore,
-        encoder: Encoder,
-        problems: Problems,
-        report: Callable[[Encoded], None] | None,
-    ) -> None:
-        self.store = store
-        self.encoder = encoder
-        self.problems = problems
-        self.report = report
-        self.written = self.skipped = self.rows = self.frames = 0
-        self.failures: list[Failure] = []
-        self.seconds = 0.0
-
-    def state(self) -> Encoded:
-        return Encoded(
-            self.written,
-            self.skipped,
-            tuple(self.failures),
-            self.rows,
-            self.frames,
-            self.seconds,
-        )
-
-    def fill(self, block: Sequence[Video], leftovers: dict[Path, list[Path]]) -> None:
-        missing = {video.id: video for video in block if not self.store.has(video.id)}
-        self.skipped += len(block) - len(missing)
-        for video in missing.values():
-            _remove(leftovers.pop(Path(self.store.where(video.id)), []))
-        started = time.perf_counter()
-        for video, found in _encoded(list(missing.values()), self.encoder):
-            self._keep(video, found)
-            self.seconds += time.perf_counter() - started
-            started = time.perf_counter()
-            if self.report is not None:
-                self.report(self.state())
-
-    def _keep(self, video: Video, found: Features | DataError | OSError) -> None:
-        if isinstance(found, Features):
-            try:
-                self.store.write(found)
-            except (DataError, OSError) as error:
-                self._fail(video, error, "features not written")
-                return
-            self.written += 1
-            self.rows += len(found.vectors)
-            self.frames += len(found.vectors) * _frames_of(self.encoder)
-        else:
-            self._fail(video, found, "video that could not be encoded")
-
-    def _fail(self, video: Video, error: DataError | OSError, kind: str) -> None:
-        what = str(error) if isinstance(error, DataError) else f"got {error.strerror or error}"
-        where = str(video.path or f"video {video.id!r}")
-        self.failures.append(Failure(video.id, f"{where}: {what.removeprefix(f'{where}: ')}"))
-        self.problems.add(where, kind, what.removeprefix(f"{where}: "))
-
-
-def _encoded(
-    block: list[Video], encoder: Encoder
-) -> Iterator[tuple[Video, Features | DataError | OSError]]:
-    """Features of each video, or what went wrong with it."""
-    if len(block) > 1:
-        try:
-            found = _checked(block, encoder)
-        except (DataError, OSError):
-            pass  # one by one, it is seen which
-        else:
-            yield from zip(block, found, strict=True)
-            return
-    for video in block:
-        try:
-            [features] = _checked([video], encoder)
-        except (DataError, OSError) as error:
-            yield video, error
-        else:
-            yield video, features
-
-
-def _checked(block: list[Video], encoder: Encoder) -> list[Features]:
-    found = list(encoder.encode_videos(block))
-    expected, got = [video.id for video in block], [features.video for features in found]
-    if got != expected:
-        raise ConfigError(
-            f"encoder {encoder.options.name!r} must give the features of each video in order, "
-            f"got {got[:5]} for {expected[:5]}"
-        )
-    return found
+    begun: set[str] = set()
+    for video in videos:
+        if video.id in begun or store.has(video.id):
+            done.skipped += 1
+            continue
+        begun.add(video.id)
+        _remove(leftovers.pop(Path(store.where(video.id)), []))
+        yield video
 
 
 def _frames_of(encoder: Encoder) -> int:

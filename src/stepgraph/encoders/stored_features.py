@@ -37,8 +37,11 @@ class StoredEncoder:
     seconds_per_row
         See :class:`FeatureStore`.
     problems
-        Receives videos whose features are missing, unreadable, shorter or longer; the first two
-        get none, and so are unobserved.  Strict if not given.
+        Receives videos whose features are missing, unreadable, shorter or longer; strict if not
+        given.
+    all_videos
+        Give videos whose features are missing or unreadable, too, with none: they are
+        unobserved.  They are left out if not asked for.
     """
 
     def __init__(
@@ -48,7 +51,9 @@ class StoredEncoder:
         *,
         seconds_per_row: float | None = 1.0,
         problems: Problems | None = None,
+        all_videos: bool = False,
     ) -> None:
+        self._all_videos = all_videos
         self._store = FeatureStore(path, seconds_per_row=seconds_per_row, problems=problems)
         self._encoder = encoder
         if encoder is not None:
@@ -75,11 +80,16 @@ class StoredEncoder:
         return vectors
 
     def encode_videos(self, videos: Iterable[Video]) -> Iterator[Features]:
-        """See :class:`~stepgraph.encoders.Encoder`; a file is read when its video comes."""
+        """See :class:`~stepgraph.encoders.Encoder`."""
+        return (features for _, features in self.read_each(videos))
+
+    def read_each(self, videos: Iterable[Video]) -> Iterator[tuple[Video, Features]]:
+        """Give each video with its features; a file is read when its video comes."""
         reading = Reading(self._store, self._store.problems)
         for video in videos:
             found = reading.attempt(video.id, partial(self._store.read, video))
-            yield found if found is not None else _nothing(video)
+            if found is not None or self._all_videos:
+                yield video, found if found is not None else _nothing(video)
         reading.finish()
 
     def _find_keysteps(self) -> Path | None:

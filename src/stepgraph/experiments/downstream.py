@@ -7,10 +7,12 @@ beside, filled or not.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
-from stepgraph.core import Dataset, Features, Video
+from stepgraph.core import Dataset
+from stepgraph.encoders import Encoder
+from stepgraph.encoders.each import encode_each
 from stepgraph.errors import DataError
 from stepgraph.experiments import paper
 from stepgraph.experiments.probing import Probed, ProbeOptions, probe
@@ -24,10 +26,8 @@ from stepgraph.experiments.table import (
     Table,
     measured_cell,
 )
+from stepgraph.problems import Problems
 from stepgraph.progress import track
-
-Backbone = Callable[[Iterable[Video]], Iterator[Features]]
-"""What gives the features of videos: ``encode_videos`` of any encoder, stored or not."""
 
 _PUBLISHED = tuple(
     dict.fromkeys(place.method for place in paper.PRINTED if place.table == "downstream")
@@ -44,13 +44,24 @@ class Divided:
 
 
 def make_downstream_table(
-    datasets: Iterable[Divided], backbones: Mapping[str, Backbone], options: ProbeOptions
+    datasets: Iterable[Divided],
+    backbones: Mapping[str, Encoder],
+    options: ProbeOptions,
+    problems: Problems | None = None,
 ) -> Table:
-    """Probe the features of each backbone on each data set."""
+    """Probe the features of each backbone on each data set.
+
+    Parameters
+    ----------
+    problems
+        Where to note a video that cannot be encoded; if not given, the first is an error.
+    """
     rows: list[Row] = []
     notes: list[str] = []
     for divided in datasets:
-        found = {name: _probed(divided, name, one, options) for name, one in backbones.items()}
+        found = {
+            name: _probed(divided, name, one, options, problems) for name, one in backbones.items()
+        }
         for head in options.heads:
             rows += _rows(divided.name, head, found, options)
         notes += _notes(divided, found, options)
@@ -64,10 +75,15 @@ def make_downstream_table(
 
 
 def _probed(
-    divided: Divided, name: str, backbone: Backbone, options: ProbeOptions
+    divided: Divided,
+    name: str,
+    backbone: Encoder,
+    options: ProbeOptions,
+    problems: Problems | None,
 ) -> dict[tuple[str, str], Probed]:
     videos = (*divided.train.videos, *divided.test.videos)
-    features = {one.video: one for one in track(backbone(videos), f"features: {name}")}
+    encoded = encode_each(track(videos, f"features: {name}"), backbone, problems)
+    features = {video.id: found for video, found in encoded}
     if not features:
         raise DataError(f"{name}: must have features of videos of {divided.name}, got none")
     jobs = probe(divided.train, divided.test, features, options)

@@ -21,6 +21,7 @@ from stepgraph.core import (
     require_same_vocabulary,
 )
 from stepgraph.encoders import Encoder, EncoderOptions
+from stepgraph.encoders.each import encode_each
 from stepgraph.errors import ConfigError, DataError, StepgraphError
 from stepgraph.experiments.paper import MODALITIES
 from stepgraph.graph import TaskGraph, mine_graph
@@ -167,10 +168,11 @@ class _Recomputed:
     features: tuple[Features, ...]
     keysteps: NDArray[np.float32]
     vocabulary: Vocabulary
+    encoder: EncoderOptions
 
     def __iter__(self) -> Iterator[Scores]:
         for one in self.features:
-            yield score_features(one, self.keysteps, self.vocabulary)
+            yield score_features(one, self.keysteps, self.vocabulary, self.encoder)
 
 
 def prepare(dataset: Dataset, encoder: Encoder, options: Options) -> Setting:
@@ -183,8 +185,9 @@ def prepare(dataset: Dataset, encoder: Encoder, options: Options) -> Setting:
             f"(video, start, end, keystep) and a steps.txt beside the transcripts"
         )
     keysteps = encoder.encode_keysteps(vocabulary)
-    features = tuple(track(encoder.encode_videos(videos), "encoding", len(videos)))
-    scores = {"text": _scored(features, keysteps, vocabulary), **options.scores}
+    encoded = track(encode_each(videos, encoder), "encoding", len(videos))
+    features = tuple(found for _, found in encoded)
+    scores = {"text": _scored(features, keysteps, vocabulary, encoder.options), **options.scores}
     if "video" in scores and "video-text" not in scores:
         scores["video-text"] = _by_priority(scores["video"], scores["text"], options)
     graphs = {
@@ -228,7 +231,7 @@ def enlarge(setting: Setting, vocabulary: Vocabulary, encoder: Encoder) -> Setti
     Only text is scored again.
     """
     keysteps = encoder.encode_keysteps(vocabulary)
-    scores = _scored(setting.features, keysteps, vocabulary)
+    scores = _scored(setting.features, keysteps, vocabulary, encoder.options)
     truth = {
         video: replace(labels, vocabulary=vocabulary) for video, labels in setting.truth.items()
     }
@@ -243,9 +246,12 @@ def enlarge(setting: Setting, vocabulary: Vocabulary, encoder: Encoder) -> Setti
 
 
 def _scored(
-    features: tuple[Features, ...], keysteps: NDArray[np.float32], vocabulary: Vocabulary
+    features: tuple[Features, ...],
+    keysteps: NDArray[np.float32],
+    vocabulary: Vocabulary,
+    encoder: EncoderOptions,
 ) -> Iterable[Scores]:
-    lazy = _Recomputed(features, keysteps, vocabulary)
+    lazy = _Recomputed(features, keysteps, vocabulary, encoder)
     size = 4 * len(vocabulary) * sum(one.duration + 1 for one in features)
     return tuple(lazy) if size <= _KEPT else lazy
 

@@ -19,6 +19,7 @@ import numpy as np
 from stepgraph.core import Video
 from stepgraph.decoders import DECODERS, Decoder, load_decoder
 from stepgraph.encoders import Encoder
+from stepgraph.encoders.stored_features import StoredEncoder
 from stepgraph.graph import TaskGraph
 from stepgraph.labelling.clips import ORIGINS, TOP, ClipLabels, label_clips
 from stepgraph.labelling.shards import (
@@ -31,9 +32,12 @@ from stepgraph.labelling.shards import (
     write_labels,
 )
 from stepgraph.labelling.statistics import Change, LabelStatistics, label_statistics
-from stepgraph.pipeline import encoder_of, recognize_all
+from stepgraph.pipeline import recognize_all
+from stepgraph.pipeline.scorers import open_scorer, options_of
 from stepgraph.problems import Problems
+from stepgraph.scoring import Scorer
 from stepgraph.scoring.fusion import Fused
+from stepgraph.scoring.stored_scores import StoredScores
 
 __all__ = [
     "ORIGINS",
@@ -62,7 +66,7 @@ def label_source(
     folder: Path,
     *,
     decoder: Decoder | None = None,
-    encoder: Encoder | Fused | None = None,
+    encoder: Scorer | None = None,
     problems: Problems | None = None,
 ) -> LabelFolder:
     """Label every clip of every video, or go on with a folder that was begun.
@@ -77,9 +81,13 @@ def label_source(
         Receives the videos that cannot be labelled; the others are.
     """
     decoder = decoder or load_decoder()
-    encoder = _remembering(encoder or encoder_of(graph))
+    encoder = _remembering(encoder or open_scorer(graph=graph))
+    options = options_of(encoder)
     provenance = Provenance(
-        graph.vocabulary, graph_fingerprint(graph), describe(decoder), asdict(encoder.options)
+        graph.vocabulary,
+        graph_fingerprint(graph),
+        describe(decoder),
+        asdict(options) if options else {"scores": str(getattr(encoder, "path", ""))},
     )
     recognise = partial(recognize_all, graph=graph, decoder=decoder, encoder=encoder)
     return write_labels(videos, recognise, folder, provenance, problems=problems)
@@ -94,7 +102,9 @@ class _Remembering:
         self.encode_keysteps = lru_cache(1)(encoder.encode_keysteps)
 
 
-def _remembering(encoder: Encoder | Fused) -> Encoder | Fused:
+def _remembering(encoder: Scorer) -> Scorer:
+    if isinstance(encoder, StoredScores | StoredEncoder):
+        return encoder
     if isinstance(encoder, Fused):
         first, second = _Remembering(encoder.first), _Remembering(encoder.second)
         return replace(encoder, first=first, second=second)

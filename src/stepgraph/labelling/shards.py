@@ -11,7 +11,7 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Sized
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, Protocol
 
 from stepgraph.core import Timeline, Video, Vocabulary, is_unicode, rows_in
 from stepgraph.errors import DataError
@@ -33,11 +33,13 @@ from stepgraph.vocabulary.saving import vocabulary_of
 MANIFEST = "labels.json"
 _MANIFEST_KIND = replace(LABELS_KIND, noun="manifest of labels")
 
-# Videos that are encoded together; after a mistake in one, the rest of them comes one at a time.
-_TOGETHER = 32
 
-Recognise: TypeAlias = Callable[[Sequence[Video]], Iterable[Timeline]]
-"""What gives a timeline for each of the videos it is given, in their order."""
+class Recognise(Protocol):
+    """What gives a timeline for each video that can be recognised, in their order."""
+
+    def __call__(self, videos: Iterable[Video], *, problems: Problems) -> Iterable[Timeline]:
+        """Recognise videos; one that cannot be is noted."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -165,7 +167,7 @@ def _groups(
             continue
         if not is_unicode(f"{video.id}{video.path}"):
             what = f"names must be Unicode text, got {video.id!r}; rename the file"
-            problems.add(f"video {video.id!r}", "video that cannot be labelled", what)
+            problems.add(f"video {video.id!r}", "video that cannot be labelled", what, lost=True)
             continue
         known.add(video.id)
         group.append(video)
@@ -211,33 +213,15 @@ def _write_shard(
     done_more: Callable[[int], None],
 ) -> Shard:
     labelled: list[ClipLabels] = []
-    for first in range(0, len(videos), _TOGETHER):
-        for one in _label(videos[first : first + _TOGETHER], recognise, problems):
-            labelled.append(one)
-            done_more(1)
+    for timeline in recognise(videos, problems=problems):
+        labelled.append(label_clips(timeline))
+        done_more(1)
     done = {one.video for one in labelled}
     ids = tuple(video.id for video in videos)
     rows = sum(map(len, labelled))
     shard = Shard(path.name, rows, ids, tuple(one for one in ids if one not in done))
     write_table(path, labelled, provenance.vocabulary, provenance.fields() | asdict(shard))
     return shard
-
-
-def _label(
-    videos: Sequence[Video], recognise: Recognise, problems: Problems
-) -> Iterator[ClipLabels]:
-    done = 0
-    try:
-        for timeline in recognise(videos):
-            yield label_clips(timeline)
-            done += 1
-    except DataError as error:
-        if len(videos) == 1:
-            problems.add(f"video {videos[0].id!r}", "video that cannot be labelled", str(error))
-            return
-        # Encoders may look ahead, so that the next video need not be the one at fault.
-        for video in videos[done:]:
-            yield from _label([video], recognise, problems)
 
 
 def open_labels(folder: Path) -> LabelFolder:

@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from stepgraph.scoring.rows import score, score_features
+from stepgraph.scoring.stage import Scored, Scorer, score, score_each, score_features
 
-__all__ = ["score", "score_features"]
+__all__ = ["Scored", "Scorer", "score", "score_each", "score_features"]

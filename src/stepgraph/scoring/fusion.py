@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
-from itertools import tee
 
 import numpy as np
 
-from stepgraph.core import Scores, Video, Vocabulary, require_same_vocabulary
+from stepgraph.core import Scores, require_same_vocabulary
 from stepgraph.encoders import Encoder, EncoderOptions, load_encoder
-from stepgraph.errors import ConfigError, DataError, StepgraphError
-from stepgraph.problems import Problems
-from stepgraph.scoring.rows import score, score_features
-from stepgraph.scoring.scales import standardise
+from stepgraph.errors import ConfigError, DataError
 
 
 @dataclass(frozen=True)
@@ -113,72 +108,6 @@ def _only(options: EncoderOptions, name: str) -> EncoderOptions:
     return replace(one, window=options.window)
 
 
-def score_with(
-    videos: Iterable[Video],
-    vocabulary: Vocabulary,
-    encoder: Encoder | Fused,
-    *,
-    problems: Problems | None = None,
-) -> Iterator[Scores]:
-    """Score videos on the common scale, with one encoder or with two.
-
-    Parameters
-    ----------
-    problems
-        Where to note a video that cannot be encoded, so that the others go on; if not given,
-        the first such video is an error.
-    """
-    if isinstance(encoder, Fused):
-        position: dict[str, int] = {}
-        once, again = tee(_numbered(videos, position))
-        firsts = score_with(once, vocabulary, encoder.first, problems=problems)
-        seconds = score_with(again, vocabulary, encoder.second, problems=problems)
-        return _joined(firsts, seconds, encoder.fusion, position)
-    if encoder.options.modality == "text":
-        return score(videos, vocabulary, encoder)
-    return _score_looking(videos, vocabulary, encoder, problems)
-
-
-def _score_looking(
-    videos: Iterable[Video], vocabulary: Vocabulary, encoder: Encoder, problems: Problems | None
-) -> Iterator[Scores]:
-    """One video at a time, so that one that cannot be read stops no other."""
-    keysteps = encoder.encode_keysteps(vocabulary)
-    for video in videos:
-        try:
-            [features] = encoder.encode_videos([video])
-        except StepgraphError as error:
-            if problems is None:
-                raise
-            problems.add(video.id, "video that cannot be encoded", str(error))
-            continue
-        yield standardise(score_features(features, keysteps, vocabulary))
-
-
-def _numbered(videos: Iterable[Video], position: dict[str, int]) -> Iterator[Video]:
-    """Note as which a video came."""
-    for number, video in enumerate(videos):
-        position[video.id] = number
-        yield video
-
-
-def _joined(
-    firsts: Iterator[Scores],
-    seconds: Iterator[Scores],
-    fusion: Fusion,
-    position: dict[str, int],
-) -> Iterator[Scores]:
-    """Pair scores by video; one that failed on either side is left out."""
-    second = next(seconds, None)
-    for first in firsts:
-        while second is not None and position[second.video] < position[first.video]:
-            second = next(seconds, None)
-        if second is None:
-            return
-        if second.video == first.video:
-            yield fusion.join(first, second)
-
-
 def fuse(first: Scores, second: Scores, *, weight: float = 0.5) -> Scores:
     """Blend the scores of two modalities: ``weight`` of the first, the rest of the second.
 
@@ -192,11 +121,12 @@ def fuse(first: Scores, second: Scores, *, weight: float = 0.5) -> Scores:
     if not 0 <= weight <= 1:
         raise ConfigError(f"weight must be between 0 and 1, got {weight}")
     shares = np.where(second.observed, weight, 1.0) * first.observed
-    both = np.where(second.observed | ~first.observed, 1.0 - shares, 0.0)
-    values = shares[:, None] * first.values + both[:, None] * second.values
-    return replace(
-        first, values=values.astype(np.float32), observed=first.observed | second.observed
-    )
+    # A keystep that is ruled out scores minus infinity, and no share of that is a number.
+    values = np.where(shares[:, None] > 0, np.float32(0), second.values)
+    for part, scores in ((shares, first), (1.0 - shares, second)):
+        heard = np.flatnonzero((part > 0) & (shares > 0))
+        values[heard] += part[heard, None].astype(np.float32) * scores.values[heard]
+    return replace(first, values=values, observed=first.observed | second.observed)
 
 
 def prioritise(

@@ -2,31 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-
 import numpy as np
 from numpy.typing import NDArray
 
-from stepgraph.core import Features, Scores, Video, Vocabulary, rows_in
-from stepgraph.encoders import Encoder
+from stepgraph.core import Features, Scores, Vocabulary, rows_in
 
 
-def score(
-    videos: Iterable[Video], vocabulary: Vocabulary, encoder: Encoder, *, hop: float = 1.0
-) -> Iterator[Scores]:
-    """Score every keystep on every row of each video: the paper's ``f(v, n) . f(k)``.
-
-    Videos are taken as they come, so a generator over a large corpus is fine.
-    """
-    keysteps = encoder.encode_keysteps(vocabulary)
-    for features in encoder.encode_videos(videos):
-        yield score_features(features, keysteps, vocabulary, hop=hop)
-
-
-def score_features(
+def score_rows(
     features: Features, keysteps: NDArray[np.float32], vocabulary: Vocabulary, *, hop: float = 1.0
 ) -> Scores:
-    """Score one video from its features.
+    """Score one video from its features, on the scale of its encoder.
 
     Parameters
     ----------

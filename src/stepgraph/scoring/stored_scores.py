@@ -9,6 +9,7 @@ do not say, so only their number can be checked.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
@@ -16,76 +17,77 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stepgraph.core import Scores, Video, Vocabulary
-from stepgraph.files import arrays
-from stepgraph.files.arrays import Kind, Tables, open_tables
+from stepgraph.files.arrays import Kind, open_tables
 from stepgraph.files.stored import Reading, check_seconds, note_length, stored_rows
 from stepgraph.problems import Problems
+from stepgraph.scoring.scales import to_scale
 
 
-def read_scores(
-    videos: Iterable[Video],
-    vocabulary: Vocabulary,
-    folder: Path,
-    *,
-    hop: float = 1.0,
-    seconds_per_row: float = 1.0,
-    problems: Problems,
-) -> Iterator[Scores]:
-    """Read the stored scores of each video, one at a time.
+@dataclass(frozen=True)
+class StoredScores:
+    """Scores on disk, to be taken instead of an encoder's.
 
-    Row ``t`` takes the stored row that covers its middle.  A video without a table is unobserved,
-    as is its end where the table is shorter; what a table has past the end of its video is left
-    out.  Both are noted in ``problems`` where they are more than a row.  A video whose table
-    cannot be used is noted and unobserved, too; but where that is so of all that there are, the
-    first is an error, since nothing is left to go on with.
+    Row ``t`` of a video takes the stored row that covers its middle.  Its end is unobserved where
+    there are fewer stored rows; what is stored past its end is left out.  Both are problems
+    where they are more than a row.
 
-    Parameters
+    Attributes
     ----------
-    folder
+    path
         Holds ``<video>.npy`` or another of :data:`stepgraph.files.arrays.SUFFIXES`; of several the
-        first is taken.  Or one file with a table for each video.
+        first is taken.  Or one file with the scores of each video.
+    scale
+        Which of :data:`~stepgraph.scoring.scales.SCALES` they are brought to.
     seconds_per_row
-        How much time one row of the tables covers.
-
-    Raises
-    ------
-    DataError
-        For a table that cannot be used, if ``problems`` is strict: finite numbers, with as many
-        columns as the vocabulary has keysteps, are what it must hold.
+        How much time one stored row covers.
+    all_videos
+        Give videos without usable scores, too, all of their rows unobserved; they are left out
+        if not asked for.
     """
-    check_seconds(hop=hop, seconds_per_row=seconds_per_row)
-    stored = open_tables(folder, _kind(vocabulary))
-    return _read_each(videos, vocabulary, stored, (hop, seconds_per_row), problems)
 
+    path: Path
+    scale: str = "raw"
+    seconds_per_row: float = 1.0
+    all_videos: bool = False
 
-def read_table(path: Path, vocabulary: Vocabulary) -> NDArray[np.float32]:
-    """Read the rows by keysteps of one file, whatever it is called; see :func:`read_scores`."""
-    return arrays.read_table(path, kind=_kind(vocabulary), width=len(vocabulary))
+    def read_each(
+        self,
+        videos: Iterable[Video],
+        vocabulary: Vocabulary,
+        hop: float = 1.0,
+        problems: Problems | None = None,
+    ) -> Iterator[tuple[Video, Scores]]:
+        """Read the scores of each video when it comes.
+
+        Where not one of those that are there can be used, the first is an error, since nothing
+        is left to go on with.
+
+        Parameters
+        ----------
+        problems
+            Receives videos whose scores are missing, unreadable, shorter or longer; strict if not
+            given.
+        """
+        check_seconds(hop=hop, seconds_per_row=self.seconds_per_row)
+        problems = problems if problems is not None else Problems(strict=True)
+        stored = open_tables(self.path, _kind(vocabulary))
+        reading, width = Reading(stored, problems), len(vocabulary)
+        for video in videos:
+            table = reading.attempt(video.id, partial(stored.read, video.id, width))
+            if table is not None:
+                note_length(stored, len(table), video, self.seconds_per_row, problems)
+            elif self.all_videos:
+                table = np.zeros((0, width), np.float32)
+            else:
+                continue
+            scores = _resampled(table, video, vocabulary, hop, self.seconds_per_row)
+            yield video, to_scale(scores, self.scale)
+        reading.finish()
 
 
 def _kind(vocabulary: Vocabulary) -> Kind:
     hint = "were they computed with another vocabulary?"
     return Kind("scores", "keystep", vocabulary.keysteps, hint)
-
-
-def _read_each(
-    videos: Iterable[Video],
-    vocabulary: Vocabulary,
-    stored: Tables,
-    rates: tuple[float, float],
-    problems: Problems,
-) -> Iterator[Scores]:
-    hop, seconds_per_row = rates
-    width = len(vocabulary)
-    reading = Reading(stored, problems)
-    for video in videos:
-        table = reading.attempt(video.id, partial(stored.read, video.id, width))
-        if table is None:
-            table = np.zeros((0, width), np.float32)
-        else:
-            note_length(stored, len(table), video, seconds_per_row, problems)
-        yield _resampled(table, video, vocabulary, hop, seconds_per_row)
-    reading.finish()
 
 
 def _resampled(
