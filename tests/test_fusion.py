@@ -3,12 +3,13 @@
 import numpy as np
 import pytest
 
+from reference import make_scores
 from stepgraph.core import Features, Scores, Video, Vocabulary
 from stepgraph.encoders import EncoderOptions
 from stepgraph.errors import ConfigError, DataError
 from stepgraph.problems import Problems
 from stepgraph.scoring import score
-from stepgraph.scoring.fusion import Fused, Fusion, open_encoder
+from stepgraph.scoring.fusion import Fused, Fusion, fuse, open_encoder
 from stepgraph.scoring.scales import COMMON_MEAN, COMMON_SPREAD, standardise, to_scale
 
 TEA = Vocabulary(("boil", "pour", "stir"))
@@ -201,3 +202,16 @@ def test_two_encoders_are_opened_by_one_record_and_remember_it():
 
 def test_one_encoder_is_opened_as_itself():
     assert open_encoder(EncoderOptions()).options == EncoderOptions()
+
+
+@pytest.mark.parametrize("weight", [0.0, 0.4, 1.0])
+def test_keysteps_that_are_ruled_out_stay_so_and_give_no_nan(weight):
+    one = make_scores([[0.2, 0.6], [0.4, 0.8]]).restrict([0])
+    other = make_scores([[0.4, 0.1], [0.1, 0.3]])
+
+    both = fuse(one, other, weight=weight)
+
+    assert not np.isnan(both.values).any()
+    expected = weight * one.values[:, 0] + (1 - weight) * other.values[:, 0]
+    np.testing.assert_allclose(both.values[:, 0], expected, rtol=1e-6)
+    assert (both.values[:, 1] == (-np.inf if weight else other.values[:, 1])).all()

@@ -127,3 +127,19 @@ def test_drawing_ends_with_its_block():
 
 def test_no_items_are_no_problem(bars):
     assert list(progress.track([], "reading")) == []
+
+
+def test_what_takes_longer_than_a_second_has_a_rate(bars):
+    with progress.counting("looking", 10) as done:
+        clock = iter([0.0, 20.0, 40.0, 60.0])
+        bars.get_time = lambda: next(clock, 60.0)
+        for _ in range(3):
+            done(1)
+        drawn = [column(bars.tasks[0]).plain for column in bars.columns if "Rate" in str(column)]
+
+    assert drawn == ["3/min"]
+
+
+def test_loading_a_model_is_said(bars):
+    with progress.busy("loading text:minilm"):
+        assert [task.description for task in bars.tasks] == ["loading text:minilm"]

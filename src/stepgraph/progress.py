@@ -57,6 +57,26 @@ def track(items: Iterable[_Item], label: str, total: int | None = None) -> Itera
             done(1)
 
 
+def rate(speed: float) -> str:
+    """A speed in words: what is slower than one a second is counted by the minute or hour.
+
+    >>> rate(1234.5), rate(0.25), rate(0.001)
+    ('1,234/s', '15/min', '3.6/h')
+    """
+    for seconds, unit in ((1, "s"), (60, "min"), (3600, "h")):
+        number = speed * seconds
+        if number >= 1 or unit == "h":
+            return f"{number:,.0f}/{unit}" if number >= 10 else f"{number:.2g}/{unit}"
+    raise AssertionError("the last unit fits all")
+
+
+@contextmanager
+def busy(label: str) -> Iterator[None]:
+    """Show that something is going on whose end is not known, such as loading a model."""
+    with counting(label):
+        yield
+
+
 def _bars() -> Progress:
     from rich.console import Console
     from rich.progress import (
@@ -72,7 +92,7 @@ def _bars() -> Progress:
 
     class Rate(ProgressColumn):
         def render(self, task: Task) -> Text:
-            return Text(f"{task.speed:,.0f}/s" if task.speed else "")
+            return Text(rate(task.speed) if task.speed else "")
 
     return Progress(
         TextColumn("{task.description}"),
