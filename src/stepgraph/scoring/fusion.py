@@ -113,6 +113,7 @@ def fuse(first: Scores, second: Scores, *, weight: float = 0.5) -> Scores:
 
     A row that only one of them observed keeps that one's scores.
 
+    >>> from stepgraph import Vocabulary
     >>> one = Scores("v", np.ones((1, 2), np.float32), np.ones(1, bool), Vocabulary(("a", "b")))
     >>> fuse(one, one, weight=0.3).values.tolist()
     [[1.0, 1.0]]
