@@ -3,6 +3,7 @@
 import ast
 import subprocess
 import sys
+from graphlib import TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -50,6 +51,29 @@ def imported_parts(path):
         parts = name.split(".")
         if parts[0] == "stepgraph" and len(parts) > 1 and parts[1] in ORDER:
             yield parts[1]
+
+
+def module_of(path):
+    parts = ("stepgraph", *path.relative_to(PACKAGE).with_suffix("").parts)
+    return ".".join(parts).removesuffix(".__init__")
+
+
+def test_modules_of_a_room_have_an_order_too():
+    # The package itself only hands names on.
+    modules = {module_of(path): path for path in SOURCES if path != PACKAGE / "__init__.py"}
+    uses = {
+        module: {
+            name if name in modules else name.rpartition(".")[0]
+            for name in imports_of(ast.parse(path.read_text()))
+        }
+        & modules.keys()
+        for module, path in modules.items()
+    }
+
+    # Late imports count as well: who reads the files in this order never has to look ahead.
+    order = TopologicalSorter({module: used - {module} for module, used in uses.items()})
+
+    assert len(list(order.static_order())) == len(modules)
 
 
 def name_of(path):

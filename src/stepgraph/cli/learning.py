@@ -1,4 +1,4 @@
-"""The verbs that learn from labels: label, train, probe."""
+"""The verbs that learn: encode, label, train, probe."""
 
 from __future__ import annotations
 
@@ -22,6 +22,28 @@ from stepgraph.problems import Problems
 if TYPE_CHECKING:
     from stepgraph.encoders import Encoder
     from stepgraph.experiments.downstream import Divided
+
+
+def encode(args: argparse.Namespace) -> str:
+    """Encode videos into a folder of features; run it again to go on after an interruption."""
+    from stepgraph.cli.fields import given_fields
+    from stepgraph.encoders import EncoderOptions, load_encoder
+    from stepgraph.encoders.feature_store import FeatureStore
+    from stepgraph.encoders.filling import encode_to
+
+    must_be_writable(args.output)
+    options = EncoderOptions(**{"name": args.encoder} | given_fields(args, EncoderOptions))
+    encoder = load_encoder(options)
+    dataset = open_dataset(args, looks=options.looks)
+    failed = Problems(strict=args.strict)
+    done = encode_to(FeatureStore(args.output), dataset.videos, encoder, failed)
+    speed = f"{done.rows:,} rows, {done.per_second(done.rows):,.1f} rows/s"
+    if done.frames:
+        speed += f", {done.per_second(done.frames):,.1f} frames/s"
+    there = f", {done.skipped} were there" if done.skipped else ""
+    text = f"{args.output}: {done.written} videos encoded ({speed}){there}"
+    answer = say(args, text, folder=str(args.output), **asdict(done))
+    return finish(answer, args, dataset.problems, failed)
 
 
 def label(args: argparse.Namespace) -> str:

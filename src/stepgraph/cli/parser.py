@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from stepgraph import __version__
-from stepgraph.cli import learning, looking, questions, reproduce, verbs
+from stepgraph.cli import demo, learning, questions, reproduce, verbs
 from stepgraph.cli.fields import add_fields
 from stepgraph.cli.options import (
     add_decoder_options,
@@ -299,7 +299,7 @@ def _add_list(verb: argparse.ArgumentParser) -> None:
 
 
 _VERBS: dict[str, tuple[Any, Callable[[argparse.ArgumentParser], None]]] = {
-    "demo": (verbs.demo, _add_demo),
+    "demo": (demo.demo, _add_demo),
     "mine": (verbs.mine, _add_mine),
     "recognize": (verbs.recognize, _add_recognize),
     "evaluate": (verbs.evaluate, _add_evaluate),
@@ -309,7 +309,7 @@ _VERBS: dict[str, tuple[Any, Callable[[argparse.ArgumentParser], None]]] = {
     "datasets": (questions.datasets, _add_datasets),
     "decoders": (questions.decoders, _add_list),
     "encoders": (questions.encoders, _add_list),
-    "encode": (looking.encode, _add_encode),
+    "encode": (learning.encode, _add_encode),
     "label": (learning.label, _add_label),
     "train": (learning.train, _add_train),
     "probe": (learning.probe, _add_probe),

@@ -1,4 +1,4 @@
-"""The verbs that work on videos: demo, mine, recognize, evaluate.
+"""The verbs that work on videos: mine, recognize, evaluate.
 
 Each reads, calls one function, writes, and says what happened.
 """
@@ -31,36 +31,6 @@ if TYPE_CHECKING:
     from stepgraph.decoders import Decoder
     from stepgraph.pipeline.measuring import Evaluation
     from stepgraph.scoring import Scorer
-
-
-def demo(args: argparse.Namespace) -> str:
-    """Run the whole job on the embedded corpus and write a report."""
-    if args.video:
-        from stepgraph.cli.looking import demo_video
-
-        return demo_video(args)
-    from stepgraph import datasets, pipeline
-    from stepgraph.decoders import DEFAULT_DECODER, load_decoder
-    from stepgraph.export.timeline import write_timeline
-    from stepgraph.graph import mine_graph
-    from stepgraph.graph.saving import save_graph
-    from stepgraph.pipeline.scorers import open_scorer
-
-    must_be_writable(args.output)
-    dataset = datasets.open_source("demo")
-    # Counting only what was heard clearly makes the picture of the graph readable.
-    mining = partial(mine_graph, min_score=0.5)
-    evaluation = measure(dataset, DEFAULT_DECODER, load_decoder(), open_scorer(), mining=mining)
-    save_graph(evaluation.graph, args.output / "graph.json")
-    for timeline in pipeline.recognize_all(dataset.videos, evaluation.graph):
-        write_timeline(timeline, args.output / "keysteps")
-    report = args.output / "report.html"
-    write_evaluation(evaluation, report, "stepgraph demo")
-    text = (
-        f"{show_metrics(evaluation)} Rows whose best score is under 0.5 did not vote.\n\n"
-        f"Open {report} in a browser; graph and keysteps lie beside it."
-    )
-    return say(args, text, **_reports(evaluation), report=str(report))
 
 
 def mine(args: argparse.Namespace) -> str:
@@ -270,10 +240,6 @@ def show_metrics(evaluation: Evaluation) -> str:
     if measured == known:
         return table
     return f"{table} Measured on {measured} of the {known} videos with a truth: those with scores."
-
-
-def _reports(evaluation: Evaluation) -> dict[str, Any]:
-    return {"measured": [one.report.to_json() for one in evaluation.measured]}
 
 
 def _mining_of(evaluation: Evaluation) -> dict[str, float | None] | None:

@@ -1,23 +1,52 @@
-"""The verbs that look at video files: encode, and the demo with pictures."""
+"""The first minute: the whole job on a corpus that comes with the package."""
 
 from __future__ import annotations
 
 import argparse
 import shutil
-from dataclasses import asdict, replace
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from stepgraph.cli.asked import finish, must_be_writable, open_dataset, say
-from stepgraph.cli.verbs import measure, write_evaluation
-from stepgraph.problems import Problems
+from stepgraph.cli.asked import must_be_writable, say
+from stepgraph.cli.verbs import measure, show_metrics, write_evaluation
 
 if TYPE_CHECKING:
     from stepgraph.core import Dataset
     from stepgraph.pipeline.measuring import Evaluation
 
 
-def demo_video(args: argparse.Namespace) -> str:
+def demo(args: argparse.Namespace) -> str:
+    """Run the whole job on the embedded corpus and write a report."""
+    if args.video:
+        return _demo_video(args)
+    from stepgraph import datasets, pipeline
+    from stepgraph.decoders import DEFAULT_DECODER, load_decoder
+    from stepgraph.export.timeline import write_timeline
+    from stepgraph.graph import mine_graph
+    from stepgraph.graph.saving import save_graph
+    from stepgraph.pipeline.scorers import open_scorer
+
+    must_be_writable(args.output)
+    dataset = datasets.open_source("demo")
+    # Counting only what was heard clearly makes the picture of the graph readable.
+    mining = partial(mine_graph, min_score=0.5)
+    evaluation = measure(dataset, DEFAULT_DECODER, load_decoder(), open_scorer(), mining=mining)
+    save_graph(evaluation.graph, args.output / "graph.json")
+    for timeline in pipeline.recognize_all(dataset.videos, evaluation.graph):
+        write_timeline(timeline, args.output / "keysteps")
+    report = args.output / "report.html"
+    write_evaluation(evaluation, report, "stepgraph demo")
+    text = (
+        f"{show_metrics(evaluation)} Rows whose best score is under 0.5 did not vote.\n\n"
+        f"Open {report} in a browser; graph and keysteps lie beside it."
+    )
+    measured = [one.report.to_json() for one in evaluation.measured]
+    return say(args, text, measured=measured, report=str(report))
+
+
+def _demo_video(args: argparse.Namespace) -> str:
     """Run the whole job on rendered video files: what is seen, what is heard, and both."""
     from stepgraph import pipeline
     from stepgraph.datasets import open_source
@@ -63,25 +92,3 @@ def _beside(evaluation: Evaluation, folder: Path) -> Dataset:
         copied = shutil.copyfile(video.path, folder / video.path.name)
         videos.append(replace(video, path=Path(copied)))
     return replace(evaluation.dataset, videos=tuple(videos))
-
-
-def encode(args: argparse.Namespace) -> str:
-    """Encode videos into a folder of features; run it again to go on after an interruption."""
-    from stepgraph.cli.fields import given_fields
-    from stepgraph.encoders import EncoderOptions, load_encoder
-    from stepgraph.encoders.feature_store import FeatureStore
-    from stepgraph.encoders.filling import encode_to
-
-    must_be_writable(args.output)
-    options = EncoderOptions(**{"name": args.encoder} | given_fields(args, EncoderOptions))
-    encoder = load_encoder(options)
-    dataset = open_dataset(args, looks=options.looks)
-    failed = Problems(strict=args.strict)
-    done = encode_to(FeatureStore(args.output), dataset.videos, encoder, failed)
-    speed = f"{done.rows:,} rows, {done.per_second(done.rows):,.1f} rows/s"
-    if done.frames:
-        speed += f", {done.per_second(done.frames):,.1f} frames/s"
-    there = f", {done.skipped} were there" if done.skipped else ""
-    text = f"{args.output}: {done.written} videos encoded ({speed}){there}"
-    answer = say(args, text, folder=str(args.output), **asdict(done))
-    return finish(answer, args, dataset.problems, failed)
