@@ -12,8 +12,10 @@ from collections.abc import Mapping
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import csr_array
 
 from stepgraph.core import Labels, Scores
+from stepgraph.decoders.chains import Chain, most_likely_path
 from stepgraph.graph import TaskGraph
 
 # Keysteps without tasks up to this number are one task; the model's cost grows as its square.
@@ -120,21 +122,9 @@ def task_sequence(evidence: NDArray[np.float64], switch_cost: float) -> NDArray[
     Most videos show one task and come out as one; a video of several is cut where the
     evidence turns for good.
     """
-    rows, tasks = evidence.shape
-    if not rows:
-        return np.zeros(0, dtype=np.int64)
-    before = np.empty((rows, tasks), dtype=np.int64)
-    best = evidence[0].copy()
-    for row in range(1, rows):
-        leader = int(best.argmax())
-        changed = best < best[leader] - switch_cost
-        before[row] = np.where(changed, leader, np.arange(tasks))
-        best = np.where(changed, best[leader] - switch_cost, best) + evidence[row]
-    sequence = np.empty(rows, dtype=np.int64)
-    sequence[-1] = best.argmax()
-    for row in range(rows - 1, 0, -1):
-        sequence[row - 1] = before[row, sequence[row]]
-    return sequence
+    tasks = evidence.shape[1]
+    chain = Chain.of_edges(np.zeros(tasks), csr_array((tasks, tasks)), -switch_cost)
+    return most_likely_path(evidence, chain)
 
 
 def rank_tasks(labels: Labels) -> tuple[str, ...]:

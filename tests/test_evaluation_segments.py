@@ -50,41 +50,41 @@ def random_sequences(seed, longest=40):
     return (rng.integers(0, 5, int(rng.integers(0, longest))).tolist() for _ in range(2))
 
 
-@pytest.mark.parametrize("seed", range(100))
-def test_levenshtein_distance_is_that_of_the_recursion(seed):
-    first, second = random_sequences(seed)
+def test_levenshtein_distance_is_that_of_the_recursion():
+    for seed in range(100):
+        first, second = random_sequences(seed)
 
-    assert segments.levenshtein(first, second) == slow_levenshtein(first, second)
-
-
-@pytest.mark.parametrize("seed", range(50))
-def test_levenshtein_distance_agrees_with_rapidfuzz(seed):
-    rapidfuzz = pytest.importorskip("rapidfuzz.distance")
-    first, second = random_sequences(seed, longest=300)
-
-    assert segments.levenshtein(first, second) == rapidfuzz.Levenshtein.distance(first, second)
+        assert segments.levenshtein(first, second) == slow_levenshtein(first, second)
 
 
-@pytest.mark.parametrize("seed", range(20))
-def test_edit_distance_agrees_with_rapidfuzz(seed):
-    rapidfuzz = pytest.importorskip("rapidfuzz.distance")
-    rng = np.random.default_rng(seed)
-    true, predicted = (lumpy_labels(rng, 200, 6) for _ in range(2))
+def test_levenshtein_distance_agrees_with_rapidfuzz():
+    for seed in range(50):
+        rapidfuzz = pytest.importorskip("rapidfuzz.distance")
+        first, second = random_sequences(seed, longest=300)
 
-    found = segments.edit_distance(true, predicted)
-
-    sequences = map(segments.keystep_sequence, (true, predicted))
-    assert found == pytest.approx(rapidfuzz.Levenshtein.normalized_distance(*sequences))
+        assert segments.levenshtein(first, second) == rapidfuzz.Levenshtein.distance(first, second)
 
 
-@pytest.mark.parametrize("seed", range(50))
-def test_edit_distance_is_that_of_merged_neighbours(seed):
-    rng = np.random.default_rng(seed)
-    true, predicted = (random_labels(rng, 12, 3) for _ in range(2))
+def test_edit_distance_agrees_with_rapidfuzz():
+    for seed in range(20):
+        rapidfuzz = pytest.importorskip("rapidfuzz.distance")
+        rng = np.random.default_rng(seed)
+        true, predicted = (lumpy_labels(rng, 200, 6) for _ in range(2))
 
-    found = segments.edit_distance(true, predicted)
+        found = segments.edit_distance(true, predicted)
 
-    assert found == pytest.approx(slow_edit_distance(true, predicted), nan_ok=True)
+        sequences = map(segments.keystep_sequence, (true, predicted))
+        assert found == pytest.approx(rapidfuzz.Levenshtein.normalized_distance(*sequences))
+
+
+def test_edit_distance_is_that_of_merged_neighbours():
+    for seed in range(50):
+        rng = np.random.default_rng(seed)
+        true, predicted = (random_labels(rng, 12, 3) for _ in range(2))
+
+        found = segments.edit_distance(true, predicted)
+
+        assert found == pytest.approx(slow_edit_distance(true, predicted), nan_ok=True)
 
 
 @pytest.mark.parametrize(
@@ -155,15 +155,15 @@ def segment_f1(*pairs):
     return segments.segment_f1(counts).tolist()
 
 
-@pytest.mark.parametrize("seed", range(50))
-def test_segment_f1_is_that_of_crossing_off_segments(seed):
-    rng = np.random.default_rng(seed)
-    lengths = rng.integers(0, 60, 3).tolist()
-    pairs = [(lumpy_labels(rng, rows, 2), lumpy_labels(rng, rows, 2)) for rows in lengths]
+def test_segment_f1_is_that_of_crossing_off_segments():
+    for seed in range(50):
+        rng = np.random.default_rng(seed)
+        lengths = rng.integers(0, 60, 3).tolist()
+        pairs = [(lumpy_labels(rng, rows, 2), lumpy_labels(rng, rows, 2)) for rows in lengths]
 
-    found = segment_f1(*pairs)
+        found = segment_f1(*pairs)
 
-    assert found == pytest.approx([slow_f1(pairs, one) for one in OVERLAPS], nan_ok=True)
+        assert found == pytest.approx([slow_f1(pairs, one) for one in OVERLAPS], nan_ok=True)
 
 
 def test_worked_example_of_segment_f1():
@@ -276,35 +276,35 @@ def random_problem(seed, videos=3, size=3):
 
 
 @pytest.mark.parametrize("overlaps", [THUMOS, ACTIVITYNET, (0.1,)])
-@pytest.mark.parametrize("seed", range(20))
-def test_mean_average_precision_is_that_of_a_loop(seed, overlaps):
-    truth, predicted = random_problem(seed)
-    there = Counter(one.keystep for some in truth.values() for one in some)
+def test_mean_average_precision_is_that_of_a_loop(overlaps):
+    for seed in range(20):
+        truth, predicted = random_problem(seed)
+        there = Counter(one.keystep for some in truth.values() for one in some)
 
-    found = segments.mean_average_precision(truth, predicted, overlaps)
+        found = segments.mean_average_precision(truth, predicted, overlaps)
 
-    expected = [
-        slow_average_precision(slow_matches(truth, predicted, keystep, overlap), total)
-        for keystep, total in there.items()
-        for overlap in overlaps
-    ]
-    assert found == pytest.approx(fmean(expected) if expected else math.nan, nan_ok=True)
+        expected = [
+            slow_average_precision(slow_matches(truth, predicted, keystep, overlap), total)
+            for keystep, total in there.items()
+            for overlap in overlaps
+        ]
+        assert found == pytest.approx(fmean(expected) if expected else math.nan, nan_ok=True)
 
 
-@pytest.mark.parametrize("seed", range(20))
-def test_average_precision_agrees_with_scikit_learns_curve(seed):
-    truth, predicted = random_problem(seed, videos=6, size=1)
-    matches = slow_matches(truth, predicted, 0, 0.5)
-    right, confidence = zip(*matches, strict=True)
-    total = sum(map(len, truth.values()))
+def test_average_precision_agrees_with_scikit_learns_curve():
+    for seed in range(20):
+        truth, predicted = random_problem(seed, videos=6, size=1)
+        matches = slow_matches(truth, predicted, 0, 0.5)
+        right, confidence = zip(*matches, strict=True)
+        total = sum(map(len, truth.values()))
 
-    [found] = segments.average_precisions(truth, predicted, (0.5,))[0]
+        [found] = segments.average_precisions(truth, predicted, (0.5,))[0]
 
-    # Their recall is among what was found; ours is among all that is true.
-    precision, recall, _ = precision_recall_curve(right, confidence)
-    envelope = np.maximum.accumulate(precision)
-    steps = -np.diff(recall) * sum(right) / total
-    assert found == pytest.approx(float((steps * envelope[:-1]).sum()))
+        # Their recall is among what was found; ours is among all that is true.
+        precision, recall, _ = precision_recall_curve(right, confidence)
+        envelope = np.maximum.accumulate(precision)
+        steps = -np.diff(recall) * sum(right) / total
+        assert found == pytest.approx(float((steps * envelope[:-1]).sum()))
 
 
 def test_perfect_detections_have_a_mean_average_precision_of_one():
@@ -394,42 +394,49 @@ def tea_scores(values, observed=None, video="video"):
     return make_scores(values, observed, video=video, vocabulary=TASKS)
 
 
-@pytest.mark.parametrize("seed", range(30))
-def test_recall_is_that_of_a_loop_over_steps(seed):
-    rng = np.random.default_rng(seed)
-    names = [f"{n}" for n in range(5)]
-    lengths = rng.integers(0, 12, 5).tolist()
-    scores = [
-        tea_scores(one.values, one.observed, one.video)
-        for one in (random_scores(rng, n, 5, video=v) for n, v in zip(lengths, names, strict=True))
-    ]
-    truth = {
-        one.video: make_labels(rng.integers(-1, 5, len(one)), video=one.video, vocabulary=TASKS)
-        for one in scores
-    }
-    tasks = {name: str(rng.choice(["tea", "toast"])) for name in names}
+def test_recall_is_that_of_a_loop_over_steps():
+    for seed in range(30):
+        rng = np.random.default_rng(seed)
+        names = [f"{n}" for n in range(5)]
+        lengths = rng.integers(0, 12, 5).tolist()
+        scores = [
+            tea_scores(one.values, one.observed, one.video)
+            for one in (
+                random_scores(rng, n, 5, video=v) for n, v in zip(lengths, names, strict=True)
+            )
+        ]
+        truth = {
+            one.video: make_labels(
+                rng.integers(-1, 5, len(one)), video=one.video, vocabulary=TASKS
+            )
+            for one in scores
+        }
+        tasks = {name: str(rng.choice(["tea", "toast"])) for name in names}
 
-    found = segments.crosstask_recall(scores, truth, tasks)
+        found = segments.crosstask_recall(scores, truth, tasks)
 
-    assert found == pytest.approx(slow_recall(scores, truth, tasks), nan_ok=True)
+        assert found == pytest.approx(slow_recall(scores, truth, tasks), nan_ok=True)
 
 
-@pytest.mark.parametrize("seed", range(30))
-def test_ordered_recall_is_that_of_the_best_of_all_ordered_choices(seed):
-    rng = np.random.default_rng(seed)
-    one = random_scores(rng, 8, 5, spoken=0.7)
-    truth = make_labels(rng.integers(-1, 5, 8), vocabulary=TASKS)
-    members = [keystep for keystep in (2, 3, 4) if keystep in truth.keysteps]
-    choices = combinations(np.flatnonzero(one.observed).tolist(), 3)
+def test_ordered_recall_is_that_of_the_best_of_all_ordered_choices():
+    for seed in range(30):
+        rng = np.random.default_rng(seed)
+        one = random_scores(rng, 8, 5, spoken=0.7)
+        truth = make_labels(rng.integers(-1, 5, 8), vocabulary=TASKS)
+        members = [keystep for keystep in (2, 3, 4) if keystep in truth.keysteps]
+        choices = combinations(np.flatnonzero(one.observed).tolist(), 3)
 
-    found = segments.crosstask_recall(
-        [tea_scores(one.values, one.observed)], {"video": truth}, {"video": "toast"}, ordered=True
-    )
+        found = segments.crosstask_recall(
+            [tea_scores(one.values, one.observed)],
+            {"video": truth},
+            {"video": "toast"},
+            ordered=True,
+        )
 
-    best = max(choices, key=lambda rows: one.values[list(rows), [2, 3, 4]].sum(), default=())
-    hits = sum(truth.keysteps[row] == k for row, k in zip(best, (2, 3, 4), strict=False))
-    expected = hits / len(members) if members else math.nan
-    assert found == pytest.approx(expected, nan_ok=True)
+        best = max(choices, key=lambda rows: one.values[list(rows), [2, 3, 4]].sum(), default=())
+        hits = sum(truth.keysteps[row] == k for row, k in zip(best, (2, 3, 4), strict=False))
+        expected = hits / len(members) if members else math.nan
+        assert found == pytest.approx(expected, nan_ok=True)
 
 
 def test_recall_is_averaged_within_tasks_first():

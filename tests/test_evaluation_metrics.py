@@ -27,28 +27,30 @@ def of_rows(true, predicted, size=5):
     return measured((make_labels(true, size), make_labels(predicted, size)))
 
 
-@pytest.mark.parametrize("seed", range(50))
-def test_metrics_are_those_of_sets_of_rows(seed):
-    rng = np.random.default_rng(seed)
-    lengths = rng.integers(0, 30, 3).tolist()
-    truths, predictions = (
-        [random_labels(rng, rows, 6, video=f"{n}") for n, rows in enumerate(lengths)]
-        for _ in range(2)
-    )
+def test_metrics_are_those_of_sets_of_rows():
+    for seed in range(50):
+        rng = np.random.default_rng(seed)
+        lengths = rng.integers(0, 30, 3).tolist()
+        truths, predictions = (
+            [random_labels(rng, rows, 6, video=f"{n}") for n, rows in enumerate(lengths)]
+            for _ in range(2)
+        )
 
-    found = measured(*zip(truths, predictions, strict=True))
+        found = measured(*zip(truths, predictions, strict=True))
 
-    assert found == pytest.approx(reference.metrics(truths, predictions), nan_ok=True)
+        assert found == pytest.approx(reference.metrics(truths, predictions), nan_ok=True)
 
 
-@pytest.mark.parametrize("seed", range(10))
-def test_rare_keysteps_are_measured_like_a_loop_does(seed):
-    rng = np.random.default_rng(seed)
-    true, predicted = (make_labels(rng.geometric(0.5, 40).clip(max=6) - 2, 5) for _ in range(2))
+def test_rare_keysteps_are_measured_like_a_loop_does():
+    for seed in range(10):
+        rng = np.random.default_rng(seed)
+        true, predicted = (
+            make_labels(rng.geometric(0.5, 40).clip(max=6) - 2, 5) for _ in range(2)
+        )
 
-    found = measured((true, predicted))
+        found = measured((true, predicted))
 
-    assert found == pytest.approx(reference.metrics([true], [predicted]))
+        assert found == pytest.approx(reference.metrics([true], [predicted]))
 
 
 def test_worked_example():
@@ -92,15 +94,15 @@ def test_metrics_of_nothing_are_undefined():
     assert all(math.isnan(getattr(metrics, name)(counts)) for name in NAMES)
 
 
-@pytest.mark.parametrize("seed", range(5))
-def test_renaming_keysteps_changes_nothing(seed):
-    rng = np.random.default_rng(seed)
-    true, predicted = rng.integers(0, 5, (2, 50))
-    renamed = rng.permutation(5)
+def test_renaming_keysteps_changes_nothing():
+    for seed in range(5):
+        rng = np.random.default_rng(seed)
+        true, predicted = rng.integers(0, 5, (2, 50))
+        renamed = rng.permutation(5)
 
-    found = of_rows(renamed[true], renamed[predicted])
+        found = of_rows(renamed[true], renamed[predicted])
 
-    assert found == pytest.approx(of_rows(true, predicted))
+        assert found == pytest.approx(of_rows(true, predicted))
 
 
 def test_background_rows_do_not_count_for_accuracy():
@@ -174,52 +176,48 @@ def slow_f1(true, predicted, keysteps):
     return 2 * precision * recall / (precision + recall)
 
 
-@pytest.mark.parametrize("seed", range(30))
-def test_f1_is_the_harmonic_mean_of_precision_and_recall(seed):
-    rng = np.random.default_rng(seed)
-    true, predicted = rng.integers(-1, 6, (2, int(rng.integers(0, 40)))).tolist()
-    there = sorted(set(true) - {-1})
+def test_f1_is_the_harmonic_mean_of_precision_and_recall():
+    for seed in range(30):
+        rng = np.random.default_rng(seed)
+        true, predicted = rng.integers(-1, 6, (2, int(rng.integers(0, 40)))).tolist()
+        there = sorted(set(true) - {-1})
 
-    pooled, averaged = (of_tally(name, true, predicted) for name in F1_NAMES)
+        pooled, averaged = (of_tally(name, true, predicted) for name in F1_NAMES)
 
-    each = [slow_f1(true, predicted, {keystep}) for keystep in there]
-    assert pooled == pytest.approx(slow_f1(true, predicted, set(range(6))), nan_ok=True)
-    assert averaged == pytest.approx(fmean(each) if each else math.nan, nan_ok=True)
-
-
-@pytest.mark.parametrize("seed", range(20))
-def test_row_metrics_agree_with_scikit_learn(seed):
-    rng = np.random.default_rng(seed)
-    true, predicted = rng.integers(-1, 6, (2, 60))
-    there = np.unique(true[true >= 0])
-
-    def theirs(function, average, labels):
-        return function(true, predicted, labels=labels, average=average, zero_division=0)
-
-    f1, precision, recall, jaccard = (
-        getattr(sklearn_metrics, f"{name}_score")
-        for name in ("f1", "precision", "recall", "jaccard")
-    )
-    expected = {
-        "accuracy": theirs(recall, "micro", there),
-        "accuracy_per_keystep": theirs(recall, "macro", there),
-        "iou": theirs(jaccard, "micro", there),
-        "iou_per_keystep": theirs(jaccard, "macro", there),
-        "precision": theirs(precision, "micro", range(6)),
-        "f1": theirs(f1, "micro", range(6)),
-        "f1_per_keystep": theirs(f1, "macro", there),
-    }
-    found = {name: of_tally(name, true, predicted) for name in expected}
-    assert found == pytest.approx(expected)
+        each = [slow_f1(true, predicted, {keystep}) for keystep in there]
+        assert pooled == pytest.approx(slow_f1(true, predicted, set(range(6))), nan_ok=True)
+        assert averaged == pytest.approx(fmean(each) if each else math.nan, nan_ok=True)
 
 
-@pytest.mark.parametrize("seed", range(10))
-def test_f1_never_exceeds_what_iou_allows(seed):
-    true, predicted = np.random.default_rng(seed).integers(-1, 6, (2, 60))
+def test_row_metrics_agree_with_scikit_learn():
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        true, predicted = rng.integers(-1, 6, (2, 60))
+        there = np.unique(true[true >= 0])
 
-    for name, bound in (("f1", "iou"), ("f1_per_keystep", "iou_per_keystep")):
-        iou = of_tally(bound, true, predicted)
-        assert of_tally(name, true, predicted) <= 2 * iou / (1 + iou) + 1e-12
+        theirs = {
+            "accuracy": ("recall", "micro", there),
+            "accuracy_per_keystep": ("recall", "macro", there),
+            "iou": ("jaccard", "micro", there),
+            "iou_per_keystep": ("jaccard", "macro", there),
+            "precision": ("precision", "micro", range(6)),
+            "f1": ("f1", "micro", range(6)),
+            "f1_per_keystep": ("f1", "macro", there),
+        }
+        for name, (function, average, labels) in theirs.items():
+            expected = getattr(sklearn_metrics, f"{function}_score")(
+                true, predicted, labels=labels, average=average, zero_division=0
+            )
+            assert of_tally(name, true, predicted) == pytest.approx(expected), name
+
+
+def test_f1_never_exceeds_what_iou_allows():
+    for seed in range(10):
+        true, predicted = np.random.default_rng(seed).integers(-1, 6, (2, 60))
+
+        for name, bound in (("f1", "iou"), ("f1_per_keystep", "iou_per_keystep")):
+            iou = of_tally(bound, true, predicted)
+            assert of_tally(name, true, predicted) <= 2 * iou / (1 + iou) + 1e-12
 
 
 @pytest.mark.parametrize("name", F1_NAMES)
@@ -269,19 +267,19 @@ def test_rows_of_true_background_may_be_left_out(name):
 # --- means over videos
 
 
-@pytest.mark.parametrize("seed", range(20))
-def test_metrics_per_video_are_means_of_each_videos_own(seed):
-    rng = np.random.default_rng(seed)
-    videos = [
-        (random_labels(rng, rows, 4), random_labels(rng, rows, 4))
-        for rows in rng.integers(0, 12, 5).tolist()
-    ]
-    each = [reference.metrics([true], [found]) for true, found in videos]
+def test_metrics_per_video_are_means_of_each_videos_own():
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        videos = [
+            (random_labels(rng, rows, 4), random_labels(rng, rows, 4))
+            for rows in rng.integers(0, 12, 5).tolist()
+        ]
+        each = [reference.metrics([true], [found]) for true, found in videos]
 
-    for name in ("accuracy", "iou"):
-        defined = [one[name] for one in each if not math.isnan(one[name])]
-        found = getattr(metrics, f"{name}_per_video")(metrics.tally(*pair) for pair in videos)
-        assert found == pytest.approx(fmean(defined) if defined else math.nan, nan_ok=True)
+        for name in ("accuracy", "iou"):
+            defined = [one[name] for one in each if not math.isnan(one[name])]
+            found = getattr(metrics, f"{name}_per_video")(metrics.tally(*pair) for pair in videos)
+            assert found == pytest.approx(fmean(defined) if defined else math.nan, nan_ok=True)
 
 
 @pytest.mark.parametrize("name", ["accuracy_per_video", "iou_per_video"])
@@ -368,41 +366,41 @@ def anchored_labels(rng, rows, size, video):
 
 
 @pytest.mark.parametrize("self_loop", [False, True])
-@pytest.mark.parametrize("seed", range(10))
-def test_entropy_is_that_of_the_counted_transitions(seed, self_loop):
-    graph = random_graph(np.random.default_rng(seed), 6, density=0.4)
+def test_entropy_is_that_of_the_counted_transitions(self_loop):
+    for seed in range(10):
+        graph = random_graph(np.random.default_rng(seed), 6, density=0.4)
 
-    found = entropy.transition_entropy(graph, self_loop=self_loop)
+        found = entropy.transition_entropy(graph, self_loop=self_loop)
 
-    expected = slow_entropy(graph.counts.toarray().tolist(), self_loop=self_loop)
-    assert found.tolist() == pytest.approx(expected, nan_ok=True)
+        expected = slow_entropy(graph.counts.toarray().tolist(), self_loop=self_loop)
+        assert found.tolist() == pytest.approx(expected, nan_ok=True)
 
 
-@pytest.mark.parametrize("seed", range(10))
-def test_entropy_agrees_with_scipy(seed):
-    from scipy.stats import entropy as scipy_entropy
+def test_entropy_agrees_with_scipy():
+    for seed in range(10):
+        from scipy.stats import entropy as scipy_entropy
 
-    graph = random_graph(np.random.default_rng(seed), 6, density=1)
+        graph = random_graph(np.random.default_rng(seed), 6, density=1)
 
-    found = entropy.transition_entropy(graph, self_loop=True)
+        found = entropy.transition_entropy(graph, self_loop=True)
 
-    assert found == pytest.approx(scipy_entropy(graph.counts.toarray(), base=2, axis=1))
+        assert found == pytest.approx(scipy_entropy(graph.counts.toarray(), base=2, axis=1))
 
 
 @pytest.mark.parametrize("self_loop", [False, True])
-@pytest.mark.parametrize("seed", range(20))
-def test_split_by_entropy_is_that_of_a_loop_over_rows(seed, self_loop):
-    rng = np.random.default_rng(seed)
-    graph = random_graph(rng, 5, density=0.4)
-    names = [f"{n}" for n in range(3)]
-    predicted = [anchored_labels(rng, int(rng.integers(0, 30)), 5, name) for name in names]
-    truth = [random_labels(rng, len(one), 5, video=one.video) for one in predicted]
+def test_split_by_entropy_is_that_of_a_loop_over_rows(self_loop):
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        graph = random_graph(rng, 5, density=0.4)
+        names = [f"{n}" for n in range(3)]
+        predicted = [anchored_labels(rng, int(rng.integers(0, 30)), 5, name) for name in names]
+        truth = [random_labels(rng, len(one), 5, video=one.video) for one in predicted]
 
-    by_video = dict(zip(names, truth, strict=True))
-    found = entropy.accuracy_by_entropy(predicted, by_video, graph, self_loop=self_loop)
+        by_video = dict(zip(names, truth, strict=True))
+        found = entropy.accuracy_by_entropy(predicted, by_video, graph, self_loop=self_loop)
 
-    expected = slow_split(predicted, truth, graph, predicted, self_loop=self_loop)
-    assert tuple(found) == pytest.approx(expected, nan_ok=True)
+        expected = slow_split(predicted, truth, graph, predicted, self_loop=self_loop)
+        assert tuple(found) == pytest.approx(expected, nan_ok=True)
 
 
 # Keystep 0 is always followed by 1; 1 by 2 or 0, evenly; 2 was never left.
