@@ -248,6 +248,36 @@ def test_a_vocabulary_without_tasks_is_one_task_without_order():
     assert list(labels.tasks) == ["everything"]
 
 
+@pytest.mark.parametrize("tasks", [{"tea": ()}, {"tea": (), "soup": ()}])
+def test_tasks_without_keysteps_are_as_good_as_none(tasks):
+    heard = [5] * 8 + [4] * 8 + [3] * 8
+    scores, graph = (
+        make_scores(clear_scores(heard).values, vocabulary=Vocabulary(NAMES, tasks)),
+        make_graph(np.eye(7, k=-1, dtype=np.int64), Vocabulary(NAMES, tasks)),
+    )
+
+    labels = TaskMarkov().decode(scores, graph)
+
+    assert labels.keysteps.tolist() == heard
+    assert list(labels.tasks) == ["everything"]
+
+
+@pytest.mark.parametrize("place", [0, 1, 2])
+def test_a_task_without_keysteps_does_not_alter_the_labels(place):
+    tasks = [*VOCABULARY.tasks.items()]
+    tasks.insert(place, ("nothing", ()))
+    vocabulary = Vocabulary(NAMES, dict(tasks))
+    scores = random_scored(np.random.default_rng(0), 60)
+
+    labels = TaskMarkov().decode(
+        make_scores(scores.values, scores.observed, vocabulary=vocabulary),
+        make_graph(GRAPH.counts.toarray(), vocabulary),
+    )
+
+    assert labels.keysteps.tolist() == labels_of(scores)
+    assert "nothing" not in labels.tasks
+
+
 def test_a_graph_of_another_vocabulary_is_refused():
     with pytest.raises(DataError, match=r"scores of video 'video' and the graph must share one"):
         TaskMarkov().decode(clear_scores([0]), make_graph(np.eye(7, dtype=np.int64)))

@@ -362,9 +362,9 @@ def _labels(scores: Scores, candidates: Integers, columns: Integers) -> Labels:
 
 def _counts_between(candidates: Integers, graph: TaskGraph) -> Integers:
     """Transition counts from one candidate to another."""
-    counts = graph.counts[candidates][:, candidates].toarray()
+    counts = graph.counts_between(candidates)
     np.fill_diagonal(counts, 0)
-    return np.asarray(counts, dtype=np.int64)
+    return counts
 
 
 def _chain(candidates: Integers, graph: TaskGraph, video: str) -> Integers:

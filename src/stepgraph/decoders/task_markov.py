@@ -146,7 +146,7 @@ class TaskMarkov:
             return np.full(len(observed), BACKGROUND, dtype=np.int64), np.zeros(len(observed))
         values = scores.values[part][:, allowed].astype(np.float64)
         log_emission = self._log_emission(values, observed)
-        if graph.vocabulary.tasks:  # else nobody wrote an order
+        if _is_ordered(graph):
             log_emission += self._log_place(len(values), len(allowed))
         transition = self.transitions(allowed, graph)
         path = most_likely_path(log_emission, Chain.of_all(np.log(transition)))
@@ -186,14 +186,18 @@ class TaskMarkov:
         size = len(members)
         if size == 1:
             return np.ones((1, 1))
-        counted = graph.counts[list(members)][:, list(members)].toarray().astype(np.float64)
-        ordered = bool(graph.vocabulary.tasks)
-        votes: NDArray[np.float64] = _order_votes(size) if ordered else 1.0 - np.eye(size)
-        votes = counted + self.order_votes * votes / votes.sum(axis=1, keepdims=True)
+        imagined = _order_votes(size) if _is_ordered(graph) else 1.0 - np.eye(size)
+        imagined = self.order_votes * imagined / imagined.sum(axis=1, keepdims=True)
+        votes: NDArray[np.float64] = graph.counts_between(members) + imagined
         np.fill_diagonal(votes, 0)
         votes *= (1 - self.stay) / votes.sum(axis=1, keepdims=True)
         np.fill_diagonal(votes, self.stay)
         return votes
+
+
+def _is_ordered(graph: TaskGraph) -> bool:
+    """Whether somebody wrote an order of keysteps."""
+    return any(graph.vocabulary.tasks.values())
 
 
 def _order_votes(size: int) -> NDArray[np.float64]:

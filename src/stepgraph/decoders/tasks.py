@@ -36,39 +36,17 @@ def tasks_of(graph: TaskGraph) -> dict[str, tuple[int, ...]]:
     Where it has none, all keysteps are one task; more of them than one model can hold are cut
     into communities of the graph, each named after the keystep that is done first.
     """
-    if graph.vocabulary.tasks:
-        tasks = {name: members for name, members in graph.vocabulary.tasks.items() if members}
-        listed = {keystep for members in tasks.values() for keystep in members}
-        loose = tuple(k for k in range(len(graph.vocabulary)) if k not in listed)
+    size = len(graph.vocabulary)
+    tasks = {name: members for name, members in graph.vocabulary.tasks.items() if members}
+    if tasks:
         # Keysteps above the first heading of a list belong to no task; they are one of their own.
-        return tasks | ({"other keysteps": loose} if loose and tasks else {})
-    if len(graph.vocabulary) <= _ONE_TASK:
-        return {"everything": tuple(range(len(graph.vocabulary)))}
-    import networkx as nx
-    from networkx.algorithms.community import greedy_modularity_communities
-
-    both_ways = graph.counts + graph.counts.T
-    network: nx.Graph[str] = nx.Graph()
-    names = graph.vocabulary.keysteps
-    for first, second in zip(*both_ways.nonzero(), strict=True):
-        if first < second:
-            count = int(both_ways[first, second])
-            network.add_edge(names[first], names[second], count=count)
-    found = greedy_modularity_communities(network, weight="count") if network.size() else []
-    tasks = {}
-    for community in found:
-        members = sorted(graph.vocabulary.index(name) for name in community)
-        ordered = sorted(members, key=lambda keystep: _mean_time(graph, keystep))
-        if len(ordered) > 1:
+        loose = tuple(sorted({*range(size)}.difference(*tasks.values())))
+        return tasks | ({"other keysteps": loose} if loose else {})
+    if size > _ONE_TASK:
+        for community in graph.communities:
+            ordered = sorted(community, key=graph.mean_times.__getitem__)
             tasks[f"around {graph.vocabulary.keysteps[ordered[0]]!r}"] = tuple(ordered)
-    return tasks or {"everything": tuple(range(len(graph.vocabulary)))}
-
-
-def _mean_time(graph: TaskGraph, keystep: int) -> float:
-    if graph.timing is None or not graph.timing[keystep].any():
-        return math.inf
-    counts = graph.timing[keystep]
-    return float(counts @ np.arange(len(counts)) / counts.sum())
+    return tasks or {"everything": tuple(range(size))}
 
 
 def task_evidence(
