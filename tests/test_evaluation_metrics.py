@@ -1,7 +1,6 @@
 """Metrics against loops over rows with sets, and their properties."""
 
 import math
-from dataclasses import replace
 from statistics import fmean, stdev
 
 import numpy as np
@@ -9,10 +8,10 @@ import pytest
 from sklearn import metrics as sklearn_metrics
 
 import reference
-from reference import make_graph, make_labels, random_graph, random_labels
+from reference import make_labels, random_labels
 from stepgraph.core import Vocabulary
 from stepgraph.errors import DataError
-from stepgraph.evaluation import entropy, metrics
+from stepgraph.evaluation import metrics
 from stepgraph.evaluation.metrics import Tally
 
 NAMES = ("accuracy", "accuracy_per_keystep", "iou", "iou_per_keystep")
@@ -264,39 +263,70 @@ def test_rows_of_true_background_may_be_left_out(name):
     assert found == of_tally(name, [0, 1], [0, 1]) == 1.0
 
 
+# --- plain arrays
+
+
+ROW_METRICS = (*NAMES, *F1_NAMES, "precision")
+
+
+def test_metrics_of_two_arrays_are_those_of_labels():
+    for seed in range(20):
+        true, predicted = np.random.default_rng(seed).integers(-1, 6, (2, 30))
+        labels = make_labels(true, 9), make_labels(predicted, 9)
+        for name in ROW_METRICS:
+            metric = getattr(metrics, name)
+
+            found = metric(true, predicted)
+
+            assert found == metric(*labels) == metric(metrics.tally(*labels)), name
+            assert found == metric(true.tolist(), predicted.astype(np.int32)), name
+
+
+def test_tallies_of_arrays_add_up_whatever_keysteps_they_hold():
+    pairs = [([0, 0], [0, 1]), ([5], [5]), ([], []), ([-1, 2], [7, 2])]
+
+    total = sum((metrics.tally(*pair) for pair in pairs), Tally.empty())
+
+    assert metrics.accuracy(total) == 3 / 4
+    assert (total.true.sum(), total.predicted.sum(), len(total.hits)) == (4, 5, 8)
+
+
+@pytest.mark.parametrize("name", [*ROW_METRICS, "tally"])
+def test_arrays_of_different_lengths_are_refused(name):
+    with pytest.raises(DataError, match="labels must have equal length, got 2 and 3 rows"):
+        getattr(metrics, name)([0, 1], [0, 1, 1])
+
+
+@pytest.mark.parametrize(
+    "wrong", [None, 3, [[0, 1]], [0.5, 1.0], ["a", "b"], [-2, 0], [0, math.nan]], ids=str
+)
+def test_what_are_no_rows_is_refused(wrong):
+    with pytest.raises(DataError, match=r"rows must be whole numbers from -1 \(background\) on"):
+        metrics.accuracy([0, 1], wrong)
+
+
 # --- means over videos
 
 
 def test_metrics_per_video_are_means_of_each_videos_own():
     for seed in range(20):
         rng = np.random.default_rng(seed)
-        videos = [
-            (random_labels(rng, rows, 4), random_labels(rng, rows, 4))
-            for rows in rng.integers(0, 12, 5).tolist()
-        ]
-        each = [reference.metrics([true], [found]) for true, found in videos]
+        lengths = rng.integers(0, 12, 5).tolist()
+        truths, predictions = ([random_labels(rng, rows, 4) for rows in lengths] for _ in range(2))
+        pairs = zip(truths, predictions, strict=True)
+        each = [reference.metrics([true], [found]) for true, found in pairs]
 
         for name in ("accuracy", "iou"):
+            found = metrics.mean_defined(map(getattr(metrics, name), truths, predictions))
+
             defined = [one[name] for one in each if not math.isnan(one[name])]
-            found = getattr(metrics, f"{name}_per_video")(metrics.tally(*pair) for pair in videos)
             assert found == pytest.approx(fmean(defined) if defined else math.nan, nan_ok=True)
 
 
-@pytest.mark.parametrize("name", ["accuracy_per_video", "iou_per_video"])
-def test_videos_without_a_true_keystep_are_left_out_of_means(name):
-    perfect = metrics.tally(make_labels([0, 1]), make_labels([0, 1]))
-    without = metrics.tally(make_labels([-1, -1]), make_labels([0, 1]))
-
-    assert getattr(metrics, name)([perfect, without]) == 1.0
-    assert math.isnan(getattr(metrics, name)([without, Tally.empty(5)]))
-    assert math.isnan(getattr(metrics, name)([]))
-
-
-def test_short_videos_weigh_as_much_as_long_ones_per_video():
-    short = metrics.tally(make_labels([0]), make_labels([0]))
-    long = metrics.tally(make_labels([0] * 9), make_labels([1] * 9))
-
-    assert metrics.accuracy_per_video([short, long]) == 0.5
+def test_what_is_undefined_is_left_out_of_means():
+    assert metrics.mean_defined([1.0, math.nan]) == 1.0
+    assert math.isnan(metrics.mean_defined([math.nan, math.nan]))
+    assert math.isnan(metrics.mean_defined([]))
 
 
 # --- standard errors
@@ -322,155 +352,3 @@ def test_fewer_than_two_values_have_no_standard_error(values):
 
 def test_undefined_parts_are_left_out_of_the_standard_error():
     assert metrics.split_standard_error([0.25, math.nan, 0.75]) == 0.25
-
-
-# --- the split by entropy
-
-
-def slow_entropy(counts, *, self_loop):
-    found = []
-    for keystep, row in enumerate(counts):
-        kept = [n for target, n in enumerate(row) if n and (self_loop or target != keystep)]
-        terms = [n / sum(kept) * math.log2(sum(kept) / n) for n in kept]
-        found.append(sum(terms) if kept else math.nan)
-    return found
-
-
-def slow_split(predicted, truth, graph, starts, *, self_loop=False):
-    """Rows as tuples; the last anchor is looked for backwards from each of them."""
-    entropies = slow_entropy(graph.counts.toarray().tolist(), self_loop=self_loop)
-    rows = []
-    for labels, true, anchored in zip(predicted, truth, starts, strict=True):
-        for row in range(len(labels)):
-            before = [at for at in range(row) if anchored.anchors[at]]
-            if anchored.anchors[row] or not before:
-                continue
-            entropy = entropies[anchored.keysteps[before[-1]]]
-            if not math.isnan(entropy):
-                hit = labels.keysteps[row] == true.keysteps[row]
-                rows.append((entropy, true.keysteps[row] >= 0, hit))
-    # Of all thresholds, the one that makes the halves most equal; of two such, the higher.
-    values = [round(entropy, 9) for entropy, _, _ in rows]
-    sizes = {one: sum(other <= one for other in values) for one in set(values)}
-    best = min(sizes, key=lambda one: (abs(sizes[one] - len(rows) / 2), -one), default=math.nan)
-    low = [hit for entropy, known, hit in rows if known and round(entropy, 9) <= best]
-    high = [hit for entropy, known, hit in rows if known and round(entropy, 9) > best]
-    means = (fmean(half) if half else math.nan for half in (low, high))
-    return (*means, best, len(low), len(high))
-
-
-def anchored_labels(rng, rows, size, video):
-    """Anchors of any keystep, as path search would leave them."""
-    labels = make_labels(rng.integers(0, size, rows), size, video=video)
-    return replace(labels, anchors=rng.random(rows) < 0.3)
-
-
-@pytest.mark.parametrize("self_loop", [False, True])
-def test_entropy_is_that_of_the_counted_transitions(self_loop):
-    for seed in range(10):
-        graph = random_graph(np.random.default_rng(seed), 6, density=0.4)
-
-        found = entropy.transition_entropy(graph, self_loop=self_loop)
-
-        expected = slow_entropy(graph.counts.toarray().tolist(), self_loop=self_loop)
-        assert found.tolist() == pytest.approx(expected, nan_ok=True)
-
-
-def test_entropy_agrees_with_scipy():
-    for seed in range(10):
-        from scipy.stats import entropy as scipy_entropy
-
-        graph = random_graph(np.random.default_rng(seed), 6, density=1)
-
-        found = entropy.transition_entropy(graph, self_loop=True)
-
-        assert found == pytest.approx(scipy_entropy(graph.counts.toarray(), base=2, axis=1))
-
-
-@pytest.mark.parametrize("self_loop", [False, True])
-def test_split_by_entropy_is_that_of_a_loop_over_rows(self_loop):
-    for seed in range(20):
-        rng = np.random.default_rng(seed)
-        graph = random_graph(rng, 5, density=0.4)
-        names = [f"{n}" for n in range(3)]
-        predicted = [anchored_labels(rng, int(rng.integers(0, 30)), 5, name) for name in names]
-        truth = [random_labels(rng, len(one), 5, video=one.video) for one in predicted]
-
-        by_video = dict(zip(names, truth, strict=True))
-        found = entropy.accuracy_by_entropy(predicted, by_video, graph, self_loop=self_loop)
-
-        expected = slow_split(predicted, truth, graph, predicted, self_loop=self_loop)
-        assert tuple(found) == pytest.approx(expected, nan_ok=True)
-
-
-# Keystep 0 is always followed by 1; 1 by 2 or 0, evenly; 2 was never left.
-SPLIT_GRAPH = make_graph([[9, 3, 0], [2, 5, 2], [0, 0, 7]])
-SPLIT_ROWS = [1, 0, 0, 1, 1, 2, 2, 2]
-SPLIT_ANCHORS = np.array([False, True, False, True, False, False, True, False])
-SPLIT_LABELS = replace(make_labels(SPLIT_ROWS, 3), anchors=SPLIT_ANCHORS)
-
-
-def test_worked_example_of_the_split_by_entropy():
-    truth = {"video": make_labels([1, 0, 0, 1, 0, 2, 2, 2], 3)}
-
-    found = entropy.accuracy_by_entropy([SPLIT_LABELS], truth, SPLIT_GRAPH)
-
-    # Row 2 starts from keystep 0 (0 bits), rows 4 and 5 from 1 (1 bit); row 7 from nothing.
-    assert found == (1.0, 0.5, 0.0, 1, 2)
-
-
-def test_rows_of_one_entropy_stay_together():
-    even = make_graph([[0, 1, 1], [1, 0, 1], [1, 1, 0]])
-
-    found = entropy.accuracy_by_entropy([SPLIT_LABELS], {"video": SPLIT_LABELS}, even)
-
-    assert (found.low, found.threshold, found.low_rows, found.high_rows) == (1.0, 1.0, 4, 0)
-    assert math.isnan(found.high)
-
-
-def test_methods_without_anchors_are_split_by_those_of_another():
-    truth = {"video": make_labels([1, 0, 0, 1, 0, 2, 2, 2], 3)}
-    plain = make_labels([0, 0, 0, 0, 0, 2, 0, 0], 3)
-
-    found = entropy.accuracy_by_entropy(
-        [plain], truth, SPLIT_GRAPH, starts={"video": SPLIT_LABELS}
-    )
-
-    assert (found.low, found.high, found.low_rows, found.high_rows) == (1.0, 1.0, 1, 2)
-
-
-@pytest.mark.parametrize("anchors", [[False] * 3, [True] * 3])
-def test_without_rows_between_anchors_the_split_is_undefined(anchors):
-    labels = replace(make_labels([0, 1, 1], 3), anchors=np.array(anchors))
-
-    for predicted in ([labels], []):
-        found = entropy.accuracy_by_entropy(predicted, {"video": labels}, SPLIT_GRAPH)
-        assert all(map(math.isnan, found[:3]))
-        assert found[3:] == (0, 0)
-
-
-def test_renaming_keysteps_changes_no_split():
-    rng = np.random.default_rng(0)
-    graph, renamed = random_graph(rng, 5), rng.permutation(5)
-    labels = anchored_labels(rng, 40, 5, "video")
-    true = rng.integers(0, 5, 40)
-    back = np.argsort(renamed)
-    other = make_graph(graph.counts.toarray()[np.ix_(back, back)])
-    relabelled = replace(labels, keysteps=renamed[labels.keysteps])
-
-    found = entropy.accuracy_by_entropy([relabelled], {"video": make_labels(renamed[true])}, other)
-
-    expected = entropy.accuracy_by_entropy([labels], {"video": make_labels(true)}, graph)
-    assert tuple(found) == pytest.approx(tuple(expected))
-
-
-def test_labels_without_anchors_are_not_split():
-    labels = make_labels([0, 1], 3)
-
-    with pytest.raises(DataError, match="'video' must have anchors to be split by entropy"):
-        entropy.accuracy_by_entropy([labels], {"video": labels}, SPLIT_GRAPH)
-
-
-def test_videos_missing_among_the_starts_are_refused():
-    with pytest.raises(DataError, match="'video' must have labels among starts, got none"):
-        entropy.accuracy_by_entropy([SPLIT_LABELS], {}, SPLIT_GRAPH, starts={})
