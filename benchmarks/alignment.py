@@ -79,7 +79,7 @@ def bench_graph2vid() -> None:
     shapes = {"two threads": threads, "random": some, "no order": np.zeros_like(some)}
     for shape, counts in shapes.items():
         graph = TaskGraph(scores.vocabulary, csr_array(counts))
-        states = len(topological_states(partial_order(counts), 10_000))
+        states = topological_states(partial_order(counts), 10_000).number
         for drop_keysteps in (False, True):
             decoder = Graph2Vid(drop_keysteps=drop_keysteps)
             ms = milliseconds(lambda d=decoder, g=graph: d.decode(scores, g))

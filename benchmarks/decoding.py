@@ -68,9 +68,9 @@ def hmmlearn_model(graph: TaskGraph, decoder: Viterbi) -> Any:
 
     chain = make_chain(graph, decoder.stay, decoder.floor)
     size = len(graph.vocabulary)
-    edges = chain.edges.tocoo()
+    source = np.repeat(np.arange(size), np.diff(chain.out.first))
     dense = np.full((size, size), np.exp(chain.floor))
-    dense[edges.coords] = np.exp(edges.data)
+    dense[source, chain.out.state] = np.exp(chain.out.log_p)
     np.fill_diagonal(dense, np.exp(chain.stay))
     model = Given(size)
     model.startprob_, model.transmat_ = np.full(size, 1 / size), dense

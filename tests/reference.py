@@ -147,6 +147,37 @@ def _between(t, before, after, best, graph):
     return path[round(Fraction((t - before) * (len(path) - 1), rows - 1))]
 
 
+def dense(chain):
+    """All log-probabilities of a chain, read edge by edge."""
+    size = len(chain.stay)
+    table = np.full((size, size), chain.floor)
+    np.fill_diagonal(table, chain.stay)
+    for source in range(size):
+        for edge in range(chain.out.first[source], chain.out.first[source + 1]):
+            target = chain.out.state[edge]
+            table[source, target] = max(table[source, target], chain.out.log_p[edge])
+    return table
+
+
+def sequence_score(path, emission, transition):
+    """Log-probability of one sequence of states, but for how it begins."""
+    steps = sum(transition[i, j] for i, j in pairwise(path))
+    return sum(emission[t, k] for t, k in enumerate(path)) + steps
+
+
+def most_likely_path(emission, transition):
+    """Viterbi with a full matrix, row by row; of equals the lowest state."""
+    best, before = [emission[0]], []
+    for row in emission[1:]:
+        arriving = best[-1][:, None] + transition
+        before.append(arriving.argmax(axis=0))
+        best.append(arriving.max(axis=0) + row)
+    path = [int(best[-1].argmax())]
+    for sources in reversed(before):
+        path.append(int(sources[path[-1]]))
+    return path[::-1]
+
+
 def metrics(truths, predictions):
     """The four metrics from sets of (video, row) of each keystep."""
     true, predicted = _rows_by_keystep(truths), _rows_by_keystep(predictions)

@@ -1,197 +1,71 @@
-"""Decoders: argmax, and path search against the paper's definition."""
+"""Decoders by name: those of the package, and those of other people."""
 
-import math
+import re
+from dataclasses import fields
 
 import numpy as np
 import pytest
 
-import reference
-from reference import make_graph, make_scores, random_graph, random_scores
-from stepgraph.core import BACKGROUND, Vocabulary
-from stepgraph.decoders import DECODERS, Argmax, PathSearch, TaskMarkov, load_decoder
-from stepgraph.decoders.path import spread
-from stepgraph.errors import ConfigError, DataError
-
-CHAIN = make_graph(np.eye(5, k=1, dtype=np.int64))
-SURE, UNSURE = 0.9, 0.2
-
-
-def heard(*rows, size=5):
-    """Scores of rows, each a keystep heard surely, (keystep, score), or None for silence."""
-    values, observed = np.zeros((len(rows), size)), []
-    for row, what in enumerate(rows):
-        keystep, value = what if isinstance(what, tuple) else (what, SURE)
-        observed.append(keystep is not None)
-        if keystep is not None:
-            values[row, keystep] = value
-    return make_scores(values, observed)
-
-
-def decoded(scores, graph=CHAIN, threshold=0.5):
-    return PathSearch(threshold).decode(scores, graph).keysteps.tolist()
-
-
-@pytest.mark.parametrize("seed", range(100))
-def test_path_search_is_the_definition_of_the_paper(seed):
-    rng = np.random.default_rng(seed)
-    size = int(rng.integers(2, 7))
-    graph = random_graph(rng, size, density=rng.uniform(0.1, 0.7))
-    scores = random_scores(rng, int(rng.integers(0, 40)), size)
-    threshold = float(rng.choice([0.5, 0.9, 0.97, 1.1]))
-
-    labels = PathSearch(threshold).decode(scores, graph)
-
-    assert labels.keysteps.tolist() == reference.path_search(scores, graph, threshold)
-
-
-@pytest.mark.parametrize("seed", range(20))
-def test_anchors_keep_their_labels(seed):
-    rng = np.random.default_rng(seed)
-    scores = random_scores(rng, 40, 4)
-
-    labels = PathSearch(0.8).decode(scores, random_graph(rng, 4))
-
-    sure = scores.observed & (scores.values.max(axis=1) >= 0.8)
-    assert labels.anchors.tolist() == sure.tolist()
-    assert (labels.keysteps[sure] == scores.values.argmax(axis=1)[sure]).all()
-
-
-def test_keysteps_between_anchors_get_equal_shares():
-    """The supplement: anchors at rows 1 and 10, three keysteps found, two rows each."""
-    scores = heard(0, *[None] * 8, 4)
-
-    assert decoded(scores) == [0, 0, 1, 1, 2, 2, 3, 3, 4, 4]
-
-
-def test_unsure_rows_are_replaced():
-    scores = heard(0, (3, UNSURE), (3, UNSURE), 2)
-
-    assert decoded(scores) == [0, 0, 1, 2]
-
-
-@pytest.mark.parametrize(("threshold", "kept"), [(0.25, True), (0.5, True), (0.75, False)])
-def test_threshold_is_inclusive(threshold, kept):
-    labels = PathSearch(threshold).decode(heard((1, 0.5), 0), CHAIN)
-
-    assert labels.anchors.tolist() == [kept, True]
-
-
-def test_threshold_is_inclusive_in_single_precision():
-    labels = PathSearch(0.4).decode(heard((1, 0.4)), CHAIN)
-
-    assert labels.anchors.tolist() == [True]
-
-
-def test_first_anchor_reaches_back_to_the_beginning():
-    assert decoded(heard(None, (4, UNSURE), 2)) == [2, 2, 2]
-
-
-def test_last_anchor_goes_on_to_the_end():
-    assert decoded(heard(2, (4, UNSURE), None)) == [2, 2, 2]
-
-
-def test_without_any_anchor_the_preliminary_labels_stay():
-    labels = PathSearch(0.5).decode(heard((3, UNSURE), None, (1, UNSURE)), CHAIN)
-
-    assert labels.keysteps.tolist() == [3, BACKGROUND, 1]
-    assert not labels.anchors.any()
-
-
-def test_without_a_path_each_anchor_takes_half():
-    assert decoded(heard(3, None, None, None, None, 1)) == [3, 3, 3, 1, 1, 1]
-
-
-def test_without_a_path_the_middle_of_an_odd_gap_goes_to_the_first():
-    assert decoded(heard(3, None, 1)) == [3, 3, 1]
-
-
-@pytest.mark.parametrize(
-    ("rows", "expected"),
-    [([0, 4], [0, 4]), ([0, None, 4], [0, 2, 4]), ([0, None, None, 4], [0, 1, 3, 4])],
+from reference import make_graph, make_labels, make_scores
+from stepgraph import decoders
+from stepgraph.decoders import (
+    DECODERS,
+    Argmax,
+    PathSearch,
+    TaskMarkov,
+    checked_decode,
+    decoder_class,
+    encoder_for,
+    load_decoder,
 )
-def test_a_gap_shorter_than_its_path_is_sampled_evenly(rows, expected):
-    assert decoded(heard(*rows)) == expected
+from stepgraph.encoders import EncoderOptions
+from stepgraph.errors import ConfigError
+
+OWN = '''
+from dataclasses import dataclass
+import numpy as np
+from stepgraph import Labels
+from stepgraph.encoders import EncoderOptions
+
+@dataclass(frozen=True)
+class Always:
+    """Label every row alike."""
+
+    keystep: int = 1
+
+    def decode(self, scores, graph):
+        return Labels(scores.video, np.full(len(scores), self.keystep), scores.vocabulary)
+
+class Plain:
+    encoder = EncoderOptions(context=2)
+
+    def __init__(self, needed, *, extra=2.5):
+        self.sum = needed + extra
+
+    def decode(self, scores, graph):
+        return None
+
+class Anything:
+    def __init__(self, **options):
+        self.options = options
+
+    def decode(self, scores, graph):
+        return None
+
+class Idle:
+    pass
+
+def make(options):
+    return Always()
+'''
 
 
-def test_between_equal_anchors_the_keystep_goes_on():
-    assert decoded(heard(2, (0, UNSURE), None, 2)) == [2, 2, 2, 2]
-
-
-def test_a_video_of_sure_rows_is_not_changed():
-    assert decoded(heard(4, 0, 3, 3, 1)) == [4, 0, 3, 3, 1]
-
-
-@pytest.mark.parametrize("decoder", [Argmax(), PathSearch()])
-def test_a_video_of_no_rows_has_no_labels(decoder):
-    labels = decoder.decode(heard(), CHAIN)
-
-    assert len(labels) == 0
-
-
-@pytest.mark.parametrize("decoder", [Argmax(), PathSearch()])
-@pytest.mark.parametrize(("row", "label"), [(3, 3), (None, BACKGROUND)])
-def test_one_row_keeps_its_own_label(decoder, row, label):
-    labels = decoder.decode(heard(row), CHAIN)
-
-    assert labels.keysteps.tolist() == [label]
-
-
-@pytest.mark.parametrize("decoder", [Argmax(), PathSearch(-math.inf)])
-def test_a_video_without_speech_is_all_background(decoder):
-    labels = decoder.decode(heard(None, None, None), CHAIN)
-
-    assert labels.keysteps.tolist() == [BACKGROUND] * 3
-
-
-def test_values_of_unobserved_rows_are_ignored():
-    scores = make_scores([[9.0, 0.0], [0.0, 9.0]], [False, True])
-
-    labels = PathSearch(0.5).decode(scores, make_graph([[0, 1], [0, 0]]))
-
-    assert labels.anchors.tolist() == [False, True]
-    assert labels.keysteps.tolist() == [1, 1]
-
-
-def test_an_empty_graph_still_fills_gaps():
-    empty = make_graph(np.zeros((5, 5), np.int64))
-
-    assert decoded(heard(0, None, None, 4), empty) == [0, 0, 4, 4]
-
-
-def test_argmax_labels_observed_rows_with_their_best_keystep():
-    labels = Argmax().decode(heard((3, UNSURE), None, 1), CHAIN)
-
-    assert labels.keysteps.tolist() == [3, BACKGROUND, 1]
-    assert labels.anchors is None
-
-
-@pytest.mark.parametrize("decoder", [Argmax(), PathSearch()])
-def test_labels_belong_to_the_video_of_the_scores(decoder):
-    scores = make_scores(np.ones((4, 5)), video="v", hop=0.5)
-
-    labels = decoder.decode(scores, CHAIN)
-
-    assert (labels.video, labels.hop, labels.vocabulary) == ("v", 0.5, scores.vocabulary)
-
-
-@pytest.mark.parametrize("size", [5, 3])
-def test_a_graph_of_another_vocabulary_is_refused(size):
-    names = Vocabulary(tuple("abcde"[:size]))
-    other = make_graph(np.eye(size, k=1, dtype=np.int64), names)
-
-    with pytest.raises(DataError, match="vocabulary"):
-        PathSearch(0.5).decode(heard(0, None, 4), other)
-
-
-@pytest.mark.parametrize("length", range(1, 8))
-@pytest.mark.parametrize("rows", range(2, 20))
-def test_shares_are_in_order_and_differ_by_at_most_one_row(length, rows):
-    spread_out = spread(tuple(range(length)), rows).tolist()
-
-    shares = [spread_out.count(keystep) for keystep in range(length)]
-    assert spread_out == sorted(spread_out)
-    assert (spread_out[0], spread_out[-1]) == (0, length - 1)
-    assert max(shares) - min(shares) <= 1
+@pytest.fixture
+def own(tmp_path, monkeypatch):
+    """A module of the user's, somewhere on the path."""
+    (tmp_path / "own_decoders.py").write_text(OWN)
+    (tmp_path / "broken_decoders.py").write_text("import not_installed_anywhere")
+    monkeypatch.syspath_prepend(tmp_path)
 
 
 def test_decoders_are_made_by_name():
@@ -214,13 +88,103 @@ def test_unknown_option_is_answered_with_the_known_ones(name, known):
         load_decoder(name, gamma=1)
 
 
-def test_threshold_must_be_a_number():
-    with pytest.raises(ConfigError, match="threshold must be a number, got nan"):
-        PathSearch(math.nan)
+NAMES = "argmax path-search bayes-filter viterbi drop-dtw graph2vid adaptive-threshold random"
 
 
-def test_decoding_twice_gives_the_same_labels():
-    rng = np.random.default_rng(0)
-    scores, graph = random_scores(rng, 30, 5), random_graph(rng, 5)
+def test_every_decoder_of_the_package_is_found_under_its_name():
+    assert set(DECODERS) == {*NAMES.split(), "task-markov"}
+    assert list(DECODERS) == sorted(DECODERS)
 
-    assert decoded(scores, graph) == decoded(scores, graph)
+
+def test_a_decoder_is_added_by_one_file(tmp_path, monkeypatch):
+    (tmp_path / "fixed.py").write_text(OWN.replace("class Always", "class AlwaysOneOf3"))
+    monkeypatch.setattr(decoders, "__path__", [*decoders.__path__, str(tmp_path)])
+
+    found = dict(decoders._find_decoders())
+
+    assert set(found) - set(DECODERS) == {"always-one-of3"}
+    assert [field.name for field in fields(found["always-one-of3"])] == ["keystep"]
+
+
+@pytest.mark.usefixtures("own")
+def test_a_decoder_of_the_user_is_made_from_its_module():
+    decoder = load_decoder("own_decoders:Always", keystep=0)
+
+    labels = decoder.decode(make_scores(np.ones((3, 2))), make_graph(np.eye(2)))
+
+    assert labels.keysteps.tolist() == [0, 0, 0]
+    assert [field.type for field in fields(decoder_class("own_decoders:Always"))] == [int]
+
+
+@pytest.mark.usefixtures("own")
+def test_a_decoder_of_the_user_need_not_be_a_dataclass():
+    assert load_decoder("own_decoders:Plain", needed=1).sum == 3.5
+    assert load_decoder("own_decoders:Anything", a=1, b=2).options == {"a": 1, "b": 2}
+
+
+@pytest.mark.usefixtures("own")
+def test_a_decoder_may_say_which_encoder_it_is_made_for():
+    assert encoder_for("own_decoders:Plain") == EncoderOptions(context=2)
+    assert encoder_for("own_decoders:Always") == encoder_for("argmax") == EncoderOptions()
+    assert encoder_for("task-markov") == TaskMarkov.encoder
+
+
+@pytest.mark.usefixtures("own")
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("nowhere_at_all:Class", "in a module that can be imported, got: No module named"),
+        ("broken_decoders:Class", "got: No module named 'not_installed_anywhere'; does it lie on"),
+        ("own_decoders:Missing", "must be a class with a method decode.*got nothing of that name"),
+        ("own_decoders:Idle", "must be a class with a method decode.*Idle'>, which has none"),
+        ("own_decoders:make", "must be a class with a method decode.*make at"),
+        ("own_decoders:", "must be one of adaptive-threshold.* or a class of yours as 'module:C"),
+        (":Class", "must be one of adaptive-threshold"),
+        (".own:Class", "must be one of adaptive-threshold"),
+    ],
+)
+def test_what_is_no_decoder_is_refused_with_a_reason(name, message):
+    with pytest.raises(ConfigError, match=message) as refused:
+        load_decoder(name)
+
+    assert re.search(re.escape(repr(name)), str(refused.value))
+
+
+@pytest.mark.usefixtures("own")
+def test_options_of_a_decoder_of_the_user_are_checked():
+    with pytest.raises(ConfigError, match="'own_decoders:Always' has no option 'x'; it has keys"):
+        load_decoder("own_decoders:Always", x=1)
+    with pytest.raises(ConfigError, match="'own_decoders:Plain' must be given its option 'needed"):
+        load_decoder("own_decoders:Plain", extra=1)
+    with pytest.raises(ConfigError, match="has no option 'x'; it has needed, extra"):
+        load_decoder("own_decoders:Plain", needed=1, x=1)
+
+
+class Given:
+    def __init__(self, labels):
+        self.labels = labels
+
+    def decode(self, scores, graph):
+        return self.labels
+
+
+def test_labels_of_a_decoder_are_checked_where_they_are_used():
+    scores, graph = make_scores(np.ones((3, 5))), make_graph(np.eye(5))
+    right = make_labels([0, 1, 2])
+
+    assert checked_decode(Given(right), scores, graph) is right
+
+
+@pytest.mark.parametrize(
+    ("labels", "message"),
+    [
+        (None, "Given must return Labels of the video that it was given, 'video', got NoneType"),
+        (np.zeros(3), "'video', got ndarray"),
+        (make_labels([0, 1]), "'video' with 3 rows, got 'video' with 2"),
+        (make_labels([0, 1, 2], video="v"), "'video' with 3 rows, got 'v' with 3"),
+    ],
+    ids=["nothing", "array", "length", "video"],
+)
+def test_what_are_no_labels_of_the_video_is_refused(labels, message):
+    with pytest.raises(ConfigError, match=message):
+        checked_decode(Given(labels), make_scores(np.ones((3, 5))), make_graph(np.eye(5)))

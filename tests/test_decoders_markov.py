@@ -2,16 +2,14 @@
 
 import math
 from fractions import Fraction
-from itertools import pairwise, product
+from itertools import product
 
 import numpy as np
 import pytest
-from scipy.sparse import csr_array
 
-from reference import make_graph, make_scores, random_graph, random_scores
+from reference import dense, make_graph, make_scores, random_graph, random_scores, sequence_score
 from stepgraph.core import BACKGROUND, Vocabulary
-from stepgraph.decoders import markov
-from stepgraph.decoders.markov import BayesFilter, Chain, Viterbi, make_chain, most_likely_path
+from stepgraph.decoders.markov import BayesFilter, Viterbi, make_chain
 from stepgraph.errors import ConfigError, DataError
 
 CHAIN = make_graph(np.diag([5] * 4 + [0]) + np.eye(5, k=1, dtype=np.int64))
@@ -57,11 +55,6 @@ def bayes(scores, graph, epsilon):
     return labels
 
 
-def sequence_score(path, emission, transition):
-    steps = sum(transition[i, j] for i, j in pairwise(path))
-    return sum(emission[t, k] for t, k in enumerate(path)) + steps
-
-
 def random_restricted(rng, rows, size):
     """Scores between -0.5 and 0.5 with gaps, some of them of a few keysteps only."""
     scores = make_scores(rng.random((rows, size)) - 0.5, rng.random(rows) < 0.7)
@@ -70,15 +63,15 @@ def random_restricted(rng, rows, size):
     return scores
 
 
-@pytest.mark.parametrize("seed", range(200))
-def test_filter_is_the_recursion_of_the_supplement(seed):
-    rng = np.random.default_rng(seed)
-    size = int(rng.integers(2, 6))
-    graph = random_graph(rng, size, density=rng.uniform(0.1, 0.8))
-    scores = random_restricted(rng, int(rng.integers(0, 12)), size)
-    epsilon = float(rng.choice([0, 0.01, 0.1, 1]))
+def test_filter_is_the_recursion_of_the_supplement():
+    for seed in range(200):
+        rng = np.random.default_rng(seed)
+        size = int(rng.integers(2, 6))
+        graph = random_graph(rng, size, density=rng.uniform(0.1, 0.8))
+        scores = random_restricted(rng, int(rng.integers(0, 12)), size)
+        epsilon = float(rng.choice([0, 0.01, 0.1, 1]))
 
-    assert labels_of(BayesFilter(epsilon), scores, graph) == bayes(scores, graph, epsilon)
+        assert labels_of(BayesFilter(epsilon), scores, graph) == bayes(scores, graph, epsilon)
 
 
 def test_filter_of_a_worked_example():
@@ -92,15 +85,15 @@ def test_filter_of_a_worked_example():
     assert labels_of(BayesFilter(0.5), make_scores([[0.8, 0.2], [0.6, 0.4]]), graph) == [0, 1]
 
 
-@pytest.mark.parametrize("seed", range(50))
-def test_filter_does_not_look_ahead(seed):
-    rng = np.random.default_rng(seed)
-    scores, graph = random_restricted(rng, 30, 6), random_graph(rng, 6)
-    whole = labels_of(BayesFilter(), scores, graph)
+def test_filter_does_not_look_ahead():
+    for seed in range(50):
+        rng = np.random.default_rng(seed)
+        scores, graph = random_restricted(rng, 30, 6), random_graph(rng, 6)
+        whole = labels_of(BayesFilter(), scores, graph)
 
-    for rows in range(31):
-        begun = make_scores(scores.values[:rows], scores.observed[:rows])
-        assert labels_of(BayesFilter(), begun, graph) == whole[:rows]
+        for rows in range(31):
+            begun = make_scores(scores.values[:rows], scores.observed[:rows])
+            assert labels_of(BayesFilter(), begun, graph) == whole[:rows]
 
 
 def test_much_epsilon_believes_the_measurement_only():
@@ -138,83 +131,38 @@ def test_belief_survives_thousands_of_small_scores():
     assert set(labels_of(BayesFilter(epsilon=0), make_scores(values))) <= {2, 3, 4}
 
 
-@pytest.mark.parametrize("seed", range(300))
-def test_most_likely_path_is_the_best_of_all_sequences(seed, monkeypatch):
-    """With few edges or a sweep over all, forbidden keysteps, silent rows and any floor."""
-    monkeypatch.setattr(markov, "_SMALL", 0 if seed % 3 else 4000)
-    monkeypatch.setattr(markov, "_FEW", [0.15, 1.0, 0.5][seed % 3])
-    rng = np.random.default_rng(seed)
-    rows, size = int(rng.integers(1, 6)), int(rng.integers(1, 5))
-    emission = rng.normal(0, 3, (rows, size))
-    emission[rng.random((rows, size)) < 0.3] = -np.inf
-    emission[np.arange(rows), rng.integers(0, size, rows)] = rng.normal(0, 3, rows)
-    emission[rng.random(rows) < 0.2] = 0.0
-    floor = float(rng.choice([-8.0, -3.0, -1.0]))
-    dense = floor + rng.exponential(2, (size, size))
-    dense[rng.random((size, size)) < 0.5] = floor
-    stored = csr_array(np.where((dense > floor) & ~np.eye(size, dtype=bool), dense, 0))
-
-    found = most_likely_path(emission, Chain(dense.diagonal(), stored, floor))
-
-    best = max(sequence_score(path, emission, dense) for path in product(range(size), repeat=rows))
-    assert sequence_score(found.tolist(), emission, dense) == pytest.approx(best)
-    assert np.isfinite(best)
-
-
-@pytest.mark.parametrize("seed", range(200))
-def test_viterbi_is_the_most_probable_of_all_sequences(seed):
+def test_viterbi_is_the_most_probable_of_all_sequences():
     """From scores and counts on: emissions, self-loops and the floor by their definitions."""
-    rng = np.random.default_rng(seed)
-    rows, size = int(rng.integers(1, 5)), int(rng.integers(2, 5))
-    graph = random_graph(rng, size, density=rng.uniform(0.1, 0.8))
-    scores = random_restricted(rng, rows, size)
-    stay = [None, 0.0, 0.5, 0.97, 1.0][seed % 5]
-    floor = float(rng.choice([1e-3, 0.2, 1.0]))
+    for seed in range(200):
+        rng = np.random.default_rng(seed)
+        rows, size = int(rng.integers(1, 5)), int(rng.integers(2, 5))
+        graph = random_graph(rng, size, density=rng.uniform(0.1, 0.8))
+        scores = random_restricted(rng, rows, size)
+        stay = [None, 0.0, 0.5, 0.97, 1.0][seed % 5]
+        floor = float(rng.choice([1e-3, 0.2, 1.0]))
 
-    labels = labels_of(Viterbi(0.2, stay, floor), scores, graph)
+        labels = labels_of(Viterbi(0.2, stay, floor), scores, graph)
 
-    table = np.array(transitions(graph, stay), dtype=float)
-    transition = np.log((1 - floor) * table + floor / size)
-    emission = np.zeros((rows, size))
-    for t in range(rows):
-        weights = np.exp(scores.values[t] / 0.2)
-        allowed = np.where(scores.values[t] > -np.inf, 1.0, 0.0)
-        with np.errstate(divide="ignore"):
-            emission[t] = np.log(weights / weights.sum() if scores.observed[t] else allowed)
-    if not scores.observed.any():
-        assert labels == [BACKGROUND] * rows
-        return
-    best = max(
-        sequence_score(path, emission, transition) for path in product(range(size), repeat=rows)
-    )
-    assert sequence_score(labels, emission, transition) == pytest.approx(best, rel=1e-5)
-
-
-@pytest.mark.parametrize("seed", range(5))
-def test_passing_over_edges_changes_nothing(seed, monkeypatch):
-    """At a size where both ways of arriving are taken, against a sweep over all edges."""
-    rng = np.random.default_rng(seed)
-    counts = rng.integers(1, 50, (400, 400)) * (rng.random((400, 400)) < 0.05)
-    chain = make_chain(make_graph(counts), 0.97, 1e-3)
-    scores = random_scores(rng, 120, 400)
-    emission = np.where(scores.observed[:, None], scores.values / 0.1, 0.0)
-
-    quick = most_likely_path(emission, chain)
-    monkeypatch.setattr(markov, "_FEW", -1.0)
-    sweep = most_likely_path(emission, chain)
-
-    assert quick.tolist() == sweep.tolist()
+        table = np.array(transitions(graph, stay), dtype=float)
+        transition = np.log((1 - floor) * table + floor / size)
+        emission = np.zeros((rows, size))
+        for t in range(rows):
+            weights = np.exp(scores.values[t] / 0.2)
+            allowed = np.where(scores.values[t] > -np.inf, 1.0, 0.0)
+            with np.errstate(divide="ignore"):
+                emission[t] = np.log(weights / weights.sum() if scores.observed[t] else allowed)
+        if not scores.observed.any():
+            assert labels == [BACKGROUND] * rows
+            continue
+        every = product(range(size), repeat=rows)
+        best = max(sequence_score(path, emission, transition) for path in every)
+        assert sequence_score(labels, emission, transition) == pytest.approx(best, rel=1e-5)
 
 
 def test_rows_of_a_chain_sum_to_one():
     graph = random_graph(np.random.default_rng(0), 6, density=0.3)
     for stay in (None, 0.9):
-        chain = make_chain(graph, stay, 0.2)
-
-        everywhere = np.where(chain.edges.toarray() != 0, chain.edges.toarray(), chain.floor)
-        np.fill_diagonal(everywhere, chain.stay)
-
-        assert np.exp(everywhere).sum(axis=1) == pytest.approx(1)
+        assert np.exp(dense(make_chain(graph, stay, 0.2))).sum(axis=1) == pytest.approx(1)
 
 
 def test_viterbi_smooths_one_stray_row():
@@ -271,17 +219,17 @@ def test_values_of_unobserved_rows_are_ignored(decoder):
 
 
 @BOTH
-@pytest.mark.parametrize("seed", range(30))
-def test_forbidden_keysteps_are_never_predicted(decoder, seed):
+def test_forbidden_keysteps_are_never_predicted(decoder):
     """The graph leads out of the allowed ones, and silence tempts to follow it."""
-    rng = np.random.default_rng(seed)
-    allowed = rng.choice(6, int(rng.integers(1, 4)), replace=False).tolist()
-    scores = random_scores(rng, 40, 6, spoken=0.3).restrict(allowed)
+    for seed in range(30):
+        rng = np.random.default_rng(seed)
+        allowed = rng.choice(6, int(rng.integers(1, 4)), replace=False).tolist()
+        scores = random_scores(rng, 40, 6, spoken=0.3).restrict(allowed)
 
-    labels = labels_of(decoder, scores, random_graph(rng, 6, density=0.4))
+        labels = labels_of(decoder, scores, random_graph(rng, 6, density=0.4))
 
-    assert set(labels) <= {BACKGROUND, *allowed}
-    assert BACKGROUND not in labels[int(np.flatnonzero(scores.observed)[0]) :]
+        assert set(labels) <= {BACKGROUND, *allowed}
+        assert BACKGROUND not in labels[int(np.flatnonzero(scores.observed)[0]) :]
 
 
 @BOTH

@@ -23,42 +23,42 @@ def random_problem(seed):
     return graph, start, end
 
 
-@pytest.mark.parametrize("seed", range(100))
-def test_path_is_the_most_probable_of_all_paths(seed):
-    graph, start, end = random_problem(seed)
+def test_path_is_the_most_probable_of_all_paths():
+    for seed in range(100):
+        graph, start, end = random_problem(seed)
 
-    found = graph.path(start, end)
+        found = graph.path(start, end)
 
-    assert found == reference.best_path(graph, start, end)
-
-
-@pytest.mark.parametrize("seed", range(20))
-def test_path_of_small_counts_is_as_probable_as_the_best(seed):
-    rng = np.random.default_rng(seed)
-    graph = make_graph(rng.integers(0, 3, (6, 6)))
-
-    found = graph.path(0, 5)
-
-    best = reference.best_path(graph, 0, 5)
-    assert (found is None) == (best is None)
-    assert float(reference.path_probability(graph, found or ())) == pytest.approx(
-        float(reference.path_probability(graph, best or ()))
-    )
+        assert found == reference.best_path(graph, start, end)
 
 
-@pytest.mark.parametrize("seed", range(50))
-def test_path_agrees_with_networkx(seed):
-    graph, start, end = random_problem(seed)
-    names = graph.vocabulary.keysteps
-    theirs = graph.to_networkx()
+def test_path_of_small_counts_is_as_probable_as_the_best():
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        graph = make_graph(rng.integers(0, 3, (6, 6)))
 
-    found = graph.path(start, end)
+        found = graph.path(0, 5)
 
-    if nx.has_path(theirs, names[start], names[end]):
-        expected = nx.dijkstra_path(theirs, names[start], names[end], weight="cost")
-        assert [names[keystep] for keystep in found] == expected
-    else:
-        assert found is None
+        best = reference.best_path(graph, 0, 5)
+        assert (found is None) == (best is None)
+        assert float(reference.path_probability(graph, found or ())) == pytest.approx(
+            float(reference.path_probability(graph, best or ()))
+        )
+
+
+def test_path_agrees_with_networkx():
+    for seed in range(50):
+        graph, start, end = random_problem(seed)
+        names = graph.vocabulary.keysteps
+        theirs = graph.to_networkx()
+
+        found = graph.path(start, end)
+
+        if nx.has_path(theirs, names[start], names[end]):
+            expected = nx.dijkstra_path(theirs, names[start], names[end], weight="cost")
+            assert [names[keystep] for keystep in found] == expected
+        else:
+            assert found is None
 
 
 def test_certain_transitions_of_cost_zero_are_used():
@@ -99,15 +99,15 @@ def test_empty_graph_has_no_paths():
     assert graph.probabilities.nnz == 0
 
 
-@pytest.mark.parametrize("seed", range(10))
-def test_probabilities_of_a_keystep_sum_to_one_or_are_none(seed):
-    graph = random_graph(np.random.default_rng(seed), 6, density=0.3)
+def test_probabilities_of_a_keystep_sum_to_one_or_are_none():
+    for seed in range(10):
+        graph = random_graph(np.random.default_rng(seed), 6, density=0.3)
 
-    sums = graph.probabilities.sum(axis=1)
+        sums = graph.probabilities.sum(axis=1)
 
-    left = graph.counts.sum(axis=1) > 0
-    assert sums[left] == pytest.approx(1.0)
-    assert (sums[~left] == 0).all()
+        left = graph.counts.sum(axis=1) > 0
+        assert sums[left] == pytest.approx(1.0)
+        assert (sums[~left] == 0).all()
 
 
 def test_probabilities_are_shares_of_counts():

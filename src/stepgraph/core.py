@@ -345,6 +345,17 @@ def runs(values: NDArray[np.int64]) -> Iterator[tuple[int, int]]:
     yield from pairwise(edges)
 
 
+def without_repetitions(keysteps: NDArray[np.int64]) -> NDArray[np.int64]:
+    """What is done in which order: background is left out, then each run is taken once.
+
+    >>> without_repetitions(np.array([4, 4, -1, 4, 7, 7, 4])).tolist()
+    [4, 7, 4]
+    """
+    kept = keysteps[keysteps != BACKGROUND]
+    # The first row, and every row that differs from the one before it.
+    return np.asarray(kept[np.diff(kept, prepend=BACKGROUND) != 0], dtype=np.int64)
+
+
 @dataclass(frozen=True)
 class Chapter:
     """One keystep of a timeline.

@@ -1,17 +1,23 @@
 """The Decoder protocol, and decoders by name.
 
-A decoder is a frozen dataclass of its options.  To add one: write the class, and give it a name
-in ``DECODERS``.  Baselines that learn from a corpus (pruning, the transformer) or need another
-graph (linear steps) are rows of the tables: see ``experiments``.
+A decoder is a frozen dataclass of its options with a method ``decode``.  To add one, write the
+class into a module of this folder: it is found there, and is called what its class is called, in
+kebab case.  One from elsewhere is named as ``module:Class``.  Baselines that learn from a corpus
+(pruning, the transformer) or need another graph (linear steps) are rows of the tables: see
+``experiments``.
 """
 
 from __future__ import annotations
 
-from dataclasses import fields
+import re
+from collections.abc import Iterator
+from dataclasses import is_dataclass
+from importlib import import_module
+from inspect import Parameter, signature
+from pkgutil import iter_modules
 from typing import Any, Protocol
 
 from stepgraph.core import Labels, Scores
-from stepgraph.decoders.baselines import AdaptiveThreshold, Random
 from stepgraph.decoders.dtw import DropDTW, Graph2Vid
 from stepgraph.decoders.markov import BayesFilter, Viterbi
 from stepgraph.decoders.path import Argmax, PathSearch
@@ -31,6 +37,8 @@ __all__ = [
     "PathSearch",
     "TaskMarkov",
     "Viterbi",
+    "checked_decode",
+    "decoder_class",
     "encoder_for",
     "load_decoder",
 ]
@@ -48,47 +56,104 @@ class Decoder(Protocol):
         ...
 
 
-DECODERS: dict[str, type[Any]] = {
-    "argmax": Argmax,
-    "path-search": PathSearch,
-    "bayes-filter": BayesFilter,
-    "viterbi": Viterbi,
-    "drop-dtw": DropDTW,
-    "graph2vid": Graph2Vid,
-    "adaptive-threshold": AdaptiveThreshold,
-    "random": Random,
-    "task-markov": TaskMarkov,
-}
+def _find_decoders() -> Iterator[tuple[str, type[Any]]]:
+    """Every decoder of this folder that can be made without options, and its name.
+
+    They are looked for rather than registered, so that a decoder is one file and nothing that is
+    forgotten elsewhere can hide it; all of these modules are light.
+    """
+    for module in iter_modules(__path__, f"{__name__}."):
+        for kind in vars(import_module(module.name)).values():
+            if (
+                isinstance(kind, type)
+                and is_dataclass(kind)
+                and kind.__module__ == module.name
+                and hasattr(kind, "decode")
+                and not any(one.default is Parameter.empty for one in _options(kind).values())
+            ):
+                yield re.sub("(?<=[a-z])(?=[A-Z])", "-", kind.__name__).lower(), kind
+
+
+def _options(kind: type[Any]) -> dict[str, Parameter]:
+    """What a class is made with, by name."""
+    return {
+        name: one
+        for name, one in signature(kind).parameters.items()
+        if one.kind not in (Parameter.VAR_POSITIONAL, Parameter.VAR_KEYWORD)
+    }
+
+
+DECODERS: dict[str, type[Any]] = dict(sorted(_find_decoders()))
+"""The decoders of this package by name."""
+
 DEFAULT_DECODER = "task-markov"
 
 
 def decoder_class(name: str) -> type[Any]:
-    """The class of a decoder by name."""
-    if name not in DECODERS:
-        raise ConfigError(f"decoder must be one of {', '.join(DECODERS)}, got {name!r}")
-    return DECODERS[name]
+    """The class of a decoder, by its name or as ``module:Class``.
+
+    >>> decoder_class("path-search").__name__
+    'PathSearch'
+    """
+    if name in DECODERS:
+        return DECODERS[name]
+    module, _, attribute = name.partition(":")
+    if not re.fullmatch(r"[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*", name):
+        raise ConfigError(
+            f"decoder must be one of {', '.join(DECODERS)}, or a class of yours as "
+            f"'module:Class', got {name!r}"
+        )
+    try:
+        found = getattr(import_module(module), attribute, None)
+    except ImportError as error:
+        raise ConfigError(
+            f"decoder {name!r} must be in a module that can be imported, got: {error}; does it "
+            f"lie on PYTHONPATH?"
+        ) from error
+    if not isinstance(found, type) or not callable(getattr(found, "decode", None)):
+        what = "nothing of that name" if found is None else f"{found!r}, which has none"
+        raise ConfigError(
+            f"decoder {name!r} must be a class with a method decode(scores, graph), got {what}"
+        )
+    return found
 
 
 def load_decoder(name: str = DEFAULT_DECODER, **options: Any) -> Decoder:
-    """Make a decoder by name.
+    """Make a decoder by name, or one of the user's own as ``module:Class``.
 
     >>> load_decoder("path-search", threshold=0.5)
     PathSearch(threshold=0.5)
     """
-    if name not in DECODERS:
-        raise ConfigError(f"decoder must be one of {', '.join(DECODERS)}, got {name!r}")
-    known = [field.name for field in fields(DECODERS[name])]
+    kind = decoder_class(name)
+    known = _options(kind)
+    takes_any = Parameter.VAR_KEYWORD in (p.kind for p in signature(kind).parameters.values())
     for option in options:
-        if option not in known:
+        if option not in known and not takes_any:
             raise ConfigError(
-                f"decoder {name!r} has no option {option!r}; "
-                f"it has {', '.join(known) if known else 'none'}"
+                f"decoder {name!r} has no option {option!r}; it has {', '.join(known) or 'none'}"
             )
-    decoder: Decoder = DECODERS[name](**options)
+    for option, parameter in known.items():
+        if option not in options and parameter.default is Parameter.empty:
+            raise ConfigError(f"decoder {name!r} must be given its option {option!r}, got none")
+    decoder: Decoder = kind(**options)
     return decoder
+
+
+def checked_decode(decoder: Decoder, scores: Scores, graph: TaskGraph) -> Labels:
+    """Decode, and refuse what are no labels of these scores: a decoder may be anybody's."""
+    labels: Any = decoder.decode(scores, graph)
+    rule = f"decoder {type(decoder).__name__} must return Labels of the video that it was given"
+    if not isinstance(labels, Labels):
+        raise ConfigError(f"{rule}, {scores.video!r}, got {type(labels).__name__}")
+    if (labels.video, len(labels)) != (scores.video, len(scores)):
+        raise ConfigError(
+            f"{rule}, {scores.video!r} with {len(scores)} rows, got {labels.video!r} with "
+            f"{len(labels)}"
+        )
+    return labels
 
 
 def encoder_for(name: str) -> EncoderOptions:
     """The encoder whose scores a decoder is made for: the paper's, unless it says otherwise."""
-    options: EncoderOptions = getattr(DECODERS.get(name), "encoder", EncoderOptions())
+    options: EncoderOptions = getattr(decoder_class(name), "encoder", EncoderOptions())
     return options

@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from stepgraph.core import BACKGROUND, Labels, Scores, runs
+from stepgraph.core import BACKGROUND, Labels, Scores, runs, without_repetitions
 from stepgraph.errors import ConfigError, DataError
 from stepgraph.graph import TaskGraph
 
@@ -151,17 +151,6 @@ def train_auto_regressive(
         network = _make_network(keysteps)
         _fit(network, parts, keysteps, epochs, np.random.default_rng(seed))
     return AutoRegressive(network.eval(), keysteps, weight)
-
-
-def without_repetitions(labels: Integers) -> Integers:
-    """Keysteps in the order they come, background left out and each run taken once.
-
-    >>> without_repetitions(np.array([4, 4, -1, 4, 7, 7, 4])).tolist()
-    [4, 7, 4]
-    """
-    kept = labels[labels != BACKGROUND]
-    firsts = np.array([first for first, _ in runs(kept)], dtype=np.int64)
-    return np.asarray(kept[firsts], dtype=np.int64)
 
 
 def _cut(sequence: Integers) -> Iterator[Integers]:

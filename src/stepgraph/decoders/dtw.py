@@ -34,6 +34,7 @@ from numpy.typing import NDArray
 from stepgraph.core import BACKGROUND, Labels, Scores, require_same_vocabulary
 from stepgraph.errors import ConfigError, DataError
 from stepgraph.graph import DIRECTIONAL_SHARE, TaskGraph
+from stepgraph.graph.compiling import compiled
 
 Floats: TypeAlias = NDArray[np.float64]
 Integers: TypeAlias = NDArray[np.int64]
@@ -71,7 +72,8 @@ class DropDTW:
         """See :class:`~stepgraph.decoders.Decoder`; the graph must be a chain."""
         problem = _problem(scores, graph, self)
         order = _chain(problem.candidates, graph, scores.video)
-        found = drop_dtw(problem.costs[:, order], problem.row_drops, problem.keystep_drops)
+        states = ordered_states(len(order))
+        found = align(problem.costs[:, order], problem.row_drops, states, problem.keystep_drops)
         return _labels(scores, problem.candidates[order], found.keysteps)
 
 
@@ -107,7 +109,7 @@ class Graph2Vid:
         problem = _problem(scores, graph, self)
         before = partial_order(_counts_between(problem.candidates, graph), self.majority)
         states = topological_states(before, int(self.max_states))
-        found = graph_dtw(problem.costs, problem.row_drops, states, problem.keystep_drops)
+        found = align(problem.costs, problem.row_drops, states, problem.keystep_drops)
         return _labels(scores, problem.candidates, found.keysteps)
 
 
@@ -119,62 +121,6 @@ def match_costs(values: NDArray[np.float32], temperature: float) -> Floats:
     # The best keystep adds 1; only a row without any finite score adds up to less.
     total = np.maximum(np.exp(logits).sum(axis=1, keepdims=True), 1.0)
     return np.asarray(np.log(total) - logits, dtype=np.float64)
-
-
-def drop_dtw(costs: Floats, row_drops: Floats, keystep_drops: Floats | None = None) -> Alignment:
-    """Find the cheapest alignment of all rows with one order of keysteps.
-
-    Parameters
-    ----------
-    costs : shape (T, K), of matching each row with each keystep, the columns in their order
-    row_drops : shape (T,), of dropping each row
-    keystep_drops : shape (K,), of dropping each keystep; None where all must be matched
-
-    Examples
-    --------
-    >>> costs = np.array([[0.0, 9.0], [0.1, 9.0], [7.0, 6.0], [9.0, 0.2]])
-    >>> drop_dtw(costs, np.ones(4)).keysteps.tolist()
-    [0, 0, -1, 1]
-    """
-    rows, keysteps = costs.shape
-    # best[i]: the first i keysteps are over.  run[i]: the last row was matched with keystep i.
-    best, run = np.full(keysteps + 1, np.inf), np.full(keysteps, np.inf)
-    best[0] = 0
-    paid = np.zeros(keysteps + 1)
-    if keystep_drops is not None:
-        paid[1:] = np.cumsum(keystep_drops)
-        best = paid
-    stayed, matched = np.empty((rows, keysteps), bool), np.empty((rows, keysteps), bool)
-    skipped = np.zeros((rows, keysteps + 1), bool)
-    for row in range(rows):
-        stayed[row] = run <= best[:-1]
-        run = costs[row] + np.minimum(run, best[:-1])
-        best = best + row_drops[row]
-        matched[row] = run <= best[1:]
-        best[1:] = np.minimum(run, best[1:])
-        if keystep_drops is not None:
-            # Without what all earlier keysteps cost to drop, dropping some is a running minimum.
-            least = np.minimum.accumulate(best - paid)
-            skipped[row] = least < best - paid
-            best = np.where(skipped[row], least + paid, best)
-    _require_alignment(float(best[-1]), costs)
-    return Alignment(_walk_order(stayed, matched, skipped), float(best[-1]))
-
-
-def _walk_order(
-    stayed: NDArray[np.bool_], matched: NDArray[np.bool_], skipped: NDArray[np.bool_]
-) -> Integers:
-    """Follow the choices of :func:`drop_dtw` back from the last row."""
-    keysteps = np.full(len(stayed), BACKGROUND, dtype=np.int64)
-    over, running = stayed.shape[1], False
-    for row in range(len(stayed) - 1, -1, -1):
-        while not running and skipped[row, over]:
-            over -= 1
-        if running or (over and matched[row, over - 1]):
-            keysteps[row] = over - 1
-            running = bool(stayed[row, over - 1])
-            over -= not running
-    return keysteps
 
 
 def partial_order(counts: Integers, majority: float = DIRECTIONAL_SHARE) -> tuple[int, ...]:
@@ -207,34 +153,38 @@ def partial_order(counts: Integers, majority: float = DIRECTIONAL_SHARE) -> tupl
     return tuple(before)
 
 
-@dataclass(frozen=True, eq=False)
-class TopologicalStates:
-    """Every set of keysteps that may be over at some moment, from none to all, and the steps.
+class States(NamedTuple):
+    """Sets of keysteps that may be over at some moment, and the steps from one to another.
 
-    Each path from the first state to the last is a topological order, and each order is a
-    path.  The steps are the nodes of the published *tSort graph*: a keystep and what was done
-    before it.  All ways into a state share the rest, so that states need no more than one cost.
+    Each path from the first state, where none is over, to the last is a topological order, and
+    each order is a path.  The steps are the nodes of the published *tSort graph*: a keystep and
+    what was done before it.  All ways into a state share the rest, so that states need no more
+    than one cost.
 
     Attributes
     ----------
     source, target, keystep : shape (E,), ordered by target
         Of each step: doing ``keystep`` leads from one state to another.
-    entering : shape (S - 1,), the first step into each state but the first
-    of_keystep : the steps of each keystep, in a topological order
     """
 
     source: Integers
     target: Integers
     keystep: Integers
-    entering: Integers
-    of_keystep: tuple[Integers, ...]
 
-    def __len__(self) -> int:
-        return len(self.entering) + 1
+    @property
+    def number(self) -> int:
+        """How many states there are."""
+        return int(self.target.max(initial=0)) + 1
+
+
+def ordered_states(keysteps: int) -> States:
+    """The states of so many keysteps in one order."""
+    first = np.arange(keysteps)
+    return States(first, first + 1, first)
 
 
 @lru_cache(maxsize=64)
-def topological_states(before: tuple[int, ...], max_states: int) -> TopologicalStates:
+def topological_states(before: tuple[int, ...], max_states: int) -> States:
     """Enumerate the states of a partial order, as :func:`partial_order` gives it."""
     states, position = [0], {0: 0}
     steps = []
@@ -253,77 +203,86 @@ def topological_states(before: tuple[int, ...], max_states: int) -> TopologicalS
                 f"a graph of {len(before)} keysteps must have at most {max_states} topological "
                 f"states, got more; raise max_states, allow fewer keysteps or order more of them"
             )
-    target, source, keysteps = np.array(sorted(steps), dtype=np.int64).reshape(-1, 3).T
-    in_order = sorted(range(len(before)), key=lambda keystep: before[keystep].bit_count())
-    of_keystep = tuple(np.flatnonzero(keysteps == keystep) for keystep in in_order)
-    entering = np.searchsorted(target, np.arange(1, len(states)))
-    return TopologicalStates(source, target, keysteps, entering, of_keystep)
+    target, source, keysteps = np.array(sorted(steps), dtype=np.int64).reshape(-1, 3).T.copy()
+    return States(source, target, keysteps)
 
 
-def graph_dtw(
+def align(
+    costs: Floats, row_drops: Floats, states: States, keystep_drops: Floats | None = None
+) -> Alignment:
+    """Find the cheapest alignment of all rows with any order that the states allow.
+
+    Parameters
+    ----------
+    costs : shape (T, K), of matching each row with each keystep
+    row_drops : shape (T,), of dropping each row
+    keystep_drops : shape (K,), of dropping each keystep; None where all must be matched
+
+    Examples
+    --------
+    >>> costs = np.array([[0.0, 9.0], [0.1, 9.0], [7.0, 6.0], [9.0, 0.2]])
+    >>> align(costs, np.ones(4), ordered_states(2)).keysteps.tolist()
+    [0, 0, -1, 1]
+    """
+    costs = np.ascontiguousarray(costs)
+    drops = np.full(costs.shape[1], math.inf) if keystep_drops is None else keystep_drops
+    keysteps = np.full(len(costs), BACKGROUND, dtype=np.int64)
+    best = np.full(states.number, math.inf)
+    cost = float(compiled(_align)(costs, row_drops, drops, states, best, keysteps))
+    if not cost < math.inf:
+        raise DataError(
+            f"an alignment must match each keystep with a row of its own, got {costs.shape[0]} "
+            f"rows for {costs.shape[1]} keysteps and no finite cost; let keysteps be dropped"
+        )
+    return Alignment(keysteps, cost)
+
+
+def _align(
     costs: Floats,
     row_drops: Floats,
-    states: TopologicalStates,
-    keystep_drops: Floats | None = None,
-) -> Alignment:
-    """Find the cheapest alignment of all rows with any topological order.
-
-    As :func:`drop_dtw`, but the columns of ``costs`` are in no order.
-    """
-    source, target = states.source, states.target
+    keystep_drops: Floats,
+    states: States,
+    best: Floats,
+    keysteps: Integers,
+) -> np.float64:
+    """Write the keystep of each row, and return what all costs; ``best`` is filled."""
+    source, target, keystep = states
     # best[s]: the keysteps of state s are over.  run[e]: the last row was matched in step e.
-    best, run = np.full(len(states), np.inf), np.full(len(source), np.inf)
-    best[0] = 0
-    _skip(best, states, keystep_drops)
-    stayed = np.empty((len(costs), len(source)), dtype=bool)
-    entered = np.full((len(costs), len(states)), -1, dtype=np.int32)
-    skipped = np.full((len(costs), len(states)), -1, dtype=np.int32)
-    for row in range(len(costs)):
-        started = best[source]
-        stayed[row] = run <= started
-        run = costs[row, states.keystep] + np.minimum(run, started)
-        best = best + row_drops[row]
-        if len(states) > 1:
-            best[1:] = np.minimum(best[1:], np.minimum.reduceat(run, states.entering))
-        cheapest = np.flatnonzero(run == best[target])
-        entered[row, target[cheapest]] = cheapest
-        skipped[row] = _skip(best, states, keystep_drops)
-    _require_alignment(float(best[-1]), costs)
-    return Alignment(_walk_states(states, stayed, entered, skipped), float(best[-1]))
-
-
-def _skip(best: Floats, states: TopologicalStates, drops: Floats | None) -> NDArray[np.int32]:
-    """Improve the states, in place, by dropping keysteps; return the step dropped into each."""
-    skipped = np.full(len(best), -1, dtype=np.int32)
-    if drops is not None:
-        # In topological order one pass is enough, however many keysteps are dropped at once.
-        for steps in states.of_keystep:
-            offered = best[states.source[steps]] + drops[states.keystep[steps[0]]]
-            better = offered < best[states.target[steps]]
-            best[states.target[steps[better]]] = offered[better]
-            skipped[states.target[steps[better]]] = steps[better]
-    return skipped
-
-
-def _walk_states(
-    states: TopologicalStates,
-    stayed: NDArray[np.bool_],
-    entered: NDArray[np.int32],
-    skipped: NDArray[np.int32],
-) -> Integers:
-    """Follow the choices of :func:`graph_dtw` back from the last row; -1 is no step."""
-    keysteps = np.full(len(stayed), BACKGROUND, dtype=np.int64)
-    state, step = len(states) - 1, -1
-    for row in range(len(stayed) - 1, -1, -1):
-        while step < 0 and skipped[row, state] >= 0:
-            state = states.source[skipped[row, state]]
+    best[0] = 0.0
+    run = np.full(len(source), np.inf)
+    stayed = np.zeros((len(costs), len(source)), np.bool_)
+    entered = np.full((len(costs) + 1, len(best)), -1, np.int32)
+    skipped = np.full((len(costs) + 1, len(best)), -1, np.int32)
+    for over in range(len(costs) + 1):
+        if over:
+            for step in range(len(source)):
+                started = best[source[step]]
+                stayed[over - 1, step] = run[step] <= started
+                run[step] = costs[over - 1, keystep[step]] + min(run[step], started)
+            for state in range(len(best)):
+                best[state] += row_drops[over - 1]
+            for step in range(len(source)):
+                if run[step] <= best[target[step]]:
+                    best[target[step]] = run[step]
+                    entered[over, target[step]] = step
+        # Steps are ordered, so one pass is enough however many keysteps are dropped at once.
+        for step in range(len(source)):
+            dropped = best[source[step]] + keystep_drops[keystep[step]]
+            if dropped < best[target[step]]:
+                best[target[step]] = dropped
+                skipped[over, target[step]] = step
+    # Follow the choices back from the last row; -1 is no step.
+    state, step = len(best) - 1, -1
+    for over in range(len(costs), 0, -1):
+        while step < 0 and skipped[over, state] >= 0:
+            state = source[skipped[over, state]]
         if step < 0:
-            step = entered[row, state]
+            step = entered[over, state]
         if step >= 0:
-            keysteps[row] = states.keystep[step]
-            if not stayed[row, step]:
-                state, step = states.source[step], -1
-    return keysteps
+            keysteps[over - 1] = keystep[step]
+            if not stayed[over - 1, step]:
+                state, step = source[step], -1
+    return np.float64(best[-1])
 
 
 class _Problem(NamedTuple):
@@ -362,9 +321,9 @@ def _labels(scores: Scores, candidates: Integers, columns: Integers) -> Labels:
 
 def _counts_between(candidates: Integers, graph: TaskGraph) -> Integers:
     """Transition counts from one candidate to another."""
-    counts = graph.counts[candidates][:, candidates].toarray()
+    counts = graph.counts_between(candidates)
     np.fill_diagonal(counts, 0)
-    return np.asarray(counts, dtype=np.int64)
+    return counts
 
 
 def _chain(candidates: Integers, graph: TaskGraph, video: str) -> Integers:
@@ -382,14 +341,6 @@ def _chain(candidates: Integers, graph: TaskGraph, video: str) -> Integers:
             f"task's keysteps, and restrict the scores to these"
         )
     return np.array(order, dtype=np.int64)
-
-
-def _require_alignment(cost: float, costs: Floats) -> None:
-    if not cost < math.inf:
-        raise DataError(
-            f"an alignment must match each keystep with a row of its own, got {costs.shape[0]} "
-            f"rows for {costs.shape[1]} keysteps and no finite cost; let keysteps be dropped"
-        )
 
 
 def _check_options(percentile: float, temperature: float) -> None:

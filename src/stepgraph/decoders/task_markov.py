@@ -9,15 +9,15 @@ the probability of each row's label given the whole video is its confidence.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from stepgraph.core import BACKGROUND, Labels, Scores, require_same_vocabulary, runs
+from stepgraph.decoders.chains import Chain, most_likely_path, path_probability
 from stepgraph.decoders.tasks import (
     SWITCH_COST,
     task_evidence,
@@ -88,7 +88,7 @@ class TaskMarkov:
         require_same_vocabulary(
             scores.vocabulary, graph.vocabulary, f"scores of video {scores.video!r} and the graph"
         )
-        tasks = _tasks(graph)
+        tasks = tasks_of(graph)
         keysteps = np.full(len(scores), BACKGROUND, dtype=np.int64)
         confidence = np.zeros(len(scores))
         if not scores.observed.any():
@@ -146,11 +146,12 @@ class TaskMarkov:
             return np.full(len(observed), BACKGROUND, dtype=np.int64), np.zeros(len(observed))
         values = scores.values[part][:, allowed].astype(np.float64)
         log_emission = self._log_emission(values, observed)
-        if graph.vocabulary.tasks:  # else nobody wrote an order
+        if _is_ordered(graph):
             log_emission += self._log_place(len(values), len(allowed))
-        log_transition = _log_transitions(self, tuple(allowed), graph)
-        path, marginals = _kernel()(log_emission, log_transition, self.certainty)
-        return np.asarray(allowed, dtype=np.int64)[path], marginals
+        transition = self.transitions(allowed, graph)
+        path = most_likely_path(log_emission, Chain.of_all(np.log(transition)))
+        sure = path_probability(self.certainty * log_emission, transition, path)
+        return np.asarray(allowed, dtype=np.int64)[path], sure
 
     def _log_emission(
         self, values: NDArray[np.float64], observed: NDArray[np.bool_]
@@ -180,26 +181,23 @@ class TaskMarkov:
         log_place: NDArray[np.float64] = -0.5 * ((when - place) / self.spread) ** 2
         return log_place
 
-    def transitions(self, members: tuple[int, ...], graph: TaskGraph) -> NDArray[np.float64]:
+    def transitions(self, members: Sequence[int], graph: TaskGraph) -> NDArray[np.float64]:
         """Probabilities between the keysteps of a task: the graph's counts and the order."""
         size = len(members)
         if size == 1:
             return np.ones((1, 1))
-        counted = graph.counts[list(members)][:, list(members)].toarray().astype(np.float64)
-        ordered = bool(graph.vocabulary.tasks)
-        votes: NDArray[np.float64] = _order_votes(size) if ordered else 1.0 - np.eye(size)
-        votes = counted + self.order_votes * votes / votes.sum(axis=1, keepdims=True)
+        imagined = _order_votes(size) if _is_ordered(graph) else 1.0 - np.eye(size)
+        imagined = self.order_votes * imagined / imagined.sum(axis=1, keepdims=True)
+        votes: NDArray[np.float64] = graph.counts_between(members) + imagined
         np.fill_diagonal(votes, 0)
         votes *= (1 - self.stay) / votes.sum(axis=1, keepdims=True)
         np.fill_diagonal(votes, self.stay)
         return votes
 
 
-@lru_cache(maxsize=4096)
-def _log_transitions(
-    decoder: TaskMarkov, members: tuple[int, ...], graph: TaskGraph
-) -> NDArray[np.float64]:
-    return np.log(decoder.transitions(members, graph))
+def _is_ordered(graph: TaskGraph) -> bool:
+    """Whether somebody wrote an order of keysteps."""
+    return any(graph.vocabulary.tasks.values())
 
 
 def _order_votes(size: int) -> NDArray[np.float64]:
@@ -214,81 +212,3 @@ def _order_votes(size: int) -> NDArray[np.float64]:
 
 def _stretch(scores: Scores, part: slice) -> Scores:
     return replace(scores, values=scores.values[part], observed=scores.observed[part])
-
-
-@lru_cache(maxsize=8)
-def _tasks(graph: TaskGraph) -> dict[str, tuple[int, ...]]:
-    return tasks_of(graph)
-
-
-def most_probable(
-    log_emission: NDArray[np.float64], log_transition: NDArray[np.float64], certainty: float
-) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    """Most probable sequence (Viterbi), and how probable each of its rows is (forward-backward).
-
-    Written without array operations, so that it can be compiled; every first state is as
-    probable as any other.
-
-    Parameters
-    ----------
-    log_emission : shape (T, K)
-    log_transition : shape (K, K)
-    certainty
-        Share of the emission that counts in the second result.
-    """
-    rows, size = log_emission.shape
-    path = np.zeros(rows, dtype=np.int64)
-    marginals = np.zeros(rows)
-    if rows == 0:
-        return path, marginals
-    best = log_emission.copy()
-    before = np.zeros((rows, size), dtype=np.int64)
-    for t in range(1, rows):
-        for j in range(size):
-            top, source = -np.inf, 0
-            for i in range(size):
-                arriving = best[t - 1, i] + log_transition[i, j]
-                if arriving > top:
-                    top, source = arriving, i
-            best[t, j] += top
-            before[t, j] = source
-    path[-1] = np.argmax(best[-1])
-    for t in range(rows - 1, 0, -1):
-        path[t - 1] = before[t, path[t]]
-
-    # Only differences within a row matter; the largest becomes 1 so that none of them vanishes.
-    likelihood = np.empty((rows, size))
-    for t in range(rows):
-        likelihood[t] = np.exp(certainty * (log_emission[t] - log_emission[t].max()))
-    transition = np.exp(log_transition)
-    forward = np.empty((rows, size))
-    forward[0] = likelihood[0] / likelihood[0].sum()
-    for t in range(1, rows):
-        for j in range(size):
-            total = 0.0
-            for i in range(size):
-                total += forward[t - 1, i] * transition[i, j]
-            forward[t, j] = total * likelihood[t, j]
-        forward[t] /= forward[t].sum()
-    backward = np.ones(size)
-    marginals[-1] = forward[-1, path[-1]]
-    for t in range(rows - 2, -1, -1):
-        earlier = np.zeros(size)
-        for i in range(size):
-            for j in range(size):
-                earlier[i] += transition[i, j] * likelihood[t + 1, j] * backward[j]
-        backward = earlier / earlier.sum()
-        weights = forward[t] * backward
-        marginals[t] = weights[path[t]] / weights.sum()
-    return path, marginals
-
-
-@lru_cache(maxsize=1)
-def _kernel() -> Any:
-    """Give :func:`most_probable`, compiled; the compiled form is kept on disk where possible."""
-    from numba import njit
-
-    try:
-        return njit(cache=True)(most_probable)
-    except RuntimeError:  # no folder to keep it in
-        return njit()(most_probable)

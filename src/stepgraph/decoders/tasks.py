@@ -12,8 +12,10 @@ from collections.abc import Mapping
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import csr_array
 
 from stepgraph.core import Labels, Scores
+from stepgraph.decoders.chains import Chain, most_likely_path
 from stepgraph.graph import TaskGraph
 
 # Keysteps without tasks up to this number are one task; the model's cost grows as its square.
@@ -34,39 +36,17 @@ def tasks_of(graph: TaskGraph) -> dict[str, tuple[int, ...]]:
     Where it has none, all keysteps are one task; more of them than one model can hold are cut
     into communities of the graph, each named after the keystep that is done first.
     """
-    if graph.vocabulary.tasks:
-        tasks = {name: members for name, members in graph.vocabulary.tasks.items() if members}
-        listed = {keystep for members in tasks.values() for keystep in members}
-        loose = tuple(k for k in range(len(graph.vocabulary)) if k not in listed)
+    size = len(graph.vocabulary)
+    tasks = {name: members for name, members in graph.vocabulary.tasks.items() if members}
+    if tasks:
         # Keysteps above the first heading of a list belong to no task; they are one of their own.
-        return tasks | ({"other keysteps": loose} if loose and tasks else {})
-    if len(graph.vocabulary) <= _ONE_TASK:
-        return {"everything": tuple(range(len(graph.vocabulary)))}
-    import networkx as nx
-    from networkx.algorithms.community import greedy_modularity_communities
-
-    both_ways = graph.counts + graph.counts.T
-    network: nx.Graph[str] = nx.Graph()
-    names = graph.vocabulary.keysteps
-    for first, second in zip(*both_ways.nonzero(), strict=True):
-        if first < second:
-            count = int(both_ways[first, second])
-            network.add_edge(names[first], names[second], count=count)
-    found = greedy_modularity_communities(network, weight="count") if network.size() else []
-    tasks = {}
-    for community in found:
-        members = sorted(graph.vocabulary.index(name) for name in community)
-        ordered = sorted(members, key=lambda keystep: _mean_time(graph, keystep))
-        if len(ordered) > 1:
+        loose = tuple(sorted({*range(size)}.difference(*tasks.values())))
+        return tasks | ({"other keysteps": loose} if loose else {})
+    if size > _ONE_TASK:
+        for community in graph.communities:
+            ordered = sorted(community, key=graph.mean_times.__getitem__)
             tasks[f"around {graph.vocabulary.keysteps[ordered[0]]!r}"] = tuple(ordered)
-    return tasks or {"everything": tuple(range(len(graph.vocabulary)))}
-
-
-def _mean_time(graph: TaskGraph, keystep: int) -> float:
-    if graph.timing is None or not graph.timing[keystep].any():
-        return math.inf
-    counts = graph.timing[keystep]
-    return float(counts @ np.arange(len(counts)) / counts.sum())
+    return tasks or {"everything": tuple(range(size))}
 
 
 def task_evidence(
@@ -120,21 +100,9 @@ def task_sequence(evidence: NDArray[np.float64], switch_cost: float) -> NDArray[
     Most videos show one task and come out as one; a video of several is cut where the
     evidence turns for good.
     """
-    rows, tasks = evidence.shape
-    if not rows:
-        return np.zeros(0, dtype=np.int64)
-    before = np.empty((rows, tasks), dtype=np.int64)
-    best = evidence[0].copy()
-    for row in range(1, rows):
-        leader = int(best.argmax())
-        changed = best < best[leader] - switch_cost
-        before[row] = np.where(changed, leader, np.arange(tasks))
-        best = np.where(changed, best[leader] - switch_cost, best) + evidence[row]
-    sequence = np.empty(rows, dtype=np.int64)
-    sequence[-1] = best.argmax()
-    for row in range(rows - 1, 0, -1):
-        sequence[row - 1] = before[row, sequence[row]]
-    return sequence
+    tasks = evidence.shape[1]
+    chain = Chain.of_edges(np.zeros(tasks), csr_array((tasks, tasks)), -switch_cost)
+    return most_likely_path(evidence, chain)
 
 
 def rank_tasks(labels: Labels) -> tuple[str, ...]:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from stepgraph.core import BACKGROUND, Labels, require_same_vocabulary
 from stepgraph.errors import DataError
-from stepgraph.evaluation.metrics import _ratio, require_comparable, true_labels
+from stepgraph.evaluation.metrics import _ratio, compared, true_labels
 from stepgraph.graph import TaskGraph
 
 
@@ -141,10 +141,10 @@ def _rows_between_anchors(
     truth: Labels, predicted: Labels, anchored: Labels, entropies: NDArray[np.float64]
 ) -> tuple[NDArray[np.float64], NDArray[np.bool_], NDArray[np.bool_]]:
     """Entropy of each row that has one, whether it has a true keystep, and was given it."""
-    require_comparable(truth, predicted)
-    require_comparable(truth, anchored)
+    true, found = compared(truth, predicted)
+    compared(truth, anchored)
     start = starting_keysteps(anchored)
     entropy = np.where(start == BACKGROUND, np.nan, entropies[start])
     rows = ~np.isnan(entropy)
-    known, hit = truth.keysteps != BACKGROUND, truth.keysteps == predicted.keysteps
+    known, hit = true != BACKGROUND, true == found
     return entropy[rows], known[rows], hit[rows]

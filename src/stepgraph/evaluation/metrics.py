@@ -1,4 +1,4 @@
-"""Metrics as pure functions over counts of rows.
+"""Metrics of rows, from two arrays or from counts over many videos.
 
 Metrics of segments and of their order are in :mod:`stepgraph.evaluation.segments`, the standard
 error of any metric in :mod:`stepgraph.evaluation.report`; ``docs/metrics.md`` says whose
@@ -7,8 +7,8 @@ convention each is.
 Conventions
 -----------
 - A *row* is one prediction, a second by default.
-- *Background* is no keystep.  Rows whose truth is background never count as right or wrong
-  in accuracy; a keystep predicted on one enlarges that keystep's union in IoU.
+- *Background* is no keystep, -1 in an array.  Rows whose truth is background never count as right
+  or wrong in accuracy; a keystep predicted on one enlarges that keystep's union in IoU.
 - The keysteps that count are those that occur in the truth of the evaluated videos.  Another
   one predicted makes its row wrong, but has no union of its own.  Precision alone counts every
   row that was given a keystep, whichever it was.
@@ -24,19 +24,23 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from stepgraph.core import BACKGROUND, Labels, require_same_vocabulary
 from stepgraph.errors import DataError
+
+Rows: TypeAlias = "Labels | ArrayLike"
+"""Labels of one video, or whole numbers: the keystep of each row, or -1 for background."""
 
 
 @dataclass(frozen=True, eq=False)
 class Tally:
     """Rows per keystep, each of shape (K,): true, predicted, and both at once.
 
-    Tallies of several videos add up.
+    Tallies of several videos add up; every metric of rows can be called with one.
     """
 
     true: NDArray[np.int64]
@@ -44,139 +48,155 @@ class Tally:
     hits: NDArray[np.int64]
 
     def __add__(self, other: Tally) -> Tally:
+        # Arrays do not say how many keysteps there are beside those they hold.
+        size = max(len(self.true), len(other.true))
+
+        def total(one: NDArray[np.int64], another: NDArray[np.int64]) -> NDArray[np.int64]:
+            return np.pad(one, (0, size - len(one))) + np.pad(another, (0, size - len(another)))
+
         return Tally(
-            self.true + other.true, self.predicted + other.predicted, self.hits + other.hits
+            total(self.true, other.true),
+            total(self.predicted, other.predicted),
+            total(self.hits, other.hits),
         )
 
     @classmethod
-    def empty(cls, keysteps: int) -> Tally:
+    def empty(cls, keysteps: int = 0) -> Tally:
         """Nothing counted yet."""
         zeros = np.zeros(keysteps, dtype=np.int64)
         return cls(zeros, zeros, zeros)
 
 
-def tally(truth: Labels, predicted: Labels, *, background_rows: bool = True) -> Tally:
-    """Count the rows of one video.
+def tally(
+    truth: Rows | Tally, predicted: Rows | None = None, *, background_rows: bool = True
+) -> Tally:
+    """Count the rows of one video; what is counted already stays as it is.
 
     Parameters
     ----------
     background_rows
         False leaves out the rows whose truth is background, so that a keystep predicted on
         one harms neither IoU nor precision.
+
+    Examples
+    --------
+    >>> tally([0, 0, 1, -1], [0, 2, 1, 1]).predicted.tolist()
+    [1, 2, 1]
     """
-    require_comparable(truth, predicted)
-    size = len(truth.vocabulary)
-    true, found = truth.keysteps, predicted.keysteps
+    if isinstance(truth, Tally):
+        return truth
+    true, found = compared(truth, predicted)
+    known = len(truth.vocabulary) if isinstance(truth, Labels) else 0
+    size = max(known, true.max(initial=-1) + 1, found.max(initial=-1) + 1)
     if not background_rows:
-        true, found = true[truth.keysteps != BACKGROUND], found[truth.keysteps != BACKGROUND]
+        true, found = true[true != BACKGROUND], found[true != BACKGROUND]
     return Tally(*(_histogram(x, size) for x in (true, found, true[true == found])))
 
 
-def require_comparable(truth: Labels, predicted: Labels) -> None:
-    """Refuse truth and labels of different vocabularies or lengths."""
-    require_same_vocabulary(
-        truth.vocabulary, predicted.vocabulary, f"truth and labels of video {truth.video!r}"
-    )
-    if len(truth) != len(predicted):
+def compared(
+    truth: Rows | None, predicted: Rows | None
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Rows of truth and labels as arrays, which must belong together."""
+    what = "truth and labels"
+    if isinstance(truth, Labels) and isinstance(predicted, Labels):
+        what += f" of video {truth.video!r}"
+        require_same_vocabulary(truth.vocabulary, predicted.vocabulary, what)
+    true, found = _rows(truth), _rows(predicted)
+    if len(true) != len(found):
+        raise DataError(f"{what} must have equal length, got {len(true)} and {len(found)} rows")
+    return true, found
+
+
+def _rows(given: Rows | None) -> NDArray[np.int64]:
+    if isinstance(given, Labels):
+        return given.keysteps
+    rows = np.asarray(given)
+    if rows.ndim != 1 or (rows.size and (rows.dtype.kind not in "iu" or rows.min() < BACKGROUND)):
         raise DataError(
-            f"truth and labels of video {truth.video!r} must have equal length, "
-            f"got {len(truth)} and {len(predicted)} rows"
+            f"rows must be whole numbers from {BACKGROUND} (background) on, in one dimension, "
+            f"got {rows.dtype} of shape {rows.shape}: {str(rows.ravel()[:5])[:80]}"
         )
+    return rows.astype(np.int64)
 
 
 def _histogram(keysteps: NDArray[np.int64], size: int) -> NDArray[np.int64]:
     return np.bincount(keysteps[keysteps != BACKGROUND], minlength=size).astype(np.int64)
 
 
-def accuracy(counts: Tally) -> float:
+def accuracy(truth: Rows | Tally, predicted: Rows | None = None) -> float:
     """Fraction of rows with a true keystep that were given it, pooled over keysteps.
 
-    >>> accuracy(Tally(np.array([3, 1]), np.array([2, 2]), np.array([2, 0])))
-    0.5
+    >>> accuracy(np.array([0, 0, 1, -1]), np.array([0, 2, 1, 1]))
+    0.6666666666666666
     """
+    counts = tally(truth, predicted)
     return _ratio(counts.hits.sum(), counts.true.sum())
 
 
-def accuracy_per_keystep(counts: Tally) -> float:
+def accuracy_per_keystep(truth: Rows | Tally, predicted: Rows | None = None) -> float:
     """Accuracy of each true keystep, averaged.
 
-    >>> accuracy_per_keystep(Tally(np.array([4, 1]), np.array([2, 3]), np.array([2, 1])))
+    >>> accuracy_per_keystep([0, 0, 0, 0, 1], [0, 0, 1, 1, 1])
     0.75
     """
+    counts = tally(truth, predicted)
     true = counts.true > 0
     return _mean(counts.hits[true] / counts.true[true])
 
 
-def iou(counts: Tally) -> float:
+def iou(truth: Rows | Tally, predicted: Rows | None = None) -> float:
     """Sum of intersections over sum of unions, pooled over keysteps.
 
-    >>> iou(Tally(np.array([3, 1]), np.array([2, 2]), np.array([2, 0])))
-    0.3333333333333333
+    >>> iou([0, 0, 0, 1], [0, 0, 1, -1])
+    0.4
     """
+    counts = tally(truth, predicted)
     return _ratio(counts.hits.sum(), _union(counts)[counts.true > 0].sum())
 
 
-def iou_per_keystep(counts: Tally) -> float:
+def iou_per_keystep(truth: Rows | Tally, predicted: Rows | None = None) -> float:
     """Intersection over union of each true keystep, averaged.
 
-    >>> iou_per_keystep(Tally(np.array([2, 0]), np.array([2, 5]), np.array([1, 0])))
+    >>> iou_per_keystep([0, 0, -1, -1], [0, 1, 0, 1])
     0.3333333333333333
     """
+    counts = tally(truth, predicted)
     true = counts.true > 0
     return _mean(counts.hits[true] / _union(counts)[true])
 
 
-def precision(counts: Tally) -> float:
+def precision(truth: Rows | Tally, predicted: Rows | None = None) -> float:
     """Fraction of rows given a keystep, any keystep, that have it in the truth.
 
-    >>> precision(Tally(np.array([3, 0]), np.array([2, 2]), np.array([2, 0])))
+    >>> precision([0, 0, 0, -1], [0, 0, 1, 1])
     0.5
     """
+    counts = tally(truth, predicted)
     return _ratio(counts.hits.sum(), counts.predicted.sum())
 
 
-def f1(counts: Tally) -> float:
+def f1(truth: Rows | Tally, predicted: Rows | None = None) -> float:
     """Harmonic mean of precision and accuracy, both pooled over keysteps (*micro*).
 
     Accuracy is the recall.  Labels that are all background score 0: their recall is.
 
-    >>> f1(Tally(np.array([3, 1, 0]), np.array([2, 0, 2]), np.array([2, 0, 0])))
+    >>> f1([0, 0, 0, 1], [0, 0, 2, 2])
     0.5
     """
+    counts = tally(truth, predicted)
     true = counts.true.sum()
     return _ratio(2 * counts.hits.sum(), true and true + counts.predicted.sum())
 
 
-def f1_per_keystep(counts: Tally) -> float:
+def f1_per_keystep(truth: Rows | Tally, predicted: Rows | None = None) -> float:
     """F1 of each true keystep, averaged (*macro*).
 
-    >>> f1_per_keystep(Tally(np.array([3, 1, 0]), np.array([1, 1, 5]), np.array([1, 1, 0])))
+    >>> f1_per_keystep([0, 0, 0, 1], [0, -1, 2, 1])
     0.75
     """
+    counts = tally(truth, predicted)
     true = counts.true > 0
     return _mean(2 * counts.hits[true] / (counts.true + counts.predicted)[true])
-
-
-def accuracy_per_video(tallies: Iterable[Tally]) -> float:
-    """Accuracy of each video, averaged; videos without a true keystep are left out.
-
-    >>> good = Tally(np.array([4, 0]), np.array([4, 0]), np.array([4, 0]))
-    >>> bad = Tally(np.array([2, 2]), np.array([4, 0]), np.array([2, 0]))
-    >>> accuracy_per_video([good, bad, Tally.empty(2)])
-    0.75
-    """
-    return mean_defined(map(accuracy, tallies))
-
-
-def iou_per_video(tallies: Iterable[Tally]) -> float:
-    """Pooled IoU of each video, averaged; videos without a true keystep are left out.
-
-    >>> good = Tally(np.array([4, 0]), np.array([4, 0]), np.array([4, 0]))
-    >>> bad = Tally(np.array([2, 2]), np.array([4, 0]), np.array([2, 0]))
-    >>> iou_per_video([good, bad])
-    0.6666666666666666
-    """
-    return mean_defined(map(iou, tallies))
 
 
 def mean_defined(values: Iterable[float]) -> float:

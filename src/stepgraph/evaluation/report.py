@@ -110,7 +110,7 @@ def evaluate(
     >>> report.videos, round(report.accuracy, 2), report.iou
     (1, 0.67, 0.4)
     """
-    counts: metrics.Tally | None = None
+    counts = metrics.Tally.empty()
     pieces = segments.SegmentTally.empty()
     vocabulary: Vocabulary | None = None
     rows = keystep_rows = 0
@@ -120,7 +120,7 @@ def evaluate(
         vocabulary = vocabulary or labels.vocabulary
         require_same_vocabulary(vocabulary, labels.vocabulary, "labels of all videos")
         counted = metrics.tally(true, labels)
-        counts = counted if counts is None else counts + counted
+        counts += counted
         pieces += segments.segment_tally(true, labels)
         distance = segments.edit_distance(true, labels)
         each.append(_PerVideo(metrics.accuracy(counted), metrics.iou(counted), distance))
@@ -132,17 +132,16 @@ def evaluate(
         rows=rows,
         keystep_rows=keystep_rows,
         graph_mined_on=graph_mined_on,
-        **_measure(metrics.Tally.empty(1) if counts is None else counts, pieces, each),
+        **_measure(counts, pieces, each),
     )
 
 
 def _measure(
     counts: metrics.Tally, pieces: segments.SegmentTally, each: Sequence[_PerVideo]
 ) -> dict[str, float]:
-    pooled = ("accuracy", "accuracy_per_keystep", "iou", "iou_per_keystep", "f1", "f1_per_keystep")
     overlapping = zip(segments.OVERLAPS, segments.segment_f1(pieces).tolist(), strict=True)
     return {
-        **{name: getattr(metrics, name)(counts) for name in pooled},
+        **{name: getattr(metrics, name)(counts) for name in ALL_METRICS if hasattr(metrics, name)},
         "accuracy_per_video": metrics.mean_defined(one.accuracy for one in each),
         "iou_per_video": metrics.mean_defined(one.iou for one in each),
         "edit_distance": metrics.mean_defined(one.edit_distance for one in each),
@@ -234,11 +233,10 @@ def calibration_error(
     for labels in predicted:
         if labels.confidence is None:
             return math.nan
-        metrics.require_comparable(metrics.true_labels(truth, labels.video), labels)
-        true = truth[labels.video].keysteps
+        true, found = metrics.compared(metrics.true_labels(truth, labels.video), labels)
         judged = true != BACKGROUND
         confidence.append(labels.confidence[judged])
-        right.append((labels.keysteps == true)[judged])
+        right.append((found == true)[judged])
     sure, correct = np.concatenate(confidence), np.concatenate(right)
     if not sure.size:
         return math.nan

@@ -17,14 +17,22 @@ import math
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from stepgraph.core import BACKGROUND, Labels, Scores, Segment, require_same_vocabulary
+from stepgraph.core import (
+    BACKGROUND,
+    Labels,
+    Scores,
+    Segment,
+    require_same_vocabulary,
+    runs,
+    without_repetitions,
+)
 from stepgraph.errors import ConfigError, DataError
-from stepgraph.evaluation.metrics import mean_defined, require_comparable, true_labels
+from stepgraph.evaluation.metrics import Rows, compared, mean_defined, true_labels
 
 OVERLAPS = (0.10, 0.25, 0.50)
 """Least overlaps of temporal action segmentation's F1@{10,25,50}."""
@@ -36,34 +44,16 @@ ACTIVITYNET = tuple(n / 100 for n in range(50, 100, 5))
 """Least overlaps 0.5, 0.55, …, 0.95."""
 
 
-def keystep_sequence(labels: Labels) -> list[int]:
-    """What is done in which order: background is left out, then equal neighbours are one.
+def edit_distance(truth: Rows, predicted: Rows) -> float:
+    """Levenshtein distance of both sequences of keysteps over the longer one's length.
 
-    >>> from stepgraph.core import Vocabulary
-    >>> rows = np.array([0, 0, -1, 0, 1, 1, 0])
-    >>> keystep_sequence(Labels("v", rows, Vocabulary(("boil", "pour"))))
-    [0, 1, 0]
-    """
-    kept = labels.keysteps[labels.keysteps != BACKGROUND]
-    # The first row, and every row that differs from the one before it.
-    changes = np.flatnonzero(np.diff(kept, prepend=BACKGROUND))
-    sequence: list[int] = kept[changes].tolist()
-    return sequence
+    A sequence is what is done in which order: background is left out, then equal neighbours are
+    one.  0 is best and 1 is worst; ``nan`` where the truth has no keystep.
 
-
-def edit_distance(truth: Labels, predicted: Labels) -> float:
-    """Levenshtein distance of both keystep sequences over the longer one's length.
-
-    0 is best and 1 is worst; ``nan`` where the truth has no keystep.
-
-    >>> from stepgraph.core import Vocabulary
-    >>> names = Vocabulary(("boil", "pour", "stir"))
-    >>> truth = Labels("v", np.array([0, 0, -1, 1, 2]), names)
-    >>> edit_distance(truth, Labels("v", np.array([0, 1, 1, 1, 0]), names))
+    >>> edit_distance([0, 0, -1, 1, 2], [0, 1, 1, 1, 0])
     0.3333333333333333
     """
-    require_comparable(truth, predicted)
-    true, found = keystep_sequence(truth), keystep_sequence(predicted)
+    true, found = (without_repetitions(one).tolist() for one in compared(truth, predicted))
     return levenshtein(true, found) / max(len(true), len(found)) if true else math.nan
 
 
@@ -125,22 +115,22 @@ class SegmentTally:
 
 
 def segment_tally(
-    truth: Labels, predicted: Labels, overlaps: Sequence[float] = OVERLAPS
+    truth: Rows | SegmentTally,
+    predicted: Rows | None = None,
+    overlaps: Sequence[float] = OVERLAPS,
 ) -> SegmentTally:
-    """Match the segments of one video (Lea et al. 2017).
+    """Match the segments of one video (Lea et al. 2017); what is counted stays as it is.
 
     Each predicted segment goes for the true one of its keystep that it overlaps most.  It finds
     it if the overlap suffices and no earlier one found it; otherwise it is a false one.
 
-    >>> from stepgraph.core import Vocabulary
-    >>> names = Vocabulary(("boil", "pour"))
-    >>> truth = Labels("v", np.array([0, 0, 0, 0, 1, 1, -1]), names)
-    >>> segment_tally(truth, Labels("v", np.array([0, 0, -1, 0, 1, 1, 1]), names)).hits.tolist()
+    >>> segment_tally([0, 0, 0, 0, 1, 1, -1], [0, 0, -1, 0, 1, 1, 1]).hits.tolist()
     [2, 2, 2]
     """
-    require_comparable(truth, predicted)
+    if isinstance(truth, SegmentTally):
+        return truth
     least = _checked(overlaps)
-    true, found = _segments(truth.keysteps), _segments(predicted.keysteps)
+    true, found = map(_segments, compared(truth, predicted))
     hits = np.zeros(len(least), dtype=np.int64)
     if len(true) and len(found):
         same = found[:, None, 2] == true[None, :, 2]
@@ -151,12 +141,17 @@ def segment_tally(
     return SegmentTally(len(true), len(found), hits)
 
 
-def segment_f1(counts: SegmentTally) -> NDArray[np.float64]:
-    """F1 of the segments, for each least overlap.
+def segment_f1(
+    truth: Rows | SegmentTally,
+    predicted: Rows | None = None,
+    overlaps: Sequence[float] = OVERLAPS,
+) -> NDArray[np.float64]:
+    """F1 of the segments of one video, or of all that were counted, for each least overlap.
 
-    >>> segment_f1(SegmentTally(2, 3, np.array([2, 1, 0]))).tolist()
-    [0.8, 0.4, 0.0]
+    >>> segment_f1([0, 0, 0, 0, 1, 1, -1], [0, 0, -1, 0, 1, 1, 1]).tolist()
+    [0.8, 0.8, 0.8]
     """
+    counts = segment_tally(truth, predicted, overlaps)
     if not counts.true:
         return np.full(len(counts.hits), np.nan)
     return 2 * counts.hits / (counts.true + counts.predicted)
@@ -164,11 +159,9 @@ def segment_f1(counts: SegmentTally) -> NDArray[np.float64]:
 
 def _segments(keysteps: NDArray[np.int64]) -> NDArray[np.int64]:
     """First row, past-the-last row and keystep of each segment, shape (N, 3)."""
-    edges = np.flatnonzero(np.diff(keysteps)) + 1
-    first = np.concatenate(([0] if keysteps.size else [], edges)).astype(np.int64)
-    last = np.append(first[1:], keysteps.size)[: first.size]
-    kept = keysteps[first] != BACKGROUND
-    return np.stack([first[kept], last[kept], keysteps[first[kept]]], axis=1)
+    found = [(first, last, keysteps[first]) for first, last in runs(keysteps)]
+    table: NDArray[np.int64] = np.array(found, dtype=np.int64).reshape(-1, 3)
+    return np.asarray(table[table[:, 2] != BACKGROUND])
 
 
 def _overlap(one: NDArray[Any], other: NDArray[Any]) -> NDArray[np.float64]:
@@ -186,6 +179,12 @@ def _checked(overlaps: Sequence[float]) -> tuple[float, ...]:
         if not 0 < overlap <= 1:
             raise ConfigError(f"a least overlap must be above 0 and at most 1, got {overlap}")
     return tuple(overlaps)
+
+
+_OneTrue: TypeAlias = "Segment | tuple[float, float, int]"
+_OneFound: TypeAlias = "Detection | tuple[float, float, int, float]"
+Truth: TypeAlias = "Iterable[_OneTrue] | Mapping[str, Iterable[_OneTrue]]"
+Found: TypeAlias = "Iterable[_OneFound] | Mapping[str, Iterable[_OneFound]]"
 
 
 class Detection(NamedTuple):
@@ -219,15 +218,11 @@ def _require_aligned(labels: Labels, scores: Scores) -> None:
 
 
 def mean_average_precision(
-    truth: Mapping[str, Iterable[Segment]],
-    predicted: Mapping[str, Iterable[Detection]],
-    overlaps: Sequence[float] = ACTIVITYNET,
+    truth: Truth, predicted: Found, overlaps: Sequence[float] = ACTIVITYNET
 ) -> float:
     """Average precision, averaged over the true keysteps and the least overlaps.
 
-    >>> truth = {"v": [Segment(0, 10, 0), Segment(10, 20, 1)]}
-    >>> found = {"v": [Detection(0, 8, 0, 0.9), Detection(10, 20, 0, 0.5)]}
-    >>> mean_average_precision(truth, found, (0.5, 0.9))
+    >>> mean_average_precision([(0, 10, 0), (10, 20, 1)], [(0, 8, 0, 0.9)], (0.5, 0.9))
     0.25
     """
     values = average_precisions(truth, predicted, overlaps).values()
@@ -235,9 +230,7 @@ def mean_average_precision(
 
 
 def average_precisions(
-    truth: Mapping[str, Iterable[Segment]],
-    predicted: Mapping[str, Iterable[Detection]],
-    overlaps: Sequence[float] = ACTIVITYNET,
+    truth: Truth, predicted: Found, overlaps: Sequence[float] = ACTIVITYNET
 ) -> dict[int, NDArray[np.float64]]:
     """Average precision of each true keystep, for each least overlap (ActivityNet).
 
@@ -250,7 +243,8 @@ def average_precisions(
     Parameters
     ----------
     truth, predicted
-        By video; every video with detections must have a truth, which may be empty.
+        Start, end and keystep of each segment, and the confidence of those predicted; of one
+        video, or by video.  Every video with detections must have a truth, which may be empty.
 
     Examples
     --------
@@ -260,11 +254,12 @@ def average_precisions(
     [0.6666666666666666, 0.16666666666666666]
     """
     least = _checked(overlaps)
+    known = truth if isinstance(truth, Mapping) else {"": truth}
     true: dict[int, dict[str, list[Segment]]] = defaultdict(lambda: defaultdict(list))
-    for video, segments in truth.items():
+    for video, segments in known.items():
         for segment in segments:
-            true[segment.keystep][video].append(segment)
-    ranked = _ranked(truth, predicted)
+            true[int(segment[2])][video].append(Segment(*segment))
+    ranked = _ranked(known, predicted if isinstance(predicted, Mapping) else {"": predicted})
     return {
         keystep: _average_precisions(true[keystep], ranked.get(keystep, []), least)
         for keystep in sorted(true)
@@ -272,17 +267,17 @@ def average_precisions(
 
 
 def _ranked(
-    truth: Mapping[str, Iterable[Segment]], predicted: Mapping[str, Iterable[Detection]]
+    truth: Mapping[str, Any], predicted: Mapping[str, Iterable[tuple[float, float, int, float]]]
 ) -> dict[int, list[tuple[str, Detection]]]:
     """Detections of each keystep, the surest first."""
     found: dict[int, list[tuple[str, Detection]]] = defaultdict(list)
     for video, ones in predicted.items():
         if video not in truth:
             raise DataError(f"video {video!r} must have a truth to be evaluated, got none")
-        for one in ones:
+        for one in (Detection(*given) for given in ones):
             if math.isnan(one.confidence):
                 raise DataError(f"a confidence must be a number, got nan in video {video!r}")
-            found[one.keystep].append((video, one))
+            found[int(one.keystep)].append((video, one))
     for ranked in found.values():
         ranked.sort(key=lambda pair: -pair[1].confidence)
     return found

@@ -15,13 +15,13 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import isotonic_regression
 
-from stepgraph.graph import TaskGraph
+from stepgraph.graph import TaskGraph, find_communities
 
 # Lengths are pixels at the size at which the picture is shown.
 CHARACTER, LINE, PADDING = 7.0, 16.0, 12.0
@@ -182,29 +182,12 @@ def _community_groups(graph: TaskGraph, keysteps: Sequence[int]) -> list[tuple[s
 
     ``keysteps`` must be in order of use.  Those without any transition are in none.
     """
-    names = graph.vocabulary.keysteps
-    return [
-        (f"around “{names[min(members, key=keysteps.index)]}”", members)
-        for members in _communities(graph, keysteps)
+    names, members = graph.vocabulary.keysteps, sorted(keysteps)
+    communities = [
+        [members[position] for position in community]
+        for community in find_communities(graph.counts[members][:, members])
     ]
-
-
-def _communities(graph: TaskGraph, keysteps: Sequence[int]) -> list[list[int]]:
-    from networkx import Graph
-    from networkx.algorithms.community import greedy_modularity_communities
-
-    members = sorted(keysteps)
-    within = _within(graph, members)
-    # Both directions of a pair count together, and the diagonal not at all.
-    pairs = np.triu(within + within.T, 1)
-    network: Any = Graph()
-    for start, end in np.argwhere(pairs).tolist():
-        network.add_edge(start, end, weight=int(pairs[start, end]))
-    found = greedy_modularity_communities(network, weight="weight") if network else []
-    return sorted(
-        ([members[position] for position in sorted(community)] for community in found),
-        key=lambda community: (-len(community), community),
-    )
+    return [(f"around “{names[min(one, key=keysteps.index)]}”", one) for one in communities]
 
 
 def _split(title: str, members: list[int], graph: TaskGraph) -> list[tuple[str, list[int]]]:
@@ -222,21 +205,8 @@ def _split(title: str, members: list[int], graph: TaskGraph) -> list[tuple[str, 
 
 def _in_order(members: Sequence[int], graph: TaskGraph) -> list[int]:
     """Order keysteps by when in a video they are done, else by which follows which."""
-    flow = [members[position] for position in flow_order(_within(graph, members))]
-    if graph.timing is None:
-        return flow
-    timing = graph.timing
-    parts = np.arange(timing.shape[1])
-
-    def mean(keystep: int) -> float:
-        rows = int(timing[keystep].sum())
-        return float(timing[keystep] @ parts) / rows if rows else math.inf
-
-    return sorted(flow, key=mean)
-
-
-def _within(graph: TaskGraph, members: Sequence[int]) -> NDArray[np.int64]:
-    return np.asarray(graph.counts[list(members)][:, list(members)].toarray())
+    flow = [members[position] for position in flow_order(graph.counts_between(members))]
+    return sorted(flow, key=graph.mean_times.__getitem__)
 
 
 def _panel(title: str, members: list[int], graph: TaskGraph, strongest: int) -> Panel:

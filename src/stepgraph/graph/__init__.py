@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from stepgraph.graph.communities import find_communities
 from stepgraph.graph.mining import mine_graph
 from stepgraph.graph.task_graph import (
     DIRECTIONAL_SHARE,
@@ -21,5 +22,6 @@ __all__ = [
     "Relation",
     "TaskGraph",
     "Transition",
+    "find_communities",
     "mine_graph",
 ]

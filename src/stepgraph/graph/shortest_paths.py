@@ -12,20 +12,18 @@ the same numbers in the same order, so the path does not depend on which one ran
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from functools import lru_cache
 from heapq import heappop, heappush, heapreplace
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from scipy.sparse import csr_array
 
+from stepgraph.graph.compiling import compiled
+
 Matrix: TypeAlias = "csr_array[Any, tuple[int, int]]"
 
 Column: TypeAlias = Any
 """Numbers by position: a list where Python reads them, an array where compiled code does."""
-
-Search: TypeAlias = Callable[..., tuple[int, int]]
 
 # With so many edges a query in plain Python takes some 0.1 ms, and waiting for the compiler pays.
 COMPILED_FROM = 20_000
@@ -87,7 +85,7 @@ def cheapest_path(network: Network, start: int, end: int) -> tuple[int, ...] | N
     if start == end:
         return (start,)
     size = len(network.first[0]) - 1
-    search = _compiled_search() if network.compiled else _meet
+    search = compiled(_meet) if network.compiled else _meet
     make = np.full if network.compiled else lambda size, value: [value] * size
     reached = make(size, math.inf), make(size, math.inf)
     parent = make(size, -1), make(size, -1)
@@ -160,15 +158,3 @@ def _meet(
             if total + reached[1][there] < best:
                 best, before, after = total + reached[1][there], here, there
     return before, after
-
-
-@lru_cache(maxsize=1)
-def _compiled_search() -> Search:
-    """Compile once and keep it on disk; the library takes a while to import, so it comes late."""
-    from numba import njit
-
-    try:
-        search: Search = njit(cache=True)(_meet)
-    except RuntimeError:  # no folder to keep it in is writable
-        search = njit()(_meet)
-    return search

@@ -20,6 +20,7 @@ from scipy.sparse import coo_array, csr_array
 from stepgraph.core import Vocabulary, require_same_vocabulary
 from stepgraph.encoders import EncoderOptions
 from stepgraph.errors import ConfigError, DataError
+from stepgraph.graph.communities import find_communities
 from stepgraph.graph.shortest_paths import Network, cheapest_path, make_network
 
 if TYPE_CHECKING:
@@ -190,6 +191,25 @@ class TaskGraph:
         """
         self._require(start, end)
         return cheapest_path(self._network, start, end)
+
+    def counts_between(self, keysteps: Sequence[int] | NDArray[np.int64]) -> NDArray[np.int64]:
+        """Counts of the transitions between some keysteps, shape (N, N)."""
+        rows = self.counts[list(keysteps)]
+        return np.asarray(rows[:, list(keysteps)].toarray(), dtype=np.int64)
+
+    @cached_property
+    def mean_times(self) -> NDArray[np.float64]:
+        """Twentieth of its video in which each keystep is done on average, else infinity."""
+        if self.timing is None:
+            return np.full(len(self.vocabulary), math.inf)
+        rows = self.timing.sum(axis=1)
+        total = self.timing @ np.arange(TIMING_BINS)
+        return np.where(rows > 0, total / np.maximum(rows, 1), math.inf)
+
+    @cached_property
+    def communities(self) -> list[list[int]]:
+        """Keysteps that belong together: see :func:`~stepgraph.graph.find_communities`."""
+        return find_communities(self.counts)
 
     @cached_property
     def _network(self) -> Network:

@@ -96,30 +96,30 @@ def test_seed_must_be_a_whole_number(seed):
         Random(seed)
 
 
-@pytest.mark.parametrize("seed", range(30))
-def test_the_better_half_of_the_observed_rows_are_anchors(seed):
-    rng = np.random.default_rng(seed)
-    scores = random_scores(rng, int(rng.integers(1, 40)), 5)
+def test_the_better_half_of_the_observed_rows_are_anchors():
+    for seed in range(30):
+        rng = np.random.default_rng(seed)
+        scores = random_scores(rng, int(rng.integers(1, 40)), 5)
 
-    anchors = adapted(scores, random_graph(rng, 5)).anchors
+        anchors = adapted(scores, random_graph(rng, 5)).anchors
 
-    best = scores.values.max(axis=1)
-    others = scores.observed & ~anchors
-    assert anchors.sum() == math.ceil(scores.observed.sum() / 2)
-    assert not (anchors & ~scores.observed).any()
-    assert best[anchors].min(initial=2) > best[others].max(initial=-2)
+        best = scores.values.max(axis=1)
+        others = scores.observed & ~anchors
+        assert anchors.sum() == math.ceil(scores.observed.sum() / 2)
+        assert not (anchors & ~scores.observed).any()
+        assert best[anchors].min(initial=2) > best[others].max(initial=-2)
 
 
-@pytest.mark.parametrize("seed", range(30))
-def test_adaptive_threshold_is_path_search_with_the_threshold_of_the_video(seed):
-    rng = np.random.default_rng(seed)
-    scores, graph = random_scores(rng, 25, 4), random_graph(rng, 4)
-    decoder = AdaptiveThreshold(float(rng.choice([0.1, 0.5, 0.9])))
+def test_adaptive_threshold_is_path_search_with_the_threshold_of_the_video():
+    for seed in range(30):
+        rng = np.random.default_rng(seed)
+        scores, graph = random_scores(rng, 25, 4), random_graph(rng, 4)
+        decoder = AdaptiveThreshold(float(rng.choice([0.1, 0.5, 0.9])))
 
-    labels = decoder.decode(scores, graph)
+        labels = decoder.decode(scores, graph)
 
-    expected = reference.path_search(scores, graph, np.float32(decoder.threshold(scores)))
-    assert labels.keysteps.tolist() == expected
+        expected = reference.path_search(scores, graph, np.float32(decoder.threshold(scores)))
+        assert labels.keysteps.tolist() == expected
 
 
 def test_rows_that_score_alike_are_kept_together():
@@ -185,27 +185,27 @@ def test_the_cluster_with_the_highest_mean_score_is_kept():
     assert (pruned.values[:, 2:] == scores.values[:, 2:]).all()
 
 
-@pytest.mark.parametrize("seed", range(20))
-def test_pruning_takes_the_average_over_observed_rows_and_members(seed):
-    rng = np.random.default_rng(seed)
-    scores = random_scores(rng, 12, 7)
-    clusters = rng.integers(0, 3, 7)
+def test_pruning_takes_the_average_over_observed_rows_and_members():
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        scores = random_scores(rng, 12, 7)
+        clusters = rng.integers(0, 3, 7)
 
-    labels = Argmax().decode(prune_keysteps(scores, clusters), make_graph(np.eye(7)))
+        labels = Argmax().decode(prune_keysteps(scores, clusters), make_graph(np.eye(7)))
 
-    means = {
-        cluster: np.mean(
-            [
-                scores.values[row, keystep]
-                for row in range(12)
-                for keystep in range(7)
-                if scores.observed[row] and clusters[keystep] == cluster
-            ]
-        )
-        for cluster in set(clusters.tolist())
-    }
-    best = max(means, key=means.get)
-    assert set(clusters[labels.keysteps[scores.observed]].tolist()) == {best}
+        means = {
+            cluster: np.mean(
+                [
+                    scores.values[row, keystep]
+                    for row in range(12)
+                    for keystep in range(7)
+                    if scores.observed[row] and clusters[keystep] == cluster
+                ]
+            )
+            for cluster in set(clusters.tolist())
+        }
+        best = max(means, key=means.get)
+        assert set(clusters[labels.keysteps[scores.observed]].tolist()) == {best}
 
 
 def test_pruning_ignores_unobserved_rows():

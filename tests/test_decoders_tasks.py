@@ -127,15 +127,17 @@ def slow_evidence(scores, tasks, temperature):
     return np.array(rows).reshape(len(scores), len(tasks))
 
 
-@pytest.mark.parametrize("seed", range(50))
-def test_evidence_is_the_share_of_each_task_in_each_row(seed):
-    rng = np.random.default_rng(seed)
-    scores = random_scored(rng, int(rng.integers(0, 12)), low=-0.5)
-    temperature = float(rng.uniform(0.03, 1))
+def test_evidence_is_the_share_of_each_task_in_each_row():
+    for seed in range(50):
+        rng = np.random.default_rng(seed)
+        scores = random_scored(rng, int(rng.integers(0, 12)), low=-0.5)
+        temperature = float(rng.uniform(0.03, 1))
 
-    found = task_evidence(scores, TASKS, temperature)
+        found = task_evidence(scores, TASKS, temperature)
 
-    assert found == pytest.approx(slow_evidence(scores, TASKS, temperature), rel=1e-4, abs=1e-4)
+        assert found == pytest.approx(
+            slow_evidence(scores, TASKS, temperature), rel=1e-4, abs=1e-4
+        )
 
 
 def test_rows_without_speech_say_nothing():
@@ -187,18 +189,18 @@ def test_a_task_without_keysteps_has_no_evidence_and_harms_no_other(place):
 # --- The task of a whole video
 
 
-@pytest.mark.parametrize("seed", range(30))
-def test_probabilities_of_tasks_add_up_to_at_most_one_the_best_first(seed):
-    rng = np.random.default_rng(seed)
-    scores = random_scored(rng, int(rng.integers(0, 40)), high=rng.uniform(0.2, 1))
+def test_probabilities_of_tasks_add_up_to_at_most_one_the_best_first():
+    for seed in range(30):
+        rng = np.random.default_rng(seed)
+        scores = random_scored(rng, int(rng.integers(0, 40)), high=rng.uniform(0.2, 1))
 
-    posterior = posterior_of(scores)
+        posterior = posterior_of(scores)
 
-    values = list(posterior.values())
-    assert set(posterior) == set(TASKS)
-    assert all(0 <= value <= 1 for value in values)
-    assert sum(values) <= 1 + 1e-9
-    assert values == sorted(values, reverse=True)
+        values = list(posterior.values())
+        assert set(posterior) == set(TASKS)
+        assert all(0 <= value <= 1 for value in values)
+        assert sum(values) <= 1 + 1e-9
+        assert values == sorted(values, reverse=True)
 
 
 def test_the_task_whose_keysteps_are_heard_is_probable():
@@ -266,29 +268,29 @@ def sequence_worth(sequence, evidence, switch_cost):
     return sum(evidence[t, z] for t, z in enumerate(sequence)) - switch_cost * switches
 
 
-@pytest.mark.parametrize("seed", range(200))
-def test_sequence_is_the_best_of_all_sequences(seed):
-    rng = np.random.default_rng(seed)
-    rows, tasks = int(rng.integers(1, 7)), int(rng.integers(1, 4))
-    evidence = -rng.exponential(2, (rows, tasks))
-    evidence[rng.random(rows) < 0.2] = 0  # as where nothing is said
-    switch_cost = float(rng.choice([0.0, 0.5, 2, 4, 100]))
+def test_sequence_is_the_best_of_all_sequences():
+    for seed in range(200):
+        rng = np.random.default_rng(seed)
+        rows, tasks = int(rng.integers(1, 7)), int(rng.integers(1, 4))
+        evidence = -rng.exponential(2, (rows, tasks))
+        evidence[rng.random(rows) < 0.2] = 0  # as where nothing is said
+        switch_cost = float(rng.choice([0.0, 0.5, 2, 4, 100]))
 
-    found = task_sequence(evidence, switch_cost)
+        found = task_sequence(evidence, switch_cost)
 
-    every = product(range(tasks), repeat=rows)
-    best = max(sequence_worth(one, evidence, switch_cost) for one in every)
-    assert found.shape == (rows,)
-    assert sequence_worth(found.tolist(), evidence, switch_cost) == pytest.approx(best)
+        every = product(range(tasks), repeat=rows)
+        best = max(sequence_worth(one, evidence, switch_cost) for one in every)
+        assert found.shape == (rows,)
+        assert sequence_worth(found.tolist(), evidence, switch_cost) == pytest.approx(best)
 
 
-@pytest.mark.parametrize("seed", range(20))
-def test_a_change_that_costs_too_much_never_happens(seed):
-    evidence = -np.random.default_rng(seed).exponential(3, (20, 4))
+def test_a_change_that_costs_too_much_never_happens():
+    for seed in range(20):
+        evidence = -np.random.default_rng(seed).exponential(3, (20, 4))
 
-    found = task_sequence(evidence, 1e9)
+        found = task_sequence(evidence, 1e9)
 
-    assert set(found.tolist()) == {int(evidence.sum(axis=0).argmax())}
+        assert set(found.tolist()) == {int(evidence.sum(axis=0).argmax())}
 
 
 def test_changes_that_cost_nothing_follow_every_row():

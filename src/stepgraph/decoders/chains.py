@@ -1,0 +1,199 @@
+"""Markov chains, and the most likely way through one: the Viterbi that all decoders share."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+
+from stepgraph.graph import Matrix
+from stepgraph.graph.compiling import compiled
+
+Floats: TypeAlias = NDArray[np.float64]
+Integers: TypeAlias = NDArray[np.int64]
+
+
+class Edges(NamedTuple):
+    """Transitions, those of each state together.
+
+    Attributes
+    ----------
+    first : shape (K + 1,), where the edges of each state begin
+    state : shape (E,), the other end of each
+    log_p : shape (E,)
+    """
+
+    first: Integers
+    state: Integers
+    log_p: Floats
+
+
+class Chain(NamedTuple):
+    """Log-probabilities of going from one state to another.
+
+    Attributes
+    ----------
+    stay : shape (K,)
+        Of each state going on.
+    out, into
+        Of some transitions: the edges by where they begin, and the same by where they end.
+    floor
+        Of every transition that is no edge.
+    """
+
+    stay: Floats
+    out: Edges
+    into: Edges
+    floor: float
+
+    @classmethod
+    def of_edges(cls, stay: Floats, edges: Matrix, floor: float) -> Chain:
+        """Make a chain from a matrix of which few transitions are stored."""
+        return cls(stay, _edges(edges), _edges(csr_array(edges.T)), floor)
+
+    @classmethod
+    def of_all(cls, log_transition: Floats) -> Chain:
+        """Make a chain from a full matrix, shape (K, K)."""
+        size = len(log_transition)
+        first, state = np.arange(0, size * size + 1, size), np.tile(np.arange(size), size)
+        out = Edges(first, state, log_transition.ravel())
+        into = Edges(first, state, log_transition.T.ravel())
+        return cls(np.full(size, -math.inf), out, into, -math.inf)
+
+
+def _edges(matrix: Matrix) -> Edges:
+    first, state = (one.astype(np.int64) for one in (matrix.indptr, matrix.indices))
+    return Edges(first, state, matrix.data.astype(np.float64))
+
+
+def most_likely_path(log_emission: Floats, chain: Chain) -> Integers:
+    """Find the most likely sequence of states; all are equally likely to come first.
+
+    O(T * edges + T * K) at worst; edges that cannot be better than the floor are passed over.  Of
+    equally likely ways into a state it is staying, then the edge from the lowest state, then the
+    floor.
+
+    Parameters
+    ----------
+    log_emission : shape (T, K)
+        At least one finite value a row.
+
+    Returns
+    -------
+    shape (T,)
+        The state of every row.
+
+    Examples
+    --------
+    >>> chain = Chain.of_all(np.log([[0.9, 0.1], [0.1, 0.9]]))
+    >>> most_likely_path(np.log([[0.8, 0.2], [0.3, 0.7], [0.8, 0.2]]), chain).tolist()
+    [0, 0, 0]
+    """
+    best = np.array(log_emission, dtype=np.float64, order="C")
+    path = np.zeros(len(best), dtype=np.int64)
+    if len(best):
+        highest = np.full(best.shape[1], -math.inf)
+        [left] = np.nonzero(np.diff(chain.out.first))
+        if left.size:
+            highest[left] = np.maximum.reduceat(chain.out.log_p, chain.out.first[left])
+        compiled(_search)(best, chain, highest, path)
+    return path
+
+
+def _search(best: Floats, chain: Chain, highest: Floats, path: Integers) -> None:
+    """Replace emissions by the best sequence up to each state, then walk back along the best.
+
+    Parameters
+    ----------
+    best : shape (T, K)
+    highest : shape (K,)
+        Of the edges out of each state.
+    path : shape (T,)
+        Where the result is written.
+    """
+    rows, size = best.shape
+    stay, out, into, floor = chain
+    arriving = np.empty(size)
+    leader = np.empty(rows, dtype=np.int64)
+    for row in range(rows):
+        leader[row] = 0
+        for state in range(size):
+            if row:
+                best[row, state] += arriving[state]
+            if best[row, state] > best[row, leader[row]]:
+                leader[row] = state
+        # The floor is the same from everywhere, so only the best state can come by it.
+        anywhere = best[row, leader[row]] + floor
+        for state in range(size):
+            arriving[state] = max(best[row, state] + stay[state], anywhere)
+        for state in range(size):
+            here = best[row, state]
+            if here + highest[state] > anywhere:
+                for edge in range(out.first[state], out.first[state + 1]):
+                    there = out.state[edge]
+                    arriving[there] = max(arriving[there], here + out.log_p[edge])
+    path[-1] = leader[-1]
+    for row in range(rows - 2, -1, -1):
+        there = path[row + 1]
+        source, top = there, best[row, there] + stay[there]
+        for edge in range(into.first[there], into.first[there + 1]):
+            along = best[row, into.state[edge]] + into.log_p[edge]
+            if along > top:
+                source, top = into.state[edge], along
+        path[row] = leader[row] if best[row, leader[row]] + floor > top else source
+
+
+def path_probability(log_emission: Floats, transition: Floats, path: Integers) -> Floats:
+    """How probable each row's state is, all sequences considered (forward-backward).
+
+    Parameters
+    ----------
+    log_emission : shape (T, K)
+    transition : shape (K, K)
+    path : shape (T,)
+        The states asked about.
+    """
+    probability = np.empty(len(path))
+    if len(path):
+        # Only differences within a row matter; the largest becomes 1 so that none vanishes.
+        likelihood = np.exp(log_emission - log_emission.max(axis=1, keepdims=True))
+        compiled(_weigh)(likelihood, transition, path, probability)
+    return probability
+
+
+def _weigh(likelihood: Floats, transition: Floats, path: Integers, probability: Floats) -> None:
+    """Write the result of :func:`path_probability`."""
+    rows, size = likelihood.shape
+    forward = np.zeros((rows, size))
+    backward, following = np.ones(size), np.empty(size)
+    for row in range(rows):
+        for source in range(size):
+            for state in range(size):
+                if row:
+                    forward[row, state] += forward[row - 1, source] * transition[source, state]
+                else:
+                    forward[row, state] = 1.0
+        total = 0.0
+        for state in range(size):
+            forward[row, state] *= likelihood[row, state]
+            total += forward[row, state]
+        for state in range(size):
+            forward[row, state] /= total
+    for row in range(rows - 1, -1, -1):
+        total = 0.0
+        for state in range(size):
+            total += forward[row, state] * backward[state]
+        probability[row] = forward[row, path[row]] * backward[path[row]] / total
+        for state in range(size):
+            following[state] = likelihood[row, state] * backward[state]
+        total = 0.0
+        for state in range(size):
+            backward[state] = 0.0
+            for target in range(size):
+                backward[state] += transition[state, target] * following[target]
+            total += backward[state]
+        for state in range(size):
+            backward[state] /= total
