@@ -177,8 +177,45 @@ def test_several_bad_transcripts_are_counted(tmp_path):
     for name in ("b.json", "c.json"):
         (tmp_path / name).write_text("{")
 
-    with pytest.raises(DataError, match=r"^2 of 3 videos cannot .*, the first is .*b\.json"):
+    named = r"\(1\) .*b\.json: must .*, \(2\) .*c\.json: must .*; --skip-bad goes on without$"
+    with pytest.raises(DataError, match=rf"^2 of 3 videos cannot be read: {named}"):
         open_source(tmp_path)
+
+
+def test_of_many_bad_transcripts_twenty_are_named(tmp_path):
+    fill(tmp_path, a__vtt="boil")
+    for number in range(30):
+        (tmp_path / f"b{number:02}.json").write_text("{")
+
+    with pytest.raises(DataError, match=r"^30 of 31 .*\(20\) .*b19\.json: .* and 10 more; --skip"):
+        open_source(tmp_path)
+
+
+def test_pasted_transcripts_are_found_and_other_texts_are_not(tmp_path):
+    fill(tmp_path, a__vtt="boil")
+    (tmp_path / "b.txt").write_text("0:01\nboil the water\n0:04\npour it\n")
+    (tmp_path / "c.sbv").write_text("0:00:01.000,0:00:02.500\nboil\n")
+    for name in ("README.txt", "steps.txt"):
+        (tmp_path / name).write_text("boil the water\nadd the tea leaves\n")
+    (tmp_path / "a.chapters.txt").write_text("0:00 boil\n0:10 pour\n0:20 drink\n")
+
+    videos = {video.id: video for video in open_source(tmp_path).videos}
+
+    assert list(videos) == ["a", "b", "c"]
+    assert videos["b"].duration == 9.0
+
+
+def test_a_bad_cue_is_noted_and_the_rest_is_read(tmp_path):
+    fill(tmp_path, a__vtt="boil")
+    with (tmp_path / "a.vtt").open("a") as file:
+        file.write("\n00:09.000 --> 00:08.000\npour\n")
+
+    for dataset in (open_source(tmp_path), open_source(tmp_path / "a.vtt")):
+        [problem] = dataset.problems.found
+        assert (problem.kind, problem.lost) == ("unreadable cue", False)
+        assert [len(video.transcript) for video in dataset.videos] == [1]
+        with pytest.raises(DataError, match=r"a\.vtt:\d+: end must not be before start"):
+            open_source(dataset.name, strict=True)
 
 
 def test_bad_transcripts_are_left_out_when_asked(tmp_path):

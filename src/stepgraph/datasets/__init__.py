@@ -41,7 +41,7 @@ def open_source(
     strict
         Stop at the first mistake in the files; otherwise what cannot be read is left out and
         kept in the ``problems`` of the data set.  If not given, one's own files are read
-        strictly and published data sets are not.
+        strictly except for single cues of transcripts, and published data sets are not.
     split
         ``train`` or ``val`` of CrossTask, ``training`` or ``testing`` of COIN.
     vocabulary
@@ -72,7 +72,6 @@ def open_source(
         from stepgraph.datasets.generated import open_generated
 
         return _part(open_generated(int(rest or 0)), shard)
-    strict = True if strict is None else strict
     return _part(_open_own(text, strict, vocabulary, listening), shard)
 
 
@@ -116,7 +115,7 @@ def _with_media(dataset: Dataset, folder: Path) -> Dataset:
 
 
 def _open_own(
-    text: str, strict: bool, vocabulary: Vocabulary | None, listening: Listening
+    text: str, strict: bool | None, vocabulary: Vocabulary | None, listening: Listening
 ) -> Dataset:
     from stepgraph.datasets import folder, manifest
 
@@ -133,7 +132,7 @@ def _open_own(
     if text.strip() and os.path.isdir(path):
         return folder.open_folder(path, strict=strict, vocabulary=vocabulary, listening=listening)
     if os.path.isfile(path):
-        return folder.open_file(path, vocabulary=vocabulary, listening=listening)
+        return folder.open_file(path, strict=strict, vocabulary=vocabulary, listening=listening)
     raise ConfigError(f"source must be {_KNOWN}, got {text!r}, where nothing is")
 
 

@@ -17,7 +17,7 @@ from typing import Any
 
 from stepgraph.core import LONGEST, Dataset, Labels, Segment, Sentence, Video, Vocabulary
 from stepgraph.datasets.folder import is_video_id, transcripts_in
-from stepgraph.datasets.truth import add_error, checked_segment, require_split
+from stepgraph.datasets.truth import checked_segment, require_split
 from stepgraph.errors import DataError
 from stepgraph.files.disk import MIB, parse_json, read_text
 from stepgraph.ingest import read_transcript
@@ -293,9 +293,9 @@ def _read_narration(path: Path | None, problems: Problems) -> tuple[Sentence, ..
     if path is None:
         return ()
     try:
-        return read_transcript(path)
+        return read_transcript(path, problems=problems)
     except DataError as error:
-        add_error(problems, "unreadable narration", error, path)
+        problems.add_error(error, "unreadable narration", str(path))
         return ()
 
 

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from stepgraph.core import Dataset, Labels, Segment, Sentence, Video, Vocabulary
 from stepgraph.datasets.folder import transcripts_in
-from stepgraph.datasets.truth import add_error, checked_segment, is_number, lines_of, require_split
+from stepgraph.datasets.truth import checked_segment, is_number, lines_of, require_split
 from stepgraph.errors import ConfigError, DataError
 from stepgraph.files.disk import read_text
 from stepgraph.ingest import read_transcript
@@ -236,7 +236,7 @@ def _read_list(path: Path, problems: Problems) -> dict[_Pair, int]:
         lines = lines_of(path)
     except DataError as error:
         kind = "unreadable file" if path.exists() else "missing file"
-        add_error(problems, kind, error, path)
+        problems.add_error(error, kind, str(path))
         return pairs
     for number, line in lines:
         where = f"{path}:{number}"
@@ -342,9 +342,9 @@ def _open(choices: list[_Choice], vocabulary: Vocabulary, problems: Problems) ->
         segments = _read_segments(choice, vocabulary, problems)
         if choice.narration is not None:
             try:
-                transcript = read_transcript(choice.narration)
+                transcript = read_transcript(choice.narration, problems=problems)
             except DataError as error:
-                add_error(problems, "unreadable narration", error, choice.narration)
+                problems.add_error(error, "unreadable narration", str(choice.narration))
                 continue
             segments = _near_the_narration(segments, transcript, choice, problems)
         ends = [sentence.end for sentence in transcript] + [segment.end for segment in segments]
@@ -385,7 +385,7 @@ def _read_segments(choice: _Choice, vocabulary: Vocabulary, problems: Problems) 
     try:
         lines = lines_of(path)
     except DataError as error:
-        add_error(problems, "unreadable file", error, path)
+        problems.add_error(error, "unreadable file", str(path))
         return []
     if not lines:
         problems.add(str(path), "empty annotation", "must hold 'step,start,end', got no line")

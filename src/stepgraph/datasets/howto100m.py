@@ -140,9 +140,9 @@ class _Videos:
                 problems.add(place, "duplicate video", "must stand once, got it again; skipped")
                 continue
             try:
-                sentences = transcript_from_lists(lists, source=place)
+                sentences = transcript_from_lists(lists, source=place, problems=problems)
             except DataError as error:
-                problems.add(place, "broken record", str(error).removeprefix(f"{place}: "))
+                problems.add_error(error, "broken record", place)
                 continue
             seen.add(video)
             duration = sentences[-1].end if sentences else 0.0
