@@ -66,7 +66,7 @@ def test_a_folder_without_transcripts(capsys):
         (
             "joined.srt",
             2 * "\n".join(f"0:{at} --> 0:{at + 1}\n{at}\n" for at in range(10, 40)).encode(),
-            "; as 29 of 60 cues are out of place, two transcripts may have been joined: split",
+            "of 60 cues are out of place, two transcripts may have been joined: split them",
         ),
         (
             "reversed.srt",
