@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 
 from stepgraph.core import BACKGROUND
-from stepgraph.datasets import open_source
+from stepgraph.datasets import Shard, open_source
 from stepgraph.datasets.crosstask import open_crosstask, survey_crosstask
 from stepgraph.errors import ConfigError, DataError
+from stepgraph.ingest import Listening
 
 TASKS = """\
 111
@@ -178,6 +179,22 @@ def test_line_ends_blank_lines_and_byte_order_marks_do_not_matter(release):
     assert dataset.vocabulary == expected.vocabulary
     assert dataset.videos == expected.videos
     assert dataset.truth["soup"].keysteps.tolist() == expected.truth["soup"].keysteps.tolist()
+
+
+def test_a_shard_holds_the_same_videos_whichever_are_narrated(release):
+    """Who looks opens annotated videos without narration, too; their shards are still the same."""
+    for number in range(20):
+        append(release / "videos.csv", f"111,v{number},u\n")
+        (release / "annotations" / f"111_v{number}.csv").write_text("1,0.5,2.0\n")
+        if number % 3 == 0:
+            narrate(release, f"v{number}")
+
+    for part in (1, 2, 3):
+        shard = Shard(part, 3)
+        heard = ids(opened(release, shard=shard))
+        seen = ids(opened(release, shard=shard, listening=Listening(needed=False)))
+        assert heard == [video for video in seen if video in heard]
+        assert len(seen) > len(heard) > 0
 
 
 # --- Mistakes: counted with their place, the rest is read; strictly, the first is an error

@@ -8,10 +8,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from stepgraph.core import Dataset, Video, Vocabulary
-from stepgraph.errors import ConfigError
+from stepgraph.datasets.shard import Shard
+from stepgraph.errors import ConfigError, DataError
 from stepgraph.ingest import MEDIA_SUFFIXES, Listening
 
-__all__ = ["open_source"]
+__all__ = ["Shard", "open_source"]
 
 _MANIFEST_SUFFIXES = (".jsonl", ".csv")
 _PUBLISHED = ("crosstask", "coin", "howto100m")
@@ -27,7 +28,7 @@ def open_source(
     strict: bool | None = None,
     split: str = "all",
     vocabulary: Vocabulary | None = None,
-    shard: tuple[int, int] = (0, 1),
+    shard: Shard = Shard(),
     listening: Listening = Listening(),
 ) -> Dataset:
     """Open videos, and their vocabulary and truth where the source has them.
@@ -47,7 +48,7 @@ def open_source(
     vocabulary
         What the truth of a folder or manifest without ``steps.txt`` refers to.
     shard
-        ``(i, n)``: only every n-th video, from the i-th on.
+        Only one of several parts; a video's id says which it is in.
     listening
         How to come by what is said in video files: see :func:`~stepgraph.open_video`.
 
@@ -57,7 +58,6 @@ def open_source(
     >>> len(list(dataset.videos)), len(dataset.truth), len(dataset.vocabulary)
     (36, 36, 49)
     """
-    _check_shard(shard)
     text = str(source)
     kind, colon, rest = text.partition(":")
     if colon and kind in (*_PUBLISHED, "manifest") and not rest.strip():
@@ -76,7 +76,7 @@ def open_source(
 
 
 def _open_published(
-    kind: str, path: Path, *, strict: bool, split: str, shard: tuple[int, int], narrated: bool
+    kind: str, path: Path, *, strict: bool, split: str, shard: Shard, narrated: bool
 ) -> Dataset:
     from stepgraph.datasets import coin, crosstask, howto100m
 
@@ -142,20 +142,14 @@ def _only_whole(split: str, source: str) -> None:
     require_split(split, ("all",), repr(source))
 
 
-def _check_shard(shard: tuple[int, int]) -> None:
-    first, count = shard
-    if not 0 <= first < count:
-        raise ConfigError(
-            f"shard must be (i, n) with i between 0 and n - 1, got ({first}, {count})"
-        )
-
-
-def _part(dataset: Dataset, shard: tuple[int, int]) -> Dataset:
-    """Every n-th video with its truth."""
-    first, count = shard
-    if count == 1:
+def _part(dataset: Dataset, shard: Shard) -> Dataset:
+    """The videos of a shard with their truth."""
+    if shard.parts == 1:
         return dataset
-    videos = tuple(dataset.videos)[first::count]
-    kept = {video.id for video in videos}
-    truth = {video: labels for video, labels in dataset.truth.items() if video in kept}
+    videos = tuple(video for video in dataset.videos if video.id in shard)
+    if not videos:
+        raise DataError(
+            f"shard {shard} of {dataset.name} must hold videos, got none; take fewer parts"
+        )
+    truth = {video: labels for video, labels in dataset.truth.items() if video in shard}
     return replace(dataset, videos=videos, truth=truth)

@@ -15,6 +15,7 @@ from pathlib import Path
 
 from stepgraph.core import Dataset, Video
 from stepgraph.datasets.howto100m_captions import read_captions
+from stepgraph.datasets.shard import Shard
 from stepgraph.errors import DataError
 from stepgraph.files.disk import require_file
 from stepgraph.ingest import transcript_from_lists
@@ -65,9 +66,7 @@ class _Listing:
         return None if task is None else self._names[task]
 
 
-def open_howto100m(
-    folder: Path, *, strict: bool = False, shard: tuple[int, int] = (0, 1)
-) -> Dataset:
+def open_howto100m(folder: Path, *, strict: bool = False, shard: Shard = Shard()) -> Dataset:
     """Open a folder with the files of HowTo100M.
 
     Parameters
@@ -75,8 +74,7 @@ def open_howto100m(
     strict
         Make the first mistake in any file an error.
     shard
-        Which part of the caption file to read; see
-        :func:`~stepgraph.datasets.howto100m_captions.read_captions`.
+        Which part of the videos to read.
 
     Returns
     -------
@@ -120,9 +118,7 @@ def read_tasks(folder: Path, problems: Problems) -> list[TaskCount]:
 class _Videos:
     """The videos of a caption file, read anew each time they are iterated."""
 
-    def __init__(
-        self, path: Path, listing: _Listing, shard: tuple[int, int], problems: Problems
-    ) -> None:
+    def __init__(self, path: Path, listing: _Listing, shard: Shard, problems: Problems) -> None:
         self._path = path
         self._listing = listing
         self._shard = shard
