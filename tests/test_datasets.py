@@ -8,7 +8,8 @@ import pytest
 
 from stepgraph.core import Segment, Sentence, Vocabulary
 from stepgraph.datasets import Shard, open_source
-from stepgraph.datasets.folder import is_video_id, transcripts_in
+from stepgraph.datasets.folder import is_video_id
+from stepgraph.datasets.narration import transcripts_in
 from stepgraph.datasets.truth import read_truth
 from stepgraph.errors import ConfigError, DataError
 from stepgraph.problems import Problems

@@ -5,21 +5,25 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
+from importlib import import_module
 from pathlib import Path
 
 from stepgraph.core import Dataset, Video, Vocabulary
+from stepgraph.datasets.published import Opening, Published, require_split
 from stepgraph.datasets.shard import Shard
 from stepgraph.errors import ConfigError, DataError
 from stepgraph.ingest import MEDIA_SUFFIXES, Listening
 
-__all__ = ["Shard", "open_source"]
+__all__ = ["REGISTRY", "Shard", "find_published", "open_source"]
+
+REGISTRY = {
+    "crosstask": "stepgraph.datasets.crosstask",
+    "coin": "stepgraph.datasets.coin",
+    "howto100m": "stepgraph.datasets.howto100m",
+}
+"""Published data sets by prefix: modules with a ``PUBLISHED``."""
 
 _MANIFEST_SUFFIXES = (".jsonl", ".csv")
-_PUBLISHED = ("crosstask", "coin", "howto100m")
-_KNOWN = (
-    "a folder, a video or transcript file, a manifest (.jsonl, .csv), 'demo', 'generated', "
-    "'crosstask:PATH', 'coin:PATH', 'howto100m:PATH' or 'manifest:PATH'"
-)
 
 
 def open_source(
@@ -60,14 +64,12 @@ def open_source(
     """
     text = str(source)
     kind, colon, rest = text.partition(":")
-    if colon and kind in (*_PUBLISHED, "manifest") and not rest.strip():
+    if colon and kind in (*REGISTRY, "manifest") and not rest.strip():
         raise ConfigError(f"source '{kind}:' must name a path after the colon, got none")
-    if colon and kind in _PUBLISHED:
-        path = Path(os.path.expanduser(rest))
-        return _open_published(
-            kind, path, strict=bool(strict), split=split, shard=shard, narrated=listening.needed
-        )
-    _only_whole(split, text)
+    if colon and kind in REGISTRY:
+        how = Opening(bool(strict), split, shard, listening.needed)
+        return _part(_open_published(kind, Path(os.path.expanduser(rest)), how), shard)
+    require_split(split, ("all",), repr(text))
     if kind == "generated" and (not colon or rest.isdecimal()):
         from stepgraph.datasets.generated import open_generated
 
@@ -75,20 +77,17 @@ def open_source(
     return _part(_open_own(text, strict, vocabulary, listening), shard)
 
 
-def _open_published(
-    kind: str, path: Path, *, strict: bool, split: str, shard: Shard, narrated: bool
-) -> Dataset:
-    from stepgraph.datasets import coin, crosstask, howto100m
+def find_published(prefix: str) -> Published:
+    """The published data set of a prefix; its module is imported only now."""
+    found: Published = import_module(REGISTRY[prefix]).PUBLISHED
+    return found
 
-    if kind == "crosstask":
-        opened = crosstask.open_crosstask(path, strict=strict, split=split, narrated=narrated)
-        dataset = _part(opened, shard)
-    elif kind == "coin":
-        dataset = _part(coin.open_coin(path, strict=strict, split=split), shard)
-    else:
-        _only_whole(split, kind)
-        dataset = howto100m.open_howto100m(path, strict=strict, shard=shard)
-    return _with_media(dataset, path / "videos")
+
+def _open_published(prefix: str, path: Path, how: Opening) -> Dataset:
+    published = find_published(prefix)
+    require_split(how.split, published.splits, prefix)
+    published.require(path, prefix)
+    return _with_media(published.open(path, how), path / "videos")
 
 
 @dataclass(frozen=True, eq=False)
@@ -126,25 +125,23 @@ def _open_own(
     text = text.removeprefix("manifest:") if named else text
     path = Path(text if os.path.exists(text) else os.path.expanduser(text))
     if named or (os.path.isfile(path) and path.suffix.lower() in _MANIFEST_SUFFIXES):
-        return manifest.open_manifest(
-            path, strict=strict, vocabulary=vocabulary, listening=listening
+        opener = manifest.open_manifest
+    elif text.strip() and os.path.isdir(path):
+        opener = folder.open_folder
+    elif os.path.isfile(path):
+        opener = folder.open_file
+    else:
+        published = "".join(f"'{prefix}:PATH', " for prefix in REGISTRY)
+        raise ConfigError(
+            f"source must be a folder, a video or transcript file, a manifest (.jsonl, .csv), "
+            f"'demo', 'generated', {published}or 'manifest:PATH', got {text!r}, where nothing is"
         )
-    if text.strip() and os.path.isdir(path):
-        return folder.open_folder(path, strict=strict, vocabulary=vocabulary, listening=listening)
-    if os.path.isfile(path):
-        return folder.open_file(path, strict=strict, vocabulary=vocabulary, listening=listening)
-    raise ConfigError(f"source must be {_KNOWN}, got {text!r}, where nothing is")
-
-
-def _only_whole(split: str, source: str) -> None:
-    from stepgraph.datasets.truth import require_split
-
-    require_split(split, ("all",), repr(source))
+    return opener(path, strict=strict, vocabulary=vocabulary, listening=listening)
 
 
 def _part(dataset: Dataset, shard: Shard) -> Dataset:
-    """The videos of a shard with their truth."""
-    if shard.parts == 1:
+    """The videos of a shard with their truth; who streams them has left out the others."""
+    if shard.parts == 1 or not isinstance(dataset.videos, tuple):
         return dataset
     videos = tuple(video for video in dataset.videos if video.id in shard)
     if not videos:

@@ -8,7 +8,6 @@ a folder.
 from __future__ import annotations
 
 import math
-import os
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
@@ -147,30 +146,6 @@ def known_lengths(videos: Iterable[Video]) -> dict[str, float]:
         video.id: float(rows_in(video.duration)) if video.path and readable else math.inf
         for video in videos
     }
-
-
-def transcripts_in(*folders: Path) -> dict[str, Path]:
-    """Find the best transcript of each video in folders that may be absent; earlier ones win."""
-    best: dict[str, Path] = {}
-    for folder in reversed(folders):
-        best |= _transcripts_directly_in(folder)
-    return best
-
-
-def _transcripts_directly_in(folder: Path) -> dict[str, Path]:
-    best: dict[str, Path] = {}
-    if not folder.is_dir():
-        return best
-    with os.scandir(folder) as entries:
-        names = sorted(entry.name for entry in entries if entry.is_file())
-    for path in (folder / name for name in names if not name.startswith(".")):
-        if not is_transcript(path):
-            continue
-        stem = transcript_stem(path)
-        rival = best.setdefault(stem, path)
-        if transcript_preference(path, stem) < transcript_preference(rival, stem):
-            best[stem] = path
-    return best
 
 
 def is_video_id(text: str) -> bool:

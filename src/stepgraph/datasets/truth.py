@@ -1,4 +1,4 @@
-"""What readers of annotated data sets share: checked segments, truth files, splits.
+"""What readers of annotated data sets share: checked segments and truth files.
 
 A mistake is added to the problems of the data set with its place, and the rest is read on.
 Nothing here decides what is a video.
@@ -14,7 +14,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from stepgraph.core import LONGEST, Labels, Segment, Video, Vocabulary
-from stepgraph.errors import ConfigError, DataError
+from stepgraph.errors import DataError
 from stepgraph.files.disk import read_text
 from stepgraph.problems import Problems
 
@@ -22,13 +22,6 @@ COLUMNS = ("video", "start", "end", "keystep")
 """Columns of a truth file."""
 
 _TIME_RULE = "a time must be a number of seconds of at least 0 and at most a week"
-
-
-def require_split(split: str, known: Sequence[str], source: str) -> None:
-    """Refuse a split that a source does not have; the known ones are listed."""
-    if split not in known:
-        names = ", ".join(map(repr, known))
-        raise ConfigError(f"split of {source} must be one of {names}, got {split!r}")
 
 
 def lines_of(path: Path) -> list[tuple[int, str]]:
