@@ -72,10 +72,10 @@ def generate(folder: Path, size: int) -> str:
 
 def measure(folder: Path) -> dict[str, object]:
     """Read and clean all of it in this process."""
-    from stepgraph.datasets.howto100m import open_howto100m
+    from stepgraph.datasets import open_source
 
     begin = time.perf_counter()
-    dataset = open_howto100m(folder)
+    dataset = open_source(f"howto100m:{folder}")
     opened = time.perf_counter()
     videos = sentences = 0
     for video in dataset.videos:

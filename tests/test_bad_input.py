@@ -57,11 +57,6 @@ def test_a_folder_without_transcripts(capsys):
         ("nothing.json", b'{"segments": []}', "nothing.json: must hold cues with times, got none"),
         ("foreign.vtt", b"dear diary", "foreign.vtt: must hold cues with times, got none"),
         ("cut.json", b'{"start": [0.0, 2.5], "end": [2', "cut.json: must be complete JSON, got"),
-        (
-            "cut.srt",
-            CUE.encode() + b"\n2\n00:00:09,0",
-            "cut.srt:6: must be a whole transcript, got a cue that is cut off at the end",
-        ),
         ("binary.srt", PNG, "binary.srt: must be UTF-8 text, got a zero byte at position 8"),
         (
             "latin.srt",
@@ -69,9 +64,9 @@ def test_a_folder_without_transcripts(capsys):
             "latin.srt: must be UTF-8 text, got byte 0xe8 at position 49; convert it",
         ),
         (
-            "backwards.srt",
-            b"1\n00:01:00,000 --> 00:01:04,000\nb\n\n2\n00:00:10,000 --> 00:00:14,000\na\n",
-            "backwards.srt:6: start must not run backwards by more than 1.0 s, got 10.0 after",
+            "joined.srt",
+            2 * "\n".join(f"0:{at} --> 0:{at + 1}\n{at}\n" for at in range(10, 40)).encode(),
+            "of 60 cues are out of place, two transcripts may have been joined: split them",
         ),
         (
             "reversed.srt",
@@ -112,7 +107,31 @@ def test_several_bad_transcripts_are_counted(capsys):
     Path("videos/a.srt").write_text("")
     Path("videos/b.srt").write_text("")
 
-    assert "2 of 3 videos cannot be read, the first is videos/a.srt: must" in mine(capsys)
+    said = mine(capsys)
+
+    assert "2 of 3 videos cannot be read: (1) videos/a.srt: must hold a transcript, got" in said
+    assert ", (2) videos/b.srt: must hold a transcript, got an empty file;" in said
+
+
+@pytest.mark.parametrize("option", [[], ["--skip-bad"]])
+def test_one_bad_cue_costs_neither_the_file_nor_the_run(capsys, option):
+    Path("videos/a.srt").write_text(f"{CUE}\n2\n00:00:09,0")
+
+    assert main(["mine", "videos", "--vocabulary", "steps.txt", *option]) == 0
+
+    assert json.loads(Path("graph.json").read_text())["mined_on"] == ["a", "good"]
+    said = (
+        "1 unreadable cue (videos/a.srt:6: must be a whole transcript, got a cue that is cut off"
+    )
+    assert said in capsys.readouterr().err
+
+
+def test_one_bad_cue_is_an_error_where_every_problem_is(capsys):
+    Path("videos/a.srt").write_text(f"{CUE}\n2\n00:00:09,0")
+
+    said = refusal(capsys, "mine", "videos", "--vocabulary", "steps.txt", "--strict")
+
+    assert "videos/a.srt:6: must be a whole transcript" in said
 
 
 def test_bad_transcripts_can_be_left_out():
@@ -129,13 +148,13 @@ def test_bad_transcripts_can_be_left_out():
     [
         ("", "steps.txt: must list at least 2 keysteps, one a line, got none"),
         ("boil the water\n", "steps.txt: must list at least 2 keysteps, one a line, got only"),
-        ("boil\nstir\nBoil\n", "steps.txt:3: keysteps of a task must differ, got 'Boil' again"),
+        ("boil\nstir\n#\nmix\n", "steps.txt:3: a heading must name a task, got '#'"),
         (
             "# Tea\nboil\nstir\n# Coffee\n",
-            "steps.txt: task 'Coffee' must have at least one keystep",
+            "steps.txt:4: task 'Coffee' must have at least one keystep",
         ),
     ],
-    ids=["empty", "one", "duplicate", "empty task"],
+    ids=["empty", "one", "no name", "empty task"],
 )
 def test_a_vocabulary_that_cannot_be_used(capsys, content, message):
     Path("steps.txt").write_text(content)

@@ -301,7 +301,9 @@ def test_a_shard_that_does_not_exist_is_wrong_usage(capsys):
     with pytest.raises(SystemExit):
         main(["mine", "demo", "--shard", "3/2"])
 
-    assert "must be like 2/8, from 1/8 to 8/8, got '3/2'" in capsys.readouterr().err
+    assert (
+        "shard must be I/N with I from 1 to N, such as 2/8, got '3/2'" in capsys.readouterr().err
+    )
 
 
 @pytest.mark.data

@@ -7,8 +7,9 @@ import sys
 import pytest
 
 from stepgraph.core import Segment, Sentence, Vocabulary
-from stepgraph.datasets import open_source
-from stepgraph.datasets.folder import is_video_id, transcripts_in
+from stepgraph.datasets import Shard, open_source
+from stepgraph.datasets.folder import is_video_id
+from stepgraph.datasets.narration import transcripts_in
 from stepgraph.datasets.truth import read_truth
 from stepgraph.errors import ConfigError, DataError
 from stepgraph.problems import Problems
@@ -177,8 +178,45 @@ def test_several_bad_transcripts_are_counted(tmp_path):
     for name in ("b.json", "c.json"):
         (tmp_path / name).write_text("{")
 
-    with pytest.raises(DataError, match=r"^2 of 3 videos cannot .*, the first is .*b\.json"):
+    named = r"\(1\) .*b\.json: must .*, \(2\) .*c\.json: must .*; --skip-bad goes on without$"
+    with pytest.raises(DataError, match=rf"^2 of 3 videos cannot be read: {named}"):
         open_source(tmp_path)
+
+
+def test_of_many_bad_transcripts_twenty_are_named(tmp_path):
+    fill(tmp_path, a__vtt="boil")
+    for number in range(30):
+        (tmp_path / f"b{number:02}.json").write_text("{")
+
+    with pytest.raises(DataError, match=r"^30 of 31 .*\(20\) .*b19\.json: .* and 10 more; --skip"):
+        open_source(tmp_path)
+
+
+def test_pasted_transcripts_are_found_and_other_texts_are_not(tmp_path):
+    fill(tmp_path, a__vtt="boil")
+    (tmp_path / "b.txt").write_text("0:01\nboil the water\n0:04\npour it\n")
+    (tmp_path / "c.sbv").write_text("0:00:01.000,0:00:02.500\nboil\n")
+    for name in ("README.txt", "steps.txt"):
+        (tmp_path / name).write_text("boil the water\nadd the tea leaves\n")
+    (tmp_path / "a.chapters.txt").write_text("0:00 boil\n0:10 pour\n0:20 drink\n")
+
+    videos = {video.id: video for video in open_source(tmp_path).videos}
+
+    assert list(videos) == ["a", "b", "c"]
+    assert videos["b"].duration == 9.0
+
+
+def test_a_bad_cue_is_noted_and_the_rest_is_read(tmp_path):
+    fill(tmp_path, a__vtt="boil")
+    with (tmp_path / "a.vtt").open("a") as file:
+        file.write("\n00:09.000 --> 00:08.000\npour\n")
+
+    for dataset in (open_source(tmp_path), open_source(tmp_path / "a.vtt")):
+        [problem] = dataset.problems.found
+        assert (problem.kind, problem.lost) == ("unreadable cue", False)
+        assert [len(video.transcript) for video in dataset.videos] == [1]
+        with pytest.raises(DataError, match=r"a\.vtt:\d+: end must not be before start"):
+            open_source(dataset.name, strict=True)
 
 
 def test_bad_transcripts_are_left_out_when_asked(tmp_path):
@@ -420,23 +458,38 @@ def test_an_unknown_split_is_answered_with_the_known_ones(source, known):
         open_source(source, split="test")
 
 
-def test_shards_are_all_videos_once_each_with_its_truth(omelette_folder):
-    whole = open_source(omelette_folder)
+def test_shards_are_all_videos_once_each_with_its_truth():
+    whole = open_source("demo")
 
-    parts = [open_source(omelette_folder, shard=(i, 2)) for i in range(2)]
+    parts = [open_source("demo", shard=Shard(part, 2)) for part in (1, 2)]
 
-    assert [[video.id for video in part.videos] for part in parts] == [
-        ["chatty", "plain"],
-        ["hurried"],
-    ]
-    assert [sorted(part.truth) for part in parts] == [["chatty", "plain"], ["hurried"]]
-    assert sum(len(part.truth) for part in parts) == len(whole.truth)
+    ids = [[video.id for video in part.videos] for part in parts]
+    assert sorted([*ids[0], *ids[1]]) == sorted(video.id for video in whole.videos)
+    assert [sorted(part.truth) for part in parts] == ids
 
 
-@pytest.mark.parametrize("shard", [(1, 1), (-1, 2), (0, 0), (2, 2)])
-def test_a_shard_that_cannot_be_is_refused(omelette_folder, shard):
-    with pytest.raises(ConfigError, match=r"shard must be \(i, n\) with i between 0 and n - 1"):
-        open_source(omelette_folder, shard=shard)
+def test_a_shard_without_videos_is_refused(omelette_folder):
+    with pytest.raises(DataError, match=r"^shard 1/500 of .* must hold videos, got none; take f"):
+        open_source(omelette_folder, shard=Shard(1, 500))
+
+
+def test_the_shard_of_a_video_depends_on_its_id_alone():
+    shards = [Shard(part, 5) for part in range(1, 6)]
+    ids = [f"video{number}" for number in range(1000)]
+
+    for video in ids:
+        assert sum(video in shard for shard in shards) == 1
+    sizes = [sum(video in shard for video in ids) for shard in shards]
+    assert min(sizes) > 150
+    assert ("video7" in Shard(1, 5), "video7" in Shard(4, 5)) == (False, True)
+    assert sum("\ud800" in shard for shard in shards) == 1
+
+
+@pytest.mark.parametrize("text", ["0/2", "3/2", "1/0", "-1/2", "1", "", "a/b", "1/2/3", "1.5/2"])
+def test_a_shard_that_cannot_be_is_refused(text):
+    with pytest.raises(ConfigError, match=r"^shard must be I/N with I from 1 to N, .*, got '"):
+        Shard.parse(text)
+    assert str(Shard.parse(" 2 /8")) == "2/8"
 
 
 def test_a_file_whose_name_begins_with_a_tilde_is_opened(tmp_path, monkeypatch):

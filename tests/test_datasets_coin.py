@@ -8,7 +8,7 @@ import pytest
 
 from stepgraph.core import BACKGROUND
 from stepgraph.datasets import open_source
-from stepgraph.datasets.coin import open_coin, survey_coin, task_name
+from stepgraph.datasets.coin import PUBLISHED, task_name
 from stepgraph.errors import DataError
 
 VTT = "WEBVTT\n\n00:00.000 --> 00:02.000\nboil\n"
@@ -231,11 +231,15 @@ def test_videos_without_narration_are_videos_and_one_problem(release, database):
 
     dataset = opened(release)
 
-    assert dataset.problems.counts == {"incomplete narration": 1}
-    assert "got none for 1,500 of 1,502, such as 'silent0'" in dataset.problems.summary()
+    assert dataset.problems.counts == {"without narration": 1}
+    said = dataset.problems.summary()
+    assert said.startswith(f"1,500 of 1,502 videos without narration ({release}/COIN.json: a vid")
+    assert "captions or coin_processed, got nothing for 'silent0' and 1,499 others" in said
     assert len(dataset.videos) == len(dataset.truth) == 1502
     assert (dataset.videos[-1].transcript, dataset.videos[-1].duration) == ((), 3)
-    with pytest.raises(DataError, match=r"COIN\.json: videos must be narrated in narration, capt"):
+    with pytest.raises(
+        DataError, match=r"COIN\.json: a video must be narrated in narration or capt"
+    ):
         opened(release, strict=True)
 
 
@@ -261,7 +265,7 @@ def test_narration_of_other_videos_is_one_problem(release):
     dataset = opened(release)
 
     assert ids(dataset) == ["soup", "tea"]
-    assert dataset.problems.counts == {"unlisted narration": 1}
+    assert dataset.problems.counts == {"with narration of unlisted videos": 1}
 
 
 # --- Nothing to read
@@ -287,7 +291,9 @@ def test_a_file_without_videos_is_refused(release, content, message):
 
 
 def test_a_folder_without_the_release_is_refused(tmp_path):
-    with pytest.raises(DataError, match=r"COIN\.json: must be a file, got no such file"):
+    with pytest.raises(
+        DataError, match=r"must be the folder of COIN, which contains COIN\.json, got n"
+    ):
         opened(tmp_path)
 
 
@@ -298,7 +304,7 @@ def test_a_survey_counts_what_is_there(release):
     (release / "narration" / "soup.vtt").unlink()
     (release / "narration" / "stranger.vtt").write_text(VTT)
 
-    assert survey_coin(release) == {
+    assert PUBLISHED.survey(release).counts == {
         "videos": 2,
         "training": 1,
         "testing": 1,
@@ -311,7 +317,7 @@ def test_a_survey_counts_what_is_there(release):
 
 @pytest.mark.data
 def test_the_real_release_is_counted(real_data):
-    assert survey_coin(real_data / "coin") == {
+    assert PUBLISHED.survey(real_data / "coin").counts == {
         "videos": 11006,
         "training": 8412,
         "testing": 2594,
@@ -326,18 +332,18 @@ def test_the_real_release_is_counted(real_data):
 def test_the_real_release_is_read_in_seconds(real_data):
     began = time.perf_counter()
 
-    dataset = open_coin(real_data / "coin")
+    dataset = open_source(f"coin:{real_data / 'coin'}")
 
     # Under one second on an idle machine.
     assert time.perf_counter() - began < 15
     assert len(dataset.videos) == len(dataset.truth) == 11006
     assert (len(dataset.vocabulary), len(dataset.vocabulary.tasks)) == (749, 180)
-    assert dataset.problems.counts == {"incomplete narration": 1, "segment past the end": 1}
+    assert dataset.problems.counts == {"without narration": 1, "segment past the end": 1}
 
 
 @pytest.mark.data
 def test_the_truth_of_a_real_video_is_what_the_file_says(real_data):
-    dataset = open_coin(real_data / "coin", split="training")
+    dataset = open_source(f"coin:{real_data / 'coin'}", split="training")
 
     labels = dataset.truth["eD6NEcqcCyc"]
     keysteps = [dataset.vocabulary.keysteps[segment.keystep] for segment in labels.segments()]

@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 
 from stepgraph.core import BACKGROUND
-from stepgraph.datasets import open_source
-from stepgraph.datasets.crosstask import open_crosstask, survey_crosstask
-from stepgraph.errors import ConfigError, DataError
+from stepgraph.datasets import Shard, open_source
+from stepgraph.datasets.crosstask import PUBLISHED
+from stepgraph.errors import DataError
+from stepgraph.ingest import Listening
 
 TASKS = """\
 111
@@ -106,37 +107,12 @@ def test_a_video_lasts_until_speech_and_keysteps_have_ended(release):
     assert durations == {"_a_b": 4.25, "soup": 6.0}
 
 
-def test_related_tasks_have_videos_without_truth(release):
-    dataset = open_crosstask(release, tasks="related", strict=True)
-
-    assert ids(dataset) == ["stock", "soup"]
-    assert dataset.truth == {}
-    assert dataset.vocabulary.tasks == {"Make Stock": (0, 1)}
-
-
-def test_all_tasks_are_the_primary_ones_and_then_the_related_ones(release):
-    dataset = open_crosstask(release, tasks="all", strict=True)
-
-    assert ids(dataset) == ["_a_b", "soup", "stock"]
-    assert dataset.vocabulary.keysteps[3:] == ("stir", "simmer")
-    assert set(dataset.truth) == {"_a_b", "soup"}
-
-
-def test_unknown_tasks_are_answered_with_the_known_ones(release):
-    with pytest.raises(ConfigError, match="tasks must be 'primary', 'related' or 'all', got 'x'"):
-        open_crosstask(release, tasks="x")
-
-
 @pytest.mark.parametrize(("split", "expected"), [("train", ["_a_b"]), ("val", ["soup"])])
 def test_splits_are_those_of_the_release(release, split, expected):
     dataset = opened(release, split=split, strict=True)
 
     assert ids(dataset) == list(dataset.truth) == expected
     assert len(dataset.vocabulary) == 4
-
-
-def test_a_video_of_several_tasks_is_in_one_split(release):
-    assert ids(open_crosstask(release, split="train", tasks="related")) == ["stock"]
 
 
 def test_a_split_needs_its_file(release):
@@ -150,7 +126,9 @@ def test_a_split_needs_its_file(release):
 def test_a_split_without_narration_is_refused(release):
     (release / "narration" / "soup.json").unlink()
 
-    with pytest.raises(DataError, match=r"\(split 'val', primary tasks\), got 2 narrations and n"):
+    with pytest.raises(
+        DataError, match=r"\(split 'val'\), got 2 annotations and none with narration"
+    ):
         opened(release, split="val")
 
 
@@ -178,6 +156,22 @@ def test_line_ends_blank_lines_and_byte_order_marks_do_not_matter(release):
     assert dataset.vocabulary == expected.vocabulary
     assert dataset.videos == expected.videos
     assert dataset.truth["soup"].keysteps.tolist() == expected.truth["soup"].keysteps.tolist()
+
+
+def test_a_shard_holds_the_same_videos_whichever_are_narrated(release):
+    """Who looks opens annotated videos without narration, too; their shards are still the same."""
+    for number in range(20):
+        append(release / "videos.csv", f"111,v{number},u\n")
+        (release / "annotations" / f"111_v{number}.csv").write_text("1,0.5,2.0\n")
+        if number % 3 == 0:
+            narrate(release, f"v{number}")
+
+    for part in (1, 2, 3):
+        shard = Shard(part, 3)
+        heard = ids(opened(release, shard=shard))
+        seen = ids(opened(release, shard=shard, listening=Listening(needed=False)))
+        assert heard == [video for video in seen if video in heard]
+        assert len(seen) > len(heard) > 0
 
 
 # --- Mistakes: counted with their place, the rest is read; strictly, the first is an error
@@ -244,9 +238,9 @@ def test_videos_without_narration_are_one_problem(release):
 
     dataset = opened(release)
 
-    assert only_problem(release, dataset) == ("incomplete narration", "videos.csv")
+    assert only_problem(release, dataset) == ("without narration", "videos.csv")
     assert len(dataset.videos) == 2
-    with pytest.raises(DataError, match="got none for 1,500 of 1,502, such as 'silent0'"):
+    with pytest.raises(DataError, match="got nothing for 'silent0' and 1,499 others"):
         opened(release, strict=True)
 
 
@@ -345,8 +339,11 @@ def test_narration_of_other_videos_is_one_problem(release):
 
     dataset = opened(release)
 
-    assert only_problem(release, dataset) == ("unlisted narration", "narration/x.json")
-    assert "got 2 of others" in dataset.problems.found[0].what
+    assert only_problem(release, dataset) == (
+        "with narration of unlisted videos",
+        "narration/x.json",
+    )
+    assert dataset.problems.summary().startswith("2 files with narration of unlisted videos (")
 
 
 @pytest.mark.parametrize(
@@ -389,15 +386,10 @@ def test_a_vocabulary_of_one_keystep_is_refused_with_its_folder(release):
         opened(release)
 
 
-def test_related_tasks_need_their_file(release):
-    (release / "tasks_related.txt").unlink()
-
-    with pytest.raises(DataError, match=r"tasks_related\.txt: must list the related tasks, got n"):
-        open_crosstask(release, tasks="related")
-
-
 def test_a_folder_without_the_release_is_refused(tmp_path):
-    with pytest.raises(DataError, match=r"tasks_primary\.txt: must be a file, got no such file"):
+    with pytest.raises(
+        DataError, match=r"^/.* must be the folder of CrossTask, which contains tasks_pri"
+    ):
         opened(tmp_path)
 
 
@@ -416,7 +408,7 @@ def test_a_survey_counts_what_is_there(release):
     append(release / "videos.csv", "111,silent,u\n")
     narrate(release, "stranger")
 
-    assert survey_crosstask(release) == {
+    assert PUBLISHED.survey(release).counts == {
         "tasks": 2,
         "related_tasks": 1,
         "steps": 5,
@@ -429,7 +421,7 @@ def test_a_survey_counts_what_is_there(release):
 
 @pytest.mark.data
 def test_the_real_release_is_counted(real_data):
-    assert survey_crosstask(real_data / "crosstask") == {
+    assert PUBLISHED.survey(real_data / "crosstask").counts == {
         "tasks": 18,
         "related_tasks": 65,
         "steps": 133,
@@ -448,8 +440,8 @@ def test_the_real_release_is_read(real_data):
     assert (len(dataset.vocabulary), len(dataset.vocabulary.tasks)) == (105, 18)
     assert {video.task for video in dataset.videos} == {"Make French Toast", "Change a Tire"}
     assert all(video.transcript for video in dataset.videos)
-    assert dataset.problems.counts == {"incomplete narration": 1}
-    assert "got none for 2,401 of 2,750" in dataset.problems.summary()
+    assert dataset.problems.counts == {"without narration": 1}
+    assert dataset.problems.summary().startswith("2,401 of 2,750 videos without narration (")
 
 
 @pytest.mark.data

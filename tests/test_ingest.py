@@ -82,7 +82,7 @@ def test_a_video_in_which_nobody_speaks_can_be_opened(tmp_path):
 @pytest.mark.parametrize("first", range(len(TRANSCRIPT_SUFFIXES)))
 def test_suffixes_are_listed_in_order_of_preference(media, first):
     for suffix in TRANSCRIPT_SUFFIXES[first:]:
-        media.with_suffix(suffix).touch()
+        media.with_suffix(suffix).write_text("0:01\nboil\n0:02\npour\n")
 
     assert find_transcript(media) == media.with_suffix(TRANSCRIPT_SUFFIXES[first])
 

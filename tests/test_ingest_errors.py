@@ -5,17 +5,19 @@ import zlib
 
 import pytest
 
+from stepgraph.core import Sentence
 from stepgraph.errors import DataError
 from stepgraph.ingest import read_transcript, transcript_from_lists
+from stepgraph.problems import Problems
 
 CUE = "1\n00:00:01,000 --> 00:00:02,000\nhello\n\n"
 PNG = b"\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR" + zlib.compress(b"x" * 100)
 
 
 def refusal(path):
-    """Return the message with which a file is refused."""
+    """Return the message with which a file, or strictly read a cue of it, is refused."""
     with pytest.raises(DataError) as caught:
-        read_transcript(path)
+        read_transcript(path, problems=Problems(strict=True))
     message = str(caught.value)
     assert "\n" not in message
     assert message.startswith(str(path))
@@ -74,16 +76,80 @@ def test_an_impossible_time_is_refused_with_its_line(tmp_path, times, message):
     path.write_text(f"{CUE}2\n{times}\nworld\n\n3\n00:00:09,000 --> 00:00:10,000\nbye\n", "utf-8")
 
     assert f"talk.srt:6: {message}" in refusal(path)
+    assert [sentence.text for sentence in lenient(path, 1)] == ["hello", "bye"]
+
+
+def lenient(path, left_out):
+    """Read what can be read of a file in which so many cues cannot."""
+    problems = Problems()
+    sentences = read_transcript(path, problems=problems)
+    assert problems.counts == {"unreadable cue": left_out}
+    assert not problems.failed
+    return sentences
+
+
+def written(path, starts):
+    """Write cues of a second's length that say when they start."""
+    cues = [
+        f"0:{at // 60:02}:{at % 60:02},0 --> 0:{at // 60:02}:{at % 60:02},9\n{at}" for at in starts
+    ]
+    path.write_text("\n\n".join(cues), "utf-8")
+    return path
+
+
+@pytest.mark.parametrize(
+    ("starts", "bad", "message"),
+    [
+        (
+            [1, 2, 3, 900, 4, 5, 6],
+            900,
+            "start must not jump on by more than 1.0 s, got 900.0 before 4.0",
+        ),
+        (
+            [31, 32, 33, 2, 34, 35, 36],
+            2,
+            "start must not jump back by more than 1.0 s, got 2.0 after",
+        ),
+        ([900, 1, 2, 3], 900, "start must not jump on by"),
+        ([10, 11, 12, 1], 1, "start must not jump back by"),
+        ([61, 1], 1, "start must not jump"),
+    ],
+)
+def test_one_start_out_of_place_costs_no_other_cue(tmp_path, starts, bad, message):
+    path = written(tmp_path / "talk.srt", starts)
+
+    texts = [sentence.text for sentence in lenient(path, 1)]
+
+    assert len(texts) == len(starts) - 1
+    assert message in refusal(path)
+    assert len(starts) == 2 or str(bad) not in texts
 
 
 def test_two_transcripts_in_one_file_are_refused(tmp_path):
-    path = tmp_path / "talk.srt"
-    path.write_text(CUE + CUE.replace("00:00:0", "00:01:0") + CUE, "utf-8")
+    path = written(tmp_path / "talk.srt", [*range(0, 60, 3), *range(0, 45, 3)])
 
-    assert (
-        "talk.srt:10: start must not run backwards by more than 1.0 s, got 1.0 after 61.0; "
-        "if two transcripts were joined, split them"
-    ) in refusal(path)
+    for problems in (None, Problems(), Problems(strict=True)):
+        with pytest.raises(
+            DataError, match=r"talk\.srt:\d+: start must not jump .* two transcripts"
+        ):
+            read_transcript(path, problems=problems)
+
+
+def test_without_a_place_for_problems_a_warning_tells_of_cues_that_are_left_out(tmp_path):
+    path = written(tmp_path / "talk.srt", [1, 2, 900, 3, 4])
+
+    with pytest.warns(
+        UserWarning, match=r"^left out: 1 unreadable cue \(.*talk\.srt:7: start must"
+    ):
+        assert len(read_transcript(path)) == 4
+
+
+def test_a_file_of_nothing_but_bad_cues_is_refused_with_the_first(tmp_path):
+    path = tmp_path / "talk.srt"
+    path.write_text("1\n0:09 --> 0:08\na\n\n2\n0:07 --> 0:06\nb\n", "utf-8")
+
+    with pytest.raises(DataError, match=r"talk\.srt:2: end must not be before start"):
+        read_transcript(path, problems=Problems())
 
 
 @pytest.mark.parametrize(
@@ -135,7 +201,8 @@ def test_json_that_is_no_transcript_is_refused(tmp_path, text, message):
         ),
         ({"start": "1", "end": 2}, "start must be a number, got '1'"),
         ({"start": True, "end": 2}, "start must be a number, got True"),
-        ({"start": 1}, "end must be a number, got None"),
+        ({}, "start must be a number, got None"),
+        ({"start": 1, "end": "2"}, "end must be a number, got '2'"),
         ({"start": 1, "end": 2, "text": 5}, "text must be a string, got 5"),
         ({"start": 1, "duration": "x"}, "duration must be a number, got 'x'"),
     ],
@@ -146,6 +213,7 @@ def test_a_segment_with_wrong_values_is_refused_with_its_number(tmp_path, segmen
     path.write_text(json.dumps([first, {"text": "world"} | segment]), "utf-8")
 
     assert f"talk.json: cue 2: {message}" in refusal(path)
+    assert lenient(path, 1) == (Sentence(0.0, 1.0, "hello"),)
 
 
 @pytest.mark.parametrize(
@@ -182,8 +250,7 @@ def test_a_cue_of_one_endless_line_is_refused(tmp_path):
     path = tmp_path / "talk.srt"
     path.write_text(CUE + "0:00" + "-" * 2_000_000 + "<a [ ( { " * 100_000, "utf-8")
 
-    with pytest.raises(DataError, match="a cue must have at most 100,000 characters, got 2,900"):
-        read_transcript(path)
+    assert "a cue must have at most 100,000 characters, got 2,900" in refusal(path)
 
 
 def test_a_cue_of_endless_lines_is_refused(tmp_path):
@@ -193,8 +260,8 @@ def test_a_cue_of_endless_lines_is_refused(tmp_path):
         "utf-8",
     )
 
-    with pytest.raises(DataError, match="a cue must have at most 100,000 characters, got 800"):
-        read_transcript(path)
+    assert "a cue must have at most 100,000 characters, got 800" in refusal(path)
+    assert len(lenient(path, 1)) == 1
 
 
 @pytest.mark.parametrize(("name", "got"), [("none.srt", "no such file"), ("", "a folder")])

@@ -1,6 +1,7 @@
 """Transcript files: every format in, the same sentences out."""
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -8,6 +9,7 @@ import pytest
 from stepgraph.core import Sentence
 from stepgraph.errors import DataError
 from stepgraph.ingest import read_transcript
+from stepgraph.problems import Problems
 
 EGGS = (Sentence(1.0, 2.5, "crack the eggs"), Sentence(3.0, 4.0, "whisk them well"))
 
@@ -107,6 +109,7 @@ YOUTUBE_API = [
     {"text": TEXTS[0], "start": 1.0, "duration": 1.5},
     {"text": TEXTS[1], "start": 3.0, "duration": 1.0},
 ]
+SBV = "0:00:01.000,0:00:02.500\ncrack\nthe eggs\n\n0:00:03.000,0:00:04.000\nwhisk them well\n"
 LISTS = {"start": [1.0, 3.0], "end": [2.5, 4.0], "text": TEXTS}
 
 
@@ -114,10 +117,10 @@ LISTS = {"start": [1.0, 3.0], "end": [2.5, 4.0], "text": TEXTS}
 def read(tmp_path):
     """Write a text or bytes under a name and read it as a transcript."""
 
-    def written(name, content):
+    def written(name, content, problems=None):
         path = tmp_path / name
         path.write_bytes(content if isinstance(content, bytes) else content.encode())
-        return read_transcript(path)
+        return read_transcript(path, problems=problems)
 
     return written
 
@@ -130,6 +133,7 @@ def read(tmp_path):
         ("talk.ass", ASS),
         ("talk.ttml", TTML),
         ("talk.sub", MICRODVD),
+        ("talk.sbv", SBV),
         ("talk.tsv", TSV),
         ("talk.json3", json.dumps(YOUTUBE)),
         ("talk.json", json.dumps(WHISPER)),
@@ -146,11 +150,72 @@ def test_every_format_gives_the_same_sentences(read, name, text):
 
 
 @pytest.mark.parametrize(
-    "text", [SRT, VTT, ASS, TTML, MICRODVD, TSV, json.dumps(WHISPER, indent=1)]
+    "text", [SRT, VTT, ASS, TTML, MICRODVD, TSV, SBV, json.dumps(WHISPER, indent=1)]
 )
 @pytest.mark.parametrize("suffix", [".srt", ".vtt", ".txt"])
 def test_the_content_decides_not_the_suffix(read, suffix, text):
     assert read(f"talk{suffix}", text) == EGGS
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "0:01\ncrack the eggs\n0:03\nwhisk them well\n",
+        "Transcript\n\n0:01\ncrack\nthe eggs\n\n00:03\n\nwhisk them well",
+        "0:01 crack the eggs\n0:03 whisk them well",
+        "0:00:01 crack the eggs\n\n0:00:03\twhisk them well\n",
+        "[00:01] crack the eggs\n[00:03] whisk them well",
+        "(0:01) crack the eggs\n(0:03) whisk them well",
+        "0:01 - crack the eggs\n0:03: whisk them well",
+        "0:01\n1 second\ncrack the eggs\n0:03\n3 seconds\nwhisk them well",
+    ],
+)
+def test_text_pasted_from_a_transcript_panel_is_read(read, text):
+    """It says only when each cue starts, so that it lasts until the next; the last, 5 seconds."""
+    expected = (Sentence(1.0, 3.0, EGGS[0].text), Sentence(3.0, 8.0, EGGS[1].text))
+
+    assert read("talk.txt", text) == read("talk.srt", text) == expected
+
+
+def test_pasted_hours_are_read(read):
+    [first, second] = read("talk.txt", "59:59\nhello\n1:00:05\nbye")
+
+    assert (first.start, first.end, second.start) == (3599.0, 3605.0, 3605.0)
+
+
+@pytest.mark.parametrize(
+    "text", ["mix the dough\nbake it\n", "Bake at noon\n12:30 bake\n", "", "0:01"]
+)
+def test_text_without_times_is_no_transcript(read, text):
+    with pytest.raises(DataError, match=r"talk\.txt: must hold "):
+        read("talk.txt", text)
+
+
+def test_segments_without_an_end_last_until_the_next_starts(read):
+    segments = [
+        {"start": 1, "text": "one"},
+        {"start": 4.5, "text": "two", "end": None},
+        {"start": 4.5, "text": "three", "end": 5},
+        {"start": 6, "text": "four"},
+    ]
+
+    assert read("talk.json", json.dumps({"segments": segments})) == (
+        Sentence(1.0, 4.5, "one"),
+        Sentence(4.5, 6.0, "two three"),
+        Sentence(6.0, 11.0, "four"),
+    )
+
+
+def test_bad_times_and_breaks_of_an_sbv_are_understood(read):
+    problems = Problems()
+    text = (
+        "0:00:01.0,0:00:02.5\ncrack[br]the eggs\n\n0:00:0x.0,0:00:03.0\nx\n\n"
+        + SBV.split("\n\n")[1]
+    )
+
+    assert read("talk.sbv", text, problems) == EGGS
+    assert problems.summary().startswith("1 unreadable cue (")
+    assert "talk.sbv:4: times must read like" in problems.summary()
 
 
 def test_ssa_is_read(read):
@@ -189,33 +254,36 @@ def test_words_of_a_youtube_transcript_are_counted_once(read):
 SRT_TEXT = SRT.index("whisk")
 
 
-@pytest.mark.parametrize("length", range(SRT.index("2\n00:") + 1, SRT_TEXT + 1))
-def test_an_srt_cut_off_before_its_last_words_is_refused(read, length):
-    with pytest.raises(DataError, match=r"talk.srt:\d+: must be a whole transcript, got a cue th"):
-        read("talk.srt", SRT[:length])
+@pytest.mark.parametrize(
+    ("name", "text", "lengths"),
+    [
+        ("talk.srt", SRT, range(SRT.index("2\n00:") + 1, SRT_TEXT + 1)),
+        ("talk.vtt", VTT, range(VTT.rindex("> 00:00:04") + 1, VTT.index("<v Anna"))),
+        ("talk.tsv", TSV, range(TSV.index("3000") + 1, TSV.index("\twhisk") + 1)),
+    ],
+)
+def test_what_is_cut_off_before_its_last_words_keeps_the_rest_and_says_so(
+    read, name, text, lengths
+):
+    said = r"must be a whole transcript, got a cue that is cut|a line must read start, end"
+    for length in lengths:
+        problems = Problems()
+        assert read(name, text[:length], problems) == EGGS[:1]
+        assert re.search(rf"^1 unreadable cue \(.*{name}:\d+: ({said})", problems.summary())
+        with pytest.raises(DataError, match=rf"{name}:\d+: ({said})"):
+            read(name, text[:length], Problems(strict=True))
 
 
-@pytest.mark.parametrize("length", range(SRT_TEXT + 1, len(SRT)))
-def test_a_cut_inside_the_last_words_of_an_srt_keeps_the_rest(read, length):
-    first, *rest = read("talk.srt", SRT[:length])
+def test_a_cut_inside_the_last_words_of_an_srt_keeps_the_rest(read):
+    for length in range(SRT_TEXT + 1, len(SRT)):
+        first, *rest = read("talk.srt", SRT[:length])
 
-    assert first == EGGS[0]
-    assert EGGS[1].text.startswith(" ".join(sentence.text for sentence in rest))
-
-
-@pytest.mark.parametrize("length", range(VTT.rindex("> 00:00:04") + 1, VTT.index("<v Anna")))
-def test_a_vtt_cut_off_before_its_last_words_is_refused(read, length):
-    with pytest.raises(DataError, match=r"talk.vtt:\d+: must be a whole transcript, got a cue th"):
-        read("talk.vtt", VTT[:length])
+        assert first == EGGS[0]
+        assert EGGS[1].text.startswith(" ".join(sentence.text for sentence in rest))
 
 
 def test_an_empty_last_cue_is_not_cut_off(read):
     assert read("talk.srt", SRT + "\n\n3\n00:00:09,000 --> 00:00:10,000\n\n") == EGGS
-
-
-def test_a_tsv_cut_off_in_its_last_line_is_refused(read):
-    with pytest.raises(DataError, match=r"talk.tsv:\d+: a line must read start, end"):
-        read("talk.tsv", TSV[: TSV.index("\twhisk")])
 
 
 def test_a_blank_line_inside_an_srt_cue_loses_no_word(read):

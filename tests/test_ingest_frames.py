@@ -11,7 +11,7 @@ from stepgraph.core import rows_in
 from stepgraph.errors import ConfigError
 from stepgraph.ingest import frames, media_duration
 from stepgraph.ingest.frames import ClipOptions, read_clips, read_several, sample_times
-from stepgraph.ingest.text_track import PictureTrack
+from stepgraph.ingest.picture_track import PictureTrack
 from videos import number_in, numbered, numbers_in, plain, write_video
 
 NUMBER = 170

@@ -4,9 +4,10 @@ import json
 
 import pytest
 
-from stepgraph.datasets import open_source
+from stepgraph.datasets import REGISTRY, open_source
 from stepgraph.datasets.survey import survey
-from stepgraph.errors import DataError
+from stepgraph.datasets.vocabularies import source_vocabulary
+from stepgraph.errors import ConfigError, DataError
 
 VTT = "WEBVTT\n\n00:00.000 --> 00:02.000\nboil the water\n"
 TASKS = "111\nMake Tea\nhttp://example.org/tea\n2\nboil water,pour water\n"
@@ -274,6 +275,62 @@ def test_a_broken_data_set_does_not_hide_the_others(tmp_path, name, text):
     write(tmp_path, {name: text})
 
     assert "WikiHow articles" in [found.name for found in survey(tmp_path)]
+
+
+# --- A folder too high or too deep
+
+
+@pytest.mark.parametrize("name", ["CrossTask", "COIN", "HowTo100M"])
+@pytest.mark.parametrize("place", ["{prefix}", "data", "data/{prefix}"])
+def test_a_folder_too_high_is_answered_with_where_to_point(tmp_path, name, place):
+    prefix = name.lower()
+    right = write(tmp_path / place.format(prefix=prefix), KINDS[name])
+
+    asked = rf"^{tmp_path}: must be the folder of {name}, which contains .*, got no such file; "
+    with pytest.raises(DataError, match=rf"{asked}did you mean {prefix}:{right}\?$"):
+        open_source(f"{prefix}:{tmp_path}")
+    with pytest.raises(DataError, match=rf"did you mean {prefix}:{right}\?$"):
+        source_vocabulary(f"{prefix}:{tmp_path}")
+
+
+def test_a_folder_too_deep_is_answered_with_where_to_point(tmp_path):
+    write(tmp_path, CROSSTASK)
+
+    with pytest.raises(
+        DataError, match=rf"annotations: must .* did you mean crosstask:{tmp_path}\?"
+    ):
+        open_source(f"crosstask:{tmp_path / 'annotations'}")
+
+
+@pytest.mark.parametrize(("place", "got"), [(".", "no such file"), ("gone", "no such folder")])
+def test_where_no_data_set_is_near_none_is_named(tmp_path, place, got):
+    with pytest.raises(DataError, match=rf"contains COIN\.json, got {got}; check the path$"):
+        open_source(f"coin:{tmp_path / place}")
+
+
+# --- Adding a data set
+
+
+def test_a_data_set_is_its_module_and_a_line_in_the_registry(tmp_path, monkeypatch):
+    (tmp_path / "toy.py").write_text(
+        "from stepgraph.core import Dataset, Video, Vocabulary\n"
+        "from stepgraph.datasets.published import Holdings, Published\n"
+        "words = Vocabulary(('boil', 'pour'))\n"
+        "videos = (Video('one', 1.0), Video('two', 2.0))\n"
+        "def opened(path, how): return Dataset('toy', videos, words)\n"
+        "def keysteps(path, headlines, problems): return words\n"
+        "def counted(path): return Holdings({'videos': 2})\n"
+        "PUBLISHED = Published('Toy', ('toy.txt',), opened, keysteps, counted)\n"
+    )
+    (tmp_path / "toy.txt").write_text("toy")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.setitem(REGISTRY, "toy", "toy")
+
+    assert [video.id for video in open_source(f"toy:{tmp_path}").videos] == ["one", "two"]
+    assert source_vocabulary(f"toy:{tmp_path}").keysteps == ("boil", "pour")
+    assert [one.source for one in survey(tmp_path)] == [f"toy:{tmp_path}"]
+    with pytest.raises(ConfigError, match="split of toy must be one of 'all', got 'train'"):
+        open_source(f"toy:{tmp_path}", split="train")
 
 
 @pytest.mark.data

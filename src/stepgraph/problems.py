@@ -7,10 +7,11 @@ used all the same; some lose an input altogether, and only these make a command 
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from dataclasses import dataclass
 
-from stepgraph.errors import DataError
+from stepgraph.errors import DataError, StepgraphError
 
 # Problems of one kind that are kept in full; the others are only counted, so that a file of a
 # million bad lines does not fill the memory.
@@ -71,6 +72,17 @@ class Problems:
         self._seen[kind, lost] += 1
         if self._seen[kind, lost] <= _KEPT:
             self.found.append(Problem(where, kind, what, lost, scope))
+
+    def add_error(
+        self, error: StepgraphError, kind: str, source: str, *, lost: bool = False
+    ) -> None:
+        """Count an error that may begin with the source it is about, or stop at it."""
+        if self.strict:
+            raise error
+        message = str(error)
+        found = re.match(rf"({re.escape(source)}(?::\d+)?): ", message)
+        where, begin = (found[1], found.end()) if found else (source, 0)
+        self.add(where, kind, message[begin:], lost=lost)
 
     def take(self, other: Problems, *kinds: str) -> None:
         """Add all mistakes that another found, or those of some kinds."""

@@ -4,7 +4,12 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+from stepgraph.errors import ConfigError
+
+if TYPE_CHECKING:
+    from stepgraph.datasets import Shard
 
 from stepgraph.cli.fields import add_fields
 
@@ -26,7 +31,7 @@ def add_source(verb: argparse.ArgumentParser) -> None:
     verb.add_argument(
         "--shard",
         type=_shard,
-        default=(0, 1),
+        default="1/1",
         metavar="I/N",
         help="only the I-th of N parts of the source, from 1/N to N/N",
     )
@@ -43,15 +48,13 @@ def add_source(verb: argparse.ArgumentParser) -> None:
     strictness.add_argument("--strict", action="store_true", help="stop at the first problem")
 
 
-def _shard(text: str) -> tuple[int, int]:
-    part, _, parts = text.partition("/")
+def _shard(text: str) -> Shard:
+    from stepgraph.datasets import Shard
+
     try:
-        chosen = int(part) - 1, int(parts)
-    except ValueError:
-        chosen = -1, 0
-    if not 0 <= chosen[0] < chosen[1]:
-        raise argparse.ArgumentTypeError(f"must be like 2/8, from 1/8 to 8/8, got {text!r}")
-    return chosen
+        return Shard.parse(text)
+    except ConfigError as error:
+        raise argparse.ArgumentTypeError(str(error)) from error
 
 
 def add_vocabulary_option(verb: argparse.ArgumentParser) -> None:

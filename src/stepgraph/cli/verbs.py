@@ -249,4 +249,4 @@ def _mining_of(evaluation: Evaluation) -> dict[str, float | None] | None:
 
 
 def _shard_text(args: argparse.Namespace) -> str | None:
-    return None if args.shard == (0, 1) else f"{args.shard[0] + 1}/{args.shard[1]}"
+    return None if args.shard.parts == 1 else str(args.shard)

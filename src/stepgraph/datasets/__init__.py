@@ -5,20 +5,25 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
+from importlib import import_module
 from pathlib import Path
 
 from stepgraph.core import Dataset, Video, Vocabulary
-from stepgraph.errors import ConfigError
+from stepgraph.datasets.published import Opening, Published, require_split
+from stepgraph.datasets.shard import Shard
+from stepgraph.errors import ConfigError, DataError
 from stepgraph.ingest import MEDIA_SUFFIXES, Listening
 
-__all__ = ["open_source"]
+__all__ = ["REGISTRY", "Shard", "find_published", "open_source"]
+
+REGISTRY = {
+    "crosstask": "stepgraph.datasets.crosstask",
+    "coin": "stepgraph.datasets.coin",
+    "howto100m": "stepgraph.datasets.howto100m",
+}
+"""Published data sets by prefix: modules with a ``PUBLISHED``."""
 
 _MANIFEST_SUFFIXES = (".jsonl", ".csv")
-_PUBLISHED = ("crosstask", "coin", "howto100m")
-_KNOWN = (
-    "a folder, a video or transcript file, a manifest (.jsonl, .csv), 'demo', 'generated', "
-    "'crosstask:PATH', 'coin:PATH', 'howto100m:PATH' or 'manifest:PATH'"
-)
 
 
 def open_source(
@@ -27,7 +32,7 @@ def open_source(
     strict: bool | None = None,
     split: str = "all",
     vocabulary: Vocabulary | None = None,
-    shard: tuple[int, int] = (0, 1),
+    shard: Shard = Shard(),
     listening: Listening = Listening(),
 ) -> Dataset:
     """Open videos, and their vocabulary and truth where the source has them.
@@ -41,13 +46,13 @@ def open_source(
     strict
         Stop at the first mistake in the files; otherwise what cannot be read is left out and
         kept in the ``problems`` of the data set.  If not given, one's own files are read
-        strictly and published data sets are not.
+        strictly except for single cues of transcripts, and published data sets are not.
     split
         ``train`` or ``val`` of CrossTask, ``training`` or ``testing`` of COIN.
     vocabulary
         What the truth of a folder or manifest without ``steps.txt`` refers to.
     shard
-        ``(i, n)``: only every n-th video, from the i-th on.
+        Only one of several parts; a video's id says which it is in.
     listening
         How to come by what is said in video files: see :func:`~stepgraph.open_video`.
 
@@ -57,39 +62,32 @@ def open_source(
     >>> len(list(dataset.videos)), len(dataset.truth), len(dataset.vocabulary)
     (36, 36, 49)
     """
-    _check_shard(shard)
     text = str(source)
     kind, colon, rest = text.partition(":")
-    if colon and kind in (*_PUBLISHED, "manifest") and not rest.strip():
+    if colon and kind in (*REGISTRY, "manifest") and not rest.strip():
         raise ConfigError(f"source '{kind}:' must name a path after the colon, got none")
-    if colon and kind in _PUBLISHED:
-        path = Path(os.path.expanduser(rest))
-        return _open_published(
-            kind, path, strict=bool(strict), split=split, shard=shard, narrated=listening.needed
-        )
-    _only_whole(split, text)
+    if colon and kind in REGISTRY:
+        how = Opening(bool(strict), split, shard, listening.needed)
+        return _part(_open_published(kind, Path(os.path.expanduser(rest)), how), shard)
+    require_split(split, ("all",), repr(text))
     if kind == "generated" and (not colon or rest.isdecimal()):
         from stepgraph.datasets.generated import open_generated
 
         return _part(open_generated(int(rest or 0)), shard)
-    strict = True if strict is None else strict
     return _part(_open_own(text, strict, vocabulary, listening), shard)
 
 
-def _open_published(
-    kind: str, path: Path, *, strict: bool, split: str, shard: tuple[int, int], narrated: bool
-) -> Dataset:
-    from stepgraph.datasets import coin, crosstask, howto100m
+def find_published(prefix: str) -> Published:
+    """The published data set of a prefix; its module is imported only now."""
+    found: Published = import_module(REGISTRY[prefix]).PUBLISHED
+    return found
 
-    if kind == "crosstask":
-        opened = crosstask.open_crosstask(path, strict=strict, split=split, narrated=narrated)
-        dataset = _part(opened, shard)
-    elif kind == "coin":
-        dataset = _part(coin.open_coin(path, strict=strict, split=split), shard)
-    else:
-        _only_whole(split, kind)
-        dataset = howto100m.open_howto100m(path, strict=strict, shard=shard)
-    return _with_media(dataset, path / "videos")
+
+def _open_published(prefix: str, path: Path, how: Opening) -> Dataset:
+    published = find_published(prefix)
+    require_split(how.split, published.splits, prefix)
+    published.require(path, prefix)
+    return _with_media(published.open(path, how), path / "videos")
 
 
 @dataclass(frozen=True, eq=False)
@@ -116,7 +114,7 @@ def _with_media(dataset: Dataset, folder: Path) -> Dataset:
 
 
 def _open_own(
-    text: str, strict: bool, vocabulary: Vocabulary | None, listening: Listening
+    text: str, strict: bool | None, vocabulary: Vocabulary | None, listening: Listening
 ) -> Dataset:
     from stepgraph.datasets import folder, manifest
 
@@ -127,36 +125,28 @@ def _open_own(
     text = text.removeprefix("manifest:") if named else text
     path = Path(text if os.path.exists(text) else os.path.expanduser(text))
     if named or (os.path.isfile(path) and path.suffix.lower() in _MANIFEST_SUFFIXES):
-        return manifest.open_manifest(
-            path, strict=strict, vocabulary=vocabulary, listening=listening
-        )
-    if text.strip() and os.path.isdir(path):
-        return folder.open_folder(path, strict=strict, vocabulary=vocabulary, listening=listening)
-    if os.path.isfile(path):
-        return folder.open_file(path, vocabulary=vocabulary, listening=listening)
-    raise ConfigError(f"source must be {_KNOWN}, got {text!r}, where nothing is")
-
-
-def _only_whole(split: str, source: str) -> None:
-    from stepgraph.datasets.truth import require_split
-
-    require_split(split, ("all",), repr(source))
-
-
-def _check_shard(shard: tuple[int, int]) -> None:
-    first, count = shard
-    if not 0 <= first < count:
+        opener = manifest.open_manifest
+    elif text.strip() and os.path.isdir(path):
+        opener = folder.open_folder
+    elif os.path.isfile(path):
+        opener = folder.open_file
+    else:
+        published = "".join(f"'{prefix}:PATH', " for prefix in REGISTRY)
         raise ConfigError(
-            f"shard must be (i, n) with i between 0 and n - 1, got ({first}, {count})"
+            f"source must be a folder, a video or transcript file, a manifest (.jsonl, .csv), "
+            f"'demo', 'generated', {published}or 'manifest:PATH', got {text!r}, where nothing is"
         )
+    return opener(path, strict=strict, vocabulary=vocabulary, listening=listening)
 
 
-def _part(dataset: Dataset, shard: tuple[int, int]) -> Dataset:
-    """Every n-th video with its truth."""
-    first, count = shard
-    if count == 1:
+def _part(dataset: Dataset, shard: Shard) -> Dataset:
+    """The videos of a shard with their truth; who streams them has left out the others."""
+    if shard.parts == 1 or not isinstance(dataset.videos, tuple):
         return dataset
-    videos = tuple(dataset.videos)[first::count]
-    kept = {video.id for video in videos}
-    truth = {video: labels for video, labels in dataset.truth.items() if video in kept}
+    videos = tuple(video for video in dataset.videos if video.id in shard)
+    if not videos:
+        raise DataError(
+            f"shard {shard} of {dataset.name} must hold videos, got none; take fewer parts"
+        )
+    truth = {video: labels for video, labels in dataset.truth.items() if video in shard}
     return replace(dataset, videos=videos, truth=truth)

@@ -15,16 +15,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from stepgraph.core import LONGEST, Dataset, Labels, Segment, Sentence, Video, Vocabulary
-from stepgraph.datasets.folder import is_video_id, transcripts_in
-from stepgraph.datasets.truth import add_error, checked_segment, require_split
+from stepgraph.core import LONGEST, Dataset, Labels, Segment, Video, Vocabulary
+from stepgraph.datasets.folder import is_video_id
+from stepgraph.datasets.narration import Narration
+from stepgraph.datasets.published import Headlines, Holdings, Opening, Published
+from stepgraph.datasets.truth import checked_segment
 from stepgraph.errors import DataError
 from stepgraph.files.disk import MIB, parse_json, read_text
-from stepgraph.ingest import read_transcript
 from stepgraph.problems import Problems
 from stepgraph.progress import track
 
-SPLITS = ("all", "training", "testing")
+_SPLITS = ("training", "testing")
 _FILE = "COIN.json"
 _NARRATION = ("narration", "captions", "coin_processed")
 _MAX_BYTES = 512 * MIB
@@ -55,30 +56,28 @@ class _Entry:
     steps: tuple[_Step, ...]
 
 
-def open_coin(path: Path, *, strict: bool = False, split: str = "all") -> Dataset:
+def _open(path: Path, how: Opening) -> Dataset:
     """Open all videos of a split, narrated or not, with their truth.
 
-    Parameters
-    ----------
-    path
-        The file ``COIN.json``, or the folder that holds it.
-    split
-        ``training``, ``testing`` or ``all``; the vocabulary is that of all in any case.
+    ``path`` is the file ``COIN.json`` or its folder; the vocabulary is that of all splits.
     """
-    require_split(split, SPLITS, "coin")
-    problems = Problems(strict=strict)
+    problems = Problems(strict=how.strict)
     file = _file_of(path)
     entries = _read_entries(file, problems)
     names = _names_of_steps(entries, problems)
     vocabulary = _vocabulary(entries, names, file)
-    narrated = _narrated(file)
-    chosen = [entry for entry in entries if split in ("all", entry.split)]
-    _check_narration(entries, chosen, narrated, file, problems)
+    narration = Narration.beside(file.parent, *_NARRATION)
+    chosen = [entry for entry in entries if how.split in ("all", entry.split)]
+    known = {entry.video for entry in entries}
+    narration.check([entry.video for entry in chosen], known, file, problems)
     videos = []
     truth = {}
     for entry in track(chosen, "reading COIN"):
-        transcript = _read_narration(narrated.get(entry.video), problems)
+        transcript = narration.read(entry.video, problems) or ()
         segments = _segments(entry, names, vocabulary, problems)
+        if entry.video in narration.files and not entry.steps:
+            what = "a narrated video must have truth, got none"
+            problems.add(f"{file}: video {entry.video!r}", "video without truth", what)
         duration = entry.duration
         if duration is None:
             ends = [one.end for one in transcript] + [one.end for one in segments]
@@ -91,22 +90,34 @@ def open_coin(path: Path, *, strict: bool = False, split: str = "all") -> Datase
     return Dataset("coin", tuple(videos), vocabulary, truth, problems)
 
 
-def survey_coin(path: Path) -> dict[str, int]:
+def _read_vocabulary(path: Path, _: Headlines, problems: Problems) -> Vocabulary:
+    file = _file_of(path)
+    entries = _read_entries(file, problems)
+    return _vocabulary(entries, _names_of_steps(entries, problems), file)
+
+
+def _survey(path: Path) -> Holdings:
     """Count what lies in a COIN folder, without reading narration."""
     file = _file_of(path)
     problems = Problems()
     entries = _read_entries(file, problems)
     names = _names_of_steps(entries, problems)
     splits = [entry.split for entry in entries]
-    return {
+    narration = Narration.beside(file.parent, *_NARRATION)
+    narrated = len({entry.video for entry in entries} & narration.files.keys())
+    counts = {
         "videos": len(entries),
         "training": splits.count("training"),
         "testing": splits.count("testing"),
         "steps": len(names),
         "unique_keysteps": len(set(names.values())),
         "tasks": len({entry.task for entry in entries if entry.task}),
-        "narrated_videos": len({entry.video for entry in entries} & set(_narrated(file))),
+        "narrated_videos": narrated,
     }
+    return Holdings(counts, narration.missing(len(entries) - narrated, "videos"))
+
+
+PUBLISHED = Published("COIN", (_FILE,), _open, _read_vocabulary, _survey, ("all", *_SPLITS))
 
 
 def task_name(name: str) -> str:
@@ -120,10 +131,6 @@ def task_name(name: str) -> str:
 
 def _file_of(path: Path) -> Path:
     return path / _FILE if path.is_dir() else path
-
-
-def _narrated(file: Path) -> dict[str, Path]:
-    return transcripts_in(*(file.parent / name for name in _NARRATION))
 
 
 def _read_entries(file: Path, problems: Problems) -> list[_Entry]:
@@ -174,7 +181,7 @@ def _read_entry(video: str, fields: Any, place: str, problems: Problems) -> _Ent
         what = f"'class' must name the task, got {fields.get('class')!r:.60}"
         problems.add(place, "missing task", what)
     split = fields.get("subset")
-    if split not in SPLITS[1:]:
+    if split not in _SPLITS:
         what = f"'subset' must be 'training' or 'testing', got {split!r:.60}"
         problems.add(place, "unknown split", what)
     duration = _number(fields.get("duration"))
@@ -259,44 +266,6 @@ def _vocabulary(entries: Iterable[_Entry], names: Mapping[int, str], file: Path)
         return Vocabulary(keysteps, {task: found for task, found in members.items() if found})
     except DataError as error:
         raise DataError(f"{file}: {error}") from error
-
-
-def _check_narration(
-    entries: Iterable[_Entry],
-    chosen: Iterable[_Entry],
-    narrated: Mapping[str, Path],
-    file: Path,
-    problems: Problems,
-) -> None:
-    wanted = [entry.video for entry in chosen]
-    silent = [video for video in wanted if video not in narrated]
-    if silent:
-        what = (
-            f"videos must be narrated in {', '.join(_NARRATION)}, got none for {len(silent):,} "
-            f"of {len(wanted):,}, such as {silent[0]!r}"
-        )
-        problems.add(str(file), "incomplete narration", what)
-    known = {entry.video for entry in entries}
-    stray = [path for video, path in narrated.items() if video not in known]
-    if stray:
-        what = f"narration must be of listed videos, got {len(stray):,} of others"
-        problems.add(str(stray[0]), "unlisted narration", what)
-    for entry in chosen:
-        if entry.video in narrated and not entry.steps:
-            place = f"{file}: video {entry.video!r}"
-            problems.add(
-                place, "video without truth", "a narrated video must have truth, got none"
-            )
-
-
-def _read_narration(path: Path | None, problems: Problems) -> tuple[Sentence, ...]:
-    if path is None:
-        return ()
-    try:
-        return read_transcript(path)
-    except DataError as error:
-        add_error(problems, "unreadable narration", error, path)
-        return ()
 
 
 def _segments(

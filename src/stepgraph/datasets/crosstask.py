@@ -2,8 +2,8 @@
 
 Its own layout: ``tasks_primary.txt``, ``tasks_related.txt``, ``videos.csv``, ``videos_val.csv``
 and ``annotations/<task>_<video>.csv``; and narration where the user has it, in ``narration/``
-or in ``crosstask_processed/``.  The vocabulary is the unique keysteps of the chosen tasks, in
-the order of the files.
+or in ``crosstask_processed/``.  The vocabulary is the unique keysteps of the primary tasks, in
+the order of the file; the release annotates no related task.
 """
 
 from __future__ import annotations
@@ -14,20 +14,19 @@ from functools import cached_property
 from pathlib import Path
 
 from stepgraph.core import Dataset, Labels, Segment, Sentence, Video, Vocabulary
-from stepgraph.datasets.folder import transcripts_in
-from stepgraph.datasets.truth import add_error, checked_segment, is_number, lines_of, require_split
-from stepgraph.errors import ConfigError, DataError
+from stepgraph.datasets.narration import Narration
+from stepgraph.datasets.published import Headlines, Holdings, Opening, Published
+from stepgraph.datasets.truth import checked_segment, is_number, lines_of
+from stepgraph.errors import DataError
 from stepgraph.files.disk import read_text
-from stepgraph.ingest import read_transcript
 from stepgraph.problems import Problems
 from stepgraph.progress import track
 
 # Seconds after the last word in which a true keystep is still believed.
 _LONGEST_SILENCE = 1800.0
 
-SPLITS = ("all", "train", "val")
-_TASK_FILES = {"primary": "tasks_primary.txt", "related": "tasks_related.txt"}
-_NARRATION = ("narration", "crosstask_processed")
+_PRIMARY, _RELATED = "tasks_primary.txt", "tasks_related.txt"
+_LIST, _VALIDATION, _ANNOTATIONS = "videos.csv", "videos_val.csv", "annotations"
 
 # A video of a task: the ids of both.
 _Pair = tuple[str, str]
@@ -58,118 +57,109 @@ class _Release:
     listed: Mapping[_Pair, int]
     validation: Mapping[_Pair, int]
     annotated: Mapping[_Pair, Path]
-    narrated: Mapping[str, Path]
+    narration: Narration
 
     @cached_property
     def videos_val(self) -> frozenset[str]:
         """Videos of the validation split, by video alone: none may be in both splits."""
         return frozenset(video for _, video in self.validation)
 
-    def is_in(self, split: str, video: str) -> bool:
-        """Tell whether a video belongs to a split."""
-        return split == "all" or (video in self.videos_val) == (split == "val")
+    @cached_property
+    def places(self) -> dict[_Pair, str]:
+        """Where each video of a task is listed, or annotated if it is not listed."""
+        listed = {pair: f"{self.folder / _LIST}:{line}" for pair, line in self.listed.items()}
+        return {pair: str(path) for pair, path in self.annotated.items()} | listed
 
-    def tasks(self, chosen: str) -> dict[str, _Task]:
-        """Tasks by id, of the primary ones, the related ones, or all."""
-        known = {"primary": self.primary, "related": self.related}
-        parts = known.values() if chosen == "all" else [known[chosen]]
-        return {task_id: task for part in parts for task_id, task in part.items()}
-
-
-@dataclass(frozen=True)
-class _Choice:
-    """A video to open, of the task that it is taken for."""
-
-    video: str
-    task: _Task
-    narration: Path | None
-    annotation: Path | None
+    def pairs_in(self, split: str) -> Iterator[_Pair]:
+        """Videos of primary tasks in a split: annotated ones, then the others."""
+        for pair in dict.fromkeys((*self.annotated, *self.listed)):
+            in_split = split == "all" or (pair[1] in self.videos_val) == (split == "val")
+            if in_split and pair[0] in self.primary:
+                yield pair
 
 
-def open_crosstask(
-    folder: Path,
-    *,
-    strict: bool = False,
-    split: str = "all",
-    tasks: str = "primary",
-    narrated: bool = True,
-) -> Dataset:
-    """Open the narrated videos of the chosen tasks, with their truth.
+def _open(folder: Path, how: Opening) -> Dataset:
+    """Open the narrated videos of the primary tasks, with their truth.
 
     A video is taken to last until the last sentence or the last true keystep ends, since the
     release does not say how long it is.  Annotated videos come first, in the order of their
     files; a video of several tasks is taken for the first of them.
-
-    Parameters
-    ----------
-    split
-        ``val``: the videos in ``videos_val.csv``; ``train``: the others; or ``all``.
-    tasks
-        ``primary``, ``related`` (of which the release has no annotation) or ``all``.
-    narrated
-        Only narrated videos; else all those that are annotated, too, for who has their pictures.
     """
-    require_split(split, SPLITS, "crosstask")
-    if tasks not in (*_TASK_FILES, "all"):
-        raise ConfigError(f"tasks must be 'primary', 'related' or 'all', got {tasks!r}")
-    problems = Problems(strict=strict)
+    problems = Problems(strict=how.strict)
     release = _read_release(folder, problems)
-    chosen = release.tasks(tasks)
-    vocabulary = _vocabulary(chosen, folder, tasks)
-    if split != "all" and not release.validation:
+    vocabulary = _vocabulary(release)
+    if how.split != "all" and not release.validation:
         raise DataError(
-            f"{folder / 'videos_val.csv'}: must list the videos of the split, got none; "
+            f"{folder / _VALIDATION}: must list the videos of the split, got none; "
             f"take split 'all' or fetch the file from the release"
         )
     _check_release(release, problems)
-    choices = list(_choose(release, chosen, split, narrated=narrated))
-    if narrated:
-        _check_narration(release, chosen, split, problems)
-    if not choices:
-        raise _nothing_to_open(release, split, tasks)
-    return _open(choices, vocabulary, problems)
+    pairs: dict[str, _Pair] = {}
+    for pair in release.pairs_in(how.split):
+        rival = pairs.setdefault(pair[1], pair)
+        if rival != pair and pair in release.annotated and how.narrated:
+            what = f"video {pair[1]!r} must be annotated once, got it for {rival[0]} too"
+            problems.add(str(release.annotated[pair]), "duplicate video", what)
+    if how.narrated:
+        _check_narration(release, pairs, problems)
+    chosen = [
+        pair
+        for video, pair in pairs.items()
+        if video in release.narration.files or (pair in release.annotated and not how.narrated)
+    ]
+    if not chosen:
+        raise DataError(
+            f"{folder}: must contain annotations/<task>_<video>.csv and narration/<video>.json of "
+            f"the same videos (split {how.split!r}), got {len(release.annotated)} annotations and "
+            f"none with narration"
+        )
+    return _read_videos(release, chosen, vocabulary, problems)
 
 
-def read_crosstask_vocabulary(folder: Path, problems: Problems) -> Vocabulary:
+def _read_vocabulary(folder: Path, _: Headlines, problems: Problems) -> Vocabulary:
     """Read the keysteps of the primary tasks; narration and annotation need not be there."""
-    return _vocabulary(_read_release(folder, problems).tasks("primary"), folder, "primary")
+    return _vocabulary(_read_release(folder, problems))
 
 
-def survey_crosstask(folder: Path) -> dict[str, int]:
+def _survey(folder: Path) -> Holdings:
     """Count what lies in a CrossTask folder, without reading narration or annotation."""
     release = _read_release(folder, Problems())
     keysteps = [name for task in release.primary.values() for name in task.keysteps]
-    known = {video for _, video in (*release.listed, *release.annotated)}
-    return {
+    annotated = {video for _, video in release.annotated}
+    known = {video for _, video in release.places}
+    counts = {
         "tasks": len(release.primary),
         "related_tasks": len(release.related),
         "steps": len(keysteps),
         "unique_keysteps": len(set(keysteps)),
         "listed_videos": len(release.listed),
         "annotated_videos": len(release.annotated),
-        "narrated_videos": len(known & set(release.narrated)),
+        "narrated_videos": len(known & release.narration.files.keys()),
     }
+    where = "the CrossTask release on GitHub (DmZhukov/CrossTask)"
+    parts = (_RELATED, _LIST, _VALIDATION, _ANNOTATIONS)
+    missing = [f"{part}: in {where}" for part in parts if not (folder / part).exists()]
+    silent = len(annotated - release.narration.files.keys())
+    return Holdings(counts, (*missing, *release.narration.missing(silent, "annotated videos")))
 
 
-def annotated_without_narration(folder: Path) -> int:
-    """How many annotated videos cannot be used for want of narration."""
-    release = _read_release(folder, Problems())
-    return len({video for _, video in release.annotated} - set(release.narrated))
+PUBLISHED = Published(
+    "CrossTask", (_PRIMARY,), _open, _read_vocabulary, _survey, ("all", "train", "val")
+)
 
 
 def _read_release(folder: Path, problems: Problems) -> _Release:
-    primary, related = (folder / name for name in _TASK_FILES.values())
-    annotations = sorted((folder / "annotations").glob("[!.]*.csv"))
-    validation = folder / "videos_val.csv"
+    related, validation = folder / _RELATED, folder / _VALIDATION
+    annotations = sorted((folder / _ANNOTATIONS).glob("[!.]*.csv"))
     return _Release(
         folder=folder,
-        primary=_read_tasks(primary, problems),
+        primary=_read_tasks(folder / _PRIMARY, problems),
         related=_read_tasks(related, problems) if related.is_file() else {},
-        listed=_read_list(folder / "videos.csv", problems),
+        listed=_read_list(folder / _LIST, problems),
         # Without it there is one split less, and nothing is wrong with the rest.
         validation=_read_list(validation, problems) if validation.is_file() else {},
         annotated={_pair_of(path): path for path in annotations},
-        narrated=transcripts_in(*(folder / name for name in _NARRATION)),
+        narration=Narration.beside(folder, "narration", "crosstask_processed"),
     )
 
 
@@ -209,24 +199,17 @@ def _read_task(block: list[str], where: str, problems: Problems) -> _Task | None
     return _Task(block[0], block[1], names)
 
 
-def _vocabulary(tasks: Mapping[str, _Task], folder: Path, chosen: str) -> Vocabulary:
-    if not tasks:
-        raise DataError(
-            f"{folder / _TASK_FILES['related']}: must list the {chosen} tasks, got none; "
-            f"fetch it from the release, or take the primary tasks"
-        )
-    positions: dict[str, int] = {}
-    for task in tasks.values():
-        for name in task.keysteps:
-            positions.setdefault(name, len(positions))
+def _vocabulary(release: _Release) -> Vocabulary:
+    tasks = release.primary.values()
+    names = tuple(dict.fromkeys(name for task in tasks for name in task.keysteps))
+    position = {name: index for index, name in enumerate(names)}
     members = {
-        task.name: tuple(dict.fromkeys(positions[name] for name in task.keysteps))
-        for task in tasks.values()
+        task.name: tuple(dict.fromkeys(position[name] for name in task.keysteps)) for task in tasks
     }
     try:
-        return Vocabulary(tuple(positions), members)
+        return Vocabulary(names, members)
     except DataError as error:
-        raise DataError(f"{folder}: {error}") from error
+        raise DataError(f"{release.folder}: {error}") from error
 
 
 def _read_list(path: Path, problems: Problems) -> dict[_Pair, int]:
@@ -236,7 +219,7 @@ def _read_list(path: Path, problems: Problems) -> dict[_Pair, int]:
         lines = lines_of(path)
     except DataError as error:
         kind = "unreadable file" if path.exists() else "missing file"
-        add_error(problems, kind, error, path)
+        problems.add_error(error, kind, str(path))
         return pairs
     for number, line in lines:
         where = f"{path}:{number}"
@@ -254,101 +237,48 @@ def _read_list(path: Path, problems: Problems) -> dict[_Pair, int]:
 
 def _check_release(release: _Release, problems: Problems) -> None:
     """Count what the files of the release say against each other."""
-    tasks = release.tasks("all")
-    listed = release.folder / "videos.csv"
-    places = {pair: f"{listed}:{line}" for pair, line in release.listed.items()}
-    places |= {pair: str(path) for pair, path in release.annotated.items() if pair not in places}
-    for (task_id, video), where in places.items():
-        if task_id not in tasks:
+    for (task_id, video), where in release.places.items():
+        if task_id not in release.primary and task_id not in release.related:
             what = f"task of video {video!r} must be in a task file, got {task_id!r}"
             problems.add(where, "missing task", what)
-    for pair, path in release.annotated.items():
-        if release.listed and pair not in release.listed:
-            what = f"video {pair[1]!r} must be listed for its task in videos.csv, got no such line"
-            problems.add(str(path), "unlisted video", what)
-    for (task_id, video), line in release.validation.items():
-        if release.listed and (task_id, video) not in release.listed:
-            what = f"video {video!r} must be listed in videos.csv too, got no such line"
-            where = f"{release.folder / 'videos_val.csv'}:{line}"
+    if not release.listed:
+        return
+    validation = release.folder / _VALIDATION
+    lines = {pair: f"{validation}:{line}" for pair, line in release.validation.items()}
+    for where, pair in [
+        *((str(path), pair) for pair, path in release.annotated.items()),
+        *((where, pair) for pair, where in lines.items()),
+    ]:
+        if pair not in release.listed:
+            what = f"video {pair[1]!r} must be listed for its task in {_LIST}, got no such line"
             problems.add(where, "unlisted video", what)
-    known = {video for _, video in places}
-    stray = [path for video, path in release.narrated.items() if video not in known]
-    if stray:
-        what = f"narration must be of listed videos, got {len(stray):,} of others"
-        problems.add(str(stray[0]), "unlisted narration", what)
 
 
-def _choose(
-    release: _Release, tasks: Mapping[str, _Task], split: str, *, narrated: bool
-) -> Iterator[_Choice]:
-    """Videos of the tasks and the split: annotated ones, then the others."""
-    taken = set()
-    for task_id, video in (*release.annotated, *release.listed):
-        narration = release.narrated.get(video)
-        annotation = release.annotated.get((task_id, video))
-        usable = narration is not None or (annotation is not None and not narrated)
-        if video in taken or task_id not in tasks or not usable:
-            continue
-        if release.is_in(split, video):
-            taken.add(video)
-            yield _Choice(video, tasks[task_id], narration, annotation)
-
-
-def _check_narration(
-    release: _Release, tasks: Mapping[str, _Task], split: str, problems: Problems
-) -> None:
+def _check_narration(release: _Release, pairs: Mapping[str, _Pair], problems: Problems) -> None:
     """Count videos that lack narration, and narrated ones that lack truth."""
-    listed = release.folder / "videos.csv"
-    first: dict[str, _Pair] = {}
-    for pair in dict.fromkeys((*release.annotated, *release.listed)):
-        if pair[0] in tasks and release.is_in(split, pair[1]):
-            rival = first.setdefault(pair[1], pair)
-            if rival != pair and pair in release.annotated:
-                what = f"video {pair[1]!r} must be annotated once, got it for {rival[0]} too"
-                problems.add(str(release.annotated[pair]), "duplicate video", what)
-    silent = [video for video in first if video not in release.narrated]
-    if silent:
-        what = (
-            f"videos must be narrated in {' or '.join(_NARRATION)}, got none for {len(silent):,} "
-            f"of {len(first):,}, such as {silent[0]!r}"
-        )
-        problems.add(str(listed), "incomplete narration", what)
-    for video, pair in first.items():
-        # The release annotates no related task.
-        expected = pair[0] in release.primary and video in release.narrated
-        if expected and pair not in release.annotated:
+    known = {video for _, video in release.places}
+    release.narration.check(list(pairs), known, release.folder / _LIST, problems)
+    for video, pair in pairs.items():
+        if video in release.narration.files and pair not in release.annotated:
             what = f"narrated video {video!r} must have annotations/{'_'.join(pair)}.csv, got none"
-            problems.add(f"{listed}:{release.listed[pair]}", "video without truth", what)
+            problems.add(release.places[pair], "video without truth", what)
 
 
-def _nothing_to_open(release: _Release, split: str, tasks: str) -> DataError:
-    if split == "all" and tasks == "primary":
-        return DataError(
-            f"{release.folder}: must contain annotations/<task>_<video>.csv and "
-            f"narration/<video>.json of the same videos, got {len(release.annotated)} annotations "
-            f"and none with narration"
-        )
-    return DataError(
-        f"{release.folder}: must contain narration of the videos asked for (split {split!r}, "
-        f"{tasks} tasks), got {len(release.narrated)} narrations and none of them"
-    )
-
-
-def _open(choices: list[_Choice], vocabulary: Vocabulary, problems: Problems) -> Dataset:
+def _read_videos(
+    release: _Release, chosen: list[_Pair], vocabulary: Vocabulary, problems: Problems
+) -> Dataset:
     videos = []
     truth = {}
-    for choice in track(choices, "reading narration"):
-        transcript: tuple[Sentence, ...] = ()
-        segments = _read_segments(choice, vocabulary, problems)
-        if choice.narration is not None:
-            try:
-                transcript = read_transcript(choice.narration)
-            except DataError as error:
-                add_error(problems, "unreadable narration", error, choice.narration)
-                continue
-            segments = _near_the_narration(segments, transcript, choice, problems)
+    for task_id, video_id in track(chosen, "reading narration"):
+        task, annotation = release.primary[task_id], release.annotated.get((task_id, video_id))
+        segments = _read_segments(annotation, task, vocabulary, problems) if annotation else []
+        transcript = release.narration.read(video_id, problems)
+        if transcript is None:
+            continue
+        if annotation is not None and video_id in release.narration.files:
+            segments = _near_the_narration(segments, transcript, annotation, problems)
         ends = [sentence.end for sentence in transcript] + [segment.end for segment in segments]
-        video = Video(choice.video, max(ends, default=0.0), transcript, task=choice.task.name)
+        video = Video(video_id, max(ends, default=0.0), transcript, task=task.name)
         videos.append(video)
         if segments:
             truth[video.id] = Labels.from_segments(
@@ -358,7 +288,7 @@ def _open(choices: list[_Choice], vocabulary: Vocabulary, problems: Problems) ->
         first = next(one for one in problems.found if one.kind == "unreadable narration")
         raise DataError(
             f"{Path(first.where).parent}: must hold narration that can be read, got none in "
-            f"{len(choices)} files; {first}"
+            f"{len(chosen)} files; {first}"
         )
     return Dataset("crosstask", tuple(videos), vocabulary, truth, problems)
 
@@ -366,7 +296,7 @@ def _open(choices: list[_Choice], vocabulary: Vocabulary, problems: Problems) ->
 def _near_the_narration(
     segments: list[Segment],
     transcript: tuple[Sentence, ...],
-    choice: _Choice,
+    annotation: Path,
     problems: Problems,
 ) -> list[Segment]:
     """Leave out what begins long after the last word; how long a video is, is not published."""
@@ -374,22 +304,21 @@ def _near_the_narration(
     for segment in segments:
         if segment.start > last:
             what = f"a segment must begin while the video lasts, got {segment.start:g} seconds"
-            problems.add(str(choice.annotation), "segment past the end", what)
+            problems.add(str(annotation), "segment past the end", what)
     return [segment for segment in segments if segment.start <= last]
 
 
-def _read_segments(choice: _Choice, vocabulary: Vocabulary, problems: Problems) -> list[Segment]:
-    path = choice.annotation
-    if path is None:
-        return []
+def _read_segments(
+    path: Path, task: _Task, vocabulary: Vocabulary, problems: Problems
+) -> list[Segment]:
     try:
         lines = lines_of(path)
     except DataError as error:
-        add_error(problems, "unreadable file", error, path)
+        problems.add_error(error, "unreadable file", str(path))
         return []
     if not lines:
         problems.add(str(path), "empty annotation", "must hold 'step,start,end', got no line")
-    places = [vocabulary.index(name) for name in choice.task.keysteps]
+    places = [vocabulary.index(name) for name in task.keysteps]
     found = (_read_segment(line, places, f"{path}:{number}", problems) for number, line in lines)
     return [segment for segment in found if segment is not None]
 
@@ -398,8 +327,7 @@ def _read_segment(
     line: str, keysteps: list[int], where: str, problems: Problems
 ) -> Segment | None:
     cells = [cell.strip() for cell in line.split(",")]
-    numbers = [cell for cell in cells if is_number(cell)]
-    if len(cells) != 3 or len(numbers) != 3:
+    if len(cells) != 3 or not all(map(is_number, cells)):
         kind = "bad number" if len(cells) == 3 else "wrong column count"
         problems.add(where, kind, f"must be 'step,start,end', got {line[:60]!r}")
         return None

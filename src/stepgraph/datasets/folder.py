@@ -8,7 +8,6 @@ a folder.
 from __future__ import annotations
 
 import math
-import os
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
@@ -16,12 +15,13 @@ from importlib.util import find_spec
 from pathlib import Path, PurePosixPath
 
 from stepgraph.core import Dataset, Labels, Video, Vocabulary, rows_in
-from stepgraph.datasets.truth import add_error, labelled, read_truth
+from stepgraph.datasets.truth import labelled, read_truth
 from stepgraph.errors import DataError, StepgraphError
 from stepgraph.ingest import (
     MEDIA_SUFFIXES,
     TRANSCRIPT_SUFFIXES,
     Listening,
+    is_transcript,
     open_video,
     transcript_preference,
     transcript_stem,
@@ -33,8 +33,6 @@ from stepgraph.vocabulary import read_vocabulary
 VOCABULARY_FILES = ("steps.txt", "vocabulary.json")
 TRUTH_FILE = "truth.csv"
 
-# What this program and yt-dlp write beside a video; no transcript of anything.
-_NOT_TRANSCRIPTS = (".chapters.vtt", ".steps.json", ".info.json", ".live_chat.json")
 # Parts of a download that was interrupted: "talk.f137.mp4", "talk.temp.mp4".
 _PART_OF_DOWNLOAD = re.compile(r"\.(?:f\d+(?:-\d+)?|temp)\.\w+$")
 
@@ -43,7 +41,7 @@ def open_folder(
     path: Path,
     *,
     name: str = "",
-    strict: bool = True,
+    strict: bool | None = None,
     vocabulary: Vocabulary | None = None,
     listening: Listening = Listening(),
 ) -> Dataset:
@@ -52,13 +50,14 @@ def open_folder(
     Parameters
     ----------
     strict
-        Stop at the first mistake instead of leaving out what cannot be read.
+        Stop at the first mistake, or (False) leave out what cannot be read.  If not given, a
+        video that cannot be read stops it, and a cue of a transcript is left out.
     vocabulary
         Of use where the folder has none of its own.
     listening
         See :func:`~stepgraph.open_video`.
     """
-    problems = Problems(strict=strict)
+    problems = Problems(strict=strict is not False)
     vocabulary = vocabulary_of(path) or vocabulary
     found = _find(path)
     if not found:
@@ -67,7 +66,7 @@ def open_folder(
             f"with a text track, got none; put each video's transcript beside it, same name"
         )
     files = {video_id: (file, None) for video_id, file in found.items()}
-    videos = open_all(files, problems, listening)
+    videos = open_all(files, problems, listening, strict_cues=strict is True)
     truth: Mapping[str, Labels] = {}
     if vocabulary is not None and (path / TRUTH_FILE).is_file():
         lengths = dict.fromkeys(found, math.inf) | known_lengths(videos)
@@ -79,11 +78,14 @@ def open_folder(
 def open_file(
     path: Path,
     *,
+    strict: bool | None = None,
     vocabulary: Vocabulary | None = None,
     listening: Listening = Listening(),
 ) -> Dataset:
     """Open one video or transcript."""
-    return Dataset(str(path), (open_video(path, listening=listening),), vocabulary)
+    problems = Problems(strict=strict is True)
+    video = open_video(path, listening=listening, problems=problems)
+    return Dataset(str(path), (video,), vocabulary, problems=problems)
 
 
 def vocabulary_of(folder: Path) -> Vocabulary | None:
@@ -96,28 +98,42 @@ def vocabulary_of(folder: Path) -> Vocabulary | None:
 
 
 def open_all(
-    files: Mapping[str, tuple[Path, Path | None]], problems: Problems, listening: Listening
+    files: Mapping[str, tuple[Path, Path | None]],
+    problems: Problems,
+    listening: Listening,
+    *,
+    strict_cues: bool,
 ) -> tuple[Video, ...]:
     """Open videos by id from their own files, each with its transcript if that is known.
 
     What cannot be read is left out with its reason; if nothing is left, that is an error.
     """
-    errors: list[tuple[StepgraphError, Path]] = []
+    failed, blemishes = Problems(), Problems(strict=strict_cues)
     videos = []
     for video_id, (path, transcript) in track(files.items(), "reading", len(files)):
         try:
-            video = open_video(path, transcript, listening=listening)
+            video = open_video(path, transcript, listening=listening, problems=blemishes)
             videos.append(replace(video, id=video_id))
         except StepgraphError as error:
-            errors.append((error, transcript or path))
-    if errors and (problems.strict or not videos):
-        first = errors[0][0]
-        several = f"{len(errors)} of {len(files)} videos cannot be read, the first is "
-        hint = "" if not videos else "; --skip-bad goes on without"
-        raise DataError(f"{several if len(errors) > 1 else ''}{first}{hint}") from first
-    for reason, path in errors:
-        add_error(problems, "unreadable video or transcript", reason, path, lost=True)
+            where = str(transcript or path)
+            failed.add_error(error, "unreadable video or transcript", where, lost=True)
+    if failed and (problems.strict or not videos):
+        hint = "; --skip-bad goes on without" if videos else ""
+        raise DataError(f"{_in_words(failed, len(files))}{hint}")
+    for part in (failed, blemishes):
+        problems.take(part)
     return tuple(videos)
+
+
+def _in_words(failed: Problems, files: int) -> str:
+    """Name all files that cannot be read, up to a bound, each with its reason."""
+    if len(failed) == 1:
+        return str(failed.found[0])
+    each = ", ".join(f"({number}) {one}" for number, one in enumerate(failed.found, 1))
+    more = len(failed) - len(failed.found)
+    return f"{len(failed)} of {files} videos cannot be read: {each}" + (
+        f" and {more:,} more" if more else ""
+    )
 
 
 def known_lengths(videos: Iterable[Video]) -> dict[str, float]:
@@ -130,31 +146,6 @@ def known_lengths(videos: Iterable[Video]) -> dict[str, float]:
         video.id: float(rows_in(video.duration)) if video.path and readable else math.inf
         for video in videos
     }
-
-
-def transcripts_in(*folders: Path) -> dict[str, Path]:
-    """Find the best transcript of each video in folders that may be absent; earlier ones win."""
-    best: dict[str, Path] = {}
-    for folder in reversed(folders):
-        best |= _transcripts_directly_in(folder)
-    return best
-
-
-def _transcripts_directly_in(folder: Path) -> dict[str, Path]:
-    best: dict[str, Path] = {}
-    if not folder.is_dir():
-        return best
-    with os.scandir(folder) as entries:
-        names = sorted(entry.name for entry in entries if entry.is_file())
-    for name in names:
-        if name.startswith(".") or not _is_transcript_name(name.lower()):
-            continue
-        path = folder / name
-        stem = transcript_stem(path)
-        rival = best.setdefault(stem, path)
-        if transcript_preference(path, stem) < transcript_preference(rival, stem):
-            best[stem] = path
-    return best
 
 
 def is_video_id(text: str) -> bool:
@@ -191,12 +182,9 @@ def _is_candidate(path: Path, folder: Path) -> bool:
     name = path.name.lower()
     hidden = any(part.startswith(".") for part in path.relative_to(folder).parts)
     media = name.endswith(MEDIA_SUFFIXES) and not _PART_OF_DOWNLOAD.search(name)
-    known = media or _is_transcript_name(name)
-    return known and not hidden and path.is_file() and not _is_our_own(path)
-
-
-def _is_transcript_name(name: str) -> bool:
-    return name.endswith(TRANSCRIPT_SUFFIXES) and not name.endswith(_NOT_TRANSCRIPTS)
+    if hidden or not path.is_file():
+        return False
+    return media or (is_transcript(path) and not _is_our_own(path))
 
 
 def _suffix(path: Path) -> str:

@@ -10,39 +10,33 @@ from __future__ import annotations
 import csv
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
-from stepgraph.core import Dataset, Video
+from stepgraph.core import Dataset, Video, Vocabulary
 from stepgraph.datasets.howto100m_captions import read_captions
-from stepgraph.errors import DataError
+from stepgraph.datasets.published import Headlines, Holdings, Opening, Published
+from stepgraph.datasets.shard import Shard
+from stepgraph.errors import ConfigError, DataError
 from stepgraph.files.disk import require_file
 from stepgraph.ingest import transcript_from_lists
 from stepgraph.problems import Problem, Problems
+from stepgraph.progress import track
+from stepgraph.vocabulary import read_articles, vocabulary_from_articles
 
 CAPTION_FILES = ("raw_caption.json", "caption.json")
 VIDEOS_FILE = "HowTo100M_v1.csv"
 TASKS_FILE = "task_ids.csv"
-HOME = "https://www.di.ens.fr/willow/research/howto100m/"
+_HOME = "https://www.di.ens.fr/willow/research/howto100m/"
 
 _COLUMNS = ["video_id", "category_1", "category_2", "rank", "task_id"]
 _LONGEST_LINE = 1 << 16
-
-
-@dataclass(frozen=True)
-class TaskCount:
-    """One task, and how many videos HowTo100M lists for it."""
-
-    id: str
-    name: str
-    videos: int
 
 
 class _Listing:
     """What ``HowTo100M_v1.csv`` says: the tasks of each video, and how many videos each has."""
 
     def __init__(self, names: Mapping[str, str]) -> None:
-        self._names = names
+        self.names = names
         self._first: dict[str, str] = {}  # task of each video
         self._further: set[tuple[str, str]] = set()  # few videos have more than one
         self.videos_of: Counter[str] = Counter()
@@ -62,67 +56,84 @@ class _Listing:
     def task_of(self, video: str) -> str | None:
         """Name of the task that a video is listed for first."""
         task = self._first.get(video)
-        return None if task is None else self._names[task]
+        return None if task is None else self.names[task]
 
 
-def open_howto100m(
-    folder: Path, *, strict: bool = False, shard: tuple[int, int] = (0, 1)
-) -> Dataset:
+def _open(folder: Path, how: Opening) -> Dataset:
     """Open a folder with the files of HowTo100M.
 
-    Parameters
-    ----------
-    strict
-        Make the first mistake in any file an error.
-    shard
-        Which part of the caption file to read; see
-        :func:`~stepgraph.datasets.howto100m_captions.read_captions`.
-
-    Returns
-    -------
-    Dataset
-        Its videos are read anew from disk each time they are iterated, and last until their last
-        sentence ends.  A video that stands twice in what is read is taken once.
+    Its videos are read anew from disk each time they are iterated, and last until their last
+    sentence ends.  A video that stands twice is taken once.
     """
-    path = caption_file(folder)
-    problems = Problems(strict=strict)
+    path = next((folder / name for name in CAPTION_FILES if (folder / name).is_file()), None)
+    if path is None:
+        raise _lacks(folder, " or ".join(CAPTION_FILES))
+    problems = Problems(strict=how.strict)
     listing = _Listing({})
     if (folder / VIDEOS_FILE).is_file() and (folder / TASKS_FILE).is_file():
-        names = _read_names(folder / TASKS_FILE, problems)
-        listing = _read_listing(folder / VIDEOS_FILE, names, problems)
-    return Dataset("howto100m", _Videos(path, listing, shard, problems), problems=problems)
+        listing = _read_listing(folder, problems)
+    return Dataset("howto100m", _Videos(path, listing, how.shard, problems), problems=problems)
 
 
-def caption_file(folder: Path) -> Path:
-    """The narration in a folder: ``raw_caption.json``, else ``caption.json``."""
-    for name in CAPTION_FILES:
-        if (folder / name).is_file():
-            return folder / name
-    raise DataError(
-        f"{folder}: must contain {' or '.join(CAPTION_FILES)}, got neither; "
-        f"the authors of HowTo100M publish it on its project page, {HOME}"
+def _lacks(folder: Path, name: str) -> DataError:
+    return DataError(
+        f"{folder}: must contain {name}, got no such file; "
+        f"the authors of HowTo100M publish it on its project page, {_HOME}"
     )
 
 
-def read_tasks(folder: Path, problems: Problems) -> list[TaskCount]:
-    """Read the tasks in the order of ``task_ids.csv``, with how many videos each has."""
+def read_tasks(folder: Path, problems: Problems) -> list[tuple[str, int]]:
+    """Names of the tasks in the order of ``task_ids.csv``, with how many videos each has."""
     for name in (TASKS_FILE, VIDEOS_FILE):
         if not (folder / name).is_file():
-            raise DataError(
-                f"{folder}: must contain {name}, got no such file; "
-                f"the authors of HowTo100M publish it on its project page, {HOME}"
-            )
-    names = _read_names(folder / TASKS_FILE, problems)
-    listing = _read_listing(folder / VIDEOS_FILE, names, problems)
-    return [TaskCount(task, name, listing.videos_of[task]) for task, name in names.items()]
+            raise _lacks(folder, name)
+    listing = _read_listing(folder, problems)
+    return [(name, listing.videos_of[task]) for task, name in listing.names.items()]
+
+
+def _read_vocabulary(folder: Path, headlines: Headlines, problems: Problems) -> Vocabulary:
+    """Take the step headlines of the articles of the frequent tasks, as the paper does."""
+    if headlines.articles is None:
+        raise ConfigError(
+            "a vocabulary of HowTo100M must be built from articles, got none; "
+            "pass WikiHow articles with --articles PATH"
+        )
+    return vocabulary_from_articles(
+        read_tasks(folder, problems),
+        read_articles(headlines.articles, problems=problems),
+        min_videos=headlines.min_videos,
+        max_steps=headlines.max_steps,
+        problems=problems,
+    )
+
+
+def _survey(folder: Path) -> Holdings:
+    """Count the records, which reads the whole file."""
+    where = "the HowTo100M project page (www.di.ens.fr/willow/research/howto100m)"
+    parts = (VIDEOS_FILE, TASKS_FILE)
+    missing = [f"{part}: on {where}" for part in parts if not (folder / part).is_file()]
+    captions = [folder / name for name in CAPTION_FILES if (folder / name).is_file()]
+    problems = Problems()
+    counts = {"videos": 0}
+    if captions:
+        stream = track(read_captions(captions[0], problems=problems), "counting captions")
+        counts["videos"] = sum(1 for _ in stream)
+    else:
+        missing.append(f"{CAPTION_FILES[0]}: on {where}")
+    if not missing:
+        counts["tasks"] = len(read_tasks(folder, problems))
+    if problems:
+        counts["problems"] = len(problems)
+    return Holdings(counts, tuple(missing))
+
+
+PUBLISHED = Published("HowTo100M", (*CAPTION_FILES, VIDEOS_FILE), _open, _read_vocabulary, _survey)
 
 
 class _Videos:
     """The videos of a caption file, read anew each time they are iterated."""
 
-    def __init__(
-        self, path: Path, listing: _Listing, shard: tuple[int, int], problems: Problems
-    ) -> None:
+    def __init__(self, path: Path, listing: _Listing, shard: Shard, problems: Problems) -> None:
         self._path = path
         self._listing = listing
         self._shard = shard
@@ -140,9 +151,9 @@ class _Videos:
                 problems.add(place, "duplicate video", "must stand once, got it again; skipped")
                 continue
             try:
-                sentences = transcript_from_lists(lists, source=place)
+                sentences = transcript_from_lists(lists, source=place, problems=problems)
             except DataError as error:
-                problems.add(place, "broken record", str(error).removeprefix(f"{place}: "))
+                problems.add_error(error, "broken record", place)
                 continue
             seen.add(video)
             duration = sentences[-1].end if sentences else 0.0
@@ -186,9 +197,10 @@ def _read_names(path: Path, problems: Problems) -> dict[str, str]:
     return names
 
 
-def _read_listing(path: Path, names: Mapping[str, str], problems: Problems) -> _Listing:
+def _read_listing(folder: Path, problems: Problems) -> _Listing:
     """Read which task each video was found with."""
-    listing = _Listing(names)
+    names = _read_names(folder / TASKS_FILE, problems)
+    listing, path = _Listing(names), folder / VIDEOS_FILE
     lines = _lines(path, problems)
     header = next(lines, (1, ""))[1].strip()
     if header.lower().split(",") != _COLUMNS:

@@ -4,12 +4,11 @@ HowTo100M publishes its narration as one JSON object of over 10 GB, mostly on on
 
     {"<video>": {"start": [...], "end": [...], "text": [...]}, "<video>": {...}, ...}
 
-Where a record begins can be told from the bytes around it, so reading may start anywhere: an
-opening brace, before it a string and a colon, after it one of the three names as a string and a
-colon.  Inside a JSON string every quote is escaped, and between two strings stands a comma or a
-colon; so the bytes ``"start"`` with plain quotes are always a string, never the space between
-two, and what a text says cannot look like this.  Each record is then parsed on its own, and a
-broken one harms no other.
+Where a record begins can be told from the bytes around it: an opening brace, before it a string
+and a colon, after it one of the three names as a string and a colon.  Inside a JSON string every
+quote is escaped, and between two strings stands a comma or a colon; so the bytes ``"start"`` with
+plain quotes are always a string, never the space between two, and what a text says cannot look
+like this.  Each record is then parsed on its own, and a broken one harms no other.
 """
 
 from __future__ import annotations
@@ -23,7 +22,8 @@ from typing import Any, BinaryIO, NamedTuple
 import orjson
 
 from stepgraph.core import is_unicode
-from stepgraph.errors import ConfigError, DataError
+from stepgraph.datasets.shard import Shard
+from stepgraph.errors import DataError
 from stepgraph.files.disk import MIB, require_file
 from stepgraph.ingest.json_layouts import cues_from_lists
 from stepgraph.problems import Problems
@@ -37,8 +37,7 @@ CHUNK = MIB
 
 _LISTS = ("start", "end", "text")
 _SPACE = b" \t\r\n"
-# What stands before and after the brace of a record is looked for within so many bytes.  They are
-# counted from the brace, so that every shard, whatever it has read, judges it alike.
+# What stands before and after the brace of a record is looked for within so many bytes.
 _NEAR = 512
 # One of these must begin within so many bytes, else this is another file.
 _SURELY = MIB
@@ -73,9 +72,7 @@ class _Region(NamedTuple):
     is_last: bool = False
 
 
-def read_captions(
-    path: Path, *, problems: Problems, shard: tuple[int, int] = (0, 1)
-) -> Iterator[Caption]:
+def read_captions(path: Path, *, problems: Problems, shard: Shard = Shard()) -> Iterator[Caption]:
     """Yield the records of a caption file one by one, whatever its size.
 
     Parameters
@@ -84,26 +81,19 @@ def read_captions(
         Gets each record that is broken, with its byte and video; the others are yielded.  A file
         that is cut off is one such problem.
     shard
-        ``(i, n)`` reads the i-th of n parts of equal size, counted from 0: the records whose key
-        begins in it.  All parts together give each record once.
+        Only the records of its videos; the others are found, which is quick, but not parsed.
+        What stands after a record and is none is of the record's shard.
 
     Yields
     ------
     Caption
         Its three lists are equally long; what they contain is not yet checked.
     """
-    number, count = shard
-    if not 0 <= number < count:
-        raise ConfigError(
-            f"shard must be (i, n) with 0 <= i < n, got {shard}; count shards from 0"
-        )
     require_file(path, "caption file")
     try:
         with path.open("rb") as file:
-            size = file.seek(0, 2)
-            stretch = range(number * size // count, (number + 1) * size // count)
-            for region in _regions(file, stretch, _first_key(file, path)):
-                yield from _captions(region, path, problems)
+            for region in _regions(file, _first_key(file, path)):
+                yield from _captions(region, path, problems, shard)
     except OSError as error:
         raise DataError(
             f"{path}: must be readable, got {error.strerror or error}; check the disk"
@@ -138,13 +128,13 @@ def _next_record(data: bytes, begin: int, end: int) -> tuple[int, int] | None:
     return None
 
 
-def _regions(file: BinaryIO, stretch: range, first_key: int) -> Iterator[_Region]:
-    """Cut a stretch at the keys of its records; the last region may reach beyond it."""
-    base = max(0, stretch.start - _NEAR)  # position in the file of the first byte of data
-    data, scan = b"", stretch.start - base
+def _regions(file: BinaryIO, first_key: int) -> Iterator[_Region]:
+    """Cut the file at the keys of its records."""
+    data, scan = b"", 0
+    base = 0  # position in the file of the first byte of data
     # What stands before the first record belongs to it, so that it is reported if it is none.
-    key, brace = (first_key, first_key) if first_key in stretch else (-1, -1)
-    file.seek(base)
+    key = brace = first_key
+    file.seek(0)
     while True:
         chunk = file.read(CHUNK)
         done = max(0, scan - _NEAR if key < 0 else min(key - base, scan - _NEAR))
@@ -153,12 +143,8 @@ def _regions(file: BinaryIO, stretch: range, first_key: int) -> Iterator[_Region
         while found := _next_record(data, scan, judged):
             next_key, next_brace = base + found[0], base + found[1]
             scan = found[1] + 1
-            if next_key < stretch.start:
-                continue
             if 0 <= key < next_key:
                 yield _Region(key, data[key - base : next_key - base], brace - key)
-            if next_key >= stretch.stop:
-                return
             key, brace = next_key, next_brace
         scan = judged
         if key >= 0 and base + len(data) - key > LONGEST_RECORD:
@@ -170,8 +156,10 @@ def _regions(file: BinaryIO, stretch: range, first_key: int) -> Iterator[_Region
         yield _Region(key, data[key - base :], brace - key, is_last=True)
 
 
-def _captions(region: _Region, path: Path, problems: Problems) -> Iterator[Caption]:
+def _captions(region: _Region, path: Path, problems: Problems, shard: Shard) -> Iterator[Caption]:
     """Parse one region; all but broken ones hold one record."""
+    if _first_video(region) not in shard:
+        return
     pairs = _parsed_at_once(region) or _parsed_in_steps(region, path, problems)
     for video, lists, position in pairs:
         if mistake := _mistake(video, lists):
@@ -249,8 +237,12 @@ def _text_of(region: _Region) -> tuple[str, str]:
 
 
 def _first_video(region: _Region) -> str:
-    """The key at which a region begins, to name it where it cannot be parsed."""
-    return region.data[: region.brace].rstrip(_SPACE + b":")[1:-1].decode(errors="replace")
+    """The key at which a region begins, also where it cannot be parsed."""
+    quoted = region.data[: region.brace].rstrip(_SPACE + b":").decode(errors="replace")
+    try:
+        return str(_DECODER.decode(quoted)) if "\\" in quoted else quoted[1:-1]
+    except ValueError:
+        return quoted[1:-1]
 
 
 def _key(text: str, at: int) -> tuple[str, int]:

@@ -47,7 +47,7 @@ class _Row:
 def open_manifest(
     path: Path,
     *,
-    strict: bool = True,
+    strict: bool | None = None,
     vocabulary: Vocabulary | None = None,
     listening: Listening = Listening(),
 ) -> Dataset:
@@ -56,19 +56,20 @@ def open_manifest(
     Parameters
     ----------
     strict
-        Stop at the first mistake instead of leaving out what cannot be read.
+        See :func:`~stepgraph.datasets.folder.open_folder`.
     vocabulary
         What the truth refers to, where no ``steps.txt`` or ``vocabulary.json`` lies beside.
     listening
         See :func:`~stepgraph.open_video`.
     """
-    problems = Problems(strict=strict)
+    problems = Problems(strict=strict is not False)
     rows = _rows(path, problems)
     if not rows:
         first = f"; {problems.found[0]}" if problems.found else ""
         raise DataError(f"{path}: must list videos that can be opened, got none{first}")
     vocabulary = vocabulary_of(path.parent) or vocabulary
-    videos = open_all({row.id: row.files for row in rows.values()}, problems, listening)
+    files = {row.id: row.files for row in rows.values()}
+    videos = open_all(files, problems, listening, strict_cues=strict is True)
     videos = tuple(replace(video, task=rows[video.id].task) for video in videos)
     truth: Mapping[str, Labels] = {}
     if vocabulary is not None:

@@ -1,4 +1,4 @@
-"""What readers of annotated data sets share: checked segments, truth files, splits.
+"""What readers of annotated data sets share: checked segments and truth files.
 
 A mistake is added to the problems of the data set with its place, and the rest is read on.
 Nothing here decides what is a video.
@@ -8,14 +8,13 @@ from __future__ import annotations
 
 import csv
 import math
-import re
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from stepgraph.core import LONGEST, Labels, Segment, Video, Vocabulary
-from stepgraph.errors import ConfigError, DataError, StepgraphError
+from stepgraph.errors import DataError
 from stepgraph.files.disk import read_text
 from stepgraph.problems import Problems
 
@@ -23,27 +22,6 @@ COLUMNS = ("video", "start", "end", "keystep")
 """Columns of a truth file."""
 
 _TIME_RULE = "a time must be a number of seconds of at least 0 and at most a week"
-
-
-def add_error(
-    problems: Problems, kind: str, error: StepgraphError, path: Path, *, lost: bool = False
-) -> None:
-    """Count an error that begins with the path it is about, or stop at it."""
-    if problems.strict:
-        raise error
-    message = str(error)
-    found = re.match(rf"({re.escape(str(path))}(?::\d+)?): ", message)
-    if found:
-        problems.add(found[1], kind, message[found.end() :], lost=lost)
-    else:
-        problems.add(str(path), kind, message, lost=lost)
-
-
-def require_split(split: str, known: Sequence[str], source: str) -> None:
-    """Refuse a split that a source does not have; the known ones are listed."""
-    if split not in known:
-        names = ", ".join(map(repr, known))
-        raise ConfigError(f"split of {source} must be one of {names}, got {split!r}")
 
 
 def lines_of(path: Path) -> list[tuple[int, str]]:
@@ -105,7 +83,7 @@ def read_truth(
     try:
         rows = list(csv_rows(path))
     except DataError as error:
-        add_error(problems, "unreadable file", error, path)
+        problems.add_error(error, "unreadable file", str(path))
         return segments
     header = [cell.strip().lower() for cell in rows[0][1]] if rows else []
     if header != list(COLUMNS):

@@ -10,9 +10,8 @@ import os
 from pathlib import Path
 
 from stepgraph.core import Vocabulary
-from stepgraph.datasets.coin import open_coin
-from stepgraph.datasets.crosstask import read_crosstask_vocabulary
-from stepgraph.datasets.howto100m import read_tasks
+from stepgraph.datasets import REGISTRY, find_published
+from stepgraph.datasets.published import Headlines
 from stepgraph.errors import ConfigError
 from stepgraph.problems import Problems
 from stepgraph.vocabulary import (
@@ -48,33 +47,13 @@ def source_vocabulary(
     problems = problems if problems is not None else Problems()
     kind, colon, rest = source.partition(":")
     path = Path(os.path.expanduser(rest))
-    if colon and kind == "crosstask":
-        return read_crosstask_vocabulary(path, problems)
-    if colon and kind == "coin":
-        dataset = open_coin(path, strict=False)
-        # Narration is not asked for here.
-        for problem in dataset.problems.found:
-            if problem.kind != "incomplete narration":
-                problems.add(problem.where, problem.kind, problem.what)
-        vocabulary = dataset.vocabulary
-        assert vocabulary is not None, "COIN brings its vocabulary"
-        return vocabulary
+    if colon and kind in REGISTRY:
+        published = find_published(kind)
+        published.require(path, kind)
+        return published.vocabulary(path, Headlines(articles, min_videos, max_steps), problems)
     if colon and kind == "articles":
         every = read_articles(path, problems=problems)
         return vocabulary_from_articles(None, every, max_steps=max_steps, problems=problems)
-    if colon and kind == "howto100m":
-        if articles is None:
-            raise ConfigError(
-                "a vocabulary of HowTo100M must be built from articles, got none; "
-                "pass WikiHow articles with --articles PATH"
-            )
-        return vocabulary_from_articles(
-            [(task.name, task.videos) for task in read_tasks(path, problems)],
-            read_articles(articles, problems=problems),
-            min_videos=min_videos,
-            max_steps=max_steps,
-            problems=problems,
-        )
     return read_vocabulary(Path(source))
 
 

@@ -19,9 +19,11 @@ from stepgraph.ingest.naming import (
     MEDIA_SUFFIXES,
     TRANSCRIPT_SUFFIXES,
     find_transcript,
+    is_transcript,
     transcript_preference,
     transcript_stem,
 )
+from stepgraph.problems import Problems
 
 __all__ = [
     "MEDIA_SUFFIXES",
@@ -29,6 +31,7 @@ __all__ = [
     "Listening",
     "clean",
     "find_transcript",
+    "is_transcript",
     "media_duration",
     "open_video",
     "read_embedded_transcript",
@@ -61,6 +64,7 @@ def open_video(
     transcript: Path | str | None = None,
     *,
     listening: Listening = Listening(),  # noqa: B008 - frozen
+    problems: Problems | None = None,
 ) -> Video:
     """Open a video by its own file or by its transcript alone.
 
@@ -73,6 +77,8 @@ def open_video(
         (:func:`find_transcript`), and if there is none, the text track inside it.
     listening
         What to do where there is neither.
+    problems
+        Where to note cues that are left out; if not given, a warning says so.
 
     Returns
     -------
@@ -82,11 +88,14 @@ def open_video(
     """
     path = Path(path)
     if path.suffix.lower() not in MEDIA_SUFFIXES and transcript is None:
-        sentences = read_transcript(path)
+        sentences = read_transcript(path, problems=problems)
         return Video(transcript_stem(path), sentences[-1].end if sentences else 0.0, sentences)
     require_file(path, "video file")
     beside = Path(transcript) if transcript is not None else find_transcript(path)
-    sentences = read_transcript(beside) if beside else _hear(path, listening)
+    if beside is not None:
+        sentences = read_transcript(beside, problems=problems)
+    else:
+        sentences = _hear(path, listening, problems)
     try:
         duration = media_duration(path)
     except MissingExtraError:
@@ -96,10 +105,10 @@ def open_video(
     return Video(path.stem, duration, sentences, path)
 
 
-def _hear(path: Path, listening: Listening) -> tuple[Sentence, ...]:
+def _hear(path: Path, listening: Listening, problems: Problems | None) -> tuple[Sentence, ...]:
     """What is said according to the file itself: its text track, or else its sound."""
     try:
-        return read_embedded_transcript(path)
+        return read_embedded_transcript(path, problems=problems)
     except NoTextTrackError:
         if listening.speech is not None:
             from stepgraph.ingest.speech import transcribe

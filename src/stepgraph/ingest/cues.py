@@ -1,17 +1,22 @@
 """A raw cue as a file gives it, and the check that its times can be trusted.
 
-Readers make cues, :func:`checked` turns them into sentences whose times are sound, and
-:mod:`stepgraph.ingest.cleaning` works on those.  No text is changed here.
+Readers make cues, and an error for each that they cannot read; :func:`checked` turns them into
+sentences whose times are sound, and :mod:`stepgraph.ingest.cleaning` works on those.  A bad cue
+is left out with its reason, and costs no other.  No text is changed here.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from typing import NamedTuple
+import warnings
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import pairwise
+from typing import NamedTuple, TypeVar
 
 from stepgraph.core import LONGEST, Sentence
 from stepgraph.errors import DataError
+from stepgraph.problems import Problems
 
 BACKWARDS_LIMIT = 1.0
 """How far (seconds) a cue may start before one that stands above it in the file.
@@ -19,72 +24,175 @@ BACKWARDS_LIMIT = 1.0
 None of the 98,952 cues of 1,120 CrossTask and HowTo100M narrations starts before its
 predecessor, so this repairs nothing that is usual.  Files made by hand or by a recogniser
 list speakers who interrupt each other slightly out of order; that is less than one row, and
-sorting mends it.  More means damaged times or two transcripts in one file, which sorting
-would silently shuffle together.
+sorting mends it.  More means a wrong time.
 """
 
+OUT_OF_PLACE_SHARE = 0.1
+"""Share of cues with a start that is out of place from which on a whole file is refused.
+
+So many are no slips of the pen but two transcripts in one file, which would silently be mixed.
+"""
 
 LONGEST_TEXT = 100_000
 """Characters of one cue: two hours of speech.  More is no transcript, and slow to clean."""
+
+LAST_SECONDS = 5.0
+"""Given to a cue that does not say when it ends, if no other follows."""
+
+_Item = TypeVar("_Item")
 
 
 class Cue(NamedTuple):
     """One entry of a transcript file; ``text`` keeps its line breaks and markup.
 
-    ``place`` begins every error about it: ``talk.srt:7`` or ``talk.json: cue 3``.
+    An ``end`` of None is where the next cue starts.  ``place`` begins every error about it:
+    ``talk.srt:7`` or ``talk.json: cue 3``.
     """
 
     start: float
-    end: float
+    end: float | None
     text: str
     place: str
 
 
-def checked(cues: Sequence[Cue], *, in_order: bool = True) -> list[Sentence]:
-    """Return the cues in order of start, or say which one has impossible times.
+def read_each(
+    items: Iterable[_Item], read: Callable[[_Item, str], Cue | None], source: str
+) -> Iterator[Cue | DataError]:
+    """Read numbered entries one by one; one that cannot be read gives its error."""
+    for number, item in enumerate(items, 1):
+        try:
+            cue = read(item, f"{source}: cue {number}")
+        except DataError as error:
+            yield error
+        else:
+            if cue is not None:
+                yield cue
+
+
+def checked(
+    found: Iterable[Cue | DataError],
+    source: str,
+    problems: Problems | None = None,
+    *,
+    in_order: bool = True,
+) -> list[Sentence]:
+    """Return the usable cues in order of start.
 
     Parameters
     ----------
+    problems
+        Where to note each cue that is left out; if not given, a warning says so.
     in_order
         False for formats whose entries may stand in any order.
+
+    Raises
+    ------
+    DataError
+        If no cue is usable, or too many are out of place.
     """
-    latest = 0.0
-    for cue in cues:
-        _check_alone(cue)
-        if in_order and cue.start < latest - BACKWARDS_LIMIT:
-            raise DataError(
-                f"{cue.place}: start must not run backwards by more than {BACKWARDS_LIMIT} s, "
-                f"got {cue.start} after {latest}; if two transcripts were joined, split them"
-            )
-        latest = max(latest, cue.start)
+    cues, errors = [], []
+    for one in found:
+        mistake = one if isinstance(one, DataError) else _mistake(one)
+        if mistake is not None:
+            errors.append(mistake)
+        elif isinstance(one, Cue):
+            cues.append(one)
+    if in_order:
+        cues, misplaced = _in_order(cues)
+        errors += misplaced
+    if errors and not cues:
+        raise errors[0]
+    noted = Problems() if problems is None else problems
+    for error in errors:
+        noted.add_error(error, "unreadable cue", source)
+    if noted and problems is None:
+        warnings.warn(f"left out: {noted.summary()}", stacklevel=4)
+    return _sentences(cues)
+
+
+def _sentences(cues: list[Cue]) -> list[Sentence]:
     # Stable, so cues that start together stay in the order of the file.
     ordered = sorted(cues, key=lambda cue: cue.start)
-    return [Sentence(cue.start, cue.end, cue.text) for cue in ordered]
+    sentences = []
+    until = ordered[-1].start + LAST_SECONDS if ordered else 0.0
+    for cue, following in zip(reversed(ordered), [None, *reversed(ordered)], strict=False):
+        if following is not None and following.start > cue.start:
+            until = following.start
+        sentences.append(Sentence(cue.start, until if cue.end is None else cue.end, cue.text))
+    return sentences[::-1]
 
 
-def _check_alone(cue: Cue) -> None:
+def _mistake(cue: Cue) -> DataError | None:
+    """What is wrong with a cue by itself."""
     if len(cue.text) > LONGEST_TEXT:
-        raise DataError(
+        return DataError(
             f"{cue.place}: a cue must have at most {LONGEST_TEXT:,} characters, got "
             f"{len(cue.text):,}; is it a transcript at all?"
         )
-    for name, time in (("start", cue.start), ("end", cue.end)):
+    end = cue.start if cue.end is None else cue.end
+    for name, time in (("start", cue.start), ("end", end)):
+        rule = ""
         if not math.isfinite(time):
-            raise DataError(
-                f"{cue.place}: {name} must be a finite number of seconds, got {time}; "
-                f"correct or remove this cue"
-            )
-        if time < 0:
-            raise DataError(
-                f"{cue.place}: {name} must be at least 0, got {time}; was the transcript shifted?"
-            )
-        if time > LONGEST:
-            raise DataError(
-                f"{cue.place}: {name} must be at most {LONGEST:.0f} seconds (a week), got {time}; "
-                f"is it in milliseconds?"
-            )
-    if cue.end < cue.start:
-        raise DataError(
-            f"{cue.place}: end must not be before start, got start {cue.start} and end {cue.end}; "
+            rule = f"a finite number of seconds, got {time}; correct or remove this cue"
+        elif time < 0:
+            rule = f"at least 0, got {time}; was the transcript shifted?"
+        elif time > LONGEST:
+            rule = f"at most {LONGEST:.0f} seconds (a week), got {time}; is it in milliseconds?"
+        if rule:
+            return DataError(f"{cue.place}: {name} must be {rule}")
+    if end < cue.start:
+        return DataError(
+            f"{cue.place}: end must not be before start, got start {cue.start} and end {end}; "
             f"correct or remove this cue"
         )
+    return None
+
+
+def _in_order(cues: list[Cue]) -> tuple[list[Cue], list[DataError]]:
+    """Split off the cues whose start does not fit between those around them."""
+    starts = [cue.start for cue in cues]
+    if all(after >= before for before, after in pairwise(starts)):
+        return cues, []
+    longest = _longest_rise(starts)
+    kept, misplaced = [], []
+    before, coming = 0.0, iter([*longest, None])
+    rising = next(coming)
+    for position, cue in enumerate(cues):
+        if position == rising:
+            before, rising = cue.start, next(coming)
+        after = math.inf if rising is None else starts[rising]
+        if before - BACKWARDS_LIMIT <= cue.start <= after + BACKWARDS_LIMIT:
+            kept.append(cue)
+        else:
+            misplaced.append(_misplaced(cue, before, after))
+    if len(misplaced) > max(1, OUT_OF_PLACE_SHARE * len(cues)):
+        raise DataError(
+            f"{misplaced[0]}; as {len(misplaced)} of {len(cues)} cues are out of place, two "
+            f"transcripts may have been joined: split them"
+        )
+    return kept, misplaced
+
+
+def _longest_rise(starts: Sequence[float]) -> list[int]:
+    """Positions of a longest subsequence that never falls: the order that most cues agree on."""
+    ends: list[float] = []  # of the best rises of length 1, 2, ...
+    last: list[int] = []
+    before: list[int] = []
+    for position, start in enumerate(starts):
+        length = bisect_right(ends, start)
+        ends[length : length + 1], last[length : length + 1] = [start], [position]
+        before.append(last[length - 1] if length else -1)
+    rise = []
+    position = last[-1] if last else -1
+    while position >= 0:
+        rise.append(position)
+        position = before[position]
+    return rise[::-1]
+
+
+def _misplaced(cue: Cue, before: float, after: float) -> DataError:
+    how, others = ("back", f"after {before}") if cue.start < before else ("on", f"before {after}")
+    return DataError(
+        f"{cue.place}: start must not jump {how} by more than {BACKWARDS_LIMIT} s, got "
+        f"{cue.start} {others}; correct or remove this cue"
+    )

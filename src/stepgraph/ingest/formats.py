@@ -1,15 +1,15 @@
 """Read one transcript file, whatever its format, as clean sentences.
 
 The format is told by the content, since suffixes lie; the suffix decides only where the
-content cannot.  A file that cannot be read is one error that says what to do: nothing is
-guessed, neither an encoding nor a missing time.
+content cannot.  A file that cannot be read is one error that says what to do, and no encoding
+is guessed; a cue that cannot be read is left out with its reason.
 """
 
 from __future__ import annotations
 
 import re
 import warnings
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +20,9 @@ from stepgraph.ingest.cleaning import clean, clean_lists
 from stepgraph.ingest.cues import Cue, checked
 from stepgraph.ingest.json_layouts import cues_from_lists, read_json
 from stepgraph.ingest.naming import TRANSCRIPT_SUFFIXES
-from stepgraph.ingest.timed_text import is_webvtt, read_timed_text
+from stepgraph.ingest.pasted import is_pasted, read_pasted
+from stepgraph.ingest.timed_text import is_sbv, is_webvtt, read_timed_text
+from stepgraph.problems import Problems
 
 MAX_BYTES = 64 * 2**20
 """A transcript of a week of speech is smaller; anything larger is not read at all."""
@@ -30,40 +32,44 @@ _MICRODVD_BEGINNING = re.compile(r"\{[0-9]+\}\{[0-9]*\}")
 _TSV_HEADER = "start\tend\ttext"
 
 
-def read_transcript(path: Path) -> tuple[Sentence, ...]:
+def read_transcript(path: Path | str, *, problems: Problems | None = None) -> tuple[Sentence, ...]:
     """Read a transcript file and return its clean sentences.
 
-    Reads SubRip, WebVTT (YouTube's automatic ones included), YouTube JSON, the JSON and TSV of
-    Whisper and its relatives, JSON with lists ``start``, ``end`` and ``text``, ASS/SSA, TTML
-    and MicroDVD; UTF-8, or UTF-16 with a byte order mark.
+    Reads SubRip, WebVTT (YouTube's automatic ones included), SBV of YouTube Studio, YouTube
+    JSON, text pasted from YouTube's transcript panel, the JSON and TSV of Whisper and its
+    relatives, JSON with lists ``start``, ``end`` and ``text``, ASS/SSA, TTML and MicroDVD;
+    UTF-8, or UTF-16 with a byte order mark.  A cue that does not say when it ends lasts until
+    the next one starts, the last one 5 seconds.
+
+    Parameters
+    ----------
+    problems
+        Where to note a cue with an impossible time, which is left out; if not given, a warning
+        says so.
 
     Raises
     ------
     DataError
-        If there is nothing readable in it, or a time is impossible.
+        If there is nothing readable in it.
     """
     path = Path(path)
     text = _read_text(path)
     source = str(path)
     name = _format_of(text, path.suffix.lower())
-    if name == "json":
-        cues = read_json(text, source)
-    elif name == "tsv":
-        cues = _read_tsv(text, source)
-    elif name == "timed text":
-        cues = read_timed_text(text, source)
-    else:
-        cues = _read_with_pysubs2(text, name, source)
+    read = _READERS.get(name)
+    cues = list(read(text, source) if read else _read_with_pysubs2(text, name, source))
     if not cues:
         raise DataError(
             f"{source}: must hold cues with times, got none in {_shown(text)}; "
             f"give a transcript in one of the formats {' '.join(TRANSCRIPT_SUFFIXES)}"
         )
     # Styled formats list signs and speech in separate runs, each beginning at zero.
-    return clean(checked(cues, in_order=name in ("json", "tsv", "timed text")))
+    return clean(checked(cues, source, problems, in_order=name in _READERS))
 
 
-def transcript_from_lists(record: Mapping[str, Any], *, source: str) -> tuple[Sentence, ...]:
+def transcript_from_lists(
+    record: Mapping[str, Any], *, source: str, problems: Problems | None = None
+) -> tuple[Sentence, ...]:
     """Return the clean sentences of parallel lists ``start``, ``end`` and ``text``.
 
     Parameters
@@ -72,9 +78,13 @@ def transcript_from_lists(record: Mapping[str, Any], *, source: str) -> tuple[Se
         One video of CrossTask or HowTo100M as it is published.
     source
         Where it comes from; every error begins with it.
+    problems
+        See :func:`read_transcript`.
     """
     quick = clean_lists(record.get("start"), record.get("end"), record.get("text"))
-    return quick if quick is not None else clean(checked(cues_from_lists(record, source)))
+    if quick is not None:
+        return quick
+    return clean(checked(cues_from_lists(record, source), source, problems))
 
 
 def _read_text(path: Path) -> str:
@@ -99,26 +109,31 @@ def _format_of(text: str, suffix: str) -> str:
         return "ttml"
     if _MICRODVD_BEGINNING.match(beginning):
         return "microdvd"
-    return "timed text"
+    return "pasted" if is_pasted(text) and not is_sbv(text) else "timed text"
 
 
-def _read_tsv(text: str, source: str) -> list[Cue]:
+def _read_tsv(text: str, source: str) -> Iterator[Cue | DataError]:
     """Read Whisper's table: start and end in milliseconds, and text."""
-    lines = text.rstrip("\n").split("\n")
-    cues = []
-    for number, line in enumerate(lines, 1):
+    for number, line in enumerate(text.rstrip("\n").split("\n"), 1):
         if not line.strip() or line.strip() == _TSV_HEADER:
             continue
         place = f"{source}:{number}"
         try:
             start, end, said = line.split("\t", 2)
-            cues.append(Cue(float(start) / 1000, float(end) / 1000, said, place))
-        except ValueError as error:
-            raise DataError(
+            yield Cue(float(start) / 1000, float(end) / 1000, said, place)
+        except ValueError:
+            yield DataError(
                 f"{place}: a line must read start, end (milliseconds) and text between tabs, "
                 f"got {line[:60]!r}; correct or remove it"
-            ) from error
-    return cues
+            )
+
+
+_READERS: dict[str, Callable[[str, str], Iterable[Cue | DataError]]] = {
+    "json": read_json,
+    "tsv": _read_tsv,
+    "timed text": read_timed_text,
+    "pasted": read_pasted,
+}
 
 
 def _read_with_pysubs2(text: str, name: str, source: str) -> list[Cue]:

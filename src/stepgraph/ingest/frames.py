@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from stepgraph.core import rows_in
 from stepgraph.errors import ConfigError
 from stepgraph.ingest.media import media_duration, opened
-from stepgraph.ingest.text_track import PictureTrack
+from stepgraph.ingest.picture_track import PictureTrack
 
 
 @dataclass(frozen=True)

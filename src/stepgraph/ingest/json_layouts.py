@@ -6,25 +6,25 @@ texts, as CrossTask and HowTo100M publish their narrations.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from stepgraph.errors import DataError
 from stepgraph.files.disk import parse_json
-from stepgraph.ingest.cues import Cue
+from stepgraph.ingest.cues import Cue, read_each
 
 _EXPECTED = "'segments', 'events', or lists 'start', 'end' and 'text'"
 
 
-def read_json(text: str, source: str) -> list[Cue]:
+def read_json(text: str, source: str) -> Iterable[Cue | DataError]:
     """Read all cues of a JSON transcript; ``source`` begins each error and ``place``."""
     record = parse_json(text, source)
     if isinstance(record, list):
-        return _from_segments(record, source)
+        return read_each(record, _from_segment, source)
     if isinstance(record, dict):
-        for key, read in (("events", _from_events), ("segments", _from_segments)):
+        for key, read in (("events", _from_event), ("segments", _from_segment)):
             if key in record:
-                return read(_as_list(record[key], f"{source}: {key!r}"), source)
+                return read_each(_as_list(record[key], f"{source}: {key!r}"), read, source)
         if {"start", "end", "text"} <= record.keys():
             return cues_from_lists(record, source)
         got = f"an object with keys {list(record)[:5]}"
@@ -33,7 +33,7 @@ def read_json(text: str, source: str) -> list[Cue]:
     raise DataError(f"{source}: a JSON transcript must hold {_EXPECTED}, got {got}")
 
 
-def cues_from_lists(record: Mapping[str, Any], source: str) -> list[Cue]:
+def cues_from_lists(record: Mapping[str, Any], source: str) -> Iterable[Cue | DataError]:
     """Read parallel lists ``start``, ``end`` and ``text``."""
     missing = [key for key in ("start", "end", "text") if key not in record]
     if missing:
@@ -48,27 +48,20 @@ def cues_from_lists(record: Mapping[str, Any], source: str) -> list[Cue]:
             f"{source}: 'start', 'end' and 'text' must be equally long, "
             f"got {len(starts)}, {len(ends)} and {len(texts)}; was the file edited?"
         )
-    return [
-        _cue(*values, f"{source}: cue {number}")
-        for number, values in enumerate(zip(starts, ends, texts, strict=True), 1)
-    ]
+    rows = zip(starts, ends, texts, strict=True)
+    return read_each(rows, lambda row, place: _cue(*row, place), source)
 
 
-def _from_segments(segments: Sequence[Any], source: str) -> list[Cue]:
-    cues = []
-    for number, segment in enumerate(segments, 1):
-        place = f"{source}: cue {number}"
-        if isinstance(segment, dict):
-            fields = _fields_of_object(segment, place)
-        elif isinstance(segment, list):
-            fields = _fields_of_tuple(segment, place)
-        else:
-            raise DataError(
-                f"{place}: must be an object with start, end, text, got {segment!r:.40}"
-            )
-        if fields[2] is not None:  # a segment without words has nothing to say
-            cues.append(_cue(*fields, place))
-    return cues
+def _from_segment(segment: Any, place: str) -> Cue | None:
+    if isinstance(segment, dict):
+        start, end, text = _fields_of_object(segment, place)
+        if text is None:  # a segment without words has nothing to say
+            return None
+        cue = _cue(start, start if end is None else end, text, place)
+        return cue._replace(end=None) if end is None else cue
+    if isinstance(segment, list):
+        return _cue(*_fields_of_tuple(segment, place), place)
+    raise DataError(f"{place}: must be an object with start, end, text, got {segment!r:.40}")
 
 
 def _fields_of_object(segment: Mapping[str, Any], place: str) -> tuple[Any, Any, Any]:
@@ -102,20 +95,17 @@ def _fields_of_tuple(segment: Sequence[Any], place: str) -> tuple[Any, Any, Any]
     return segment[position - 2], segment[position - 1], segment[position]
 
 
-def _from_events(events: Sequence[Any], source: str) -> list[Cue]:
+def _from_event(event: Any, place: str) -> Cue | None:
     """Read YouTube's timed text; events without text only open windows and break lines."""
-    cues = []
-    for number, event in enumerate(events, 1):
-        place = f"{source}: cue {number}"
-        if not isinstance(event, dict):
-            raise DataError(f"{place}: must be an object with tStartMs, got {event!r:.40}")
-        segments = _as_list(event.get("segs") or [], f"{place}: 'segs'")
-        text = "".join(str(one.get("utf8", "")) for one in segments if isinstance(one, dict))
-        if text.strip():
-            start = _number(event.get("tStartMs", 0), f"{place}: tStartMs")
-            length = _number(event.get("dDurationMs", 0), f"{place}: dDurationMs")
-            cues.append(Cue(start / 1000, (start + length) / 1000, text, place))
-    return cues
+    if not isinstance(event, dict):
+        raise DataError(f"{place}: must be an object with tStartMs, got {event!r:.40}")
+    segments = _as_list(event.get("segs") or [], f"{place}: 'segs'")
+    text = "".join(str(one.get("utf8", "")) for one in segments if isinstance(one, dict))
+    if not text.strip():
+        return None
+    start = _number(event.get("tStartMs", 0), f"{place}: tStartMs")
+    length = _number(event.get("dDurationMs", 0), f"{place}: dDurationMs")
+    return Cue(start / 1000, (start + length) / 1000, text, place)
 
 
 def _cue(start: Any, end: Any, text: Any, place: str) -> Cue:

@@ -15,6 +15,7 @@ from stepgraph.errors import DataError, MissingExtraError
 from stepgraph.files.disk import require_file
 from stepgraph.ingest.cleaning import clean
 from stepgraph.ingest.cues import Cue, checked
+from stepgraph.problems import Problems
 
 _TEXT_CODECS = frozenset({"mov_text", "srt", "subrip", "ass", "ssa", "webvtt", "text"})
 _FIELDS_BEFORE_TEXT = 8  # ReadOrder,Layer,Style,Name,MarginL,MarginR,MarginV,Effect
@@ -39,7 +40,9 @@ def media_duration(path: Path) -> float:
     return float(seconds)
 
 
-def read_embedded_transcript(path: Path) -> tuple[Sentence, ...]:
+def read_embedded_transcript(
+    path: Path, *, problems: Problems | None = None
+) -> tuple[Sentence, ...]:
     """Return the clean sentences of the first text track inside a video file."""
     with opened(path) as container:
         track = _text_track(container, Path(path))
@@ -50,7 +53,7 @@ def read_embedded_transcript(path: Path) -> tuple[Sentence, ...]:
             if packet.pts is not None
             for cue in _cues_of(packet, str(path), _beginning(container))
         ]
-    return clean(checked(cues, in_order=False))
+    return clean(checked(cues, str(path), problems, in_order=False))
 
 
 @contextmanager

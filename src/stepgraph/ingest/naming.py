@@ -1,6 +1,6 @@
 """Which files are transcripts, which are videos, and which belong together.
 
-Only names are looked at here; what is inside a file is the readers' business.
+Names decide; only into a ``.txt``, which may be anything, the beginning is looked at.
 """
 
 from __future__ import annotations
@@ -8,11 +8,21 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-TRANSCRIPT_SUFFIXES = (".vtt", ".srt", ".json3", ".json", ".tsv", ".ass", ".ssa", ".ttml", ".sub")
+from stepgraph.ingest.pasted import is_pasted
+
+TRANSCRIPT_SUFFIXES = (
+    *(".vtt", ".srt", ".sbv", ".json3", ".json", ".tsv", ".ass", ".ssa", ".ttml", ".sub"),
+    ".txt",
+)
 """What transcript files are called; of several for one video the first is taken."""
 
 MEDIA_SUFFIXES = (".mp4", ".mkv", ".webm", ".mov", ".m4v", ".avi", ".mpg", ".ts", ".flv", ".wmv")
 """What video files are called."""
+
+# What this program and yt-dlp write beside a video; no transcript of anything.
+_NOT_TRANSCRIPTS = (
+    *(".chapters.vtt", ".chapters.txt", ".steps.json", ".info.json", ".live_chat.json"),
+)
 
 # Two letters, or a longer code that video sites use: "dr.who.vtt" is not in the language "who".
 _LANGUAGE = re.compile(r"(?:[a-z]{2}|eng|fil|yue)(?:[-_][A-Za-z0-9]{2,8})*")
@@ -32,6 +42,20 @@ def transcript_stem(path: Path) -> str:
     return Path(stem).stem if Path(stem).suffix.lower() in MEDIA_SUFFIXES else stem
 
 
+def is_transcript(path: Path) -> bool:
+    """Tell whether a file is a transcript by its name, a ``.txt`` by how it begins."""
+    name = path.name.lower()
+    if not name.endswith(TRANSCRIPT_SUFFIXES) or name.endswith(_NOT_TRANSCRIPTS):
+        return False
+    if not name.endswith(".txt"):
+        return True
+    try:
+        with path.open(encoding="utf-8-sig", errors="replace") as file:
+            return is_pasted(file.read(2000))
+    except OSError:
+        return False
+
+
 def find_transcript(media: Path) -> Path | None:
     """Return the transcript that lies beside a video file, or None.
 
@@ -41,15 +65,15 @@ def find_transcript(media: Path) -> Path | None:
     # Asking for the likely names first keeps a folder of many videos from being listed
     # once for each of them.
     for suffix in TRANSCRIPT_SUFFIXES:
-        if (path := media.with_suffix(suffix)).is_file():
+        if is_transcript(path := media.with_suffix(suffix)) and path.is_file():
             return path
     found = [path for path in media.parent.iterdir() if _belongs(path, media.stem)]
     return min(found, key=lambda path: transcript_preference(path, media.stem), default=None)
 
 
 def _belongs(path: Path, stem: str) -> bool:
-    named = path.suffix.lower() in TRANSCRIPT_SUFFIXES
-    return named and stem in (path.stem, transcript_stem(path)) and path.is_file()
+    named = stem in (path.stem, transcript_stem(path))
+    return named and path.is_file() and is_transcript(path)
 
 
 def transcript_preference(path: Path, stem: str) -> tuple[int, int, str]:

@@ -50,7 +50,7 @@ def transcribe(path: Path, model: Path) -> tuple[Sentence, ...]:
             f"{path}: sound must be readable with the model {model}, got {_one_line(error)}; "
             f"play it to see whether it is whole, or take another model"
         ) from error
-    return clean(checked(cues, in_order=False))
+    return clean(checked(cues, str(path), in_order=False))
 
 
 def _require_model(model: Path, path: Path) -> None:

@@ -1,6 +1,6 @@
-"""Read SubRip and WebVTT, with the damage such files really have.
+"""Read SubRip, WebVTT and YouTube Studio's SBV, with the damage such files really have.
 
-Both are lines of text under a line of times, so one reader serves both.  The general library
+All are lines of text under a line of times, so one reader serves them.  The general library
 used for rarer formats attaches notes, cue names and half-written times to the text of the
 cue above them; here such lines are either understood or reported with their number.
 """
@@ -8,6 +8,7 @@ cue above them; here such lines are either understood or reported with their num
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from stepgraph.errors import DataError
@@ -16,6 +17,10 @@ from stepgraph.ingest.cues import Cue
 _CLOCK = r"(-?)(?:([0-9]{1,6}):)?([0-9]{1,2}):([0-9]{1,2}(?:[.,][0-9]{1,9})?)"
 _TIMES = re.compile(rf"\s*{_CLOCK}\s*-->\s*{_CLOCK}(?:\s.*)?")
 _LIKE_TIMES = re.compile(r".*-->.*|\s*-?[0-9]+:[0-9]{2}\S*\s*[-–—=]+>?\s*-?[0-9]+:[0-9]{2}.*")
+# 0:00:01.500,0:00:04.200
+_SBV_TIMES = re.compile(rf"\s*{_CLOCK},\s*{_CLOCK}\s*")
+_LIKE_SBV_TIMES = re.compile(r"\s*-?[0-9]+:[0-9]{2}[^\s,]*,\s*-?[0-9]+:.*")
+_IS_SBV = re.compile(r"^[0-9]+:[0-9]{2}:[0-9]{2}\.[0-9]+,[0-9]+:[0-9]{2}:[0-9]{2}\.", re.MULTILINE)
 _CUT_OFF_TIMES = re.compile(r"[0-9:.,\s>-]*")
 
 
@@ -28,44 +33,60 @@ class _Block:
     end: float
     lines: list[str] = field(default_factory=list)
 
+    def cue(self, source: str) -> Cue:
+        return Cue(self.start, self.end, "\n".join(self.lines), f"{source}:{self.number}")
+
 
 def is_webvtt(text: str) -> bool:
     """Tell WebVTT by the word it must begin with."""
     return text.lstrip().startswith("WEBVTT")
 
 
-def read_timed_text(text: str, source: str) -> list[Cue]:
-    """Read all cues of a SubRip or WebVTT text; ``source`` begins each ``place``.
+def is_sbv(text: str) -> bool:
+    """Tell SBV by its lines of times."""
+    return "-->" not in text and bool(_IS_SBV.search(text))
 
-    Unreadable times are an error, and so is a last cue that is cut off before its text: what
-    followed it is missing.  A cut inside the last words cannot be told.
+
+def read_timed_text(text: str, source: str) -> Iterator[Cue | DataError]:
+    """Read all cues of such a text; ``source`` begins each ``place``.
+
+    Unreadable times give an error in place of the cue, and so does a last cue that is cut off
+    before its text: what followed it is missing.  A cut inside the last words cannot be told.
     """
     lines = text.split("\n")
+    sbv = is_sbv(text)
+    times, like_times = (_SBV_TIMES, _LIKE_SBV_TIMES) if sbv else (_TIMES, _LIKE_TIMES)
     # In WebVTT a blank line ends a cue, and notes, styles and names follow; in SubRip
     # people do leave blank lines inside a cue, and what follows them was said.
-    ends_at_blank = is_webvtt(text)
-    blocks: list[_Block] = []
+    ends_at_blank = sbv or is_webvtt(text)
+    block: _Block | None = None  # the last one
     inside = False
     for position, line in enumerate(lines):
-        if found := _TIMES.fullmatch(line):
-            if inside:
-                _drop_number(blocks[-1].lines)
-            blocks.append(_Block(position + 1, _seconds(found, 1), _seconds(found, 5)))
-            inside = True
-        elif _is_unreadable(lines, position):
-            _refuse(lines, position, source)
+        bad = False
+        if (found := times.fullmatch(line)) or (bad := _is_bad(lines, position, like_times)):
+            if block is not None:
+                if inside:
+                    _drop_number(block.lines)
+                yield block.cue(source)
+            block = None
+            if found:
+                block = _Block(position + 1, _seconds(found, 1), _seconds(found, 5))
+            inside = not bad
+            if bad:
+                yield _refused(lines, position, source)
         elif ends_at_blank and line == "":
             inside = False
-        elif inside:
-            blocks[-1].lines.append(line)
-    if blocks and (
-        _ends_with(blocks[-1], lines) or (not ends_at_blank and _begins_another(blocks))
-    ):
-        raise DataError(_cut_off(source, len(text.rstrip().split("\n"))))
-    return [
-        Cue(block.start, block.end, "\n".join(block.lines), f"{source}:{block.number}")
-        for block in blocks
-    ]
+        elif inside and block is not None:
+            block.lines.append(line)
+    if block is None:
+        return
+    begun = 0 if ends_at_blank else _begun(block.lines)
+    del block.lines[len(block.lines) - begun :]
+    ended = lines[block.number :] in ([], [""])  # an empty cue has a blank line below it
+    if not ended:
+        yield block.cue(source)
+    if ended or begun:
+        yield _cut_off(source, len(text.rstrip().split("\n")))
 
 
 def _seconds(found: re.Match[str], group: int) -> float:
@@ -75,26 +96,26 @@ def _seconds(found: re.Match[str], group: int) -> float:
     return round(-total if sign else total, 6)
 
 
-def _is_unreadable(lines: list[str], position: int) -> bool:
+def _is_bad(lines: list[str], position: int, like_times: re.Pattern[str]) -> bool:
     """Tell whether a line stands where times must stand, looks like times, and is not."""
     # Times are short; the pattern would be slow on a line of megabytes.
-    if len(lines[position]) > 200 or not _LIKE_TIMES.fullmatch(lines[position]):
+    if len(lines[position]) > 200 or not like_times.fullmatch(lines[position]):
         return False
     above = lines[position - 1].strip() if position else ""
     return above == "" or above.isdecimal()
 
 
-def _refuse(lines: list[str], position: int, source: str) -> None:
+def _refused(lines: list[str], position: int, source: str) -> DataError:
     if not any(line.strip() for line in lines[position + 1 :]):
-        raise DataError(_cut_off(source, position + 1))
-    raise DataError(
+        return _cut_off(source, position + 1)
+    return DataError(
         f"{source}:{position + 1}: times must read like 00:01:02,500 --> 00:01:04,000, "
         f"got {lines[position].strip()[:60]!r}; correct this line or remove the cue"
     )
 
 
-def _cut_off(source: str, number: int) -> str:
-    return (
+def _cut_off(source: str, number: int) -> DataError:
+    return DataError(
         f"{source}:{number}: must be a whole transcript, got a cue that is cut off at the end of "
         f"the file; fetch or write it again"
     )
@@ -106,19 +127,15 @@ def _drop_number(lines: list[str]) -> None:
         lines.pop()
 
 
-def _ends_with(block: _Block, lines: list[str]) -> bool:
-    """Tell whether a file ends with the line of times; an empty cue has a blank line below it."""
-    return lines[block.number :] in ([], [""])
-
-
-def _begins_another(blocks: list[_Block]) -> bool:
-    """Tell whether the last lines of a file are the number of one more cue, or half its times."""
-    lines = list(blocks[-1].lines)
-    while lines and not lines[-1].strip():
-        lines.pop()
+def _begun(lines: list[str]) -> int:
+    """How many of the last lines are the number of one more cue, and perhaps half its times."""
+    blank = 0
+    while blank < len(lines) and not lines[-blank - 1].strip():
+        blank += 1
+    said = lines[: len(lines) - blank]
     for length in (2, 1):
-        tail = lines[-length:]
-        after_blank = len(lines) > length and not lines[-length - 1].strip()
+        tail = said[-length:]
+        after_blank = len(said) > length and not said[-length - 1].strip()
         if after_blank and tail[0].strip().isdecimal():
-            return bool(_CUT_OFF_TIMES.fullmatch(tail[-1]))
-    return False
+            return length + blank if _CUT_OFF_TIMES.fullmatch(tail[-1]) else 0
+    return 0

@@ -3,31 +3,53 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+import warnings
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import zip_longest
 from pathlib import Path
+from typing import NamedTuple
 
 from stepgraph.core import Vocabulary
 from stepgraph.errors import DataError
 from stepgraph.files.disk import MIB, read_text, require_file
 from stepgraph.vocabulary.saving import read_vocabulary_json
 
-_BULLET = re.compile(r"^(?:[-*•]|\d+[.)])(?:\s+|$)")
+LONG_LIST = 20
+"""More keysteps than this without a heading are likely of several tasks.
 
+The longest task of CrossTask, COIN and YouCook2 has 15.  Without headings all keysteps are one
+task, and each video may be given those of another.
+"""
 
+_MARK = re.compile(r"^(?:[-*+•]|\d+[.)])(?:\s+|$)")
+_BOX = re.compile(r"^(?:\[[ xX]?\]|[☐☑☒])\s*")
+_COLONS = ":： "
 _JSON = re.compile(r'\s*\{\s*("|\}|$)')
 
 
 def read_vocabulary(path: str | Path) -> Vocabulary:
     """Read a vocabulary from a text file, or from ``vocabulary.json`` as it was saved.
 
-    In text, each line is a keystep and ``# headings`` name tasks.  Blank lines and list marks
-    (``-``, ``*``, ``1.``) are ignored.  A keystep may stand under several headings; it is then
-    one keystep of several tasks.
+    In text, each line is a keystep and ``# headings`` name tasks.  Blank lines, list marks
+    (``-``, ``*``, ``1.``) and boxes (``[ ]``, ``[x]``) are ignored.  A keystep may stand under
+    several headings, and is then one keystep of several tasks; one that a task lists twice is
+    one keystep of it.
+
+    In a list without ``#``, a line that ends in a colon (``Pancakes:``) is a heading; between
+    ``# headings`` it only divides a task, and names nothing.  An item with a list mark is such a
+    line only where the next one is indented below it.
     """
     path = Path(path)
     if _is_json(path):
         return read_vocabulary_json(path)
-    return _parse(read_text(path, limit=16 * MIB).splitlines(), str(path))
+    vocabulary = _parse(read_text(path, limit=16 * MIB).splitlines(), str(path))
+    if len(vocabulary) > LONG_LIST and not vocabulary.tasks:
+        warnings.warn(
+            f"{path}: {len(vocabulary)} keysteps without a heading are taken as one task; if they "
+            f"are of several, put a line like '# Name of the task' above those of each",
+            stacklevel=2,
+        )
+    return vocabulary
 
 
 def _is_json(path: Path) -> bool:
@@ -50,58 +72,79 @@ def make_vocabulary(keysteps: Sequence[str]) -> Vocabulary:
     return _parse(keysteps, "vocabulary")
 
 
-def _parse(lines: Iterable[str], origin: str) -> Vocabulary:
-    names: dict[str, str] = {}  # as compared: as first written
-    tasks: dict[str, list[str]] = {}
-    loose: dict[str, int] = {}
-    current: list[str] | None = None
+class _Line(NamedTuple):
+    """A line that is not blank, without its list mark and box."""
+
+    number: int
+    indent: int
+    marked: bool
+    text: str
+
+    @property
+    def is_heading(self) -> bool:
+        return self.text.startswith("#") and not self.marked
+
+    def is_divider(self, following: _Line | None) -> bool:
+        below = following is not None and following.indent > self.indent
+        return self.text[-1] in _COLONS and (below or not self.marked)
+
+
+class _Task(NamedTuple):
+    """The line of a heading, and the keysteps below it as they are compared."""
+
+    number: int
+    keysteps: dict[str, None]
+
+
+def _lines(lines: Iterable[str]) -> Iterator[_Line]:
     for number, line in enumerate(lines, start=1):
         text = " ".join(line.split())
-        if not text:
-            continue
-        if text.startswith("#"):
-            current = _open_task(text, tasks, f"{origin}:{number}")
-            continue
-        text = _BULLET.sub("", text)
-        if not text:
-            continue
-        key = text.casefold()
-        repeated = key in loose if current is None else key in current
-        if repeated:
-            raise DataError(
-                f"{origin}:{number}: keysteps of a task must differ, got {text!r} again; "
-                f"remove one of the two lines"
-            )
-        names.setdefault(key, text)
-        if current is None:
-            loose[key] = number
-        else:
-            current.append(key)
+        bare = _BOX.sub("", _MARK.sub("", text, count=1), count=1)
+        if bare:
+            yield _Line(number, len(line) - len(line.lstrip()), bare != text, bare)
+
+
+def _parse(lines: Iterable[str], origin: str) -> Vocabulary:
+    written = list(_lines(lines))
+    has_headings = any(line.is_heading for line in written)
+    names: dict[str, str] = {}  # as compared: as first written
+    tasks: dict[str, _Task] = {}
+    current: dict[str, None] = {}
+    for line, following in zip_longest(written, written[1:]):
+        divides = line.is_divider(following)
+        if line.is_heading or (divides and not has_headings):
+            current = _open_task(line, tasks, origin)
+        elif not divides and (text := line.text.rstrip(_COLONS)):
+            names.setdefault(text.casefold(), text)
+            current[text.casefold()] = None
     _check(names, tasks, origin)
     position = {key: index for index, key in enumerate(names)}
-    members = {task: tuple(position[key] for key in keys) for task, keys in tasks.items()}
+    members = {name: tuple(position[key] for key in task.keysteps) for name, task in tasks.items()}
     return Vocabulary(tuple(names.values()), members)
 
 
-def _open_task(text: str, tasks: dict[str, list[str]], where: str) -> list[str]:
-    task = text.lstrip("#").strip()
-    if not task:
-        raise DataError(f"{where}: a heading must name a task, got {text!r}")
-    if task in tasks:
+def _open_task(line: _Line, tasks: dict[str, _Task], origin: str) -> dict[str, None]:
+    name = line.text.lstrip("#").strip().rstrip(_COLONS)
+    if not name:
+        raise DataError(f"{origin}:{line.number}: a heading must name a task, got {line.text!r}")
+    if name in tasks:
         raise DataError(
-            f"{where}: tasks must differ, got {task!r} again; put its keysteps under one heading"
+            f"{origin}:{line.number}: tasks must differ, got {name!r} again; put its keysteps "
+            f"under one heading"
         )
-    tasks[task] = []
-    return tasks[task]
+    tasks[name] = _Task(line.number, {})
+    return tasks[name].keysteps
 
 
-def _check(names: dict[str, str], tasks: dict[str, list[str]], origin: str) -> None:
+def _check(names: Mapping[str, str], tasks: Mapping[str, _Task], origin: str) -> None:
     if len(names) < 2:
         found = "none" if not names else f"only {next(iter(names.values()))!r}"
         raise DataError(
             f"{origin}: must list at least 2 keysteps, one a line, got {found}; "
             f"a graph of transitions needs something to go from and to"
         )
-    for task, keys in tasks.items():
-        if not keys:
-            raise DataError(f"{origin}: task {task!r} must have at least one keystep, got none")
+    for name, task in tasks.items():
+        if not task.keysteps:
+            raise DataError(
+                f"{origin}:{task.number}: task {name!r} must have at least one keystep, got none"
+            )

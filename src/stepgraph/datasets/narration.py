@@ -1,0 +1,95 @@
+"""Narration that a user has beside the files of a published data set, which come without."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from stepgraph.core import Sentence
+from stepgraph.errors import DataError
+from stepgraph.ingest import (
+    is_transcript,
+    read_transcript,
+    transcript_preference,
+    transcript_stem,
+)
+from stepgraph.problems import Problems
+
+
+@dataclass(frozen=True)
+class Narration:
+    """Transcripts by video, in one or several folders."""
+
+    folders: tuple[Path, ...]
+    files: Mapping[str, Path]
+
+    @classmethod
+    def beside(cls, folder: Path, *names: str) -> Narration:
+        """Look into folders of these names; a transcript in an earlier one wins."""
+        folders = tuple(folder / name for name in names)
+        return cls(folders, transcripts_in(*folders))
+
+    def read(self, video: str, problems: Problems) -> tuple[Sentence, ...] | None:
+        """What is said in a video: nothing where there is no narration, None if it is broken."""
+        path = self.files.get(video)
+        if path is None:
+            return ()
+        try:
+            return read_transcript(path, problems=problems)
+        except DataError as error:
+            problems.add_error(error, "unreadable narration", str(path))
+            return None
+
+    def check(
+        self, wanted: Sequence[str], known: Collection[str], where: Path, problems: Problems
+    ) -> None:
+        """Note how many of the videos wanted have none, and what is of no known video."""
+        silent = [video for video in wanted if video not in self.files]
+        if silent:
+            names = " or ".join(folder.name for folder in self.folders)
+            several = f" and {len(silent) - 1:,} others" if len(silent) > 1 else ""
+            problems.add(
+                str(where),
+                "without narration",
+                f"a video must be narrated in {names}, got nothing for {silent[0]!r}{several}",
+                scope=f"{len(silent):,} of {len(wanted):,} videos",
+            )
+        stray = [path for video, path in self.files.items() if video not in known]
+        if stray:
+            several = f"; so are {len(stray) - 1:,} more" if len(stray) > 1 else ""
+            problems.add(
+                str(stray[0]),
+                "with narration of unlisted videos",
+                f"narration must be of a listed video, got that of another{several}",
+                scope=f"{len(stray):,} files",
+            )
+
+    def missing(self, count: int, of_what: str) -> tuple[str, ...]:
+        """Say how much is missing and where to put it."""
+        if not count:
+            return ()
+        where = self.folders[0]
+        return (f"narration of {count:,} {of_what}: not published; put transcripts into {where}",)
+
+
+def transcripts_in(*folders: Path) -> dict[str, Path]:
+    """Find the best transcript of each video in folders that may be absent; earlier ones win."""
+    best: dict[str, Path] = {}
+    for folder in reversed(folders):
+        best |= best_transcripts(folder) if folder.is_dir() else {}
+    return best
+
+
+def best_transcripts(folder: Path) -> dict[str, Path]:
+    """Find the best transcript of each video directly in a folder."""
+    with os.scandir(folder) as entries:
+        names = sorted(entry.name for entry in entries if entry.is_file())
+    best: dict[str, Path] = {}
+    for path in (folder / name for name in names if not name.startswith(".")):
+        if is_transcript(path):
+            stem = transcript_stem(path)
+            rivals = (best.get(stem, path), path)
+            best[stem] = min(rivals, key=lambda one: transcript_preference(one, stem))
+    return best
