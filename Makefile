@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN = $(VENV)/bin
 
-.PHONY: demo test lint bench docs-tables clean
+.PHONY: demo test lint docs published bench docs-tables clean
 
 demo: $(VENV)/.use
 	$(BIN)/stepgraph demo
@@ -16,6 +16,14 @@ lint: $(VENV)/.dev
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
+docs: $(VENV)/.dev
+	$(BIN)/mkdocs build --strict --quiet
+	@echo "open site/index.html"
+
+# Every published number, also those that take minutes; `make test` does the quick ones.
+published: $(VENV)/.dev
+	$(BIN)/pytest -n 0 --slow tests/test_published.py
+
 bench: $(VENV)/.dev
 	$(BIN)/python -m benchmarks.speed
 
@@ -23,16 +31,24 @@ docs-tables: $(VENV)/.dev
 	$(BIN)/python -m benchmarks.docs
 
 clean:
-	rm -rf $(VENV) demo-report
+	rm -rf $(VENV) demo-report site
 
 $(VENV)/bin/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "stepgraph needs Python 3.11 or newer; run: make PYTHON=python3.11")'
 	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt --upgrade pip
 
-$(VENV)/.use: $(VENV)/bin/python pyproject.toml
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[video]'
+# Compiled afterwards, on all cores and without what is hardly ever imported: pip needs a minute
+# more for it, and an older pip half a minute more to find the versions.
+INSTALL = $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile -c constraints.txt
+COMPILE = $(BIN)/python -m compileall -qq -j 0 -x '/(tests?|models)/' $(VENV)/lib || true
+
+$(VENV)/.use: $(VENV)/bin/python pyproject.toml constraints.txt
+	$(INSTALL) -e '.[video]'
+	@$(COMPILE)
 	@touch $@
 
-$(VENV)/.dev: $(VENV)/bin/python pyproject.toml
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev]'
+$(VENV)/.dev: $(VENV)/bin/python pyproject.toml constraints.txt
+	$(INSTALL) -e '.[dev]'
+	@$(COMPILE)
 	@touch $@ $(VENV)/.use

@@ -7,12 +7,15 @@ docs/recognizer.md is what ``python -m benchmarks.recognizer`` printed.
 from __future__ import annotations
 
 import json
+import re
+import textwrap
 from pathlib import Path
 
 from stepgraph.experiments import TABLES
 
 ROOT = Path(__file__).parent.parent
 RESULTS = ROOT / "benchmarks" / "results" / "tables"
+WIDTH = 100
 HEAD = """# The paper's tables, measured here
 
 Every row of the paper that text can give, on the narrated videos of CrossTask that were at hand:
@@ -38,6 +41,41 @@ JOBS = [
 """Tables of the page: name, source, further options, and the folder of the results."""
 
 
+def wrap(text: str) -> str:
+    """Break the lines of paragraphs and lists; tables, code and headings stay as they are."""
+    pieces: list[str] = []
+    waiting: list[str] = []
+    inside_code = False
+
+    def flush() -> None:
+        if waiting:
+            first, indent = re.match(r"((?:- |\d+\. )?)", waiting[0]).group(), ""
+            indent = " " * len(first)
+            pieces.extend(
+                textwrap.wrap(
+                    " ".join(line.strip() for line in waiting),
+                    WIDTH,
+                    subsequent_indent=indent,
+                    break_long_words=False,
+                    break_on_hyphens=False,
+                )
+            )
+            waiting.clear()
+
+    for line in text.splitlines():
+        fence = line.lstrip().startswith("```")
+        inside_code ^= fence
+        if fence or inside_code or not line.strip() or line.startswith(("|", "#", "<", "!")):
+            flush()
+            pieces.append(line)
+        else:
+            if re.match(r"- |\d+\. ", line):
+                flush()
+            waiting.append(line)
+    flush()
+    return "\n".join(pieces)
+
+
 def recognizer_table() -> str:
     """The parts of the recogniser, one line each."""
     lines = [
@@ -55,26 +93,21 @@ def recognizer_table() -> str:
     return "\n".join(lines)
 
 
-def fill(path: Path, begin: str, end: str, text: str) -> None:
-    """Replace what stands between two marks."""
-    before, _, rest = path.read_text().partition(begin)
-    _, _, after = rest.partition(end)
-    path.write_text(f"{before}{begin}\n{text}\n{end}{after}")
+def filled(page: str, mark: str, text: str) -> str:
+    """A page with new text between the two comments of a mark."""
+    before, _, rest = page.partition(f"<!-- {mark} -->")
+    _, _, after = rest.partition(f"<!-- /{mark} -->")
+    return f"{before}<!-- {mark} -->\n{text}\n<!-- /{mark} -->{after}"
 
 
 def body(name: str, heading: str) -> str:
     """A table without its title, under a heading of the page."""
     _, _, rest = (RESULTS / f"{name}.md").read_text().partition("\n")
-    return f"**{heading}**\n\n{rest.strip()}"
+    return wrap(f"**{heading}**\n\n{rest.strip()}")
 
 
-def main() -> None:
-    training = ROOT / "docs" / "training.md"
-    tasks = [body("tasks", "CrossTask"), body("howto100m/tasks", "HowTo100M")]
-    fill(training, "<!-- tasks -->", "<!-- /tasks -->", "\n\n".join(tasks))
-    transfer = body("generated/transfer", "Generated corpus")
-    fill(training, "<!-- transfer -->", "<!-- /transfer -->", transfer)
-    fill(ROOT / "docs" / "recognizer.md", "<!-- parts -->", "<!-- /parts -->", recognizer_table())
+def tables_page() -> str:
+    """The page of all tables."""
     pieces = [HEAD]
     for name, source, more, folder in JOBS:
         place = f"benchmarks/results/tables{folder}"
@@ -83,8 +116,27 @@ def main() -> None:
         if folder:
             heading, _, rest = table.partition("\n")
             table = f"{heading} ({source.partition(':')[0]})\n{rest}"
-        pieces.append(f"{table}\n\n```bash\n{command}\n```\n")
-    (ROOT / "docs" / "tables.md").write_text("\n".join(pieces))
+        pieces.append(f"{wrap(table)}\n\n```bash\n{command}\n```\n")
+    return "\n".join(pieces)
+
+
+def pages() -> dict[str, str]:
+    """Every page that holds measured tables, as it must read."""
+    training = (ROOT / "docs" / "training.md").read_text()
+    tasks = [body("tasks", "CrossTask"), body("howto100m/tasks", "HowTo100M")]
+    training = filled(training, "tasks", "\n\n".join(tasks))
+    training = filled(training, "transfer", body("generated/transfer", "Generated corpus"))
+    recognizer = (ROOT / "docs" / "recognizer.md").read_text()
+    return {
+        "tables.md": tables_page(),
+        "training.md": training,
+        "recognizer.md": filled(recognizer, "parts", recognizer_table()),
+    }
+
+
+def main() -> None:
+    for name, text in pages().items():
+        (ROOT / "docs" / name).write_text(text)
 
 
 if __name__ == "__main__":

@@ -93,7 +93,11 @@ def pytest_configure(config):
 
 @pytest.fixture(scope="session")
 def session_cache(tmp_path_factory):
-    return tmp_path_factory.mktemp("cache")
+    """One for all processes of a run, so that nothing is encoded twice."""
+    base = tmp_path_factory.getbasetemp()
+    folder = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "cache"
+    folder.mkdir(exist_ok=True)
+    return folder
 
 
 @pytest.fixture(autouse=True)
