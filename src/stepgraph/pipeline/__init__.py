@@ -9,7 +9,7 @@ from typing import TypeVar
 
 from stepgraph.core import Dataset, Timeline, Video, Vocabulary
 from stepgraph.datasets import open_source
-from stepgraph.decoders import Decoder, load_decoder
+from stepgraph.decoders import Decoder, checked_decode, load_decoder
 from stepgraph.errors import DataError
 from stepgraph.graph import TaskGraph, mine_graph
 from stepgraph.ingest import Listening, open_video
@@ -128,7 +128,7 @@ def recognize_all(
     decoder = decoder or load_decoder()
     scorer = encoder or open_scorer(graph=graph)
     for video, scores in score_each(videos, graph.vocabulary, scorer, problems=problems):
-        yield Timeline(video, decoder.decode(scores, graph), scores)
+        yield Timeline(video, checked_decode(decoder, scores, graph), scores)
 
 
 def counted(items: Iterable[_Item], videos: Iterable[Video], label: str) -> Iterator[_Item]:

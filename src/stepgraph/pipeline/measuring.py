@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from stepgraph.core import Dataset, Labels, Scores
-from stepgraph.decoders import Decoder
+from stepgraph.decoders import Decoder, checked_decode
 from stepgraph.errors import DataError
 from stepgraph.evaluation.report import Report, calibration_error, evaluate, task_accuracy
 from stepgraph.graph import TaskGraph, mine_graph
@@ -106,7 +106,7 @@ def _measure(
     graph: TaskGraph,
     where: str,
 ) -> Measured:
-    labels = [decoder.decode(one, graph) for one in track(known, f"decoding: {name}")]
+    labels = [checked_decode(decoder, one, graph) for one in track(known, f"decoding: {name}")]
     report = replace(
         evaluate(labels, dataset.truth, decoder=name, graph_mined_on=where),
         task_accuracy=task_accuracy(labels, dataset.videos),
