@@ -4,6 +4,10 @@ import os
 import zlib
 from pathlib import Path
 
+# Each worker of a parallel run has one core; more threads would only wait for one another.
+if "PYTEST_XDIST_WORKER" in os.environ:
+    os.environ.setdefault("OMP_NUM_THREADS", "1")
+
 import numpy as np
 import pytest
 

@@ -59,7 +59,7 @@ def folder(tmp_path, monkeypatch):
     videos = tmp_path / "videos"
     videos.mkdir()
     lines = ["video,start,end,keystep"]
-    for name in "abcd":
+    for name in "abgh":
         (videos / f"{name}.srt").write_text(srt(SAID))
         lines += [f"{name},{6 * i},{6 * i + 6},{text}" for i, text in enumerate(SAID)]
     (videos / "truth.csv").write_text("\n".join(lines) + "\n")
