@@ -72,7 +72,7 @@ def scores(folder, tmp_path):
     """Perfect scores of two of the four videos."""
     stored = tmp_path / "scores"
     stored.mkdir()
-    for name in "ab":
+    for name in "ag":
         rows = np.repeat([0, 1, 3, 2], 6)
         np.save(stored / f"{name}.npy", np.eye(4, dtype=np.float32)[rows])
     return stored
@@ -121,7 +121,7 @@ def test_stored_features_are_measured_on_the_videos_that_have_them(folder, tmp_p
 
 
 def test_not_one_usable_table_is_an_error(scores, capsys):
-    for name in "ab":
+    for name in "ag":
         np.save(scores / f"{name}.npy", np.ones((3, 7), np.float32))
 
     said = failed(capsys, "evaluate", "videos", "--scores", scores, "--json")
@@ -130,7 +130,7 @@ def test_not_one_usable_table_is_an_error(scores, capsys):
 
 
 def test_no_table_of_any_video_is_an_error(scores, capsys):
-    for name in "ab":
+    for name in "ag":
         (scores / f"{name}.npy").rename(scores / f"not-{name}.npy")
 
     said = failed(capsys, "evaluate", "videos", "--scores", scores, "--json")
