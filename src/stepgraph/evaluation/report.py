@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass
 from typing import NamedTuple
 
@@ -32,9 +33,6 @@ ALL_METRICS = METRICS | {
     "segment_f1_50": "F1@50, of segments",
 }
 """Every metric of a report, with the names that people see; ``docs/metrics.md`` defines them."""
-
-LOWER_IS_BETTER = frozenset({"edit_distance"})
-"""Of all others more is better."""
 
 
 @dataclass(frozen=True)
@@ -78,14 +76,6 @@ class Report:
         }
 
 
-class _PerVideo(NamedTuple):
-    """What cannot be added up over videos."""
-
-    accuracy: float
-    iou: float
-    edit_distance: float
-
-
 def evaluate(
     predicted: Iterable[Labels],
     truth: Mapping[str, Labels],
@@ -113,8 +103,9 @@ def evaluate(
     counts = metrics.Tally.empty()
     pieces = segments.SegmentTally.empty()
     vocabulary: Vocabulary | None = None
-    rows = keystep_rows = 0
-    each: list[_PerVideo] = []
+    videos = rows = keystep_rows = 0
+    # What cannot be added up over videos.
+    each = defaultdict[str, list[float]](list)
     for labels in predicted:
         true = metrics.true_labels(truth, labels.video)
         vocabulary = vocabulary or labels.vocabulary
@@ -122,29 +113,28 @@ def evaluate(
         counted = metrics.tally(true, labels)
         counts += counted
         pieces += segments.segment_tally(true, labels)
-        distance = segments.edit_distance(true, labels)
-        each.append(_PerVideo(metrics.accuracy(counted), metrics.iou(counted), distance))
+        each["accuracy_per_video"].append(metrics.accuracy(counted))
+        each["iou_per_video"].append(metrics.iou(counted))
+        each["edit_distance"].append(segments.edit_distance(true, labels))
+        videos += 1
         rows += len(labels)
         keystep_rows += int((true.keysteps != BACKGROUND).sum())
     return Report(
         decoder=decoder,
-        videos=len(each),
+        videos=videos,
         rows=rows,
         keystep_rows=keystep_rows,
         graph_mined_on=graph_mined_on,
-        **_measure(counts, pieces, each),
+        **_pooled(counts, pieces),
+        **{name: metrics.mean_defined(values) for name, values in each.items()},
     )
 
 
-def _measure(
-    counts: metrics.Tally, pieces: segments.SegmentTally, each: Sequence[_PerVideo]
-) -> dict[str, float]:
+def _pooled(counts: metrics.Tally, pieces: segments.SegmentTally) -> dict[str, float]:
+    names = [name for name in ALL_METRICS if hasattr(metrics, name)]
     overlapping = zip(segments.OVERLAPS, segments.segment_f1(pieces).tolist(), strict=True)
     return {
-        **{name: getattr(metrics, name)(counts) for name in ALL_METRICS if hasattr(metrics, name)},
-        "accuracy_per_video": metrics.mean_defined(one.accuracy for one in each),
-        "iou_per_video": metrics.mean_defined(one.iou for one in each),
-        "edit_distance": metrics.mean_defined(one.edit_distance for one in each),
+        **{name: getattr(metrics, name)(counts) for name in names},
         **{f"segment_f1_{100 * overlap:.0f}": value for overlap, value in overlapping},
     }
 

@@ -210,18 +210,11 @@ def _in_order(members: Sequence[int], graph: TaskGraph) -> list[int]:
 
 
 def _panel(title: str, members: list[int], graph: TaskGraph, strongest: int) -> Panel:
-    links = [link for keystep in members for link in strongest_links(graph, keystep, strongest)]
-    inside = [
-        link
-        for keystep in members
-        for link in strongest_links(graph, keystep, len(graph.vocabulary))
-        if link.end in members
-    ]
-    inside = [
-        link
-        for keystep in members
-        for link in [one for one in inside if one.start == keystep][:strongest]
-    ]
+    inside, leaving = [], []
+    for keystep in members:
+        links = strongest_links(graph, keystep, len(graph.vocabulary))
+        inside += [link for link in links if link.end in members][:strongest]
+        leaving += [link for link in links[:strongest] if link.end not in members]
     order = _in_order(members, graph)
     lines = [wrap(graph.vocabulary.keysteps[keystep]) for keystep in order]
     sizes = [_box_size(one) for one in lines]
@@ -241,8 +234,7 @@ def _panel(title: str, members: list[int], graph: TaskGraph, strongest: int) -> 
         for link, chain, points in zip(inside, chains, routes, strict=True)
     )
     width = float((x + widths / 2).max()) + MARGIN
-    leaving = tuple(link for link in links if link.end not in members)
-    return Panel(title, width, height, nodes, edges, leaving)
+    return Panel(title, width, height, nodes, edges, tuple(leaving))
 
 
 def assign_layers(order: Sequence[int], links: Iterable[Link]) -> list[int]:

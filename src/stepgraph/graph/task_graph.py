@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import coo_array, csr_array
 
-from stepgraph.core import Vocabulary, require_same_vocabulary
+from stepgraph.core import Scores, Vocabulary, require_same_vocabulary
 from stepgraph.encoders import EncoderOptions
 from stepgraph.errors import ConfigError, DataError
 from stepgraph.graph.communities import find_communities
@@ -244,6 +244,11 @@ class TaskGraph:
             float(self.probabilities[second, first]),
         )
 
+    def require_vocabulary_of(self, scores: Scores) -> None:
+        """Refuse scores over another vocabulary than the graph's."""
+        what = f"scores of video {scores.video!r} and the graph"
+        require_same_vocabulary(scores.vocabulary, self.vocabulary, what)
+
     def _require(self, *keysteps: int) -> None:
         for keystep in keysteps:
             if not 0 <= keystep < len(self.vocabulary):
@@ -309,15 +314,16 @@ class TaskGraph:
         graph: networkx.DiGraph[str] = nx.DiGraph()
         for keystep, name in enumerate(names):
             graph.add_node(name, tasks=self.vocabulary.tasks_of(keystep))
-        for start in range(len(names)):
-            for edge in self.following(start, limit=len(names), self_loop=True):
-                graph.add_edge(
-                    names[start],
-                    names[edge.keystep],
-                    count=edge.count,
-                    probability=edge.probability,
-                    cost=float(self.costs[start, edge.keystep]),
-                )
+        columns = (self.counts, self.probabilities, self.costs)
+        edges = zip(*coo_array(self.counts).coords, *(one.data for one in columns), strict=True)
+        for start, end, count, probability, cost in edges:
+            graph.add_edge(
+                names[start],
+                names[end],
+                count=int(count),
+                probability=float(probability),
+                cost=float(cost),
+            )
         return graph
 
 
