@@ -18,7 +18,7 @@ keysteps too at the same cost (its supplement).  What the papers leave open is s
   video keysteps may be dropped even where the options say otherwise;
 - a row is dropped only where that is cheaper, not where it costs the same;
 - scores are cosines, so the softmax has the temperature 0.1;
-- a mined graph is first made an order, see :func:`partial_order`.
+- a mined graph is first made an order, see :func:`~stepgraph.graph.order.partial_order`.
 """
 
 from __future__ import annotations
@@ -36,6 +36,7 @@ from stepgraph.core import BACKGROUND, Labels, Scores
 from stepgraph.errors import ConfigError, DataError
 from stepgraph.graph import DIRECTIONAL_SHARE, TaskGraph
 from stepgraph.graph.compiling import compiled
+from stepgraph.graph.order import partial_order
 
 Floats: TypeAlias = NDArray[np.float64]
 Integers: TypeAlias = NDArray[np.int64]
@@ -118,36 +119,6 @@ def match_costs(values: NDArray[np.float32], temperature: float) -> Floats:
     # The best keystep adds 1; only a row without any finite score adds up to less.
     total = np.maximum(np.exp(logits).sum(axis=1, keepdims=True), 1.0)
     return np.asarray(np.log(total) - logits, dtype=np.float64)
-
-
-def partial_order(counts: Integers, majority: float = DIRECTIONAL_SHARE) -> tuple[int, ...]:
-    """Read from transition counts which keysteps come before which, without cycles.
-
-    Two keysteps have the order that was seen more often, if at least the share ``majority`` of
-    the transitions between them went that way, else none.  Pairs are taken from the largest
-    surplus down (of equals, lower numbers first); one that would close a cycle is left out.
-
-    Returns
-    -------
-    tuple of int
-        Of each keystep the set of all that come before it, keystep ``k`` as bit ``1 << k``.
-
-    Examples
-    --------
-    >>> partial_order(np.array([[0, 6, 1], [1, 0, 4], [3, 0, 0]]))
-    (0, 1, 3)
-    """
-    surplus = counts - counts.T
-    ordered = (surplus > 0) & (counts >= majority * (counts + counts.T))
-    pairs = [(int(first), int(second)) for first, second in np.argwhere(ordered)]
-    before = [0] * len(counts)
-    for first, second in sorted(pairs, key=lambda pair: -surplus[pair]):
-        if before[first] >> second & 1:
-            continue
-        for later in range(len(before)):
-            if later == second or before[later] >> second & 1:
-                before[later] |= before[first] | 1 << first
-    return tuple(before)
 
 
 class States(NamedTuple):

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from stepgraph.graph.task_graph import Matrix
+from stepgraph.graph.shortest_paths import Matrix
 
 
 def find_communities(counts: Matrix) -> list[list[int]]:

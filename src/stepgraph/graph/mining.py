@@ -16,7 +16,8 @@ from scipy.sparse import coo_array, csr_array
 
 from stepgraph.core import Scores, Vocabulary, require_same_vocabulary
 from stepgraph.encoders import EncoderOptions
-from stepgraph.graph.task_graph import TIMING_BINS, Matrix, MiningOptions, TaskGraph
+from stepgraph.graph.shortest_paths import Matrix
+from stepgraph.graph.task_graph import TIMING_BINS, MiningOptions, TaskGraph
 
 # Transitions held back before they are added up, so that a long corpus costs few additions.
 _BUFFER = 1_000_000

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,18 +21,11 @@ from stepgraph.core import Scores, Vocabulary, require_same_vocabulary
 from stepgraph.encoders import EncoderOptions
 from stepgraph.errors import ConfigError, DataError
 from stepgraph.graph.communities import find_communities
-from stepgraph.graph.shortest_paths import Network, cheapest_path, make_network
+from stepgraph.graph.order import DIRECTIONAL_SHARE
+from stepgraph.graph.shortest_paths import Matrix, Network, cheapest_path, make_network
 
 if TYPE_CHECKING:
     import networkx
-
-Matrix: TypeAlias = "csr_array[Any, tuple[int, int]]"
-"""A square matrix of keysteps by keysteps, compressed by rows."""
-
-# A pair is directional when, after one imagined vote each way, three quarters or more of the
-# votes agree: two observations one way and none the other are the least that suffices.
-DIRECTIONAL_SHARE = 0.75
-
 
 TIMING_BINS = 20
 """Parts of a video's length in which keysteps are counted."""
