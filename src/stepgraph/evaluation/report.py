@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import asdict, dataclass
-from typing import NamedTuple
+from dataclasses import asdict, dataclass, field, fields
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -14,25 +14,10 @@ from stepgraph.core import BACKGROUND, Labels, Video, Vocabulary, require_same_v
 from stepgraph.errors import ConfigError, DataError
 from stepgraph.evaluation import metrics, segments
 
-METRICS = {
-    "accuracy": "Acc, pooled over rows",
-    "accuracy_per_keystep": "Acc, mean over keysteps",
-    "iou": "IoU, pooled over rows",
-    "iou_per_keystep": "IoU, mean over keysteps",
-}
-"""The metrics that are always shown, with the names that people see."""
 
-ALL_METRICS = METRICS | {
-    "accuracy_per_video": "Acc, mean over videos",
-    "iou_per_video": "IoU, mean over videos",
-    "edit_distance": "ED, mean over videos",
-    "f1": "F1, pooled over rows",
-    "f1_per_keystep": "F1, mean over keysteps",
-    "segment_f1_10": "F1@10, of segments",
-    "segment_f1_25": "F1@25, of segments",
-    "segment_f1_50": "F1@50, of segments",
-}
-"""Every metric of a report, with the names that people see; ``docs/metrics.md`` defines them."""
+def _metric(name: str) -> Any:
+    """A field of the report that is a metric, with the name that people see."""
+    return field(default=math.nan, metadata={"name": name})
 
 
 @dataclass(frozen=True)
@@ -52,19 +37,19 @@ class Report:
     videos: int
     rows: int
     keystep_rows: int
-    accuracy: float
-    accuracy_per_keystep: float
-    iou: float
-    iou_per_keystep: float
+    accuracy: float = _metric("Acc, pooled over rows")
+    accuracy_per_keystep: float = _metric("Acc, mean over keysteps")
+    iou: float = _metric("IoU, pooled over rows")
+    iou_per_keystep: float = _metric("IoU, mean over keysteps")
     graph_mined_on: str = ""
-    accuracy_per_video: float = math.nan
-    iou_per_video: float = math.nan
-    edit_distance: float = math.nan
-    f1: float = math.nan
-    f1_per_keystep: float = math.nan
-    segment_f1_10: float = math.nan
-    segment_f1_25: float = math.nan
-    segment_f1_50: float = math.nan
+    accuracy_per_video: float = _metric("Acc, mean over videos")
+    iou_per_video: float = _metric("IoU, mean over videos")
+    edit_distance: float = _metric("ED, mean over videos")
+    f1: float = _metric("F1, pooled over rows")
+    f1_per_keystep: float = _metric("F1, mean over keysteps")
+    segment_f1_10: float = _metric("F1@10, of segments")
+    segment_f1_25: float = _metric("F1@25, of segments")
+    segment_f1_50: float = _metric("F1@50, of segments")
     task_accuracy: float = math.nan
     calibration_error: float = math.nan
 
@@ -74,6 +59,13 @@ class Report:
             key: None if isinstance(value, float) and math.isnan(value) else value
             for key, value in asdict(self).items()
         }
+
+
+ALL_METRICS = {one.name: one.metadata["name"] for one in fields(Report) if one.metadata}
+"""Every metric of a report, with the names that people see; ``docs/metrics.md`` defines them."""
+
+METRICS = {name: ALL_METRICS[name] for name in list(ALL_METRICS)[:4]}
+"""The metrics that are always shown."""
 
 
 def evaluate(
