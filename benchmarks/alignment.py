@@ -21,8 +21,9 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from stepgraph.core import Scores, Vocabulary
-from stepgraph.decoders.dtw import DropDTW, Graph2Vid, partial_order, topological_states
+from stepgraph.decoders.dtw import DropDTW, Graph2Vid, topological_states
 from stepgraph.graph import TaskGraph
+from stepgraph.graph.order import partial_order
 
 ROWS = 600
 KEYSTEPS = (10, 30, 100)

@@ -7,7 +7,7 @@ from stepgraph.datasets import open_source
 from stepgraph.decoders import Argmax, PathSearch, TaskMarkov
 from stepgraph.encoders import load_encoder
 from stepgraph.graph import mine_graph
-from stepgraph.pipeline import run_evaluation
+from stepgraph.pipeline.measuring import run_evaluation
 from stepgraph.scoring import score
 
 

@@ -8,7 +8,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from stepgraph.core import Vocabulary
-from stepgraph.export.layout import assign_layers, draw_graph, flow_order, strongest_links
+from stepgraph.export.layout import assign_layers, draw_graph, strongest_links
 from stepgraph.graph import TaskGraph
 
 OMELETTE = Vocabulary(
@@ -21,15 +21,6 @@ def chain_graph(order):
     for start, end in pairwise(order):
         counts[start, end] = 5
     return TaskGraph(OMELETTE, csr_array(counts))
-
-
-def test_flow_order_recovers_a_shuffled_chain():
-    order = [3, 0, 4, 1, 2]
-    counts = np.zeros((5, 5), np.int64)
-    for start, end in pairwise(order):
-        counts[start, end], counts[end, start] = 7, 2
-
-    assert flow_order(counts) == order
 
 
 def test_a_chain_is_drawn_from_top_to_bottom():

@@ -104,15 +104,9 @@ def most_likely_path(log_emission: Floats, chain: Chain) -> Integers:
 
 
 def _search(best: Floats, chain: Chain, highest: Floats, path: Integers) -> None:
-    """Replace emissions by the best sequence up to each state, then walk back along the best.
+    """Replace emissions by the best sequence up to each state, then write the best path.
 
-    Parameters
-    ----------
-    best : shape (T, K)
-    highest : shape (K,)
-        Of the edges out of each state.
-    path : shape (T,)
-        Where the result is written.
+    ``highest`` is that of the edges out of each state.
     """
     rows, size = best.shape
     stay, out, into, floor = chain

@@ -18,23 +18,25 @@ keysteps too at the same cost (its supplement).  What the papers leave open is s
   video keysteps may be dropped even where the options say otherwise;
 - a row is dropped only where that is cheaper, not where it costs the same;
 - scores are cosines, so the softmax has the temperature 0.1;
-- a mined graph is first made an order, see :func:`partial_order`.
+- a mined graph is first made an order, see :func:`~stepgraph.graph.order.partial_order`.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from stepgraph.core import BACKGROUND, Labels, Scores, require_same_vocabulary
+from stepgraph.core import BACKGROUND, Labels, Scores
 from stepgraph.errors import ConfigError, DataError
 from stepgraph.graph import DIRECTIONAL_SHARE, TaskGraph
 from stepgraph.graph.compiling import compiled
+from stepgraph.graph.order import partial_order
 
 Floats: TypeAlias = NDArray[np.float64]
 Integers: TypeAlias = NDArray[np.int64]
@@ -70,11 +72,7 @@ class DropDTW:
 
     def decode(self, scores: Scores, graph: TaskGraph) -> Labels:
         """See :class:`~stepgraph.decoders.Decoder`; the graph must be a chain."""
-        problem = _problem(scores, graph, self)
-        order = _chain(problem.candidates, graph, scores.video)
-        states = ordered_states(len(order))
-        found = align(problem.costs[:, order], problem.row_drops, states, problem.keystep_drops)
-        return _labels(scores, problem.candidates[order], found.keysteps)
+        return _decode(self, scores, graph, partial(_chain, video=scores.video))
 
 
 @dataclass(frozen=True)
@@ -106,11 +104,11 @@ class Graph2Vid:
 
     def decode(self, scores: Scores, graph: TaskGraph) -> Labels:
         """See :class:`~stepgraph.decoders.Decoder`; cycles of the graph are broken first."""
-        problem = _problem(scores, graph, self)
-        before = partial_order(_counts_between(problem.candidates, graph), self.majority)
-        states = topological_states(before, int(self.max_states))
-        found = align(problem.costs, problem.row_drops, states, problem.keystep_drops)
-        return _labels(scores, problem.candidates, found.keysteps)
+
+        def states_of(counts: Integers) -> States:
+            return topological_states(partial_order(counts, self.majority), int(self.max_states))
+
+        return _decode(self, scores, graph, states_of)
 
 
 def match_costs(values: NDArray[np.float32], temperature: float) -> Floats:
@@ -121,36 +119,6 @@ def match_costs(values: NDArray[np.float32], temperature: float) -> Floats:
     # The best keystep adds 1; only a row without any finite score adds up to less.
     total = np.maximum(np.exp(logits).sum(axis=1, keepdims=True), 1.0)
     return np.asarray(np.log(total) - logits, dtype=np.float64)
-
-
-def partial_order(counts: Integers, majority: float = DIRECTIONAL_SHARE) -> tuple[int, ...]:
-    """Read from transition counts which keysteps come before which, without cycles.
-
-    Two keysteps have the order that was seen more often, if at least the share ``majority`` of
-    the transitions between them went that way, else none.  Pairs are taken from the largest
-    surplus down (of equals, lower numbers first); one that would close a cycle is left out.
-
-    Returns
-    -------
-    tuple of int
-        Of each keystep the set of all that come before it, keystep ``k`` as bit ``1 << k``.
-
-    Examples
-    --------
-    >>> partial_order(np.array([[0, 6, 1], [1, 0, 4], [3, 0, 0]]))
-    (0, 1, 3)
-    """
-    surplus = counts - counts.T
-    ordered = (surplus > 0) & (counts >= majority * (counts + counts.T))
-    pairs = [(int(first), int(second)) for first, second in np.argwhere(ordered)]
-    before = [0] * len(counts)
-    for first, second in sorted(pairs, key=lambda pair: -surplus[pair]):
-        if before[first] >> second & 1:
-            continue
-        for later in range(len(before)):
-            if later == second or before[later] >> second & 1:
-                before[later] |= before[first] | 1 << first
-    return tuple(before)
 
 
 class States(NamedTuple):
@@ -177,10 +145,10 @@ class States(NamedTuple):
         return int(self.target.max(initial=0)) + 1
 
 
-def ordered_states(keysteps: int) -> States:
-    """The states of so many keysteps in one order."""
-    first = np.arange(keysteps)
-    return States(first, first + 1, first)
+def ordered_states(keysteps: Integers) -> States:
+    """The states of keysteps in one order."""
+    first = np.arange(len(keysteps))
+    return States(first, first + 1, keysteps)
 
 
 @lru_cache(maxsize=64)
@@ -221,7 +189,7 @@ def align(
     Examples
     --------
     >>> costs = np.array([[0.0, 9.0], [0.1, 9.0], [7.0, 6.0], [9.0, 0.2]])
-    >>> align(costs, np.ones(4), ordered_states(2)).keysteps.tolist()
+    >>> align(costs, np.ones(4), ordered_states(np.arange(2))).keysteps.tolist()
     [0, 0, -1, 1]
     """
     costs = np.ascontiguousarray(costs)
@@ -285,19 +253,14 @@ def _align(
     return np.float64(best[-1])
 
 
-class _Problem(NamedTuple):
-    """What is to be aligned: observed rows by candidate keysteps, in the vocabulary's order."""
-
-    candidates: Integers
-    costs: Floats
-    row_drops: Floats
-    keystep_drops: Floats | None
-
-
-def _problem(scores: Scores, graph: TaskGraph, options: DropDTW | Graph2Vid) -> _Problem:
-    require_same_vocabulary(
-        scores.vocabulary, graph.vocabulary, f"scores of video {scores.video!r} and the graph"
-    )
+def _decode(
+    options: DropDTW | Graph2Vid,
+    scores: Scores,
+    graph: TaskGraph,
+    states_of: Callable[[Integers], States],
+) -> Labels:
+    """Align the observed rows with the candidates, by the states of the counts between these."""
+    graph.require_vocabulary_of(scores)
     values = scores.values[scores.observed]
     wrong = values[~(values < np.inf)]
     if wrong.size:
@@ -308,27 +271,18 @@ def _problem(scores: Scores, graph: TaskGraph, options: DropDTW | Graph2Vid) -> 
     drop = float(np.percentile(finite, options.percentile)) if finite.size else 0.0
     droppable = options.drop_keysteps or len(costs) < len(candidates)
     keystep_drops = np.full(len(candidates), drop) if droppable else None
-    return _Problem(candidates, costs, np.full(len(costs), drop), keystep_drops)
-
-
-def _labels(scores: Scores, candidates: Integers, columns: Integers) -> Labels:
-    """Turn the columns of observed rows into labels of all rows."""
+    counts = graph.counts_between(candidates)
+    np.fill_diagonal(counts, 0)
+    columns = align(costs, np.full(len(costs), drop), states_of(counts), keystep_drops).keysteps
     keysteps = np.full(len(scores), BACKGROUND, dtype=np.int64)
     matched = columns != BACKGROUND
     keysteps[np.flatnonzero(scores.observed)[matched]] = candidates[columns[matched]]
     return Labels(scores.video, keysteps, scores.vocabulary, scores.hop)
 
 
-def _counts_between(candidates: Integers, graph: TaskGraph) -> Integers:
-    """Transition counts from one candidate to another."""
-    counts = graph.counts_between(candidates)
-    np.fill_diagonal(counts, 0)
-    return counts
-
-
-def _chain(candidates: Integers, graph: TaskGraph, video: str) -> Integers:
-    """Columns of the candidates in the one order that the graph has for them."""
-    links = _counts_between(candidates, graph) > 0
+def _chain(counts: Integers, video: str) -> States:
+    """The states of the one order that a graph has for its candidates."""
+    links = counts > 0
     [starts] = np.nonzero(~links.any(axis=0))
     order = list(starts[:1])
     while order and len(order) < len(links) and links[order[-1]].any():
@@ -340,7 +294,7 @@ def _chain(candidates: Integers, graph: TaskGraph, video: str) -> Integers:
             f"order, got {links.sum()} transitions between them; take TaskGraph.from_order of the "
             f"task's keysteps, and restrict the scores to these"
         )
-    return np.array(order, dtype=np.int64)
+    return ordered_states(np.array(order, dtype=np.int64))
 
 
 def _check_options(percentile: float, temperature: float) -> None:

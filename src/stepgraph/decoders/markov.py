@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array, diags_array
 
-from stepgraph.core import BACKGROUND, Labels, Scores, require_same_vocabulary
+from stepgraph.core import BACKGROUND, Labels, Scores
 from stepgraph.decoders.chains import Chain, most_likely_path
 from stepgraph.errors import ConfigError
 from stepgraph.graph import Matrix, TaskGraph
@@ -55,39 +55,24 @@ class BayesFilter:
 
     def decode(self, scores: Scores, graph: TaskGraph) -> Labels:
         """See :class:`~stepgraph.decoders.Decoder`; no label depends on a later row."""
-        _require_one_vocabulary(scores, graph)
+        graph.require_vocabulary_of(scores)
         moves, stays = _transitions(graph, None)
         backward = csr_array((moves + diags_array(stays)).T)
         keysteps = np.full(len(scores), BACKGROUND, dtype=np.int64)
         belief = np.zeros(len(scores.vocabulary))
         for row, (values, observed) in enumerate(zip(scores.values, scores.observed, strict=True)):
             measured = np.where(observed, np.maximum(values, 0), 0).astype(np.float64)
+            expected = backward @ belief
+            if measured.any():
+                posterior = measured * expected + self.epsilon * measured
+                expected = posterior if posterior.any() else measured
             allowed = values != -math.inf
-            moved = np.where(allowed, updated(belief, measured, backward, self.epsilon), 0)
+            moved = np.where(allowed, expected, 0)
             believed = moved if moved.any() else np.where(allowed, belief, 0)
             if believed.any():
                 belief = believed / believed.sum()
                 keysteps[row] = belief.argmax()
         return Labels(scores.video, keysteps, scores.vocabulary, scores.hop)
-
-
-def updated(belief: Vector, measured: Vector, backward: Matrix, epsilon: float) -> Vector:
-    """Take one step of the filter; the result is not divided by its sum.
-
-    Parameters
-    ----------
-    belief : shape (K,)
-        All zero before the first measurement.
-    measured : shape (K,)
-        All zero where nothing was measured.
-    backward : shape (K, K)
-        Row ``j`` holds the probabilities of coming to ``j`` from each keystep.
-    """
-    expected: Vector = backward @ belief
-    if not measured.any():
-        return expected
-    posterior: Vector = measured * expected + epsilon * measured
-    return posterior if posterior.any() else measured
 
 
 @dataclass(frozen=True)
@@ -126,7 +111,7 @@ class Viterbi:
 
     def decode(self, scores: Scores, graph: TaskGraph) -> Labels:
         """See :class:`~stepgraph.decoders.Decoder`."""
-        _require_one_vocabulary(scores, graph)
+        graph.require_vocabulary_of(scores)
         allowed = scores.values != -math.inf
         possible = allowed.any(axis=1)
         keysteps = np.full(len(scores), BACKGROUND, dtype=np.int64)
@@ -165,9 +150,3 @@ def _transitions(graph: TaskGraph, stay: float | None) -> tuple[Matrix, Vector]:
         moves.data *= ((1 - stay) / np.where(leaving > 0, leaving, 1))[source[others]]
         stays = np.full_like(stays, stay)
     return moves, np.where(leaving > 0, stays, 1.0)
-
-
-def _require_one_vocabulary(scores: Scores, graph: TaskGraph) -> None:
-    require_same_vocabulary(
-        scores.vocabulary, graph.vocabulary, f"scores of video {scores.video!r} and the graph"
-    )

@@ -23,7 +23,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from stepgraph.core import BACKGROUND, Labels, Scores, require_same_vocabulary
+from stepgraph.core import BACKGROUND, Labels, Scores
 from stepgraph.errors import ConfigError
 from stepgraph.graph import TaskGraph
 
@@ -65,11 +65,9 @@ class PathSearch:
 
     def decode(self, scores: Scores, graph: TaskGraph) -> Labels:
         """See :class:`~stepgraph.decoders.Decoder`."""
-        require_same_vocabulary(
-            scores.vocabulary, graph.vocabulary, f"scores of video {scores.video!r} and the graph"
-        )
+        graph.require_vocabulary_of(scores)
         preliminary = best_keysteps(scores)
-        anchors = scores.observed & (_best_scores(scores) >= self.threshold)
+        anchors = scores.observed & (scores.values.max(axis=1) >= self.threshold)
         keysteps = fill_gaps(preliminary, anchors, graph) if anchors.any() else preliminary
         return Labels(scores.video, keysteps, scores.vocabulary, scores.hop, anchors)
 
@@ -77,11 +75,6 @@ class PathSearch:
 def best_keysteps(scores: Scores) -> NDArray[np.int64]:
     """Preliminary labels: the best keystep of each observed row, else ``BACKGROUND``."""
     return np.where(scores.observed, scores.values.argmax(axis=1), BACKGROUND).astype(np.int64)
-
-
-def _best_scores(scores: Scores) -> NDArray[np.float32]:
-    best: NDArray[np.float32] = scores.values.max(axis=1)
-    return best
 
 
 def fill_gaps(

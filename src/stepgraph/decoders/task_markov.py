@@ -16,7 +16,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from stepgraph.core import BACKGROUND, Labels, Scores, require_same_vocabulary, runs
+from stepgraph.core import BACKGROUND, Labels, Scores, runs
 from stepgraph.decoders.chains import Chain, most_likely_path, path_probability
 from stepgraph.decoders.tasks import (
     SWITCH_COST,
@@ -85,9 +85,7 @@ class TaskMarkov:
 
     def decode(self, scores: Scores, graph: TaskGraph) -> Labels:
         """See :class:`~stepgraph.decoders.Decoder`."""
-        require_same_vocabulary(
-            scores.vocabulary, graph.vocabulary, f"scores of video {scores.video!r} and the graph"
-        )
+        graph.require_vocabulary_of(scores)
         tasks = tasks_of(graph)
         keysteps = np.full(len(scores), BACKGROUND, dtype=np.int64)
         confidence = np.zeros(len(scores))

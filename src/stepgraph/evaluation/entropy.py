@@ -61,17 +61,8 @@ def transition_entropy(graph: TaskGraph, *, self_loop: bool = False) -> NDArray[
     return np.where(totals > 0, entropy.round(12), np.nan)
 
 
-def starting_keysteps(labels: Labels) -> NDArray[np.int64]:
-    """For each row that is no anchor, the keystep of the last anchor before it.
-
-    ``BACKGROUND`` on anchors and before the first of them.
-
-    >>> from stepgraph.core import Vocabulary
-    >>> anchors = np.array([False, True, False, False, True])
-    >>> rows = np.array([0, 0, 0, 1, 1])
-    >>> starting_keysteps(Labels("v", rows, Vocabulary(("a", "b")), anchors=anchors)).tolist()
-    [-1, -1, 0, 0, -1]
-    """
+def _starting_keysteps(labels: Labels) -> NDArray[np.int64]:
+    """For each row that is no anchor the keystep of the last one before it, else background."""
     if labels.anchors is None:
         raise DataError(
             f"labels of video {labels.video!r} must have anchors to be split by entropy, got "
@@ -143,7 +134,7 @@ def _rows_between_anchors(
     """Entropy of each row that has one, whether it has a true keystep, and was given it."""
     true, found = compared(truth, predicted)
     compared(truth, anchored)
-    start = starting_keysteps(anchored)
+    start = _starting_keysteps(anchored)
     entropy = np.where(start == BACKGROUND, np.nan, entropies[start])
     rows = ~np.isnan(entropy)
     known, hit = true != BACKGROUND, true == found

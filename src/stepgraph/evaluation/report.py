@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
-from typing import NamedTuple
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import asdict, dataclass, field, fields
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -13,28 +14,10 @@ from stepgraph.core import BACKGROUND, Labels, Video, Vocabulary, require_same_v
 from stepgraph.errors import ConfigError, DataError
 from stepgraph.evaluation import metrics, segments
 
-METRICS = {
-    "accuracy": "Acc, pooled over rows",
-    "accuracy_per_keystep": "Acc, mean over keysteps",
-    "iou": "IoU, pooled over rows",
-    "iou_per_keystep": "IoU, mean over keysteps",
-}
-"""The metrics that are always shown, with the names that people see."""
 
-ALL_METRICS = METRICS | {
-    "accuracy_per_video": "Acc, mean over videos",
-    "iou_per_video": "IoU, mean over videos",
-    "edit_distance": "ED, mean over videos",
-    "f1": "F1, pooled over rows",
-    "f1_per_keystep": "F1, mean over keysteps",
-    "segment_f1_10": "F1@10, of segments",
-    "segment_f1_25": "F1@25, of segments",
-    "segment_f1_50": "F1@50, of segments",
-}
-"""Every metric of a report, with the names that people see; ``docs/metrics.md`` defines them."""
-
-LOWER_IS_BETTER = frozenset({"edit_distance"})
-"""Of all others more is better."""
+def _metric(name: str) -> Any:
+    """A field of the report that is a metric, with the name that people see."""
+    return field(default=math.nan, metadata={"name": name})
 
 
 @dataclass(frozen=True)
@@ -54,19 +37,19 @@ class Report:
     videos: int
     rows: int
     keystep_rows: int
-    accuracy: float
-    accuracy_per_keystep: float
-    iou: float
-    iou_per_keystep: float
+    accuracy: float = _metric("Acc, pooled over rows")
+    accuracy_per_keystep: float = _metric("Acc, mean over keysteps")
+    iou: float = _metric("IoU, pooled over rows")
+    iou_per_keystep: float = _metric("IoU, mean over keysteps")
     graph_mined_on: str = ""
-    accuracy_per_video: float = math.nan
-    iou_per_video: float = math.nan
-    edit_distance: float = math.nan
-    f1: float = math.nan
-    f1_per_keystep: float = math.nan
-    segment_f1_10: float = math.nan
-    segment_f1_25: float = math.nan
-    segment_f1_50: float = math.nan
+    accuracy_per_video: float = _metric("Acc, mean over videos")
+    iou_per_video: float = _metric("IoU, mean over videos")
+    edit_distance: float = _metric("ED, mean over videos")
+    f1: float = _metric("F1, pooled over rows")
+    f1_per_keystep: float = _metric("F1, mean over keysteps")
+    segment_f1_10: float = _metric("F1@10, of segments")
+    segment_f1_25: float = _metric("F1@25, of segments")
+    segment_f1_50: float = _metric("F1@50, of segments")
     task_accuracy: float = math.nan
     calibration_error: float = math.nan
 
@@ -78,12 +61,11 @@ class Report:
         }
 
 
-class _PerVideo(NamedTuple):
-    """What cannot be added up over videos."""
+ALL_METRICS = {one.name: one.metadata["name"] for one in fields(Report) if one.metadata}
+"""Every metric of a report, with the names that people see; ``docs/metrics.md`` defines them."""
 
-    accuracy: float
-    iou: float
-    edit_distance: float
+METRICS = {name: ALL_METRICS[name] for name in list(ALL_METRICS)[:4]}
+"""The metrics that are always shown."""
 
 
 def evaluate(
@@ -113,8 +95,9 @@ def evaluate(
     counts = metrics.Tally.empty()
     pieces = segments.SegmentTally.empty()
     vocabulary: Vocabulary | None = None
-    rows = keystep_rows = 0
-    each: list[_PerVideo] = []
+    videos = rows = keystep_rows = 0
+    # What cannot be added up over videos.
+    each = defaultdict[str, list[float]](list)
     for labels in predicted:
         true = metrics.true_labels(truth, labels.video)
         vocabulary = vocabulary or labels.vocabulary
@@ -122,29 +105,28 @@ def evaluate(
         counted = metrics.tally(true, labels)
         counts += counted
         pieces += segments.segment_tally(true, labels)
-        distance = segments.edit_distance(true, labels)
-        each.append(_PerVideo(metrics.accuracy(counted), metrics.iou(counted), distance))
+        each["accuracy_per_video"].append(metrics.accuracy(counted))
+        each["iou_per_video"].append(metrics.iou(counted))
+        each["edit_distance"].append(segments.edit_distance(true, labels))
+        videos += 1
         rows += len(labels)
         keystep_rows += int((true.keysteps != BACKGROUND).sum())
     return Report(
         decoder=decoder,
-        videos=len(each),
+        videos=videos,
         rows=rows,
         keystep_rows=keystep_rows,
         graph_mined_on=graph_mined_on,
-        **_measure(counts, pieces, each),
+        **_pooled(counts, pieces),
+        **{name: metrics.mean_defined(values) for name, values in each.items()},
     )
 
 
-def _measure(
-    counts: metrics.Tally, pieces: segments.SegmentTally, each: Sequence[_PerVideo]
-) -> dict[str, float]:
+def _pooled(counts: metrics.Tally, pieces: segments.SegmentTally) -> dict[str, float]:
+    names = [name for name in ALL_METRICS if hasattr(metrics, name)]
     overlapping = zip(segments.OVERLAPS, segments.segment_f1(pieces).tolist(), strict=True)
     return {
-        **{name: getattr(metrics, name)(counts) for name in ALL_METRICS if hasattr(metrics, name)},
-        "accuracy_per_video": metrics.mean_defined(one.accuracy for one in each),
-        "iou_per_video": metrics.mean_defined(one.iou for one in each),
-        "edit_distance": metrics.mean_defined(one.edit_distance for one in each),
+        **{name: getattr(metrics, name)(counts) for name in names},
         **{f"segment_f1_{100 * overlap:.0f}": value for overlap, value in overlapping},
     }
 

@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from scipy.optimize import isotonic_regression
 
 from stepgraph.graph import TaskGraph, find_communities
+from stepgraph.graph.order import partial_order
 
 # Lengths are pixels at the size at which the picture is shown.
 CHARACTER, LINE, PADDING = 7.0, 16.0, 12.0
@@ -123,32 +124,6 @@ def strongest_links(graph: TaskGraph, keystep: int, limit: int) -> list[Link]:
     ]
 
 
-def flow_order(counts: NDArray[np.int64]) -> list[int]:
-    """Order positions so that few transitions lead backwards.
-
-    The greedy heuristic of Eades, Lin and Smyth on net counts: what nothing leads to goes
-    first, what leads nowhere goes last, and otherwise the greatest surplus goes first.
-
-    >>> flow_order(np.array([[0, 0, 0], [2, 0, 5], [9, 0, 0]]))
-    [1, 2, 0]
-    """
-    net = np.maximum(counts - counts.T, 0)
-    remaining = list(range(len(net)))
-    first: list[int] = []
-    last: list[int] = []
-    while remaining:
-        within = net[np.ix_(remaining, remaining)]
-        out, into = within.sum(axis=1), within.sum(axis=0)
-        sources, sinks = np.flatnonzero(into == 0), np.flatnonzero(out == 0)
-        if sources.size:
-            first.append(remaining.pop(int(sources[0])))
-        elif sinks.size:
-            last.append(remaining.pop(int(sinks[-1])))
-        else:
-            first.append(remaining.pop(int((out - into).argmax())))
-    return first + last[::-1]
-
-
 def wrap(name: str) -> tuple[str, ...]:
     """Cut a name into at most three lines for a box of the picture.
 
@@ -204,24 +179,18 @@ def _split(title: str, members: list[int], graph: TaskGraph) -> list[tuple[str, 
 
 
 def _in_order(members: Sequence[int], graph: TaskGraph) -> list[int]:
-    """Order keysteps by when in a video they are done, else by which follows which."""
-    flow = [members[position] for position in flow_order(graph.counts_between(members))]
-    return sorted(flow, key=graph.mean_times.__getitem__)
+    """Order keysteps by when in a video they are done, else by how many come before them."""
+    earlier = [one.bit_count() for one in partial_order(graph.counts_between(members), 0.5)]
+    ranked = sorted(zip(graph.mean_times[list(members)], earlier, members, strict=True))
+    return [keystep for _, _, keystep in ranked]
 
 
 def _panel(title: str, members: list[int], graph: TaskGraph, strongest: int) -> Panel:
-    links = [link for keystep in members for link in strongest_links(graph, keystep, strongest)]
-    inside = [
-        link
-        for keystep in members
-        for link in strongest_links(graph, keystep, len(graph.vocabulary))
-        if link.end in members
-    ]
-    inside = [
-        link
-        for keystep in members
-        for link in [one for one in inside if one.start == keystep][:strongest]
-    ]
+    inside, leaving = [], []
+    for keystep in members:
+        links = strongest_links(graph, keystep, len(graph.vocabulary))
+        inside += [link for link in links if link.end in members][:strongest]
+        leaving += [link for link in links[:strongest] if link.end not in members]
     order = _in_order(members, graph)
     lines = [wrap(graph.vocabulary.keysteps[keystep]) for keystep in order]
     sizes = [_box_size(one) for one in lines]
@@ -241,8 +210,7 @@ def _panel(title: str, members: list[int], graph: TaskGraph, strongest: int) -> 
         for link, chain, points in zip(inside, chains, routes, strict=True)
     )
     width = float((x + widths / 2).max()) + MARGIN
-    leaving = tuple(link for link in links if link.end not in members)
-    return Panel(title, width, height, nodes, edges, leaving)
+    return Panel(title, width, height, nodes, edges, tuple(leaving))
 
 
 def assign_layers(order: Sequence[int], links: Iterable[Link]) -> list[int]:

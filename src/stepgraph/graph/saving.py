@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import coo_array, csr_array
 
 from stepgraph.core import Vocabulary
@@ -28,6 +27,7 @@ from stepgraph.files.headers import (
     reading_fields,
     write_fields,
 )
+from stepgraph.graph.shortest_paths import Matrix
 from stepgraph.graph.task_graph import TIMING_BINS, MiningOptions, TaskGraph
 from stepgraph.vocabulary.saving import (
     vocabulary_fields,
@@ -39,14 +39,13 @@ GRAPH_KIND = FileKind("stepgraph-graph", 1, "task graph", "make one with: stepgr
 
 def save_graph(graph: TaskGraph, path: str | Path) -> None:
     """Save a task graph as JSON, whole or not at all."""
-    counts = coo_array(graph.counts)
-    triples = np.stack([*counts.coords, counts.data], axis=1).tolist()
     encoder = asdict(graph.encoder) if graph.encoder else None
+    timing = None if graph.timing is None else _triples(graph.timing)
     write_fields(
         header(GRAPH_KIND.format, GRAPH_KIND.version, graph.vocabulary)
         | {"encoder": encoder, "mining": mining_fields(graph.mining)}
         | vocabulary_fields(graph.vocabulary)
-        | {"mined_on": list(graph.mined_on), "counts": triples, "timing": _timing_of(graph)},
+        | {"mined_on": list(graph.mined_on), "counts": _triples(graph.counts), "timing": timing},
         path,
     )
 
@@ -58,14 +57,15 @@ def load_graph(path: str | Path) -> TaskGraph:
     check_header(content, path, GRAPH_KIND)
     with reading_fields(path, GRAPH_KIND):
         vocabulary = vocabulary_of(content)
-        options = content["encoder"]
+        options, timing = content["encoder"], content["timing"]
+        shape = len(vocabulary), TIMING_BINS
         graph = TaskGraph(
             vocabulary,
-            _counts(content["counts"], len(vocabulary)),
+            _matrix(content["counts"], (len(vocabulary), len(vocabulary))),
             tuple(map(as_text, as_list(content["mined_on"]))),
             EncoderOptions(**options) if options else None,
             _mining_of(content["mining"]),
-            _timing(content["timing"], len(vocabulary)),
+            None if timing is None else _matrix(timing, shape).toarray(),
         )
     if vocabulary.fingerprint != content.get("fingerprint"):
         raise DataError(
@@ -92,41 +92,25 @@ def _mining_of(fields: Any) -> MiningOptions | None:
     return MiningOptions(**given)
 
 
-def _counts(triples: Any, size: int) -> Any:
-    source, target, count = _triples(triples, (size, size)).T
-    return csr_array(coo_array((count, (source, target)), shape=(size, size)))
-
-
-def _timing_of(graph: TaskGraph) -> list[list[int]] | None:
-    if graph.timing is None:
-        return None
-    keystep, part = np.nonzero(graph.timing)
-    triples: list[list[int]] = np.stack(
-        [keystep, part, graph.timing[keystep, part]], axis=1
-    ).tolist()
+def _triples(matrix: Any) -> list[list[int]]:
+    """Row, column and value of each entry that is not zero."""
+    entries = coo_array(matrix)
+    triples: list[list[int]] = np.stack([*entries.coords, entries.data], axis=1).tolist()
     return triples
 
 
-def _timing(triples: Any, size: int) -> NDArray[np.int64] | None:
-    if triples is None:
-        return None
-    keystep, part, count = _triples(triples, (size, TIMING_BINS)).T
-    if count.size and count.min() < 0:
-        raise DataError(f"timing must be at least 0, got {count.min()}")
-    timing = np.zeros((size, TIMING_BINS), dtype=np.int64)
-    np.add.at(timing, (keystep, part), count)
-    return timing
-
-
-def _triples(triples: Any, shape: tuple[int, int]) -> NDArray[np.int64]:
-    """Check a list of ``[row, column, count]``."""
+def _matrix(triples: Any, shape: tuple[int, int]) -> Matrix:
+    """Check such a list, and make the matrix of it."""
     for triple in as_list(triples):
         if len(list(map(as_whole, as_list(triple)))) != 3:
             raise TypeError(f"counts must be triples, got {triple!r}"[:200])
     table = np.asarray(triples, dtype=np.int64).reshape(-1, 3)
     if len(table) and (table[:, :2].min() < 0 or (table[:, :2].max(axis=0) >= shape).any()):
         raise DataError(f"counts of keysteps that are not among the {shape[0]} of its vocabulary")
-    return table
+    row, column, count = table.T
+    if count.min(initial=0) < 0:
+        raise DataError(f"counts must be at least 0, got {count.min()}")
+    return csr_array(coo_array((count, (row, column)), shape=shape))
 
 
 def same_vocabulary(graph: TaskGraph, vocabulary: Vocabulary, where: str | Path) -> None:

@@ -21,6 +21,7 @@ from scipy.sparse import csr_array
 from stepgraph.graph.compiling import compiled
 
 Matrix: TypeAlias = "csr_array[Any, tuple[int, int]]"
+"""A square matrix of keysteps by keysteps, compressed by rows."""
 
 Column: TypeAlias = Any
 """Numbers by position: a list where Python reads them, an array where compiled code does."""

@@ -17,19 +17,15 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import coo_array, csr_array
 
-from stepgraph.core import Vocabulary, require_same_vocabulary
+from stepgraph.core import Scores, Vocabulary, require_same_vocabulary
 from stepgraph.encoders import EncoderOptions
 from stepgraph.errors import ConfigError, DataError
 from stepgraph.graph.communities import find_communities
+from stepgraph.graph.order import DIRECTIONAL_SHARE
 from stepgraph.graph.shortest_paths import Matrix, Network, cheapest_path, make_network
 
 if TYPE_CHECKING:
     import networkx
-
-# A pair is directional when, after one imagined vote each way, three quarters or more of the
-# votes agree: two observations one way and none the other are the least that suffices.
-DIRECTIONAL_SHARE = 0.75
-
 
 TIMING_BINS = 20
 """Parts of a video's length in which keysteps are counted."""
@@ -241,6 +237,11 @@ class TaskGraph:
             float(self.probabilities[second, first]),
         )
 
+    def require_vocabulary_of(self, scores: Scores) -> None:
+        """Refuse scores over another vocabulary than the graph's."""
+        what = f"scores of video {scores.video!r} and the graph"
+        require_same_vocabulary(scores.vocabulary, self.vocabulary, what)
+
     def _require(self, *keysteps: int) -> None:
         for keystep in keysteps:
             if not 0 <= keystep < len(self.vocabulary):
@@ -306,15 +307,16 @@ class TaskGraph:
         graph: networkx.DiGraph[str] = nx.DiGraph()
         for keystep, name in enumerate(names):
             graph.add_node(name, tasks=self.vocabulary.tasks_of(keystep))
-        for start in range(len(names)):
-            for edge in self.following(start, limit=len(names), self_loop=True):
-                graph.add_edge(
-                    names[start],
-                    names[edge.keystep],
-                    count=edge.count,
-                    probability=edge.probability,
-                    cost=float(self.costs[start, edge.keystep]),
-                )
+        columns = (self.counts, self.probabilities, self.costs)
+        edges = zip(*coo_array(self.counts).coords, *(one.data for one in columns), strict=True)
+        for start, end, count, probability, cost in edges:
+            graph.add_edge(
+                names[start],
+                names[end],
+                count=int(count),
+                probability=float(probability),
+                cost=float(cost),
+            )
         return graph
 
 

@@ -1,0 +1,42 @@
+"""Which keysteps come before which, read from how often one followed the other."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+# A pair is directional when, after one imagined vote each way, three quarters or more of the
+# votes agree: two observations one way and none the other are the least that suffices.
+DIRECTIONAL_SHARE = 0.75
+
+
+def partial_order(
+    counts: NDArray[np.int64], majority: float = DIRECTIONAL_SHARE
+) -> tuple[int, ...]:
+    """Read from transition counts which keysteps come before which, without cycles.
+
+    Two keysteps have the order that was seen more often, if at least the share ``majority`` of
+    the transitions between them went that way, else none.  Pairs are taken from the largest
+    surplus down (of equals, lower numbers first); one that would close a cycle is left out.
+
+    Returns
+    -------
+    tuple of int
+        Of each keystep the set of all that come before it, keystep ``k`` as bit ``1 << k``.
+
+    Examples
+    --------
+    >>> partial_order(np.array([[0, 6, 1], [1, 0, 4], [3, 0, 0]]))
+    (0, 1, 3)
+    """
+    surplus = counts - counts.T
+    ordered = (surplus > 0) & (counts >= majority * (counts + counts.T))
+    pairs = [(int(first), int(second)) for first, second in np.argwhere(ordered)]
+    before = [0] * len(counts)
+    for first, second in sorted(pairs, key=lambda pair: -surplus[pair]):
+        if before[first] >> second & 1:
+            continue
+        for later in range(len(before)):
+            if later == second or before[later] >> second & 1:
+                before[later] |= before[first] | 1 << first
+    return tuple(before)
