@@ -97,7 +97,9 @@ def pytest_configure(config):
 
 @pytest.fixture(scope="session")
 def session_cache(tmp_path_factory):
-    """One for all processes of a run, so that nothing is encoded twice."""
+    """One for all processes of a run, so that nothing is encoded twice; yours if you name it."""
+    if chosen := os.environ.get("STEPGRAPH_TEST_CACHE"):
+        return Path(chosen)
     base = tmp_path_factory.getbasetemp()
     folder = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "cache"
     folder.mkdir(exist_ok=True)

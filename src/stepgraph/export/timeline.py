@@ -141,11 +141,11 @@ FORMATS: dict[str, tuple[str, Callable[[Timeline], str]]] = {
 """Formats of a timeline: name, suffix of its file, and how it is written."""
 
 
-def write_timeline(timeline: Timeline, folder: Path) -> list[Path]:
+def write_timeline(timeline: Timeline, folder: Path | str) -> list[Path]:
     """Write a timeline in every format; each file whole or not at all."""
     paths = []
     for suffix, convert in FORMATS.values():
-        path = folder / f"{timeline.video.id}{suffix}"
+        path = Path(folder) / f"{timeline.video.id}{suffix}"
         write_text(path, convert(timeline))
         paths.append(path)
     return paths
