@@ -137,12 +137,11 @@ class _Videos:
         self._path = path
         self._listing = listing
         self._shard = shard
-        self._problems = problems
-        self._reported = 0
+        self._problems = _ReportedOnce(problems)
 
     def __iter__(self) -> Iterator[Video]:
         seen: set[str] = set()
-        problems = _ReportedOnce(self)
+        problems = self._problems
         for video, lists, position in read_captions(
             self._path, problems=problems, shard=self._shard
         ):
@@ -159,25 +158,22 @@ class _Videos:
             duration = sentences[-1].end if sentences else 0.0
             yield Video(video, duration, sentences, task=self._listing.task_of(video))
 
-    def report(self, number: int, problem: Problem) -> None:
-        """Pass on the problem of this number unless an earlier pass has."""
-        if number > self._reported:
-            self._problems.add(**vars(problem))
-            self._reported = number
-
 
 class _ReportedOnce(Problems):
-    """Problems of one pass; a file gives the same ones in the same order in each."""
+    """Passes on each mistake once, however often the file is read."""
 
-    def __init__(self, videos: _Videos) -> None:
+    def __init__(self, problems: Problems) -> None:
         super().__init__()
-        self._videos = videos
+        self._problems = problems
+        self._reported: set[Problem] = set()
 
     def add(
         self, where: str, kind: str, what: str, *, lost: bool = False, scope: str = ""
     ) -> None:
-        super().add(where, kind, what)
-        self._videos.report(len(self), Problem(where, kind, what, lost, scope))
+        problem = Problem(where, kind, what, lost, scope)
+        if problem not in self._reported:
+            self._problems.add(**vars(problem))
+            self._reported.add(problem)
 
 
 def _read_names(path: Path, problems: Problems) -> dict[str, str]:

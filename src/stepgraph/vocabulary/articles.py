@@ -282,23 +282,11 @@ def _even(text: str) -> str:
     return " ".join(text.replace("\0", "").replace("\ufeff", "").split())
 
 
-def match_title(name: str) -> str:
-    """Reduce a title or task name to what is compared: equal keys mean the same task.
-
-    Case, *How to*, punctuation, apostrophes, accents, *a*, *an* and *the*, ``&`` for *and*,
-    escapes of web addresses (``%27``) and the dump's method numbers make no difference.
-
-    >>> match_title("How to Get Rid of a Wasp's Nest")
-    'get rid of wasps nest'
-    >>> match_title("get rid of Wasp%27s nest2")
-    'get rid of wasps nest'
-    """
-    return _key(_METHOD.sub("", _plain(name)))
-
-
 def match_articles(names: Iterable[str], articles: Iterable[Article]) -> dict[str, Article]:
     """Find the article of each task; tasks without one are not in the result.
 
+    Case, *How to*, punctuation, apostrophes, accents, *a*, *an* and *the*, ``&`` for *and*,
+    escapes of web addresses (``%27``) and the dump's method numbers make no difference in titles.
     Of several articles that fit, the one with exactly the task's name is taken, then one that
     differs in case and *How to* only, then the first.  The methods of one article are one
     article again, in the order of their numbers.  Articles are taken one at a time, and only
