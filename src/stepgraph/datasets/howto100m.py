@@ -10,14 +10,15 @@ from __future__ import annotations
 import csv
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from io import TextIOWrapper
 from pathlib import Path
 
-from stepgraph.core import Dataset, Video, Vocabulary
+from stepgraph.core import Dataset, Video, Vocabulary, is_unicode
 from stepgraph.datasets.howto100m_captions import read_captions
 from stepgraph.datasets.published import Headlines, Holdings, Opening, Published
 from stepgraph.datasets.shard import Shard
 from stepgraph.errors import ConfigError, DataError
-from stepgraph.files.disk import require_file
+from stepgraph.files.disk import reading
 from stepgraph.ingest import transcript_from_lists
 from stepgraph.problems import Problem, Problems
 from stepgraph.progress import track
@@ -220,18 +221,12 @@ def _read_listing(folder: Path, problems: Problems) -> _Listing:
 
 def _lines(path: Path, problems: Problems) -> Iterator[tuple[int, str]]:
     """Lines that are not blank, with their numbers; no more than one in memory."""
-    require_file(path)
-    try:
+    with reading(path) as file:
         # A byte that is not UTF-8 spoils its line, not the file.
-        with path.open(encoding="utf-8-sig", errors="surrogateescape") as file:
-            for number, line in enumerate(iter(lambda: file.readline(_LONGEST_LINE), ""), 1):
-                text = line.rstrip("\n")
-                if not text.isascii() and any("\ud800" <= char <= "\udfff" for char in text):
-                    what = "must be UTF-8, got other bytes; the line is skipped"
-                    problems.add(f"{path}:{number}", "not UTF-8", what)
-                elif text.strip():
-                    yield number, text
-    except OSError as error:
-        raise DataError(
-            f"{path}: must be readable, got {error.strerror or error}; check its permissions"
-        ) from error
+        text = TextIOWrapper(file, encoding="utf-8-sig", errors="surrogateescape")
+        for number, line in enumerate(iter(lambda: text.readline(_LONGEST_LINE), ""), 1):
+            if not line.isascii() and not is_unicode(line):
+                what = "must be UTF-8, got other bytes; the line is skipped"
+                problems.add(f"{path}:{number}", "not UTF-8", what)
+            elif line.strip():
+                yield number, line.rstrip("\n")
