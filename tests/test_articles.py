@@ -210,7 +210,7 @@ def test_broken_files_of_a_folder_are_reported_and_skipped(tmp_path, monkeypatch
 
     assert found == [TEA]
     assert [line.split("/")[-1].split(": ")[0] for line in said] == ["a.json", "c.json", "d.json"]
-    assert said[2].endswith("must be a readable file, got Is a directory")
+    assert said[2].endswith("must be a file, got a folder; check the path")
 
 
 # the published dump

@@ -15,6 +15,7 @@ from importlib.util import find_spec
 from pathlib import Path, PurePosixPath
 
 from stepgraph.core import Dataset, Labels, Video, Vocabulary, rows_in
+from stepgraph.datasets.narration import best_transcripts
 from stepgraph.datasets.truth import labelled, read_truth
 from stepgraph.errors import DataError, StepgraphError
 from stepgraph.ingest import (
@@ -23,7 +24,6 @@ from stepgraph.ingest import (
     Listening,
     is_transcript,
     open_video,
-    transcript_preference,
     transcript_stem,
 )
 from stepgraph.problems import Problems
@@ -161,40 +161,33 @@ def is_video_id(text: str) -> bool:
 def _find(folder: Path) -> dict[str, Path]:
     """What to open for each id: the media file if there is one, else the best transcript."""
     files = [path for path in sorted(folder.rglob("*")) if _is_candidate(path, folder)]
-    media = {
-        _id(path, path.stem, folder): path for path in files if _suffix(path) in MEDIA_SUFFIXES
-    }
-    transcripts: dict[str, Path] = {}
-    for path in files:
-        stem = transcript_stem(path)
-        video_id = _id(path, stem, folder)
-        if _suffix(path) in MEDIA_SUFFIXES or {video_id, _id(path, path.stem, folder)} & set(
-            media
-        ):
-            continue
-        rival = transcripts.setdefault(video_id, path)
-        if transcript_preference(path, stem) < transcript_preference(rival, stem):
-            transcripts[video_id] = path
-    return dict(sorted((media | transcripts).items()))
+    media = {path.with_suffix(""): path for path in files if _is_media(path)}
+    transcripts = [
+        path
+        for path in files
+        if not _is_media(path)
+        and not {path.with_suffix(""), path.parent / transcript_stem(path)} & media.keys()
+    ]
+    found = media | best_transcripts(transcripts)
+    return dict(sorted((_id(place, folder), path) for place, path in found.items()))
 
 
 def _is_candidate(path: Path, folder: Path) -> bool:
-    name = path.name.lower()
     hidden = any(part.startswith(".") for part in path.relative_to(folder).parts)
-    media = name.endswith(MEDIA_SUFFIXES) and not _PART_OF_DOWNLOAD.search(name)
     if hidden or not path.is_file():
         return False
-    return media or (is_transcript(path) and not _is_our_own(path))
+    if _is_media(path):
+        return not _PART_OF_DOWNLOAD.search(path.name.lower())
+    return is_transcript(path) and not _is_our_own(path)
 
 
-def _suffix(path: Path) -> str:
-    return path.suffix.lower()
+def _is_media(path: Path) -> bool:
+    return path.suffix.lower() in MEDIA_SUFFIXES
 
 
-def _id(path: Path, stem: str, folder: Path) -> str:
-    video_id = (path.parent.relative_to(folder) / stem).as_posix()
+def _id(place: Path, folder: Path) -> str:
     # A name in another encoding than the system's could never be written into a result.
-    return video_id.encode("utf-8", "backslashreplace").decode()
+    return place.relative_to(folder).as_posix().encode("utf-8", "backslashreplace").decode()
 
 
 def _is_our_own(path: Path) -> bool:

@@ -10,14 +10,15 @@ from __future__ import annotations
 import csv
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from io import TextIOWrapper
 from pathlib import Path
 
-from stepgraph.core import Dataset, Video, Vocabulary
+from stepgraph.core import Dataset, Video, Vocabulary, is_unicode
 from stepgraph.datasets.howto100m_captions import read_captions
 from stepgraph.datasets.published import Headlines, Holdings, Opening, Published
 from stepgraph.datasets.shard import Shard
 from stepgraph.errors import ConfigError, DataError
-from stepgraph.files.disk import require_file
+from stepgraph.files.disk import reading
 from stepgraph.ingest import transcript_from_lists
 from stepgraph.problems import Problem, Problems
 from stepgraph.progress import track
@@ -137,12 +138,11 @@ class _Videos:
         self._path = path
         self._listing = listing
         self._shard = shard
-        self._problems = problems
-        self._reported = 0
+        self._problems = _ReportedOnce(problems)
 
     def __iter__(self) -> Iterator[Video]:
         seen: set[str] = set()
-        problems = _ReportedOnce(self)
+        problems = self._problems
         for video, lists, position in read_captions(
             self._path, problems=problems, shard=self._shard
         ):
@@ -159,25 +159,22 @@ class _Videos:
             duration = sentences[-1].end if sentences else 0.0
             yield Video(video, duration, sentences, task=self._listing.task_of(video))
 
-    def report(self, number: int, problem: Problem) -> None:
-        """Pass on the problem of this number unless an earlier pass has."""
-        if number > self._reported:
-            self._problems.add(**vars(problem))
-            self._reported = number
-
 
 class _ReportedOnce(Problems):
-    """Problems of one pass; a file gives the same ones in the same order in each."""
+    """Passes on each mistake once, however often the file is read."""
 
-    def __init__(self, videos: _Videos) -> None:
+    def __init__(self, problems: Problems) -> None:
         super().__init__()
-        self._videos = videos
+        self._problems = problems
+        self._reported: set[Problem] = set()
 
     def add(
         self, where: str, kind: str, what: str, *, lost: bool = False, scope: str = ""
     ) -> None:
-        super().add(where, kind, what)
-        self._videos.report(len(self), Problem(where, kind, what, lost, scope))
+        problem = Problem(where, kind, what, lost, scope)
+        if problem not in self._reported:
+            self._problems.add(**vars(problem))
+            self._reported.add(problem)
 
 
 def _read_names(path: Path, problems: Problems) -> dict[str, str]:
@@ -224,18 +221,12 @@ def _read_listing(folder: Path, problems: Problems) -> _Listing:
 
 def _lines(path: Path, problems: Problems) -> Iterator[tuple[int, str]]:
     """Lines that are not blank, with their numbers; no more than one in memory."""
-    require_file(path)
-    try:
+    with reading(path) as file:
         # A byte that is not UTF-8 spoils its line, not the file.
-        with path.open(encoding="utf-8-sig", errors="surrogateescape") as file:
-            for number, line in enumerate(iter(lambda: file.readline(_LONGEST_LINE), ""), 1):
-                text = line.rstrip("\n")
-                if not text.isascii() and any("\ud800" <= char <= "\udfff" for char in text):
-                    what = "must be UTF-8, got other bytes; the line is skipped"
-                    problems.add(f"{path}:{number}", "not UTF-8", what)
-                elif text.strip():
-                    yield number, text
-    except OSError as error:
-        raise DataError(
-            f"{path}: must be readable, got {error.strerror or error}; check its permissions"
-        ) from error
+        text = TextIOWrapper(file, encoding="utf-8-sig", errors="surrogateescape")
+        for number, line in enumerate(iter(lambda: text.readline(_LONGEST_LINE), ""), 1):
+            if not line.isascii() and not is_unicode(line):
+                what = "must be UTF-8, got other bytes; the line is skipped"
+                problems.add(f"{path}:{number}", "not UTF-8", what)
+            elif line.strip():
+                yield number, line.rstrip("\n")

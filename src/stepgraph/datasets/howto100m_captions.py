@@ -24,7 +24,7 @@ import orjson
 from stepgraph.core import is_unicode
 from stepgraph.datasets.shard import Shard
 from stepgraph.errors import DataError
-from stepgraph.files.disk import MIB, require_file
+from stepgraph.files.disk import MIB, reading
 from stepgraph.ingest.json_layouts import cues_from_lists
 from stepgraph.problems import Problems
 
@@ -89,15 +89,9 @@ def read_captions(path: Path, *, problems: Problems, shard: Shard = Shard()) -> 
     Caption
         Its three lists are equally long; what they contain is not yet checked.
     """
-    require_file(path, "caption file")
-    try:
-        with path.open("rb") as file:
-            for region in _regions(file, _first_key(file, path)):
-                yield from _captions(region, path, problems, shard)
-    except OSError as error:
-        raise DataError(
-            f"{path}: must be readable, got {error.strerror or error}; check the disk"
-        ) from error
+    with reading(path, "caption file") as file:
+        for region in _regions(file, _first_key(file, path)):
+            yield from _captions(region, path, problems, shard)
 
 
 def _first_key(file: BinaryIO, path: Path) -> int:

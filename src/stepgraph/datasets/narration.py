@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -78,18 +78,21 @@ def transcripts_in(*folders: Path) -> dict[str, Path]:
     """Find the best transcript of each video in folders that may be absent; earlier ones win."""
     best: dict[str, Path] = {}
     for folder in reversed(folders):
-        best |= best_transcripts(folder) if folder.is_dir() else {}
+        if folder.is_dir():
+            with os.scandir(folder) as entries:
+                names = sorted(entry.name for entry in entries if entry.is_file())
+            paths = (folder / name for name in names if not name.startswith("."))
+            found = best_transcripts(path for path in paths if is_transcript(path))
+            best |= {place.name: path for place, path in found.items()}
     return best
 
 
-def best_transcripts(folder: Path) -> dict[str, Path]:
-    """Find the best transcript of each video directly in a folder."""
-    with os.scandir(folder) as entries:
-        names = sorted(entry.name for entry in entries if entry.is_file())
-    best: dict[str, Path] = {}
-    for path in (folder / name for name in names if not name.startswith(".")):
-        if is_transcript(path):
-            stem = transcript_stem(path)
-            rivals = (best.get(stem, path), path)
-            best[stem] = min(rivals, key=lambda one: transcript_preference(one, stem))
+def best_transcripts(paths: Iterable[Path]) -> dict[Path, Path]:
+    """Of several transcripts of a video the one to take, by the video's place without suffix."""
+    best: dict[Path, Path] = {}
+    for path in paths:
+        stem = transcript_stem(path)
+        place = path.parent / stem
+        rivals = (best.get(place, path), path)
+        best[place] = min(rivals, key=lambda one: transcript_preference(one, stem))
     return best

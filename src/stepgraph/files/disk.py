@@ -7,7 +7,7 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from stepgraph.errors import DataError
 
@@ -28,20 +28,28 @@ def read_text(path: Path, *, limit: int = 64 * MIB, kind: str = "file") -> str:
     A file that is missing, too large, binary or in another encoding is a :class:`DataError`
     that says so in one line; ``kind`` says what it should have been.
     """
-    require_file(path, kind)
-    try:
+    with reading(path, kind) as file:
         size = path.stat().st_size
         if size > limit:
             raise DataError(
                 f"{path}: must be at most {limit / MIB:,.0f} MiB, got {size / MIB:,.0f} MiB; "
                 f"is it the right file?"
             )
-        data = path.read_bytes()
+        data = file.read()
+    return _decoded(data, path).replace("\r\n", "\n").replace("\r", "\n")
+
+
+@contextmanager
+def reading(path: Path, kind: str = "file") -> Iterator[BinaryIO]:
+    """Open a file to read its bytes; where that fails, now or later, is a :class:`DataError`."""
+    require_file(path, kind)
+    try:
+        with path.open("rb") as file:
+            yield file
     except OSError as error:
         raise DataError(
             f"{path}: must be readable, got {error.strerror or error}; check its permissions"
         ) from error
-    return _decoded(data, path).replace("\r\n", "\n").replace("\r", "\n")
 
 
 def require_file(path: Path, kind: str = "file") -> None:

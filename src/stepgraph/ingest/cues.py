@@ -9,9 +9,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from bisect import bisect_right
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import pairwise
+from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple, TypeVar
 
 from stepgraph.core import LONGEST, Sentence
@@ -149,49 +147,28 @@ def _mistake(cue: Cue) -> DataError | None:
 
 
 def _in_order(cues: list[Cue]) -> tuple[list[Cue], list[DataError]]:
-    """Split off the cues whose start does not fit between those around them."""
-    starts = [cue.start for cue in cues]
-    if all(after >= before for before, after in pairwise(starts)):
-        return cues, []
-    longest = _longest_rise(starts)
-    kept, misplaced = [], []
-    before, coming = 0.0, iter([*longest, None])
-    rising = next(coming)
+    """Split off the cues whose start does not fit to those around them."""
+    misplaced: dict[int, DataError] = {}  # by position
+    rising: list[int] = []  # positions of those that start later than all before them
     for position, cue in enumerate(cues):
-        if position == rising:
-            before, rising = cue.start, next(coming)
-        after = math.inf if rising is None else starts[rising]
-        if before - BACKWARDS_LIMIT <= cue.start <= after + BACKWARDS_LIMIT:
-            kept.append(cue)
-        else:
-            misplaced.append(_misplaced(cue, before, after))
+        if rising and cue.start < (latest := cues[rising[-1]]).start - BACKWARDS_LIMIT:
+            # Either this one is wrong or the latest one; the one before that tells.
+            if len(rising) > 1 and cue.start < cues[rising[-2]].start - BACKWARDS_LIMIT:
+                misplaced[position] = _misplaced(cue, "back", f"after {latest.start}")
+                continue
+            misplaced[rising.pop()] = _misplaced(latest, "on", f"before {cue.start}")
+        if not rising or cue.start > cues[rising[-1]].start:
+            rising.append(position)
     if len(misplaced) > max(1, OUT_OF_PLACE_SHARE * len(cues)):
         raise DataError(
-            f"{misplaced[0]}; as {len(misplaced)} of {len(cues)} cues are out of place, two "
+            f"{next(iter(misplaced.values()))}; as {len(misplaced)} of {len(cues)} cues are out of place, two "
             f"transcripts may have been joined: split them"
         )
-    return kept, misplaced
+    kept = [cue for position, cue in enumerate(cues) if position not in misplaced]
+    return kept, list(misplaced.values())
 
 
-def _longest_rise(starts: Sequence[float]) -> list[int]:
-    """Positions of a longest subsequence that never falls: the order that most cues agree on."""
-    ends: list[float] = []  # of the best rises of length 1, 2, ...
-    last: list[int] = []
-    before: list[int] = []
-    for position, start in enumerate(starts):
-        length = bisect_right(ends, start)
-        ends[length : length + 1], last[length : length + 1] = [start], [position]
-        before.append(last[length - 1] if length else -1)
-    rise = []
-    position = last[-1] if last else -1
-    while position >= 0:
-        rise.append(position)
-        position = before[position]
-    return rise[::-1]
-
-
-def _misplaced(cue: Cue, before: float, after: float) -> DataError:
-    how, others = ("back", f"after {before}") if cue.start < before else ("on", f"before {after}")
+def _misplaced(cue: Cue, how: str, others: str) -> DataError:
     return DataError(
         f"{cue.place}: start must not jump {how} by more than {BACKWARDS_LIMIT} s, got "
         f"{cue.start} {others}; correct or remove this cue"

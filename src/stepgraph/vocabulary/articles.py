@@ -22,7 +22,7 @@ from typing import Any, BinaryIO
 from urllib.parse import unquote
 
 from stepgraph.errors import DataError
-from stepgraph.files.disk import MIB, require_file
+from stepgraph.files.disk import MIB, reading
 from stepgraph.problems import Problems
 
 # Bytes of a line, cell or file of one article; more is another kind of file, or an open quote.
@@ -89,7 +89,8 @@ def _at_least_one(
 
 
 def _read_file(path: Path, problems: Problems) -> Iterator[Article]:
-    head = _head(path)
+    with reading(path, "file or folder of articles") as file:
+        head = file.read(4096)
     if head.startswith((b"\xff\xfe", b"\xfe\xff")):
         hint = f"convert it, for example: iconv -f utf-16 -t utf-8 {path}"
         raise DataError(f"{path}: must be UTF-8 text, got UTF-16; {hint}")
@@ -104,17 +105,6 @@ def _read_file(path: Path, problems: Problems) -> Iterator[Article]:
         f"{path}: must be articles as JSON lines of title and steps, a folder of such JSON files, "
         f"wikihowAll.csv or wikihowSep.csv, got a file that begins {text[:40]!r}"
     )
-
-
-def _head(path: Path) -> bytes:
-    require_file(path, "file or folder of articles")
-    try:
-        with path.open("rb") as file:
-            return file.read(4096)
-    except OSError as error:
-        raise DataError(
-            f"{path}: must be readable, got {error.strerror or error}; check its permissions"
-        ) from error
 
 
 def _read_lines(path: Path, problems: Problems) -> Iterator[Article]:
@@ -149,11 +139,10 @@ def _read_folder(folder: Path, problems: Problems) -> Iterator[Article]:
 def _read_each(files: list[Path], problems: Problems) -> Iterator[Article]:
     for path in files:
         try:
-            with path.open("rb") as file:
+            with reading(path) as file:
                 data = file.read(_LONGEST + 1)
-        except OSError as error:
-            what = f"must be a readable file, got {error.strerror or error}"
-            problems.add(str(path), "unreadable file", what)
+        except DataError as error:
+            problems.add_error(error, "unreadable file", str(path))
             continue
         if article := _parse(data, str(path), problems):
             yield article
@@ -282,23 +271,11 @@ def _even(text: str) -> str:
     return " ".join(text.replace("\0", "").replace("\ufeff", "").split())
 
 
-def match_title(name: str) -> str:
-    """Reduce a title or task name to what is compared: equal keys mean the same task.
-
-    Case, *How to*, punctuation, apostrophes, accents, *a*, *an* and *the*, ``&`` for *and*,
-    escapes of web addresses (``%27``) and the dump's method numbers make no difference.
-
-    >>> match_title("How to Get Rid of a Wasp's Nest")
-    'get rid of wasps nest'
-    >>> match_title("get rid of Wasp%27s nest2")
-    'get rid of wasps nest'
-    """
-    return _key(_METHOD.sub("", _plain(name)))
-
-
 def match_articles(names: Iterable[str], articles: Iterable[Article]) -> dict[str, Article]:
     """Find the article of each task; tasks without one are not in the result.
 
+    Case, *How to*, punctuation, apostrophes, accents, *a*, *an* and *the*, ``&`` for *and*,
+    escapes of web addresses (``%27``) and the dump's method numbers make no difference in titles.
     Of several articles that fit, the one with exactly the task's name is taken, then one that
     differs in case and *How to* only, then the first.  The methods of one article are one
     article again, in the order of their numbers.  Articles are taken one at a time, and only

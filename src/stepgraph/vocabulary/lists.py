@@ -12,7 +12,7 @@ from typing import NamedTuple
 from stepgraph.core import Vocabulary
 from stepgraph.errors import DataError
 from stepgraph.files.disk import MIB, read_text, require_file
-from stepgraph.vocabulary.saving import read_vocabulary_json
+from stepgraph.vocabulary.saving import load_vocabulary
 
 LONG_LIST = 20
 """More keysteps than this without a heading are likely of several tasks.
@@ -41,7 +41,7 @@ def read_vocabulary(path: str | Path) -> Vocabulary:
     """
     path = Path(path)
     if _is_json(path):
-        return read_vocabulary_json(path)
+        return load_vocabulary(path)
     vocabulary = _parse(read_text(path, limit=16 * MIB).splitlines(), str(path))
     if len(vocabulary) > LONG_LIST and not vocabulary.tasks:
         warnings.warn(

@@ -25,8 +25,9 @@ VOCABULARY_KIND = FileKind(
 )
 
 
-def read_vocabulary_json(path: Path) -> Vocabulary:
-    """Read a vocabulary that was saved as JSON."""
+def load_vocabulary(path: str | Path) -> Vocabulary:
+    """Load a vocabulary that :func:`save_vocabulary` wrote."""
+    path = Path(path)
     content = read_json(path, limit=4096 * MIB)
     check_header(content, path, VOCABULARY_KIND)
     with reading_fields(path, VOCABULARY_KIND):
@@ -55,11 +56,6 @@ def save_vocabulary(vocabulary: Vocabulary, path: str | Path) -> None:
     """Save a vocabulary as JSON, whole or not at all."""
     first = header(VOCABULARY_KIND.format, VOCABULARY_KIND.version, vocabulary)
     write_fields(first | vocabulary_fields(vocabulary), path)
-
-
-def load_vocabulary(path: str | Path) -> Vocabulary:
-    """Load a vocabulary that :func:`save_vocabulary` wrote."""
-    return read_vocabulary_json(Path(path))
 
 
 def vocabulary_fields(vocabulary: Vocabulary) -> dict[str, Any]:

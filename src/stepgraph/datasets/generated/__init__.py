@@ -20,7 +20,7 @@ from typing import Any
 
 from stepgraph.core import Dataset
 from stepgraph.datasets.folder import TRUTH_FILE, VOCABULARY_FILES, open_folder
-from stepgraph.datasets.generated.plots import TASKS
+from stepgraph.datasets.generated.fiction import TASKS
 from stepgraph.datasets.generated.render import render
 from stepgraph.datasets.generated.scripts import Script, write_script
 from stepgraph.errors import ConfigError, DataError, MissingExtraError

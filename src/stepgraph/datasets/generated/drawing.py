@@ -65,22 +65,6 @@ def _box(u: Field, v: Field, wide: float, high: float) -> Field:
     return np.maximum(np.abs(u) - np.float32(wide), np.abs(v) - np.float32(high))
 
 
-def _block(u: Field, v: Field) -> Field:
-    return _box(u, v, 0.9, 0.9)
-
-
-def _rod(u: Field, v: Field) -> Field:
-    return _box(u, v, 0.27, 1.5)
-
-
-def _plate(u: Field, v: Field) -> Field:
-    return _box(u, v, 1.6, 0.42)
-
-
-def _ball(u: Field, v: Field) -> Field:
-    return np.hypot(u, v) - np.float32(1)
-
-
 def _ring(u: Field, v: Field) -> Field:
     """A hoop with a gap, without which nobody would see it turn."""
     hoop = np.abs(np.hypot(u, v) - np.float32(0.85)) - np.float32(0.3)
@@ -112,10 +96,10 @@ def _star(u: Field, v: Field) -> Field:
 
 
 SHAPES: dict[str, tuple[Callable[[Field, Field], Field], float]] = {
-    "block": (_block, 1.3),
-    "rod": (_rod, 1.55),
-    "plate": (_plate, 1.7),
-    "ball": (_ball, 1.0),
+    "block": (lambda u, v: _box(u, v, 0.9, 0.9), 1.3),
+    "rod": (lambda u, v: _box(u, v, 0.27, 1.5), 1.55),
+    "plate": (lambda u, v: _box(u, v, 1.6, 0.42), 1.7),
+    "ball": (lambda u, v: np.hypot(u, v) - np.float32(1), 1.0),
     "ring": (_ring, 1.2),
     "wheel": (_wheel, 1.2),
     "wedge": (_wedge, 1.5),
@@ -188,59 +172,28 @@ def _unlit(colour: Picture) -> Picture:
 
 # --- Motions: where a thing is after so many seconds
 
+_CYCLE = 2.0  # seconds
 _TRAVEL = 0.75  # share of a cycle in which a thing travels; then it lies still, then again
 
 
-def _progress(time: float, cycle: float) -> float:
+def _progress(time: float) -> float:
     """How much of its way a thing has made."""
-    return min((time / cycle) % 1 / _TRAVEL, 1.0)
+    return min((time / _CYCLE) % 1 / _TRAVEL, 1.0)
 
 
-def _right(time: float, size: float) -> Place:
-    return Place(-0.8 * (1 - _progress(time, 2.0)), 0.05, size)
-
-
-def _left(time: float, size: float) -> Place:
-    return Place(0.8 * (1 - _progress(time, 2.0)), 0.05, size)
-
-
-def _down(time: float, size: float) -> Place:
-    return Place(0.0, 0.15 - 0.75 * (1 - _progress(time, 2.0)), size)
-
-
-def _up(time: float, size: float) -> Place:
-    return Place(0.0, -0.2 + 0.7 * (1 - _progress(time, 2.0)), size)
-
-
-def _spin(time: float, size: float) -> Place:
-    return Place(0.0, 0.0, size, 2 * math.pi * 0.45 * time)
-
-
-def _shake(time: float, size: float) -> Place:
-    return Place(0.17 * math.sin(2 * math.pi * 1.4 * time), 0.05, size)
-
-
-def _tap(time: float, size: float) -> Place:
-    return Place(0.0, 0.12 - 0.24 * abs(math.sin(2 * math.pi * 0.8 * time)), size)
-
-
-def _pump(time: float, size: float) -> Place:
-    return Place(0.0, 0.0, size * (1 + 0.35 * math.sin(2 * math.pi * 1.0 * time)))
-
-
-def _blink(time: float, size: float) -> Place:
-    return Place(0.0, 0.0, size, lit=(time * 1.5) % 1 < 0.55)
+def _wave(time: float, rate: float) -> float:
+    return math.sin(2 * math.pi * rate * time)
 
 
 MOTIONS: dict[str, Callable[[float, float], Place]] = {
-    "right": _right,
-    "left": _left,
-    "down": _down,
-    "up": _up,
-    "spin": _spin,
-    "shake": _shake,
-    "tap": _tap,
-    "pump": _pump,
-    "blink": _blink,
+    "right": lambda time, size: Place(-0.8 * (1 - _progress(time)), 0.05, size),
+    "left": lambda time, size: Place(0.8 * (1 - _progress(time)), 0.05, size),
+    "down": lambda time, size: Place(0.0, 0.15 - 0.75 * (1 - _progress(time)), size),
+    "up": lambda time, size: Place(0.0, -0.2 + 0.7 * (1 - _progress(time)), size),
+    "spin": lambda time, size: Place(0.0, 0.0, size, 2 * math.pi * 0.45 * time),
+    "shake": lambda time, size: Place(0.17 * _wave(time, 1.4), 0.05, size),
+    "tap": lambda time, size: Place(0.0, 0.12 - 0.24 * abs(_wave(time, 0.8)), size),
+    "pump": lambda time, size: Place(0.0, 0.0, size * (1 + 0.35 * _wave(time, 1.0))),
+    "blink": lambda time, size: Place(0.0, 0.0, size, lit=(time * 1.5) % 1 < 0.55),
 }
 """Where a thing of some size is at a time, by the name of its motion."""

@@ -14,31 +14,20 @@ from typing import Literal, NamedTuple, TypeAlias, TypeVar
 import numpy as np
 
 from stepgraph.core import Sentence
-from stepgraph.datasets.generated.phrases import ASTRAY, CHAT, DONE, KEYSTEPS, NOW, SOON, Keystep
-from stepgraph.datasets.generated.plots import TASKS, Step
+from stepgraph.datasets.generated.fiction import (
+    CHAT,
+    KEYSTEPS,
+    SAID,
+    TASKS,
+    VIEWS,
+    VOICES,
+    Keystep,
+    Step,
+    View,
+    Voice,
+)
 
 Kind: TypeAlias = Literal["step", "talk", "clutter"]
-View: TypeAlias = Literal["clear", "busy", "hidden"]
-Voice: TypeAlias = Literal["plain", "unsaid", "silent", "soon", "done", "astray"]
-
-VIEWS: dict[View, float] = {"clear": 0.42, "busy": 0.32, "hidden": 0.26}
-"""How often a keystep is filmed well, in bad conditions, or hardly at all."""
-
-VOICES: dict[View, dict[Voice, float]] = {
-    "clear": {
-        **{"plain": 0.52, "unsaid": 0.28, "silent": 0.08},
-        **{"soon": 0.05, "done": 0.03, "astray": 0.04},
-    },
-    "busy": {
-        **{"plain": 0.68, "unsaid": 0.17, "silent": 0.05},
-        **{"soon": 0.05, "done": 0.03, "astray": 0.04},
-    },
-    "hidden": {
-        **{"plain": 0.82, "unsaid": 0.08, "silent": 0.02},
-        **{"soon": 0.03, "done": 0.02, "astray": 0.03},
-    },
-}
-"""How a keystep is spoken of, by how well it is seen: who hides his hands explains more."""
 
 WORDS_A_SECOND = 4.2
 """How fast people speak."""
@@ -97,7 +86,9 @@ def write_script(task: str, seed: int, number: int) -> Script:
     """Draw a clip of a task; the same numbers give the same clip."""
     rng = np.random.default_rng([seed, zlib.crc32(task.encode()), number])
     shots = tuple(_film(list(_perform(TASKS[task], rng)), task, rng))
-    voices = {shot: _voice(shot, rng) for shot in shots}
+    voices: dict[Shot, Voice] = {
+        shot: _draw(VOICES[shot.view], rng) if shot.kind == "step" else "unsaid" for shot in shots
+    }
     wanted = [one for shot in shots for one in _mention(shot, voices[shot], task, rng)]
     mentions = list(_in_turn(wanted, shots[-1].end))
     quiet = {shot for shot, voice in voices.items() if voice == "silent"}
@@ -152,28 +143,24 @@ def _filler(time: float, task: str, rng: np.random.Generator) -> Shot:
     return Shot(time, end, kind, held, seed=int(rng.integers(1 << 31)))
 
 
-def _voice(shot: Shot, rng: np.random.Generator) -> Voice:
-    return _draw(VOICES[shot.view], rng) if shot.kind == "step" else "unsaid"
-
-
 def _mention(
     shot: Shot, voice: Voice, task: str, rng: np.random.Generator
 ) -> Iterator[tuple[float, str]]:
     """When a keystep is to be spoken of, and how."""
     if shot.kind != "step" or shot.keystep is None:
         if rng.random() < 0.06:
-            yield shot.start, _said(ASTRAY, _other(None, task, rng), rng)
+            yield shot.start, _said("astray", _other(None, task, rng), rng)
         return
     keystep = KEYSTEPS[shot.keystep]
-    begin = shot.start + rng.uniform(0.05, 0.55) * (shot.end - shot.start)
-    if voice == "plain":
-        yield begin, _said(NOW, keystep, rng)
-    elif voice == "soon":
-        yield shot.start - rng.uniform(1.5, 4.0), _said(SOON, keystep, rng)
+    time = shot.start + rng.uniform(0.05, 0.55) * (shot.end - shot.start)
+    if voice == "soon":
+        time = shot.start - rng.uniform(1.5, 4.0)
     elif voice == "done":
-        yield shot.end + rng.uniform(0.0, 1.0), _said(DONE, keystep, rng)
+        time = shot.end + rng.uniform(0.0, 1.0)
     elif voice == "astray":
-        yield begin, _said(ASTRAY, _other(shot.keystep, task, rng), rng)
+        keystep = _other(shot.keystep, task, rng)
+    if voice in SAID:
+        yield time, _said(voice, keystep, rng)
 
 
 def _chatter(
@@ -218,8 +205,8 @@ def _other(keystep: str | None, task: str, rng: np.random.Generator) -> Keystep:
     return KEYSTEPS[_one([one for one in pool if one != keystep], rng)]
 
 
-def _said(frames: Sequence[str], keystep: Keystep, rng: np.random.Generator) -> str:
-    return _one(frames, rng).format(_one(keystep.plain, rng))
+def _said(how: str, keystep: Keystep, rng: np.random.Generator) -> str:
+    return _one(SAID[how], rng).format(_one(keystep.plain, rng))
 
 
 def _one(texts: Sequence[str], rng: np.random.Generator) -> str:

@@ -23,8 +23,8 @@ from stepgraph.datasets.generated.drawing import (
     draw,
     draw_oval,
 )
-from stepgraph.datasets.generated.phrases import KEYSTEPS
-from stepgraph.datasets.generated.scripts import Shot, View
+from stepgraph.datasets.generated.fiction import KEYSTEPS, View
+from stepgraph.datasets.generated.scripts import Shot
 
 WIDTH, HEIGHT = 160, 120
 """Size of the pictures."""
