@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
+import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -116,21 +118,41 @@ def _is_cut_off(error: json.JSONDecodeError) -> bool:
 
 @contextmanager
 def replacing(path: Path) -> Iterator[Path]:
-    """Give a temporary name beside ``path`` to write to; rename it when all went well.
+    """Give a temporary name to write to; it becomes ``path`` when all went well.
 
-    Whatever goes wrong, ``path`` keeps what it had and the temporary file is removed.
+    Whatever goes wrong, ``path`` keeps what it had and the temporary file is removed.  A link is
+    followed: the file that it leads to is replaced.  A FIFO or a device is refused.
     """
-    partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        yield partial
-        partial.replace(path)
+        target = _replaceable(path)
+        partial = target.with_name(f".{target.name}.{os.getpid()}.partial")
+        try:
+            target.parent.mkdir(parents=True, exist_ok=True)
+            yield partial
+            partial.replace(target)
+        finally:
+            partial.unlink(missing_ok=True) if partial.parent.is_dir() else None
     except OSError as error:
         raise DataError(
             f"{path}: cannot be written: {error.strerror or error}; choose another place with -o"
         ) from error
-    finally:
-        partial.unlink(missing_ok=True) if partial.parent.is_dir() else None
+
+
+def _replaceable(path: Path) -> Path:
+    """The file that a path leads to, be it there or not, if it is one that may be replaced."""
+    try:
+        mode = path.stat().st_mode
+    except FileNotFoundError:
+        mode = stat.S_IFREG  # it is about to be made
+    if stat.S_ISDIR(mode):
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
+    if not stat.S_ISREG(mode):
+        # Renaming would put a file in its place, for the whole machine where it is a device.
+        raise DataError(
+            f"{path}: must be a regular file or a new one, got a FIFO or a device; "
+            f"choose another place with -o"
+        )
+    return path.resolve() if path.is_symlink() else path
 
 
 def write_text(path: Path, text: str) -> None:
