@@ -16,7 +16,7 @@ from stepgraph import __version__
 from stepgraph.core import LONGEST, Features, Video
 from stepgraph.encoders import EncoderOptions
 from stepgraph.errors import DataError
-from stepgraph.files.arrays import FEATURES, Kind, Tables, open_tables, read_arrays
+from stepgraph.files.arrays import FEATURES, ArrayFiles, Kind, open_arrays, read_arrays
 from stepgraph.files.arrays.checks import Wanted, reading
 from stepgraph.files.disk import MIB, read_json, replacing, write_text
 from stepgraph.files.headers import FileKind, check_header, reading_fields
@@ -71,43 +71,43 @@ class FeatureStore:
         self._rates = hop, seconds_per_row
         header = path / HEADER
         self.encoder = _read_header(header) if header.is_file() else None
-        self._foreign: Tables | None = None
+        self._foreign: ArrayFiles | None = None
 
     def open(self) -> None:
         """Make sure now that there is something to read."""
         if self.encoder is None:
-            self._tables.find("")
+            self._arrays.names("")
 
     @property
-    def _tables(self) -> Tables:
+    def _arrays(self) -> ArrayFiles:
         if self._foreign is None:
-            self._foreign = open_tables(self.path)
+            self._foreign = open_arrays(self.path)
         return self._foreign
 
     def has(self, video: str) -> bool:
         """Whether the features of a video are there, and whole as far as their file says."""
         if self.encoder is None:
-            return bool(self._tables.names(video))
+            return bool(self._arrays.names(video))
         path = self._place(video)
         return path is not None and _is_whole(path)
 
     def names(self, video: str) -> list[str]:
         """What holds the features of a video."""
         if self.encoder is None:
-            return self._tables.names(video)
+            return self._arrays.names(video)
         path = self._place(video)
         return [path.name] if path is not None and path.is_file() else []
 
     def where(self, video: str) -> str:
         """Where the features of a video are or should be, as messages begin."""
         if self.encoder is None:
-            return self._tables.where(video)
+            return self._arrays.where(video)
         return str(self._place(video) or self.path / video)
 
     def absence(self) -> str:
         """What is wrong with a video that has no features."""
         if self.encoder is None:
-            return self._tables.absence()
+            return self._arrays.absence()
         return "must be a file of stored features, got none; run stepgraph encode again"
 
     def read(self, video: Video) -> Features:
@@ -145,7 +145,7 @@ class FeatureStore:
         )
 
     def _read_foreign(self, video: Video) -> Features:
-        table = self._tables.read(video.id, self.width)
+        table = self._arrays.read(video.id, self.width)
         hop, seconds = self._rates
         if seconds is None:
             seconds = video.duration / len(table) if len(table) and video.duration else 1.0

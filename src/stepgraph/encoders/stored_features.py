@@ -13,7 +13,7 @@ from stepgraph.core import Features, Video, Vocabulary
 from stepgraph.encoders import Encoder, EncoderOptions, load_encoder
 from stepgraph.encoders.feature_store import FeatureStore, of_length_one
 from stepgraph.errors import ConfigError, DataError
-from stepgraph.files.arrays import SUFFIXES, Kind, read_table
+from stepgraph.files.arrays import SUFFIXES, Kind, read_array
 from stepgraph.files.stored import Reading
 from stepgraph.problems import Problems
 
@@ -126,7 +126,7 @@ def make_stored(options: EncoderOptions) -> StoredEncoder:
 
 def _read_keysteps(path: Path, vocabulary: Vocabulary, width: int | None) -> NDArray[np.float32]:
     kind = Kind("vectors of keysteps", hint="were they computed with another encoder?")
-    vectors = read_table(path, kind=kind, width=width)
+    vectors = read_array(path, kind=kind, width=width)
     if len(vectors) != len(vocabulary):
         raise DataError(
             f"{path}: vectors of keysteps must be {len(vocabulary)}, one for each keystep, "

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stepgraph.core import Scores, Video, Vocabulary
-from stepgraph.files.arrays import Kind, open_tables
+from stepgraph.files.arrays import Kind, open_arrays
 from stepgraph.files.stored import Reading, check_seconds, note_length, stored_rows
 from stepgraph.problems import Problems
 from stepgraph.scoring.scales import to_scale
@@ -70,7 +70,7 @@ class StoredScores:
         """
         check_seconds(hop=hop, seconds_per_row=self.seconds_per_row)
         problems = problems if problems is not None else Problems(strict=True)
-        stored = open_tables(self.path, _kind(vocabulary))
+        stored = open_arrays(self.path, _kind(vocabulary))
         reading, width = Reading(stored, problems), len(vocabulary)
         for video in videos:
             table = reading.attempt(video.id, partial(stored.read, video.id, width))
