@@ -8,7 +8,8 @@ import pytest
 
 from stepgraph.core import Video, Vocabulary, rows_in
 from stepgraph.encoders import Encoder, EncoderOptions, load_encoder, visual
-from stepgraph.encoders.visual import VisualEncoder, encode_rows, fetch_folder, find_folder
+from stepgraph.encoders.model_folders import fetch_folder, find_folder, find_weights
+from stepgraph.encoders.visual import VisualEncoder, encode_rows
 from stepgraph.errors import ConfigError, DataError
 from stepgraph.ingest.frames import Clip, ClipOptions
 from stepgraph.scoring import score
@@ -267,7 +268,7 @@ def test_older_weights_are_downloaded_where_there_are_no_others(hub):
 
     folder = fetch_folder("clip", "some/model")
 
-    assert [path.name for path in visual.find_weights(folder)] == ["pytorch_model.bin"]
+    assert [path.name for path in find_weights(folder)] == ["pytorch_model.bin"]
     assert client.asked == ["cache", "network", "network"]
 
 
