@@ -8,9 +8,12 @@ import struct
 import subprocess
 import time
 import zipfile
-from collections import OrderedDict
+from collections import Counter, OrderedDict, defaultdict
 from contextlib import suppress
+from enum import Enum
+from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 from safetensors.torch import save_file
@@ -28,6 +31,20 @@ LAYOUTS = {"archive": True, "legacy": False}
 
 class Settings(argparse.Namespace):
     """A class of another project, which is not here when its file is read."""
+
+
+class Listed(list):
+    """A list of another project."""
+
+
+class Held(dict):
+    """A dict of another project."""
+
+
+class Colour(Enum):
+    """A choice of another project."""
+
+    RED = "red"
 
 
 class Call:
@@ -88,6 +105,11 @@ def test_objects_of_other_projects_are_dropped(save):
         "cfg": {"task": settings, "tags": {"a", "b"}, "frozen": frozenset({1}), "path": b"x"},
         "model": OrderedDict(WEIGHTS, _extra=settings),
         "extra_state": {"time": 1.5, ("a", 1): None, "big": 2**80, "history": [settings, {}]},
+        "more": [Listed([1, 2, 3]), Held(a=1, b=Held(c=2)), {Colour.RED: Colour.RED}],
+        "numbers": [np.float64(0.5), np.arange(3), defaultdict(list, a=[1]), Counter("aab")],
+        "places": [Path("a"), torch.float32, torch.device("cpu"), torch.Size([1, 2]), slice(2)],
+        "sparse": torch.eye(2).to_sparse(),
+        "optimizer": torch.optim.SGD([torch.ones(1)], lr=0.1),
     }
 
     assert_same(read_weights(save(checkpoint)))
@@ -251,7 +273,11 @@ BOMBS = {
     "bytes": b"\x80\x05\x96\xff\xff\xff\xff\xff\0\0\0.",
     "text": b"\x80\x04\x8d\xff\xff\xff\xff\xff\0\0\0.",
     "frame": b"\x80\x04\x95\xff\xff\xff\xff\xff\xff\xff\x7fN.",
-    "key that takes for ever to hash": b"(lp0\n}(" + b")\x85" + b"2\x86" * 200 + b"Nu.",
+    "key that takes for ever to hash": b"}()\x85q\0" + b"h\0\x86q\0" * 200 + b"Nu.",
+    "such a key out of a call": b"}(ctorch._utils\n_rebuild_parameter\n()\x85q\0"
+    + b"h\0\x86q\0" * 200
+    + b"tRNu.",
+    "memo that is used": b"(lr\xff\xff\xff\x0f.",
     "nested": b"]" * 100_000 + b"a" * 99_999 + b".",
     "extension": b"\x82\x01.",
     "buffer": b"\x80\x05\x97.",

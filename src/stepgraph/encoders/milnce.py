@@ -38,7 +38,7 @@ class _File:
 
     what: str
     patterns: tuple[str, ...]
-    source: str
+    publisher: str
 
     def find(self, folder: Path) -> Path:
         for pattern in self.patterns:
@@ -46,7 +46,7 @@ class _File:
                 return path
         raise ConfigError(
             f"{folder}: must hold {self.what} ({' or '.join(self.patterns)}), got none; "
-            f"it is published by {self.source}"
+            f"it is published by {self.publisher}"
         )
 
 
@@ -94,7 +94,7 @@ def _folder(options: EncoderOptions, first: _File) -> Path:
     if folder is None:
         raise ConfigError(
             f"{options.kind} encoder {options.model!r} must be a folder that holds {first.what} "
-            f"({first.patterns[0]}), got no such folder; it is published by {first.source}"
+            f"({first.patterns[0]}), got no such folder; it is published by {first.publisher}"
         )
     return folder
 

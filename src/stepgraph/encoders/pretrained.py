@@ -292,7 +292,7 @@ def make_pixels(
     kind: str,
     size: tuple[int, int],
     settings: Mapping[str, Any] | None = None,
-    source: str = "settings",
+    where: str = "settings",
 ) -> Pixels:
     """Read the settings of an image processor; what they do not say is as the kind has it.
 
@@ -318,7 +318,7 @@ def make_pixels(
         )
     except (TypeError, ValueError, KeyError) as error:
         raise DataError(
-            f"{source}: must be the settings of an image processor, got: {first_line(error)}; "
+            f"{where}: must be the settings of an image processor, got: {first_line(error)}; "
             f"copy the whole model again"
         ) from error
 

@@ -132,8 +132,8 @@ class TextEncoder:
 
         disable_progress_bar()
         dtype = torch.bfloat16 if self._bfloat16 else torch.float32
-        source = str(self._folder) if self._folder else self._model_name
-        load = partial(SentenceTransformer, source, model_kwargs={"dtype": dtype})
+        place = str(self._folder) if self._folder else self._model_name
+        load = partial(SentenceTransformer, place, model_kwargs={"dtype": dtype})
         try:
             return load(local_files_only=True)
         except (OSError, ValueError):

@@ -84,7 +84,7 @@ def read_json(path: Path, *, limit: int = 64 * MIB) -> Any:
     return parse_json(read_text(path, limit=limit), str(path))
 
 
-def parse_json(text: str, source: str) -> Any:
+def parse_json(text: str, where: str) -> Any:
     """Parse JSON that may be cut off, foreign, or nested without end."""
     try:
         return json.loads(text)
@@ -92,20 +92,20 @@ def parse_json(text: str, source: str) -> Any:
         if _is_cut_off(error):
             lines = text.rstrip().split("\n")
             raise DataError(
-                f"{source}: must be complete JSON, got an end at line {len(lines)}, "
+                f"{where}: must be complete JSON, got an end at line {len(lines)}, "
                 f"column {len(lines[-1])}; the file is cut off, fetch or write it again"
             ) from error
         raise DataError(
-            f"{source}:{error.lineno}: must be JSON, got {error.msg!r} at column {error.colno}; "
+            f"{where}:{error.lineno}: must be JSON, got {error.msg!r} at column {error.colno}; "
             f"correct it, or give the file the suffix of its format"
         ) from error
     except RecursionError as error:
         raise DataError(
-            f"{source}: must be JSON nested a few levels deep, got too many to read; "
+            f"{where}: must be JSON nested a few levels deep, got too many to read; "
             f"is it the right file?"
         ) from error
     except ValueError as error:  # an integer with thousands of digits
-        raise DataError(f"{source}: must be JSON with ordinary numbers, got: {error}") from error
+        raise DataError(f"{where}: must be JSON with ordinary numbers, got: {error}") from error
 
 
 def _is_cut_off(error: json.JSONDecodeError) -> bool:

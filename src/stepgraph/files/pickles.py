@@ -16,7 +16,7 @@ from collections.abc import Callable
 from pickletools import genops, markobject
 from typing import IO, Any, TypeAlias
 
-Source: TypeAlias = IO[bytes] | mmap.mmap
+_File: TypeAlias = IO[bytes] | mmap.mmap
 
 # Bounds the memory: one byte can be an instruction that makes a hundred bytes.
 _INSTRUCTIONS = 4_000_000
@@ -65,7 +65,7 @@ class StandIn(Fixed):
 
 
 def unpickle(
-    source: Source, find: Callable[[str], Any], refer: Callable[[Any], Any] | None = None
+    file: _File, find: Callable[[str], Any], refer: Callable[[Any], Any] | None = None
 ) -> Any:
     """Unpickle what begins where a file stands, and leave the file standing behind it.
 
@@ -81,14 +81,14 @@ def unpickle(
     Refusal
         For whatever is no whole pickle, asks for too much, or fails.
     """
-    start = source.tell()
+    start = file.tell()
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # strange escapes in texts, of no use to a reader
-            _look_through(source)
-            end = source.tell()
-            source.seek(start)
-            return _Unpickler(source.read(end - start), find, refer).load()
+            _look_through(file)
+            end = file.tell()
+            file.seek(start)
+            return _Unpickler(file.read(end - start), find, refer).load()
     except Refusal:
         raise
     except Exception as error:  # foreign content fails in any way there is
@@ -115,7 +115,7 @@ class _Unpickler(pickle.Unpickler):
         return self._refer(reference)
 
 
-def _look_through(source: Source) -> None:
+def _look_through(file: _File) -> None:
     """Refuse a pickle by its instructions, which also shows that all it counts out is there.
 
     Of each value on the stack it is kept how many values it is with those of all tuples in it.
@@ -123,7 +123,7 @@ def _look_through(source: Source) -> None:
     sizes: list[int] = []
     marks: list[int] = []
     memo: dict[int, int] = {}
-    for count, (opcode, argument, _) in enumerate(genops(source)):  # type: ignore[arg-type]
+    for count, (opcode, argument, _) in enumerate(genops(file)):  # type: ignore[arg-type]
         name = opcode.name
         if count >= _INSTRUCTIONS:
             raise Refusal(f"a pickle of more than {_INSTRUCTIONS:,} instructions")

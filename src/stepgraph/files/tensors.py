@@ -247,16 +247,17 @@ def _tensor(*parts: Any) -> Any:
     return Blank
 
 
-def _first(*parts: Any) -> Any:
-    return parts[0] if parts else Blank
+def _parameter(*parts: Any) -> Any:
+    # Nothing else is handed back, as its size would be lost to who looked through the pickle.
+    return parts[0] if parts and isinstance(parts[0], Tensor) else Blank
 
 
 _KNOWN: dict[str, Any] = {name: _Kind(kind) for name, kind in _KINDS.items()} | {
     "collections.OrderedDict": StandIn(_ordered),
     "torch._utils._rebuild_tensor": StandIn(_tensor),
     "torch._utils._rebuild_tensor_v2": StandIn(_tensor),
-    "torch._utils._rebuild_parameter": StandIn(_first),
-    "torch._utils._rebuild_parameter_with_state": StandIn(_first),
+    "torch._utils._rebuild_parameter": StandIn(_parameter),
+    "torch._utils._rebuild_parameter_with_state": StandIn(_parameter),
 }
 
 

@@ -93,13 +93,13 @@ def _weights_in(content: Any) -> dict[str, Tensor]:
     )
 
 
-def fill(module: nn.Module, weights: Mapping[str, torch.Tensor], source: Path) -> None:
+def fill(module: nn.Module, weights: Mapping[str, torch.Tensor], path: Path) -> None:
     """Copy weights into a network by name; those that it has no place for are left out.
 
     Raises
     ------
     DataError
-        If one that it needs is missing or has another shape; ``source`` begins the message.
+        If one that it needs is missing or has another shape; ``path`` begins the message.
     """
     # What a network only counts or can count again is not always saved.
     needed = {
@@ -116,7 +116,7 @@ def fill(module: nn.Module, weights: Mapping[str, torch.Tensor], source: Path) -
     if wrong:
         more = f" and {len(wrong) - 3:,} more" if len(wrong) > 3 else ""
         raise DataError(
-            f"{source}: must hold the {len(needed):,} weights of {type(module).__name__}, got "
+            f"{path}: must hold the {len(needed):,} weights of {type(module).__name__}, got "
             f"{', '.join(wrong[:3])}{more}; is it the file of another network?"
         )
     module.load_state_dict({name: weights[name] for name in needed}, strict=False)
