@@ -50,7 +50,8 @@ def save(folder, table=TABLE, *, layout, name="talk"):
         columns = as_columns(table) if "columns" in layout else as_vectors(table)
         parquet.write_table(pa.table(columns), path, row_group_size=16)
     elif "gzip" in layout:
-        save_h5(path, table, chunks=(9, 2), compression="gzip", shuffle="shuffle" in layout)
+        options = {"shuffle": "shuffle" in layout, "fletcher32": "checksum" in layout}
+        save_h5(path, table, chunks=(9, 2), compression="gzip", **options)
     elif "pieces" in layout:
         save_h5(path, table, chunks=(9, 2))
     else:
@@ -64,6 +65,7 @@ ONE = (
     ".h5 pieces",
     ".h5 gzip",
     ".h5 gzip shuffle",
+    ".h5 gzip shuffle checksum",
     ".parquet",
     ".parquet columns",
 )
@@ -105,7 +107,7 @@ def test_every_file_of_one_table_gives_its_numbers(tmp_path, layout, dtype):
         np.testing.assert_array_equal(found, table.astype(np.float32))
 
 
-@pytest.mark.parametrize("layout", ONE[:5])
+@pytest.mark.parametrize("layout", ONE[:6])
 def test_numbers_of_the_other_byte_order_are_read(tmp_path, layout):
     path = save(tmp_path, TABLE.astype(">f4"), layout=layout)
 
@@ -263,6 +265,15 @@ def test_files_that_lead_elsewhere_or_claim_too_much_are_refused(tmp_path, make,
     for name in names[:1] if len(names) == 1 else []:
         with pytest.raises(DataError, match=rf"talk\.h5:{name}: .*{got}"):
             open_arrays(tmp_path / "talk.h5").read(name)
+
+
+def test_chunks_that_do_not_shrink_are_read(tmp_path):
+    noise = RNG.integers(0, 256, (64, 64), dtype=np.uint8)
+    for checksum in (False, True):
+        options = {"compression": "gzip", "fletcher32": checksum}
+        save_h5(tmp_path / f"{checksum}.h5", noise, chunks=(64, 64), **options)
+
+        np.testing.assert_array_equal(read_array(tmp_path / f"{checksum}.h5"), noise)
 
 
 @pytest.mark.parametrize("content", [b"\0" * (1 << 20), b"", TABLE[:, :3].tobytes()])

@@ -109,7 +109,6 @@ def test_objects_of_other_projects_are_dropped(save):
         "numbers": [np.float64(0.5), np.arange(3), defaultdict(list, a=[1]), Counter("aab")],
         "places": [Path("a"), torch.float32, torch.device("cpu"), torch.Size([1, 2]), slice(2)],
         "sparse": torch.eye(2).to_sparse(),
-        "optimizer": torch.optim.SGD([torch.ones(1)], lr=0.1),
     }
 
     assert_same(read_weights(save(checkpoint)))
