@@ -9,10 +9,9 @@ import zipfile
 import numpy as np
 import pytest
 
-from reference import read_scores
+from reference import read_scores, read_stored
 from stepgraph.core import Video
 from stepgraph.errors import ConfigError, DataError
-from stepgraph.files.arrays import Kind, read_array
 from stepgraph.problems import Problems
 
 ROWS, KEYSTEPS = 6, 5
@@ -34,11 +33,6 @@ def save(folder, table=TABLE, *, suffix=".npy", video="talk"):
 
         torch.save(torch.from_numpy(table), path)
     return path
-
-
-def read_one(path, vocabulary):
-    kind = Kind("scores", "keystep", vocabulary.keysteps)
-    return read_array(path, kind=kind, width=len(vocabulary))
 
 
 @pytest.fixture
@@ -71,7 +65,7 @@ def test_every_layout_gives_the_same_scores(tmp_path, vocabulary, read, suffix):
 def test_any_real_numbers_become_single_precision(tmp_path, vocabulary, suffix, dtype):
     table = np.arange(10).reshape(2, 5).astype(dtype)
 
-    found = read_one(save(tmp_path, table, suffix=suffix), vocabulary)
+    found = read_stored(save(tmp_path, table, suffix=suffix), vocabulary)
 
     assert found.dtype == np.float32
     np.testing.assert_array_equal(found, table)
@@ -90,9 +84,9 @@ def test_other_spellings_of_a_table_are_read(tmp_path, vocabulary):
     (tmp_path / "array.pkl").write_bytes(pickle.dumps(TABLE))
 
     for path in tmp_path.iterdir():
-        np.testing.assert_array_equal(read_one(path, vocabulary), TABLE, str(path))
+        np.testing.assert_array_equal(read_stored(path, vocabulary), TABLE, str(path))
     torch.save(tensor.bfloat16(), tmp_path / "bfloat16.pt")
-    np.testing.assert_allclose(read_one(tmp_path / "bfloat16.pt", vocabulary), TABLE, rtol=0.01)
+    np.testing.assert_allclose(read_stored(tmp_path / "bfloat16.pt", vocabulary), TABLE, rtol=0.01)
 
 
 def test_a_video_without_file_is_noted_and_unobserved(tmp_path, read):
@@ -316,7 +310,7 @@ def test_an_array_that_claims_more_than_it_has_is_refused(tmp_path, vocabulary, 
 
     for name in ("talk.npy", "talk.npz"):
         with pytest.raises(DataError, match=rf"{name}: must be as large as it says, got an array"):
-            read_one(tmp_path / name, vocabulary)
+            read_stored(tmp_path / name, vocabulary)
 
 
 def test_a_large_file_is_refused_before_it_is_read(tmp_path, read):
@@ -345,7 +339,7 @@ def test_tensors_that_are_no_table_of_their_own_are_refused(tmp_path, vocabulary
     for message, content in expected.items():
         torch.save(content, tmp_path / "talk.pt")
         with pytest.raises(DataError, match=message):
-            read_one(tmp_path / "talk.pt", vocabulary)
+            read_stored(tmp_path / "talk.pt", vocabulary)
 
 
 class Touch:
