@@ -336,7 +336,7 @@ def test_other_spellings_of_columns_are_read(tmp_path):
 
 def test_a_constant_column_cannot_take_more_memory_than_is_allowed(tmp_path, monkeypatch):
     monkeypatch.setattr("stepgraph.files.arrays.checks.LARGEST", 1 << 20)
-    zeros = np.zeros(100_000)
+    zeros = np.zeros(200_000)
     parquet.write_table(pa.table({"c0": zeros, "c1": zeros}), tmp_path / "talk.parquet")
 
     assert (tmp_path / "talk.parquet").stat().st_size < 10_000

@@ -20,14 +20,13 @@ VIDEO = "video"
 
 _VECTOR = "vector"
 _INDEX = "__index_level_"  # how pandas calls an index without a name
-_BATCH = 4 * MIB  # decoded at once
+_BATCH = MIB  # numbers decoded at once
 
 
 class _Layout(NamedTuple):
-    """Which columns make an array, what their numbers are, and how many of them make a row."""
+    """Which columns make an array, whether of lists, and how many numbers make a row."""
 
     columns: list[str]
-    dtype: np.dtype[Any]
     listed: bool
     width: int
 
@@ -104,12 +103,13 @@ class _Rows:
         """Read some rows, decoding no more at once than a batch."""
         layout = self._layout(first, wanted)
         shape = last - first, layout.width
-        wanted.check(shape, layout.dtype)
-        wanted.check_memory(shape, layout.dtype.itemsize)
-        array = np.empty(shape, layout.dtype)
+        wanted.check(shape, np.float32)
+        wanted.check_memory(shape, np.dtype(np.float32).itemsize)
+        array = np.empty(shape, np.float32)
         done = 0
         for batch in self._slices(first, last, layout):
-            array[done : done + len(batch)] = _as_array(batch, layout, wanted)
+            with np.errstate(over="ignore"):  # what overflows is infinite, and found later
+                array[done : done + len(batch)] = _as_array(batch, layout, wanted)
             done += len(batch)
         if done < len(array):
             raise DataError(f"{wanted.where}: must have {len(array):,} rows, got {done:,}")
@@ -119,7 +119,7 @@ class _Rows:
         """Yield rows in batches; those before them in their row group are decoded and left."""
         group = int(np.searchsorted(self._starts, first, side="right")) - 1
         if not self._starts[group] <= self._next <= first:
-            size = max(1, _BATCH // (layout.dtype.itemsize * layout.width))
+            size = max(1, _BATCH // layout.width)
             self._batches = self._decode(group, size, layout.columns)
             self._next, self._rest = int(self._starts[group]), None
         while self._next < last:
@@ -157,11 +157,10 @@ class _Rows:
             raise DataError(
                 f"{wanted.where}: must have columns of different names, got {columns[:5]}"
             )
-        dtype = np.result_type(*{np.dtype(number.to_pandas_dtype()) for number in types})
         width = len(columns)
         if listed:
             width = kind.list_size if fixed else self._list_size(columns[0], first, wanted)
-        return _Layout(columns, dtype, listed, width)
+        return _Layout(columns, listed, width)
 
     def _list_size(self, column: str, first: int, wanted: Wanted) -> int:
         """How long lists are by the counts of their row group; without rows, as long as wanted."""
