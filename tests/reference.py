@@ -11,7 +11,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from stepgraph.core import BACKGROUND, Labels, Scores, Vocabulary
-from stepgraph.files.arrays import Kind, read_table
+from stepgraph.files.arrays import Kind, read_array
 from stepgraph.graph import TaskGraph
 from stepgraph.scoring.stored_scores import StoredScores
 
@@ -218,4 +218,4 @@ def read_stored(path, vocabulary):
     """The stored scores of one file, whatever it is called."""
     hint = "were they computed with another vocabulary?"
     kind = Kind("scores", "keystep", vocabulary.keysteps, hint)
-    return read_table(path, kind=kind, width=len(vocabulary))
+    return read_array(path, kind=kind, width=len(vocabulary))

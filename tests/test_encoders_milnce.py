@@ -174,7 +174,7 @@ def test_videoclip_encodes_each_second_among_its_neighbours(videoclip, video, wi
     frames = clips_of(video, ClipOptions(frames=6, window=1.0, **SMALL))
     with torch.inference_mode():
         # What S3D gives is not scaled to length 1 before VideoCLIP reads it.
-        seen = encoder.model.eye(pixels(frames))
+        seen = encoder.model.s3d(pixels(frames))
         expected = embed_rows(encoder.model.network, seen, window=int(window or 32)).numpy()
     assert features.vectors.shape == (ROWS, 64)
     np.testing.assert_allclose(features.vectors, unit(expected), atol=1e-4)

@@ -11,7 +11,7 @@ from stepgraph.encoders import load_encoder
 from stepgraph.encoders.pretrained import FAMILIES, load_model, make_pixels
 from stepgraph.errors import ConfigError, DataError
 from stepgraph.ingest.frames import ClipOptions
-from stepgraph.scoring import score
+from stepgraph.scoring.rows import score_rows
 from videos import write_video
 
 KINDS = ("clip", "siglip", "xclip")
@@ -411,7 +411,8 @@ def test_a_film_becomes_features_and_scores(kind, folders, filmed):
     vocabulary = Vocabulary(("boil the water", "pour a cup"))
 
     [features] = encoder.encode_videos([video])
-    [scores] = score([video], vocabulary, encoder)
+    keysteps = encoder.encode_keysteps(vocabulary)
+    scores = score_rows(features, keysteps, vocabulary)
 
     assert encoder.options.name == f"{kind}:{folders[kind]}"
     assert np.linalg.norm(features.vectors, axis=1) == pytest.approx(1.0)
@@ -419,6 +420,5 @@ def test_a_film_becomes_features_and_scores(kind, folders, filmed):
     assert features.vectors[0] @ features.vectors[3] < 0.999  # another picture
     if kind != "xclip":  # whose second row looks at the third, too
         assert features.vectors[0] @ features.vectors[1] > 0.999
-    keysteps = encoder.encode_keysteps(vocabulary)
     assert scores.values == pytest.approx(features.vectors @ keysteps.T, abs=1e-6)
     assert scores.observed.all()

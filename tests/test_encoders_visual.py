@@ -8,10 +8,12 @@ import pytest
 
 from stepgraph.core import Video, Vocabulary, rows_in
 from stepgraph.encoders import Encoder, EncoderOptions, load_encoder, visual
-from stepgraph.encoders.visual import VisualEncoder, encode_rows, fetch_folder, find_folder
+from stepgraph.encoders.model_folders import fetch_folder, find_folder, find_weights
+from stepgraph.encoders.visual import VisualEncoder, encode_rows
 from stepgraph.errors import ConfigError, DataError
 from stepgraph.ingest.frames import Clip, ClipOptions
 from stepgraph.scoring import score
+from stepgraph.scoring.rows import score_rows
 from videos import write_video
 
 ROOT = Path(__file__).parents[1]
@@ -184,7 +186,9 @@ def test_task_names_are_averaged_with_the_plain_names():
 def test_scores_are_cosines_of_rows_and_names(reader):
     vocabulary = Vocabulary(("one two", "three"))
 
-    [scores] = score([video_of(5.5)], vocabulary, encoder_of())
+    encoder = encoder_of()
+    [features] = encoder.encode_videos([video_of(5.5)])
+    scores = score_rows(features, encoder.encode_keysteps(vocabulary), vocabulary)
 
     assert scores.values == pytest.approx(
         np.array([[np.cos(row - 7), np.cos(row - 5)] for row in range(6)]), abs=1e-6
@@ -267,7 +271,7 @@ def test_older_weights_are_downloaded_where_there_are_no_others(hub):
 
     folder = fetch_folder("clip", "some/model")
 
-    assert [path.name for path in visual.find_weights(folder)] == ["pytorch_model.bin"]
+    assert [path.name for path in find_weights(folder)] == ["pytorch_model.bin"]
     assert client.asked == ["cache", "network", "network"]
 
 

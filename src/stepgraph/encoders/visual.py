@@ -12,7 +12,6 @@ from contextlib import contextmanager
 from dataclasses import replace
 from functools import cached_property
 from itertools import islice
-from pathlib import Path
 from typing import Protocol
 
 import numpy as np
@@ -22,19 +21,16 @@ from stepgraph import progress
 from stepgraph.core import Features, Video, Vocabulary, rows_in
 from stepgraph.encoders import EncoderOptions
 from stepgraph.encoders.vectors import keystep_vectors, unit
-from stepgraph.errors import ConfigError, DataError
+from stepgraph.errors import DataError
 from stepgraph.ingest.frames import ClipOptions, read_clips
 
 # Frames encoded together: enough to keep the device busy, few enough for its memory.
 _FRAMES = {"cpu": 32, "cuda": 256}
 _TEXTS = 256
-# Weights as transformers looks for them: one file, or several with an index.
-_WEIGHTS = ("model*.safetensors", "pytorch_model*.bin")
-_BESIDES = ("*.json", "*.txt", "*.model")
 
 
 class VisualModel(Protocol):
-    """A network with an eye and, where it can read, a tongue."""
+    """A network that takes clips and, where it has a text tower, texts."""
 
     @property
     def clips(self) -> ClipOptions:
@@ -93,7 +89,12 @@ class VisualEncoder:
         """See :class:`~stepgraph.encoders.Encoder`; a video is decoded once, in order."""
         for video in videos:
             batch = max(1, _FRAMES[pick_device()] // self.clips.frames)
-            yield encode_rows(video, self.clips, self.model.encode_clips, batch=batch)
+            encode = self.model.encode_clips
+            yield encode_rows(video, self.clips, encode, batch=batch, finish=self._finish)
+
+    def _finish(self, vectors: NDArray[np.float32]) -> NDArray[np.float32]:
+        """Vectors of all rows of a video, from what the model made of their clips."""
+        return vectors
 
     def _encode_texts(self, texts: Sequence[str]) -> NDArray[np.float32]:
         parts = [texts[start : start + _TEXTS] for start in range(0, len(texts), _TEXTS)]
@@ -106,6 +107,7 @@ def encode_rows(
     encode: Callable[[NDArray[np.uint8]], NDArray[np.float32]],
     *,
     batch: int,
+    finish: Callable[[NDArray[np.float32]], NDArray[np.float32]] | None = None,
 ) -> Features:
     """Encode each row of a video file by the clip that begins with it.
 
@@ -115,6 +117,8 @@ def encode_rows(
         From clips, shape (B, F, H, W, 3), to their vectors, shape (B, D).
     batch
         How many clips are encoded together.
+    finish
+        From the vectors of all clips to those of all rows, where that is not the same.
 
     Returns
     -------
@@ -136,6 +140,8 @@ def encode_rows(
             starts += [clip.start for clip in block]
             done(len(block))
     found = np.concatenate(vectors[1:] or vectors)
+    if finish is not None and starts:
+        found = finish(found)
     _require_finite(found, starts, video)
     ends = np.minimum(np.array(starts) + clips.stride, video.duration)
     intervals = np.stack([np.array(starts), ends], axis=1)
@@ -149,74 +155,14 @@ def pick_device() -> str:
     return "cuda" if torch.cuda.is_available() else "cpu"
 
 
-def find_folder(kind: str, model: str) -> Path | None:
-    """Folder of a model, or None for a name under which the hub may have one."""
-    folder = Path(os.path.expanduser(model))  # leaves an unknown ~user alone
-    if folder.is_dir():
-        return folder.resolve()
-    if model.startswith((".", "~", os.sep)):
-        raise ConfigError(
-            f"{kind} encoder {model!r} must be the folder of a {kind} model, "
-            f"got a path where no folder is"
-        )
-    return None
-
-
-def fetch_folder(kind: str, model: str) -> Path:
-    """Folder of a model: a folder here, the user's hub cache, or downloaded into that."""
-    folder = find_folder(kind, model)
-    if folder is not None:
-        return folder
-    import logging
-
-    from huggingface_hub import snapshot_download
-
-    # The client says much about every attempt to reach the hub.
-    logging.getLogger("huggingface_hub").setLevel(logging.ERROR)
-    try:
-        folder = Path(snapshot_download(model, local_files_only=True))
-        if (folder / "config.json").is_file() and find_weights(folder):
-            return folder
-    except (OSError, ValueError):
-        pass  # not here yet
-    try:
-        folder = Path(snapshot_download(model, allow_patterns=[*_BESIDES, _WEIGHTS[0]]))
-        if not find_weights(folder):
-            snapshot_download(model, allow_patterns=_WEIGHTS[1])
-    except (OSError, ValueError) as error:
-        raise ConfigError(
-            f"{kind} encoder {model!r} must be a {kind} model that is a folder here, lies in the "
-            f"local model cache, or can be downloaded; got: {first_line(error)}"
-        ) from error
-    return folder
-
-
-def find_weights(folder: Path) -> list[Path]:
-    """Files of weights in the folder of a model, those that are preferred alone."""
-    found = (sorted(folder.glob(pattern)) for pattern in _WEIGHTS)
-    return next((files for files in found if files), [])
-
-
-def first_line(error: BaseException) -> str:
-    """What another library says in many lines, in its first."""
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    return lines[0].removeprefix("Got: ") if lines else type(error).__name__
-
-
 @contextmanager
-def quiet_library() -> Iterator[None]:
-    """Keep bars and remarks of transformers from the terminal while a model is loaded."""
-    from transformers.utils import logging
+def running(device: str) -> Iterator[None]:
+    """Use a network: full precision on a CPU; on a GPU bfloat16 where it does no harm."""
+    import torch
 
-    level, bars = logging.get_verbosity(), logging.is_progress_bar_enabled()
-    logging.set_verbosity_error()
-    logging.disable_progress_bar()
-    try:
+    on_gpu = device == "cuda"
+    with torch.inference_mode(), torch.autocast(device, torch.bfloat16, enabled=on_gpu):
         yield
-    finally:
-        logging.set_verbosity(level)
-        if bars:
-            logging.enable_progress_bar()
 
 
 def _require_finite(vectors: NDArray[np.float32], starts: Sequence[float], video: Video) -> None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
+import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -90,7 +92,7 @@ def read_json(path: Path, *, limit: int = 64 * MIB) -> Any:
     return parse_json(read_text(path, limit=limit), str(path))
 
 
-def parse_json(text: str, source: str) -> Any:
+def parse_json(text: str, where: str) -> Any:
     """Parse JSON that may be cut off, foreign, or nested without end."""
     try:
         return json.loads(text)
@@ -98,20 +100,20 @@ def parse_json(text: str, source: str) -> Any:
         if _is_cut_off(error):
             lines = text.rstrip().split("\n")
             raise DataError(
-                f"{source}: must be complete JSON, got an end at line {len(lines)}, "
+                f"{where}: must be complete JSON, got an end at line {len(lines)}, "
                 f"column {len(lines[-1])}; the file is cut off, fetch or write it again"
             ) from error
         raise DataError(
-            f"{source}:{error.lineno}: must be JSON, got {error.msg!r} at column {error.colno}; "
+            f"{where}:{error.lineno}: must be JSON, got {error.msg!r} at column {error.colno}; "
             f"correct it, or give the file the suffix of its format"
         ) from error
     except RecursionError as error:
         raise DataError(
-            f"{source}: must be JSON nested a few levels deep, got too many to read; "
+            f"{where}: must be JSON nested a few levels deep, got too many to read; "
             f"is it the right file?"
         ) from error
     except ValueError as error:  # an integer with thousands of digits
-        raise DataError(f"{source}: must be JSON with ordinary numbers, got: {error}") from error
+        raise DataError(f"{where}: must be JSON with ordinary numbers, got: {error}") from error
 
 
 def _is_cut_off(error: json.JSONDecodeError) -> bool:
@@ -124,21 +126,41 @@ def _is_cut_off(error: json.JSONDecodeError) -> bool:
 
 @contextmanager
 def replacing(path: Path) -> Iterator[Path]:
-    """Give a temporary name beside ``path`` to write to; rename it when all went well.
+    """Give a temporary name to write to; it becomes ``path`` when all went well.
 
-    Whatever goes wrong, ``path`` keeps what it had and the temporary file is removed.
+    Whatever goes wrong, ``path`` keeps what it had and the temporary file is removed.  A link is
+    followed: the file that it leads to is replaced.  A FIFO or a device is refused.
     """
-    partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        yield partial
-        partial.replace(path)
+        target = _replaceable(path)
+        partial = target.with_name(f".{target.name}.{os.getpid()}.partial")
+        try:
+            target.parent.mkdir(parents=True, exist_ok=True)
+            yield partial
+            partial.replace(target)
+        finally:
+            partial.unlink(missing_ok=True) if partial.parent.is_dir() else None
     except OSError as error:
         raise DataError(
             f"{path}: cannot be written: {error.strerror or error}; choose another place with -o"
         ) from error
-    finally:
-        partial.unlink(missing_ok=True) if partial.parent.is_dir() else None
+
+
+def _replaceable(path: Path) -> Path:
+    """The file that a path leads to, be it there or not, if it is one that may be replaced."""
+    try:
+        mode = path.stat().st_mode
+    except FileNotFoundError:
+        mode = stat.S_IFREG  # it is about to be made
+    if stat.S_ISDIR(mode):
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
+    if not stat.S_ISREG(mode):
+        # Renaming would put a file in its place, for the whole machine where it is a device.
+        raise DataError(
+            f"{path}: must be a regular file or a new one, got a FIFO or a device; "
+            f"choose another place with -o"
+        )
+    return path.resolve() if path.is_symlink() else path
 
 
 def write_text(path: Path, text: str) -> None:

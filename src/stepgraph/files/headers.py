@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,10 @@ from typing import Any
 from stepgraph import __version__
 from stepgraph.core import Vocabulary
 from stepgraph.errors import DataError, StepgraphError
-from stepgraph.files.disk import write_text
+from stepgraph.files.disk import MIB, read_json, require_file, write_text
+
+# How every file of ours begins; one that another program wrote again may begin otherwise.
+_FORMAT = re.compile(rb'(?:\xef\xbb\xbf)?\s*\{\s*"format"\s*:\s*"([\w. -]+)"')
 
 
 @dataclass(frozen=True)
@@ -23,6 +27,20 @@ class FileKind:
     version: int
     noun: str
     remedy: str
+
+
+def read_format(path: Path, *, limit: int = 64 * MIB) -> str:
+    """Read what kind of file a saved file is, from its first line where it begins as ours do."""
+    require_file(path)
+    with suppress(OSError), path.open("rb") as file:  # the error is that of reading all, below
+        if found := _FORMAT.match(file.read(1024)):
+            return found[1].decode()
+    content = read_json(path, limit=limit)
+    found_format = content.get("format") if isinstance(content, dict) else None
+    if not isinstance(found_format, str):
+        got = f"format {found_format!r}"[:80] if isinstance(content, dict) else "no JSON object"
+        raise DataError(f"{path}: must be a file that stepgraph saved, with its format, got {got}")
+    return found_format
 
 
 def check_header(content: Any, path: Path, kind: FileKind) -> None:

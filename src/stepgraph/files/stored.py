@@ -1,17 +1,17 @@
-"""What stored features and stored scores have in common: a table for each video, or none."""
+"""What stored features and stored scores have in common: an array for each video, or none."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol, TypeVar
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from stepgraph.core import LONGEST, Video, rows_in
 from stepgraph.errors import ConfigError, DataError
-from stepgraph.files.arrays import Kind
+from stepgraph.files.arrays import ArrayFiles
 from stepgraph.problems import Problems
 
 _Loaded = TypeVar("_Loaded")
@@ -24,38 +24,17 @@ def check_seconds(**options: float) -> None:
             raise ConfigError(f"{name} must be between 0.001 seconds and a week, got {seconds!r}")
 
 
-class Stored(Protocol):
-    """Something with a table for each video, as far as messages go; see :class:`Tables`."""
-
-    @property
-    def kind(self) -> Kind:
-        """What the tables hold."""
-        ...
-
-    def names(self, video: str) -> list[str]:
-        """What holds the table of a video."""
-        ...
-
-    def where(self, video: str) -> str:
-        """Where the table of a video is or should be."""
-        ...
-
-    def absence(self) -> str:
-        """What is wrong with a video that has no table."""
-        ...
-
-
 @dataclass
 class Reading:
-    """Tables being read one after the other, and how that went."""
+    """Arrays being read one after the other, and how that went."""
 
-    stored: Stored
+    stored: ArrayFiles
     problems: Problems
     done: int = 0
     first: DataError | None = None
 
     def attempt(self, video: str, load: Callable[[], _Loaded]) -> _Loaded | None:
-        """Load the table of a video, or note why there is none that can be used."""
+        """Load the array of a video, or note why there is none that can be used."""
         if not self._find(video):
             return None
         try:
@@ -92,9 +71,9 @@ class Reading:
 
 
 def note_length(
-    stored: Stored, rows: int, video: Video, seconds_per_row: float, problems: Problems
+    stored: ArrayFiles, rows: int, video: Video, seconds_per_row: float, problems: Problems
 ) -> None:
-    """Note a table that is more than a row shorter or longer than its video."""
+    """Note an array that is more than a row shorter or longer than its video."""
     expected = rows_in(video.duration, seconds_per_row)
     if abs(rows - expected) <= 1:
         return
@@ -108,7 +87,7 @@ def note_length(
 
 
 def stored_rows(duration: float, hop: float, seconds_per_row: float) -> NDArray[np.int64]:
-    """Which row of a table covers the middle of each row of a video.
+    """Which row of an array covers the middle of each row of a video.
 
     >>> stored_rows(3.0, 1.0, 2.0).tolist()
     [0, 0, 1]

@@ -63,7 +63,7 @@ class _VideoTower(nn.Module):
         self.bert = _bert(options, options.video_layers)
         self.videomlp = _Tokens(options.features, options.width)
 
-    def forward(self, features: Tensor, present: Tensor, first: bool) -> Tensor:
+    def forward(self, features: Tensor) -> Tensor:
         """Outputs of [CLS], of every second and of [SEP], shape (B, S + 2, width)."""
         batch, seconds, _ = features.shape
         marks = torch.tensor([[_CLS, _SEP]], device=features.device).expand(batch, 2)
@@ -72,11 +72,12 @@ class _VideoTower(nn.Module):
         # [SEP] has the place behind the longest video, however short this one is.
         places = torch.arange(seconds + 2, device=features.device)
         places[-1] = LONGEST + 1
-        around = torch.ones(batch, 1, dtype=torch.bool, device=features.device)
+        seen = torch.ones_like(tokens[..., 0], dtype=torch.int64)
+        seen[:, 0] = 0
         outputs: Tensor = self.bert(
             inputs_embeds=tokens,
-            attention_mask=torch.cat([around & first, present, around], dim=1).long(),
-            token_type_ids=torch.zeros_like(tokens[..., 0], dtype=torch.int64),
+            attention_mask=seen,
+            token_type_ids=torch.zeros_like(seen),
             position_ids=places.expand(batch, -1),
         ).last_hidden_state
         return outputs
@@ -91,29 +92,13 @@ class VideoCLIP(nn.Module):
         self.video_encoder = _VideoTower(self.options)
         self.text_encoder = _bert(self.options, self.options.text_layers)
 
-    def embed_video(self, features: Tensor, present: Tensor) -> Tensor:
-        """Vectors of whole videos, as they were trained: the mean of their seconds and [SEP].
+    def embed_seconds(self, features: Tensor) -> Tensor:
+        """Vectors of each second within its video, from shape (B, S, 512) to (B, S, width).
 
-        Parameters
-        ----------
-        features : shape (B, S, 512), at most 32 seconds
-        present : shape (B, S), bool
-            False where a video is shorter.
-
-        Returns
-        -------
-        Tensor
-            Shape (B, width).
+        At most 32 seconds.  As where the authors label seconds of CrossTask, nothing looks at
+        [CLS].
         """
-        outputs = self.video_encoder(features, present, True)
-        return _mean(outputs[:, 1:], F.pad(present, (0, 1), value=True))
-
-    def embed_seconds(self, features: Tensor, present: Tensor) -> Tensor:
-        """Vectors of each second within its video, shape (B, S, width); see `embed_video`.
-
-        As where the authors label seconds of CrossTask, nothing looks at [CLS].
-        """
-        outputs: Tensor = self.video_encoder(features, present, False)
+        outputs: Tensor = self.video_encoder(features)
         return outputs[:, 1:-1]
 
     def embed_texts(self, tokens: Tensor, present: Tensor) -> Tensor:
@@ -146,8 +131,7 @@ def embed_rows(model: VideoCLIP, features: Tensor, *, window: int = LONGEST) -> 
     seen = features.new_zeros(len(features), 1)
     for start in starts:
         part = features[start : start + window]
-        present = torch.ones(1, len(part), dtype=torch.bool, device=features.device)
-        total[start : start + window] += model.embed_seconds(part[None], present)[0]
+        total[start : start + window] += model.embed_seconds(part[None])[0]
         seen[start : start + window] += 1
     return total / seen
 

@@ -1,8 +1,8 @@
-"""Scores that were computed elsewhere, one table a video.
+"""Scores that were computed elsewhere, an array for each video.
 
 The authors of the paper publish theirs as tensors (``<video>.pt``) and as pickles
 (``<video>.pkl``); anybody can bring their own in any format of :mod:`stepgraph.files.arrays`.
-All are tables of rows by keysteps whose columns stand in the order of the vocabulary: the files
+All have rows by keysteps, whose columns stand in the order of the vocabulary: the files
 do not say, so only their number can be checked.
 """
 
@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stepgraph.core import Scores, Video, Vocabulary
-from stepgraph.files.arrays import Kind, open_tables
+from stepgraph.files.arrays import Kind, open_arrays
 from stepgraph.files.stored import Reading, check_seconds, note_length, stored_rows
 from stepgraph.problems import Problems
 from stepgraph.scoring.scales import to_scale
@@ -70,17 +70,17 @@ class StoredScores:
         """
         check_seconds(hop=hop, seconds_per_row=self.seconds_per_row)
         problems = problems if problems is not None else Problems(strict=True)
-        stored = open_tables(self.path, _kind(vocabulary))
+        stored = open_arrays(self.path, _kind(vocabulary))
         reading, width = Reading(stored, problems), len(vocabulary)
         for video in videos:
-            table = reading.attempt(video.id, partial(stored.read, video.id, width))
-            if table is not None:
-                note_length(stored, len(table), video, self.seconds_per_row, problems)
+            rows = reading.attempt(video.id, partial(stored.read, video.id, width))
+            if rows is not None:
+                note_length(stored, len(rows), video, self.seconds_per_row, problems)
             elif self.all_videos:
-                table = np.zeros((0, width), np.float32)
+                rows = np.zeros((0, width), np.float32)
             else:
                 continue
-            scores = _resampled(table, video, vocabulary, hop, self.seconds_per_row)
+            scores = _resampled(rows, video, vocabulary, hop, self.seconds_per_row)
             yield video, to_scale(scores, self.scale)
         reading.finish()
 
@@ -91,14 +91,14 @@ def _kind(vocabulary: Vocabulary) -> Kind:
 
 
 def _resampled(
-    table: NDArray[np.float32],
+    rows: NDArray[np.float32],
     video: Video,
     vocabulary: Vocabulary,
     hop: float,
     seconds_per_row: float,
 ) -> Scores:
     position = stored_rows(video.duration, hop, seconds_per_row)
-    observed = position < len(table)
+    observed = position < len(rows)
     values = np.zeros((len(position), len(vocabulary)), np.float32)
-    values[observed] = table[position[observed]]
+    values[observed] = rows[position[observed]]
     return Scores(video.id, values, observed, vocabulary, hop)

@@ -1,37 +1,37 @@
-"""What every stored table is checked for, whatever file it lies in.
+"""What every stored array is checked for, whatever file it lies in.
 
-A table is refused by its description, before its content takes memory; then its numbers are
-looked at.
+It is refused by its description, before its content takes memory; then its numbers are looked at.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from stepgraph.errors import DataError, StepgraphError
 from stepgraph.files.disk import MIB
+from stepgraph.files.pickles import Refusal
 
 LARGEST = 1024 * MIB
-"""Bytes of the largest table: an hour of the 10,588 keysteps of HowTo100M takes 152 MB."""
+"""Bytes of the largest array: an hour of the 10,588 keysteps of HowTo100M takes 152 MB."""
 
 
 @dataclass(frozen=True)
 class Kind:
-    """What tables hold, in the words of the messages about them.
+    """What arrays hold, in the words of the messages about them.
 
     Attributes
     ----------
     column, names
         What a column is called, and the name of each where they have names.
     hint
-        What may have happened to a table of another width.
+        What may have happened to an array of another width.
     """
 
     noun: str = "features"
@@ -45,20 +45,22 @@ FEATURES = Kind()
 
 @dataclass(frozen=True)
 class Wanted:
-    """The table that is to be read: where it lies and, where that is known, how wide it is."""
+    """The array that is to be read: where it lies and, where that is known, how wide it is."""
 
     where: str
     kind: Kind = FEATURES
     width: int | None = None
+    any_shape: bool = False
 
     def check(self, shape: tuple[int, ...], dtype: Any) -> None:
-        """Refuse a table by its description."""
+        """Refuse an array by its description."""
         if np.dtype(dtype).kind not in "fiu":
             raise DataError(
                 f"{self.where}: {self.kind.noun} must be real numbers, "
                 f"got values of type {str(dtype)[:80]}"
             )
-        if len(shape) != 2 or shape[1] < 1 or self.width not in (None, shape[1]):
+        fits = len(shape) == 2 and shape[1] >= 1 and self.width in (None, shape[1])
+        if not fits and not self.any_shape:
             width = "columns" if self.width is None else self.width
             raise DataError(
                 f"{self.where}: {self.kind.noun} must have shape (rows, {width}), "
@@ -66,36 +68,40 @@ class Wanted:
             )
 
     def check_size(self, shape: tuple[int, ...], itemsize: int, size: int) -> None:
-        """Refuse a table that claims more than the ``size`` bytes it has."""
-        if min(shape) < 0 or math.prod(shape) * itemsize > size:
+        """Refuse an array that claims more than the ``size`` bytes it has."""
+        if min(shape, default=0) < 0 or math.prod(shape) * itemsize > size:
             raise DataError(
-                f"{self.where}: must be as large as it says, got a table of shape {tuple(shape)} "
+                f"{self.where}: must be as large as it says, got an array of shape {tuple(shape)} "
                 f"in {size:,} bytes; it is cut off, or a view that was saved without copying it"
             )
         self.check_memory(shape, itemsize)
 
     def check_memory(self, shape: tuple[int, ...], itemsize: int) -> None:
-        """Refuse a table that would take too much memory, here or where it is read."""
+        """Refuse an array that would take too much memory, here or where it is read."""
         size = math.prod(shape) * max(itemsize, np.dtype(np.float32).itemsize)
         if size > LARGEST:
             raise DataError(
-                f"{self.where}: must hold a table of at most {LARGEST / MIB:,.0f} MiB, "
+                f"{self.where}: must hold an array of at most {LARGEST / MIB:,.0f} MiB, "
                 f"got {size / MIB:,.0f} MiB"
             )
 
     def finished(self, values: NDArray[Any]) -> NDArray[np.float32]:
-        """Return the table in single precision, or refuse its first number that is none."""
+        """Return the array in single precision, or refuse its first number that is none."""
         with np.errstate(over="ignore"):  # what overflows is infinite, and found here
-            table = values.astype(np.float32, copy=False)
-        finite = np.isfinite(table)
+            single = values.astype(np.float32, copy=False)
+        finite = np.isfinite(single)
         if not finite.all():
             row, column = np.argwhere(~finite)[0].tolist()
             name = f" ({self.kind.names[column]!r})" if self.kind.names else ""
             raise DataError(
-                f"{self.where}: {self.kind.noun} must be finite, got {table[row, column]} in row "
+                f"{self.where}: {self.kind.noun} must be finite, got {single[row, column]} in row "
                 f"{row} for {self.kind.column} {column}{name}; compute them again"
             )
-        return table
+        return single
+
+
+Reader: TypeAlias = Callable[[Wanted], NDArray[Any]]
+"""Reads one array of a file that holds several."""
 
 
 @contextmanager
@@ -106,9 +112,11 @@ def reading(where: str, suffix: str, kind: Kind) -> Iterator[None]:
     except StepgraphError:
         raise
     except Exception as error:
-        said = " ".join(str(error).split())[:120]
+        said = " ".join(str(error).split())[:240]
+        if not isinstance(error, Refusal):
+            what = f"one that cannot be read ({type(error).__name__}: {said[:120]})"
+            said = str(Refusal(what))
         raise DataError(
             f"{where}: must be a whole {suffix.removeprefix('.')} file of stored {kind.noun}, "
-            f"got one that cannot be read ({type(error).__name__}: {said}); "
-            f"fetch or write it again"
+            f"{said}"
         ) from error

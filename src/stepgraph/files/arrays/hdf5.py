@@ -1,16 +1,9 @@
-"""Tables in HDF5 files.
-
-A dataset must lie in its file, as plain numbers, whole; its compressed pieces are unpacked here,
-because the library unpacks as much as a piece claims to hold.
-"""
+"""Arrays in HDF5 files: a dataset that lies in its file, as plain numbers, whole."""
 
 from __future__ import annotations
 
 import math
 import zlib
-from collections.abc import Iterator
-from contextlib import contextmanager
-from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -18,18 +11,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stepgraph.errors import DataError, MissingExtraError
-from stepgraph.files.arrays.checks import Wanted
+from stepgraph.files.arrays.checks import Reader, Wanted
 
-# Links looked at in the file of one video: more is no file of one table.
+# Links looked at in the file of one video: more is no file of one array.
 _LINKS = 1000
-_DEEPEST = 8
-# Orders of filters that are undone here, by their numbers in HDF5.
-_DEFLATE, _SHUFFLE = 1, 2
-_FILTERS = ((_DEFLATE,), (_SHUFFLE,), (_SHUFFLE, _DEFLATE))
+# Filters by their numbers in HDF5, in the order in which they are applied.
+_SHUFFLE, _DEFLATE, _CHECKSUM = 2, 1, 3
+_FILTERS = (_SHUFFLE, _DEFLATE, _CHECKSUM)
 
 
-def open_h5(path: Path) -> Any:
-    """Open a file to read; the caller closes it."""
+def _open(path: Path) -> Any:
     try:
         import h5py
     except ImportError as error:
@@ -39,44 +30,36 @@ def open_h5(path: Path) -> Any:
     return h5py.File(path, "r", locking=False)
 
 
-@contextmanager
-def _opened(path: Path) -> Iterator[Any]:
-    with open_h5(path) as file:
-        yield file
-
-
 def read_h5(path: Path, wanted: Wanted) -> NDArray[Any]:
     """Read a file that holds one dataset."""
-    with _opened(path) as file:
-        return read_dataset(_only_dataset(file, wanted), wanted)
+    with _open(path) as file:
+        return _read(file, wanted)
 
 
-def find_link(file: Any, name: str) -> bool:
-    """Whether there is something of this name, such as ``monday/v1``, in a file."""
-    import h5py
+class OpenFile:
+    """An open file with a dataset for each video, or a group with one dataset."""
 
-    group = file
-    *folders, last = name.split("/")
-    if "" in (*folders, last) or "." in (*folders, last) or "\0" in name:
-        return False
-    for part in folders:
-        if not isinstance(group.get(part, getlink=True), h5py.HardLink):
-            return False
-        group = group[part]
-        if not isinstance(group, h5py.Group):
-            return False
-    return group.get(last, getlink=True) is not None
+    def __init__(self, path: Path) -> None:
+        self._file = _open(path)
 
+    def get(self, name: str) -> Reader | None:
+        """What reads the thing of this name, such as ``monday/v1``, if there is one."""
+        import h5py
 
-def read_named(file: Any, name: str, wanted: Wanted) -> NDArray[Any]:
-    """Read the dataset of this name, or the only dataset of the group of this name."""
-    import h5py
-
-    folder, _, last = name.rpartition("/")
-    found = _followed(file[folder] if folder else file, last, wanted)
-    if isinstance(found, h5py.Group):
-        found = _only_dataset(found, wanted)
-    return read_dataset(found, wanted)
+        group = self._file
+        *folders, last = name.split("/")
+        if {"", "."} & {*folders, last} or "\0" in name:
+            return None
+        for part in folders:
+            # A link to elsewhere is not followed, and leads to no group that is here.
+            if not isinstance(group.get(part, getlink=True), h5py.HardLink):
+                return None
+            group = group[part]
+            if not isinstance(group, h5py.Group):
+                return None
+        if group.get(last, getlink=True) is None:
+            return None
+        return lambda wanted: _read(_followed(group, last, wanted), wanted)
 
 
 def _followed(group: Any, name: str, wanted: Wanted) -> Any:
@@ -97,20 +80,17 @@ def _only_dataset(group: Any, wanted: Wanted) -> Any:
     import h5py
 
     found: dict[str, Any] = {}
-    waiting = [("", group)]
-    links = 0
-    while waiting and len(found) < 6:
-        prefix, inside = waiting.pop()
+    groups, links = [("", group)], 0
+    for prefix, inside in groups:  # which grows
+        links += len(inside)
+        if links > _LINKS:  # groups may hold one another, so that there is no end
+            raise DataError(f"{wanted.where}: must hold one dataset, got a maze of groups")
         for name in inside:
-            links += 1
-            # Groups may hold one another, so that there is no end.
-            if links > _LINKS or prefix.count("/") > _DEEPEST:
-                raise DataError(f"{wanted.where}: must hold one dataset, got a maze of groups")
             thing = _followed(inside, name, wanted)
             if isinstance(thing, h5py.Dataset):
                 found[prefix + name] = thing
             elif isinstance(thing, h5py.Group):
-                waiting.append((f"{prefix}{name}/", thing))
+                groups.append((f"{prefix}{name}/", thing))
     if len(found) != 1:
         raise DataError(
             f"{wanted.where}: must hold one dataset, got {len(found)}: {sorted(found)[:5]}"
@@ -118,10 +98,11 @@ def _only_dataset(group: Any, wanted: Wanted) -> Any:
     return next(iter(found.values()))
 
 
-def read_dataset(dataset: Any, wanted: Wanted) -> NDArray[Any]:
-    """Read one dataset, if it is a table whose numbers lie in its file."""
+def _read(thing: Any, wanted: Wanted) -> NDArray[Any]:
+    """Read a dataset, or the only one of a group, if its numbers lie in the file, and fit."""
     import h5py
 
+    dataset = _only_dataset(thing, wanted) if isinstance(thing, h5py.Group) else thing
     if not isinstance(dataset, h5py.Dataset):
         raise DataError(f"{wanted.where}: must be a dataset, got a {type(dataset).__name__}")
     shape, dtype = dataset.shape or (), dataset.dtype
@@ -133,79 +114,48 @@ def read_dataset(dataset: Any, wanted: Wanted) -> NDArray[Any]:
             f"{wanted.where}: must hold its {wanted.kind.noun} itself, got a dataset that lies in "
             f"other files, which are not read; copy it into the file"
         )
-    if not math.prod(shape):
-        return np.zeros(shape, dtype)
-    filters = tuple(plan.get_filter(position)[0] for position in range(plan.get_nfilters()))
-    if plan.get_layout() == h5py.h5d.CHUNKED:
-        _check_chunks(dataset, wanted)
-        return _read_chunks(dataset, filters, wanted) if filters else np.asarray(dataset[()])
-    wanted.check_size(shape, dataset.id.get_type().get_size(), dataset.id.get_storage_size())
+    if math.prod(shape) and plan.get_layout() == h5py.h5d.CHUNKED:
+        filters = [plan.get_filter(position)[0] for position in range(plan.get_nfilters())]
+        _check_chunks(dataset, filters, wanted)
+    else:
+        size = dataset.id.get_type().get_size()
+        wanted.check_size(shape, size, dataset.id.get_storage_size())
     return np.asarray(dataset[()])
 
 
-def _check_chunks(dataset: Any, wanted: Wanted) -> None:
-    """Refuse a dataset of which some was never written, and one in pieces beyond all size."""
+def _check_chunks(dataset: Any, filters: list[int], wanted: Wanted) -> None:
+    """Refuse what the library would believe: chunks that are missing, too large or too small.
+
+    It fills up the first, unpacks all of the second, and takes what lies in memory for the last.
+    """
     wanted.check_memory(dataset.chunks, dataset.dtype.itemsize)
-    pairs = zip(dataset.shape, dataset.chunks, strict=True)
-    expected = math.prod(math.ceil(size / piece) for size, piece in pairs)
+    sides = zip(dataset.shape, dataset.chunks, strict=True)
+    expected = math.prod(math.ceil(side / piece) for side, piece in sides)
     if (written := dataset.id.get_num_chunks()) < expected:
         raise DataError(
-            f"{wanted.where}: must be written to its end, got {written:,} of {expected:,} pieces; "
+            f"{wanted.where}: must be written to its end, got {written:,} of {expected:,} chunks; "
             f"write it again"
         )
-
-
-def _read_chunks(dataset: Any, filters: tuple[int, ...], wanted: Wanted) -> NDArray[Any]:
-    _check_filters(dataset, filters, wanted)
-    rows, columns = dataset.chunks
-    size = rows * columns * dataset.dtype.itemsize
-    table = np.empty(dataset.shape, dataset.dtype)
-    height, width = dataset.shape
-    for row, column in product(range(0, height, rows), range(0, width, columns)):
-        # What does not shrink is stored as it is, so no piece is much larger than its content.
-        if dataset.id.get_chunk_info_by_coord((row, column)).size > size + size // 100 + 64:
-            raise _not_as_large(wanted)
-        mask, data = dataset.id.read_direct_chunk((row, column))
-        done = [one for position, one in enumerate(filters) if not mask >> position & 1]
-        piece = np.frombuffer(_unpacked(data, done, size, dataset.dtype.itemsize, wanted), "u1")
-        part = table[row : row + rows, column : column + columns]
-        whole = piece.view(dataset.dtype).reshape(rows, columns)
-        part[:] = whole[: part.shape[0], : part.shape[1]]
-    return table
-
-
-def _check_filters(dataset: Any, filters: tuple[int, ...], wanted: Wanted) -> None:
-    import h5py
-
-    if filters not in _FILTERS:
+    if filters != [one for one in _FILTERS if one in filters]:
         raise DataError(
             f"{wanted.where}: must be compressed with gzip or not at all, got filters "
-            f"{list(filters)[:5]}; save it again with compression='gzip'"
+            f"{filters[:5]}; save it again with compression='gzip'"
         )
-    if not dataset.id.get_type().equal(h5py.h5t.py_create(dataset.dtype)):
-        raise DataError(
-            f"{wanted.where}: {wanted.kind.noun} must be ordinary numbers, got numbers of another "
-            f"layout than {dataset.dtype}; save them again as float32"
-        )
+    size = math.prod(dataset.chunks) * dataset.id.get_type().get_size()
+    for number in range(written) if _DEFLATE in filters else ():
+        chunk = dataset.id.get_chunk_info(number)
+        # What does not shrink is hardly larger than it was; more is not even read.
+        whole = chunk.size <= size + size // 100 + 64
+        if not whole or _unpacked_size(dataset, chunk, filters, size) != size:
+            raise DataError(
+                f"{wanted.where}: must be as large as it says, got a chunk of another size; "
+                f"the file is damaged, fetch or write it again"
+            )
 
 
-def _unpacked(data: bytes, filters: list[int], size: int, itemsize: int, wanted: Wanted) -> bytes:
-    """Undo the filters of one piece, never making more of it than it should hold."""
-    if _DEFLATE in filters:
-        stream = zlib.decompressobj()
-        data = stream.decompress(data, size)
-        if not stream.eof and stream.decompress(stream.unconsumed_tail, 1):
-            raise _not_as_large(wanted)
-    if len(data) != size:
-        raise _not_as_large(wanted)
-    if _SHUFFLE in filters:
-        # All first bytes of the numbers, then all second ones, and so on.
-        return np.frombuffer(data, "u1").reshape(itemsize, -1).T.tobytes()
-    return data
-
-
-def _not_as_large(wanted: Wanted) -> DataError:
-    return DataError(
-        f"{wanted.where}: must be as large as it says, got a piece of another size; "
-        f"the file is damaged, fetch or write it again"
-    )
+def _unpacked_size(dataset: Any, chunk: Any, filters: list[int], size: int) -> int:
+    """Bytes of an unpacked chunk, as far as one more than it should have."""
+    mask, data = dataset.id.read_direct_chunk(chunk.chunk_offset)
+    if mask >> filters.index(_DEFLATE) & 1:  # this one is not compressed
+        return len(data) - 4 * (_CHECKSUM in filters)
+    return len(zlib.decompressobj().decompress(data, size + 1))

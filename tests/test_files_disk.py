@@ -1,5 +1,6 @@
 """Reading text that may be anything, and writing files whole or not at all."""
 
+import os
 from contextlib import suppress
 
 import pytest
@@ -182,3 +183,50 @@ def test_text_from_an_undecodable_file_name_is_written_or_refused_in_words(tmp_p
         write_text(path, name_of_a_latin1_file)
 
     assert set(tmp_path.iterdir()) <= {path}
+
+
+def test_what_is_written_through_a_link_goes_to_where_it_leads(tmp_path):
+    (tmp_path / "there").mkdir()
+    target, link, chain = tmp_path / "there" / "a.txt", tmp_path / "link", tmp_path / "chain"
+    target.write_text("old")
+    link.symlink_to(target)
+    chain.symlink_to("link")
+
+    write_text(chain, "new")
+
+    assert (chain.is_symlink(), link.is_symlink(), target.is_symlink()) == (True, True, False)
+    assert target.read_text() == "new"
+    assert list(target.parent.iterdir()) == [target]
+    assert set(tmp_path.iterdir()) == {target.parent, link, chain}
+
+
+def test_a_link_to_nothing_makes_the_file_that_it_leads_to(tmp_path):
+    (tmp_path / "link").symlink_to("new/a.txt")
+
+    write_text(tmp_path / "link", "there")
+
+    assert (tmp_path / "link").is_symlink()
+    assert (tmp_path / "new" / "a.txt").read_text() == "there"
+
+
+def test_a_link_to_itself_is_an_error_in_words(tmp_path):
+    (tmp_path / "link").symlink_to("link")
+
+    with pytest.raises(DataError, match=r"link: cannot be written: Too many levels of symbolic"):
+        write_text(tmp_path / "link", "nowhere")
+
+
+@pytest.mark.parametrize("linked", [False, True])
+def test_what_is_no_regular_file_is_not_replaced_and_nothing_is_written(tmp_path, linked):
+    os.mkfifo(tmp_path / "pipe")
+    path = tmp_path / "link" if linked else tmp_path / "pipe"
+    if linked:
+        path.symlink_to("pipe")
+    before = set(tmp_path.iterdir())
+
+    message = r"must be a regular file or a new one, got a FIFO or a device; choose another place"
+    with pytest.raises(DataError, match=message), replacing(path) as partial:
+        partial.write_text("never")  # pragma: no cover
+
+    assert (tmp_path / "pipe").is_fifo()
+    assert set(tmp_path.iterdir()) == before

@@ -183,7 +183,7 @@ def arrays(**changed):
         ({"vectors": np.full((3, 4), np.nan)}, "features must be finite, got nan in row 0"),
         ({"vectors": np.ones(3)}, r"features must have shape \(rows, columns\), got \(3,\)"),
         ({"vectors": np.float32(1)}, r"features must have shape \(rows, columns\), got \(\)"),
-        ({"vectors": np.ones((3, 4), "?")}, "vectors must be real numbers, got values of type"),
+        ({"vectors": np.ones((3, 4), "?")}, "vectors: features must be real numbers, got values"),
         ({"intervals": np.ones((2, 2))}, "must have a start and an end"),
         ({"intervals": np.array([[1.0, 0.0]] * 3)}, "must have a start and an end"),
         ({"intervals": np.full((3, 2), np.inf)}, "must have a start and an end"),

@@ -15,7 +15,7 @@ from stepgraph.encoders.filling import encode_to
 from stepgraph.encoders.stored_features import StoredEncoder
 from stepgraph.errors import ConfigError, DataError
 from stepgraph.problems import Problems
-from test_features import VIDEOS, features_of, files_in
+from test_encoders_stored_features import VIDEOS, features_of, files_in
 
 OPTIONS = EncoderOptions("colour:motion")
 

@@ -9,12 +9,10 @@ import zipfile
 import numpy as np
 import pytest
 
-from reference import read_scores
-from reference import read_stored as read_table
-from stepgraph.core import Scores, Video, Vocabulary
+from reference import read_scores, read_stored
+from stepgraph.core import Video
 from stepgraph.errors import ConfigError, DataError
 from stepgraph.problems import Problems
-from stepgraph.scoring.scales import EXTREMA, rescale
 
 ROWS, KEYSTEPS = 6, 5
 TABLE = np.random.default_rng(3).normal(size=(ROWS, KEYSTEPS)).astype(np.float32)
@@ -67,7 +65,7 @@ def test_every_layout_gives_the_same_scores(tmp_path, vocabulary, read, suffix):
 def test_any_real_numbers_become_single_precision(tmp_path, vocabulary, suffix, dtype):
     table = np.arange(10).reshape(2, 5).astype(dtype)
 
-    found = read_table(save(tmp_path, table, suffix=suffix), vocabulary)
+    found = read_stored(save(tmp_path, table, suffix=suffix), vocabulary)
 
     assert found.dtype == np.float32
     np.testing.assert_array_equal(found, table)
@@ -86,9 +84,9 @@ def test_other_spellings_of_a_table_are_read(tmp_path, vocabulary):
     (tmp_path / "array.pkl").write_bytes(pickle.dumps(TABLE))
 
     for path in tmp_path.iterdir():
-        np.testing.assert_array_equal(read_table(path, vocabulary), TABLE, str(path))
+        np.testing.assert_array_equal(read_stored(path, vocabulary), TABLE, str(path))
     torch.save(tensor.bfloat16(), tmp_path / "bfloat16.pt")
-    np.testing.assert_allclose(read_table(tmp_path / "bfloat16.pt", vocabulary), TABLE, rtol=0.01)
+    np.testing.assert_allclose(read_stored(tmp_path / "bfloat16.pt", vocabulary), TABLE, rtol=0.01)
 
 
 def test_a_video_without_file_is_noted_and_unobserved(tmp_path, read):
@@ -241,7 +239,7 @@ def test_scores_of_another_vocabulary_or_no_table_are_refused(tmp_path, read, su
         ([0.5], "row 0 must be an array .*, got a float"),
         ({"a": TABLE}, "must hold a list of arrays, one a row, got a dict"),
         (TABLE[0], r"scores must have shape \(rows, 5\), got \(5,\)"),
-        (None, "must hold a list of arrays, one a row, got a NoneType"),
+        (None, "must hold a list of arrays, one a row, got a nonetype"),
     ],
 )
 def test_pickles_of_other_shapes_are_refused(tmp_path, read, content, got):
@@ -276,9 +274,7 @@ def test_scores_too_large_for_single_precision_are_refused(tmp_path, read):
 def test_scores_that_are_no_real_numbers_are_refused(tmp_path, read, suffix, dtype):
     save(tmp_path, np.zeros((6, 5), dtype), suffix=suffix)
 
-    with pytest.raises(
-        DataError, match=r"(must be real numbers, got values of type|call for 'torch)"
-    ):
+    with pytest.raises(DataError, match=r"(must be|no dense tensor of) real numbers"):
         read()
 
 
@@ -313,8 +309,8 @@ def test_an_array_that_claims_more_than_it_has_is_refused(tmp_path, vocabulary, 
         archive.writestr("a.npy", npy(shape, b"\0" * 24))
 
     for name in ("talk.npy", "talk.npz"):
-        with pytest.raises(DataError, match=rf"{name}: must be as large as it says, got a table"):
-            read_table(tmp_path / name, vocabulary)
+        with pytest.raises(DataError, match=rf"{name}: must be as large as it says, got an array"):
+            read_stored(tmp_path / name, vocabulary)
 
 
 def test_a_large_file_is_refused_before_it_is_read(tmp_path, read):
@@ -331,21 +327,19 @@ def test_tensors_that_are_no_table_of_their_own_are_refused(tmp_path, vocabulary
     tensor = torch.from_numpy(TABLE)
     expected = {
         r"must hold one tensor of scores, got a list": [tensor],
-        r"must hold one tensor of scores, got a dict with 2 tensors": {"a": tensor, "b": tensor},
-        r"must hold one tensor of scores, got a dict with 0 tensors": {},
-        r"must be as large as it says, got a table of shape \(1000000, 5\)": tensor[:1].expand(
+        r"must hold one tensor of scores, got a dict with 2": {"a": tensor, "b": tensor},
+        r"must hold one tensor of scores, got a dict with 0": {},
+        r"must be as large as it says, got an array of shape \(1000000, 5\)": tensor[:1].expand(
             10**6, 5
         ),
-        r"must hold a plain tensor, got a call for 'torch\._utils\._rebuild_sparse_tensor'": (
-            tensor.to_sparse()
-        ),
-        r"got a call for 'numpy\._core\.multiarray\._reconstruct'": TABLE,
+        r"must hold one tensor of scores, got something that is no dense": tensor.to_sparse(),
+        r"must hold one tensor of scores, got something that is no dense tensor of re": TABLE,
     }
 
     for message, content in expected.items():
         torch.save(content, tmp_path / "talk.pt")
         with pytest.raises(DataError, match=message):
-            read_table(tmp_path / "talk.pt", vocabulary)
+            read_stored(tmp_path / "talk.pt", vocabulary)
 
 
 class Touch:
@@ -370,7 +364,7 @@ def test_a_hostile_file_does_not_run(tmp_path, read, suffix):
     else:
         np.save(path, np.array([Touch(mark)], dtype=object), allow_pickle=True)
 
-    with pytest.raises(DataError, match=r"which could run code, and was not run|real numbers"):
+    with pytest.raises(DataError, match=r"which was not made; if|real numbers|one tensor of"):
         read()
 
     assert not mark.exists()
@@ -386,39 +380,44 @@ def rewritten(path, change, compression=zipfile.ZIP_STORED):
 
 
 @pytest.mark.parametrize(
-    ("asked", "pickled"),
-    {
-        "os.system": b"cos\nsystem\n(X\x01\0\0\0xtR.",
-        "builtins.bytearray": b"cbuiltins\nbytearray\n(\x8a\x05\0\0\0\0\x10tR.",
-        "STACK_GLOBAL": b"\x8c\x02os\x8c\x06system\x93.",
-        "torch.Tensor": b"ctorch\nTensor\n(\x8a\x05\0\0\0\0\x10tR.",
-    }.items(),
+    "pickled",
+    [
+        b"cos\nsystem\n(X\x01\0\0\0xtR.",
+        b"cbuiltins\nbytearray\n(\x8a\x05\0\0\0\0\x10tR.",
+        b"\x8c\x02os\x8c\x06system\x93.",
+        b"ctorch\nTensor\n(\x8a\x05\0\0\0\0\x10tR.",
+    ],
 )
-def test_tensors_that_ask_for_more_are_refused(tmp_path, read, asked, pickled):
+def test_files_that_ask_for_more_than_tensors_are_refused(tmp_path, read, pickled):
     rewritten(save(tmp_path, suffix=".pt"), lambda _: b"\x80\x02" + pickled)
 
-    with pytest.raises(
-        DataError, match=rf"talk\.pt: must hold a plain tensor, .* '{asked}', which"
-    ):
+    with pytest.raises(DataError, match=r"talk\.pt: must hold one tensor .*, got something that"):
         read()
 
 
 def test_a_compressed_tensor_is_refused(tmp_path, read):
     rewritten(save(tmp_path, suffix=".pt"), bytes, compression=zipfile.ZIP_DEFLATED)
 
-    with pytest.raises(DataError, match="got content that is compressed or larger than the file"):
+    with pytest.raises(DataError, match=r"that is compressed or claims .*; load it with torch"):
         read()
 
 
-def test_a_tensor_of_the_old_format_is_refused_with_a_remedy(tmp_path, read):
+def test_a_tensor_of_the_old_format_is_read(tmp_path, read):
     import torch
 
     torch.save(torch.from_numpy(TABLE), tmp_path / "talk.pt", _use_new_zipfile_serialization=False)
 
-    with pytest.raises(
-        DataError, match=r"talk\.pt: must be a file of torch\.save \(1\.6 or newer"
-    ):
-        read()
+    np.testing.assert_array_equal(read()[0].values, TABLE)
+
+
+def test_what_lies_beside_a_tensor_is_dropped_and_does_nothing(tmp_path, read):
+    import torch
+
+    content = {"scores": torch.from_numpy(TABLE), "by": Touch(tmp_path / "pwned")}
+    torch.save(content, tmp_path / "talk.pt")
+
+    np.testing.assert_array_equal(read()[0].values, TABLE)
+    assert not (tmp_path / "pwned").exists()
 
 
 @pytest.mark.parametrize("suffix", [".npy", ".npz", ".pt", ".pkl"])
@@ -468,32 +467,3 @@ def test_impossible_rates_and_folders_are_refused_at_once(tmp_path, vocabulary, 
         read_scores([], vocabulary, tmp_path, problems=Problems(), **{option: value})
     with pytest.raises(DataError, match="gone: must be a folder of stored scores, got no folder"):
         read_scores([VIDEO], vocabulary, tmp_path / "gone", problems=Problems())
-
-
-def scores_of(values):
-    values = np.asarray(values, np.float32)
-    vocabulary = Vocabulary(tuple("abcde"[: values.shape[1]]))
-    return Scores("talk", values, np.array([True, False]), vocabulary, 0.5)
-
-
-def test_rescaling_maps_the_extremes_to_one_and_is_not_clipped():
-    scores = scores_of([[-10.0, 30.0], [10.0, 50.0]])
-
-    scaled = rescale(scores, -10, 30)
-
-    assert scaled.values.tolist() == [[-1.0, 1.0], [0.0, 2.0]]
-    assert scaled.values.dtype == np.float32
-    assert (scaled.video, scaled.hop, scaled.vocabulary) == ("talk", 0.5, scores.vocabulary)
-    assert scaled.observed is scores.observed
-
-
-def test_rescaling_of_text_changes_no_bit():
-    for name in ("coin-text", "crosstask-text"):
-        scaled = rescale(scores_of(TABLE[:2]), *EXTREMA[name])
-        np.testing.assert_array_equal(scaled.values, TABLE[:2])
-
-
-@pytest.mark.parametrize(("low", "high"), [(1, 1), (2, 1), (np.nan, 1), (0, np.inf)])
-def test_extremes_that_are_none_are_refused(low, high):
-    with pytest.raises(ConfigError, match="low must be below high, both finite, got"):
-        rescale(scores_of(TABLE[:2]), low, high)

@@ -1,0 +1,39 @@
+"""Stored scores on the scale of the paper: the extremes of each table become minus one and one."""
+
+import numpy as np
+import pytest
+
+from stepgraph.core import Scores, Vocabulary
+from stepgraph.errors import ConfigError
+from stepgraph.scoring.scales import EXTREMA, rescale
+
+TABLE = np.random.default_rng(3).normal(size=(6, 5)).astype(np.float32)
+
+
+def scores_of(values):
+    values = np.asarray(values, np.float32)
+    vocabulary = Vocabulary(tuple("abcde"[: values.shape[1]]))
+    return Scores("talk", values, np.array([True, False]), vocabulary, 0.5)
+
+
+def test_rescaling_maps_the_extremes_to_one_and_is_not_clipped():
+    scores = scores_of([[-10.0, 30.0], [10.0, 50.0]])
+
+    scaled = rescale(scores, -10, 30)
+
+    assert scaled.values.tolist() == [[-1.0, 1.0], [0.0, 2.0]]
+    assert scaled.values.dtype == np.float32
+    assert (scaled.video, scaled.hop, scaled.vocabulary) == ("talk", 0.5, scores.vocabulary)
+    assert scaled.observed is scores.observed
+
+
+def test_rescaling_of_text_changes_no_bit():
+    for name in ("coin-text", "crosstask-text"):
+        scaled = rescale(scores_of(TABLE[:2]), *EXTREMA[name])
+        np.testing.assert_array_equal(scaled.values, TABLE[:2])
+
+
+@pytest.mark.parametrize(("low", "high"), [(1, 1), (2, 1), (np.nan, 1), (0, np.inf)])
+def test_extremes_that_are_none_are_refused(low, high):
+    with pytest.raises(ConfigError, match="low must be below high, both finite, got"):
+        rescale(scores_of(TABLE[:2]), low, high)
