@@ -10,17 +10,20 @@ import json
 import os
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from stepgraph.cli.fields import given_fields, parse_option
+from stepgraph.core import Dataset
+from stepgraph.datasets import open_source
+from stepgraph.decoders import DEFAULT_DECODER, Decoder, decoder_class, load_decoder
+from stepgraph.encoders import EncoderOptions
 from stepgraph.errors import ConfigError, DataError, IncompleteError
+from stepgraph.graph import TaskGraph
+from stepgraph.ingest import Listening
+from stepgraph.pipeline.scorers import Asked, open_scorer
 from stepgraph.problems import Problems
-
-if TYPE_CHECKING:
-    from stepgraph.core import Dataset
-    from stepgraph.decoders import Decoder
-    from stepgraph.graph import TaskGraph
-    from stepgraph.pipeline.scorers import Asked
-    from stepgraph.scoring import Scorer
+from stepgraph.scoring import Scorer
+from stepgraph.vocabulary import read_vocabulary
 
 
 def open_dataset(args: argparse.Namespace, *, looks: bool = False) -> Dataset:
@@ -28,10 +31,6 @@ def open_dataset(args: argparse.Namespace, *, looks: bool = False) -> Dataset:
 
     Who looks at video files needs no transcript, and goes on past a file that cannot be read.
     """
-    from stepgraph.datasets import open_source
-    from stepgraph.ingest import Listening
-    from stepgraph.vocabulary import read_vocabulary
-
     strict = True if args.strict else False if args.skip_bad or looks else None
     asked = getattr(args, "vocabulary", None)
     return open_source(
@@ -46,10 +45,6 @@ def open_dataset(args: argparse.Namespace, *, looks: bool = False) -> Dataset:
 
 def asked_of(args: argparse.Namespace) -> Asked:
     """What the options say about scoring."""
-    from stepgraph.cli.fields import given_fields
-    from stepgraph.encoders import EncoderOptions
-    from stepgraph.pipeline.scorers import Asked
-
     given = given_fields(args, EncoderOptions)
     if args.encoder:
         given["name"] = args.encoder
@@ -61,17 +56,12 @@ def asked_of(args: argparse.Namespace) -> Asked:
 
 def open_asked(args: argparse.Namespace, graph: TaskGraph | None = None) -> Scorer:
     """Open what scores the videos of a verb."""
-    from stepgraph.decoders import DEFAULT_DECODER
-    from stepgraph.pipeline.scorers import open_scorer
-
     decoder = decoder_name(args) if "decoder" in args else DEFAULT_DECODER
     return open_scorer(asked_of(args), graph=graph, decoder=decoder)
 
 
 def decoder_name(args: argparse.Namespace) -> str:
     """The decoder asked for; a threshold alone asks for the one that has it."""
-    from stepgraph.decoders import DEFAULT_DECODER
-
     if args.decoder:
         return str(args.decoder)
     return DEFAULT_DECODER if args.threshold is None else "path-search"
@@ -79,9 +69,6 @@ def decoder_name(args: argparse.Namespace) -> str:
 
 def open_decoder(args: argparse.Namespace) -> Decoder:
     """Make the decoder asked for, with the options that were given."""
-    from stepgraph.cli.fields import parse_option
-    from stepgraph.decoders import decoder_class, load_decoder
-
     name = decoder_name(args)
     kind = decoder_class(name)
     options = {} if args.threshold is None else {"threshold": args.threshold}

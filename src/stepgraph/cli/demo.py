@@ -7,26 +7,25 @@ import shutil
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from stepgraph import datasets, pipeline
 from stepgraph.cli.asked import must_be_writable, say
 from stepgraph.cli.verbs import measure, show_metrics, write_evaluation
-
-if TYPE_CHECKING:
-    from stepgraph.core import Dataset
-    from stepgraph.pipeline.measuring import Evaluation
+from stepgraph.core import Dataset
+from stepgraph.datasets import open_source
+from stepgraph.decoders import DEFAULT_DECODER, load_decoder
+from stepgraph.export.terminal import metrics_table
+from stepgraph.export.timeline import write_timeline
+from stepgraph.graph import mine_graph
+from stepgraph.graph.saving import save_graph
+from stepgraph.pipeline.measuring import Evaluation
+from stepgraph.pipeline.scorers import Asked, open_scorer
 
 
 def demo(args: argparse.Namespace) -> str:
     """Run the whole job on the embedded corpus and write a report."""
     if args.video:
         return _demo_video(args)
-    from stepgraph import datasets, pipeline
-    from stepgraph.decoders import DEFAULT_DECODER, load_decoder
-    from stepgraph.export.timeline import write_timeline
-    from stepgraph.graph import mine_graph
-    from stepgraph.graph.saving import save_graph
-    from stepgraph.pipeline.scorers import open_scorer
 
     must_be_writable(args.output)
     dataset = datasets.open_source("demo")
@@ -48,14 +47,6 @@ def demo(args: argparse.Namespace) -> str:
 
 def _demo_video(args: argparse.Namespace) -> str:
     """Run the whole job on rendered video files: what is seen, what is heard, and both."""
-    from stepgraph import pipeline
-    from stepgraph.datasets import open_source
-    from stepgraph.decoders import DEFAULT_DECODER, load_decoder
-    from stepgraph.export.terminal import metrics_table
-    from stepgraph.export.timeline import write_timeline
-    from stepgraph.graph.saving import save_graph
-    from stepgraph.pipeline.scorers import Asked, open_scorer
-
     must_be_writable(args.output)
     dataset = open_source("generated")
     ways = {

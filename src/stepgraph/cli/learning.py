@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from stepgraph.cli.asked import (
     finish,
@@ -16,21 +16,23 @@ from stepgraph.cli.asked import (
     say,
 )
 from stepgraph.cli.fields import given_fields
+from stepgraph.datasets import open_source
+from stepgraph.encoders import Encoder, EncoderOptions, load_encoder
+from stepgraph.encoders.feature_store import FeatureStore
+from stepgraph.encoders.filling import encode_to
+from stepgraph.encoders.stored_features import StoredEncoder
 from stepgraph.errors import ConfigError
+from stepgraph.experiments.downstream import Divided, divide, make_downstream_table
+from stepgraph.experiments.probing import ProbeOptions, halves
+from stepgraph.files.disk import write_text
+from stepgraph.graph.saving import load_graph
+from stepgraph.ingest import Listening
+from stepgraph.pipeline.scorers import looks
 from stepgraph.problems import Problems
-
-if TYPE_CHECKING:
-    from stepgraph.encoders import Encoder
-    from stepgraph.experiments.downstream import Divided
 
 
 def encode(args: argparse.Namespace) -> str:
     """Encode videos into a folder of features; run it again to go on after an interruption."""
-    from stepgraph.cli.fields import given_fields
-    from stepgraph.encoders import EncoderOptions, load_encoder
-    from stepgraph.encoders.feature_store import FeatureStore
-    from stepgraph.encoders.filling import encode_to
-
     must_be_writable(args.output)
     options = EncoderOptions(**{"name": args.encoder} | given_fields(args, EncoderOptions))
     encoder = load_encoder(options)
@@ -48,9 +50,7 @@ def encode(args: argparse.Namespace) -> str:
 
 def label(args: argparse.Namespace) -> str:
     """Label every clip of many videos with a task graph, to learn from."""
-    from stepgraph.graph.saving import load_graph
     from stepgraph.labelling import label_source, label_statistics
-    from stepgraph.pipeline.scorers import looks
 
     must_be_writable(args.output)
     graph, failed = load_graph(args.graph), Problems(strict=args.strict)
@@ -98,10 +98,6 @@ def train(args: argparse.Namespace) -> str:
 
 def probe(args: argparse.Namespace) -> str:
     """Measure what frozen features are worth: keysteps, tasks, and what comes next."""
-    from stepgraph.experiments.downstream import make_downstream_table
-    from stepgraph.experiments.probing import ProbeOptions
-    from stepgraph.files.disk import write_text
-
     if args.output:
         must_be_writable(args.output)
     options = ProbeOptions(**given_fields(args, ProbeOptions))
@@ -118,9 +114,6 @@ def probe(args: argparse.Namespace) -> str:
 
 def _backbones(args: argparse.Namespace, problems: Problems) -> dict[str, Encoder]:
     """Encoders and folders of features by the names they have in the table."""
-    from stepgraph.encoders import load_encoder
-    from stepgraph.encoders.stored_features import StoredEncoder
-
     found: dict[str, Encoder] = {}
     for text in (*args.features, *args.encoder):
         name, equals, place = text.partition("=")
@@ -144,11 +137,6 @@ _SPLITS = {"crosstask": ("train", "val"), "coin": ("training", "testing")}
 
 def _divided(source: str, args: argparse.Namespace, problems: Problems) -> Divided:
     """A data set by its own split, by two sources, or at random."""
-    from stepgraph.datasets import open_source
-    from stepgraph.experiments.downstream import divide
-    from stepgraph.experiments.probing import halves
-    from stepgraph.ingest import Listening
-
     kind = source.partition(":")[0]
     how: dict[str, Any] = {"listening": Listening(needed=False), "strict": False}
     parts = [open_source(source, split=part, **how) for part in _SPLITS.get(kind, ("all",))]

@@ -9,11 +9,11 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable, Sequence
 from dataclasses import fields
+from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import NamedTuple
 
 from stepgraph import __version__
-from stepgraph.cli import demo, learning, questions, reproduce, verbs
 from stepgraph.cli.fields import add_fields
 from stepgraph.cli.options import (
     add_decoder_options,
@@ -48,21 +48,21 @@ def make_parser(asked: Sequence[str] | None = None) -> argparse.ArgumentParser:
     parser.add_argument("--debug", action="store_true", help="show the traceback of an error")
     added = parser.add_subparsers(title="verbs", metavar="VERB", required=True)
     chosen = None if asked is None else next((a for a in asked if not a.startswith("-")), "")
-    for name, (function, add_options) in _VERBS.items():
-        verb = _make_verb(added, name, function)
+    for name, verb in _VERBS.items():
+        made = added.add_parser(name, help=verb.about)
         if chosen in (None, name):
-            add_options(verb)
+            _fill(made, verb.function)
+            verb.add_options(made)
     return parser
 
 
-def _make_verb(added: Any, name: str, function: Any) -> argparse.ArgumentParser:
-    """Add a verb; its function's docstring says what it does, or text where it has none."""
-    summary = function if isinstance(function, str) else function.__doc__
-    verb: argparse.ArgumentParser = added.add_parser(
-        name, help=summary[0].lower() + summary[1:].rstrip("."), description=summary
-    )
-    verb.set_defaults(run=function)
-    return verb
+def _fill(verb: argparse.ArgumentParser, function: str) -> None:
+    """Let a verb run its function, which is imported now, and say what that says of itself."""
+    if function:
+        module, _, name = function.partition(":")
+        run = getattr(import_module(f"stepgraph.cli.{module}"), name)
+        verb.description = run.__doc__
+        verb.set_defaults(run=run)
 
 
 def _add_demo(verb: argparse.ArgumentParser) -> None:
@@ -165,20 +165,22 @@ def _add_reproduce(verb: argparse.ArgumentParser) -> None:
 
 def _add_graph(verb: argparse.ArgumentParser) -> None:
     asked = verb.add_subparsers(title="questions", metavar="QUESTION", required=True)
-    for name, function, keysteps in (
-        ("show", questions.graph_show, ()),
-        ("next", questions.graph_next, ("keystep",)),
-        ("path", questions.graph_path, ("first", "second")),
-        ("relation", questions.graph_relation, ("first", "second")),
+    for name, about, keysteps in (
+        ("show", "its size and its strongest directional pairs", ()),
+        ("next", "which keysteps most probably follow one", ("keystep",)),
+        ("path", "the most probable path between two keysteps", ("first", "second")),
+        ("relation", "how two keysteps relate", ("first", "second")),
     ):
-        question = _make_verb(asked, name, function)
+        question = asked.add_parser(name, help=about)
+        _fill(question, f"questions:graph_{name}")
         question.add_argument("graph", type=Path, metavar="GRAPH")
         for keystep in keysteps:
             question.add_argument(keystep, metavar="KEYSTEP")
         if name in ("show", "next"):
             question.add_argument("--top", type=int, default=10 if name == "show" else 4)
         add_json(question)
-    merge = _make_verb(asked, "merge", questions.graph_merge)
+    merge = asked.add_parser("merge", help="add up graphs of different videos")
+    _fill(merge, "questions:graph_merge")
     merge.add_argument("graphs", type=Path, nargs="+", metavar="GRAPH")
     add_output(merge, "graph.json", "FILE")
 
@@ -294,24 +296,36 @@ def _add_probe(verb: argparse.ArgumentParser) -> None:
     add_output(verb, None, "DIR")
 
 
-def _add_list(verb: argparse.ArgumentParser) -> None:
-    add_json(verb)
+class _Verb(NamedTuple):
+    """A verb: what it does, where its function is, and what adds its options."""
+
+    about: str
+    function: str
+    add_options: Callable[[argparse.ArgumentParser], None]
 
 
-_VERBS: dict[str, tuple[Any, Callable[[argparse.ArgumentParser], None]]] = {
-    "demo": (demo.demo, _add_demo),
-    "mine": (verbs.mine, _add_mine),
-    "recognize": (verbs.recognize, _add_recognize),
-    "evaluate": (verbs.evaluate, _add_evaluate),
-    "reproduce": (reproduce.reproduce, _add_reproduce),
-    "graph": ("Ask a mined graph.", _add_graph),
-    "vocabulary": (questions.vocabulary, _add_vocabulary),
-    "datasets": (questions.datasets, _add_datasets),
-    "decoders": (questions.decoders, _add_list),
-    "encoders": (questions.encoders, _add_list),
-    "encode": (learning.encode, _add_encode),
-    "label": (learning.label, _add_label),
-    "train": (learning.train, _add_train),
-    "probe": (learning.probe, _add_probe),
+_VERBS = {
+    "demo": _Verb("run the whole job on a corpus that comes with it", "demo:demo", _add_demo),
+    "mine": _Verb("mine a task graph from many narrated videos", "verbs:mine", _add_mine),
+    "recognize": _Verb(
+        "recognise the keysteps of videos with a graph", "verbs:recognize", _add_recognize
+    ),
+    "evaluate": _Verb(
+        "measure a decoder on videos whose truth is known", "verbs:evaluate", _add_evaluate
+    ),
+    "reproduce": _Verb(
+        "measure a table of the paper, beside what it prints",
+        "reproduce:reproduce",
+        _add_reproduce,
+    ),
+    "graph": _Verb("ask a mined graph", "", _add_graph),
+    "vocabulary": _Verb("build a vocabulary", "questions:vocabulary", _add_vocabulary),
+    "datasets": _Verb("say which data sets lie in a folder", "questions:datasets", _add_datasets),
+    "decoders": _Verb("list the decoders with their options", "questions:decoders", add_json),
+    "encoders": _Verb("list the encoders with their options", "questions:encoders", add_json),
+    "encode": _Verb("encode videos into a folder of features", "learning:encode", _add_encode),
+    "label": _Verb("label every clip of many videos, to learn from", "learning:label", _add_label),
+    "train": _Verb("train a video model on such labels", "learning:train", _add_train),
+    "probe": _Verb("measure what frozen features are worth", "learning:probe", _add_probe),
 }
-"""Every verb: its function, and what adds its options."""
+"""Every verb by name."""

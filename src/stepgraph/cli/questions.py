@@ -8,22 +8,32 @@ from functools import reduce
 from typing import Any
 
 from stepgraph.cli.asked import must_be_writable
+from stepgraph.cli.fields import list_fields
+from stepgraph.datasets.survey import survey
+from stepgraph.datasets.vocabularies import add_noise_from, source_vocabulary
+from stepgraph.decoders import DECODERS
+from stepgraph.encoders import KINDS, EncoderOptions, open_kind
+from stepgraph.export.terminal import (
+    describe_graph,
+    describe_next,
+    describe_path,
+    describe_relation,
+    describe_survey,
+    describe_vocabulary,
+)
+from stepgraph.graph import TaskGraph
+from stepgraph.graph.saving import load_graph, save_graph
 from stepgraph.problems import Problems
+from stepgraph.vocabulary.saving import save_vocabulary
 
 
 def graph_show(args: argparse.Namespace) -> str:
     """Print what a graph holds: its size and its strongest directional pairs."""
-    from stepgraph.export.terminal import describe_graph
-    from stepgraph.graph.saving import load_graph
-
     return describe_graph(load_graph(args.graph), top=args.top, as_json=args.json)
 
 
 def graph_next(args: argparse.Namespace) -> str:
     """Print which keysteps most probably follow one."""
-    from stepgraph.export.terminal import describe_next
-    from stepgraph.graph.saving import load_graph
-
     graph = load_graph(args.graph)
     keystep = graph.vocabulary.index(args.keystep)
     return describe_next(graph, keystep, top=args.top, as_json=args.json)
@@ -31,9 +41,6 @@ def graph_next(args: argparse.Namespace) -> str:
 
 def graph_path(args: argparse.Namespace) -> str:
     """Print the most probable path between two keysteps."""
-    from stepgraph.export.terminal import describe_path
-    from stepgraph.graph.saving import load_graph
-
     graph = load_graph(args.graph)
     first, second = graph.vocabulary.index(args.first), graph.vocabulary.index(args.second)
     return describe_path(graph, first, second, as_json=args.json)
@@ -41,9 +48,6 @@ def graph_path(args: argparse.Namespace) -> str:
 
 def graph_relation(args: argparse.Namespace) -> str:
     """Print how two keysteps relate."""
-    from stepgraph.export.terminal import describe_relation
-    from stepgraph.graph.saving import load_graph
-
     graph = load_graph(args.graph)
     first, second = graph.vocabulary.index(args.first), graph.vocabulary.index(args.second)
     return describe_relation(graph, first, second, as_json=args.json)
@@ -51,9 +55,6 @@ def graph_relation(args: argparse.Namespace) -> str:
 
 def graph_merge(args: argparse.Namespace) -> str:
     """Add up graphs that were mined from different videos with one vocabulary."""
-    from stepgraph.graph import TaskGraph
-    from stepgraph.graph.saving import load_graph, save_graph
-
     must_be_writable(args.output.parent)
     merged = reduce(TaskGraph.merge, map(load_graph, args.graphs))
     save_graph(merged, args.output)
@@ -65,10 +66,6 @@ def graph_merge(args: argparse.Namespace) -> str:
 
 def vocabulary(args: argparse.Namespace) -> str:
     """Build a vocabulary, show it, and save it."""
-    from stepgraph.datasets.vocabularies import add_noise_from, source_vocabulary
-    from stepgraph.export.terminal import describe_vocabulary
-    from stepgraph.vocabulary.saving import save_vocabulary
-
     if args.output:
         must_be_writable(args.output.parent)
     problems = Problems(strict=args.strict)
@@ -88,9 +85,6 @@ def vocabulary(args: argparse.Namespace) -> str:
 
 def datasets(args: argparse.Namespace) -> str:
     """Say which data sets lie in a folder, what they hold, and what is missing."""
-    from stepgraph.datasets.survey import survey
-    from stepgraph.export.terminal import describe_survey
-
     found = survey(args.folder)
     if args.json:
         return json.dumps([one.to_json() for one in found], ensure_ascii=False, indent=1)
@@ -99,9 +93,6 @@ def datasets(args: argparse.Namespace) -> str:
 
 def decoders(args: argparse.Namespace) -> str:
     """List the decoders, with their options and defaults."""
-    from stepgraph.cli.fields import list_fields
-    from stepgraph.decoders import DECODERS
-
     found: list[dict[str, Any]] = [
         {"name": name, "about": _first_line(kind), "options": list_fields(kind)}
         for name, kind in DECODERS.items()
@@ -114,9 +105,6 @@ def decoders(args: argparse.Namespace) -> str:
 
 def encoders(args: argparse.Namespace) -> str:
     """List the kinds of encoders, and the options that they share."""
-    from stepgraph.cli.fields import list_fields
-    from stepgraph.encoders import KINDS, EncoderOptions, open_kind
-
     found = [{"name": f"{kind}:", "about": _first_line(open_kind(kind))} for kind in KINDS]
     options = list_fields(EncoderOptions)
     if args.json:

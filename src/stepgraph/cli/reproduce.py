@@ -5,30 +5,28 @@ from __future__ import annotations
 import argparse
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from stepgraph.cli.asked import finish, must_be_writable, refuse
+from stepgraph.cli.fields import given_fields
 from stepgraph.cli.verbs import open_with_truth
+from stepgraph.core import Dataset, Scores
+from stepgraph.datasets.vocabularies import source_vocabulary
+from stepgraph.encoders import EncoderOptions, load_encoder
 from stepgraph.errors import ConfigError
+from stepgraph.experiments import run_table
+from stepgraph.files.disk import write_text
+from stepgraph.graph.saving import load_graph
+from stepgraph.pipeline.scorers import Asked, open_scorer
 from stepgraph.problems import Problems
-
-if TYPE_CHECKING:
-    from stepgraph.core import Dataset, Scores
-    from stepgraph.encoders import EncoderOptions
-    from stepgraph.scoring import Scorer
-
+from stepgraph.progress import track
+from stepgraph.scoring import Scorer, score
+from stepgraph.vocabulary import read_vocabulary
 
 _BUILT_IN = "colour:motion"
 
 
 def reproduce(args: argparse.Namespace) -> str:
     """Measure a table of the paper on any source with truth, beside what the paper prints."""
-    from stepgraph.datasets.vocabularies import source_vocabulary
-    from stepgraph.encoders import load_encoder
-    from stepgraph.experiments import run_table
-    from stepgraph.graph.saving import load_graph
-    from stepgraph.vocabulary import read_vocabulary
-
     if args.output:
         must_be_writable(args.output)
     encoder = load_encoder(_text_options(args))
@@ -61,9 +59,6 @@ def reproduce(args: argparse.Namespace) -> str:
 
 def _text_options(args: argparse.Namespace) -> EncoderOptions:
     """Options of the encoder behind the rows of text."""
-    from stepgraph.cli.fields import given_fields
-    from stepgraph.encoders import EncoderOptions
-
     named = {"name": args.encoder} if args.encoder else {}
     options = EncoderOptions(**named, **given_fields(args, EncoderOptions))
     if not options.hears:
@@ -76,10 +71,6 @@ def _text_options(args: argparse.Namespace) -> EncoderOptions:
 
 def _video_scores(args: argparse.Namespace, dataset: Dataset) -> dict[str, list[Scores]]:
     """Scores of what is seen, stored or by an encoder; none where neither is asked for."""
-    from stepgraph.pipeline.scorers import Asked, open_scorer
-    from stepgraph.progress import track
-    from stepgraph.scoring import score
-
     if dataset.vocabulary is None:
         return {}
     args.stored = Problems(strict=bool(args.strict))
@@ -135,6 +126,4 @@ def _video_threshold(args: argparse.Namespace) -> float:
 
 
 def _write(text: str, path: Path) -> None:
-    from stepgraph.files.disk import write_text
-
     write_text(path, text.rstrip("\n") + "\n")

@@ -10,9 +10,9 @@ import shlex
 from dataclasses import asdict, is_dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from stepgraph import __version__, progress
+from stepgraph import __version__, decoders, pipeline, progress
 from stepgraph.cli.asked import (
     decoder_name,
     finish,
@@ -23,24 +23,26 @@ from stepgraph.cli.asked import (
     refuse,
     say,
 )
+from stepgraph.cli.fields import given_fields
+from stepgraph.core import Dataset
+from stepgraph.decoders import Decoder, load_decoder
+from stepgraph.encoders import EncoderOptions, load_encoder
 from stepgraph.errors import ConfigError
+from stepgraph.experiments.authors import CompatPathSearch, agglomerate, choose_compat, mine_compat
+from stepgraph.export.report import Method, write_report
+from stepgraph.export.terminal import metrics_table
+from stepgraph.export.timeline import to_text, write_timeline
+from stepgraph.graph import MiningOptions, mine_graph
+from stepgraph.graph.saving import load_graph, mining_fields, same_vocabulary, save_graph
+from stepgraph.pipeline.measuring import Evaluation, run_evaluation
+from stepgraph.pipeline.scorers import looks, options_of
 from stepgraph.problems import Problems
-
-if TYPE_CHECKING:
-    from stepgraph.core import Dataset
-    from stepgraph.decoders import Decoder
-    from stepgraph.pipeline.measuring import Evaluation
-    from stepgraph.scoring import Scorer
+from stepgraph.scoring import Scorer
+from stepgraph.vocabulary import read_vocabulary
 
 
 def mine(args: argparse.Namespace) -> str:
     """Mine a task graph from many narrated videos."""
-    from stepgraph import pipeline
-    from stepgraph.cli.fields import given_fields
-    from stepgraph.graph import MiningOptions
-    from stepgraph.graph.saving import save_graph
-    from stepgraph.pipeline.scorers import looks
-
     must_be_writable(args.output.parent, args.output)
     scorer, failed = open_asked(args), Problems(strict=args.strict)
     dataset = open_dataset(args, looks=looks(scorer))
@@ -63,11 +65,6 @@ def mine(args: argparse.Namespace) -> str:
 
 def recognize(args: argparse.Namespace) -> str:
     """Recognise the keysteps of videos with a graph mined earlier."""
-    from stepgraph import pipeline
-    from stepgraph.export.timeline import to_text, write_timeline
-    from stepgraph.graph.saving import load_graph
-    from stepgraph.pipeline.scorers import looks
-
     must_be_writable(args.output)
     graph, failed = load_graph(args.graph), Problems(strict=args.strict)
     scorer, decoder = open_asked(args, graph), open_decoder(args)
@@ -92,8 +89,6 @@ def recognize(args: argparse.Namespace) -> str:
 
 def evaluate(args: argparse.Namespace) -> str:
     """Measure a decoder on videos whose truth is known."""
-    from stepgraph.pipeline.scorers import options_of
-
     if args.report is None and not args.json:
         args.report = Path("report.html")
     if args.report:
@@ -127,11 +122,6 @@ def evaluate(args: argparse.Namespace) -> str:
 
 
 def _evaluate(args: argparse.Namespace) -> tuple[Evaluation, Scorer, dict[str, Any]]:
-    from stepgraph.cli.fields import given_fields
-    from stepgraph.graph import MiningOptions, mine_graph
-    from stepgraph.graph.saving import load_graph, same_vocabulary
-    from stepgraph.pipeline.scorers import looks
-
     graph = load_graph(args.graph) if args.graph else None
     mining = given_fields(args, MiningOptions)
     if graph and mining:
@@ -161,17 +151,6 @@ def _options_of(decoder: Any) -> dict[str, Any]:
 
 def _evaluate_compat(args: argparse.Namespace) -> tuple[Evaluation, Scorer, dict[str, Any]]:
     """Measure path search with behaviours of the authors' scripts."""
-    from stepgraph import decoders, pipeline
-    from stepgraph.encoders import EncoderOptions, load_encoder
-    from stepgraph.experiments.authors import (
-        CompatPathSearch,
-        agglomerate,
-        choose_compat,
-        mine_compat,
-    )
-    from stepgraph.pipeline.measuring import run_evaluation
-    from stepgraph.pipeline.scorers import looks
-
     refuse(args, "--compat", ("graph", "decoder", "threshold", "option", "min_score", "max_gap"))
     args.decoder = "path-search"
     scorer = open_asked(args)
@@ -193,8 +172,6 @@ def _evaluate_compat(args: argparse.Namespace) -> tuple[Evaluation, Scorer, dict
 
 def open_with_truth(args: argparse.Namespace, *, scorer_looks: bool) -> Dataset:
     """Open a source to be measured, whose truth decides the vocabulary."""
-    from stepgraph.vocabulary import read_vocabulary
-
     dataset = open_dataset(args, looks=scorer_looks)
     asked = read_vocabulary(args.vocabulary) if args.vocabulary else None
     if asked is not None and dataset.vocabulary not in (None, asked):
@@ -209,9 +186,6 @@ def measure(
     dataset: Dataset, name: str, decoder: Decoder, scorer: Scorer, **how: Any
 ) -> Evaluation:
     """Evaluate the decoder asked for, beside the paper's baseline and its method."""
-    from stepgraph.decoders import load_decoder
-    from stepgraph.pipeline.measuring import run_evaluation
-
     chosen = {each: load_decoder(each) for each in ("argmax", "path-search")}
     chosen.pop(name, None)
     return run_evaluation(dataset, chosen | {name: decoder}, encoder=scorer, **how)
@@ -219,8 +193,6 @@ def measure(
 
 def write_evaluation(evaluation: Evaluation, path: Path, command: str) -> None:
     """Write the HTML report of an evaluation."""
-    from stepgraph.export.report import Method, write_report
-
     write_report(
         path,
         title=f"Keysteps of {evaluation.dataset.name}",
@@ -233,8 +205,6 @@ def write_evaluation(evaluation: Evaluation, path: Path, command: str) -> None:
 
 def show_metrics(evaluation: Evaluation) -> str:
     """The metrics of all decoders, and of how many videos they are."""
-    from stepgraph.export.terminal import metrics_table
-
     table = metrics_table([one.report for one in evaluation.measured])
     measured, known = len(list(evaluation.dataset.videos)), evaluation.with_truth
     if measured == known:
@@ -243,8 +213,6 @@ def show_metrics(evaluation: Evaluation) -> str:
 
 
 def _mining_of(evaluation: Evaluation) -> dict[str, float | None] | None:
-    from stepgraph.graph.saving import mining_fields
-
     return mining_fields(evaluation.graph.mining)
 
 
