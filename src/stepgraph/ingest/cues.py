@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 import warnings
+from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple, TypeVar
 
@@ -111,13 +112,15 @@ def checked(
 def _sentences(cues: list[Cue]) -> list[Sentence]:
     # Stable, so cues that start together stay in the order of the file.
     ordered = sorted(cues, key=lambda cue: cue.start)
-    sentences = []
-    until = ordered[-1].start + LAST_SECONDS if ordered else 0.0
-    for cue, following in zip(reversed(ordered), [None, *reversed(ordered)], strict=False):
-        if following is not None and following.start > cue.start:
-            until = following.start
-        sentences.append(Sentence(cue.start, until if cue.end is None else cue.end, cue.text))
-    return sentences[::-1]
+    starts = [cue.start for cue in ordered]
+
+    def end_of(cue: Cue) -> float:
+        if cue.end is not None:
+            return cue.end
+        following = bisect_right(starts, cue.start)
+        return starts[following] if following < len(starts) else cue.start + LAST_SECONDS
+
+    return [Sentence(cue.start, end_of(cue), cue.text) for cue in ordered]
 
 
 def _mistake(cue: Cue) -> DataError | None:
@@ -161,8 +164,8 @@ def _in_order(cues: list[Cue]) -> tuple[list[Cue], list[DataError]]:
             rising.append(position)
     if len(misplaced) > max(1, OUT_OF_PLACE_SHARE * len(cues)):
         raise DataError(
-            f"{next(iter(misplaced.values()))}; as {len(misplaced)} of {len(cues)} cues are out of place, two "
-            f"transcripts may have been joined: split them"
+            f"{next(iter(misplaced.values()))}; as {len(misplaced)} of {len(cues)} cues are out "
+            f"of place, two transcripts may have been joined: split them"
         )
     kept = [cue for position, cue in enumerate(cues) if position not in misplaced]
     return kept, list(misplaced.values())
