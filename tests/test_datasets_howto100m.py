@@ -62,7 +62,7 @@ def slow(lists):
 def quick(lists):
     problems = Problems()
     try:
-        return transcript_from_lists(lists, source="x", problems=problems), problems.found
+        return transcript_from_lists(lists, origin="x", problems=problems), problems.found
     except DataError as error:
         return str(error)
 

@@ -266,13 +266,6 @@ def test_another_codec_serves_where_x264_is_missing(tmp_path, monkeypatch):
     assert open_video(tmp_path / "small.mp4").transcript == SMALL.narration
 
 
-def test_without_the_video_library_it_says_what_to_install(tmp_path, monkeypatch):
-    monkeypatch.setitem(__import__("sys").modules, "av", None)
-
-    with pytest.raises(MissingExtraError, match=r"needs the 'video' extra; run: pip install av"):
-        render(SMALL, tmp_path / "small.mp4")
-
-
 # --- The corpus
 
 

@@ -268,5 +268,5 @@ def test_every_word_of_crosstask_survives_exactly_once():
 def test_every_word_of_howto100m_survives_exactly_once():
     videos = json.loads((DATA / "howto100m" / "raw_caption.json").read_text("utf-8"))
     for video, record in videos.items():
-        sentences = transcript_from_lists(record, source=video)
+        sentences = transcript_from_lists(record, origin=video)
         assert words_of(sentences) == plain_words(record["text"]), video

@@ -233,7 +233,7 @@ def test_a_segment_with_wrong_values_is_refused_with_its_number(tmp_path, segmen
 )
 def test_lists_that_do_not_fit_are_refused(record, message):
     with pytest.raises(DataError) as caught:
-        transcript_from_lists(record, source="v1")
+        transcript_from_lists(record, origin="v1")
 
     assert message in str(caught.value)
 

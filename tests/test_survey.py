@@ -6,7 +6,7 @@ import pytest
 
 from stepgraph.datasets import REGISTRY, open_source
 from stepgraph.datasets.survey import survey
-from stepgraph.datasets.vocabularies import source_vocabulary
+from stepgraph.datasets.vocabularies import build_vocabulary
 from stepgraph.errors import ConfigError, DataError
 
 VTT = "WEBVTT\n\n00:00.000 --> 00:02.000\nboil the water\n"
@@ -290,7 +290,7 @@ def test_a_folder_too_high_is_answered_with_where_to_point(tmp_path, name, place
     with pytest.raises(DataError, match=rf"{asked}did you mean {prefix}:{right}\?$"):
         open_source(f"{prefix}:{tmp_path}")
     with pytest.raises(DataError, match=rf"did you mean {prefix}:{right}\?$"):
-        source_vocabulary(f"{prefix}:{tmp_path}")
+        build_vocabulary(f"{prefix}:{tmp_path}")
 
 
 def test_a_folder_too_deep_is_answered_with_where_to_point(tmp_path):
@@ -327,7 +327,7 @@ def test_a_data_set_is_its_module_and_a_line_in_the_registry(tmp_path, monkeypat
     monkeypatch.setitem(REGISTRY, "toy", "toy")
 
     assert [video.id for video in open_source(f"toy:{tmp_path}").videos] == ["one", "two"]
-    assert source_vocabulary(f"toy:{tmp_path}").keysteps == ("boil", "pour")
+    assert build_vocabulary(f"toy:{tmp_path}").keysteps == ("boil", "pour")
     assert [one.source for one in survey(tmp_path)] == [f"toy:{tmp_path}"]
     with pytest.raises(ConfigError, match="split of toy must be one of 'all', got 'train'"):
         open_source(f"toy:{tmp_path}", split="train")

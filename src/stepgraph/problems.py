@@ -74,14 +74,14 @@ class Problems:
             self.found.append(Problem(where, kind, what, lost, scope))
 
     def add_error(
-        self, error: StepgraphError, kind: str, source: str, *, lost: bool = False
+        self, error: StepgraphError, kind: str, origin: str, *, lost: bool = False
     ) -> None:
-        """Count an error that may begin with the source it is about, or stop at it."""
+        """Count an error that may begin with the file it is about, or stop at it."""
         if self.strict:
             raise error
         message = str(error)
-        found = re.match(rf"({re.escape(source)}(?::\d+)?): ", message)
-        where, begin = (found[1], found.end()) if found else (source, 0)
+        found = re.match(rf"({re.escape(origin)}(?::\d+)?): ", message)
+        where, begin = (found[1], found.end()) if found else (origin, 0)
         self.add(where, kind, message[begin:], lost=lost)
 
     def take(self, other: Problems, *kinds: str) -> None:

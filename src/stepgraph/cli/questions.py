@@ -10,7 +10,7 @@ from typing import Any
 from stepgraph.cli.asked import must_be_writable
 from stepgraph.cli.fields import list_fields
 from stepgraph.datasets.survey import survey
-from stepgraph.datasets.vocabularies import add_noise_from, source_vocabulary
+from stepgraph.datasets.vocabularies import add_noise_from, build_vocabulary
 from stepgraph.decoders import DECODERS
 from stepgraph.encoders import KINDS, EncoderOptions, open_kind
 from stepgraph.export.terminal import (
@@ -69,7 +69,7 @@ def vocabulary(args: argparse.Namespace) -> str:
     if args.output:
         must_be_writable(args.output.parent)
     problems = Problems(strict=args.strict)
-    built = source_vocabulary(
+    built = build_vocabulary(
         args.source,
         articles=args.articles,
         min_videos=args.min_videos,

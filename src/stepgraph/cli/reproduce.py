@@ -10,7 +10,7 @@ from stepgraph.cli.asked import finish, must_be_writable, refuse
 from stepgraph.cli.fields import given_fields
 from stepgraph.cli.verbs import open_with_truth
 from stepgraph.core import Dataset, Scores
-from stepgraph.datasets.vocabularies import source_vocabulary
+from stepgraph.datasets.vocabularies import build_vocabulary
 from stepgraph.encoders import EncoderOptions, load_encoder
 from stepgraph.errors import ConfigError
 from stepgraph.experiments import run_table
@@ -45,7 +45,7 @@ def reproduce(args: argparse.Namespace) -> str:
         threshold=args.threshold,
         split=args.split,
         graph=load_graph(args.graph) if args.graph else None,
-        noise=source_vocabulary(args.noise_from) if args.noise_from else None,
+        noise=build_vocabulary(args.noise_from) if args.noise_from else None,
         scores=scores,
         video_threshold=_video_threshold(args),
         video_scores=_video_words(args, dataset),

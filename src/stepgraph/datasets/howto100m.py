@@ -151,7 +151,7 @@ class _Videos:
                 problems.add(place, "duplicate video", "must stand once, got it again; skipped")
                 continue
             try:
-                sentences = transcript_from_lists(lists, source=place, problems=problems)
+                sentences = transcript_from_lists(lists, origin=place, problems=problems)
             except DataError as error:
                 problems.add_error(error, "broken record", place)
                 continue

@@ -27,21 +27,15 @@ COLUMNS = ("id", "media", "transcript", "task", "truth")
 
 @dataclass(frozen=True)
 class _Row:
-    """One video of the manifest; its files exist."""
+    """One video of the manifest; its files exist.
+
+    ``files`` is what to open, and the transcript of it if that is named.
+    """
 
     id: str
-    media: Path | None
-    transcript: Path | None
+    files: tuple[Path, Path | None]
     task: str | None
     truth: Path | None
-
-    @property
-    def files(self) -> tuple[Path, Path | None]:
-        """What to open, and the transcript of it if that is named."""
-        if self.media is not None:
-            return self.media, self.transcript
-        assert self.transcript is not None
-        return self.transcript, None
 
 
 def open_manifest(
@@ -159,31 +153,29 @@ def _check_columns(names: Iterable[str], where: str, problems: Problems) -> None
 
 
 def _row(fields: Mapping[str, str], where: str, folder: Path, problems: Problems) -> _Row | None:
-    paths = {
-        name: folder / fields[name] for name in ("media", "transcript", "truth") if name in fields
-    }
-    for name, path in paths.items():
-        if not _is_file(path):
+    paths: dict[str, Path] = {}
+    for name in ("media", "transcript", "truth"):
+        path = folder / fields.get(name, "")
+        if name in fields and not _is_file(path):
             what = f"{name} must be a file, got {str(path)!r}, where none is"
             problems.add(where, "missing file", what, lost=name != "truth")
             if name != "truth":
                 return None
-    media, transcript, truth = (paths.get(name) for name in ("media", "transcript", "truth"))
-    if media is None and transcript is None:
+        elif name in fields:
+            paths[name] = path
+    files = [paths[name] for name in ("media", "transcript") if name in paths]
+    if not files:
         what = "must name a media file or a transcript, got none"
         problems.add(where, "unreadable row", what, lost=True)
         return None
-    video_id = fields.get("id") or (media.stem if media else _stem(transcript))
+    stem = files[0].stem if "media" in paths else transcript_stem(files[0])
+    video_id = fields.get("id") or stem
     if not is_video_id(video_id):
         what = f"id must be plain text that does not lead out of a folder, got {video_id[:80]!r}"
         problems.add(where, "unreadable row", what, lost=True)
         return None
-    known = truth if truth is not None and _is_file(truth) else None
-    return _Row(video_id, media, transcript, fields.get("task"), known)
-
-
-def _stem(transcript: Path | None) -> str:
-    return transcript_stem(transcript) if transcript else ""
+    both = (files[0], files[1] if len(files) > 1 else None)
+    return _Row(video_id, both, fields.get("task"), paths.get("truth"))
 
 
 def _is_file(path: Path) -> bool:

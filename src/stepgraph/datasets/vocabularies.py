@@ -1,4 +1,4 @@
-"""Source a vocabulary by name: from a data set, from articles, or from a list.
+"""Build the vocabulary that a name stands for: of a data set, of articles, or of a list.
 
 The paper takes the keysteps of CrossTask and COIN as they are, and for HowTo100M the step
 headlines of the WikiHow articles of its frequent tasks.
@@ -22,7 +22,7 @@ from stepgraph.vocabulary import (
 )
 
 
-def source_vocabulary(
+def build_vocabulary(
     source: str,
     *,
     articles: Path | None = None,
@@ -66,4 +66,4 @@ def add_noise_from(
             "noise must come from somewhere, got nothing; pass a source with --noise-from, for "
             "example --noise-from articles:PATH"
         )
-    return add_noise(vocabulary, source_vocabulary(source), factor=factor, seed=seed)
+    return add_noise(vocabulary, build_vocabulary(source), factor=factor, seed=seed)

@@ -55,12 +55,12 @@ class Cue(NamedTuple):
 
 
 def read_each(
-    items: Iterable[_Item], read: Callable[[_Item, str], Cue | None], source: str
+    items: Iterable[_Item], read: Callable[[_Item, str], Cue | None], origin: str
 ) -> Iterator[Cue | DataError]:
     """Read numbered entries one by one; one that cannot be read gives its error."""
     for number, item in enumerate(items, 1):
         try:
-            cue = read(item, f"{source}: cue {number}")
+            cue = read(item, f"{origin}: cue {number}")
         except DataError as error:
             yield error
         else:
@@ -70,7 +70,7 @@ def read_each(
 
 def checked(
     found: Iterable[Cue | DataError],
-    source: str,
+    origin: str,
     problems: Problems | None = None,
     *,
     in_order: bool = True,
@@ -103,7 +103,7 @@ def checked(
         raise errors[0]
     noted = Problems() if problems is None else problems
     for error in errors:
-        noted.add_error(error, "unreadable cue", source)
+        noted.add_error(error, "unreadable cue", origin)
     if noted and problems is None:
         warnings.warn(f"left out: {noted.summary()}", stacklevel=4)
     return _sentences(cues)

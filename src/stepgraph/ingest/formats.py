@@ -54,21 +54,21 @@ def read_transcript(path: Path | str, *, problems: Problems | None = None) -> tu
     """
     path = Path(path)
     text = _read_text(path)
-    source = str(path)
+    origin = str(path)
     name = _format_of(text, path.suffix.lower())
     read = _READERS.get(name)
-    cues = list(read(text, source) if read else _read_with_pysubs2(text, name, source))
+    cues = list(read(text, origin) if read else _read_with_pysubs2(text, name, origin))
     if not cues:
         raise DataError(
-            f"{source}: must hold cues with times, got none in {_shown(text)}; "
+            f"{origin}: must hold cues with times, got none in {_shown(text)}; "
             f"give a transcript in one of the formats {' '.join(TRANSCRIPT_SUFFIXES)}"
         )
     # Styled formats list signs and speech in separate runs, each beginning at zero.
-    return clean(checked(cues, source, problems, in_order=name in _READERS))
+    return clean(checked(cues, origin, problems, in_order=name in _READERS))
 
 
 def transcript_from_lists(
-    record: Mapping[str, Any], *, source: str, problems: Problems | None = None
+    record: Mapping[str, Any], *, origin: str, problems: Problems | None = None
 ) -> tuple[Sentence, ...]:
     """Return the clean sentences of parallel lists ``start``, ``end`` and ``text``.
 
@@ -76,7 +76,7 @@ def transcript_from_lists(
     ----------
     record
         One video of CrossTask or HowTo100M as it is published.
-    source
+    origin
         Where it comes from; every error begins with it.
     problems
         See :func:`read_transcript`.
@@ -84,7 +84,7 @@ def transcript_from_lists(
     quick = clean_lists(record.get("start"), record.get("end"), record.get("text"))
     if quick is not None:
         return quick
-    return clean(checked(cues_from_lists(record, source), source, problems))
+    return clean(checked(cues_from_lists(record, origin), origin, problems))
 
 
 def _read_text(path: Path) -> str:
@@ -112,12 +112,12 @@ def _format_of(text: str, suffix: str) -> str:
     return "pasted" if is_pasted(text) and not is_sbv(text) else "timed text"
 
 
-def _read_tsv(text: str, source: str) -> Iterator[Cue | DataError]:
+def _read_tsv(text: str, origin: str) -> Iterator[Cue | DataError]:
     """Read Whisper's table: start and end in milliseconds, and text."""
     for number, line in enumerate(text.rstrip("\n").split("\n"), 1):
         if not line.strip() or line.strip() == _TSV_HEADER:
             continue
-        place = f"{source}:{number}"
+        place = f"{origin}:{number}"
         try:
             start, end, said = line.split("\t", 2)
             yield Cue(float(start) / 1000, float(end) / 1000, said, place)
@@ -136,7 +136,7 @@ _READERS: dict[str, Callable[[str, str], Iterable[Cue | DataError]]] = {
 }
 
 
-def _read_with_pysubs2(text: str, name: str, source: str) -> list[Cue]:
+def _read_with_pysubs2(text: str, name: str, origin: str) -> list[Cue]:
     import pysubs2
 
     with warnings.catch_warnings():
@@ -145,17 +145,17 @@ def _read_with_pysubs2(text: str, name: str, source: str) -> list[Cue]:
             events = pysubs2.SSAFile.from_string(text, format_=name)
         except pysubs2.exceptions.UnknownFPSError as error:
             raise DataError(
-                f"{source}: must state its frame rate in its first line, like {{1}}{{1}}25, "
+                f"{origin}: must state its frame rate in its first line, like {{1}}{{1}}25, "
                 f"got none; add it, or convert the file to .srt"
             ) from error
         except Exception as error:  # its parsers raise whatever they stumble over
             raise DataError(
-                f"{source}: must be a readable {name.upper()} transcript, got an error "
+                f"{origin}: must be a readable {name.upper()} transcript, got an error "
                 f"({' '.join(str(error).split())[:120]}); convert it to .srt"
             ) from error
     spoken = [event for event in events if not (event.is_comment or event.is_drawing)]
     return [
-        Cue(event.start / 1000, event.end / 1000, event.plaintext, f"{source}: cue {number}")
+        Cue(event.start / 1000, event.end / 1000, event.plaintext, f"{origin}: cue {number}")
         for number, event in enumerate(spoken, 1)
     ]
 

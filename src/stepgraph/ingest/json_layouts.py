@@ -16,40 +16,40 @@ from stepgraph.ingest.cues import Cue, read_each
 _EXPECTED = "'segments', 'events', or lists 'start', 'end' and 'text'"
 
 
-def read_json(text: str, source: str) -> Iterable[Cue | DataError]:
-    """Read all cues of a JSON transcript; ``source`` begins each error and ``place``."""
-    record = parse_json(text, source)
+def read_json(text: str, origin: str) -> Iterable[Cue | DataError]:
+    """Read all cues of a JSON transcript; ``origin`` begins each error and ``place``."""
+    record = parse_json(text, origin)
     if isinstance(record, list):
-        return read_each(record, _from_segment, source)
+        return read_each(record, _from_segment, origin)
     if isinstance(record, dict):
         for key, read in (("events", _from_event), ("segments", _from_segment)):
             if key in record:
-                return read_each(_as_list(record[key], f"{source}: {key!r}"), read, source)
+                return read_each(_as_list(record[key], f"{origin}: {key!r}"), read, origin)
         if {"start", "end", "text"} <= record.keys():
-            return cues_from_lists(record, source)
+            return cues_from_lists(record, origin)
         got = f"an object with keys {list(record)[:5]}"
     else:
         got = f"{record!r:.40}"
-    raise DataError(f"{source}: a JSON transcript must hold {_EXPECTED}, got {got}")
+    raise DataError(f"{origin}: a JSON transcript must hold {_EXPECTED}, got {got}")
 
 
-def cues_from_lists(record: Mapping[str, Any], source: str) -> Iterable[Cue | DataError]:
+def cues_from_lists(record: Mapping[str, Any], origin: str) -> Iterable[Cue | DataError]:
     """Read parallel lists ``start``, ``end`` and ``text``."""
     missing = [key for key in ("start", "end", "text") if key not in record]
     if missing:
         raise DataError(
-            f"{source}: must have lists 'start', 'end' and 'text', got no {missing[0]!r}"
+            f"{origin}: must have lists 'start', 'end' and 'text', got no {missing[0]!r}"
         )
     starts, ends, texts = (
-        _as_list(record[key], f"{source}: {key!r}") for key in ("start", "end", "text")
+        _as_list(record[key], f"{origin}: {key!r}") for key in ("start", "end", "text")
     )
     if not len(starts) == len(ends) == len(texts):
         raise DataError(
-            f"{source}: 'start', 'end' and 'text' must be equally long, "
+            f"{origin}: 'start', 'end' and 'text' must be equally long, "
             f"got {len(starts)}, {len(ends)} and {len(texts)}; was the file edited?"
         )
     rows = zip(starts, ends, texts, strict=True)
-    return read_each(rows, lambda row, place: _cue(*row, place), source)
+    return read_each(rows, lambda row, place: _cue(*row, place), origin)
 
 
 def _from_segment(segment: Any, place: str) -> Cue | None:

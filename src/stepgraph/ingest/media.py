@@ -45,10 +45,10 @@ def read_embedded_transcript(
 ) -> tuple[Sentence, ...]:
     """Return the clean sentences of the first text track inside a video file."""
     with opened(path) as container:
-        track = _text_track(container, Path(path))
+        stream = _text_track(container, Path(path))
         cues = [
             cue
-            for packet in container.demux(track)
+            for packet in container.demux(stream)
             # The packet after the last one has no time and only flushes the decoder.
             if packet.pts is not None
             for cue in _cues_of(packet, str(path), _beginning(container))
@@ -86,12 +86,12 @@ def _end_of(packet: Any) -> float:
 
 def _text_track(container: Any, path: Path) -> Any:
     codecs = [
-        track.codec_context.name if track.codec_context else "unknown"
-        for track in container.streams.subtitles
+        stream.codec_context.name if stream.codec_context else "unknown"
+        for stream in container.streams.subtitles
     ]
-    for track, codec in zip(container.streams.subtitles, codecs, strict=True):
+    for stream, codec in zip(container.streams.subtitles, codecs, strict=True):
         if codec in _TEXT_CODECS:
-            return track
+            return stream
     got = f"only tracks of pictures ({', '.join(codecs)})" if codecs else "none"
     raise NoTextTrackError(
         f"{path}: must contain a text track, got {got}; put a transcript beside it, "
@@ -104,7 +104,7 @@ def _beginning(container: Any) -> float:
     return (container.start_time or 0) / 1_000_000  # always in microseconds
 
 
-def _cues_of(packet: Any, source: str, beginning: float) -> Iterator[Cue]:
+def _cues_of(packet: Any, origin: str, beginning: float) -> Iterator[Cue]:
     start = max(0.0, float(packet.pts * packet.time_base) - beginning)
     end = start + float((packet.duration or 0) * packet.time_base)
     for item in packet.decode():
@@ -112,4 +112,4 @@ def _cues_of(packet: Any, source: str, beginning: float) -> Iterator[Cue]:
         text = fields[-1].decode("utf-8", errors="replace")
         for mark, meaning in ((r"\N", "\n"), (r"\n", "\n"), (r"\h", " ")):
             text = text.replace(mark, meaning)
-        yield Cue(start, end, text, f"{source}: cue at {start:.3f} s")
+        yield Cue(start, end, text, f"{origin}: cue at {start:.3f} s")

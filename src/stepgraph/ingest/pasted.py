@@ -23,7 +23,7 @@ def is_pasted(text: str) -> bool:
     return "-->" not in text and sum(1 for line in text.split("\n") if _STAMP.match(line)) > 1
 
 
-def read_pasted(text: str, source: str) -> list[Cue]:
+def read_pasted(text: str, origin: str) -> list[Cue]:
     """Read all cues; what stands above the first time is no part of any."""
     cues: list[Cue] = []
     said: list[list[str]] = []
@@ -31,7 +31,7 @@ def read_pasted(text: str, source: str) -> list[Cue]:
         if found := _STAMP.fullmatch(line):
             hours, minutes, seconds = (int(part or 0) for part in found.groups()[:3])
             start = float(3600 * hours + 60 * minutes + seconds)
-            cues.append(Cue(start, None, "", f"{source}:{number}"))
+            cues.append(Cue(start, None, "", f"{origin}:{number}"))
             said.append([found[4]] if found[4] else [])
         elif said and line.strip():
             said[-1].append(line)

@@ -33,8 +33,8 @@ class _Block:
     end: float
     lines: list[str] = field(default_factory=list)
 
-    def cue(self, source: str) -> Cue:
-        return Cue(self.start, self.end, "\n".join(self.lines), f"{source}:{self.number}")
+    def cue(self, origin: str) -> Cue:
+        return Cue(self.start, self.end, "\n".join(self.lines), f"{origin}:{self.number}")
 
 
 def is_webvtt(text: str) -> bool:
@@ -47,8 +47,8 @@ def is_sbv(text: str) -> bool:
     return "-->" not in text and bool(_IS_SBV.search(text))
 
 
-def read_timed_text(text: str, source: str) -> Iterator[Cue | DataError]:
-    """Read all cues of such a text; ``source`` begins each ``place``.
+def read_timed_text(text: str, origin: str) -> Iterator[Cue | DataError]:
+    """Read all cues of such a text; ``origin`` begins each ``place``.
 
     Unreadable times give an error in place of the cue, and so does a last cue that is cut off
     before its text: what followed it is missing.  A cut inside the last words cannot be told.
@@ -67,13 +67,13 @@ def read_timed_text(text: str, source: str) -> Iterator[Cue | DataError]:
             if block is not None:
                 if inside:
                     _drop_number(block.lines)
-                yield block.cue(source)
+                yield block.cue(origin)
             block = None
             if found:
                 block = _Block(position + 1, _seconds(found, 1), _seconds(found, 5))
             inside = not bad
             if bad:
-                yield _refused(lines, position, source)
+                yield _refused(lines, position, origin)
         elif ends_at_blank and line == "":
             inside = False
         elif inside and block is not None:
@@ -84,9 +84,9 @@ def read_timed_text(text: str, source: str) -> Iterator[Cue | DataError]:
     del block.lines[len(block.lines) - begun :]
     ended = lines[block.number :] in ([], [""])  # an empty cue has a blank line below it
     if not ended:
-        yield block.cue(source)
+        yield block.cue(origin)
     if ended or begun:
-        yield _cut_off(source, len(text.rstrip().split("\n")))
+        yield _cut_off(origin, len(text.rstrip().split("\n")))
 
 
 def _seconds(found: re.Match[str], group: int) -> float:
@@ -105,18 +105,18 @@ def _is_bad(lines: list[str], position: int, like_times: re.Pattern[str]) -> boo
     return above == "" or above.isdecimal()
 
 
-def _refused(lines: list[str], position: int, source: str) -> DataError:
+def _refused(lines: list[str], position: int, origin: str) -> DataError:
     if not any(line.strip() for line in lines[position + 1 :]):
-        return _cut_off(source, position + 1)
+        return _cut_off(origin, position + 1)
     return DataError(
-        f"{source}:{position + 1}: times must read like 00:01:02,500 --> 00:01:04,000, "
+        f"{origin}:{position + 1}: times must read like 00:01:02,500 --> 00:01:04,000, "
         f"got {lines[position].strip()[:60]!r}; correct this line or remove the cue"
     )
 
 
-def _cut_off(source: str, number: int) -> DataError:
+def _cut_off(origin: str, number: int) -> DataError:
     return DataError(
-        f"{source}:{number}: must be a whole transcript, got a cue that is cut off at the end of "
+        f"{origin}:{number}: must be a whole transcript, got a cue that is cut off at the end of "
         f"the file; fetch or write it again"
     )
 

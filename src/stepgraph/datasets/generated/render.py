@@ -18,7 +18,6 @@ from stepgraph.core import Sentence
 from stepgraph.datasets.generated.drawing import Picture
 from stepgraph.datasets.generated.scripts import Script, Shot
 from stepgraph.datasets.generated.stage import EDGE, HEIGHT, WIDTH, Scene, make_scene, set_stage
-from stepgraph.errors import MissingExtraError
 
 RATE = 10
 """Frames a second."""
@@ -79,12 +78,8 @@ def film(scene: Scene, shot: Shot) -> Iterator[NDArray[np.uint8]]:
 
 def render(script: Script, path: Path) -> None:
     """Write a clip as a video file with its narration as a text track inside."""
-    try:
-        import av
-    except ImportError as error:
-        raise MissingExtraError(
-            f"{path}: writing a video file needs the 'video' extra; run: pip install av"
-        ) from error
+    import av
+
     scene = make_scene(script.seed)
     with av.open(str(path), "w") as container:
         pictures = _add_pictures(container)

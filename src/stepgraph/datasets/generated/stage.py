@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol, TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -115,16 +115,10 @@ def _lying(rng: np.random.Generator, hues: dict[str, float]) -> Thing:
     return Thing(str(rng.choice(list(SHAPES))), colour, place)
 
 
-class Stage(Protocol):
-    """One shot of a scene."""
-
-    def draw(self, picture: Picture, time: float, shift: Shift) -> None:
-        """Draw what there is after so many seconds into a picture of the room."""
-        ...
-
-
-def set_stage(scene: Scene, shot: Shot, rng: np.random.Generator) -> Stage:
-    """Prepare a shot."""
+def set_stage(
+    scene: Scene, shot: Shot, rng: np.random.Generator
+) -> Doing | Talking | LookingAround:
+    """Prepare a shot; each kind is drawn into a picture of the room, for any time."""
     if shot.kind == "step":
         return Doing(scene, shot, rng)
     return Talking(scene, shot, rng) if shot.kind == "talk" else LookingAround(scene, rng)
