@@ -1,6 +1,8 @@
 """Decoders by name: those of the package, and those of other people."""
 
+import gc
 import re
+import weakref
 from dataclasses import fields
 
 import numpy as np
@@ -160,6 +162,18 @@ def test_options_of_a_decoder_of_the_user_are_checked():
         load_decoder("own_decoders:Plain", extra=1)
     with pytest.raises(ConfigError, match="has no option 'x'; it has needed, extra"):
         load_decoder("own_decoders:Plain", needed=1, x=1)
+
+
+@pytest.mark.parametrize("name", DECODERS)
+def test_no_decoder_keeps_a_graph_alive(name):
+    graph = make_graph(np.eye(5, k=1, dtype=np.int64))
+    load_decoder(name).decode(make_scores(np.eye(5) + 0.1), graph)
+
+    gone = weakref.ref(graph)
+    del graph
+    gc.collect()
+
+    assert gone() is None
 
 
 class Given:

@@ -37,7 +37,7 @@ def heard(recipe, *, unclear, instead):
 
 @pytest.fixture(scope="module")
 def trained():
-    return train_auto_regressive(corpus(), SIZE, seed=0, epochs=100)
+    return train_auto_regressive(corpus(), SIZE, seed=0, epochs=80)
 
 
 @pytest.mark.parametrize("recipe", RECIPES)
