@@ -13,7 +13,7 @@ from stepgraph.evaluation.report import evaluate
 from stepgraph.experiments import TABLES, methods, run_table
 from stepgraph.experiments.setting import NotAvailableError, Options, enlarge, prepare
 from stepgraph.graph import mine_graph
-from stepgraph.pipeline import run_evaluation
+from stepgraph.pipeline.measuring import run_evaluation
 from stepgraph.scoring import score
 
 TASK = "Make an omelette"
@@ -192,7 +192,7 @@ def test_a_task_with_too_many_orders_is_n_a(setting, monkeypatch):
         def decode(self, scores, graph):
             raise DataError("a graph of 30 keysteps must have fewer states")
 
-    labeller = methods.on_task(Refusing(), setting, "text")
+    labeller = methods.on_task(methods.always(Refusing()))(setting, "text")
 
     with pytest.raises(NotAvailableError, match="task 'Make an omelette' cannot be aligned: a gr"):
         labeller(next(iter(setting.scored("text"))))
