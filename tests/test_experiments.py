@@ -120,7 +120,7 @@ def test_video_scores_fill_the_video_and_video_text_rows(told, encoder):
 
 
 @pytest.mark.slow
-def test_the_transformer_is_trained_and_measured(told, encoder, monkeypatch):
+def test_the_transformer_is_trained_and_measured(told, encoder, monkeypatch, one_thread):
     monkeypatch.undo()
     table = run_table("table1", told, encoder=encoder)
 

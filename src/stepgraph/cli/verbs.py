@@ -28,7 +28,12 @@ from stepgraph.core import Dataset
 from stepgraph.decoders import Decoder, load_decoder
 from stepgraph.encoders import EncoderOptions, load_encoder
 from stepgraph.errors import ConfigError
-from stepgraph.experiments.authors import CompatPathSearch, agglomerate, choose_compat, mine_compat
+from stepgraph.experiments.authors import (
+    AuthorsPathSearch,
+    agglomerate,
+    choose_behaviours,
+    mine_as_authors,
+)
 from stepgraph.export.report import Method, write_report
 from stepgraph.export.terminal import metrics_table
 from stepgraph.export.timeline import to_text, write_timeline
@@ -155,7 +160,7 @@ def _evaluate_compat(args: argparse.Namespace) -> tuple[Evaluation, Scorer, dict
     args.decoder = "path-search"
     scorer = open_asked(args)
     dataset = open_with_truth(args, scorer_looks=looks(scorer))
-    compat = choose_compat(args.compat, dataset.name)
+    compat = choose_behaviours(args.compat, dataset.name)
     clusters: tuple[int, ...] = ()
     if compat.limit is not None and compat.limit.kind == "cluster":
         encoder = load_encoder(EncoderOptions())
@@ -163,9 +168,9 @@ def _evaluate_compat(args: argparse.Namespace) -> tuple[Evaluation, Scorer, dict
         clusters = agglomerate(vectors, compat.limit.distance)
     chosen: dict[str, Decoder] = {
         "argmax": decoders.Argmax(),
-        "compat": CompatPathSearch(compat=compat, clusters=clusters),
+        "compat": AuthorsPathSearch(behaviours=compat, clusters=clusters),
     }
-    mining = partial(mine_compat, compat=compat)
+    mining = partial(mine_as_authors, behaviours=compat)
     evaluation = run_evaluation(dataset, chosen, encoder=scorer, mining=mining)
     return evaluation, scorer, {"compat": asdict(compat)}
 

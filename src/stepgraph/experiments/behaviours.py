@@ -8,11 +8,11 @@ from functools import partial
 from stepgraph.decoders import Decoder
 from stepgraph.experiments import paper
 from stepgraph.experiments.authors import (
-    Compat,
-    CompatBayesFilter,
-    CompatPathSearch,
+    AuthorsBayesFilter,
+    AuthorsPathSearch,
+    Behaviours,
     agglomerate,
-    mine_compat,
+    mine_as_authors,
 )
 from stepgraph.experiments.measure import Bench, measured_cells
 from stepgraph.experiments.methods import Labeller, Method, decoding
@@ -54,7 +54,7 @@ _WORDS = {
 _OF_FILTER = ("first_counted_twice", "extrema", "added_belief")
 
 
-def make_compat_table(bench: Bench) -> Table:
+def make_behaviours_table(bench: Bench) -> Table:
     """Measure path search and the Bayes filter with each behaviour."""
     setting = bench.setting
     numbers_of = setting.dataset.name if setting.dataset.name in paper.DATASETS else "crosstask"
@@ -79,48 +79,50 @@ def make_compat_table(bench: Bench) -> Table:
 def _jobs(setting: Setting, numbers_of: str, modality: str) -> Iterator[tuple[str, Method, str]]:
     if modality not in setting.scores:
         return
-    alone = Compat.alone(numbers_of, modality)
+    alone = Behaviours.alone(numbers_of, modality)
     searching = {name: one for name, one in alone.items() if name != "added_belief"}
     filtering = {name: one for name, one in alone.items() if name in _OF_FILTER}
-    together = Compat.authors(numbers_of, modality)
-    for name, chosen, make in (
+    together = Behaviours.authors(numbers_of, modality)
+    for name, some, make in (
         ("path search", searching, _path_search),
         ("Bayes filter", filtering, _bayes_filter),
     ):
         section = f"{paper.MODALITIES[modality]}, {name}"
-        for row, compat in {PAPERS: Compat(), **chosen, TOGETHER: together}.items():
-            yield section, _method(row, compat, make), modality
+        for row, chosen in {PAPERS: Behaviours(), **some, TOGETHER: together}.items():
+            yield section, _method(row, chosen, make), modality
         if modality == "text":
             yield section, Method(_MPNET, _other_encoder), modality
 
 
-def _method(name: str, compat: Compat, make: Callable[[Setting, Compat], Decoder]) -> Method:
+def _method(
+    name: str, chosen: Behaviours, make: Callable[[Setting, Behaviours], Decoder]
+) -> Method:
     words = {PAPERS: "none of the behaviours", TOGETHER: "all behaviours"}
-    value = getattr(compat, name, True)
+    value = getattr(chosen, name, True)
     about = words.get(name) or _WORDS[name] + ("" if value is True else f": {value}")
 
     def decoder(setting: Setting, _: str) -> Decoder:
-        return make(setting, compat)
+        return make(setting, chosen)
 
     def graph(setting: Setting, modality: str) -> TaskGraph:
-        if not compat.first_counted_twice:
+        if not chosen.first_counted_twice:
             return setting.graphs[modality]
         if setting.options.graph is not None:
             raise NotAvailableError("the graph was given: which transition was first is not known")
-        return mine_compat(setting.scored(modality), setting.vocabulary, compat)
+        return mine_as_authors(setting.scored(modality), setting.vocabulary, chosen)
 
-    return Method(name, decoding(decoder, graph), about, identity=f"{make.__name__} {compat!r}")
+    return Method(name, decoding(decoder, graph), about, identity=f"{make.__name__} {chosen!r}")
 
 
-def _path_search(setting: Setting, compat: Compat) -> Decoder:
+def _path_search(setting: Setting, chosen: Behaviours) -> Decoder:
     clusters: tuple[int, ...] = ()
-    if compat.limit is not None and compat.limit.kind == "cluster":
-        clusters = agglomerate(setting.keystep_vectors, compat.limit.distance)
-    return CompatPathSearch(setting.options.threshold, compat, clusters)
+    if chosen.limit is not None and chosen.limit.kind == "cluster":
+        clusters = agglomerate(setting.keystep_vectors, chosen.limit.distance)
+    return AuthorsPathSearch(setting.options.threshold, chosen, clusters)
 
 
-def _bayes_filter(_: Setting, compat: Compat) -> Decoder:
-    return CompatBayesFilter(compat=compat)
+def _bayes_filter(_: Setting, chosen: Behaviours) -> Decoder:
+    return AuthorsBayesFilter(behaviours=chosen)
 
 
 def _other_encoder(setting: Setting, _: str) -> Labeller:
