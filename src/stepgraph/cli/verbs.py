@@ -36,7 +36,7 @@ from stepgraph.experiments.authors import (
 )
 from stepgraph.export.report import Method, write_report
 from stepgraph.export.terminal import metrics_table
-from stepgraph.export.timeline import to_text, write_timeline
+from stepgraph.export.timeline import fits_youtube, to_text, write_timeline
 from stepgraph.graph import MiningOptions, mine_graph
 from stepgraph.graph.saving import load_graph, mining_fields, same_vocabulary, save_graph
 from stepgraph.pipeline.measuring import Evaluation, run_evaluation
@@ -81,13 +81,16 @@ def recognize(args: argparse.Namespace) -> str:
         encoder=scorer,
         problems=failed,
     )
-    shown, written = "", list[str]()
+    shown, written, few = "", list[str](), 0
     for timeline in timelines:
         write_timeline(timeline, args.output)
         shown = f"{to_text(timeline)}\n" if not written else ""
         written.append(timeline.video.id)
+        few += not fits_youtube(timeline)
     videos = "1 video" if len(written) == 1 else f"{len(written)} videos"
     text = f"{shown}{videos}: chapters in {args.output}"
+    if few:
+        text += f" ({few} with fewer than the three of ten seconds that YouTube needs)"
     answer = say(args, text, folder=str(args.output), videos=written)
     return finish(answer, args, dataset.problems, failed)
 
