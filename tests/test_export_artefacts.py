@@ -103,12 +103,21 @@ def test_binary_data_is_refused(saved):
 
 
 @pytest.mark.parametrize(
-    ("text", "got"), [("[1, 2]", "'list'"), ("7", "'int'"), ("null", "'NoneType'"), ("{}", "None")]
+    ("text", "got"),
+    [
+        ("[1, 2]", "no JSON object"),
+        ("7", "no JSON object"),
+        ("null", "no JSON object"),
+        ("{}", "format None"),
+        ('{"format": "of others"}', "'of others'"),
+    ],
 )
 def test_foreign_json_is_refused(saved, text, got):
     saved.write_text(text)
 
-    with pytest.raises(DataError, match=rf"must be a vocabulary, task graph, .*, got {got}$"):
+    with pytest.raises(
+        DataError, match=rf"graph\.json: must be .* that stepgraph saved.*, got {got}$"
+    ):
         load(saved)
 
 

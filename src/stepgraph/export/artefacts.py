@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -14,7 +13,8 @@ from stepgraph.evaluation.report import Report
 from stepgraph.evaluation.saving import REPORT_KIND, load_report, save_report
 from stepgraph.export.labels import LABELS_KIND, load_labels, save_labels
 from stepgraph.export.timeline import TIMELINE_FORMAT
-from stepgraph.files.disk import MIB, read_json, require_file
+from stepgraph.files.disk import MIB, require_file
+from stepgraph.files.headers import read_format
 from stepgraph.files.saved_arrays import read_fields
 from stepgraph.graph import TaskGraph
 from stepgraph.graph.saving import GRAPH_KIND, load_graph, save_graph
@@ -66,15 +66,10 @@ def load(path: str | Path) -> Any:
     return _LOADERS[found](path)
 
 
-def _format_of(path: Path) -> Any:
-    """What a file says it is; whatever else there is where it does not say."""
+def _format_of(path: Path) -> str:
     require_file(path)
     with path.open("rb") as file:
-        beginning = file.read(1024)
-    if beginning.startswith(b"PK"):  # a zip archive, as .npz is
-        content = read_fields(path)
-    elif said := re.match(rb'\s*\{\s*"format"\s*:\s*"([\w-]+)"', beginning):
-        return said[1].decode()
-    else:
-        content = read_json(path, limit=4096 * MIB)
-    return content.get("format") if isinstance(content, dict) else type(content).__name__
+        is_archive = file.read(2) == b"PK"  # as .npz is
+    return str(
+        read_fields(path).get("format") if is_archive else read_format(path, limit=4096 * MIB)
+    )
