@@ -13,7 +13,7 @@ from stepgraph.evaluation.report import evaluate
 from stepgraph.experiments import TABLES, methods, run_table
 from stepgraph.experiments.setting import NotAvailableError, Options, enlarge, prepare
 from stepgraph.graph import mine_graph
-from stepgraph.pipeline import run_evaluation
+from stepgraph.pipeline.measuring import run_evaluation
 from stepgraph.scoring import score
 
 TASK = "Make an omelette"
@@ -120,7 +120,7 @@ def test_video_scores_fill_the_video_and_video_text_rows(told, encoder):
 
 
 @pytest.mark.slow
-def test_the_transformer_is_trained_and_measured(told, encoder, monkeypatch):
+def test_the_transformer_is_trained_and_measured(told, encoder, monkeypatch, one_thread):
     monkeypatch.undo()
     table = run_table("table1", told, encoder=encoder)
 
@@ -192,7 +192,7 @@ def test_a_task_with_too_many_orders_is_n_a(setting, monkeypatch):
         def decode(self, scores, graph):
             raise DataError("a graph of 30 keysteps must have fewer states")
 
-    labeller = methods.on_task(Refusing(), setting, "text")
+    labeller = methods.on_task(methods.always(Refusing()))(setting, "text")
 
     with pytest.raises(NotAvailableError, match="task 'Make an omelette' cannot be aligned: a gr"):
         labeller(next(iter(setting.scored("text"))))

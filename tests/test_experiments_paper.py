@@ -1,6 +1,6 @@
 import pytest
 
-from stepgraph.experiments.paper import ANY, DATASETS, HEADS, HOWTO100M, MODALITIES, PRINTED, Cell
+from stepgraph.experiments.paper import ANY, DATASETS, HEADS, HOWTO100M, MODALITIES, PRINTED, Place
 
 
 @pytest.mark.parametrize(
@@ -43,22 +43,22 @@ from stepgraph.experiments.paper import ANY, DATASETS, HEADS, HOWTO100M, MODALIT
     ],
 )
 def test_numbers_are_those_that_the_paper_prints(place, value, error):
-    number = PRINTED[Cell(*place)]
+    number = PRINTED[Place(*place)]
 
     assert (number.value, number.error) == (value, error)
 
 
 def test_numbers_are_shown_as_they_are_printed():
-    assert PRINTED[Cell("table1", "Ours", "crosstask", "text", "acc")].text == "20.0 ± 0.2"
-    assert PRINTED[Cell("table1", "Random", "coin", "text", "acc")].text == "0.0"
-    assert PRINTED[Cell("noise", "1 x N", "coin", "text", "gain")].text == "66 %"
+    assert PRINTED[Place("table1", "Ours", "crosstask", "text", "acc")].text == "20.0 ± 0.2"
+    assert PRINTED[Place("table1", "Random", "coin", "text", "acc")].text == "0.0"
+    assert PRINTED[Place("noise", "1 x N", "coin", "text", "gain")].text == "66 %"
 
 
 def test_what_is_n_a_in_the_paper_is_not_there():
-    assert Cell("table1", "VideoCLIP", "coin", "text", "acc") not in PRINTED
-    assert Cell("table1", "DistantSup.", "coin", "video", "acc") not in PRINTED
-    assert Cell("table1-expanded", "Ours w/ γ=0.3", "coin", "video-text", "acc") not in PRINTED
-    assert Cell("table2", "Ours", "coin", ANY, "acc") not in PRINTED
+    assert Place("table1", "VideoCLIP", "coin", "text", "acc") not in PRINTED
+    assert Place("table1", "DistantSup.", "coin", "video", "acc") not in PRINTED
+    assert Place("table1-expanded", "Ours w/ γ=0.3", "coin", "video-text", "acc") not in PRINTED
+    assert Place("table2", "Ours", "coin", ANY, "acc") not in PRINTED
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-from dataclasses import replace
+from dataclasses import fields, replace
 
 import pytest
 
@@ -8,6 +8,8 @@ from stepgraph.errors import DataError
 from stepgraph.experiments import behaviours, methods, run_table
 from stepgraph.experiments.plans import PLANS
 from stepgraph.experiments.setting import Options, prepare
+from stepgraph.graph import mine_graph
+from stepgraph.scoring import score
 
 OTHERS = [f"{verb} the {noun}" for verb in ("mow", "saw", "dig") for noun in "abcdefghijklmnopq"]
 
@@ -61,25 +63,68 @@ def test_tables_share_what_is_finished(omelette, encoder, tmp_path, monkeypatch)
     assert again.labelled == ["Non-probabilistic", "Adaptive Threshold"]
 
 
-@pytest.mark.parametrize(
-    "change", [{"seed": 1}, {"threshold": 0.41}, {"parts": 3}, {"truth": True}, {"said": True}]
-)
-def test_nothing_is_taken_for_something_else(change, omelette, encoder, tmp_path, monkeypatch):
+def truth_reversed(dataset):
+    reversed_ones = {
+        name: replace(one, keysteps=one.keysteps[::-1]) for name, one in dataset.truth.items()
+    }
+    return replace(dataset, truth=reversed_ones)
+
+
+def first_silent(dataset):
+    first, *others = dataset.videos
+    return replace(dataset, videos=(replace(first, transcript=()), *others))
+
+
+@pytest.mark.parametrize("changed", [truth_reversed, first_silent])
+def test_what_was_measured_on_other_data_is_not_taken(
+    changed, omelette, encoder, tmp_path, monkeypatch
+):
     state = tmp_path / "state.json"
     run_table("ablations", omelette, encoder=encoder, state=state)
-    if change.pop("truth", False):
-        other = {
-            name: replace(one, keysteps=one.keysteps[::-1]) for name, one in omelette.truth.items()
-        }
-        omelette = replace(omelette, truth=other)
-    if change.pop("said", False):
-        first, *others = omelette.videos
-        omelette = replace(omelette, videos=(replace(first, transcript=()), *others))
     again = Interrupting(monkeypatch)
 
-    run_table("ablations", omelette, encoder=encoder, state=state, **change)
+    run_table("ablations", changed(omelette), encoder=encoder, state=state)
 
     assert len(again.labelled) == 3
+
+
+def other_options(text, graph):
+    """Two values of every option, of which the second must not be taken for the first."""
+    louder = [replace(one, values=one.values + 1) for one in text]
+    silent = [replace(one, observed=~one.observed) for one in text]
+    later = replace(graph, timing=graph.timing[:, ::-1].copy())
+    return {
+        "seed": (0, 1),
+        "threshold": (0.4, 0.41),
+        "parts": (5, 3),
+        "split": ("all", "val"),
+        "graph": (graph, later),
+        "noise": (OTHERS, OTHERS[:-1]),
+        "scores": ({"video": text}, {"video": louder}, {"video": silent}),
+        "video_threshold": (0.3, 0.31),
+        "video_scores": ("given", "of another model"),
+    }
+
+
+def test_what_was_measured_with_other_options_is_not_taken(omelette, encoder):
+    text = list(score(omelette.videos, omelette.vocabulary, encoder))
+    others = other_options(text, mine_graph(text, omelette.vocabulary))
+    assert list(others) == [one.name for one in fields(Options)]
+
+    for name, values in others.items():
+        settings = [prepare(omelette, encoder, Options(**{name: value})) for value in values]
+        assert len({setting.fingerprint for setting in settings}) == len(values), name
+
+
+def test_another_video_threshold_measures_again(omelette, encoder, tmp_path):
+    state = tmp_path / "state.json"
+    video = {"video": list(score(omelette.videos, omelette.vocabulary, encoder))}
+    how = {"encoder": encoder, "scores": video}
+    run_table("table1", omelette, state=state, video_threshold=0.1, **how)
+
+    kept = run_table("table1", omelette, state=state, video_threshold=0.9, **how)
+
+    assert kept == run_table("table1", omelette, video_threshold=0.9, **how)
 
 
 def test_no_two_methods_are_kept_under_one_key(omelette, encoder):

@@ -10,7 +10,7 @@ from stepgraph.core import Vocabulary
 from stepgraph.encoders import EncoderOptions
 from stepgraph.errors import DataError
 from stepgraph.export.artefacts import load, save
-from stepgraph.graph.saving import same_vocabulary
+from stepgraph.graph.saving import load_graph, same_vocabulary
 from stepgraph.vocabulary import read_vocabulary
 from stepgraph.vocabulary.saving import load_vocabulary, save_vocabulary
 
@@ -103,12 +103,21 @@ def test_binary_data_is_refused(saved):
 
 
 @pytest.mark.parametrize(
-    ("text", "got"), [("[1, 2]", "'list'"), ("7", "'int'"), ("null", "'NoneType'"), ("{}", "None")]
+    ("text", "got"),
+    [
+        ("[1, 2]", "no JSON object"),
+        ("7", "no JSON object"),
+        ("null", "no JSON object"),
+        ("{}", "format None"),
+        ('{"format": "of others"}', "'of others'"),
+    ],
 )
 def test_foreign_json_is_refused(saved, text, got):
     saved.write_text(text)
 
-    with pytest.raises(DataError, match=rf"must be a task graph \(format .*, got {got}; make one"):
+    with pytest.raises(
+        DataError, match=rf"graph\.json: must be .* that stepgraph saved.*, got {got}$"
+    ):
         load(saved)
 
 
@@ -116,7 +125,7 @@ def test_another_format_of_ours_is_refused(saved):
     edit(saved, format="stepgraph-timeline")
 
     with pytest.raises(DataError, match=r"'stepgraph-graph'.*, got 'stepgraph-timeline'"):
-        load(saved)
+        load_graph(saved)
 
 
 def test_a_newer_version_is_refused_with_a_remedy(saved):
@@ -385,7 +394,7 @@ def test_a_graph_and_a_vocabulary_are_not_mistaken_for_each_other(saved, saved_v
     with pytest.raises(DataError, match=r"must be a vocabulary .*, got 'stepgraph-graph'"):
         load_vocabulary(saved)
     with pytest.raises(DataError, match=r"must be a task graph .*, got 'stepgraph-vocabulary'"):
-        load(saved_vocabulary)
+        load_graph(saved_vocabulary)
 
 
 def test_a_missing_vocabulary_is_refused(tmp_path):

@@ -113,18 +113,18 @@ def test_the_last_clip_ends_with_the_video_and_words_stand_where_they_were_said(
     assert clips.path == str(Path("v.mp4").absolute())
 
 
-@pytest.mark.parametrize("seed", range(10))
-def test_the_best_three_are_those_of_a_full_sort(seed):
-    rng = np.random.default_rng(seed)
-    # Few different values, so that many score alike.
-    values = rng.integers(0, 4, size=(20, 6)).astype(np.float32)
-    vocabulary = Vocabulary(tuple("abcdef"))
+def test_the_best_three_are_those_of_a_full_sort():
+    for seed in range(10):
+        rng = np.random.default_rng(seed)
+        # Few different values, so that many score alike.
+        values = rng.integers(0, 4, size=(20, 6)).astype(np.float32)
+        vocabulary = Vocabulary(tuple("abcdef"))
 
-    keysteps, scores = best_of(Scores("v", values, np.ones(20, bool), vocabulary))
+        keysteps, scores = best_of(Scores("v", values, np.ones(20, bool), vocabulary))
 
-    expected = np.argsort(-values, axis=1, kind="stable")[:, :3]
-    np.testing.assert_array_equal(keysteps, expected)
-    np.testing.assert_array_equal(scores, np.take_along_axis(values, expected, axis=1))
+        expected = np.argsort(-values, axis=1, kind="stable")[:, :3]
+        np.testing.assert_array_equal(keysteps, expected)
+        np.testing.assert_array_equal(scores, np.take_along_axis(values, expected, axis=1))
 
 
 def test_forbidden_and_missing_keysteps_are_not_among_the_best():

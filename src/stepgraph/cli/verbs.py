@@ -28,10 +28,15 @@ from stepgraph.core import Dataset
 from stepgraph.decoders import Decoder, load_decoder
 from stepgraph.encoders import EncoderOptions, load_encoder
 from stepgraph.errors import ConfigError
-from stepgraph.experiments.authors import CompatPathSearch, agglomerate, choose_compat, mine_compat
+from stepgraph.experiments.authors import (
+    AuthorsPathSearch,
+    agglomerate,
+    choose_behaviours,
+    mine_as_authors,
+)
 from stepgraph.export.report import Method, write_report
 from stepgraph.export.terminal import metrics_table
-from stepgraph.export.timeline import to_text, write_timeline
+from stepgraph.export.timeline import fits_youtube, to_text, write_timeline
 from stepgraph.graph import MiningOptions, mine_graph
 from stepgraph.graph.saving import load_graph, mining_fields, same_vocabulary, save_graph
 from stepgraph.pipeline.measuring import Evaluation, run_evaluation
@@ -76,13 +81,16 @@ def recognize(args: argparse.Namespace) -> str:
         encoder=scorer,
         problems=failed,
     )
-    shown, written = "", list[str]()
+    shown, written, few = "", list[str](), 0
     for timeline in timelines:
         write_timeline(timeline, args.output)
         shown = f"{to_text(timeline)}\n" if not written else ""
         written.append(timeline.video.id)
+        few += not fits_youtube(timeline)
     videos = "1 video" if len(written) == 1 else f"{len(written)} videos"
     text = f"{shown}{videos}: chapters in {args.output}"
+    if few:
+        text += f" ({few} with fewer than the three of ten seconds that YouTube needs)"
     answer = say(args, text, folder=str(args.output), videos=written)
     return finish(answer, args, dataset.problems, failed)
 
@@ -155,7 +163,7 @@ def _evaluate_compat(args: argparse.Namespace) -> tuple[Evaluation, Scorer, dict
     args.decoder = "path-search"
     scorer = open_asked(args)
     dataset = open_with_truth(args, scorer_looks=looks(scorer))
-    compat = choose_compat(args.compat, dataset.name)
+    compat = choose_behaviours(args.compat, dataset.name)
     clusters: tuple[int, ...] = ()
     if compat.limit is not None and compat.limit.kind == "cluster":
         encoder = load_encoder(EncoderOptions())
@@ -163,9 +171,9 @@ def _evaluate_compat(args: argparse.Namespace) -> tuple[Evaluation, Scorer, dict
         clusters = agglomerate(vectors, compat.limit.distance)
     chosen: dict[str, Decoder] = {
         "argmax": decoders.Argmax(),
-        "compat": CompatPathSearch(compat=compat, clusters=clusters),
+        "compat": AuthorsPathSearch(behaviours=compat, clusters=clusters),
     }
-    mining = partial(mine_compat, compat=compat)
+    mining = partial(mine_as_authors, behaviours=compat)
     evaluation = run_evaluation(dataset, chosen, encoder=scorer, mining=mining)
     return evaluation, scorer, {"compat": asdict(compat)}
 

@@ -8,7 +8,7 @@ from typing import Any
 from stepgraph.core import Dataset
 from stepgraph.encoders import Encoder
 from stepgraph.errors import ConfigError
-from stepgraph.experiments.behaviours import make_compat_table
+from stepgraph.experiments.behaviours import make_behaviours_table
 from stepgraph.experiments.classification import make_tasks_table
 from stepgraph.experiments.measure import Bench
 from stepgraph.experiments.noise import make_noise_table
@@ -61,5 +61,5 @@ def run_table(
     if name == "noise":
         return make_noise_table(bench, encoder)
     if name == "compat":
-        return make_compat_table(bench)
+        return make_behaviours_table(bench)
     return make_table(PLANS[name], bench)

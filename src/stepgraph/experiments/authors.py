@@ -1,9 +1,9 @@
 """What the authors' released scripts do otherwise than the paper, each by a name of its own.
 
 The paper is what the rest of the package does; its published numbers came from the scripts.
-``Compat()`` is the paper, ``Compat.authors(...)`` the scripts, and :meth:`Compat.alone` gives each
-behaviour by itself, so that a table can price it.  All of it was written from a description in
-words; what that leaves open is settled below, where it matters.
+``Behaviours()`` is the paper, ``Behaviours.authors(...)`` the scripts, and ``Behaviours.alone``
+gives each behaviour by itself, so that a table can price it.  All of it was written from a
+description in words; what that leaves open is settled below, where it matters.
 
 Not here, because no option is needed: the scripts pool metrics over all rows (``accuracy`` and
 ``iou`` of an evaluation are pooled), count a sentence once for each second it lasts and mine on
@@ -17,9 +17,9 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, fields, replace
-from functools import lru_cache
 from itertools import pairwise
 from typing import Any, Literal, TypeAlias
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
@@ -72,7 +72,7 @@ _LIMITS = {
 
 
 @dataclass(frozen=True)
-class Compat:
+class Behaviours:
     """Which of the scripts' behaviours to follow; without any it is the paper.
 
     Attributes
@@ -100,7 +100,7 @@ class Compat:
 
     Examples
     --------
-    >>> Compat.authors("coin", "video").threshold
+    >>> Behaviours.authors("coin", "video").threshold
     0.0
     """
 
@@ -114,7 +114,7 @@ class Compat:
     added_belief: float | None = None
 
     @classmethod
-    def authors(cls, dataset: str, modality: str = "text") -> Compat:
+    def authors(cls, dataset: str, modality: str = "text") -> Behaviours:
         """All behaviours together, with the numbers for ``crosstask`` or ``coin``."""
         key = f"{dataset}-{modality}"
         if key not in _THRESHOLDS:
@@ -134,21 +134,21 @@ class Compat:
         )
 
     @classmethod
-    def alone(cls, dataset: str, modality: str = "text") -> dict[str, Compat]:
+    def alone(cls, dataset: str, modality: str = "text") -> dict[str, Behaviours]:
         """Each behaviour of the authors by itself, by the name of its option."""
         options = vars(cls.authors(dataset, modality))
         names = [field.name for field in fields(cls)]
         return {name: cls(**{name: options[name]}) for name in names if options[name] is not None}
 
 
-def choose_compat(names: str, dataset: str) -> Compat:
+def choose_behaviours(names: str, dataset: str) -> Behaviours:
     """Behaviours by name, separated by commas; ``authors`` is all of them.
 
-    >>> choose_compat("raw_costs,unlabelled_end", "crosstask").raw_costs
+    >>> choose_behaviours("raw_costs,unlabelled_end", "crosstask").raw_costs
     True
     """
-    everything = Compat.authors(dataset)
-    alone = Compat.alone(dataset)
+    everything = Behaviours.authors(dataset)
+    alone = Behaviours.alone(dataset)
     chosen = {}
     for name in names.replace("-", "_").split(","):
         if name == "authors":
@@ -158,13 +158,13 @@ def choose_compat(names: str, dataset: str) -> Compat:
                 f"compat must be 'authors' or some of {', '.join(alone)}, got {name!r}"
             )
         chosen[name] = getattr(everything, name)
-    return Compat(**chosen)
+    return Behaviours(**chosen)
 
 
-def mine_compat(
+def mine_as_authors(
     videos: Iterable[Scores],
     vocabulary: Vocabulary,
-    compat: Compat,
+    behaviours: Behaviours,
     *,
     encoder: EncoderOptions | None = None,
 ) -> TaskGraph:
@@ -172,7 +172,7 @@ def mine_compat(
 
     With ``first_counted_twice`` the graph depends on the order of the videos.
     """
-    if not compat.first_counted_twice:
+    if not behaviours.first_counted_twice:
         return mine_graph(videos, vocabulary, encoder=encoder)
     size = len(vocabulary)
     first = np.full(size, -1, dtype=np.int64)
@@ -193,21 +193,21 @@ def mine_compat(
 
 
 @dataclass(frozen=True)
-class CompatPathSearch:
-    """Path search with the behaviours asked for; with ``Compat()`` it is ``PathSearch``.
+class AuthorsPathSearch:
+    """Path search with the behaviours asked for; with ``Behaviours()`` it is ``PathSearch``.
 
     Only the remembered anchors are anchors of its labels.
 
     Attributes
     ----------
     threshold
-        Least score of an anchor, unless ``compat`` has one.
+        Least score of an anchor, unless ``behaviours`` have one.
     clusters
-        The cluster of each keystep where ``compat.limit`` is by clusters: :func:`agglomerate`.
+        The cluster of each keystep where ``behaviours.limit`` is by clusters: :func:`agglomerate`.
     """
 
     threshold: float = 0.4
-    compat: Compat = Compat()
+    behaviours: Behaviours = Behaviours()
     clusters: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
@@ -219,21 +219,21 @@ class CompatPathSearch:
         require_same_vocabulary(
             scores.vocabulary, graph.vocabulary, f"scores of video {scores.video!r} and the graph"
         )
-        compat = self.compat
-        scores = _mapped(scores, compat)
-        allowed = allowed_keysteps(scores, compat.limit, self.clusters)
+        behaviours = self.behaviours
+        scores = _mapped(scores, behaviours)
+        allowed = allowed_keysteps(scores, behaviours.limit, self.clusters)
         if allowed is not None:
             scores = scores.restrict(np.flatnonzero(allowed).tolist())
         best = scores.values.max(axis=1)
-        threshold = self.threshold if compat.threshold is None else compat.threshold
+        threshold = self.threshold if behaviours.threshold is None else behaviours.threshold
         anchors = scores.observed & (best >= threshold) & (best > -math.inf)
-        if compat.adjacent_forgotten:
+        if behaviours.adjacent_forgotten:
             anchors = without_adjacent(anchors)
         keysteps = np.where(best > -math.inf, best_keysteps(scores), BACKGROUND)
         if anchors.any():
-            find = _path_finder(graph, compat.raw_costs, allowed)
-            keysteps = _fill(keysteps, anchors, find, compat.unlabelled_end)
-        elif compat.unlabelled_end:
+            find = _path_finder(graph, behaviours.raw_costs, allowed)
+            keysteps = _fill(keysteps, anchors, find, behaviours.unlabelled_end)
+        elif behaviours.unlabelled_end:
             keysteps = np.full_like(keysteps, BACKGROUND)
         return Labels(scores.video, keysteps, scores.vocabulary, scores.hop, anchors)
 
@@ -274,9 +274,14 @@ def _path_finder(graph: TaskGraph, raw: bool, allowed: NDArray[np.bool_] | None)
     return lambda start, end: cheapest_path(network, start, end)
 
 
-@lru_cache(maxsize=1)  # the videos of a run share one graph
+# The videos of a run share one graph, which is kept no longer than somebody else keeps it.
+_RAW_NETWORKS: WeakKeyDictionary[TaskGraph, Network] = WeakKeyDictionary()
+
+
 def _raw_network(graph: TaskGraph) -> Network:
-    return make_network(graph.probabilities)
+    if graph not in _RAW_NETWORKS:
+        _RAW_NETWORKS[graph] = make_network(graph.probabilities)
+    return _RAW_NETWORKS[graph]
 
 
 def _limited_network(graph: TaskGraph, raw: bool, allowed: NDArray[np.bool_]) -> Network:
@@ -329,7 +334,7 @@ def allowed_keysteps(
     if len(clusters) != len(scores.vocabulary):
         raise DataError(
             f"clusters must be one for each of the {len(scores.vocabulary)} keysteps where they "
-            f"are the limit, got {len(clusters)}; compat.agglomerate makes them"
+            f"are the limit, got {len(clusters)}; agglomerate() makes them"
         )
     names, member, size = np.unique(clusters, return_inverse=True, return_counts=True)
     over = (scores.values[_first_rows(scores)] > limit.score).sum(axis=0)
@@ -348,8 +353,8 @@ def _first_rows(scores: Scores) -> Integers:
 
 
 @dataclass(frozen=True)
-class CompatBayesFilter:
-    """The Bayes filter with the behaviours asked for; with ``Compat()`` it is ``BayesFilter``.
+class AuthorsBayesFilter:
+    """The Bayes filter with the behaviours asked for; with ``Behaviours()`` it is ``BayesFilter``.
 
     The scripts' recursion is ``B(0) = s`` and ``B(t) = s + 0.20 * A B(t-1)``; a row's label is
     the keystep most believed in.  ``A``, not its transpose, multiplies the belief, and nothing is
@@ -363,15 +368,15 @@ class CompatBayesFilter:
     """
 
     epsilon: float = 0.1
-    compat: Compat = Compat()
+    behaviours: Behaviours = Behaviours()
 
     def __post_init__(self) -> None:
         BayesFilter(self.epsilon)
 
     def decode(self, scores: Scores, graph: TaskGraph) -> Labels:
         """See :class:`~stepgraph.decoders.Decoder`; no label depends on a later row."""
-        scores = _mapped(scores, self.compat)
-        if self.compat.added_belief is None:
+        scores = _mapped(scores, self.behaviours)
+        if self.behaviours.added_belief is None:
             return BayesFilter(self.epsilon).decode(scores, graph)
         require_same_vocabulary(
             scores.vocabulary, graph.vocabulary, f"scores of video {scores.video!r} and the graph"
@@ -384,11 +389,11 @@ class CompatBayesFilter:
         belief = np.zeros(len(scores.vocabulary))
         for row, possible in enumerate(allowed):
             expected = graph.probabilities @ belief
-            belief = np.where(possible, measured[row] + self.compat.added_belief * expected, 0)
+            belief = np.where(possible, measured[row] + self.behaviours.added_belief * expected, 0)
             if possible.any() and (scores.observed[row] or belief.any()):
                 keysteps[row] = np.where(possible, belief, -math.inf).argmax()
         return Labels(scores.video, keysteps, scores.vocabulary, scores.hop)
 
 
-def _mapped(scores: Scores, compat: Compat) -> Scores:
-    return scores if compat.extrema is None else rescale(scores, *compat.extrema)
+def _mapped(scores: Scores, behaviours: Behaviours) -> Scores:
+    return scores if behaviours.extrema is None else rescale(scores, *behaviours.extrema)

@@ -8,25 +8,28 @@ from functools import partial
 from stepgraph.decoders import Decoder
 from stepgraph.experiments import paper
 from stepgraph.experiments.authors import (
-    Compat,
-    CompatBayesFilter,
-    CompatPathSearch,
+    AuthorsBayesFilter,
+    AuthorsPathSearch,
+    Behaviours,
     agglomerate,
-    mine_compat,
+    mine_as_authors,
 )
-from stepgraph.experiments.measure import Bench
-from stepgraph.experiments.methods import Labeller, Method
-from stepgraph.experiments.plans import (
-    ACCURACY,
-    MEANS,
-    number_cell,
-    paper_column,
-    paper_notes,
-    printed_cell,
-    protocol,
-)
+from stepgraph.experiments.measure import Bench, measured_cells
+from stepgraph.experiments.methods import Labeller, Method, decoding
+from stepgraph.experiments.notes import MEANS, paper_notes, protocol
+from stepgraph.experiments.plans import ACCURACY
 from stepgraph.experiments.setting import NotAvailableError, Setting
-from stepgraph.experiments.table import MEASURED, NOTHING, Cell, Column, Row, Table, measured_cell
+from stepgraph.experiments.table import (
+    MEASURED,
+    Beside,
+    Cell,
+    Column,
+    Row,
+    Table,
+    Unit,
+    measured_cell,
+)
+from stepgraph.graph import TaskGraph
 from stepgraph.progress import track
 
 PAPERS = "as in the paper"
@@ -51,75 +54,75 @@ _WORDS = {
 _OF_FILTER = ("first_counted_twice", "extrema", "added_belief")
 
 
-def make_compat_table(bench: Bench) -> Table:
+def make_behaviours_table(bench: Bench) -> Table:
     """Measure path search and the Bayes filter with each behaviour."""
     setting = bench.setting
     numbers_of = setting.dataset.name if setting.dataset.name in paper.DATASETS else "crosstask"
+    metrics: list[tuple[str, str, Unit]] = [("acc", "Acc", "percent"), ("iou", "IoU", "percent")]
+    beside = Beside("table1-expanded", [numbers_of], metrics)
     jobs = [job for modality in ("text", "video") for job in _jobs(setting, numbers_of, modality)]
-    printed = tuple(
-        paper_column(key, name, numbers_of) for key, name in (("acc", "Acc"), ("iou", "IoU"))
-    )
     base: dict[str, tuple[Cell, ...]] = {}
     rows = []
     for section, method, modality in track(jobs, "compat"):
-        cells = _measured(bench, method, modality)
-        base.setdefault(section, cells)
-        beside = _printed(section, method, modality, numbers_of)
-        rows.append(Row(section, method.name, (*cells, *_priced(cells, base[section]), *beside)))
+        cells = measured_cells(ACCURACY, partial(bench.report, method, modality))
+        change = _change(cells, base.setdefault(section, cells))
+        # The published numbers came from all behaviours together.
+        name = ("BRF" if section.endswith("filter") else "Ours") if method.name == TOGETHER else ""
+        rows.append(Row(section, method.name, (*cells, *change, *beside.cells(name, modality))))
     used = tuple({method.name: method for _, method, _ in jobs}.values())
     notes = (*protocol(setting, used), *_notes(numbers_of), *paper_notes([numbers_of]))
     title = "What each behaviour of the authors' released scripts is worth"
-    columns = (*ACCURACY, *_PRICES, *printed)
+    columns = (*ACCURACY, *_PRICES, *beside.columns)
     return Table("compat", title, columns, tuple(rows), notes)
 
 
 def _jobs(setting: Setting, numbers_of: str, modality: str) -> Iterator[tuple[str, Method, str]]:
     if modality not in setting.scores:
         return
-    alone = Compat.alone(numbers_of, modality)
+    alone = Behaviours.alone(numbers_of, modality)
     searching = {name: one for name, one in alone.items() if name != "added_belief"}
     filtering = {name: one for name, one in alone.items() if name in _OF_FILTER}
-    together = Compat.authors(numbers_of, modality)
-    for name, chosen, make in (
+    together = Behaviours.authors(numbers_of, modality)
+    for name, some, make in (
         ("path search", searching, _path_search),
         ("Bayes filter", filtering, _bayes_filter),
     ):
         section = f"{paper.MODALITIES[modality]}, {name}"
-        for row, compat in {PAPERS: Compat(), **chosen, TOGETHER: together}.items():
-            yield section, _method(row, compat, make), modality
+        for row, chosen in {PAPERS: Behaviours(), **some, TOGETHER: together}.items():
+            yield section, _method(row, chosen, make), modality
         if modality == "text":
             yield section, Method(_MPNET, _other_encoder), modality
 
 
-def _method(name: str, compat: Compat, make: Callable[[Setting, Compat], Decoder]) -> Method:
+def _method(
+    name: str, chosen: Behaviours, make: Callable[[Setting, Behaviours], Decoder]
+) -> Method:
     words = {PAPERS: "none of the behaviours", TOGETHER: "all behaviours"}
-    value = getattr(compat, name, True)
+    value = getattr(chosen, name, True)
     about = words.get(name) or _WORDS[name] + ("" if value is True else f": {value}")
-    identity = f"{make.__name__} {compat!r}"
-    return Method(name, partial(_prepare, compat=compat, make=make), about, identity=identity)
 
+    def decoder(setting: Setting, _: str) -> Decoder:
+        return make(setting, chosen)
 
-def _prepare(
-    setting: Setting, modality: str, compat: Compat, make: Callable[[Setting, Compat], Decoder]
-) -> Labeller:
-    graph = setting.graphs[modality]
-    if compat.first_counted_twice:
+    def graph(setting: Setting, modality: str) -> TaskGraph:
+        if not chosen.first_counted_twice:
+            return setting.graphs[modality]
         if setting.options.graph is not None:
             raise NotAvailableError("the graph was given: which transition was first is not known")
-        graph = mine_compat(setting.scored(modality), setting.vocabulary, compat)
-    decoder = make(setting, compat)
-    return lambda scores: decoder.decode(scores, graph)
+        return mine_as_authors(setting.scored(modality), setting.vocabulary, chosen)
+
+    return Method(name, decoding(decoder, graph), about, identity=f"{make.__name__} {chosen!r}")
 
 
-def _path_search(setting: Setting, compat: Compat) -> Decoder:
+def _path_search(setting: Setting, chosen: Behaviours) -> Decoder:
     clusters: tuple[int, ...] = ()
-    if compat.limit is not None and compat.limit.kind == "cluster":
-        clusters = agglomerate(setting.keystep_vectors, compat.limit.distance)
-    return CompatPathSearch(setting.options.threshold, compat, clusters)
+    if chosen.limit is not None and chosen.limit.kind == "cluster":
+        clusters = agglomerate(setting.keystep_vectors, chosen.limit.distance)
+    return AuthorsPathSearch(setting.options.threshold, chosen, clusters)
 
 
-def _bayes_filter(_: Setting, compat: Compat) -> Decoder:
-    return CompatBayesFilter(compat=compat)
+def _bayes_filter(_: Setting, chosen: Behaviours) -> Decoder:
+    return AuthorsBayesFilter(behaviours=chosen)
 
 
 def _other_encoder(setting: Setting, _: str) -> Labeller:
@@ -128,35 +131,13 @@ def _other_encoder(setting: Setting, _: str) -> Labeller:
     )
 
 
-def _measured(bench: Bench, method: Method, modality: str) -> tuple[Cell, ...]:
-    try:
-        numbers = bench.report(method, modality)
-    except NotAvailableError as error:
-        return tuple(Cell(None, reason=str(error)) for _ in ACCURACY)
-    return tuple(number_cell(numbers, column) for column in ACCURACY)
-
-
-def _priced(cells: tuple[Cell, ...], base: tuple[Cell, ...]) -> tuple[Cell, ...]:
+def _change(cells: tuple[Cell, ...], base: tuple[Cell, ...]) -> Iterator[Cell]:
     """Change of both accuracies, in points."""
-    return tuple(_change(cells[at], base[at]) for at in (0, 2))
-
-
-def _change(cell: Cell, base: Cell) -> Cell:
-    if cell.value is None or base.value is None:
-        return Cell(None, reason=cell.reason or base.reason)
-    return measured_cell((cell.value - base.value) / 100, "points")
-
-
-def _printed(section: str, method: Method, modality: str, dataset: str) -> tuple[Cell, ...]:
-    """The published numbers stand beside all behaviours together, since they came from those."""
-    if method.name != TOGETHER:
-        return NOTHING, NOTHING
-    printed = "BRF" if section.endswith("filter") else "Ours"
-    acc, iou = (
-        printed_cell(paper.Cell("table1-expanded", printed, dataset, modality, metric))
-        for metric in ("acc", "iou")
-    )
-    return acc, iou
+    for cell, before in ((cells[0], base[0]), (cells[2], base[2])):
+        if cell.value is None or before.value is None:
+            yield Cell(None, reason=cell.reason or before.reason)
+        else:
+            yield measured_cell((cell.value - before.value) / 100, "points")
 
 
 def _notes(numbers_of: str) -> Iterator[str]:

@@ -6,7 +6,6 @@ beside, filled or not.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
@@ -25,6 +24,7 @@ from stepgraph.experiments.table import (
     Row,
     Table,
     measured_cell,
+    printed_cell,
 )
 from stepgraph.problems import Problems
 from stepgraph.progress import track
@@ -100,22 +100,13 @@ def _rows(
     section = f"{paper.DATASETS.get(dataset, dataset)}, {paper.HEADS[head]}"
     published = _PUBLISHED if dataset in paper.DATASETS else ()
     for name in dict.fromkeys((*published, *found)):
-        measured = (_measured(found.get(name, {}).get((head, p))) for p in options.probes)
-        yield Row(
-            section, name, (*measured, *(_printed(name, dataset, head, p) for p in options.probes))
-        )
+        measured = (_cell(found.get(name, {}).get((head, one))) for one in options.probes)
+        printed = (printed_cell("downstream", name, dataset, head, one) for one in options.probes)
+        yield Row(section, name, (*measured, *printed))
 
 
-def _measured(probed: Probed | None) -> Cell:
-    if probed is None:
-        return Cell(None)
-    error = None if math.isnan(probed.error) else probed.error
-    return measured_cell(probed.accuracy, "percent", error)
-
-
-def _printed(method: str, dataset: str, head: str, metric: str) -> Cell:
-    number = paper.PRINTED.get(paper.Cell("downstream", method, dataset, head, metric))
-    return NOTHING if number is None else Cell(number.value, number.error, text=number.text)
+def _cell(probed: Probed | None) -> Cell:
+    return NOTHING if probed is None else measured_cell(probed.accuracy, "percent", probed.error)
 
 
 def _notes(

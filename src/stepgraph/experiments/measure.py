@@ -1,18 +1,19 @@
-"""From labels to the numbers of a table."""
+"""From labels to the numbers of a table, and from these to its cells."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from stepgraph.core import Labels
 from stepgraph.evaluation.entropy import accuracy_by_entropy
 from stepgraph.evaluation.metrics import split_standard_error
-from stepgraph.evaluation.report import ALL_METRICS, Report, evaluate, split_videos
+from stepgraph.evaluation.report import ALL_METRICS, evaluate, split_videos
 from stepgraph.experiments.methods import OURS, Method
-from stepgraph.experiments.setting import Setting
+from stepgraph.experiments.setting import NotAvailableError, Setting
 from stepgraph.experiments.state import Numbers, State
+from stepgraph.experiments.table import Cell, Column, measured_cell
 
 ERROR = " ±"
 """What stands behind the name of a metric whose standard error it is."""
@@ -27,47 +28,53 @@ class Bench:
 
     def report(self, method: Method, modality: str) -> Numbers:
         """All metrics of :func:`~stepgraph.evaluate`, with standard errors if asked for."""
-        return self._measured("report", method, modality)
+        return self._kept("report", _report, method, modality)
 
     def entropy(self, method: Method, modality: str) -> Numbers:
         """Accuracy of the rows between the anchors of Ours, by how predictable they are."""
-        return self._measured("entropy", method, modality)
+        return self._kept("entropy", _entropy, method, modality)
 
-    def _measured(self, what: str, method: Method, modality: str) -> Numbers:
-        setting, options = self.setting, self.setting.options
+    def _kept(
+        self,
+        what: str,
+        measure: Callable[[Setting, Method, str], Numbers],
+        method: Method,
+        modality: str,
+    ) -> Numbers:
         decided_by = {
             "what": what,
-            "method": method.name,
-            "identity": method.identity,
-            "options": method.described(setting),
-            "task level": method.task_level,
-            "spread": method.spread,
+            "method": (method.name, method.about, method.identity),
+            "how": (method.task_level, method.spread),
             "modality": modality,
-            "seed": options.seed,
-            "threshold": options.threshold,
-            "parts": options.parts,
-            "vocabulary": setting.vocabulary.fingerprint,
-            "input": setting.fingerprint,
+            "input": self.setting.fingerprint,
         }
-        measure = _report if what == "report" else _entropy
-        return self.state.get(decided_by, lambda: measure(setting, method, modality))
+        return self.state.get(decided_by, lambda: measure(self.setting, method, modality))
+
+
+def measured_cells(columns: Sequence[Column], measure: Callable[[], Numbers]) -> tuple[Cell, ...]:
+    """Cells of one row, or the reason why it has none."""
+    try:
+        numbers = measure()
+    except NotAvailableError as error:
+        return tuple(Cell(None, reason=str(error)) for _ in columns)
+    return tuple(
+        measured_cell(numbers[one.key], one.unit, numbers.get(one.key + ERROR)) for one in columns
+    )
 
 
 def _report(setting: Setting, method: Method, modality: str) -> Numbers:
     labels = method.label(setting, modality)
-    numbers = _numbers(evaluate(labels.values(), setting.truth))
-    if method.spread:
-        numbers |= _errors(labels, setting)
-    return numbers
+    report = evaluate(labels.values(), setting.truth)
+    numbers = {name: _or_none(getattr(report, name)) for name in ALL_METRICS}
+    return numbers | (_errors(labels, setting) if method.spread else {})
 
 
 def _errors(labels: Mapping[str, Labels], setting: Setting) -> Numbers:
     """Standard error of each metric over random parts of the videos."""
     options = setting.options
-    parts = min(options.parts, len(labels))
     reports = [
         evaluate((labels[video] for video in part), setting.truth)
-        for part in split_videos(labels, parts, seed=options.seed)
+        for part in split_videos(labels, min(options.parts, len(labels)), seed=options.seed)
     ]
     return {
         name + ERROR: _or_none(split_standard_error([getattr(one, name) for one in reports]))
@@ -82,10 +89,6 @@ def _entropy(setting: Setting, method: Method, modality: str) -> Numbers:
         labels.values(), setting.truth, setting.graphs[modality], starts=starts
     )
     return {name: _or_none(float(value)) for name, value in split._asdict().items()}
-
-
-def _numbers(report: Report) -> Numbers:
-    return {name: _or_none(getattr(report, name)) for name in ALL_METRICS}
 
 
 def _or_none(value: float) -> float | None:

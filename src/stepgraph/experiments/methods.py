@@ -36,6 +36,11 @@ from stepgraph.scoring.fusion import fuse
 Labeller: TypeAlias = Callable[[Scores], Labels]
 """From the scores of one video to its labels."""
 
+# Each is made for a setting and a modality.
+_MakeLabeller: TypeAlias = Callable[[Setting, str], Labeller]
+_MakeDecoder: TypeAlias = Callable[[Setting, str], Decoder]
+_MakeGraph: TypeAlias = Callable[[Setting, str], TaskGraph]
+
 
 @dataclass(frozen=True)
 class Method:
@@ -61,7 +66,7 @@ class Method:
     """
 
     name: str
-    prepare: Callable[[Setting, str], Labeller]
+    prepare: _MakeLabeller
     about: str = ""
     modalities: tuple[str, ...] = tuple(MODALITIES)
     task_level: bool = False
@@ -89,90 +94,6 @@ class Method:
         return {one.video: labeller(one) for one in videos}
 
 
-def open_method(name: str, decoder: Decoder, about: str = "") -> Method:
-    """A decoder on the mined graph of all tasks."""
-
-    def prepare(setting: Setting, modality: str) -> Labeller:
-        graph = setting.graphs[modality]
-        return lambda scores: decoder.decode(scores, graph)
-
-    return Method(name, prepare, about or repr(decoder))
-
-
-def path_search(name: str, threshold: float) -> Method:
-    """Path search with a threshold of its own."""
-    return open_method(name, PathSearch(threshold))
-
-
-def _random(setting: Setting, modality: str) -> Labeller:
-    return _with(Random(setting.options.seed), setting.graphs[modality])
-
-
-def _argmax(setting: Setting, modality: str) -> Labeller:
-    return _with(Argmax(), setting.graphs[modality])
-
-
-def _ours(setting: Setting, modality: str) -> Labeller:
-    return _with(PathSearch(setting.options.threshold_of(modality)), setting.graphs[modality])
-
-
-def _linear(setting: Setting, modality: str) -> Labeller:
-    if not setting.vocabulary.tasks:
-        raise NotAvailableError("no order of keysteps: the vocabulary has no tasks that list them")
-    return _with(
-        PathSearch(setting.options.threshold_of(modality)), linear_graph(setting.vocabulary)
-    )
-
-
-def _non_probabilistic(setting: Setting, modality: str) -> Labeller:
-    graph = non_probabilistic(setting.graphs[modality])
-    return _with(PathSearch(setting.options.threshold_of(modality)), graph)
-
-
-def _pruning(setting: Setting, modality: str) -> Labeller:
-    count = _clusters_of(setting)
-    clusters = cluster_keysteps(setting.keystep_vectors, count, setting.options.seed)
-    graph = setting.graphs[modality]
-    return lambda scores: Argmax().decode(prune_keysteps(scores, clusters), graph)
-
-
-def _auto_regressive(setting: Setting, modality: str) -> Labeller:
-    preliminary = (best_keysteps(one) for one in setting.scored(modality))
-    size, graph = len(setting.vocabulary), setting.graphs[modality]
-    # Before torch is imported: its waiting threads would take the cores from whoever else works.
-    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
-    try:
-        decoder = train_auto_regressive(preliminary, size, seed=setting.options.seed)
-    except DataError as error:
-        raise NotAvailableError(f"the transformer cannot be trained: {error}") from error
-    return _with(decoder, graph)
-
-
-def _fusion(weight: float) -> Callable[[Setting, str], Labeller]:
-    """Path search on blended scores: so much of the video's, the rest of the text's."""
-
-    def prepared(setting: Setting, modality: str) -> Labeller:
-        text = {one.video: one for one in setting.scored("text")}
-        fused = {
-            one.video: fuse(one, text[one.video], weight=weight) for one in setting.scored("video")
-        }
-        graph = mine_graph(fused.values(), setting.vocabulary)
-        search = PathSearch(setting.options.threshold_of(modality))
-        return lambda scores: search.decode(fused[scores.video], graph)
-
-    return prepared
-
-
-def _with(decoder: Decoder, graph: TaskGraph) -> Labeller:
-    return lambda scores: decoder.decode(scores, graph)
-
-
-def _clusters_of(setting: Setting) -> int:
-    """How many clusters Pruning Keysteps makes: the paper does not say."""
-    keysteps = len(setting.vocabulary)
-    return min(len(setting.vocabulary.tasks) or max(2, keysteps // 6), keysteps)
-
-
 def _require_tasks(setting: Setting) -> None:
     if not setting.vocabulary.tasks:
         raise NotAvailableError("no tasks: the vocabulary does not say which keysteps are whose")
@@ -180,8 +101,22 @@ def _require_tasks(setting: Setting) -> None:
         raise NotAvailableError("task unknown: the source does not say which task a video shows")
 
 
-def _on_task(decoder: Decoder, *, in_order: bool = False) -> Callable[[Setting, str], Labeller]:
-    """Allow only the keysteps of the video's own task.
+def _mined(setting: Setting, modality: str) -> TaskGraph:
+    return setting.graphs[modality]
+
+
+def decoding(make: _MakeDecoder, graph: _MakeGraph = _mined) -> _MakeLabeller:
+    """Label with a decoder on a graph of all tasks."""
+
+    def prepare(setting: Setting, modality: str) -> Labeller:
+        decoder, on = make(setting, modality), graph(setting, modality)
+        return lambda scores: decoder.decode(scores, on)
+
+    return prepare
+
+
+def on_task(make: _MakeDecoder, *, in_order: bool = False) -> _MakeLabeller:
+    """Label with a decoder that may choose only among the keysteps of the video's own task.
 
     Parameters
     ----------
@@ -190,45 +125,116 @@ def _on_task(decoder: Decoder, *, in_order: bool = False) -> Callable[[Setting, 
     """
 
     def prepare(setting: Setting, modality: str) -> Labeller:
-        return on_task(decoder, setting, modality, in_order=in_order)
+        decoder = make(setting, modality)
+
+        @cache
+        def graph_of(members: tuple[int, ...]) -> TaskGraph:
+            if in_order:
+                return TaskGraph.from_order(setting.vocabulary, [members])
+            return setting.graphs[modality].restrict(members)
+
+        def label(scores: Scores) -> Labels:
+            members = setting.members(scores.video)
+            try:
+                return decoder.decode(scores.restrict(members), graph_of(members))
+            except DataError as error:  # a task of too many keysteps without order
+                task = setting.tasks[scores.video]
+                raise NotAvailableError(f"task {task!r} cannot be aligned: {error}") from error
+
+        return label
 
     return prepare
 
 
-def on_task(
-    decoder: Decoder, setting: Setting, modality: str, *, in_order: bool = False
-) -> Labeller:
-    """Label videos with the keysteps of their own tasks; see :func:`_on_task`."""
-
-    @cache
-    def graph_of(members: tuple[int, ...]) -> TaskGraph:
-        if in_order:
-            return TaskGraph.from_order(setting.vocabulary, [members])
-        return setting.graphs[modality].restrict(members)
-
-    def label(scores: Scores) -> Labels:
-        members = setting.members(scores.video)
-        try:
-            return decoder.decode(scores.restrict(members), graph_of(members))
-        except DataError as error:  # a task of too many keysteps without order
-            task = setting.tasks[scores.video]
-            raise NotAvailableError(f"task {task!r} cannot be aligned: {error}") from error
-
-    return label
+def always(decoder: Decoder) -> _MakeDecoder:
+    """The same decoder, whatever the setting."""
+    return lambda _setting, _modality: decoder
 
 
-RANDOM = Method("Random", _random, "a keystep drawn for each row with narration, seed {seed}")
-VIDEOCLIP = Method("VideoCLIP", _argmax, "argmax of video scores", ("video", "video-text"))
-DISTANT = Method("DistantSup.", _argmax, "argmax of text scores", ("text",))
+def path_search(name: str, threshold: float) -> Method:
+    """Path search with a threshold of its own."""
+    search = PathSearch(threshold)
+    return Method(name, decoding(always(search)), repr(search))
+
+
+def _searching(setting: Setting, modality: str) -> Decoder:
+    return PathSearch(setting.options.threshold_of(modality))
+
+
+def _drawing(setting: Setting, _: str) -> Decoder:
+    return Random(setting.options.seed)
+
+
+def _auto_regressive(setting: Setting, modality: str) -> Decoder:
+    preliminary = (best_keysteps(one) for one in setting.scored(modality))
+    # Before torch is imported: its waiting threads would take the cores from whoever else works.
+    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+    try:
+        return train_auto_regressive(
+            preliminary, len(setting.vocabulary), seed=setting.options.seed
+        )
+    except DataError as error:
+        raise NotAvailableError(f"the transformer cannot be trained: {error}") from error
+
+
+def _linear(setting: Setting, _: str) -> TaskGraph:
+    if not setting.vocabulary.tasks:
+        raise NotAvailableError("no order of keysteps: the vocabulary has no tasks that list them")
+    return linear_graph(setting.vocabulary)
+
+
+def _equally_likely(setting: Setting, modality: str) -> TaskGraph:
+    return non_probabilistic(setting.graphs[modality])
+
+
+def _pruning(setting: Setting, modality: str) -> Labeller:
+    count, graph = _clusters_of(setting), setting.graphs[modality]
+    clusters = cluster_keysteps(setting.keystep_vectors, count, setting.options.seed)
+    return lambda scores: Argmax().decode(prune_keysteps(scores, clusters), graph)
+
+
+def _clusters_of(setting: Setting) -> int:
+    """How many clusters Pruning Keysteps makes: the paper does not say."""
+    keysteps = len(setting.vocabulary)
+    return min(len(setting.vocabulary.tasks) or max(2, keysteps // 6), keysteps)
+
+
+def _fusion(weight: float) -> _MakeLabeller:
+    """Path search on blended scores: so much of the video's, the rest of the text's."""
+
+    def prepare(setting: Setting, modality: str) -> Labeller:
+        text = {one.video: one for one in setting.scored("text")}
+        fused = {
+            one.video: fuse(one, text[one.video], weight=weight) for one in setting.scored("video")
+        }
+        graph = mine_graph(fused.values(), setting.vocabulary)
+        search = _searching(setting, modality)
+        return lambda scores: search.decode(fused[scores.video], graph)
+
+    return prepare
+
+
+RANDOM = Method(
+    "Random", decoding(_drawing), "a keystep drawn for each row with narration, seed {seed}"
+)
+VIDEOCLIP = Method(
+    "VideoCLIP",
+    decoding(always(Argmax())),
+    "argmax of video scores",
+    modalities=("video", "video-text"),
+)
+DISTANT = Method(
+    "DistantSup.", decoding(always(Argmax())), "argmax of text scores", modalities=("text",)
+)
 LINEAR = Method(
     "Linear Steps",
-    _linear,
+    decoding(_searching, _linear),
     "path search (threshold {threshold}) on chains of each task's keysteps as the data set lists "
     "them",
 )
 AUTO_REGRESSIVE = Method(
     "Auto-Reg",
-    _auto_regressive,
+    decoding(_auto_regressive),
     "a transformer trained on the preliminary labels of all videos, seed {seed}",
 )
 PRUNING = Method(
@@ -237,70 +243,63 @@ PRUNING = Method(
     "argmax within the best of {clusters} clusters of keysteps (k-means, seed {seed}), as many as "
     "there are tasks; the paper does not say how many",
 )
-OURS = Method("Ours", _ours, "path search, threshold {threshold}", spread=True)
+OURS = Method("Ours", decoding(_searching), "path search, threshold {threshold}", spread=True)
 NON_PROBABILISTIC = Method(
     "Non-probabilistic",
-    _non_probabilistic,
+    decoding(_searching, _equally_likely),
     "path search, threshold {threshold}, each transition that was seen as likely as any other",
 )
-ADAPTIVE = open_method(
+ADAPTIVE = Method(
     "Adaptive Threshold",
-    AdaptiveThreshold(0.5),
+    decoding(always(AdaptiveThreshold(0.5))),
     "path search that keeps the better half of each video's rows",
 )
 FUSION = Method(
     "Video-Text Fusion",
     _fusion(0.5),
     "path search, threshold {threshold}, on the mean of text and video scores",
-    ("video-text",),
+    modalities=("video-text",),
 )
 WEIGHTED_FUSION = Method(
     "Weighted Fusion",
     _fusion(0.7),
     "the same with 0.7 of the video scores; the paper says only that it is similar",
-    ("video-text",),
+    modalities=("video-text",),
 )
-BRF = open_method(
-    "BRF", BayesFilter(), f"Bayes recursive filter, ε = {BayesFilter().epsilon:g}, causal"
+BRF = Method(
+    "BRF",
+    decoding(always(BayesFilter())),
+    f"Bayes recursive filter, ε = {BayesFilter().epsilon:g}, causal",
 )
-VITERBI = open_method(
+VITERBI = Method(
     "Viterbi (not in the paper)",
-    Viterbi(),
+    decoding(always(Viterbi())),
     f"temperature {Viterbi().temperature:g}, self-loop {Viterbi().stay:g}, "
     f"floor {Viterbi().floor:g}",
 )
 
-
-def _task_random(setting: Setting, modality: str) -> Labeller:
-    return on_task(Random(setting.options.seed), setting, modality)
-
-
-def _task_ours(setting: Setting, modality: str) -> Labeller:
-    return on_task(PathSearch(setting.options.threshold_of(modality)), setting, modality)
-
-
 _TASK_LEVEL = (
     Method(
         "Random",
-        _task_random,
+        on_task(_drawing),
         "a keystep of the task drawn for each row with narration, seed {seed}",
     ),
-    Method("Bag of Steps", _on_task(Argmax()), "argmax among the task's keysteps"),
+    Method("Bag of Steps", on_task(always(Argmax())), "argmax among the task's keysteps"),
     Method(
         "Drop-DTW",
-        _on_task(DropDTW(), in_order=True),
+        on_task(always(DropDTW()), in_order=True),
         f"the order is the data set's; rows are dropped at the {DropDTW().percentile:g}th "
         f"percentile of the match costs",
     ),
     Method(
         "Graph2Vid",
-        _on_task(Graph2Vid()),
+        on_task(always(Graph2Vid())),
         "over all topological orders of the mined graph of the task, cycles broken by the counts "
         "(the published one is parsed from a recipe's text)",
     ),
     Method(
         "Ours",
-        _task_ours,
+        on_task(_searching),
         "path search, threshold {threshold}, on the mined graph restricted to the task",
         spread=True,
     ),

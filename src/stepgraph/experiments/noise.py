@@ -3,35 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 
 from stepgraph.core import Vocabulary
 from stepgraph.encoders import Encoder
 from stepgraph.errors import ConfigError
 from stepgraph.evaluation.report import evaluate
-from stepgraph.experiments import paper
-from stepgraph.experiments.measure import Bench
+from stepgraph.experiments.measure import Bench, measured_cells
 from stepgraph.experiments.methods import DISTANT, OURS
-from stepgraph.experiments.plans import (
-    number_cell,
-    paper_column,
-    paper_notes,
-    printed_cell,
-    printed_datasets,
-    protocol,
-)
+from stepgraph.experiments.notes import paper_notes, protocol
+from stepgraph.experiments.plans import printed_datasets
 from stepgraph.experiments.setting import NotAvailableError, Setting, enlarge
 from stepgraph.experiments.state import Numbers
-from stepgraph.experiments.table import MEASURED, Cell, Column, Row, Table
+from stepgraph.experiments.table import MEASURED, Beside, Column, Row, Table, Unit
 from stepgraph.progress import track
 from stepgraph.vocabulary import add_noise
 
 SIZES = (1.0, 1.5, 2.0, 4.0, 5.0, 10.0)
 """Sizes of the vocabulary, in times its clean size."""
 
+_PRINTED: tuple[tuple[str, str, Unit], ...] = (
+    ("argmax", "DistantSup.", "percent"),
+    ("ours", "Ours", "percent"),
+    ("gain", "gain", "relative"),
+)
 _COLUMNS = (
-    Column("argmax", "DistantSup.", MEASURED),
-    Column("ours", "Ours", MEASURED),
-    Column("gain", "gain", MEASURED, "relative"),
+    *(Column(key, name, MEASURED, unit) for key, name, unit in _PRINTED),
     Column("argmax_pooled", "DistantSup. pooled", MEASURED),
     Column("ours_pooled", "Ours pooled", MEASURED),
     Column("gain_pooled", "gain", MEASURED, "relative"),
@@ -40,41 +37,21 @@ _COLUMNS = (
 
 def make_noise_table(bench: Bench, encoder: Encoder) -> Table:
     """Measure argmax and path search with every size of the vocabulary."""
-    datasets = printed_datasets(bench.setting)
-    columns = [*_COLUMNS]
-    for dataset in datasets:
-        columns += [
-            paper_column("argmax", "DistantSup.", dataset),
-            paper_column("ours", "Ours", dataset),
-            paper_column("gain", "gain", dataset, "relative"),
-        ]
+    beside = Beside("noise", printed_datasets(bench.setting), _PRINTED)
     rows = []
     for size in track(SIZES, "noise"):
         name = f"{size:g} x N"
-        printed = (
-            printed_cell(paper.Cell("noise", name, dataset, "text", metric))
-            for dataset in datasets
-            for metric in ("argmax", "ours", "gain")
-        )
-        rows.append(Row("", name, (*_cells(bench, encoder, size), *printed)))
-    notes = (*_notes(bench.setting), *paper_notes(datasets))
+        cells = measured_cells(_COLUMNS, partial(_kept, bench, encoder, size))
+        rows.append(Row("", name, (*cells, *beside.cells(name, "text"))))
     title = "Supplement: accuracy with irrelevant keysteps in the vocabulary, text only"
-    return Table("noise", title, tuple(columns), tuple(rows), notes)
+    notes = (*_notes(bench.setting), *paper_notes(beside.shown))
+    return Table("noise", title, (*_COLUMNS, *beside.columns), tuple(rows), notes)
 
 
-def _cells(bench: Bench, encoder: Encoder, size: float) -> tuple[Cell, ...]:
-    try:
-        vocabulary = noisy_vocabulary(bench.setting, size)
-    except NotAvailableError as error:
-        return tuple(Cell(None, reason=str(error)) for _ in _COLUMNS)
-    decided_by = {
-        "what": "noise",
-        "threshold": bench.setting.options.threshold,
-        "vocabulary": vocabulary.fingerprint,
-        "input": bench.setting.fingerprint,
-    }
-    numbers = bench.state.get(decided_by, lambda: _measure(bench.setting, vocabulary, encoder))
-    return tuple(number_cell(numbers, column) for column in _COLUMNS)
+def _kept(bench: Bench, encoder: Encoder, size: float) -> Numbers:
+    vocabulary = noisy_vocabulary(bench.setting, size)
+    decided_by = {"what": "noise", "vocabulary": vocabulary, "input": bench.setting.fingerprint}
+    return bench.state.get(decided_by, lambda: _measure(bench.setting, vocabulary, encoder))
 
 
 def noisy_vocabulary(setting: Setting, size: float) -> Vocabulary:

@@ -20,6 +20,9 @@ MODALITIES = {"text": "Text-only", "video": "Video-only", "video-text": "Video-T
 HOWTO100M = "howto100m"
 """The data set of the paper's task classification."""
 
+NAMES = DATASETS | {HOWTO100M: "HowTo100M"}
+"""How the paper calls its data sets."""
+
 HEADS = {"mlp": "MLP", "transformer": "Transformer"}
 """What is trained on frozen features; stands in the place of the modality."""
 
@@ -38,7 +41,7 @@ class Printed(NamedTuple):
     text: str
 
 
-class Cell(NamedTuple):
+class Place(NamedTuple):
     """Where in the paper a number stands."""
 
     table: str
@@ -169,19 +172,19 @@ def _number(text: str) -> Printed:
     return Printed(float(value), float(error) if error else None, shown)
 
 
-def _parse(table: str, block: str, columns: list[tuple[str, str, str]]) -> dict[Cell, Printed]:
+def _parse(table: str, block: str, columns: list[tuple[str, str, str]]) -> dict[Place, Printed]:
     found = {}
     for line in block.strip().splitlines():
         method, _, numbers = line.partition("|")
         for place, text in zip(columns, numbers.split(), strict=True) if method.strip() else ():
             if text != "-":
-                found[Cell(table, method.strip(), *place)] = _number(text)
+                found[Place(table, method.strip(), *place)] = _number(text)
     return found
 
 
-PRINTED: dict[Cell, Printed] = {
-    cell: number
+PRINTED: dict[Place, Printed] = {
+    place: number
     for table, (block, columns) in _BLOCKS.items()
-    for cell, number in _parse(table, block, columns).items()
+    for place, number in _parse(table, block, columns).items()
 }
 """Every number of these tables by its place; a place that is n/a in the paper is not in it."""

@@ -8,6 +8,7 @@ next given the video so far.
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -280,19 +281,27 @@ def thin(rows: NDArray[np.float32], length: int) -> NDArray[np.float32]:
 def halves(dataset: Dataset, *, share: float = 0.7, seed: int = 0) -> tuple[Dataset, Dataset]:
     """Divide a data set without splits of its own at random: ``share`` to train on.
 
-    Videos of each task are divided by themselves, so that no task is missing on either side.
+    The videos of each task are divided by themselves, so that every task of two videos or more
+    is on both sides; tasks of a single video are divided together.
     """
     if not 0 < share < 1:
         raise ConfigError(f"share must be between 0 and 1, got {share}")
-    order = np.random.default_rng(seed)
-    by_task: dict[str | None, list[str]] = {}
-    for video in dataset.videos:
-        by_task.setdefault(video.task, []).append(video.id)
-    chosen: set[str] = set()
-    for ids in by_task.values():
-        mixed = [ids[at] for at in order.permutation(len(ids))]
-        chosen |= set(mixed[: max(1, round(share * len(ids)))])
     videos = tuple(dataset.videos)
+    if len(videos) < 2:
+        raise DataError(
+            f"{dataset.name}: must hold at least 2 videos to be divided, got {len(videos)}"
+        )
+    order, sizes = np.random.default_rng(seed), Counter(video.task for video in videos)
+    by_task: dict[str | None, list[str]] = {}
+    for video in videos:
+        by_task.setdefault(video.task if sizes[video.task] > 1 else None, []).append(video.id)
+    chosen: set[str] = set()
+    owed = 0.0  # by rounding, so that the share holds over all tasks
+    for ids in by_task.values():
+        owed += share * len(ids)
+        count = min(max(1, round(owed)), max(1, len(ids) - 1))
+        owed -= count
+        chosen |= {ids[at] for at in order.permutation(len(ids))[:count]}
     return (
         replace(dataset, videos=tuple(v for v in videos if v.id in chosen)),
         replace(dataset, videos=tuple(v for v in videos if v.id not in chosen)),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
@@ -24,6 +23,7 @@ from stepgraph.encoders import Encoder, EncoderOptions
 from stepgraph.encoders.each import encode_each
 from stepgraph.errors import ConfigError, DataError, StepgraphError
 from stepgraph.experiments.paper import MODALITIES
+from stepgraph.experiments.state import digest
 from stepgraph.graph import TaskGraph, mine_graph
 from stepgraph.pipeline import choose_vocabulary
 from stepgraph.progress import track
@@ -113,7 +113,7 @@ class Setting:
         Task of each video, where it is known and the vocabulary lists its keysteps.
     keystep_vectors : shape (K, D)
     fingerprint
-        Hash of all that was given: videos, truth, vocabulary, encoder.
+        Hash of all that was given: videos, truth, vocabulary, encoder, options.
     """
 
     dataset: Dataset
@@ -194,6 +194,10 @@ def prepare(dataset: Dataset, encoder: Encoder, options: Options) -> Setting:
         modality: _graph(some, vocabulary, encoder.options, options)
         for modality, some in scores.items()
     }
+    # The vectors of the keysteps tell one encoder from another of its name.
+    given: dict[str, Any] = {"encoder": encoder.options, "keysteps": keysteps}
+    given |= {"vocabulary": vocabulary, "options": options}
+    given["data"] = content_of(videos, dataset.truth)
     return Setting(
         dataset=replace(dataset, videos=videos),
         vocabulary=vocabulary,
@@ -204,8 +208,13 @@ def prepare(dataset: Dataset, encoder: Encoder, options: Options) -> Setting:
         keystep_vectors=keysteps,
         encoder=encoder.options,
         options=options,
-        fingerprint=_fingerprint(videos, dataset.truth, keysteps, options, encoder.options),
+        fingerprint=digest(given),
     )
+
+
+def content_of(videos: Iterable[Video], truth: Mapping[str, Labels]) -> list[Any]:
+    """What is known of videos, wherever their files lie, to be hashed."""
+    return [(replace(video, path=None), truth.get(video.id)) for video in videos]
 
 
 def _by_priority(
@@ -263,27 +272,3 @@ def _graph(
         return mine_graph(scores, vocabulary, encoder=encoder)
     require_same_vocabulary(options.graph.vocabulary, vocabulary, "the graph and the data set")
     return options.graph
-
-
-def _fingerprint(
-    videos: Sequence[Video],
-    truth: Mapping[str, Labels],
-    keysteps: NDArray[np.float32],
-    options: Options,
-    encoder: EncoderOptions,
-) -> str:
-    """Hash the input; the vectors of the keysteps tell one encoder from another of its name."""
-    hashed = hashlib.sha256(repr(encoder).encode() + keysteps.tobytes())
-    for video in videos:
-        hashed.update(repr((video.id, video.duration, video.task, video.transcript)).encode())
-        if video.id in truth:
-            labels = truth[video.id]
-            hashed.update(labels.keysteps.tobytes() + labels.vocabulary.fingerprint.encode())
-    for modality, scores in sorted(options.scores.items()):
-        for one in scores:
-            hashed.update(f"{modality} {one.video}".encode())
-            hashed.update(one.values.tobytes() + one.observed.tobytes())
-    if options.graph is not None:
-        counts = options.graph.counts
-        hashed.update(counts.data.tobytes() + counts.indices.tobytes() + counts.indptr.tobytes())
-    return hashed.hexdigest()[:32]

@@ -1,7 +1,7 @@
 """What a long run has finished, kept in a file so that an interrupted one goes on.
 
 Each result is kept under a key of everything that decides it: the program, the videos and their
-truth, the vocabulary, the encoder, the method and its options.  Whatever changes, the key
+truth, the vocabulary, the encoder, the method and all options.  Whatever changes, the key
 changes, so that a result is never taken for another.
 """
 
@@ -9,14 +9,20 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import fields, is_dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any, TypeAlias
 
+import numpy as np
+
 from stepgraph import __version__
+from stepgraph.core import Vocabulary
 from stepgraph.errors import DataError
 from stepgraph.files.disk import read_json, write_text
+from stepgraph.graph import TaskGraph
+from stepgraph.labelling import graph_fingerprint
 
 _FORMAT = "stepgraph-reproduce"
 _VERSION = 1
@@ -38,15 +44,15 @@ class State:
         self.path = path
         self._done: dict[str, Numbers] = _read(path) if path and path.exists() else {}
 
-    def get(self, what: Mapping[str, Any], compute: Callable[[], Numbers]) -> Numbers:
+    def get(self, decided_by: Mapping[str, Any], compute: Callable[[], Numbers]) -> Numbers:
         """Take a finished result, or compute it and keep it.
 
         Parameters
         ----------
-        what
-            Everything that decides the result, as plain values.
+        decided_by
+            Everything that decides the result; see :func:`digest`.
         """
-        key = digest({"stepgraph": __version__, "code": _code(), **what})
+        key = digest({"stepgraph": __version__, "code": _code(), **decided_by})
         if key not in self._done:
             self._done[key] = compute()
             if self.path:
@@ -56,13 +62,32 @@ class State:
 
 
 def digest(content: Any) -> str:
-    """A short hash of plain values.
+    """A short hash of plain values, arrays, graphs, and dataclasses and collections of these.
 
-    >>> digest({"a": 1, "b": [2]}) == digest({"b": [2], "a": 1})
+    All fields of a dataclass count, so that none can be forgotten; a value that is not known
+    here is an error, not left out.
+
+    >>> digest({"a": 1, "b": (2,)}) == digest({"b": [2], "a": 1})
     True
     """
-    text = json.dumps(content, sort_keys=True)
+    text = json.dumps(content, sort_keys=True, default=_plain)
     return hashlib.sha256(text.encode()).hexdigest()[:32]
+
+
+def _plain(value: Any) -> Any:
+    """What JSON has no word for, in words that it has."""
+    if isinstance(value, Vocabulary):
+        return value.fingerprint
+    if isinstance(value, TaskGraph):
+        return graph_fingerprint(value)
+    if isinstance(value, np.ndarray):
+        hashed = hashlib.sha256(np.ascontiguousarray(value).tobytes())
+        return [value.dtype.str, value.shape, hashed.hexdigest()]
+    if is_dataclass(value):
+        return {one.name: getattr(value, one.name) for one in fields(value)}
+    if isinstance(value, Mapping | Sequence):
+        return dict(value) if isinstance(value, Mapping) else list(value)
+    raise TypeError(f"a hash must be of plain values, arrays and dataclasses, got {value!r}")
 
 
 def _read(path: Path) -> dict[str, Numbers]:

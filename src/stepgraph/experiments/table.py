@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import Any, Literal
 
+from stepgraph.experiments import paper
+
 MEASURED = "measured here"
 PAPER = "paper"
 
@@ -173,7 +175,55 @@ class Table:
         return [f"n/a [{n}]: {reason}" for n, reason in enumerate(self.reasons, start=1)]
 
 
-def measured_cell(value: float, unit: Unit, error: float | None = None) -> Cell:
+@dataclass(frozen=True)
+class Beside:
+    """Columns of the paper, to stand beside what was measured.
+
+    Attributes
+    ----------
+    table
+        The paper's table.
+    datasets
+        Its data sets that are shown; those without a number in it are left out.
+    metrics
+        Key, name and unit of the columns of each.
+    """
+
+    table: str
+    datasets: Sequence[str]
+    metrics: Sequence[tuple[str, str, Unit]]
+
+    @property
+    def shown(self) -> list[str]:
+        """Data sets with a number in the table."""
+        found = {place.dataset for place in paper.PRINTED if place.table == self.table}
+        return [dataset for dataset in self.datasets if dataset in found]
+
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        """All metrics of one data set after the other."""
+        return tuple(
+            Column(key, name, f"{PAPER}, {paper.NAMES[dataset]}", unit)
+            for dataset in self.shown
+            for key, name, unit in self.metrics
+        )
+
+    def cells(self, method: str, modality: str) -> tuple[Cell, ...]:
+        """What the paper prints for a method."""
+        return tuple(
+            printed_cell(self.table, method, dataset, modality, key)
+            for dataset in self.shown
+            for key, _, _ in self.metrics
+        )
+
+
+def printed_cell(*place: str) -> Cell:
+    """What the paper prints at a :class:`~stepgraph.experiments.paper.Place`."""
+    number = paper.PRINTED.get(paper.Place(*place))
+    return NOTHING if number is None else Cell(number.value, number.error, text=number.text)
+
+
+def measured_cell(value: float | None, unit: Unit, error: float | None = None) -> Cell:
     """A measured number; a metric that is undefined on the data is n/a.
 
     Parameters
@@ -186,7 +236,7 @@ def measured_cell(value: float, unit: Unit, error: float | None = None) -> Cell:
     >>> measured_cell(0.2179, "percent", 0.0049).text
     '21.8 ± 0.5'
     """
-    if math.isnan(value):
+    if value is None or math.isnan(value):
         return Cell(None, reason="undefined on these videos: nothing to be right or wrong about")
     factor = 1 if unit == "fraction" else 100
     error = None if error is None or math.isnan(error) else factor * error

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import shutil
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
+from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -23,13 +24,13 @@ from stepgraph.encoders import Encoder
 from stepgraph.errors import DataError
 from stepgraph.experiments import paper
 from stepgraph.experiments.probing import PROBES, ProbeOptions, halves, probe
-from stepgraph.experiments.setting import Options
-from stepgraph.experiments.state import Numbers, State
+from stepgraph.experiments.setting import Options, content_of
+from stepgraph.experiments.state import Numbers, State, digest
 from stepgraph.experiments.table import MEASURED, Cell, Column, Row, Table, measured_cell
 from stepgraph.graph import mine_graph
 from stepgraph.labelling import LabelStatistics, label_source, label_statistics
 from stepgraph.pipeline import choose_vocabulary
-from stepgraph.progress import counting
+from stepgraph.progress import track
 from stepgraph.scoring import score
 
 if TYPE_CHECKING:
@@ -75,31 +76,37 @@ def make_transfer_table(
         nothing.
     """
     corpus = divide(dataset, options.seed)
-    with _working(folder) as place:
+    given = _fingerprint(corpus, encoder, options)
+    numbers: dict[str, list[Numbers]] = {name: [] for name in _ROWS}
+    with tempfile.TemporaryDirectory(prefix="stepgraph-") as passing:
+        place = folder or Path(passing)
         state = State(place / "transfer.state.json")
-        statistics = _label(corpus, encoder, PathSearch(options.threshold), place)
-        numbers: dict[str, list[Numbers]] = {name: [] for name in _ROWS}
-        with counting("pretraining and probing", SEEDS * len(_ROWS)) as done:
-            for seed in range(SEEDS):
-                for which in _ROWS:
-                    numbers[which].append(_measured(corpus, which, seed, place, state))
-                    done(1)
-        if folder is not None:
-            shutil.rmtree(place / "clips", ignore_errors=True)
-    rows = [
+        # What was made with other options is not in the way.
+        own = place / given[:12]
+        statistics = _label(corpus, encoder, PathSearch(options.threshold), own)
+        for seed, which in track(list(product(range(SEEDS), _ROWS)), "pretraining and probing"):
+            decided_by = {"labels": which, "seed": seed, "input": given}
+            job = partial(_measure, corpus, which, seed, own)
+            numbers[which].append(state.get(decided_by, job))
+        shutil.rmtree(own / "clips", ignore_errors=True)
+    rows = tuple(
         Row(paper.HEADS[head], name, tuple(_cell(numbers[which], head, p) for p in PROBES))
         for head in paper.HEADS
         for which, name in _ROWS.items()
-    ]
-    columns = tuple(Column(one, paper.PROBES[one], MEASURED) for one in PROBES)
-    title = "Pretraining on pseudo-labels, probed downstream: SR keystep, TR task, SF next keystep"
-    return Table(
-        "transfer",
-        title,
-        columns,
-        tuple(rows),
-        tuple(_notes(corpus, statistics, encoder.options.name)),
     )
+    columns = tuple(Column(one, paper.PROBES[one], MEASURED) for one in PROBES)
+    notes = tuple(_notes(corpus, statistics, encoder.options.name))
+    title = "Pretraining on pseudo-labels, probed downstream: SR keystep, TR task, SF next keystep"
+    return Table("transfer", title, columns, rows, notes)
+
+
+def _fingerprint(corpus: Corpus, encoder: Encoder, options: Options) -> str:
+    """Hash of all that decides the labels, the models and what they are probed with."""
+    parts = (corpus.pretraining, corpus.train, corpus.test)
+    files = [video.path.stat().st_size for part in parts for video in part.videos if video.path]
+    known = [content_of(part.videos, part.truth) for part in parts]
+    given = {"vocabulary": corpus.vocabulary, "data": known, "files": files}
+    return digest(given | {"encoder": encoder.options, "options": options})
 
 
 def divide(dataset: Dataset, seed: int) -> Corpus:
@@ -128,16 +135,6 @@ def _renamed(dataset: Dataset) -> Dataset:
         for video, labels in dataset.truth.items()
     }
     return replace(dataset, videos=videos, truth=truth)
-
-
-@contextmanager
-def _working(folder: Path | None) -> Iterator[Path]:
-    if folder is not None:
-        folder.mkdir(parents=True, exist_ok=True)
-        yield folder
-        return
-    with tempfile.TemporaryDirectory(prefix="stepgraph-") as place:
-        yield Path(place)
 
 
 def _label(corpus: Corpus, encoder: Encoder, decoder: Decoder, place: Path) -> LabelStatistics:
@@ -170,21 +167,7 @@ def small_training(seed: int, clips: Path) -> TrainingOptions:
     )
 
 
-def _measured(corpus: Corpus, which: str, seed: int, place: Path, state: State) -> Numbers:
-    """Train one model and probe it; a finished one is taken from the state."""
-    ids = [[video.id for video in part.videos] for part in (corpus.train, corpus.test)]
-    what = {
-        "labels": which,
-        "seed": seed,
-        "vocabulary": corpus.vocabulary.fingerprint,
-        "pretraining": [video.id for video in corpus.pretraining.videos],
-        "probed": ids,
-        "source": corpus.pretraining.name,
-    }
-    return state.get(what, lambda: _compute(corpus, which, seed, place))
-
-
-def _compute(corpus: Corpus, which: str, seed: int, place: Path) -> Numbers:
+def _measure(corpus: Corpus, which: str, seed: int, place: Path) -> Numbers:
     network = _network(corpus, which, seed, place)
     features = {
         video.id: features
@@ -251,15 +234,13 @@ def _cell(numbers: Sequence[Numbers], head: str, name: str) -> Cell:
 
 
 def _notes(corpus: Corpus, statistics: LabelStatistics, encoder: str) -> Iterator[str]:
-    seen = sum(1 for _ in corpus.pretraining.videos)
-    asked: Mapping[str, int] = {
-        one.name: sum(1 for _ in one.videos) for one in (corpus.train, corpus.test)
-    }
+    seen, learned, asked = (
+        f"{sum(1 for _ in part.videos)} videos of {part.name}"
+        for part in (corpus.pretraining, corpus.train, corpus.test)
+    )
     yield (
-        f"Pretrained on {seen} videos of {corpus.pretraining.name} without their truth; heads "
-        f"trained and measured on "
-        + " and ".join(f"{count} videos of {name}" for name, count in asked.items())
-        + ", with theirs."
+        f"Pretrained on {seen} without their truth; heads trained and measured on {learned} and "
+        f"{asked}, with theirs."
     )
     yield (
         f"Labels: narration ({encoder}) against {len(corpus.vocabulary)} keysteps; path search "

@@ -2,22 +2,74 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
-from stepgraph.core import Vocabulary
+from stepgraph.core import Features, Labels, Scores, Timeline, Vocabulary
+from stepgraph.encoders.saving import FEATURES_KIND, load_features, save_features
+from stepgraph.errors import DataError
+from stepgraph.evaluation.report import Report
+from stepgraph.evaluation.saving import REPORT_KIND, load_report, save_report
+from stepgraph.export.labels import LABELS_KIND, load_labels, save_labels
+from stepgraph.export.timeline import TIMELINE_FORMAT
+from stepgraph.files.disk import MIB, require_file
+from stepgraph.files.headers import read_format
+from stepgraph.files.saved_arrays import read_fields
 from stepgraph.graph import TaskGraph
-from stepgraph.graph.saving import load_graph, save_graph
-from stepgraph.vocabulary.saving import save_vocabulary
+from stepgraph.graph.saving import GRAPH_KIND, load_graph, save_graph
+from stepgraph.scoring.saving import SCORES_KIND, load_scores, save_scores
+from stepgraph.vocabulary.saving import VOCABULARY_KIND, load_vocabulary, save_vocabulary
+
+_SAVERS: dict[type, Callable[[Any, str | Path], None]] = {
+    Vocabulary: save_vocabulary,
+    TaskGraph: save_graph,
+    Labels: save_labels,
+    Report: save_report,
+    Scores: save_scores,
+    Features: save_features,
+}
+_LOADERS: dict[str, Callable[[Path], Any]] = {
+    VOCABULARY_KIND.format: load_vocabulary,
+    GRAPH_KIND.format: load_graph,
+    LABELS_KIND.format: load_labels,
+    REPORT_KIND.format: load_report,
+    SCORES_KIND.format: load_scores,
+    FEATURES_KIND.format: load_features,
+}
+_KINDS = "a vocabulary, task graph, labels, report, scores or features"
 
 
-def save(artefact: TaskGraph | Vocabulary, path: str | Path) -> None:
-    """Save an artefact as JSON, whole or not at all."""
-    if isinstance(artefact, Vocabulary):
-        save_vocabulary(artefact, path)
-    else:
-        save_graph(artefact, path)
+def save(artefact: Any, path: str | Path) -> None:
+    """Save an artefact, whole or not at all; of a timeline, its labels.
+
+    Parameters
+    ----------
+    artefact
+        A vocabulary, a task graph, labels of a video or a report, as JSON; scores or features
+        of a video, as ``.npz``.
+    """
+    if isinstance(artefact, Timeline):
+        artefact = artefact.labels
+    if type(artefact) not in _SAVERS:
+        raise DataError(f"what is saved must be {_KINDS}, got a {type(artefact).__name__}")
+    _SAVERS[type(artefact)](artefact, path)
 
 
-def load(path: str | Path) -> TaskGraph:
-    """Load what :func:`save` wrote."""
-    return load_graph(path)
+def load(path: str | Path) -> Any:
+    """Load what :func:`save` wrote, or what ``stepgraph mine``, ``vocabulary`` and so on did."""
+    path = Path(path)
+    found = _format_of(path)
+    if found not in _LOADERS:
+        hint = "; save its labels with sg.save" if found == TIMELINE_FORMAT else ""
+        raise DataError(f"{path}: must be {_KINDS} that stepgraph saved, got {found!r}{hint}")
+    return _LOADERS[found](path)
+
+
+def _format_of(path: Path) -> str:
+    require_file(path)
+    with path.open("rb") as file:
+        is_archive = file.read(2) == b"PK"  # as .npz is
+    return str(
+        read_fields(path).get("format") if is_archive else read_format(path, limit=4096 * MIB)
+    )

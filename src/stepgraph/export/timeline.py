@@ -17,13 +17,11 @@ from stepgraph.files.disk import write_text
 from stepgraph.files.headers import header
 
 TIMELINE_FORMAT = "stepgraph-timeline"
-
-
 TIMELINE_VERSION = 1
 
-
-# YouTube's own rule: chapters begin at 0:00 and last at least this long.
-_SHORTEST_CHAPTER = 10.0
+# YouTube's own rules: chapters begin at 0:00, are at least three, and last at least this long.
+_FEWEST_CHAPTERS, _SHORTEST_CHAPTER = 3, 10.0
+_LONGEST_TITLE = 100
 
 
 def to_json(timeline: Timeline) -> str:
@@ -32,14 +30,15 @@ def to_json(timeline: Timeline) -> str:
         "video": timeline.video.id,
         "duration": timeline.video.duration,
         "tasks": _tasks(timeline),
+        "youtube": {"chapters": len(_youtube(timeline)), "enough": fits_youtube(timeline)},
         "chapters": [
             {
                 "start": chapter.start,
                 "end": chapter.end,
                 "keystep": chapter.keystep,
-                "score": None if chapter.score is None else round(chapter.score, 4),
+                "score": _rounded(chapter.score),
                 "origin": chapter.origin,
-                "confidence": None if chapter.confidence is None else round(chapter.confidence, 4),
+                "confidence": _rounded(chapter.confidence),
                 "words": chapter.words,
             }
             for chapter in timeline
@@ -57,16 +56,28 @@ def _tasks(timeline: Timeline) -> dict[str, float] | None:
     return best | {"none of them": round(max(0.0, 1 - sum(tasks.values())), 4)}
 
 
+def _rounded(value: float | None) -> float | None:
+    return None if value is None else round(value, 4)
+
+
+def _task(timeline: Timeline) -> tuple[str, float] | None:
+    """The most probable task with its probability; None where the video shows none of them."""
+    tasks = timeline.labels.tasks or {}
+    return next(iter(tasks.items()), None) if sum(tasks.values()) >= 0.5 else None
+
+
 def to_csv(timeline: Timeline) -> str:
     """One line a chapter, for spreadsheets."""
     buffer = io.StringIO()
     writer = csv.writer(buffer)  # with the line ends of its standard, which quotes all others
-    writer.writerow(["video", "start", "end", "keystep", "score", "origin"])
+    own = ("start", "end", "keystep", "score", "origin", "confidence", "words")
+    writer.writerow(["video", *own, "task"])
+    task = _task(timeline) or ("", 0.0)
     for chapter in timeline:
-        score = "" if chapter.score is None else f"{chapter.score:.4f}"
-        writer.writerow(
-            [timeline.video.id, chapter.start, chapter.end, chapter.keystep, score, chapter.origin]
-        )
+        cells = {name: getattr(chapter, name) for name in own}
+        for name in ("score", "confidence"):
+            cells[name] = "" if cells[name] is None else f"{cells[name]:.4f}"
+        writer.writerow([timeline.video.id, *cells.values(), task[0]])
     return buffer.getvalue()
 
 
@@ -83,24 +94,41 @@ def to_vtt(timeline: Timeline) -> str:
 def to_youtube(timeline: Timeline) -> str:
     """Text for a video's description: from 0:00 on, nothing shorter than ten seconds.
 
-    The shortest chapter goes to the one before it (the first to the one after) until none is
-    too short; equal neighbours become one.
+    Keysteps that are done in less share a chapter with their neighbours, and its title names
+    them all.  YouTube shows chapters only from three on; fewer are written all the same, as times
+    to click on, and :func:`fits_youtube` and the JSON say so.
     """
-    begins = [(chapter.start, _one_line(chapter.keystep)) for chapter in timeline]
-    if not begins or begins[0][0] > 0:
-        begins.insert(0, (0.0, "Start"))
-    while len(begins) > 1:
-        ends = [start for start, _ in begins[1:]] + [timeline.video.duration]
-        lengths = [end - start for (start, _), end in zip(begins, ends, strict=True)]
-        shortest = lengths.index(min(lengths))
-        if lengths[shortest] >= _SHORTEST_CHAPTER:
-            break
-        if shortest == 0:
-            begins[1] = (begins[0][0], begins[1][1])
-        del begins[shortest]
-    titles = [None, *(title for _, title in begins)]
-    kept = [begin for begin, before in zip(begins, titles, strict=False) if begin[1] != before]
-    return "".join(f"{_short_clock(start)} {title}\n" for start, title in kept)
+    return "".join(f"{_short_clock(start)} {title}\n" for start, title in _youtube(timeline))
+
+
+def fits_youtube(timeline: Timeline) -> bool:
+    """Whether there are enough chapters for YouTube to show them."""
+    return len(_youtube(timeline)) >= _FEWEST_CHAPTERS
+
+
+def _youtube(timeline: Timeline) -> list[tuple[float, str]]:
+    """Start and title of as many chapters as there can be: each ends as soon as it is allowed."""
+    groups: list[tuple[float, list[str]]] = [(0.0, [])]
+    for chapter in timeline:
+        name, (begun, names) = _one_line(chapter.keystep), groups[-1]
+        if chapter.start - begun < _SHORTEST_CHAPTER or names[-1:] == [name]:
+            names.append(name)
+        else:
+            groups.append((chapter.start, [name]))
+    if len(groups) > 1 and timeline.video.duration - groups[-1][0] < _SHORTEST_CHAPTER:
+        _, names = groups.pop()
+        groups[-1][1].extend(names)
+    return [(start, _title(list(dict.fromkeys(names)))) for start, names in groups]
+
+
+def _title(names: list[str]) -> str:
+    """All names, or as many as there is room for and how many more there are."""
+    for shown in range(len(names), 0, -1):
+        more = f" and {len(names) - shown} more" if shown < len(names) else ""
+        title = ", ".join(names[:shown])
+        if len(title + more) <= _LONGEST_TITLE:
+            return title + more
+    return f"{title[: _LONGEST_TITLE - len(more) - 1]}…{more}" if names else "Start"
 
 
 def _one_line(name: str) -> str:
@@ -109,9 +137,9 @@ def _one_line(name: str) -> str:
 
 def to_text(timeline: Timeline) -> str:
     """One line a chapter, for a terminal, under the task that the video most probably shows."""
-    tasks = timeline.labels.tasks or {}
-    title = [f"{_one_line(name)} ({100 * p:.0f} %)" for name, p in list(tasks.items())[:1]]
-    if tasks and sum(tasks.values()) < 0.5:
+    tasks, task = timeline.labels.tasks, _task(timeline)
+    title = [f"{_one_line(task[0])} ({100 * task[1]:.0f} %)"] if task else []
+    if tasks and not task:
         title = [f"none of the tasks, most probably ({100 * (1 - sum(tasks.values())):.0f} %)"]
     chapters = [
         f"{_short_clock(chapter.start):>8} - {_short_clock(chapter.end):<8} "

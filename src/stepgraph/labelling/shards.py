@@ -28,7 +28,7 @@ from stepgraph.labelling.clips import ClipLabels, label_clips
 from stepgraph.labelling.parquet import LABELS_KIND, read_footer, read_table, write_table
 from stepgraph.problems import Problems
 from stepgraph.progress import counting
-from stepgraph.vocabulary.saving import vocabulary_of
+from stepgraph.vocabulary.saving import require_as_saved, vocabulary_of
 
 MANIFEST = "labels.json"
 _MANIFEST_KIND = replace(LABELS_KIND, noun="manifest of labels")
@@ -244,12 +244,7 @@ def open_labels(folder: Path) -> LabelFolder:
             float(content["hop"]),
         )
         shards = tuple(map(_shard, as_list(content["shards"])))
-    if vocabulary.fingerprint != content.get("fingerprint"):
-        raise DataError(
-            f"{path}: must hold the keysteps it was saved with (fingerprint "
-            f"{content.get('fingerprint')!r}), got others ({vocabulary.fingerprint!r}); "
-            f"was it edited? label again"
-        )
+    require_as_saved(vocabulary, content, path, "label again")
     return LabelFolder(folder, provenance, shards)
 
 

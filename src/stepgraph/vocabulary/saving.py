@@ -32,13 +32,21 @@ def load_vocabulary(path: str | Path) -> Vocabulary:
     check_header(content, path, VOCABULARY_KIND)
     with reading_fields(path, VOCABULARY_KIND):
         vocabulary = vocabulary_of(content)
+    remedy = "a vocabulary to edit is a text file, one keystep a line"
+    require_as_saved(vocabulary, content, path, remedy)
+    return vocabulary
+
+
+def require_as_saved(
+    vocabulary: Vocabulary, content: Mapping[str, Any], path: Path, remedy: str
+) -> None:
+    """Refuse a file whose vocabulary is not the one it was saved with."""
     if vocabulary.fingerprint != content.get("fingerprint"):
         raise DataError(
             f"{path}: must hold the keysteps it was saved with (fingerprint "
             f"{content.get('fingerprint')!r}), got others ({vocabulary.fingerprint!r}); was it "
-            f"edited? a vocabulary to edit is a text file, one keystep a line"
+            f"edited? {remedy}"
         )
-    return vocabulary
 
 
 def vocabulary_of(content: Mapping[str, Any]) -> Vocabulary:

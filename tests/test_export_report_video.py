@@ -14,12 +14,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-import test_report
+import test_export_report
 from stepgraph.core import Dataset, Video
 from stepgraph.export.media import media_address
-from test_report import HOSTILE, embedded, kitchen, omelette, write
+from test_export_report import HOSTILE, embedded, kitchen, omelette, write
 
-browser = test_report.browser
+browser = test_export_report.browser
 
 NAMES = (
     'a"><script>window.broken=1;<script>.mp4',

@@ -7,7 +7,7 @@ import pytest
 from stepgraph.core import Dataset, Video
 from stepgraph.datasets import open_source
 from stepgraph.errors import DataError
-from stepgraph.experiments import transfer
+from stepgraph.experiments import paper, transfer
 from stepgraph.experiments.setting import Options
 from stepgraph.experiments.transfer import divide, make_transfer_table
 from stepgraph.networks.timesformer import TimeSformerOptions
@@ -15,6 +15,7 @@ from stepgraph.training import Phase, Running, TrainingOptions
 from test_cli_video import ORDER, STEPS, paint
 
 pytest.importorskip("av")
+pytestmark = pytest.mark.usefixtures("one_thread")
 
 WORDS = ("I paint it red", "now paint it green", "at last paint it blue")
 
@@ -77,13 +78,13 @@ def test_the_table_has_both_kinds_of_labels_and_goes_on_after_an_interruption(
     painted, quick, encoder, tmp_path, monkeypatch
 ):
     made = []
-    measure = transfer._compute
+    measure = transfer._measure
 
     def counted(*job):
         made.append(job[1:3])
         return measure(*job)
 
-    monkeypatch.setattr(transfer, "_compute", counted)
+    monkeypatch.setattr(transfer, "_measure", counted)
 
     table = make_transfer_table(painted, encoder, Options(), tmp_path / "work")
     again = make_transfer_table(painted, encoder, Options(), tmp_path / "work")
@@ -94,7 +95,20 @@ def test_the_table_has_both_kinds_of_labels_and_goes_on_after_an_interruption(
         for row in transfer._ROWS.values():
             assert 0 <= table.cell(row, "keystep", section=section).value <= 100
     assert "Pretrained on 5 videos" in table.to_text()
-    assert not (tmp_path / "work" / "clips").exists()
+    assert not list(tmp_path.glob("**/clips"))
+
+
+def test_what_was_measured_with_other_options_is_not_taken(
+    painted, quick, encoder, tmp_path, monkeypatch
+):
+    made = []
+    numbers = {f"{head} {probe}": 0.5 for head in paper.HEADS for probe in paper.PROBES}
+    monkeypatch.setattr(transfer, "_measure", lambda *job: made.append(job) or numbers)
+
+    for threshold in (0.4, 0.6, 0.4):
+        make_transfer_table(painted, encoder, Options(threshold=threshold), tmp_path / "work")
+
+    assert len(made) == 2 * 6
 
 
 def test_the_truth_of_the_videos_pretrained_on_is_not_used(painted, quick, encoder, tmp_path):

@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
@@ -10,7 +11,7 @@ import pysubs2
 import pytest
 
 from reference import make_scores
-from stepgraph.core import Chapter, Labels, Segment, Timeline, Video, Vocabulary
+from stepgraph.core import Chapter, Labels, Segment, Sentence, Timeline, Video, Vocabulary
 from stepgraph.export.timeline import (
     FORMATS,
     to_csv,
@@ -155,10 +156,30 @@ def test_csv_has_one_line_a_chapter():
     text = to_csv(timeline_of((0, 2, 1), (2, 3, 0), duration=3.0))
 
     assert text.splitlines() == [
-        "video,start,end,keystep,score,origin",
-        "v,0.0,2.0,pour,0.5000,label",
-        "v,2.0,3.0,boil,0.5000,label",
+        "video,start,end,keystep,score,origin,confidence,words,task",
+        "v,0.0,2.0,pour,0.5000,label,,,",
+        "v,2.0,3.0,boil,0.5000,label,,,",
     ]
+
+
+def test_csv_has_the_confidence_the_words_and_the_task():
+    sure, said = np.array([0.5, 0.75, 0.25]), (Sentence(0.0, 3.0, 'now, "pour" it'),)
+    timeline = timeline_of((0, 3, 1), duration=3.0)
+    labels = replace(timeline.labels, confidence=sure, tasks={"make tea": 0.7, "wash up": 0.2})
+    timeline = Timeline(Video("v", 3.0, said), labels, timeline.scores)
+
+    [row] = csv.DictReader(io.StringIO(to_csv(timeline), newline=""))
+
+    assert (row["confidence"], row["words"], row["task"]) == ("0.5000", said[0].text, "make tea")
+
+
+def test_csv_has_no_task_where_the_video_most_probably_shows_none():
+    timeline = timeline_of((0, 3, 1), duration=3.0)
+    labels = replace(timeline.labels, tasks={"make tea": 0.3, "wash up": 0.1})
+
+    [row] = csv.DictReader(io.StringIO(to_csv(replace(timeline, labels=labels)), newline=""))
+
+    assert row["task"] == ""
 
 
 @pytest.mark.parametrize("name", HOSTILE)
@@ -222,21 +243,21 @@ def test_vtt_of_nothing_is_an_empty_file_of_that_format():
 # --- YouTube
 
 
-@pytest.mark.parametrize("seed", range(50))
-def test_youtube_chapters_keep_the_rules_of_youtube(seed):
-    rng = np.random.default_rng(seed)
-    borders = np.cumsum(rng.integers(1, 25, 20)).tolist()
-    segments = [
-        (start, end, int(rng.integers(0, 3)))
-        for start, end in pairwise(borders)
-        if rng.random() < 0.8
-    ]
-    timeline = timeline_of(*segments, duration=float(borders[-1]))
+def test_youtube_chapters_keep_the_rules_of_youtube():
+    for seed in range(50):
+        rng = np.random.default_rng(seed)
+        borders = np.cumsum(rng.integers(1, 25, 20)).tolist()
+        segments = [
+            (start, end, int(rng.integers(0, 3)))
+            for start, end in pairwise(borders)
+            if rng.random() < 0.8
+        ]
+        timeline = timeline_of(*segments, duration=float(borders[-1]))
 
-    starts = [start for start, _ in youtube(timeline)]
+        starts = [start for start, _ in youtube(timeline)]
 
-    assert starts[0] == 0
-    assert all(b - a >= 10 for a, b in pairwise([*starts, borders[-1]]))
+        assert starts[0] == 0
+        assert all(b - a >= 10 for a, b in pairwise([*starts, borders[-1]]))
 
 
 def test_youtube_chapters_name_what_is_done():
@@ -249,16 +270,22 @@ def test_youtube_chapters_begin_at_zero_when_nothing_is_done_yet():
     assert youtube(timeline_of((15, 40, 1), duration=40.0)) == [(0, "Start"), (15, "pour")]
 
 
-def test_a_short_chapter_goes_to_the_one_before_it():
+def test_a_chapter_too_short_for_youtube_is_named_with_the_next():
     timeline = timeline_of((0, 20, 0), (20, 25, 1), (25, 60, 2), duration=60.0)
 
-    assert youtube(timeline) == [(0, "boil"), (25, "stir")]
+    assert youtube(timeline) == [(0, "boil"), (20, "pour, stir")]
 
 
-def test_a_short_beginning_does_not_swallow_the_long_chapter_after_it():
+def test_a_short_last_chapter_is_named_with_the_one_before():
+    timeline = timeline_of((0, 20, 0), (20, 25, 1), duration=25.0)
+
+    assert youtube(timeline) == [(0, "boil, pour")]
+
+
+def test_a_short_beginning_without_a_keystep_is_not_named():
     timeline = timeline_of((3, 63, 1), (63, 90, 2), duration=90.0)
 
-    assert "pour" in [title for _, title in youtube(timeline)]
+    assert youtube(timeline) == [(0, "pour"), (63, "stir")]
 
 
 def test_equal_neighbours_become_one():
@@ -267,10 +294,49 @@ def test_equal_neighbours_become_one():
     assert youtube(timeline) == [(0, "boil"), (45, "pour")]
 
 
-def test_a_short_last_chapter_goes_to_the_one_before_it():
-    timeline = timeline_of((0, 20, 0), (20, 25, 1), duration=25.0)
+def test_no_keystep_is_missing_from_youtube_chapters():
+    for seed in range(50):
+        rng = np.random.default_rng(seed)
+        borders = np.cumsum(rng.integers(1, 15, 12)).tolist()
+        segments = [(a, b, int(rng.integers(0, 3))) for a, b in pairwise(borders)]
+        timeline = timeline_of(*segments, duration=float(borders[-1]))
 
-    assert youtube(timeline) == [(0, "boil")]
+        named = [name for _, title in youtube(timeline) for name in title.split(", ")]
+
+        assert set(named) - {"Start"} == {chapter.keystep for chapter in timeline}
+
+
+def test_there_are_as_many_youtube_chapters_as_can_be():
+    # Ten seconds each, if they are put together well.
+    timeline = timeline_of(*((5 * n, 5 * n + 5, n % 3) for n in range(6)), duration=30.0)
+
+    assert [start for start, _ in youtube(timeline)] == [0, 10, 20]
+
+
+def test_a_youtube_title_that_would_be_too_long_says_how_many_are_left_out():
+    names = tuple(f"{what} the eggs with all the care in the world" for what in "abcdefgh")
+    timeline = timeline_of(*((n, n + 1, n) for n in range(8)), duration=8.0, names=names)
+
+    [(_, title)] = youtube(timeline)
+
+    assert title == f"{names[0]}, {names[1]} and 6 more"
+    assert len(title) <= 100
+
+
+@pytest.mark.parametrize(
+    ("segments", "enough"),
+    [
+        ([(0, 20, 0), (20, 40, 1), (40, 60, 2)], True),
+        ([(0, 20, 0), (20, 60, 1)], False),
+        ([(0, 20, 0), (20, 55, 1), (55, 60, 2)], False),
+    ],
+)
+def test_json_says_whether_youtube_will_show_the_chapters(segments, enough):
+    timeline = timeline_of(*segments, duration=60.0)
+
+    said = json.loads(to_json(timeline))["youtube"]
+
+    assert said == {"chapters": len(youtube(timeline)), "enough": enough}
 
 
 @pytest.mark.parametrize("name", HOSTILE)

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from stepgraph.core import Dataset, Features, Labels, Segment, Video, Vocabulary
+from stepgraph.encoders import EncoderOptions
 from stepgraph.errors import ConfigError, DataError
 from stepgraph.experiments.downstream import divide, make_downstream_table
 from stepgraph.experiments.probing import (
@@ -15,6 +16,8 @@ from stepgraph.experiments.probing import (
     probe,
     rows_of,
 )
+
+pytestmark = pytest.mark.usefixtures("one_thread")
 
 TASKS = {"tea": (0, 1, 2), "coffee": (0, 3, 2)}
 KITCHEN = Vocabulary(("boil", "steep", "pour", "grind"), TASKS)
@@ -128,14 +131,12 @@ def test_videos_without_features_or_truth_are_left_out():
     assert len(list(examples("task", dataset, features, Classes(KITCHEN)))) == 2
 
 
-@pytest.mark.parametrize("head", ["mlp", "transformer"])
-def test_heads_learn_what_the_features_show(parts, head):
+@pytest.mark.parametrize(("head", "epochs"), [("mlp", 30), ("transformer", 10)])
+def test_heads_learn_what_the_features_show(parts, head, epochs):
     train, test, features = parts
 
-    found = {
-        one.probe: one
-        for one in probe(train, test, features, ProbeOptions(seeds=2, epochs=30, heads=(head,)))
-    }
+    options = ProbeOptions(seeds=1, epochs=epochs, heads=(head,))
+    found = {one.probe: one for one in probe(train, test, features, options)}
 
     assert found["keystep"].accuracy > 0.8 > found["keystep"].chance
     assert found["task"].accuracy > 0.9
@@ -209,12 +210,58 @@ def test_halves_divide_each_task_and_no_video_twice():
     assert {video.task for video in test.videos} == {"tea", "coffee"}
 
 
+def of_tasks(*sizes):
+    """A data set with so many videos of each task."""
+    tasks = [f"task {number}" for number, size in enumerate(sizes) for _ in range(size)]
+    videos = (Video(f"v{number}", 9.0, task=task) for number, task in enumerate(tasks))
+    return Dataset("many", tuple(videos), KITCHEN)
+
+
+def test_halves_leave_no_task_out_that_can_be_on_both_sides():
+    for seed in range(20):
+        sizes = np.random.default_rng(seed).integers(2, 9, 12).tolist()
+        for share in (0.05, 0.5, 0.7, 0.95):
+            train, test = halves(of_tasks(*sizes), share=share, seed=seed)
+
+            assert {video.task for video in train.videos} == {video.task for video in test.videos}
+
+
+def test_halves_keep_the_share_over_all_tasks():
+    for seed in range(20):
+        sizes = np.random.default_rng(seed).integers(5, 9, 12).tolist()
+        for share in (0.3, 0.5, 0.7):
+            train, _ = halves(of_tasks(*sizes), share=share, seed=seed)
+
+            assert abs(len(train.videos) - share * sum(sizes)) <= 1
+
+
+def test_halves_divide_tasks_of_a_single_video_together():
+    train, test = halves(of_tasks(1, 1, 1, 1), share=0.7)
+
+    assert (len(train.videos), len(test.videos)) == (3, 1)
+
+
+def test_a_single_video_cannot_be_divided():
+    with pytest.raises(DataError, match=r"^many: must hold at least 2 videos .*, got 1"):
+        halves(of_tasks(1))
+
+
+class Prepared:
+    """Gives features that were made before."""
+
+    options = EncoderOptions("colour:motion")
+
+    def __init__(self, features):
+        self.features = features
+
+    def encode_videos(self, videos):
+        return (self.features[video.id] for video in videos)
+
+
 def test_the_table_has_the_papers_rows_and_ones_own(parts):
     train, test, features = parts
-    options = ProbeOptions(seeds=2, epochs=5)
-
-    def backbone(videos):
-        return (features[video.id] for video in videos)
+    options = ProbeOptions(seeds=2, epochs=2)
+    backbone = Prepared(features)
 
     table = make_downstream_table(
         [divide("crosstask", train, test)], {"Ours": backbone, "mine": backbone}, options
