@@ -34,7 +34,7 @@ from stepgraph.experiments.authors import (
     choose_behaviours,
     mine_as_authors,
 )
-from stepgraph.export.report import Method, write_report
+from stepgraph.export.report import write_report
 from stepgraph.export.terminal import metrics_table
 from stepgraph.export.timeline import fits_youtube, to_text, write_timeline
 from stepgraph.graph import MiningOptions, mine_graph
@@ -59,12 +59,8 @@ def mine(args: argparse.Namespace) -> str:
         f"{args.output}: {len(vocabulary)} keysteps, {graph.counts.nnz} transitions between them, "
         f"mined from {len(graph.mined_on)} videos"
     )
-    counts = {
-        "keysteps": len(vocabulary),
-        "transitions": graph.counts.nnz,
-        "videos": len(graph.mined_on),
-    }
-    answer = say(args, text, graph=str(args.output), **counts)
+    size = {"keysteps": len(vocabulary), "transitions": graph.counts.nnz}
+    answer = say(args, text, graph=str(args.output), **size, videos=len(graph.mined_on))
     return finish(answer, args, dataset.problems, failed)
 
 
@@ -114,13 +110,13 @@ def evaluate(args: argparse.Namespace) -> str:
             **options,
             "source": args.source,
             "split": args.split,
-            "shard": _shard_text(args),
+            "shard": str(args.shard) if args.shard.parts > 1 else None,
             "videos_with_truth": evaluation.with_truth,
             "keysteps": len(evaluation.graph.vocabulary),
             "encoder": asdict(encoder) if encoder else None,
             "scores": str(args.scores) if args.scores else None,
             "features": str(args.features) if args.features else None,
-            "mining": _mining_of(evaluation),
+            "mining": mining_fields(evaluation.graph.mining),
             "problems": len(evaluation.dataset.problems),
             "stepgraph": __version__,
         }
@@ -205,7 +201,7 @@ def write_evaluation(evaluation: Evaluation, path: Path, command: str) -> None:
         path,
         title=f"Keysteps of {evaluation.dataset.name}",
         dataset=evaluation.dataset,
-        methods=[Method(one.name, one.report, one.labels) for one in evaluation.measured],
+        methods=evaluation.measured,
         graph=evaluation.graph,
         command=command,
     )
@@ -218,11 +214,3 @@ def show_metrics(evaluation: Evaluation) -> str:
     if measured == known:
         return table
     return f"{table} Measured on {measured} of the {known} videos with a truth: those with scores."
-
-
-def _mining_of(evaluation: Evaluation) -> dict[str, float | None] | None:
-    return mining_fields(evaluation.graph.mining)
-
-
-def _shard_text(args: argparse.Namespace) -> str | None:
-    return None if args.shard.parts == 1 else str(args.shard)

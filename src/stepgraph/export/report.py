@@ -45,8 +45,8 @@ _UNDEFINED = "–"
 
 
 @dataclass(frozen=True, eq=False)
-class Method:
-    """One way of labelling, with its labels by video id and how they were judged."""
+class Measured:
+    """One way of labelling, with its labels by video id and what they are worth."""
 
     name: str
     report: Report
@@ -58,7 +58,7 @@ def write_report(
     *,
     title: str,
     dataset: Dataset,
-    methods: Sequence[Method],
+    methods: Sequence[Measured],
     graph: TaskGraph,
     command: str = "",
 ) -> None:
@@ -119,7 +119,7 @@ def _script_json(value: object) -> str:
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
 
 
-def _facts(dataset: Dataset, methods: Sequence[Method], graph: TaskGraph) -> str:
+def _facts(dataset: Dataset, methods: Sequence[Measured], graph: TaskGraph) -> str:
     """Say in one line what was measured."""
     lengths = [len(_any_labels(video, dataset, methods)) for video in dataset.videos]
     facts = [_plural(len(lengths), "video"), _plural(sum(lengths), "row")]
@@ -137,7 +137,7 @@ def _facts(dataset: Dataset, methods: Sequence[Method], graph: TaskGraph) -> str
     return " ".join(f"<li><bdi>{html.escape(fact)}</bdi></li>" for fact in facts)
 
 
-def _any_labels(video: Video, dataset: Dataset, methods: Sequence[Method]) -> Sequence[int]:
+def _any_labels(video: Video, dataset: Dataset, methods: Sequence[Measured]) -> Sequence[int]:
     for labels in (dataset.truth, *(method.labels for method in methods)):
         if video.id in labels:
             return range(len(labels[video.id]))
@@ -152,7 +152,7 @@ def _command(command: str) -> str:
     return f"<p class=command>Made with <code>{html.escape(command)}</code></p>" if command else ""
 
 
-def _metrics(dataset: Dataset, methods: Sequence[Method]) -> str:
+def _metrics(dataset: Dataset, methods: Sequence[Measured]) -> str:
     """Return the table of metrics, or say why there is none."""
     if not dataset.truth or not methods:
         return (
@@ -225,7 +225,7 @@ def _next_table(picture: Picture, graph: TaskGraph) -> str:
 
 
 def _payload(
-    dataset: Dataset, methods: Sequence[Method], graph: TaskGraph, picture: Picture, page: Path
+    dataset: Dataset, methods: Sequence[Measured], graph: TaskGraph, picture: Picture, page: Path
 ) -> dict[str, Any]:
     """Return what the script draws; keysteps are positions among those that occur in it."""
     videos = [
@@ -254,7 +254,7 @@ def _payload(
     }
 
 
-def _used_keysteps(dataset: Dataset, methods: Sequence[Method], picture: Picture) -> list[int]:
+def _used_keysteps(dataset: Dataset, methods: Sequence[Measured], picture: Picture) -> list[int]:
     ids = {video.id for video in dataset.videos}
     used = {node.keystep for panel in picture.panels for node in panel.nodes}
     used |= {link.end for panel in picture.panels for link in panel.leaving}
@@ -264,7 +264,7 @@ def _used_keysteps(dataset: Dataset, methods: Sequence[Method], picture: Picture
     return sorted(used - {BACKGROUND})
 
 
-def _video(video: Video, dataset: Dataset, methods: Sequence[Method]) -> dict[str, Any]:
+def _video(video: Video, dataset: Dataset, methods: Sequence[Measured]) -> dict[str, Any]:
     truth = dataset.truth.get(video.id)
     labels = [method.labels.get(video.id) for method in methods]
     tallies = [metrics.tally(truth, one) if truth and one else None for one in labels]

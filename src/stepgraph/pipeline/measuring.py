@@ -5,24 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from stepgraph.core import Dataset, Labels, Scores
+from stepgraph.core import Dataset, Scores
 from stepgraph.decoders import Decoder, checked_decode
 from stepgraph.errors import DataError
-from stepgraph.evaluation.report import Report, calibration_error, evaluate, task_accuracy
+from stepgraph.evaluation.report import calibration_error, evaluate, task_accuracy
+from stepgraph.export.report import Measured
 from stepgraph.graph import TaskGraph, mine_graph
 from stepgraph.pipeline import choose_vocabulary, counted, nothing_left
 from stepgraph.pipeline.scorers import looks, open_scorer, options_of
 from stepgraph.progress import track
 from stepgraph.scoring import Scorer, score
-
-
-@dataclass(frozen=True, eq=False)
-class Measured:
-    """One decoder's labels by video, and what they are worth."""
-
-    name: str
-    labels: dict[str, Labels]
-    report: Report
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,7 +104,7 @@ def _measure(
         task_accuracy=task_accuracy(labels, dataset.videos),
         calibration_error=calibration_error(labels, dataset.truth),
     )
-    return Measured(name, {one.video: one for one in labels}, report)
+    return Measured(name, report, {one.video: one for one in labels})
 
 
 def _mined_where(graph: TaskGraph, evaluated: Sequence[Scores]) -> str:
