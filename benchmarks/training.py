@@ -52,7 +52,6 @@ def examples_of(rounds: int, batch: int, classes: int) -> Examples:
         chance.integers(0, 600, count).astype(np.int32),
         chance.integers(0, classes, count).astype(np.int32),
         None,
-        None,
     )
 
 

@@ -88,11 +88,15 @@ class ProbeOptions:
     Attributes
     ----------
     length
-        Rows of an example; longer ones are thinned out evenly.
+        Most rows of an example, longer ones being thinned out evenly.
     seeds
-        How often each head is trained anew.
-    heads, probes
-        Which ones; all if not said.
+        How often each head is trained anew, for standard errors.
+    heads
+        What is trained on the features: mlp, transformer, or both.
+    probes
+        What is told from them: keystep, task, forecast (the next keystep), or several.
+    epochs
+        Passes of a head over its examples.
     """
 
     length: int = 32
