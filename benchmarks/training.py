@@ -104,7 +104,7 @@ def main() -> None:
                     store,
                     options,
                     workers=workers or 0,
-                    pinned=team.device.type == "cuda",
+                    team=team,
                 ),
                 (given.rounds + 1) * ROUND + 1,
                 read=workers is not None,
