@@ -27,7 +27,7 @@ from stepgraph.experiments import paper
 from stepgraph.experiments.probing import ProbeOptions, halves, probe
 from stepgraph.experiments.setting import Options, content_of
 from stepgraph.experiments.state import Numbers, State, digest
-from stepgraph.experiments.table import MEASURED, Cell, Column, Row, Table, measured_cell
+from stepgraph.experiments.table import Cell, Column, Row, Table, measured_cell
 from stepgraph.graph import mine_graph
 from stepgraph.labelling import LabelStatistics, label_source, label_statistics
 from stepgraph.pipeline import choose_vocabulary
@@ -95,7 +95,7 @@ def make_transfer_table(
         for head in paper.HEADS
         for which, name in _ROWS.items()
     )
-    columns = tuple(Column(one, name, MEASURED) for one, name in paper.PROBES.items())
+    columns = tuple(Column(one, name) for one, name in paper.PROBES.items())
     notes = tuple(_notes(corpus, statistics, encoder.options.name))
     title = "Pretraining on pseudo-labels, probed downstream: SR keystep, TR task, SF next keystep"
     return Table("transfer", title, columns, rows, notes)
