@@ -52,7 +52,6 @@ def examples_of(rounds: int, batch: int, classes: int) -> Examples:
         chance.integers(0, 600, count).astype(np.int32),
         chance.integers(0, classes, count).astype(np.int32),
         None,
-        None,
     )
 
 
@@ -105,7 +104,7 @@ def main() -> None:
                     store,
                     options,
                     workers=workers or 0,
-                    pinned=team.device.type == "cuda",
+                    team=team,
                 ),
                 (given.rounds + 1) * ROUND + 1,
                 read=workers is not None,

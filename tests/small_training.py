@@ -11,13 +11,12 @@ from torch import nn
 
 from stepgraph.ingest.frames import ClipOptions
 from stepgraph.training import Phase, Running, TrainingOptions
-from stepgraph.training.batches import Share, StoredSource, StreamedSource
+from stepgraph.training.batches import StoredSource, StreamedSource
 from stepgraph.training.loop import fit
 from stepgraph.training.targets import Examples
-from stepgraph.training.team import Team, joined
+from stepgraph.training.team import ALONE, joined
 
 CLIP = ClipOptions(frames=2, height=6, width=6)
-CPU = Team(torch.device("cpu"))
 QUICK = (Phase("sgd", 2, 0.05, drops=(2,)), Phase("adamw", 2, 0.01, drops=(2,)))
 QUIET = Running(logs=False)
 
@@ -56,7 +55,7 @@ def make_examples(count=22, classes=4):
     video = (clip // 10).astype(np.int32)
     names = {str(number): None for number in range(int(video[-1]) + 1)}
     keysteps = (clip % classes).astype(np.int32)
-    return Examples(names, (10,) * len(names), video, clip, keysteps, soft, weights)
+    return Examples(names, (10,) * len(names), video, clip, keysteps, (soft, weights))
 
 
 def make_options(**more):
@@ -64,14 +63,14 @@ def make_options(**more):
     return TrainingOptions(**given)
 
 
-def run(folder, options=None, *, network=None, source=None, examples=None, team=CPU, workers=0):
+def run(folder, options=None, *, network=None, source=None, examples=None, team=ALONE, workers=0):
     options = options or make_options()
     network = network or Small()
     source = source or StoredSource(
         examples or make_examples(),
         Colours(),
         options,
-        share=Share(team.rank, team.world),
+        team=team,
         workers=workers,
     )
     decisive = {name: value for name, value in asdict(options).items() if name != "running"}
@@ -107,7 +106,7 @@ CASES = {
 }
 
 
-def run_case(name, folder, team=CPU):
+def run_case(name, folder, team=ALONE):
     """The losses of one of the cases that one and several processes must share."""
     more, count = CASES[name]
     network = Small(dropout=0.0)
@@ -121,14 +120,13 @@ def run_case(name, folder, team=CPU):
     return {"losses": curve.losses.tolist(), "epochs": [asdict(one) for one in curve.epochs]}
 
 
-def stream(folder, videos, team=CPU):
+def stream(folder, videos, team=ALONE):
     """The curve of a training on streamed clips of some videos."""
     examples = make_examples(10 * len(videos))
     examples = replace(examples, videos=videos, clips=(10,) * len(videos))
     examples.clip[:] %= 10
     options = make_options(clips="streamed", buffer=4, batch=6)
-    share = Share(team.rank, team.world)
-    source = StreamedSource(examples, CLIP, options, share=share)
+    source = StreamedSource(examples, CLIP, options, team=team)
     curve, _ = run(folder / "stream", options, source=source, team=team)
     return {"losses": curve.losses.tolist(), "epochs": [asdict(one) for one in curve.epochs]}
 

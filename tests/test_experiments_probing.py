@@ -141,7 +141,6 @@ def test_heads_learn_what_the_features_show(parts, head, epochs):
     assert found["keystep"].accuracy > 0.8 > found["keystep"].chance
     assert found["task"].accuracy > 0.9
     assert found["forecast"].accuracy > 0.8
-    assert found["keystep"].top5 >= found["keystep"].accuracy
     assert found["keystep"].trained_on == 72
 
 
@@ -168,7 +167,7 @@ def test_a_seed_decides_all_that_is_random(parts):
 
 
 def test_standard_error_over_seeds():
-    probed = Probed("mlp", "task", (0.5, 0.7), 1.0, 0.5, 2, 2, 2)
+    probed = Probed("mlp", "task", (0.5, 0.7), 0.5, 2, 2, 2)
 
     assert probed.accuracy == pytest.approx(0.6)
     assert probed.error == pytest.approx(0.1)

@@ -149,13 +149,20 @@ def test_finished_noise_is_not_scored_again(omelette, encoder, tmp_path, monkeyp
 
 
 @pytest.mark.parametrize(
-    "content", ['{"format": "other"}', "[]", '{"format": "stepgraph-reproduce"}']
+    "content",
+    [
+        '{"format": "other"}',
+        "[]",
+        '{"format": "stepgraph-reproduce"}',
+        '{"format": "stepgraph-reproduce", "version": 1}',
+        '{"format": "stepgraph-reproduce", "version": 1, "done": {"a": {"accuracy": "high"}}}',
+    ],
 )
 def test_a_foreign_file_is_not_overwritten(content, omelette, encoder, tmp_path):
     state = tmp_path / "mine.json"
     state.write_text(content, "utf-8")
 
-    with pytest.raises(DataError, match=r"mine\.json: must hold the finished results of stepgra"):
+    with pytest.raises(DataError, match=r"mine\.json: (must be a file of finished|version must)"):
         run_table("ablations", omelette, encoder=encoder, state=state)
 
     assert state.read_text("utf-8") == content

@@ -5,9 +5,9 @@ import pytest
 from stepgraph.experiments.table import NOTHING, Cell, Column, Row, Table, measured_cell
 
 COLUMNS = (
-    Column("accuracy", "Acc", "measured here"),
-    Column("edit_distance", "ED ↓", "measured here", "fraction"),
-    Column("acc", "Acc", "paper, COIN"),
+    Column("accuracy", "Acc"),
+    Column("edit_distance", "ED ↓", "fraction"),
+    Column("acc", "Acc", group="paper, COIN"),
 )
 WHY = "no video scores: the source has narration only"
 TABLE = Table(

@@ -163,7 +163,7 @@ def test_confidence_and_task_are_kept(tmp_path, videos, graph, encoder):
     assert 0 < sure.min() <= sure.max() <= 1
 
 
-def test_any_program_can_read_the_shards(labelled):
+def test_any_program_can_read_the_files(labelled):
     import pyarrow.parquet as parquet
 
     table = parquet.read_table(labelled.path / "labels-00000.parquet")
@@ -178,10 +178,10 @@ def test_any_program_can_read_the_shards(labelled):
     assert (metadata["version"], metadata["failed"]) == (1, [])
 
 
-def test_manifest_says_which_videos_are_in_which_shard(tmp_path, videos, graph, encoder):
-    labels = shards_of(tmp_path, videos, graph, encoder)
+def test_manifest_says_which_videos_are_in_which_part(tmp_path, videos, graph, encoder):
+    labels = parts_of(tmp_path, videos, graph, encoder)
 
-    assert [shard.videos for shard in open_labels(tmp_path).shards] == [
+    assert [part.videos for part in open_labels(tmp_path).parts] == [
         ("plain", "chatty"),
         ("hurried",),
     ]
@@ -190,8 +190,8 @@ def test_manifest_says_which_videos_are_in_which_shard(tmp_path, videos, graph, 
     assert [one.video for one in read_labels(labels)] == ["plain", "chatty", "hurried"]
 
 
-def shards_of(folder, videos, graph, encoder, *, size=30, problems=None, decoder=None):
-    """Small shards, so that three videos make two."""
+def parts_of(folder, videos, graph, encoder, *, size=30, problems=None, decoder=None):
+    """Small parts, so that three videos make two."""
     decoder = decoder or PathSearch(0.5)
     provenance = Provenance(
         graph.vocabulary, graph_fingerprint(graph), describe(decoder), {"name": "words"}
@@ -201,7 +201,7 @@ def shards_of(folder, videos, graph, encoder, *, size=30, problems=None, decoder
         partial(recognize_all, graph=graph, decoder=decoder, encoder=encoder),
         folder,
         provenance,
-        shard_size=size,
+        part_size=size,
         problems=problems,
     )
 
@@ -226,15 +226,15 @@ class Interrupted:
 
 def test_an_interrupted_run_goes_on_and_ends_with_the_same_files(tmp_path, videos, graph, encoder):
     whole, broken = tmp_path / "whole", tmp_path / "broken"
-    shards_of(whole, videos, graph, encoder)
+    parts_of(whole, videos, graph, encoder)
     with pytest.raises(KeyboardInterrupt):
-        shards_of(broken, videos, graph, Interrupted(encoder, "hurried"))
+        parts_of(broken, videos, graph, Interrupted(encoder, "hurried"))
     assert list(contents(broken)) == ["labels-00000.parquet"]
-    with pytest.raises(DataError, match=r"got 1 finished shards without it; run the same command"):
+    with pytest.raises(DataError, match=r"got 1 finished files without it; run the same command"):
         open_labels(broken)
     last = Interrupted(encoder, "nobody")
 
-    shards_of(broken, videos, graph, last)
+    parts_of(broken, videos, graph, last)
 
     assert last.seen == ["hurried"]
     assert contents(broken) == contents(whole)
@@ -248,7 +248,7 @@ def test_a_killed_run_leaves_no_half_file_and_goes_on(tmp_path, omelette_folder)
         sys.path.insert(0, sys.argv[1])
         import pyarrow.parquet as parquet
         from conftest import WordEncoder
-        from test_labelling import shards_of
+        from test_labelling import parts_of
         from stepgraph.datasets import open_source
         from stepgraph.pipeline import mine
 
@@ -259,7 +259,7 @@ def test_a_killed_run_leaves_no_half_file_and_goes_on(tmp_path, omelette_folder)
                 os._exit(9)
         parquet.write_table = killed
         dataset, encoder = open_source(sys.argv[2]), WordEncoder()
-        shards_of(Path(sys.argv[3]), dataset.videos, mine(dataset, encoder=encoder), encoder)
+        parts_of(Path(sys.argv[3]), dataset.videos, mine(dataset, encoder=encoder), encoder)
         """
     )
     tests = str(Path(__file__).parent)
@@ -282,47 +282,47 @@ def test_a_killed_run_leaves_no_half_file_and_goes_on(tmp_path, omelette_folder)
 
 
 def test_a_finished_folder_is_not_labelled_again(tmp_path, videos, graph, encoder):
-    shards_of(tmp_path, videos, graph, encoder)
+    parts_of(tmp_path, videos, graph, encoder)
     before = contents(tmp_path)
 
-    shards_of(tmp_path, videos, graph, Interrupted(encoder, "plain"))
+    parts_of(tmp_path, videos, graph, Interrupted(encoder, "plain"))
 
     assert contents(tmp_path) == before
 
 
 def test_only_what_is_new_or_changed_is_labelled_again(tmp_path, videos, graph, encoder):
     grown = (*videos, replace(videos[0], id="new"))
-    shards_of(tmp_path / "new", grown, graph, encoder)
-    shards_of(tmp_path / "old", videos, graph, encoder)
+    parts_of(tmp_path / "new", grown, graph, encoder)
+    parts_of(tmp_path / "old", videos, graph, encoder)
 
-    shards_of(tmp_path / "old", grown, graph, Interrupted(encoder, "plain"))
+    parts_of(tmp_path / "old", grown, graph, Interrupted(encoder, "plain"))
 
     assert contents(tmp_path / "old") == contents(tmp_path / "new")
     longer = (replace(videos[0], duration=21.0), *videos[1:])
-    shards_of(tmp_path / "old", longer, graph, encoder)
+    parts_of(tmp_path / "old", longer, graph, encoder)
     assert [len(one) for one in read_labels(tmp_path / "old")] == [21, 26, 13]
-    shards_of(tmp_path / "old", videos[:1], graph, encoder)
+    parts_of(tmp_path / "old", videos[:1], graph, encoder)
     assert list(contents(tmp_path / "old")) == ["labels-00000.parquet", "labels.json"]
 
 
 def test_labels_of_another_run_are_not_overwritten(tmp_path, videos, graph, encoder, omelette):
-    shards_of(tmp_path, videos, graph, encoder)
+    parts_of(tmp_path, videos, graph, encoder)
 
     with pytest.raises(
         DataError,
         match=r"00000.parquet: must hold labels made with decoder .*argmax.*got.*path-search.*;",
     ):
-        shards_of(tmp_path, videos, graph, encoder, decoder=Argmax())
+        parts_of(tmp_path, videos, graph, encoder, decoder=Argmax())
     other = mine(omelette, ["boil", "pour"], encoder=encoder)
     with pytest.raises(DataError, match=r"must hold labels made with fingerprint"):
-        shards_of(tmp_path, videos, other, encoder)
+        parts_of(tmp_path, videos, other, encoder)
 
 
 def test_a_video_that_fails_is_noted_and_the_others_are_labelled(tmp_path, videos, graph, encoder):
     failing = Interrupted(encoder, "chatty", DataError("chatty.mp4: must be readable, got noise"))
     problems = Problems()
 
-    labels = shards_of(tmp_path, (*videos, videos[0]), graph, failing, problems=problems)
+    labels = parts_of(tmp_path, (*videos, videos[0]), graph, failing, problems=problems)
 
     assert labels.failed == ("chatty",)
     assert labels.videos == 2
@@ -335,7 +335,7 @@ def test_a_mistake_of_the_user_stops_the_run(tmp_path, videos, graph, encoder):
     failing = Interrupted(encoder, "chatty", ConfigError("encoder must be another"))
 
     with pytest.raises(ConfigError, match="encoder must be another"):
-        shards_of(tmp_path, videos, graph, failing)
+        parts_of(tmp_path, videos, graph, failing)
 
 
 def test_videos_without_a_clip_are_no_labels(tmp_path, graph, encoder):
@@ -351,7 +351,7 @@ def test_an_empty_video_and_one_row_are_labelled(tmp_path, graph, encoder):
 
     label_source([Video("none", 0.0), one], graph, tmp_path, encoder=encoder)
 
-    assert open_labels(tmp_path).shards[0].videos == ("none", "one")
+    assert open_labels(tmp_path).parts[0].videos == ("none", "one")
     [clips] = read_labels(tmp_path)
     assert (clips.video, len(clips), clips.argmax.tolist()) == ("one", 1, [1])
 
@@ -375,11 +375,11 @@ def test_a_folder_without_labels_is_refused(tmp_path):
         open_labels(tmp_path / "nowhere")
 
 
-def test_a_truncated_shard_is_refused_in_one_line(labelled):
+def test_a_truncated_file_is_refused_in_one_line(labelled):
     path = labelled.path / "labels-00000.parquet"
     path.write_bytes(path.read_bytes()[:-100])
 
-    with pytest.raises(DataError, match=r"00000.parquet: must be a whole shard of labels, got .*"):
+    with pytest.raises(DataError, match=r"00000.parquet: must be a whole file of labels, got .*"):
         list(read_labels(labelled.path))
 
 
@@ -389,10 +389,10 @@ def test_foreign_files_are_refused(labelled):
 
     path = labelled.path / "labels-00000.parquet"
     parquet.write_table(pa.table({"a": [1]}), path)
-    with pytest.raises(DataError, match=r"must be a shard of labels .*got 'NoneType'; make it"):
+    with pytest.raises(DataError, match=r"must be a file of labels .*got 'NoneType'; make it"):
         list(read_labels(labelled.path))
     path.unlink()
-    with pytest.raises(DataError, match=r"00000.parquet: must be a shard of labels, got no such"):
+    with pytest.raises(DataError, match=r"00000.parquet: must be a file of labels, got no such"):
         list(read_labels(labelled.path))
     (labelled.path / "labels.json").write_text('{"format": "stepgraph-graph"}')
     with pytest.raises(
@@ -412,11 +412,11 @@ def test_an_edited_manifest_is_refused(labelled, name, value):
         open_labels(labelled.path)
 
 
-def test_a_shard_may_not_lie_elsewhere(labelled):
+def test_a_part_may_not_lie_elsewhere(labelled):
     path = labelled.path / "labels.json"
     path.write_text(path.read_text().replace("labels-00000", "../labels-00000"))
 
-    with pytest.raises(DataError, match=r"shards must lie beside the manifest"):
+    with pytest.raises(DataError, match=r"files of labels must lie beside the manifest"):
         open_labels(labelled.path)
 
 

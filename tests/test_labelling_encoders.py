@@ -1,6 +1,7 @@
 """Labels with any encoder: as recognition would have them, and nothing encoded twice."""
 
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
@@ -14,6 +15,7 @@ from stepgraph.labelling import label_clips, label_source, read_labels
 from stepgraph.pipeline import mine, recognize_all
 from stepgraph.problems import Problems
 from stepgraph.scoring.fusion import Fused
+from stepgraph.scoring.stored_scores import StoredScores
 
 
 class Counting(WordEncoder):
@@ -93,3 +95,16 @@ def test_labels_are_those_that_recognition_gives(tmp_path, graph, videos, kind):
         expected = label_clips(timeline)
         assert found.keystep.tolist() == expected.keystep.tolist()
         np.testing.assert_array_equal(found.top_scores, expected.top_scores)
+
+
+def test_stored_scores_on_another_scale_are_other_labels(tmp_path, graph, videos):
+    for video in videos:
+        values = np.random.default_rng(0).random((20, len(graph.vocabulary)))
+        (tmp_path / "scores").mkdir(exist_ok=True)
+        np.save(tmp_path / "scores" / f"{video.id}.npy", values)
+    stored = StoredScores(tmp_path / "scores")
+    label = partial(label_source, videos, graph, tmp_path / "labels", decoder=PathSearch())
+    label(encoder=stored, problems=Problems())
+
+    with pytest.raises(DataError, match=r"labels made with encoder .*common.*, got .*raw"):
+        label(encoder=replace(stored, scale="common"), problems=Problems())

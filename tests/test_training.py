@@ -190,8 +190,8 @@ def test_the_loop_does_what_a_plain_one_does(tmp_path, loss):
                 if loss == "labels":
                     mean = nn.functional.cross_entropy(logits, torch.from_numpy(batch % 4))
                 else:
-                    soft = torch.from_numpy(examples.soft_keysteps[batch]).long()
-                    weights = torch.from_numpy(examples.soft_weights[batch])
+                    soft = torch.from_numpy(examples.soft[0][batch]).long()
+                    weights = torch.from_numpy(examples.soft[1][batch])
                     mean = distribution_losses(logits, soft, weights).mean()
                 step.zero_grad()
                 mean.backward()

@@ -7,14 +7,16 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+import torch
 
 from small_training import make_examples, make_options
 from stepgraph.errors import DataError
 from stepgraph.ingest.frames import ClipOptions, read_clips
 from stepgraph.problems import Problems
 from stepgraph.training import clip_store as stores
-from stepgraph.training.batches import Share, StoredSource, StreamedSource, augment
+from stepgraph.training.batches import StoredSource, StreamedSource, augment
 from stepgraph.training.clip_store import ClipStore, fill
+from stepgraph.training.team import Team
 from videos import number_in, numbered, write_video
 
 KINDS = {
@@ -152,7 +154,7 @@ def test_a_video_that_cannot_be_decoded_is_noted(tmp_path, videos):
 
     fill(store, {"bad": bad, **videos}, (9, 6, 7, 8), problems=problems)
 
-    assert dict(problems.counts) == {"video that cannot be decoded": 1}
+    assert dict(problems.failed.counts) == {"video that cannot be decoded": 1}
     assert "bad.mp4: must be a readable video file" in problems.summary()
     assert store.count("bad", bad) is None
     assert store.count("v8", videos["v8"]) == 8
@@ -297,7 +299,11 @@ def test_processes_and_workers_share_the_videos(videos):
         for rank in range(2)
         for batch in names_of(
             StreamedSource(
-                examples_of(videos), CLIP, options, share=Share(rank, 2), workers=2
+                examples_of(videos),
+                CLIP,
+                options,
+                team=Team(torch.device("cpu"), rank, 2),
+                workers=2,
             ).batches(0, 0)
         )
         for name in batch
@@ -316,9 +322,10 @@ def test_a_stream_goes_on_after_a_bad_or_short_video(tmp_path, videos):
     batches = list(source.batches(0, 0))
 
     assert sum(batch.real for batch in batches) == 6 + 8
-    failed = dict(one for batch in batches for one in batch.failed)
-    assert "must be a readable video file" in failed["v6"]
-    assert "must have the 7 clips that were labelled, got 6; label it again" in failed["v7"]
+    failed = {one.where: one for batch in batches for one in batch.failed}
+    assert "must be a readable video file" in failed["video 'v6'"].what
+    assert failed["video 'v7'"].what.endswith("that were labelled, got 6; label it again")
+    assert [one.lost for one in failed.values()] in ([True, False], [False, True])
 
 
 def test_only_labelled_clips_are_streamed(videos):

@@ -12,11 +12,12 @@ import torch
 
 from small_training import CASES, run_case
 from stepgraph.errors import ConfigError
-from stepgraph.training.batches import Order, Share
+from stepgraph.training.batches import Order
 from stepgraph.training.schedule import TrainingOptions
-from stepgraph.training.team import joined
+from stepgraph.training.team import ALONE, Team, joined
 from videos import plain, write_video
 
+CPU = torch.device("cpu")
 TESTS = Path(__file__).parent
 
 
@@ -64,9 +65,9 @@ def test_streams_of_different_length_end_together(together):
 def test_processes_share_every_step_without_rest(world, count):
     options = TrainingOptions(batch=6)
 
-    shares = [list(Order(count, options, Share(rank, world))) for rank in range(world)]
+    shares = [list(Order(count, options, Team(CPU, rank, world))) for rank in range(world)]
 
-    [whole] = [list(Order(count, options, Share()))]
+    [whole] = [list(Order(count, options, ALONE))]
     for step, parts in zip(whole, zip(*shares, strict=True), strict=True):
         rows = np.concatenate([part.rows[: part.real] for part in parts])
         assert rows.tolist() == step.rows.tolist()
@@ -77,7 +78,7 @@ def test_processes_share_every_step_without_rest(world, count):
 
 
 def test_every_epoch_has_its_own_order():
-    order = Order(50, TrainingOptions(batch=50), Share())
+    order = Order(50, TrainingOptions(batch=50), ALONE)
     [first] = order
     order.epoch = 1
     [second] = order

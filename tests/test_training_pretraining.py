@@ -22,20 +22,14 @@ from stepgraph.training import Phase, Running, TrainingOptions, train
 from stepgraph.training.pretraining import load_initial
 from videos import write_video
 
+pytestmark = pytest.mark.usefixtures("one_thread")
+
 COLOURS = {"paint it red": (220, 20, 20), "paint it blue": (20, 20, 220), "wait": (90, 90, 90)}
 VOCABULARY = Vocabulary(tuple(COLOURS))
 MODEL = TimeSformerOptions(3, frames=2, size=32, patch=16, width=24, depth=2, heads=2)
 QUICK = TrainingOptions(
     phases=(Phase("adamw", 4, 5e-3, drops=(4,)),), batch=8, running=Running(logs=False)
 )
-
-
-@pytest.fixture(autouse=True)
-def _one_thread():
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
 
 
 @pytest.fixture(scope="module")
@@ -161,7 +155,7 @@ def test_missing_videos_are_counted_and_left_out(tmp_path, corpus):
     result = train(labels, tmp_path / "out", model=MODEL, options=QUICK)
 
     assert (result.videos, result.clips) == (1, 10)
-    assert dict(result.problems.counts) == {"video without file": 1}
+    assert dict(result.problems.failed.counts) == {"video without file": 1}
     assert "must lie where it was labelled, got nothing at" in result.problems.summary()
 
 

@@ -106,7 +106,7 @@ def test_a_truncated_state_is_refused_in_one_line(tmp_path, keep):
 
 def test_foreign_states_are_refused(tmp_path):
     torch.save({"model": {}}, tmp_path / "last.pt")
-    with pytest.raises(DataError, match=r"must be the state of a training .*got None; delete"):
+    with pytest.raises(DataError, match=r"must be a state of a training .*got None; delete"):
         run(tmp_path)
     torch.save([1], tmp_path / "last.pt")
     with pytest.raises(DataError, match=r"got 'list'; delete it to begin anew"):

@@ -17,6 +17,7 @@ What the paper leaves open is settled here:
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -68,7 +69,7 @@ class PathSearch:
         graph.require_vocabulary_of(scores)
         preliminary = best_keysteps(scores)
         anchors = scores.observed & (scores.values.max(axis=1) >= self.threshold)
-        keysteps = fill_gaps(preliminary, anchors, graph) if anchors.any() else preliminary
+        keysteps = fill_gaps(preliminary, anchors, graph.path) if anchors.any() else preliminary
         return Labels(scores.video, keysteps, scores.vocabulary, scores.hop, anchors)
 
 
@@ -78,9 +79,11 @@ def best_keysteps(scores: Scores) -> NDArray[np.int64]:
 
 
 def fill_gaps(
-    keysteps: NDArray[np.int64], anchors: NDArray[np.bool_], graph: TaskGraph
+    keysteps: NDArray[np.int64],
+    anchors: NDArray[np.bool_],
+    find_path: Callable[[int, int], tuple[int, ...] | None],
 ) -> NDArray[np.int64]:
-    """Replace all rows but the anchors by what the graph expects between them.
+    """Replace all rows but the anchors by the paths that are found between them.
 
     Parameters
     ----------
@@ -95,7 +98,7 @@ def fill_gaps(
     filled[rows[-1] :] = keysteps[rows[-1]]
     for before, after in pairwise(rows.tolist()):
         start, end = int(keysteps[before]), int(keysteps[after])
-        path = graph.path(start, end) or (start, end)
+        path = find_path(start, end) or (start, end)
         filled[before : after + 1] = spread(path, after - before + 1)
     return filled
 

@@ -16,27 +16,24 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, fields, replace
-from itertools import pairwise
-from typing import Any, Literal, TypeAlias
+from dataclasses import dataclass, replace
+from typing import Literal
 from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import coo_array, csr_array
 
-from stepgraph.core import BACKGROUND, Labels, Scores, Vocabulary, require_same_vocabulary
+from stepgraph.core import BACKGROUND, Labels, Scores, Vocabulary
 from stepgraph.decoders.markov import BayesFilter
-from stepgraph.decoders.path import best_keysteps, spread
+from stepgraph.decoders.path import PathSearch, best_keysteps, fill_gaps
 from stepgraph.encoders import EncoderOptions
+from stepgraph.encoders.vectors import unit
 from stepgraph.errors import ConfigError, DataError
 from stepgraph.graph import Matrix, TaskGraph, mine_graph
 from stepgraph.graph.mining import transitions
 from stepgraph.graph.shortest_paths import Network, cheapest_path, make_network
 from stepgraph.scoring.scales import EXTREMA, rescale
-
-Integers: TypeAlias = NDArray[np.int64]
-FindPath: TypeAlias = Callable[[int, int], tuple[int, ...] | None]
 
 
 @dataclass(frozen=True)
@@ -137,8 +134,7 @@ class Behaviours:
     def alone(cls, dataset: str, modality: str = "text") -> dict[str, Behaviours]:
         """Each behaviour of the authors by itself, by the name of its option."""
         options = vars(cls.authors(dataset, modality))
-        names = [field.name for field in fields(cls)]
-        return {name: cls(**{name: options[name]}) for name in names if options[name] is not None}
+        return {n: cls(**{n: value}) for n, value in options.items() if value is not None}
 
 
 def choose_behaviours(names: str, dataset: str) -> Behaviours:
@@ -211,14 +207,11 @@ class AuthorsPathSearch:
     clusters: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
-        if math.isnan(self.threshold):
-            raise ConfigError("threshold must be a number, got nan")
+        PathSearch(self.threshold)
 
     def decode(self, scores: Scores, graph: TaskGraph) -> Labels:
         """See :class:`~stepgraph.decoders.Decoder`."""
-        require_same_vocabulary(
-            scores.vocabulary, graph.vocabulary, f"scores of video {scores.video!r} and the graph"
-        )
+        graph.require_vocabulary_of(scores)
         behaviours = self.behaviours
         scores = _mapped(scores, behaviours)
         allowed = allowed_keysteps(scores, behaviours.limit, self.clusters)
@@ -232,9 +225,9 @@ class AuthorsPathSearch:
         keysteps = np.where(best > -math.inf, best_keysteps(scores), BACKGROUND)
         if anchors.any():
             find = _path_finder(graph, behaviours.raw_costs, allowed)
-            keysteps = _fill(keysteps, anchors, find, behaviours.unlabelled_end)
-        elif behaviours.unlabelled_end:
-            keysteps = np.full_like(keysteps, BACKGROUND)
+            keysteps = fill_gaps(keysteps, anchors, find)
+        if behaviours.unlabelled_end:
+            keysteps[np.flatnonzero(anchors).max(initial=-1) + 1 :] = BACKGROUND
         return Labels(scores.video, keysteps, scores.vocabulary, scores.hop, anchors)
 
 
@@ -253,21 +246,9 @@ def without_adjacent(anchors: NDArray[np.bool_]) -> NDArray[np.bool_]:
     return remembered
 
 
-def _fill(
-    keysteps: Integers, anchors: NDArray[np.bool_], find: FindPath, unlabelled_end: bool
-) -> Integers:
-    rows = np.flatnonzero(anchors)
-    filled = np.empty_like(keysteps)
-    filled[: rows[0] + 1] = keysteps[rows[0]]
-    filled[rows[-1] :] = BACKGROUND if unlabelled_end else keysteps[rows[-1]]
-    filled[rows[-1]] = keysteps[rows[-1]]
-    for before, after in pairwise(rows.tolist()):
-        start, end = int(keysteps[before]), int(keysteps[after])
-        filled[before : after + 1] = spread(find(start, end) or (start, end), after - before + 1)
-    return filled
-
-
-def _path_finder(graph: TaskGraph, raw: bool, allowed: NDArray[np.bool_] | None) -> FindPath:
+def _path_finder(
+    graph: TaskGraph, raw: bool, allowed: NDArray[np.bool_] | None
+) -> Callable[[int, int], tuple[int, ...] | None]:
     if not raw and allowed is None:
         return graph.path
     network = _raw_network(graph) if allowed is None else _limited_network(graph, raw, allowed)
@@ -305,13 +286,10 @@ def agglomerate(vectors: NDArray[np.float32], distance: float) -> tuple[int, ...
     """
     if not distance > 0:
         raise ConfigError(f"distance must be above 0, got {distance}")
-    from sklearn.cluster import (  # type: ignore[import-untyped, unused-ignore]
-        AgglomerativeClustering,
-    )
+    from sklearn import cluster  # type: ignore[import-untyped, unused-ignore]
 
-    length = np.linalg.norm(vectors, axis=1, keepdims=True)
-    clustering: Any = AgglomerativeClustering(n_clusters=None, distance_threshold=distance)
-    return tuple(clustering.fit_predict(vectors / np.maximum(length, 1e-12)).tolist())
+    found = cluster.AgglomerativeClustering(n_clusters=None, distance_threshold=distance)
+    return tuple(found.fit_predict(unit(vectors)).tolist())
 
 
 def allowed_keysteps(
@@ -342,7 +320,7 @@ def allowed_keysteps(
     return np.asarray((member == rate.argmax()) & (rate.max() > 0))
 
 
-def _first_rows(scores: Scores) -> Integers:
+def _first_rows(scores: Scores) -> NDArray[np.int64]:
     """Rows where a sentence begins; the rows of one touch and score the same."""
     rows = np.flatnonzero(scores.observed)
     values = scores.values[rows]
@@ -378,13 +356,10 @@ class AuthorsBayesFilter:
         scores = _mapped(scores, self.behaviours)
         if self.behaviours.added_belief is None:
             return BayesFilter(self.epsilon).decode(scores, graph)
-        require_same_vocabulary(
-            scores.vocabulary, graph.vocabulary, f"scores of video {scores.video!r} and the graph"
-        )
+        graph.require_vocabulary_of(scores)
         allowed = scores.values > -math.inf
-        measured = np.where(allowed & scores.observed[:, None], scores.values, 0).astype(
-            np.float64
-        )
+        heard = allowed & scores.observed[:, None]
+        measured = np.where(heard, scores.values, 0).astype(np.float64)
         keysteps = np.full(len(scores), BACKGROUND, dtype=np.int64)
         belief = np.zeros(len(scores.vocabulary))
         for row, possible in enumerate(allowed):

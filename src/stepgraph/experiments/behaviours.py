@@ -17,18 +17,9 @@ from stepgraph.experiments.authors import (
 from stepgraph.experiments.measure import Bench, measured_cells
 from stepgraph.experiments.methods import Labeller, Method, decoding
 from stepgraph.experiments.notes import MEANS, paper_notes, protocol
-from stepgraph.experiments.plans import ACCURACY
+from stepgraph.experiments.plans import ACCURACY, PRINTED
 from stepgraph.experiments.setting import NotAvailableError, Setting
-from stepgraph.experiments.table import (
-    MEASURED,
-    Beside,
-    Cell,
-    Column,
-    Row,
-    Table,
-    Unit,
-    measured_cell,
-)
+from stepgraph.experiments.table import Beside, Cell, Column, Row, Table, measured_cell
 from stepgraph.graph import TaskGraph
 from stepgraph.progress import track
 
@@ -37,8 +28,8 @@ TOGETHER = "all together"
 
 _MPNET = "text:all-mpnet-base-v2"
 _PRICES = (
-    Column("accuracy_per_keystep_change", "Δ Acc", MEASURED, "points"),
-    Column("accuracy_change", "Δ Acc pooled", MEASURED, "points"),
+    Column("accuracy_per_keystep_change", "Δ Acc", "points"),
+    Column("accuracy_change", "Δ Acc pooled", "points"),
 )
 _WORDS = {
     "raw_costs": "paths minimise the sum of raw probabilities, not of -log p",
@@ -58,8 +49,7 @@ def make_behaviours_table(bench: Bench) -> Table:
     """Measure path search and the Bayes filter with each behaviour."""
     setting = bench.setting
     numbers_of = setting.dataset.name if setting.dataset.name in paper.DATASETS else "crosstask"
-    metrics: list[tuple[str, str, Unit]] = [("acc", "Acc", "percent"), ("iou", "IoU", "percent")]
-    beside = Beside("table1-expanded", [numbers_of], metrics)
+    beside = Beside("table1-expanded", [numbers_of], PRINTED)
     jobs = [job for modality in ("text", "video") for job in _jobs(setting, numbers_of, modality)]
     base: dict[str, tuple[Cell, ...]] = {}
     rows = []

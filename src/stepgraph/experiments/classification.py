@@ -18,23 +18,14 @@ from stepgraph.errors import DataError
 from stepgraph.evaluation.report import over_splits
 from stepgraph.experiments import paper
 from stepgraph.experiments.setting import Options
-from stepgraph.experiments.table import (
-    MEASURED,
-    NOTHING,
-    Beside,
-    Cell,
-    Column,
-    Row,
-    Table,
-    measured_cell,
-)
+from stepgraph.experiments.table import NOTHING, Beside, Cell, Column, Row, Table, measured_cell
 from stepgraph.graph import TaskGraph, mine_graph
 from stepgraph.pipeline import choose_vocabulary
 from stepgraph.progress import track
 from stepgraph.scoring import score
 
-_COLUMNS = (Column("acc1", "Acc@1", MEASURED), Column("acc5", "Acc@5", MEASURED))
-_BESIDE = Beside("tasks", [paper.HOWTO100M], [(c.key, c.name, c.unit) for c in _COLUMNS])
+_COLUMNS = (Column("acc1", "Acc@1"), Column("acc5", "Acc@5"))
+_BESIDE = Beside("tasks", [paper.HOWTO100M], _COLUMNS)
 _OWN = "stepgraph's own"
 
 

@@ -16,7 +16,6 @@ from stepgraph.errors import DataError
 from stepgraph.experiments import paper
 from stepgraph.experiments.probing import Probed, ProbeOptions, probe
 from stepgraph.experiments.table import (
-    MEASURED,
     NOTHING,
     PAPER,
     Cell,
@@ -65,11 +64,9 @@ def make_downstream_table(
         for head in options.heads:
             rows += _rows(divided.name, head, found, options)
         notes += _notes(divided, found, options)
-    printed = f"{PAPER}, same data set and head"
-    columns = (
-        *(Column(one, paper.PROBES[one], MEASURED) for one in options.probes),
-        *(Column(one, paper.PROBES[one], printed) for one in options.probes),
-    )
+    measured = [Column(one, paper.PROBES[one]) for one in options.probes]
+    printed = [replace(one, group=f"{PAPER}, same data set and head") for one in measured]
+    columns = (*measured, *printed)
     title = "Table 4: keystep recognition (SR), task recognition (TR), keystep forecasting (SF)"
     return Table("downstream", title, columns, tuple(rows), (*notes, *_general(options)))
 

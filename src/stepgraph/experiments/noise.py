@@ -15,23 +15,23 @@ from stepgraph.experiments.notes import paper_notes, protocol
 from stepgraph.experiments.plans import printed_datasets
 from stepgraph.experiments.setting import NotAvailableError, Setting, enlarge
 from stepgraph.experiments.state import Numbers
-from stepgraph.experiments.table import MEASURED, Beside, Column, Row, Table, Unit
+from stepgraph.experiments.table import Beside, Column, Row, Table
 from stepgraph.progress import track
 from stepgraph.vocabulary import add_noise
 
 SIZES = (1.0, 1.5, 2.0, 4.0, 5.0, 10.0)
 """Sizes of the vocabulary, in times its clean size."""
 
-_PRINTED: tuple[tuple[str, str, Unit], ...] = (
-    ("argmax", "DistantSup.", "percent"),
-    ("ours", "Ours", "percent"),
-    ("gain", "gain", "relative"),
+_PRINTED = (
+    Column("argmax", "DistantSup."),
+    Column("ours", "Ours"),
+    Column("gain", "gain", "relative"),
 )
 _COLUMNS = (
-    *(Column(key, name, MEASURED, unit) for key, name, unit in _PRINTED),
-    Column("argmax_pooled", "DistantSup. pooled", MEASURED),
-    Column("ours_pooled", "Ours pooled", MEASURED),
-    Column("gain_pooled", "gain", MEASURED, "relative"),
+    *_PRINTED,
+    Column("argmax_pooled", "DistantSup. pooled"),
+    Column("ours_pooled", "Ours pooled"),
+    Column("gain_pooled", "gain", "relative"),
 )
 
 

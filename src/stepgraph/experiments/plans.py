@@ -12,27 +12,30 @@ from stepgraph.experiments.methods import Method
 from stepgraph.experiments.notes import MEANS, errors_note, paper_notes, protocol
 from stepgraph.experiments.setting import Setting
 from stepgraph.experiments.state import Numbers
-from stepgraph.experiments.table import MEASURED, Beside, Column, Row, Table, Unit
+from stepgraph.experiments.table import Beside, Column, Row, Table
 from stepgraph.progress import track
 
 GAMMAS = (0.3, 0.35, 0.4, 0.45, 0.5)
 """Thresholds of the supplement's sweep."""
 
+PRINTED = (Column("acc", "Acc"), Column("iou", "IoU"))
+"""What most tables of the paper print."""
+
 ACCURACY = (
-    Column("accuracy_per_keystep", "Acc", MEASURED),
-    Column("iou_per_keystep", "IoU", MEASURED),
-    Column("accuracy", "Acc pooled", MEASURED),
-    Column("iou", "IoU pooled", MEASURED),
+    Column("accuracy_per_keystep", "Acc"),
+    Column("iou_per_keystep", "IoU"),
+    Column("accuracy", "Acc pooled"),
+    Column("iou", "IoU pooled"),
 )
 _ORDER = (
-    Column("edit_distance", "ED ↓", MEASURED, "fraction"),
-    Column("f1_per_keystep", "F1", MEASURED),
-    Column("f1", "F1 pooled", MEASURED),
-    Column("segment_f1_10", "F1@10", MEASURED),
-    Column("segment_f1_25", "F1@25", MEASURED),
-    Column("segment_f1_50", "F1@50", MEASURED),
+    Column("edit_distance", "ED ↓", "fraction"),
+    Column("f1_per_keystep", "F1"),
+    Column("f1", "F1 pooled"),
+    Column("segment_f1_10", "F1@10"),
+    Column("segment_f1_25", "F1@25"),
+    Column("segment_f1_50", "F1@50"),
 )
-_ENTROPY = (Column("low", "Low", MEASURED), Column("high", "High", MEASURED))
+_ENTROPY = (Column("low", "Low"), Column("high", "High"))
 
 
 @dataclass(frozen=True)
@@ -52,10 +55,7 @@ class Plan:
     title: str
     methods: tuple[Method, ...]
     columns: tuple[Column, ...] = ACCURACY
-    printed: tuple[tuple[str, str, Unit], ...] = (
-        ("acc", "Acc", "percent"),
-        ("iou", "IoU", "percent"),
-    )
+    printed: tuple[Column, ...] = PRINTED
     source: str = ""
     measure: Callable[[Bench, Method, str], Numbers] = Bench.report
     everywhere: bool = True
@@ -121,7 +121,7 @@ PLANS = {
             "Supplement, (b) normalised edit distance (less is better) and F1",
             _SUPPLEMENT,
             _ORDER,
-            (("ed", "ED ↓", "fraction"), ("f1", "F1", "percent")),
+            (Column("ed", "ED ↓", "fraction"), Column("f1", "F1")),
             notes=(
                 "ED is a mean over videos; F1 is a mean over keysteps, or pooled over rows; "
                 "F1@k counts segments that overlap a true one by k percent.",
@@ -133,7 +133,7 @@ PLANS = {
             "Supplement, (c) accuracy for low and high Shannon entropy",
             _SUPPLEMENT,
             _ENTROPY,
-            (("low", "Low", "percent"), ("high", "High", "percent")),
+            _ENTROPY,
             measure=Bench.entropy,
             notes=(
                 "Accuracy of the rows between the anchors of Ours, pooled, in two halves by the "

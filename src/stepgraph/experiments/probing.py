@@ -7,28 +7,20 @@ next given the video so far.
 
 from __future__ import annotations
 
-import math
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from stepgraph.core import Dataset, Features, Labels, Vocabulary, rows_in
 from stepgraph.errors import ConfigError, DataError
+from stepgraph.evaluation.metrics import split_standard_error
+from stepgraph.experiments import paper
 from stepgraph.scoring.rows import part_of_row
-
-if TYPE_CHECKING:
-    from stepgraph.networks.heads import HeadOptions
-
-PROBES = ("keystep", "task", "forecast")
-"""What is told: the keystep of a region, the task of a video, the keystep that comes next."""
-
-HEAD_NAMES = ("mlp", "transformer")
-"""What is trained."""
 
 
 @dataclass(frozen=True)
@@ -88,34 +80,31 @@ class ProbeOptions:
     Attributes
     ----------
     length
-        Rows of an example; longer ones are thinned out evenly.
+        Most rows of an example, longer ones being thinned out evenly.
     seeds
-        How often each head is trained anew.
-    heads, probes
-        Which ones; all if not said.
+        How often each head is trained anew, for standard errors.
+    heads
+        What is trained on the features: mlp, transformer, or both.
+    probes
+        What is told from them: keystep, task, forecast (the next keystep), or several.
+    epochs
+        Passes of a head over its examples.
     """
 
     length: int = 32
     seeds: int = 3
-    heads: tuple[str, ...] = HEAD_NAMES
-    probes: tuple[str, ...] = PROBES
+    heads: tuple[str, ...] = tuple(paper.HEADS)
+    probes: tuple[str, ...] = tuple(paper.PROBES)
     epochs: int = 40
 
     def __post_init__(self) -> None:
         for name in ("length", "seeds", "epochs"):
             if getattr(self, name) < 1:
                 raise ConfigError(f"{name} must be at least 1, got {getattr(self, name)}")
-        for name, known in (("heads", HEAD_NAMES), ("probes", PROBES)):
-            if not set(getattr(self, name)) <= set(known) or not getattr(self, name):
-                raise ConfigError(
-                    f"{name} must be some of {', '.join(known)}, got {getattr(self, name)}"
-                )
-
-    def head(self) -> HeadOptions:
-        """How the heads are trained."""
-        from stepgraph.networks.heads import HeadOptions
-
-        return HeadOptions(epochs=self.epochs)
+        for name, known in (("heads", paper.HEADS), ("probes", paper.PROBES)):
+            some = getattr(self, name)
+            if not some or not set(some) <= set(known):
+                raise ConfigError(f"{name} must be some of {', '.join(known)}, got {some}")
 
 
 @dataclass(frozen=True)
@@ -124,8 +113,6 @@ class Probed:
 
     Attributes
     ----------
-    top5
-        Share of examples whose truth is among the five most probable classes.
     chance
         Accuracy of always saying what is most frequent among the examples trained on.
     """
@@ -133,7 +120,6 @@ class Probed:
     head: str
     probe: str
     accuracies: tuple[float, ...]
-    top5: float
     chance: float
     trained_on: int
     tested_on: int
@@ -147,9 +133,7 @@ class Probed:
     @property
     def error(self) -> float:
         """Standard error of that mean; not a number for a single seed."""
-        if len(self.accuracies) < 2:
-            return math.nan
-        return float(np.std(self.accuracies, ddof=1) / math.sqrt(len(self.accuracies)))
+        return split_standard_error(self.accuracies)
 
 
 def probe(
@@ -195,31 +179,19 @@ def _probed(
     classes: int,
     options: ProbeOptions,
 ) -> Probed:
-    from stepgraph.networks.heads import fit, predict
+    from stepgraph.networks.heads import HeadOptions, fit, predict
 
-    (rows, labels), (unseen, truth) = (_split(part) for part in parts)
-    right, among = [], []
+    rows, unseen = ([one.rows for one in part] for part in parts)
+    labels, truth = (np.array([one.label for one in part], np.int64) for part in parts)
+    right = []
     for seed in range(options.seeds):
-        trained = fit(head, rows, labels, classes, options=options.head(), seed=seed)
+        how = HeadOptions(epochs=options.epochs)
+        trained = fit(head, rows, labels, classes, options=how, seed=seed)
         logits = predict(trained, unseen)
         right.append(float((logits.argmax(axis=1) == truth).mean()))
-        best = np.argsort(-logits, axis=1, kind="stable")[:, :5]
-        among.append(float((best == truth[:, None]).any(axis=1).mean()))
     most = np.bincount(labels, minlength=classes).argmax()
-    return Probed(
-        head,
-        name,
-        tuple(right),
-        float(np.mean(among)),
-        float((truth == most).mean()),
-        len(rows),
-        len(unseen),
-        classes,
-    )
-
-
-def _split(part: Sequence[Example]) -> tuple[list[NDArray[np.float32]], NDArray[np.int64]]:
-    return [one.rows for one in part], np.array([one.label for one in part], np.int64)
+    chance = float((truth == most).mean())
+    return Probed(head, name, tuple(right), chance, len(rows), len(unseen), classes)
 
 
 def examples(

@@ -222,16 +222,9 @@ def _by_priority(
 ) -> tuple[Scores, ...]:
     """Scores of video and text, on the scale of the text's threshold."""
     heard = {one.video: one for one in text}
-    found = []
-    for seen in video:
-        both = prioritise(
-            seen,
-            heard[seen.video],
-            first_threshold=options.video_threshold,
-            second_threshold=options.threshold,
-        )
-        found.append(replace(both, values=both.values + np.float32(options.threshold)))
-    return tuple(found)
+    least = {"first_threshold": options.video_threshold, "second_threshold": options.threshold}
+    both = (prioritise(seen, heard[seen.video], **least) for seen in video)
+    return tuple(replace(one, values=one.values + np.float32(options.threshold)) for one in both)
 
 
 def enlarge(setting: Setting, vocabulary: Vocabulary, encoder: Encoder) -> Setting:

@@ -19,13 +19,14 @@ import numpy as np
 
 from stepgraph import __version__
 from stepgraph.core import Vocabulary
-from stepgraph.errors import DataError
 from stepgraph.files.disk import read_json, write_text
+from stepgraph.files.headers import FileKind, check_header, reading_fields
 from stepgraph.graph import TaskGraph
 from stepgraph.labelling import graph_fingerprint
 
-_FORMAT = "stepgraph-reproduce"
-_VERSION = 1
+_KIND = FileKind(
+    "stepgraph-reproduce", 1, "file of finished results", "name another file, or delete this one"
+)
 
 Numbers: TypeAlias = dict[str, float | None]
 """Metrics by name; an undefined one is None.  Standard errors end in ``±``."""
@@ -56,7 +57,7 @@ class State:
         if key not in self._done:
             self._done[key] = compute()
             if self.path:
-                content = {"format": _FORMAT, "version": _VERSION, "done": self._done}
+                content = {"format": _KIND.format, "version": _KIND.version, "done": self._done}
                 write_text(self.path, json.dumps(content, indent=1) + "\n")
         return self._done[key]
 
@@ -92,23 +93,12 @@ def _plain(value: Any) -> Any:
 
 def _read(path: Path) -> dict[str, Numbers]:
     content = read_json(path)
-    found = content.get("format") if isinstance(content, dict) else type(content).__name__
-    if found != _FORMAT or content.get("version") != _VERSION or not _is_done(content):
-        raise DataError(
-            f"{path}: must hold the finished results of stepgraph reproduce (format {_FORMAT!r}, "
-            f"version {_VERSION}), got {found!r}; name another file, or delete this one"
-        )
-    done: dict[str, Numbers] = content["done"]
-    return done
-
-
-def _is_done(content: Mapping[str, Any]) -> bool:
-    done = content.get("done")
-    return isinstance(done, dict) and all(
-        isinstance(numbers, dict)
-        and all(value is None or isinstance(value, int | float) for value in numbers.values())
-        for numbers in done.values()
-    )
+    check_header(content, path, _KIND)
+    with reading_fields(path, _KIND):
+        return {
+            key: {name: None if value is None else float(value) for name, value in one.items()}
+            for key, one in content["done"].items()
+        }
 
 
 @cache

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, replace
 from itertools import groupby
 from typing import Any, Literal
 
@@ -30,17 +30,17 @@ class Column:
         Name of the metric for programs.
     name
         Name of the metric for people.
-    group
-        ``measured here``, or ``paper`` and its data set.
     unit
         ``percent``; ``fraction``, from 0 to 1; ``relative``, a gain in percent of a baseline;
         ``points``, a difference of percents.
+    group
+        ``measured here``, or ``paper`` and its data set.
     """
 
     key: str
     name: str
-    group: str
     unit: Unit = "percent"
+    group: str = MEASURED
 
     @property
     def is_measured(self) -> bool:
@@ -153,10 +153,7 @@ class Table:
             "name": self.name,
             "title": self.title,
             "notes": list(self.notes),
-            "columns": [
-                {"key": c.key, "name": c.name, "group": c.group, "unit": c.unit}
-                for c in self.columns
-            ],
+            "columns": [asdict(column) for column in self.columns],
             "rows": [self._row_json(row) for row in self.rows],
         }
         return json.dumps(content, ensure_ascii=False, indent=1) + "\n"
@@ -186,12 +183,12 @@ class Beside:
     datasets
         Its data sets that are shown; those without a number in it are left out.
     metrics
-        Key, name and unit of the columns of each.
+        The columns of each.
     """
 
     table: str
     datasets: Sequence[str]
-    metrics: Sequence[tuple[str, str, Unit]]
+    metrics: Sequence[Column]
 
     @property
     def shown(self) -> list[str]:
@@ -202,18 +199,15 @@ class Beside:
     @property
     def columns(self) -> tuple[Column, ...]:
         """All metrics of one data set after the other."""
-        return tuple(
-            Column(key, name, f"{PAPER}, {paper.NAMES[dataset]}", unit)
-            for dataset in self.shown
-            for key, name, unit in self.metrics
-        )
+        groups = [f"{PAPER}, {paper.NAMES[dataset]}" for dataset in self.shown]
+        return tuple(replace(one, group=group) for group in groups for one in self.metrics)
 
     def cells(self, method: str, modality: str) -> tuple[Cell, ...]:
         """What the paper prints for a method."""
         return tuple(
-            printed_cell(self.table, method, dataset, modality, key)
+            printed_cell(self.table, method, dataset, modality, one.key)
             for dataset in self.shown
-            for key, _, _ in self.metrics
+            for one in self.metrics
         )
 
 

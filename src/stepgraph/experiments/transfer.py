@@ -22,11 +22,12 @@ from stepgraph.core import Dataset, Features, Video, Vocabulary
 from stepgraph.decoders import Decoder, PathSearch
 from stepgraph.encoders import Encoder
 from stepgraph.errors import DataError
+from stepgraph.evaluation.metrics import split_standard_error
 from stepgraph.experiments import paper
-from stepgraph.experiments.probing import PROBES, ProbeOptions, halves, probe
+from stepgraph.experiments.probing import ProbeOptions, halves, probe
 from stepgraph.experiments.setting import Options, content_of
 from stepgraph.experiments.state import Numbers, State, digest
-from stepgraph.experiments.table import MEASURED, Cell, Column, Row, Table, measured_cell
+from stepgraph.experiments.table import Cell, Column, Row, Table, measured_cell
 from stepgraph.graph import mine_graph
 from stepgraph.labelling import LabelStatistics, label_source, label_statistics
 from stepgraph.pipeline import choose_vocabulary
@@ -90,11 +91,11 @@ def make_transfer_table(
             numbers[which].append(state.get(decided_by, job))
         shutil.rmtree(own / "clips", ignore_errors=True)
     rows = tuple(
-        Row(paper.HEADS[head], name, tuple(_cell(numbers[which], head, p) for p in PROBES))
+        Row(paper.HEADS[head], name, tuple(_cell(numbers[which], head, p) for p in paper.PROBES))
         for head in paper.HEADS
         for which, name in _ROWS.items()
     )
-    columns = tuple(Column(one, paper.PROBES[one], MEASURED) for one in PROBES)
+    columns = tuple(Column(one, name) for one, name in paper.PROBES.items())
     notes = tuple(_notes(corpus, statistics, encoder.options.name))
     title = "Pretraining on pseudo-labels, probed downstream: SR keystep, TR task, SF next keystep"
     return Table("transfer", title, columns, rows, notes)
@@ -229,8 +230,7 @@ def _features(
 
 def _cell(numbers: Sequence[Numbers], head: str, name: str) -> Cell:
     values = [one[f"{head} {name}"] or 0.0 for one in numbers]
-    error = float(np.std(values, ddof=1) / np.sqrt(len(values)))
-    return measured_cell(float(np.mean(values)), "percent", error)
+    return measured_cell(float(np.mean(values)), "percent", split_standard_error(values))
 
 
 def _notes(corpus: Corpus, statistics: LabelStatistics, encoder: str) -> Iterator[str]:

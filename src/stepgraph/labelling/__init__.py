@@ -1,6 +1,6 @@
 """Label a corpus with the task graph: the pseudo-labelled corpus D' of the paper.
 
-One row a clip, in sharded parquet files that any program reads; the labels of plain argmax stand
+One row a clip, in parquet files that any program reads; the labels of plain argmax stand
 beside those of the graph, so that a model can be trained on either.
 """
 
@@ -9,8 +9,8 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable
-from dataclasses import asdict, is_dataclass, replace
-from functools import lru_cache, partial
+from dataclasses import asdict, is_dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,37 +18,29 @@ import numpy as np
 
 from stepgraph.core import Video
 from stepgraph.decoders import DECODERS, Decoder, load_decoder
-from stepgraph.encoders import Encoder
-from stepgraph.encoders.stored_features import StoredEncoder
 from stepgraph.graph import TaskGraph
 from stepgraph.labelling.clips import ORIGINS, TOP, ClipLabels, label_clips
-from stepgraph.labelling.shards import (
+from stepgraph.labelling.folders import (
     LabelFolder,
     Provenance,
-    Recognise,
-    Shard,
     open_labels,
     read_labels,
     write_labels,
 )
-from stepgraph.labelling.statistics import Change, LabelStatistics, label_statistics
+from stepgraph.labelling.statistics import LabelStatistics, label_statistics
 from stepgraph.pipeline import recognize_all
-from stepgraph.pipeline.scorers import open_scorer, options_of
+from stepgraph.pipeline.scorers import open_scorer
 from stepgraph.problems import Problems
 from stepgraph.scoring import Scorer
-from stepgraph.scoring.fusion import Fused
 from stepgraph.scoring.stored_scores import StoredScores
 
 __all__ = [
     "ORIGINS",
     "TOP",
-    "Change",
     "ClipLabels",
     "LabelFolder",
     "LabelStatistics",
     "Provenance",
-    "Recognise",
-    "Shard",
     "describe",
     "graph_fingerprint",
     "label_clips",
@@ -81,34 +73,16 @@ def label_source(
         Receives the videos that cannot be labelled; the others are.
     """
     decoder = decoder or load_decoder()
-    encoder = _remembering(encoder or open_scorer(graph=graph))
-    options = options_of(encoder)
-    provenance = Provenance(
-        graph.vocabulary,
-        graph_fingerprint(graph),
-        describe(decoder),
-        asdict(options) if options else {"scores": str(getattr(encoder, "path", ""))},
-    )
+    encoder = encoder or open_scorer(graph=graph)
+    if isinstance(encoder, StoredScores):
+        read = {"scale": encoder.scale, "seconds_per_row": encoder.seconds_per_row}
+        scoring = {"scores": str(encoder.path), **read}
+    else:
+        scoring = asdict(encoder.options)
+    fingerprint = graph_fingerprint(graph)
+    provenance = Provenance(graph.vocabulary, fingerprint, describe(decoder), scoring)
     recognise = partial(recognize_all, graph=graph, decoder=decoder, encoder=encoder)
     return write_labels(videos, recognise, folder, provenance, problems=problems)
-
-
-class _Remembering:
-    """An encoder that encodes the keysteps once, however many parts a corpus comes in."""
-
-    def __init__(self, encoder: Encoder) -> None:
-        self.options = encoder.options
-        self.encode_videos = encoder.encode_videos
-        self.encode_keysteps = lru_cache(1)(encoder.encode_keysteps)
-
-
-def _remembering(encoder: Scorer) -> Scorer:
-    if isinstance(encoder, StoredScores | StoredEncoder):
-        return encoder
-    if isinstance(encoder, Fused):
-        first, second = _Remembering(encoder.first), _Remembering(encoder.second)
-        return replace(encoder, first=first, second=second)
-    return _Remembering(encoder)
 
 
 def describe(decoder: Decoder) -> dict[str, Any]:

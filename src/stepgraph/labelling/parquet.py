@@ -17,7 +17,7 @@ from stepgraph.files.disk import replacing, require_file
 from stepgraph.files.headers import FileKind, check_header, reading_fields
 from stepgraph.labelling.clips import ORIGINS, TOP, ClipLabels
 
-LABELS_KIND = FileKind("stepgraph-labels", 1, "shard of labels", "make it with: stepgraph label")
+LABELS_KIND = FileKind("stepgraph-labels", 1, "file of labels", "make it with: stepgraph label")
 
 
 def write_table(
@@ -32,7 +32,7 @@ def write_table(
 
 
 def read_footer(path: Path) -> dict[str, Any]:
-    """What a shard says about itself."""
+    """What a file says about itself."""
     parquet = _arrow().parquet
     with _reading(path):
         metadata = parquet.read_schema(path).metadata or {}
@@ -46,7 +46,7 @@ def read_footer(path: Path) -> dict[str, Any]:
 
 
 def read_table(path: Path, keysteps: int) -> Iterator[ClipLabels]:
-    """The clips of each video of a shard; labels past the last keystep are refused."""
+    """The clips of each video of a file; labels past the last keystep are refused."""
     parquet = _arrow().parquet
     with _reading(path):
         table = parquet.read_table(path)
@@ -146,12 +146,12 @@ _BEST: dict[str, type] = {"top_keysteps": np.int32, "top_scores": np.float32}
 @contextmanager
 def _reading(path: Path) -> Iterator[None]:
     """Give every failure of the library one form."""
-    require_file(path, "shard of labels")
+    require_file(path, "file of labels")
     try:
         yield
     except (_arrow().ArrowException, OSError) as error:
         raise DataError(
-            f"{path}: must be a whole shard of labels, got {str(error).splitlines()[0]}; "
+            f"{path}: must be a whole file of labels, got {str(error).splitlines()[0]}; "
             f"delete it and label again"
         ) from error
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from stepgraph.core import BACKGROUND, Vocabulary
 from stepgraph.labelling.clips import ORIGINS, ClipLabels
-from stepgraph.labelling.shards import LabelFolder, open_labels, read_labels
+from stepgraph.labelling.folders import LabelFolder, open_labels, read_labels
 
 _SHOWN = 5
 
@@ -114,7 +114,7 @@ def _listed(counts: Sequence[tuple[str, int]]) -> str:
 
 
 def label_statistics(folder: Path | LabelFolder) -> LabelStatistics:
-    """Count what is in a folder of labels; one shard at a time is in memory."""
+    """Count what is in a folder of labels; one part at a time is in memory."""
     labels = folder if isinstance(folder, LabelFolder) else open_labels(folder)
     vocabulary = labels.provenance.vocabulary
     graph, argmax = (np.zeros(len(vocabulary), dtype=np.int64) for _ in range(2))

@@ -56,12 +56,18 @@ class TimeSformerOptions:
     ----------
     classes
         How many keysteps are told apart.
-    frames, size
-        How many frames a clip has, and their height and width in pixels.
+    frames
+        How many frames a clip has.
+    size
+        Height and width of a frame in pixels.
     patch
         Height and width of a patch in pixels.
-    width, depth, heads
-        Numbers of a token, blocks, and heads of each attention.
+    width
+        How many numbers a token has.
+    depth
+        How many blocks the network has.
+    heads
+        How many heads each attention has.
     """
 
     classes: int

@@ -7,7 +7,7 @@ video is decoded: its order depends on the number of workers, too.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
@@ -22,9 +22,11 @@ from torch.utils.data import DataLoader, Dataset, IterableDataset, Sampler, get_
 from stepgraph.errors import DataError
 from stepgraph.ingest.frames import ClipOptions, read_clips
 from stepgraph.networks.timesformer import DEVIATION, MEAN
-from stepgraph.training.clip_store import ClipStore
+from stepgraph.problems import Problem
+from stepgraph.training.clip_store import UNDECODABLE, ClipStore
 from stepgraph.training.schedule import TrainingOptions
 from stepgraph.training.targets import Examples
+from stepgraph.training.team import ALONE, Team
 
 # Batches that each worker prepares ahead.
 _AHEAD = 4
@@ -37,7 +39,7 @@ class Batch(NamedTuple):
     ----------
     clips : uint8, shape (B, F, H, W, 3)
     keysteps : int64, shape (B,)
-    soft_keysteps, soft_weights : shape (B, 3), or None
+    soft : keysteps and weights, shape (B, 3) each, or None
     real
         How many of the clips count; where a process has none left, one stands in for nothing.
     total
@@ -48,11 +50,10 @@ class Batch(NamedTuple):
 
     clips: Tensor
     keysteps: Tensor
-    soft_keysteps: Tensor | None
-    soft_weights: Tensor | None
+    soft: tuple[Tensor, Tensor] | None
     real: int
     total: int | None = None
-    failed: tuple[tuple[str, str], ...] = ()
+    failed: tuple[Problem, ...] = ()
 
 
 class Source(Protocol):
@@ -64,13 +65,6 @@ class Source(Protocol):
     def batches(self, epoch: int, first: int) -> Iterator[Batch]:
         """The batches of an epoch, counted from 0, from the ``first`` on."""
         ...
-
-
-class Share(NamedTuple):
-    """Which of several processes this is."""
-
-    rank: int = 0
-    world: int = 1
 
 
 class _Pick(NamedTuple):
@@ -88,9 +82,9 @@ class Order(Sampler[_Pick]):
     A step is the same whatever the number of processes: they take consecutive parts of it.
     """
 
-    def __init__(self, count: int, options: TrainingOptions, share: Share) -> None:
+    def __init__(self, count: int, options: TrainingOptions, team: Team) -> None:
         self.count, self.batch, self.seed = count, options.batch, options.seed
-        self.share = share
+        self.team = team
         self.epoch = self.first = 0
 
     def __len__(self) -> int:
@@ -100,7 +94,7 @@ class Order(Sampler[_Pick]):
         rows = np.random.default_rng([self.seed, self.epoch]).permutation(self.count)
         for start in range(self.first * self.batch, self.count, self.batch):
             step = rows[start : start + self.batch]
-            own = np.array_split(step, self.share.world)[self.share.rank]
+            own = np.array_split(step, self.team.world)[self.team.rank]
             yield _Pick(self.epoch, own if len(own) else step[:1], len(own), len(step))
 
 
@@ -108,18 +102,18 @@ class _StoredClips(Dataset[Batch]):
     """Batches from decoded clips, each by its examples."""
 
     def __init__(self, examples: Examples, store: ClipStore, options: TrainingOptions) -> None:
-        self.examples, self.store = examples, store
-        self.augment = _augmenter(options)
+        self.examples, self.store, self.options = examples, store, options
         self.ids = tuple(examples.videos)
 
     def __getitem__(self, pick: _Pick) -> Batch:
-        clips = [self._clip(pick.epoch, row) for row in pick.rows.tolist()]
+        clips = [
+            augment(self._clip(row), (pick.epoch, row), self.options) for row in pick.rows.tolist()
+        ]
         return _batch(self.examples, clips, pick.rows, pick.real, pick.total)
 
-    def _clip(self, epoch: int, row: int) -> NDArray[np.uint8]:
+    def _clip(self, row: int) -> NDArray[np.uint8]:
         video = self.ids[self.examples.video[row]]
-        clip = self.store.read(video, int(self.examples.clip[row]))
-        return self.augment(clip, (epoch, row)) if self.augment else clip
+        return self.store.read(video, int(self.examples.clip[row]))
 
 
 class StoredSource:
@@ -129,8 +123,6 @@ class StoredSource:
     ----------
     workers
         Processes that read ahead; 0 reads in this one.
-    pinned
-        Put batches where a GPU fetches them without waiting.
     """
 
     def __init__(
@@ -139,25 +131,19 @@ class StoredSource:
         store: ClipStore,
         options: TrainingOptions,
         *,
-        share: Share = Share(),  # noqa: B008 - immutable
+        team: Team = ALONE,
         workers: int = 0,
-        pinned: bool = False,
     ) -> None:
         self.examples = examples
-        self.blank = blank(examples, store.options)
-        self._order = Order(len(examples), options, share)
-        self._loader: DataLoader[Batch] = DataLoader(
+        self.blank = _blank(examples, store.options)
+        self._order = Order(len(examples), options, team)
+        self._loader = _loader(
             _StoredClips(examples, store, options),
+            team,
+            workers,
             sampler=self._order,
-            batch_size=None,
-            collate_fn=_as_it_is,
-            num_workers=workers,
-            pin_memory=pinned,
             # Workers live on from epoch to epoch; the order is drawn in this process.
             persistent_workers=workers > 0,
-            prefetch_factor=_AHEAD if workers else None,
-            # Its own, so that reading draws nothing from what the network draws from.
-            generator=torch.Generator(),
         )
 
     def batches(self, epoch: int, first: int) -> Iterator[Batch]:
@@ -170,27 +156,26 @@ class _StreamedClips(IterableDataset[Batch]):
     """Batches straight from the videos: each worker decodes whole videos, and shuffles a few."""
 
     def __init__(
-        self, examples: Examples, clips: ClipOptions, options: TrainingOptions, share: Share
+        self, examples: Examples, clips: ClipOptions, options: TrainingOptions, team: Team
     ) -> None:
-        self.examples, self.clips, self.options, self.share = examples, clips, options, share
-        self.augment = _augmenter(options)
+        self.examples, self.clips, self.options, self.team = examples, clips, options, team
         self.epoch = 0
 
     def __iter__(self) -> Iterator[Batch]:
         info = get_worker_info()
         workers, worker = (info.num_workers, info.id) if info else (1, 0)
-        own = self.share.rank * workers + worker
+        own = self.team.rank * workers + worker
         chance = np.random.default_rng([self.options.seed, self.epoch])
-        videos = chance.permutation(len(self.examples.videos))[own :: self.share.world * workers]
+        videos = chance.permutation(len(self.examples.videos))[own :: self.team.world * workers]
         chance = np.random.default_rng([self.options.seed, self.epoch, own])
-        failed: list[tuple[str, str]] = []
-        size = max(1, self.options.batch // self.share.world)
+        failed: list[Problem] = []
+        size = max(1, self.options.batch // self.team.world)
         rows: list[int] = []
         clips: list[NDArray[np.uint8]] = []
         decoded = self._decoded(videos, failed)
         for row, clip in _shuffled(decoded, self.options.buffer, chance):
             rows.append(row)
-            clips.append(self.augment(clip, (self.epoch, row)) if self.augment else clip)
+            clips.append(augment(clip, (self.epoch, row), self.options))
             if len(rows) == size:
                 yield self._batch(rows, clips, failed)
                 rows, clips = [], []
@@ -198,18 +183,17 @@ class _StreamedClips(IterableDataset[Batch]):
             yield self._batch(rows, clips, failed)
 
     def _batch(
-        self, rows: list[int], clips: list[NDArray[np.uint8]], failed: list[tuple[str, str]]
+        self, rows: list[int], clips: list[NDArray[np.uint8]], failed: list[Problem]
     ) -> Batch:
-        batch = blank(self.examples, self.clips)
+        batch = _blank(self.examples, self.clips)
         if rows:
-            chosen = np.array(rows, dtype=np.int64)
-            batch = _batch(self.examples, clips, chosen, len(rows), None)
-        said = tuple(failed)
+            batch = _batch(self.examples, clips, np.array(rows), len(rows), None)
+        batch = batch._replace(failed=tuple(failed))
         failed.clear()
-        return batch._replace(failed=said)
+        return batch
 
     def _decoded(
-        self, videos: NDArray[np.int64], failed: list[tuple[str, str]]
+        self, videos: NDArray[np.int64], failed: list[Problem]
     ) -> Iterator[tuple[int, NDArray[np.uint8]]]:
         """The labelled clips of whole videos, one video after the other."""
         borders = np.searchsorted(
@@ -227,9 +211,9 @@ class _StreamedClips(IterableDataset[Batch]):
                     if number in wanted:
                         yield wanted.pop(number), clip.frames
                 if wanted:
-                    failed.append((name, too_short(path, max(wanted) + 1, number + 1)))
+                    failed.append(too_short(name, path, max(wanted) + 1, number + 1))
             except DataError as error:
-                failed.append((name, str(error)))
+                failed.append(Problem(f"video {name!r}", UNDECODABLE, str(error), lost=True))
 
 
 class StreamedSource:
@@ -241,30 +225,40 @@ class StreamedSource:
         clips: ClipOptions,
         options: TrainingOptions,
         *,
-        share: Share = Share(),  # noqa: B008 - immutable
+        team: Team = ALONE,
         workers: int = 0,
-        pinned: bool = False,
     ) -> None:
         self.examples = examples
-        self.blank = blank(examples, clips)
-        self._clips = _StreamedClips(examples, clips, options, share)
-        self._load = partial(
-            DataLoader,
-            batch_size=None,
-            collate_fn=_as_it_is,
-            num_workers=workers,
-            pin_memory=pinned,
-            prefetch_factor=_AHEAD if workers else None,
-            # Its own, so that reading draws nothing from what the network draws from.
-            generator=torch.Generator(),
-        )
+        self.blank = _blank(examples, clips)
+        self._clips = _StreamedClips(examples, clips, options, team)
+        # Made anew for each epoch, since workers have copies of the clips.
+        self._load = partial(_loader, self._clips, team, workers)
 
     def batches(self, epoch: int, first: int) -> Iterator[Batch]:
         """See :class:`Source`; what comes before ``first`` is decoded and thrown away."""
         self._clips.epoch = epoch
-        for number, batch in enumerate(self._load(self._clips)):
+        for number, batch in enumerate(self._load()):
             if number >= first:
                 yield batch
+
+
+def _loader(dataset: Any, team: Team, workers: int, **more: Any) -> DataLoader[Batch]:
+    return DataLoader(
+        dataset,
+        batch_size=None,
+        collate_fn=_as_it_is,
+        num_workers=workers,
+        # Where a GPU fetches batches without waiting.
+        pin_memory=team.device.type == "cuda",
+        prefetch_factor=_AHEAD if workers else None,
+        # Its own, so that reading draws nothing from what the network draws from.
+        generator=torch.Generator(),
+        **more,
+    )
+
+
+def _as_it_is(batch: Any) -> Any:
+    return batch
 
 
 def _batch(
@@ -274,33 +268,24 @@ def _batch(
     real: int,
     total: int | None,
 ) -> Batch:
-    def chosen(values: NDArray[Any] | None, dtype: torch.dtype) -> Tensor | None:
-        return None if values is None else torch.from_numpy(values[rows]).to(dtype)
-
     keysteps = torch.from_numpy(examples.keystep[rows]).to(torch.int64)
-    return Batch(
-        torch.from_numpy(np.stack(clips)),
-        keysteps,
-        chosen(examples.soft_keysteps, torch.int64),
-        chosen(examples.soft_weights, torch.float32),
-        real,
-        total,
-    )
+    soft = None
+    if examples.soft is not None:
+        some, weights = (torch.from_numpy(values[rows]) for values in examples.soft)
+        soft = some.to(torch.int64), weights.to(torch.float32)
+    return Batch(torch.from_numpy(np.stack(clips)), keysteps, soft, real, total)
 
 
-def blank(examples: Examples, clips: ClipOptions) -> Batch:
+def _blank(examples: Examples, clips: ClipOptions) -> Batch:
     """What stands in where a process has no clip left while others have: it counts for nothing."""
     black = np.zeros((clips.frames, clips.height, clips.width, 3), dtype=np.uint8)
     return _batch(examples, [black], np.zeros(1, dtype=np.int64), 0, None)
 
 
-def too_short(path: Path, wanted: int, got: int) -> str:
-    """Say that a video has fewer clips than were labelled."""
-    return f"{path}: must have the {wanted} clips that were labelled, got {got}; label it again"
-
-
-def _as_it_is(batch: Any) -> Any:
-    return batch
+def too_short(video: str, path: Path, wanted: int, got: int) -> Problem:
+    """A video that has fewer clips than were labelled."""
+    what = f"{path}: must have the {wanted} clips that were labelled, got {got}; label it again"
+    return Problem(f"video {video!r}", "video shorter than its labels", what)
 
 
 def _shuffled(
@@ -308,41 +293,32 @@ def _shuffled(
 ) -> Iterator[tuple[int, NDArray[np.uint8]]]:
     """Hold back so many items, and let a random one of them go for each that comes."""
     held: list[tuple[int, NDArray[np.uint8]]] = []
+
+    def drawn() -> tuple[int, NDArray[np.uint8]]:
+        place = int(chance.integers(len(held)))
+        held[place], held[-1] = held[-1], held[place]
+        return held.pop()
+
     for item in items:
         held.append(item)
         if len(held) > size:
-            yield _drawn(held, chance)
+            yield drawn()
     while held:
-        yield _drawn(held, chance)
-
-
-def _drawn(
-    held: list[tuple[int, NDArray[np.uint8]]], chance: np.random.Generator
-) -> tuple[int, NDArray[np.uint8]]:
-    place = int(chance.integers(len(held)))
-    held[place], held[-1] = held[-1], held[place]
-    return held.pop()
-
-
-Augment = Callable[[NDArray[np.uint8], tuple[int, int]], NDArray[np.uint8]]
-
-
-def _augmenter(options: TrainingOptions) -> Augment | None:
-    if not options.flip and options.crop == 1 and options.light == 0:
-        return None
-    return partial(augment, options=options)
+        yield drawn()
 
 
 def augment(
     clip: NDArray[np.uint8], which: tuple[int, int], options: TrainingOptions
 ) -> NDArray[np.uint8]:
-    """Mirror, crop and light a clip by chance; all its pictures alike.
+    """Mirror, crop and light a clip by chance where asked for; all its pictures alike.
 
     Parameters
     ----------
     which
         Epoch and example: with the seed they decide what chance does.
     """
+    if not options.flip and options.crop == 1 and options.light == 0:
+        return clip
     chance = np.random.default_rng([options.seed, *which])
     if options.flip and chance.random() < 0.5:
         clip = clip[:, :, ::-1]

@@ -30,6 +30,9 @@ from stepgraph.ingest.frames import ClipOptions, read_clips
 from stepgraph.problems import Problems
 from stepgraph.progress import counting
 
+UNDECODABLE = "video that cannot be decoded"
+"""Kind of the problem with a video of which nothing can be learned."""
+
 _FORMAT, _VERSION = "stepgraph-clips", 1
 _HEADER = "clips.json"
 # Files that stay open: enough for the videos of several batches.
@@ -180,7 +183,7 @@ def fill(
     with counting("decoding (videos)", len(missing)) as done:
         for video, error in zip(missing, _decode(store, missing, workers), strict=True):
             if error is not None:
-                problems.add(f"video {video!r}", "video that cannot be decoded", error)
+                problems.add(f"video {video!r}", UNDECODABLE, error, lost=True)
             done(1)
 
 

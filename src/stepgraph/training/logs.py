@@ -8,7 +8,6 @@ import time
 from collections.abc import Sequence
 from dataclasses import astuple, fields
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 from stepgraph.errors import MissingExtraError
@@ -31,15 +30,8 @@ class Logs:
         self._writer: Any = _writer(folder, step) if folder is not None else None
         self._since = time.perf_counter()
 
-    def __enter__(self) -> Logs:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def close(self) -> None:
+        """Write what is left."""
         if self._writer is not None:
             self._writer.close()
 
@@ -49,12 +41,8 @@ class Logs:
         speed, self._since = clips / max(now - self._since, 1e-9), now
         if self._writer is None:
             return
-        for name, value in (
-            ("loss", loss),
-            ("rate", rate),
-            ("accuracy", accuracy),
-            ("clips per second", speed),
-        ):
+        shown = {"loss": loss, "rate": rate, "accuracy": accuracy, "clips per second": speed}
+        for name, value in shown.items():
             self._writer.add_scalar(f"train/{name}", value, step)
 
     def epoch(self, number: int, record: EpochRecord) -> None:

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
-from dataclasses import dataclass
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +21,7 @@ from torch import Tensor, nn
 
 from stepgraph.errors import DataError
 from stepgraph.networks.timesformer import normalise
+from stepgraph.problems import Problem
 from stepgraph.progress import counting
 from stepgraph.training.batches import Batch, Source
 from stepgraph.training.logs import Logs, write_curve
@@ -51,7 +52,7 @@ class Curve:
 
     losses: NDArray[np.float64]
     epochs: tuple[EpochRecord, ...]
-    failed: Mapping[str, str]
+    failed: tuple[Problem, ...]
 
 
 def fit(
@@ -75,12 +76,12 @@ def fit(
         Everything that decides the outcome, as plain values; a training that was begun with
         another one is refused.
     """
-    run = _Run(network, source, options, folder, team=team, identity=identity)
+    run = _Run(network.to(team.device), source, options, folder, team, identity)
     with _own_chance(options.seed, team.device):
         run.resume()
         run.train()
     losses = np.array(run.position.losses, dtype=np.float64)
-    return Curve(losses, tuple(run.position.records), run.failed)
+    return Curve(losses, tuple(run.position.records), tuple(run.failed.values()))
 
 
 @contextmanager
@@ -99,28 +100,24 @@ def is_half(options: TrainingOptions, device: torch.device) -> bool:
     return options.precision == "bfloat16"
 
 
+@dataclass
 class _Run:
     """A training in progress."""
 
-    def __init__(
-        self,
-        network: nn.Module,
-        source: Source,
-        options: TrainingOptions,
-        folder: Path,
-        *,
-        team: Team,
-        identity: Mapping[str, Any],
-    ) -> None:
-        self.network = network.to(team.device)
-        self.source, self.options, self.folder = source, options, folder
-        self.team, self.identity = team, identity
-        self.position = Position()
-        self.plan = plan(options.phases)
-        self.optimiser: torch.optim.Optimizer | None = None
-        self.half = is_half(options, team.device)
-        self.pending: list[tuple[Tensor, int]] = []
-        self.failed: dict[str, str] = {}
+    network: nn.Module
+    source: Source
+    options: TrainingOptions
+    folder: Path
+    team: Team
+    identity: Mapping[str, Any]
+    position: Position = field(default_factory=Position)
+    optimiser: torch.optim.Optimizer | None = None
+    pending: list[tuple[Tensor, int]] = field(default_factory=list)
+    failed: dict[str, Problem] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.plan = plan(self.options.phases)
+        self.half = is_half(self.options, self.team.device)
 
     def resume(self) -> None:
         """Go on where the last run in this folder was, if there was one."""
@@ -165,7 +162,7 @@ class _Run:
         logs = self.folder / "logs" if self.options.running.logs and team.leads else None
         left = (len(self.plan) - position.epoch) * len(self.source.examples) - position.clips
         with (
-            Logs(logs if left > 0 else None, len(position.losses)) as log,
+            closing(Logs(logs if left > 0 else None, len(position.losses))) as log,
             counting("training (clips)", left) as done,
         ):
             while position.epoch < len(self.plan):
@@ -197,7 +194,7 @@ class _Run:
         while True:
             own = next(batches, None)
             batch = self.source.blank if own is None else own
-            self.failed.update(batch.failed)
+            self.failed.update((problem.where, problem) for problem in batch.failed)
             if alone or batch.total is not None:
                 if own is None:
                     return
@@ -231,9 +228,8 @@ class _Run:
     def _losses(self, logits: Tensor, batch: Batch) -> Tensor:
         if self.options.loss == "labels":
             return label_losses(logits, batch.keysteps)
-        assert batch.soft_keysteps is not None, "examples are softened for this loss"
-        assert batch.soft_weights is not None, "examples are softened for this loss"
-        return distribution_losses(logits, batch.soft_keysteps, batch.soft_weights)
+        assert batch.soft is not None, "examples are softened for this loss"
+        return distribution_losses(logits, *batch.soft)
 
     def _fetch(self, log: Logs, epoch: Epoch) -> None:
         """Bring the losses of the last steps from the device, all at once."""
@@ -264,9 +260,10 @@ class _Run:
     def _close_epoch(self, log: Logs, epoch: Epoch) -> None:
         position = self.position
         if not position.clips:
+            why = f": {next(iter(self.failed.values())).what}" if self.failed else ""
             raise DataError(
                 f"{self.folder}: an epoch must have at least one clip that can be read, got none"
-                f"{self._first_failure()}"
+                f"{why}"
             )
         record = EpochRecord(
             epoch.phase + 1,
@@ -286,13 +283,12 @@ class _Run:
         if self.team.leads:
             write_curve(self.folder / "curve.csv", position.records)
 
-    def _first_failure(self) -> str:
-        return f": {next(iter(self.failed.values()))}" if self.failed else ""
-
     def _save(self, name: str, optimiser: torch.optim.Optimizer | None) -> None:
         if self.team.leads:
             save_state(self.folder / name, self.identity, self.position, self.network, optimiser)
 
 
 def _moved(value: Any, device: torch.device) -> Any:
+    if isinstance(value, tuple):
+        return tuple(_moved(one, device) for one in value)
     return value.to(device, non_blocking=True) if isinstance(value, Tensor) else value

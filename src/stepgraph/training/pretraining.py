@@ -26,9 +26,9 @@ from stepgraph.networks.timesformer import (
 )
 from stepgraph.networks.weights import read_weights
 from stepgraph.problems import Problems
-from stepgraph.training.batches import Share, Source, StoredSource, StreamedSource, too_short
+from stepgraph.training.batches import Source, StoredSource, StreamedSource, too_short
 from stepgraph.training.clip_store import ClipStore, fill
-from stepgraph.training.loop import BEST, Curve, fit, is_half
+from stepgraph.training.loop import BEST, fit, is_half
 from stepgraph.training.schedule import TrainingOptions
 from stepgraph.training.state import EpochRecord, read_state
 from stepgraph.training.targets import Examples, Which, load_examples
@@ -118,21 +118,11 @@ def train(
         if team.leads:
             _export(network, output, keysteps, extra)
         team.wait()
-    return _result(output, curve, source.examples, problems)
-
-
-def _result(output: Path, curve: Curve, examples: Examples, problems: Problems) -> TrainingResult:
-    for video, what in curve.failed.items():
-        problems.add(f"video {video!r}", "video that cannot be decoded", what)
-    return TrainingResult(
-        output / ENCODER,
-        output / BEST_ENCODER,
-        curve.losses,
-        curve.epochs,
-        len(examples),
-        len(np.unique(examples.video)),
-        problems,
-    )
+    for one in curve.failed:
+        problems.add(one.where, one.kind, one.what, lost=one.lost)
+    files, used = (output / ENCODER, output / BEST_ENCODER), source.examples
+    videos = len(np.unique(used.video))
+    return TrainingResult(*files, curve.losses, curve.epochs, len(used), videos, problems)
 
 
 def _open_source(
@@ -151,28 +141,18 @@ def _open_source(
         height=model.size,
         width=model.size,
     )
-    running, share = options.running, Share(team.rank, team.world)
-    workers = running.workers
+    running, workers = options.running, options.running.workers
     if workers is None:
         # Beside a CPU that computes there is no time left that others could use.
         workers = _cpus() if team.device.type == "cuda" else 0
-    pinned = team.device.type == "cuda"
     if options.clips == "streamed":
-        return StreamedSource(
-            examples, clips, options, share=share, workers=workers, pinned=pinned
-        )
+        return StreamedSource(examples, clips, options, team=team, workers=workers)
     store = ClipStore(running.store or output / "clips", clips)
-    fill(
-        store,
-        examples.videos,
-        examples.clips,
-        problems=problems,
-        workers=workers,
-        share=share,
-    )
+    share, counts = (team.rank, team.world), examples.clips
+    fill(store, examples.videos, counts, problems=problems, workers=workers, share=share)
     team.wait()
     examples = _only_stored(examples, store, problems)
-    return StoredSource(examples, store, options, share=share, workers=workers, pinned=pinned)
+    return StoredSource(examples, store, options, team=team, workers=workers)
 
 
 def _cpus() -> int:
@@ -188,8 +168,8 @@ def _only_stored(examples: Examples, store: ClipStore, problems: Problems) -> Ex
         count = store.count(video, path)
         counts[position] = count or 0
         if count is not None and count < examples.clips[position]:
-            what = too_short(path, examples.clips[position], count)
-            problems.add(f"video {video!r}", "video shorter than its labels", what)
+            short = too_short(video, path, examples.clips[position], count)
+            problems.add(short.where, short.kind, short.what)
     kept = examples.clip < counts[examples.video]
     if not kept.any():
         raise DataError(

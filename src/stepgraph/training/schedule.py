@@ -10,18 +10,23 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, get_args, get_origin, get_type_hints
 
 import torch
 
 from stepgraph.errors import ConfigError
 
 
+def _require(holds: bool, what: str, rule: str, value: object) -> None:
+    if not holds:
+        raise ConfigError(f"{what} must be {rule}, got {value!r}")
+
+
 def _require_whole(what: str, value: object, *, least: int) -> None:
-    if type(value) is not int or value < least:
-        raise ConfigError(f"{what} must be a whole number from {least} on, got {value!r}")
+    holds = type(value) is int and value >= least
+    _require(holds, what, f"a whole number from {least} on", value)
 
 
 @dataclass(frozen=True)
@@ -30,12 +35,18 @@ class Phase:
 
     Attributes
     ----------
+    optimiser
+        SGD or AdamW.
+    epochs
+        Passes over all clips.
     rate
         Learning rate of the first epoch.
     drops
         Epochs, counted from 1, from which on the rate is a tenth of what it was before.
     momentum
         Of SGD; AdamW has its own and ignores it.
+    weight_decay
+        How strongly weights are drawn to zero.
 
     Examples
     --------
@@ -52,17 +63,15 @@ class Phase:
     weight_decay: float = 1e-4
 
     def __post_init__(self) -> None:
-        if self.optimiser not in ("sgd", "adamw"):
-            raise ConfigError(f"optimiser must be 'sgd' or 'adamw', got {self.optimiser!r}")
+        known = self.optimiser in ("sgd", "adamw")
+        _require(known, "optimiser", "'sgd' or 'adamw'", self.optimiser)
         _require_whole("epochs of a phase", self.epochs, least=1)
         for drop in self.drops:
             _require_whole("an epoch in which the rate drops", drop, least=1)
-        if not (math.isfinite(self.rate) and self.rate > 0):
-            raise ConfigError(f"rate must be more than 0, got {self.rate!r}")
-        if not 0 <= self.momentum < 1:
-            raise ConfigError(f"momentum must be at least 0 and less than 1, got {self.momentum}")
-        if not (math.isfinite(self.weight_decay) and self.weight_decay >= 0):
-            raise ConfigError(f"weight_decay must be at least 0, got {self.weight_decay}")
+        _require(0 < self.rate < math.inf, "rate", "more than 0", self.rate)
+        _require(0 <= self.momentum < 1, "momentum", "at least 0 and less than 1", self.momentum)
+        decays = 0 <= self.weight_decay < math.inf
+        _require(decays, "weight_decay", "at least 0", self.weight_decay)
 
     def rate_in(self, epoch: int) -> float:
         """Learning rate of an epoch, counted from 1."""
@@ -83,18 +92,12 @@ def short_phases(epochs: int, phases: Iterable[Phase] = PAPER) -> tuple[Phase, .
     True
     """
     _require_whole("epochs of a phase", epochs, least=1)
-    return tuple(
-        Phase(
-            phase.optimiser,
-            epochs,
-            phase.rate,
-            # In the first epoch nothing has been learned yet that a lower rate could refine.
-            tuple(sorted({(drop - 1) * epochs // phase.epochs + 1 for drop in phase.drops} - {1})),
-            phase.momentum,
-            phase.weight_decay,
-        )
-        for phase in phases
-    )
+    found = []
+    for phase in phases:
+        drops = {(drop - 1) * epochs // phase.epochs + 1 for drop in phase.drops}
+        # In the first epoch nothing has been learned yet that a lower rate could refine.
+        found.append(replace(phase, epochs=epochs, drops=tuple(sorted(drops - {1}))))
+    return tuple(found)
 
 
 @dataclass(frozen=True)
@@ -104,17 +107,17 @@ class Running:
     Attributes
     ----------
     device
-        ``cpu`` or ``cuda``; None takes the GPU where there is one.
+        ``cpu`` or ``cuda``, the GPU where there is one if not given.
     workers
-        Processes that read clips; None is one for each CPU, up to 8, beside a GPU, and none (the
-        process itself reads) beside a CPU.
+        Processes that read clips.  If not given, one for each CPU, up to 8, beside a GPU, and
+        none (the process itself reads) beside a CPU.
     compile
         Let torch compile the model first: minutes at the start, faster afterwards.
     save_every
         Steps after which the state is saved, besides at the end of every epoch.
     store
-        Folder of decoded clips, to be shared by trainings on the same videos; None puts it
-        beside the result.
+        Folder of decoded clips, which trainings on the same videos may share, beside the result
+        if not given.
     videos
         Folder in which the videos lie now, if not where they were labelled.
     logs
@@ -141,29 +144,34 @@ class TrainingOptions:
 
     Attributes
     ----------
+    phases
+        Optimisers, epochs and rates, one after the other.
     batch
         Clips of a step, of all processes together.
     window
         Seconds that a clip lasts from the start of its row on.
     loss
-        ``labels``: cross entropy with the label.  ``distribution``: divergence from the three
-        best keysteps, weighted by the softmax of their scores.
+        Learn the labels (cross entropy), or the distribution over the three best keysteps
+        (divergence from the softmax of their scores).
     temperature
-        By what the scores are divided before that softmax.
+        By what scores are divided before the softmax of the distribution.
     precision
-        ``auto`` is bfloat16 on a GPU and float32 on a CPU.
+        Precision of numbers: auto is bfloat16 on a GPU and float32 on a CPU.
     clips
-        ``stored``: decode every video once into a folder, then read at random.  ``streamed``:
-        decode in every epoch, for a corpus too large to store.
+        Decode every video once into a folder (stored), or anew in every epoch (streamed), for a
+        corpus too large to store.
     buffer
         Clips among which a streaming worker shuffles.
     flip
         Mirror half of the clips.  Off, since keysteps may tell left from right.
     crop
-        Least share of a picture that a random square crop keeps; 1 crops nothing.
+        Least share of a picture that a random square crop keeps, 1 to crop nothing.
     light
-        How much contrast, brightness and colour cast of a clip change at random; 0 is not at
-        all, 0.3 much.
+        How much contrast, brightness and colour cast change at random, from 0 to 1 (0.3 is much).
+    seed
+        Of all that is random.
+    running
+        Where and how it runs.
     """
 
     phases: tuple[Phase, ...] = PAPER
@@ -183,29 +191,17 @@ class TrainingOptions:
     def __post_init__(self) -> None:
         if not self.phases:
             raise ConfigError("phases must be at least one, got none")
-        _require_whole("batch", self.batch, least=1)
-        _require_whole("buffer", self.buffer, least=1)
-        _require_whole("seed", self.seed, least=0)
-        for name, choices in _CHOICES.items():
-            if getattr(self, name) not in choices:
-                raise ConfigError(
-                    f"{name} must be one of {', '.join(choices)}, got {getattr(self, name)!r}"
-                )
+        for name, least in (("batch", 1), ("buffer", 1), ("seed", 0)):
+            _require_whole(name, getattr(self, name), least=least)
+        for name, hint in get_type_hints(TrainingOptions).items():
+            if get_origin(hint) is Literal:
+                value, known = getattr(self, name), get_args(hint)
+                _require(value in known, name, f"one of {', '.join(known)}", value)
         for name in ("window", "temperature"):
             value = getattr(self, name)
-            if not (math.isfinite(value) and value > 0):
-                raise ConfigError(f"{name} must be more than 0, got {value!r}")
-        if not 0 < self.crop <= 1:
-            raise ConfigError(f"crop must be above 0 and at most 1, got {self.crop!r}")
-        if not 0 <= self.light <= 1:
-            raise ConfigError(f"light must be between 0 and 1, got {self.light!r}")
-
-
-_CHOICES = {
-    "loss": ("labels", "distribution"),
-    "precision": ("auto", "float32", "bfloat16"),
-    "clips": ("stored", "streamed"),
-}
+            _require(0 < value < math.inf, name, "more than 0", value)
+        _require(0 < self.crop <= 1, "crop", "above 0 and at most 1", self.crop)
+        _require(0 <= self.light <= 1, "light", "between 0 and 1", self.light)
 
 
 class Epoch(NamedTuple):
@@ -230,14 +226,7 @@ def make_optimiser(phase: Phase, network: torch.nn.Module) -> torch.optim.Optimi
     weights = [weight for weight in network.parameters() if weight.requires_grad]
     # One kernel for all weights instead of several for each.
     fused = all(weight.is_cuda for weight in weights)
+    how: dict[str, Any] = {"lr": phase.rate, "weight_decay": phase.weight_decay, "fused": fused}
     if phase.optimiser == "adamw":
-        return torch.optim.AdamW(
-            weights, lr=phase.rate, weight_decay=phase.weight_decay, fused=fused
-        )
-    return torch.optim.SGD(
-        weights,
-        lr=phase.rate,
-        momentum=phase.momentum,
-        weight_decay=phase.weight_decay,
-        fused=fused,
-    )
+        return torch.optim.AdamW(weights, **how)
+    return torch.optim.SGD(weights, momentum=phase.momentum, **how)

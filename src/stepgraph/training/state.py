@@ -20,8 +20,9 @@ from torch import Tensor, nn
 
 from stepgraph.errors import ConfigError, DataError
 from stepgraph.files.disk import replacing
+from stepgraph.files.headers import FileKind, check_header, reading_fields
 
-_FORMAT, _VERSION = "stepgraph-training", 1
+_KIND = FileKind("stepgraph-training", 1, "state of a training", "delete it to begin anew")
 
 
 @dataclass(frozen=True)
@@ -81,8 +82,8 @@ def save_state(
 ) -> None:
     """Write the state of a training; without an optimiser it is only to be looked at."""
     content = {
-        "format": _FORMAT,
-        "version": _VERSION,
+        "format": _KIND.format,
+        "version": _KIND.version,
         "identity": json.dumps(identity),
         "epoch": position.epoch,
         "step": position.step,
@@ -112,12 +113,7 @@ def read_state(path: Path) -> dict[str, Any]:
             f"{path}: must be the whole state of a training, got a file that cannot be read "
             f"({said}); delete it to begin anew"
         ) from error
-    found = content.get("format") if isinstance(content, dict) else type(content).__name__
-    if found != _FORMAT or content.get("version") != _VERSION:
-        raise DataError(
-            f"{path}: must be the state of a training (format {_FORMAT!r}, version {_VERSION}), "
-            f"got {found!r}; delete it to begin anew"
-        )
+    check_header(content, path, _KIND)
     state: dict[str, Any] = content
     return state
 
@@ -141,22 +137,10 @@ def _short(value: Any) -> str:
 
 def position_of(path: Path, state: Mapping[str, Any]) -> Position:
     """How far the training of a state had come."""
-    try:
-        loss, correct, clips = state["sums"]
-        return Position(
-            state["epoch"],
-            state["step"],
-            state["losses"].tolist(),
-            [EpochRecord(**record) for record in state["records"]],
-            loss,
-            correct,
-            clips,
-        )
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise DataError(
-            f"{path}: must be the state of a training as stepgraph saves it, got {error!r}; "
-            f"delete it to begin anew"
-        ) from error
+    with reading_fields(path, _KIND):
+        records = [EpochRecord(**record) for record in state["records"]]
+        losses = state["losses"].tolist()
+        return Position(state["epoch"], state["step"], losses, records, *state["sums"])
 
 
 def _chance() -> list[Tensor]:

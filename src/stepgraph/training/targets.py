@@ -36,7 +36,7 @@ class Examples:
         How many clips each video has, labelled or not.
     video, clip, keystep : shape (N,), int32
         Position of the video, number of the clip in it, and its label.
-    soft_keysteps, soft_weights : shape (N, 3), or None
+    soft : keysteps and weights, shape (N, 3) each, or None
         What the distribution is matched with.
     hop
         Seconds from one clip to the next.
@@ -47,8 +47,7 @@ class Examples:
     video: NDArray[np.int32]
     clip: NDArray[np.int32]
     keystep: NDArray[np.int32]
-    soft_keysteps: NDArray[np.int32] | None
-    soft_weights: NDArray[np.float32] | None
+    soft: tuple[NDArray[np.int32], NDArray[np.float32]] | None
     hop: float = 1.0
 
     def __len__(self) -> int:
@@ -57,21 +56,18 @@ class Examples:
     def digest(self) -> str:
         """A short hash of everything that is learned from."""
         digest = hashlib.sha256("\n".join(self.videos).encode())
-        for values in (self.video, self.clip, self.keystep, self.soft_keysteps, self.soft_weights):
-            if values is not None:
-                digest.update(np.ascontiguousarray(values).tobytes())
+        for values in (self.video, self.clip, self.keystep, *(self.soft or ())):
+            digest.update(np.ascontiguousarray(values).tobytes())
         return digest.hexdigest()[:16]
 
     def only(self, kept: NDArray[np.bool_]) -> Examples:
         """Leave out the other examples; the videos keep their positions."""
-        soft = self.soft_keysteps is not None and self.soft_weights is not None
         return replace(
             self,
             video=self.video[kept],
             clip=self.clip[kept],
             keystep=self.keystep[kept],
-            soft_keysteps=self.soft_keysteps[kept] if soft else None,  # type: ignore[index]
-            soft_weights=self.soft_weights[kept] if soft else None,  # type: ignore[index]
+            soft=None if self.soft is None else (self.soft[0][kept], self.soft[1][kept]),
         )
 
 
@@ -95,9 +91,10 @@ def load_examples(
         videos[one.video] = path
         clips.append(len(one))
     if not videos:
+        why = f": {problems.summary()}" if problems else "; label them with a video each"
         raise DataError(
             f"{labels.path}: must have clips that {which!r} labels and whose videos are there, "
-            f"got none of {labels.rows}{_because(problems)}"
+            f"got none of {labels.rows}{why}"
         )
     video, clip, keystep = (np.concatenate(columns) for columns in zip(*parts, strict=True))
     return Examples(
@@ -106,29 +103,24 @@ def load_examples(
         video,
         clip,
         keystep,
-        np.concatenate([keysteps for keysteps, _ in soft]) if soft else None,
-        np.concatenate([weights for _, weights in soft]) if soft else None,
+        (np.concatenate([k for k, _ in soft]), np.concatenate([w for _, w in soft]))
+        if soft
+        else None,
         labels.provenance.hop,
     )
 
 
-def _because(problems: Problems) -> str:
-    return f": {problems.summary()}" if problems else "; label them with a video each"
-
-
 def _find(one: ClipLabels, moved: Path | None, problems: Problems) -> Path | None:
     """The file of a video, where it was or where the videos lie now."""
-    if one.path is None:
-        what = "a clip must have a video file to be looked at, got a transcript alone"
-        problems.add(f"video {one.video!r}", "video without file", what)
-        return None
-    path = Path(one.path)
-    if moved is not None:
-        path = moved / f"{one.video}{path.suffix}"
-    if path.is_file():
-        return path
-    what = f"a video must lie where it was labelled, got nothing at {path}; was it moved?"
-    problems.add(f"video {one.video!r}", "video without file", what)
+    what = "a clip must have a video file to be looked at, got a transcript alone"
+    if one.path is not None:
+        path = Path(one.path)
+        if moved is not None:
+            path = moved / f"{one.video}{path.suffix}"
+        if path.is_file():
+            return path
+        what = f"a video must lie where it was labelled, got nothing at {path}; was it moved?"
+    problems.add(f"video {one.video!r}", "video without file", what, lost=True)
     return None
 
 

@@ -51,6 +51,10 @@ class Team:
         return DistributedDataParallel(network, device_ids=devices)
 
 
+ALONE = Team(torch.device("cpu"))
+"""One process on the CPU."""
+
+
 @contextmanager
 def joined(device: str | None = None) -> Iterator[Team]:
     """Join the processes that torchrun started, if it did.

@@ -1,7 +1,7 @@
-"""Labels on disk: shards of whole videos, and a manifest that says which videos are in which.
+"""Labels on disk: parts of whole videos, and a manifest that says which videos are in which.
 
-A shard is written whole or not at all and carries in its footer what it was made from and of
-which videos.  A run that was killed therefore goes on after its last shard, and its files are
+A part is written whole or not at all and carries in its footer what it was made from and of
+which videos.  A run that was killed therefore goes on after its last part, and its files are
 those of a run that was not.  The manifest is written at the end: with it the folder is complete.
 """
 
@@ -75,7 +75,7 @@ class Provenance:
 
 
 @dataclass(frozen=True)
-class Shard:
+class Part:
     """One file of labels: how many clips, of which videos, and which could not be labelled."""
 
     file: str
@@ -90,22 +90,22 @@ class LabelFolder:
 
     path: Path
     provenance: Provenance
-    shards: tuple[Shard, ...]
+    parts: tuple[Part, ...]
 
     @property
     def rows(self) -> int:
         """How many clips there are."""
-        return sum(shard.rows for shard in self.shards)
+        return sum(part.rows for part in self.parts)
 
     @property
     def videos(self) -> int:
         """How many videos were labelled."""
-        return sum(len(shard.videos) - len(shard.failed) for shard in self.shards)
+        return sum(len(part.videos) - len(part.failed) for part in self.parts)
 
     @property
     def failed(self) -> tuple[str, ...]:
         """Videos that could not be labelled."""
-        return tuple(video for shard in self.shards for video in shard.failed)
+        return tuple(video for part in self.parts for video in part.failed)
 
 
 def write_labels(
@@ -114,49 +114,50 @@ def write_labels(
     folder: Path,
     provenance: Provenance,
     *,
-    shard_size: int = 50_000,
+    part_size: int = 50_000,
     problems: Problems | None = None,
 ) -> LabelFolder:
-    """Write what ``recognise`` finds as shards of whole videos, and the manifest at the end.
+    """Write what ``recognise`` finds as parts of whole videos, and the manifest at the end.
 
-    Shards that are there already are kept where they hold the same videos.  A video that
+    Parts that are there already are kept where they hold the same videos.  A video that
     cannot be recognised goes to the problems, and the others go on.
 
     Parameters
     ----------
-    shard_size
-        Clips after which a shard is closed.
+    part_size
+        Clips after which a part is closed.
     """
     problems = problems if problems is not None else Problems()
-    shards = []
-    with counting(
-        "labelling (videos)", len(videos) if isinstance(videos, Sized) else None
-    ) as done:
-        for number, group in enumerate(_groups(videos, provenance.hop, shard_size, problems)):
+    parts = []
+    total = len(videos) if isinstance(videos, Sized) else None
+    with counting("labelling (videos)", total) as done:
+        for number, group in enumerate(_groups(videos, provenance.hop, part_size, problems)):
             path = folder / f"labels-{number:05}.parquet"
-            shard = _finished(path, provenance) if path.exists() else None
+            part = _finished(path, provenance) if path.exists() else None
             # One of which some videos failed is made again: they may have been repaired.
-            if shard is None or shard.failed or not _holds(shard, group, provenance.hop):
-                shard = _write_shard(path, group, recognise, provenance, problems, done)
+            if part is None or part.failed or not _holds(part, group, provenance.hop):
+                counted = _counted(recognise(group, problems=problems), done)
+                part = _write_part(path, group, counted, provenance)
             else:
                 done(len(group))
-            shards.append(shard)
-    if not any(shard.rows for shard in shards):
-        for number in range(len(shards)):
-            (folder / f"labels-{number:05}.parquet").unlink(missing_ok=True)
+            parts.append(part)
+    written = sorted(folder.glob("labels-*.parquet"))
+    if not any(part.rows for part in parts):
+        for path in written[: len(parts)]:
+            path.unlink()
         first = f": {problems.summary()}" if problems else ""
         raise DataError(f"{folder}: labels must be of at least one clip, got none{first}")
-    for path in sorted(folder.glob("labels-*.parquet"))[len(shards) :]:
+    for path in written[len(parts) :]:
         path.unlink()  # of an earlier run over more videos
-    content = provenance.fields() | {"shards": [asdict(shard) for shard in shards]}
+    content = provenance.fields() | {"shards": [asdict(part) for part in parts]}
     write_text(folder / MANIFEST, json.dumps(content, ensure_ascii=False, indent=1) + "\n")
-    return LabelFolder(folder, provenance, tuple(shards))
+    return LabelFolder(folder, provenance, tuple(parts))
 
 
 def _groups(
-    videos: Iterable[Video], hop: float, shard_size: int, problems: Problems
+    videos: Iterable[Video], hop: float, part_size: int, problems: Problems
 ) -> Iterator[list[Video]]:
-    """Videos of one shard each; durations alone decide, so that every run cuts alike."""
+    """Videos of one part each; durations alone decide, so that every run cuts alike."""
     group: list[Video] = []
     known: set[str] = set()
     rows = 0
@@ -172,15 +173,15 @@ def _groups(
         known.add(video.id)
         group.append(video)
         rows += rows_in(video.duration, hop)
-        if rows >= shard_size:
+        if rows >= part_size:
             yield group
             group, rows = [], 0
     if group:
         yield group
 
 
-def _finished(path: Path, provenance: Provenance) -> Shard:
-    """The shard that is there; one of another provenance is refused, not overwritten."""
+def _finished(path: Path, provenance: Provenance) -> Part:
+    """The part that is there; one of another provenance is refused, not overwritten."""
     content = read_footer(path)
     wanted = provenance.fields()
     for name, value in wanted.items():
@@ -190,13 +191,13 @@ def _finished(path: Path, provenance: Provenance) -> Shard:
                 f"{_short(content.get(name))}; choose another folder, or delete this one"
             )
     with reading_fields(path, LABELS_KIND):
-        return _shard(content)
+        return _part(content)
 
 
-def _holds(shard: Shard, videos: Sequence[Video], hop: float) -> bool:
-    """Whether a shard is of these videos, as long as they are now."""
-    rows = sum(rows_in(video.duration, hop) for video in videos if video.id not in shard.failed)
-    return shard.videos == tuple(video.id for video in videos) and shard.rows == rows
+def _holds(part: Part, videos: Sequence[Video], hop: float) -> bool:
+    """Whether a part is of these videos, as long as they are now."""
+    rows = sum(rows_in(video.duration, hop) for video in videos if video.id not in part.failed)
+    return part.videos == tuple(video.id for video in videos) and part.rows == rows
 
 
 def _short(value: Any) -> str:
@@ -204,24 +205,22 @@ def _short(value: Any) -> str:
     return text if len(text) <= 120 else f"{text[:100]}…"
 
 
-def _write_shard(
-    path: Path,
-    videos: Sequence[Video],
-    recognise: Recognise,
-    provenance: Provenance,
-    problems: Problems,
-    done_more: Callable[[int], None],
-) -> Shard:
-    labelled: list[ClipLabels] = []
-    for timeline in recognise(videos, problems=problems):
-        labelled.append(label_clips(timeline))
-        done_more(1)
+def _counted(timelines: Iterable[Timeline], done: Callable[[int], None]) -> Iterator[Timeline]:
+    for timeline in timelines:
+        yield timeline
+        done(1)
+
+
+def _write_part(
+    path: Path, videos: Sequence[Video], timelines: Iterable[Timeline], provenance: Provenance
+) -> Part:
+    labelled = [label_clips(timeline) for timeline in timelines]
     done = {one.video for one in labelled}
     ids = tuple(video.id for video in videos)
     rows = sum(map(len, labelled))
-    shard = Shard(path.name, rows, ids, tuple(one for one in ids if one not in done))
-    write_table(path, labelled, provenance.vocabulary, provenance.fields() | asdict(shard))
-    return shard
+    part = Part(path.name, rows, ids, tuple(one for one in ids if one not in done))
+    write_table(path, labelled, provenance.vocabulary, provenance.fields() | asdict(part))
+    return part
 
 
 def open_labels(folder: Path) -> LabelFolder:
@@ -229,7 +228,7 @@ def open_labels(folder: Path) -> LabelFolder:
     path = folder / MANIFEST
     if not path.exists():
         begun = len(list(folder.glob("labels-*.parquet"))) if folder.is_dir() else 0
-        got = f"{begun} finished shards without it" if begun else "none"
+        got = f"{begun} finished files without it" if begun else "none"
         remedy = "run the same command again to finish it" if begun else LABELS_KIND.remedy
         raise DataError(f"{folder}: must be labels with a {MANIFEST}, got {got}; {remedy}")
     content = read_json(path, limit=4096 * MIB)
@@ -243,16 +242,16 @@ def open_labels(folder: Path) -> LabelFolder:
             dict(content["encoder"]),
             float(content["hop"]),
         )
-        shards = tuple(map(_shard, as_list(content["shards"])))
+        parts = tuple(map(_part, as_list(content["shards"])))
     require_as_saved(vocabulary, content, path, "label again")
-    return LabelFolder(folder, provenance, shards)
+    return LabelFolder(folder, provenance, parts)
 
 
-def _shard(fields: Mapping[str, Any]) -> Shard:
+def _part(fields: Mapping[str, Any]) -> Part:
     file = as_text(fields["file"])
     if Path(file).name != file:
-        raise TypeError(f"shards must lie beside the manifest, got {file!r}"[:200])
-    return Shard(
+        raise TypeError(f"files of labels must lie beside the manifest, got {file!r}"[:200])
+    return Part(
         file,
         as_whole(fields["rows"]),
         tuple(map(as_text, as_list(fields["videos"]))),
@@ -261,11 +260,11 @@ def _shard(fields: Mapping[str, Any]) -> Shard:
 
 
 def read_labels(folder: Path | LabelFolder) -> Iterator[ClipLabels]:
-    """The labels of each video, one video at a time; one shard is in memory."""
+    """The labels of each video, one video at a time; one part is in memory."""
     labels = folder if isinstance(folder, LabelFolder) else open_labels(folder)
-    for shard in labels.shards:
-        path = labels.path / shard.file
-        if _finished(path, labels.provenance) != shard:
+    for part in labels.parts:
+        path = labels.path / part.file
+        if _finished(path, labels.provenance) != part:
             raise DataError(
                 f"{path}: must hold the clips and videos that {MANIFEST} says, got others; "
                 f"delete it and label again"
