@@ -9,7 +9,7 @@ the probability of each row's label given the whole video is its confidence.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
@@ -87,51 +87,33 @@ class TaskMarkov:
         """See :class:`~stepgraph.decoders.Decoder`."""
         graph.require_vocabulary_of(scores)
         tasks = tasks_of(graph)
+        evidence = task_evidence(scores, tasks, self.temperature)
+        posterior = task_posterior(scores, tasks, evidence) if scores.observed.any() else {}
         keysteps = np.full(len(scores), BACKGROUND, dtype=np.int64)
         confidence = np.zeros(len(scores))
-        if not scores.observed.any():
-            return self._labels(scores, keysteps, confidence, {})
-        evidence = task_evidence(scores, tasks, self.temperature)
-        posterior = task_posterior(scores, tasks, evidence)
-        if sum(posterior.values()) < UNRELATED:
-            return self._labels(scores, keysteps, confidence, posterior)
-        names = list(tasks)
-        for first, last in runs(task_sequence(evidence, SWITCH_COST)):
+        # Nothing is done in a video that is about none of the tasks.
+        related = posterior and sum(posterior.values()) >= UNRELATED
+        for first, last in runs(task_sequence(evidence, SWITCH_COST)) if related else ():
             part = slice(first, last)
-            task = names[int(evidence[part].sum(axis=0).argmax())]
+            task = list(tasks)[int(evidence[part].sum(axis=0).argmax())]
             # A stretch of its own task is judged by its own rows.
             own = posterior
             if last - first < len(scores):
                 own = task_posterior(_stretch(scores, part), tasks, evidence[part])
-            found, sure = self._decode_task(scores, part, tasks[task], graph)
-            keysteps[part] = found
+            keysteps[part], sure = self._decode_task(scores, part, tasks[task], graph)
             confidence[part] = self._calibrated(sure * own[task])
         confidence[keysteps == BACKGROUND] = 0.0
-        return self._labels(scores, keysteps, confidence, posterior)
+        heard = scores.values[np.arange(len(scores)), np.maximum(keysteps, 0)] >= CLEAR
+        anchors = scores.observed & (keysteps != BACKGROUND) & heard
+        return Labels(
+            scores.video, keysteps, scores.vocabulary, scores.hop, anchors, confidence, posterior
+        )
 
     def _calibrated(self, probability: NDArray[np.float64]) -> NDArray[np.float64]:
         odds = np.clip(probability, 1e-6, 1 - 1e-6)
         logit = self.bias + self.slope * np.log(odds / (1 - odds))
         calibrated: NDArray[np.float64] = 1 / (1 + np.exp(-np.clip(logit, -700, 700)))
         return calibrated
-
-    def _labels(
-        self,
-        scores: Scores,
-        keysteps: NDArray[np.int64],
-        confidence: NDArray[np.float64],
-        posterior: Mapping[str, float],
-    ) -> Labels:
-        own = scores.values[np.arange(len(scores)), np.maximum(keysteps, 0)]
-        return Labels(
-            scores.video,
-            keysteps,
-            scores.vocabulary,
-            scores.hop,
-            anchors=scores.observed & (keysteps != BACKGROUND) & (own >= CLEAR),
-            confidence=confidence,
-            tasks=posterior,
-        )
 
     def _decode_task(
         self, scores: Scores, part: slice, members: tuple[int, ...], graph: TaskGraph
