@@ -17,7 +17,7 @@ from stepgraph.core import LONGEST, Features, Video
 from stepgraph.encoders import EncoderOptions
 from stepgraph.errors import DataError
 from stepgraph.files.arrays import FEATURES, ArrayFiles, open_arrays, read_arrays
-from stepgraph.files.arrays.checks import Wanted, reading
+from stepgraph.files.arrays.checks import Wanted, explaining
 from stepgraph.files.disk import MIB, read_json, replacing, write_text
 from stepgraph.files.headers import FileKind, check_header, reading_fields
 from stepgraph.files.stored import check_seconds, note_length, stored_rows
@@ -128,7 +128,7 @@ class FeatureStore:
 
     def _read_own(self, video: Video) -> Features:
         where = self.where(video.id)
-        with reading(where, ".npz", FEATURES):
+        with explaining(where, ".npz", FEATURES):
             vectors, intervals, seconds = read_arrays(Path(where), _ARRAYS)
         # A video without a sentence has no vectors, and so no width.
         wanted = Wanted(where, width=self.width if vectors.size else None)

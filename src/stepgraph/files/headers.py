@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,7 +13,7 @@ from typing import Any
 from stepgraph import __version__
 from stepgraph.core import Vocabulary
 from stepgraph.errors import DataError, StepgraphError
-from stepgraph.files.disk import MIB, read_json, require_file, write_text
+from stepgraph.files.disk import MIB, read_json, reading, write_text
 
 # How every file of ours begins; one that another program wrote again may begin otherwise.
 _FORMAT = re.compile(rb'(?:\xef\xbb\xbf)?\s*\{\s*"format"\s*:\s*"([\w. -]+)"')
@@ -31,8 +31,7 @@ class FileKind:
 
 def read_format(path: Path, *, limit: int = 64 * MIB) -> str:
     """Read what kind of file a saved file is, from its first line where it begins as ours do."""
-    require_file(path)
-    with suppress(OSError), path.open("rb") as file:  # the error is that of reading all, below
+    with reading(path) as file:
         if found := _FORMAT.match(file.read(1024)):
             return found[1].decode()
     content = read_json(path, limit=limit)

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from stepgraph.errors import DataError
 from stepgraph.files.arrays import Kind, read_arrays
-from stepgraph.files.arrays.checks import reading
+from stepgraph.files.arrays.checks import explaining
 from stepgraph.files.disk import MIB, parse_json, replacing, require_file
 from stepgraph.files.headers import FileKind, check_header
 
@@ -34,7 +34,7 @@ def read_saved(
     """Read the fields and arrays of a file of some kind."""
     fields = read_fields(path)
     check_header(fields, path, kind)
-    with reading(str(path), ".npz", Kind(kind.noun)):
+    with explaining(str(path), ".npz", Kind(kind.noun)):
         _, *arrays = read_arrays(path, ("header", *names))
     return fields, arrays
 
@@ -42,7 +42,7 @@ def read_saved(
 def read_fields(path: Path) -> dict[str, Any]:
     """Read the fields alone."""
     require_file(path)
-    with reading(str(path), ".npz", Kind("arrays")), zipfile.ZipFile(path) as archive:
+    with explaining(str(path), ".npz", Kind("arrays")), zipfile.ZipFile(path) as archive:
         if _HEADER not in archive.namelist():
             raise DataError(f"{path}: must be saved by stepgraph, got arrays without a header")
         if archive.getinfo(_HEADER).file_size > 64 * MIB:

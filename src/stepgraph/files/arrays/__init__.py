@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from stepgraph.errors import DataError
 from stepgraph.files.arrays import hdf5, numpy_files, parquet, pickled, tensors
-from stepgraph.files.arrays.checks import FEATURES, LARGEST, Kind, Reader, Wanted, reading
+from stepgraph.files.arrays.checks import FEATURES, LARGEST, Kind, Reader, Wanted, explaining
 from stepgraph.files.arrays.numpy_files import read_arrays
 from stepgraph.files.disk import MIB
 
@@ -61,7 +61,7 @@ def read_array(
         For a file that cannot be used: a single array of finite numbers is what it must hold.
     """
     wanted = Wanted(str(path), kind, width)
-    with reading(wanted.where, path.suffix, kind):
+    with explaining(wanted.where, path.suffix, kind):
         if (size := path.stat().st_size) > LARGEST:
             raise DataError(f"{path}: must be at most 1 GiB, got {size / MIB:,.0f} MiB")
         return wanted.finished(_READERS[path.suffix](path, wanted))
@@ -116,11 +116,11 @@ class _OneFile(ArrayFiles):
 
     def __init__(self, path: Path, kind: Kind) -> None:
         super().__init__(path, kind)
-        with reading(str(path), path.suffix, kind):
+        with explaining(str(path), path.suffix, kind):
             self._opened = _OPENERS[path.suffix](path)
 
     def names(self, video: str) -> list[str]:
-        with reading(self.where(video), self.path.suffix, self.kind):
+        with explaining(self.where(video), self.path.suffix, self.kind):
             return [] if self._opened.get(video) is None else [video]
 
     def where(self, video: str) -> str:
@@ -131,7 +131,7 @@ class _OneFile(ArrayFiles):
 
     def read(self, video: str, width: int | None = None) -> NDArray[np.float32]:
         wanted = Wanted(self.where(video), self.kind, width)
-        with reading(wanted.where, self.path.suffix, self.kind):
+        with explaining(wanted.where, self.path.suffix, self.kind):
             reader = self._opened.get(video)
             if reader is None:
                 raise DataError(f"{wanted.where}: {self.absence()}")

@@ -105,7 +105,7 @@ Reader: TypeAlias = Callable[[Wanted], NDArray[Any]]
 
 
 @contextmanager
-def reading(where: str, suffix: str, kind: Kind) -> Iterator[None]:
+def explaining(where: str, suffix: str, kind: Kind) -> Iterator[None]:
     """Give whatever goes wrong in a library one form: foreign files fail in any way there is."""
     try:
         yield
