@@ -1,4 +1,4 @@
-"""Write measured tables into the docs: ``python -m benchmarks.docs``.
+"""Write measured tables into the docs, and wrap their lines: ``python -m benchmarks.docs``.
 
 No number is typed by hand: docs/tables.md is what ``stepgraph reproduce`` wrote, and the table of
 docs/recognizer.md is what ``python -m benchmarks.recognizer`` printed.
@@ -49,13 +49,12 @@ def wrap(text: str) -> str:
 
     def flush() -> None:
         if waiting:
-            first, indent = re.match(r"((?:- |\d+\. )?)", waiting[0]).group(), ""
-            indent = " " * len(first)
+            mark = re.match(r"(- |\d+\. )?", waiting[0])
             pieces.extend(
                 textwrap.wrap(
                     " ".join(line.strip() for line in waiting),
                     WIDTH,
-                    subsequent_indent=indent,
+                    subsequent_indent=" " * len(mark.group() if mark else ""),
                     break_long_words=False,
                     break_on_hyphens=False,
                 )
@@ -127,16 +126,19 @@ def pages() -> dict[str, str]:
     training = filled(training, "tasks", "\n\n".join(tasks))
     training = filled(training, "transfer", body("generated/transfer", "Generated corpus"))
     recognizer = (ROOT / "docs" / "recognizer.md").read_text()
-    return {
+    texts = {
         "tables.md": tables_page(),
         "training.md": training,
         "recognizer.md": filled(recognizer, "parts", recognizer_table()),
     }
+    return {name: f"{wrap(text)}\n" for name, text in texts.items()}
 
 
 def main() -> None:
     for name, text in pages().items():
         (ROOT / "docs" / name).write_text(text)
+    for page in (ROOT / "docs").rglob("*.md"):
+        page.write_text(wrap(page.read_text()) + "\n")
 
 
 if __name__ == "__main__":

@@ -82,13 +82,19 @@ def _verbs(parser: argparse.ArgumentParser) -> Iterator[tuple[str, argparse.Argu
 
 
 def _options(parser: argparse.ArgumentParser) -> Iterator[str]:
-    """One table for each group of options that has any."""
+    """What a verb takes in one table, and another for each named group of options."""
+    first, named = [], []
     for group in parser._action_groups:
         rows = [row for action in group._group_actions for row in _row(action)]
-        if rows:
-            named = group.title not in ("positional arguments", "options")
-            title = f"**{group.title}** {group.description or ''}" if named else ""
-            yield "\n".join([title.strip(), "", "| option | meaning |", "| --- | --- |", *rows])
+        if group.title in ("positional arguments", "options"):
+            first += rows
+        elif rows:
+            named += [f"**{group.title}** {group.description or ''}".strip(), _table(rows)]
+    yield from [_table(first), *named] if first else named
+
+
+def _table(rows: list[str]) -> str:
+    return "\n".join(["| option | meaning |", "| --- | --- |", *rows])
 
 
 def _row(action: argparse.Action) -> Iterator[str]:

@@ -1,9 +1,10 @@
 """The documentation: what it names exists, what it shows runs, and the site builds."""
 
-import importlib
 import re
 import subprocess
 import sys
+from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -22,25 +23,27 @@ def page_name(page):
 
 
 def current(page):
-    """The text of a page, without what the changelog says of names that are gone."""
-    text = page.read_text("utf-8")
-    return "\n".join(line for line in text.splitlines() if " → " not in line)
+    """The text of a page, without the names of 0.1.0 in the changelog's table of moved ones."""
+    return re.sub(r"^\| `stepgraph[^|]+", "", page.read_text("utf-8"), flags=re.MULTILINE)
 
 
 def resolves(name):
-    """Whether a dotted name is a module of the package or something in one."""
-    parts = name.split(".")
-    for length in range(len(parts), 0, -1):
-        try:
-            found = importlib.import_module(".".join(parts[:length]))
-        except ImportError:
-            continue
-        for attribute in parts[length:]:
-            if not hasattr(found, attribute):
-                return False
-            found = getattr(found, attribute)
-        return True
-    return False
+    """Whether a dotted name is a module of the package, or something in one."""
+    try:
+        if find_spec(name):  # without importing it: some modules import torch
+            return True
+    except ModuleNotFoundError:
+        pass
+    parent, _, last = name.rpartition(".")
+    return hasattr(value_of(parent), last)
+
+
+def value_of(name):
+    try:
+        return import_module(name)
+    except ModuleNotFoundError:
+        parent, _, last = name.rpartition(".")
+        return getattr(value_of(parent), last, None)
 
 
 @pytest.mark.parametrize("page", PAGES, ids=page_name)
