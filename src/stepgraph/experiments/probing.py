@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,9 +20,6 @@ from numpy.typing import NDArray
 from stepgraph.core import Dataset, Features, Labels, Vocabulary, rows_in
 from stepgraph.errors import ConfigError, DataError
 from stepgraph.scoring.rows import part_of_row
-
-if TYPE_CHECKING:
-    from stepgraph.networks.heads import HeadOptions
 
 PROBES = ("keystep", "task", "forecast")
 """What is told: the keystep of a region, the task of a video, the keystep that comes next."""
@@ -111,12 +108,6 @@ class ProbeOptions:
                     f"{name} must be some of {', '.join(known)}, got {getattr(self, name)}"
                 )
 
-    def head(self) -> HeadOptions:
-        """How the heads are trained."""
-        from stepgraph.networks.heads import HeadOptions
-
-        return HeadOptions(epochs=self.epochs)
-
 
 @dataclass(frozen=True)
 class Probed:
@@ -200,7 +191,7 @@ def _probed(
     (rows, labels), (unseen, truth) = (_split(part) for part in parts)
     right, among = [], []
     for seed in range(options.seeds):
-        trained = fit(head, rows, labels, classes, options=options.head(), seed=seed)
+        trained = fit(head, rows, labels, classes, epochs=options.epochs, seed=seed)
         logits = predict(trained, unseen)
         right.append(float((logits.argmax(axis=1) == truth).mean()))
         best = np.argsort(-logits, axis=1, kind="stable")[:, :5]
