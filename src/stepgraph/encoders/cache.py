@@ -13,6 +13,7 @@ import sqlite3
 import warnings
 import zlib
 from collections.abc import Callable, Sequence
+from contextlib import closing
 from hashlib import blake2b
 from pathlib import Path
 
@@ -72,20 +73,13 @@ class EmbeddingCache:
         """Do something with the open file, or nothing where there can be no cache."""
         if not self._usable:
             return
-        connection = None
         try:
-            connection = self._open()
-            with connection:
+            with closing(self._open()) as connection, connection:
                 work(connection)
-        except sqlite3.OperationalError as error:  # locked, read-only, disk full
+        except (sqlite3.OperationalError, OSError) as error:  # locked, read-only, disk full
             self._give_up(error)
         except sqlite3.DatabaseError as error:  # damaged
             self._begin_anew(error)
-        except OSError as error:
-            self._give_up(error)
-        finally:
-            if connection is not None:
-                connection.close()
 
     def _open(self) -> sqlite3.Connection:
         self.path.parent.mkdir(parents=True, exist_ok=True)

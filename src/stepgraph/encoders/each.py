@@ -38,23 +38,18 @@ def encode_each(
 def _encode_block(
     block: list[Video], encoder: Encoder, problems: Problems | None
 ) -> Iterator[tuple[Video, Features]]:
-    if len(block) > 1:
-        try:
-            found = _checked(block, encoder)
-        except (DataError, OSError):
-            pass  # one by one, it is seen which
+    try:
+        found = _checked(block, encoder)
+    except (DataError, OSError) as error:
+        if len(block) > 1:
+            for video in block:  # one by one, it is seen which
+                yield from _encode_block([video], encoder, problems)
+        elif problems is None:
+            raise
         else:
-            yield from zip(block, found, strict=True)
-            return
-    for video in block:
-        try:
-            [features] = _checked([video], encoder)
-        except (DataError, OSError) as error:
-            if problems is None:
-                raise
-            note_failure(video, error, problems)
-        else:
-            yield video, features
+            note_failure(block[0], error, problems)
+    else:
+        yield from zip(block, found, strict=True)
 
 
 def note_failure(

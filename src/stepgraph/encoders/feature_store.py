@@ -7,7 +7,6 @@ import os
 import zipfile
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -213,9 +212,13 @@ class FeatureStore:
         if not len(vectors):  # what an encoder makes of nothing has any width
             vectors = np.zeros((0, 1), "<f4")
         intervals = np.ascontiguousarray(features.intervals, "<f8")
-        arrays = (vectors, intervals, np.array(features.duration, "<f8"))
-        with replacing(path) as partial_file:
-            _write_npz(partial_file, dict(zip(_ARRAYS, arrays, strict=True)))
+        duration = np.array(features.duration, "<f8")
+        with replacing(path) as partial_file, partial_file.open("wb") as file:
+            # Nothing in what numpy writes depends on when and where.
+            np.savez(file, vectors=vectors, intervals=intervals, duration=duration)
+            file.flush()
+            # A name must not outlive what it names, also where the power fails.
+            os.fsync(file.fileno())
 
 
 def _is_whole(path: Path) -> bool:
@@ -258,17 +261,3 @@ def of_length_one(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
     """Scale each row to length 1, however large or small others made it; zeros stay zeros."""
     length = np.linalg.norm(vectors.astype(np.float64), axis=1, keepdims=True)
     return np.asarray(vectors / np.where(length > 0, length, 1.0), dtype=np.float32)
-
-
-def _write_npz(path: Path, arrays: dict[str, NDArray[Any]]) -> None:
-    """Write what numpy.savez writes, without anything that depends on when and where."""
-    with path.open("wb") as file:
-        with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
-            for name, array in arrays.items():
-                member = zipfile.ZipInfo(f"{name}.npy", (1980, 1, 1, 0, 0, 0))
-                member.create_system = 3
-                with archive.open(member, "w", force_zip64=True) as stream:
-                    np.lib.format.write_array(stream, array, (1, 0), allow_pickle=False)
-        file.flush()
-        # A name must not outlive what it names, also where the power fails.
-        os.fsync(file.fileno())

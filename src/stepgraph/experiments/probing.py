@@ -179,14 +179,13 @@ def _probed(
     classes: int,
     options: ProbeOptions,
 ) -> Probed:
-    from stepgraph.networks.heads import HeadOptions, fit, predict
+    from stepgraph.networks.heads import fit, predict
 
     rows, unseen = ([one.rows for one in part] for part in parts)
     labels, truth = (np.array([one.label for one in part], np.int64) for part in parts)
     right = []
     for seed in range(options.seeds):
-        how = HeadOptions(epochs=options.epochs)
-        trained = fit(head, rows, labels, classes, options=how, seed=seed)
+        trained = fit(head, rows, labels, classes, epochs=options.epochs, seed=seed)
         logits = predict(trained, unseen)
         right.append(float((logits.argmax(axis=1) == truth).mean()))
     most = np.bincount(labels, minlength=classes).argmax()

@@ -2,52 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn import functional as F
+from torch.nn.utils.rnn import pad_sequence
 
 Rows = Sequence[NDArray[np.float32]]
 
-
-@dataclass(frozen=True)
-class HeadOptions:
-    """How a head is built and trained.
-
-    Attributes
-    ----------
-    width
-        Numbers between its layers.
-    epochs, batch, rate, decay
-        Passes over the examples, examples a step, and the rate and weight decay of AdamW; the
-        rate falls to zero along a cosine.
-    dropout
-        Share of numbers left out while it trains.
-    """
-
-    width: int = 256
-    epochs: int = 40
-    batch: int = 64
-    rate: float = 1e-3
-    decay: float = 1e-2
-    dropout: float = 0.1
+_WIDTH = 256  # numbers between the layers
+_DROPOUT = 0.1
+_BATCH = 64  # examples a step
+_RATE, _DECAY = 1e-3, 1e-2  # of AdamW; the rate falls to zero along a cosine
+_AT_ONCE = 256  # examples that are predicted together
 
 
 class MLP(nn.Module):
     """Two layers on the mean of the rows."""
 
-    def __init__(self, size: int, classes: int, options: HeadOptions) -> None:
+    def __init__(self, size: int, classes: int) -> None:
         super().__init__()
         self.layers = nn.Sequential(
             nn.LayerNorm(size),
-            nn.Linear(size, options.width),
+            nn.Linear(size, _WIDTH),
             nn.GELU(),
-            nn.Dropout(options.dropout),
-            nn.Linear(options.width, classes),
+            nn.Dropout(_DROPOUT),
+            nn.Linear(_WIDTH, classes),
         )
 
     def forward(self, rows: Tensor, there: Tensor) -> Tensor:
@@ -60,25 +43,25 @@ class MLP(nn.Module):
 class Transformer(nn.Module):
     """One block of self-attention over the rows in their order, read at a token of its own."""
 
-    def __init__(self, size: int, classes: int, options: HeadOptions) -> None:
+    def __init__(self, size: int, classes: int) -> None:
         super().__init__()
-        self.enter = nn.Sequential(nn.LayerNorm(size), nn.Linear(size, options.width))
-        self.token = nn.Parameter(torch.zeros(1, 1, options.width))
+        self.enter = nn.Sequential(nn.LayerNorm(size), nn.Linear(size, _WIDTH))
+        self.token = nn.Parameter(torch.zeros(1, 1, _WIDTH))
         self.block = nn.TransformerEncoderLayer(
-            options.width,
-            nhead=max(1, options.width // 64),
-            dim_feedforward=2 * options.width,
-            dropout=options.dropout,
+            _WIDTH,
+            nhead=_WIDTH // 64,
+            dim_feedforward=2 * _WIDTH,
+            dropout=_DROPOUT,
             activation="gelu",
             batch_first=True,
             norm_first=True,
         )
-        self.leave = nn.Sequential(nn.LayerNorm(options.width), nn.Linear(options.width, classes))
+        self.leave = nn.Sequential(nn.LayerNorm(_WIDTH), nn.Linear(_WIDTH, classes))
 
     def forward(self, rows: Tensor, there: Tensor) -> Tensor:
         """Logits; see :class:`MLP`."""
         tokens = self.enter(rows)
-        tokens = tokens + _waves(tokens.shape[1], tokens.shape[2], tokens)
+        tokens = tokens + _waves(tokens.shape[1], tokens.device)
         tokens = torch.cat([self.token.expand(len(tokens), -1, -1), tokens], dim=1)
         hidden = F.pad(~there, (1, 0), value=False)
         logits: Tensor = self.leave(self.block(tokens, src_key_padding_mask=hidden)[:, 0])
@@ -89,39 +72,30 @@ HEADS = {"mlp": MLP, "transformer": Transformer}
 """Heads by name."""
 
 
-def _waves(length: int, width: int, like: Tensor) -> Tensor:
-    """Sines and cosines of the place, as in the first transformer."""
-    place = torch.arange(length, device=like.device)[:, None]
-    speed = torch.exp(torch.arange(0, width, 2, device=like.device) * (-np.log(10_000.0) / width))
-    waves = torch.zeros(length, width, device=like.device)
-    waves[:, 0::2] = torch.sin(place * speed)
-    waves[:, 1::2] = torch.cos(place * speed[: width // 2])
-    return waves
+def _waves(length: int, device: torch.device) -> Tensor:
+    """Sines and cosines of the place by turns, as in the first transformer."""
+    place = torch.arange(length, device=device)[:, None]
+    speed = torch.exp(torch.arange(0, _WIDTH, 2, device=device) * (-np.log(10_000.0) / _WIDTH))
+    return torch.stack([torch.sin(place * speed), torch.cos(place * speed)], dim=2).flatten(1)
 
 
 def fit(
-    name: str,
-    rows: Rows,
-    labels: NDArray[np.int64],
-    classes: int,
-    *,
-    options: HeadOptions,
-    seed: int,
+    name: str, rows: Rows, labels: NDArray[np.int64], classes: int, *, epochs: int, seed: int
 ) -> nn.Module:
     """Train a head on examples: rows (T, D) each, one label each."""
     device = "cuda" if torch.cuda.is_available() else "cpu"
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
-        head = HEADS[name](rows[0].shape[1], classes, options).to(device)
-        optimiser = torch.optim.AdamW(
-            head.parameters(), lr=options.rate, weight_decay=options.decay
-        )
-        steps = options.epochs * -(-len(rows) // options.batch)
+        head = HEADS[name](rows[0].shape[1], classes).to(device)
+        optimiser = torch.optim.AdamW(head.parameters(), lr=_RATE, weight_decay=_DECAY)
+        steps = epochs * -(-len(rows) // _BATCH)
         schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimiser, steps)
         order = np.random.default_rng(seed)
         head.train()
-        for _ in range(options.epochs):
-            for chosen in _batches(order.permutation(len(rows)), options.batch):
+        for _ in range(epochs):
+            shuffled = order.permutation(len(rows))
+            for start in range(0, len(rows), _BATCH):
+                chosen = shuffled[start : start + _BATCH]
                 logits = head(*_padded([rows[at] for at in chosen], device))
                 truth = torch.from_numpy(labels[chosen]).to(device)
                 optimiser.zero_grad()
@@ -133,27 +107,16 @@ def fit(
 
 
 @torch.no_grad()
-def predict(head: nn.Module, rows: Rows, *, batch: int = 256) -> NDArray[np.float32]:
+def predict(head: nn.Module, rows: Rows) -> NDArray[np.float32]:
     """Logits of examples, shape (N, classes)."""
     device = next(head.parameters()).device
-    found = [
-        head(*_padded([rows[at] for at in chosen], device)).float().cpu().numpy()
-        for chosen in _batches(np.arange(len(rows)), batch)
-    ]
-    return np.concatenate(found)
-
-
-def _batches(order: NDArray[np.int64], batch: int) -> Iterator[NDArray[np.int64]]:
-    for start in range(0, len(order), batch):
-        yield order[start : start + batch]
+    blocks = (rows[start : start + _AT_ONCE] for start in range(0, len(rows), _AT_ONCE))
+    return np.concatenate([head(*_padded(block, device)).cpu().numpy() for block in blocks])
 
 
 def _padded(rows: Rows, device: torch.device | str) -> tuple[Tensor, Tensor]:
     """Rows of several examples as one block, and which of them are real."""
-    longest = max(map(len, rows))
-    block = np.zeros((len(rows), longest, rows[0].shape[1]), np.float32)
-    there = np.zeros((len(rows), longest), bool)
-    for number, one in enumerate(rows):
-        block[number, : len(one)] = one
-        there[number, : len(one)] = True
-    return torch.from_numpy(block).to(device), torch.from_numpy(there).to(device)
+    block = pad_sequence([torch.from_numpy(one) for one in rows], batch_first=True)
+    lengths = torch.tensor([len(one) for one in rows])
+    there = torch.arange(block.shape[1]) < lengths[:, None]
+    return block.to(device), there.to(device)
