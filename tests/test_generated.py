@@ -11,8 +11,8 @@ from stepgraph.core import Sentence
 from stepgraph.datasets import generated
 from stepgraph.datasets.folder import open_folder
 from stepgraph.datasets.generated import generated_folder, is_whole, open_generated, write_scripts
-from stepgraph.datasets.generated.drawing import HUES, MOTIONS, SHAPES, Place, colour_of, draw
-from stepgraph.datasets.generated.fiction import CHAT, KEYSTEPS, TASKS
+from stepgraph.datasets.generated.drawing import MOTIONS, SHAPES, Place, colour_of, draw
+from stepgraph.datasets.generated.fiction import CHAT, HUES, KEYSTEPS, TASKS
 from stepgraph.datasets.generated.render import RATE, film, render
 from stepgraph.datasets.generated.scripts import Script, Shot
 from stepgraph.datasets.generated.stage import HEIGHT, WIDTH, make_scene

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import shutil
-import tempfile
 import time
 import zlib
 from collections.abc import Sequence
@@ -16,6 +15,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from stepgraph.core import Dataset
@@ -34,6 +34,7 @@ PER_TASK = 12
 """Clips of each task."""
 
 _LIST = "generated.json"
+_PARTIAL = ".partial"
 _THREADS = 2  # clips rendered at once, each on one thread of its own
 _ABANDONED = 3600.0  # seconds after which a half-rendered folder is nobody's
 
@@ -129,15 +130,16 @@ def _render_all(scripts: Sequence[Script], tasks: Sequence[str], folder: Path) -
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
         _sweep(folder.parent)
-        partial = Path(
-            tempfile.mkdtemp(prefix=f".{folder.name}.", suffix=".partial", dir=folder.parent)
-        )
-        try:
-            _render_clips(scripts, partial)
-            _write_lists(scripts, tasks, partial)
-            _put(partial, folder)
-        finally:
-            shutil.rmtree(partial, ignore_errors=True)
+        with TemporaryDirectory(
+            prefix=f".{folder.name}.", suffix=_PARTIAL, dir=folder.parent
+        ) as partial:
+            made = Path(partial) / "made"
+            made.mkdir()
+            _render_clips(scripts, made)
+            _write_lists(scripts, tasks, made)
+            if folder.exists() and not is_whole(folder):  # it goes when the rest is removed
+                folder.replace(Path(partial) / "damaged")
+            _put(made, folder)
     except OSError as error:  # those of the video library are such, too
         raise DataError(
             f"{folder}: the generated corpus cannot be written: {error.strerror or error}; "
@@ -170,15 +172,9 @@ def _write_lists(scripts: Sequence[Script], tasks: Sequence[str], folder: Path) 
     write_text(folder / _LIST, json.dumps(listed, indent=1) + "\n")
 
 
-def _put(partial: Path, folder: Path) -> None:
-    """Rename a folder; one that is damaged makes way, one that is whole stays."""
-    if folder.exists() and not is_whole(folder):
-        aside = partial.with_suffix(".damaged")
-        folder.replace(aside)
-        shutil.rmtree(aside, ignore_errors=True)
+def _put(made: Path, folder: Path) -> None:
     try:
-        partial.chmod(0o755)  # a temporary folder is its owner's alone
-        partial.replace(folder)
+        made.replace(folder)
     except OSError:
         if not is_whole(folder):  # else another process was faster
             raise
@@ -186,6 +182,6 @@ def _put(partial: Path, folder: Path) -> None:
 
 def _sweep(parent: Path) -> None:
     """Remove what processes left that were killed long ago."""
-    for left in (*parent.glob(".*.partial"), *parent.glob(".*.damaged")):
+    for left in parent.glob(f".*{_PARTIAL}"):
         if left.stat().st_mtime < time.time() - _ABANDONED:
             shutil.rmtree(left, ignore_errors=True)

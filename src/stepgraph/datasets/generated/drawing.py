@@ -17,26 +17,6 @@ from numpy.typing import NDArray
 Picture: TypeAlias = NDArray[np.float32]
 Field: TypeAlias = NDArray[np.float32]
 
-HUES = {
-    "red": 0,
-    "orange": 28,
-    "yellow": 55,
-    "green": 120,
-    "turquoise": 175,
-    "blue": 222,
-    "purple": 275,
-    "pink": 325,
-}
-"""Degrees of each colour of a thing."""
-
-
-class Look(NamedTuple):
-    """What a keystep looks like: how a thing of a colour and a shape moves."""
-
-    motion: str
-    colour: str
-    shape: str
-
 
 class Place(NamedTuple):
     """Where a thing is, and how: its middle, how large, turned by how much, lit or not."""
@@ -62,36 +42,36 @@ def colour_of(hue: float, saturation: float = 0.85, value: float = 0.9) -> Pictu
 
 
 def _box(u: Field, v: Field, wide: float, high: float) -> Field:
-    return np.maximum(np.abs(u) - np.float32(wide), np.abs(v) - np.float32(high))
+    return np.maximum(np.abs(u) - wide, np.abs(v) - high)
 
 
 def _ring(u: Field, v: Field) -> Field:
     """A hoop with a gap, without which nobody would see it turn."""
-    hoop = np.abs(np.hypot(u, v) - np.float32(0.85)) - np.float32(0.3)
-    return np.maximum(hoop, -_box(u - np.float32(0.85), v, 0.5, 0.3))
+    hoop = np.abs(np.hypot(u, v) - 0.85) - 0.3
+    return np.maximum(hoop, -_box(u - 0.85, v, 0.5, 0.3))
 
 
 def _wheel(u: Field, v: Field) -> Field:
     """A rim, a hub and three spokes."""
     radius = np.hypot(u, v)
-    rim = np.abs(radius - np.float32(1)) - np.float32(0.17)
-    found = np.minimum(rim, radius - np.float32(0.3))
+    rim = np.abs(radius - 1) - 0.17
+    found: Field = np.minimum(rim, radius - 0.3)
     for turn in (0.0, 2 * math.pi / 3, 4 * math.pi / 3):
         along, across = _turned(u, v, turn)
-        found = np.minimum(found, _box(along - np.float32(0.5), across, 0.5, 0.15))
+        found = np.minimum(found, _box(along - 0.5, across, 0.5, 0.15))
     return found
 
 
 def _wedge(u: Field, v: Field) -> Field:
     """A triangle that points down."""
-    side = np.float32(0.894) * np.abs(u) + np.float32(0.447) * v - np.float32(0.55)
-    return np.asarray(np.maximum(side, -v - np.float32(0.9)), dtype=np.float32)
+    side = 0.894 * np.abs(u) + 0.447 * v - 0.55
+    return np.asarray(np.maximum(side, -v - 0.9), dtype=np.float32)
 
 
 def _star(u: Field, v: Field) -> Field:
     angle = np.arctan2(v, u)
-    folded = np.abs((angle * np.float32(5 / (2 * math.pi))) % 1 - np.float32(0.5))
-    edge = np.float32(0.5) + np.float32(1.5) * folded
+    folded = np.abs((angle * (5 / (2 * math.pi))) % 1 - 0.5)
+    edge = 0.5 + 1.5 * folded
     return np.asarray(np.hypot(u, v) - edge, dtype=np.float32)
 
 
@@ -99,7 +79,7 @@ SHAPES: dict[str, tuple[Callable[[Field, Field], Field], float]] = {
     "block": (lambda u, v: _box(u, v, 0.9, 0.9), 1.3),
     "rod": (lambda u, v: _box(u, v, 0.27, 1.5), 1.55),
     "plate": (lambda u, v: _box(u, v, 1.6, 0.42), 1.7),
-    "ball": (lambda u, v: np.hypot(u, v) - np.float32(1), 1.0),
+    "ball": (lambda u, v: np.hypot(u, v) - 1, 1.0),
     "ring": (_ring, 1.2),
     "wheel": (_wheel, 1.2),
     "wedge": (_wedge, 1.5),
@@ -109,7 +89,7 @@ SHAPES: dict[str, tuple[Callable[[Field, Field], Field], float]] = {
 
 
 def _turned(u: Field, v: Field, angle: float) -> tuple[Field, Field]:
-    cos, sin = np.float32(math.cos(angle)), np.float32(math.sin(angle))
+    cos, sin = math.cos(angle), math.sin(angle)
     return cos * u + sin * v, cos * v - sin * u
 
 
@@ -119,16 +99,15 @@ def draw(picture: Picture, shape: str, place: Place, colour: Picture) -> None:
     distance, reach = SHAPES[shape]
     size = max(place.size * height, 0.5)
     x, y = width / 2 + place.x * height, height / 2 + place.y * height
-    window = _window(picture, (x, y), (reach * size + 1, reach * size + 1))
-    if window is None:
-        return
-    rows, columns = window
-    v, u = np.ogrid[rows, columns]
+    part, u, v = _window(picture, (x, y), (reach * size + 1, reach * size + 1))
     along = (u - np.float32(x - 0.5)).astype(np.float32) / np.float32(size)
     down = (v - np.float32(y - 0.5)).astype(np.float32) / np.float32(size)
     along, down = _turned(along, down, place.angle)
     cover = np.clip(np.float32(0.5) - distance(along, down) * np.float32(size), 0, 1)
-    _paint(picture[rows, columns], cover, colour if place.lit else _unlit(colour))
+    if not place.lit:
+        grey = colour.mean() * 0.35
+        colour = grey + 0.12 * (colour - grey)
+    part += cover[..., None] * (colour - part)
 
 
 def draw_oval(
@@ -138,36 +117,22 @@ def draw_oval(
     height, width = picture.shape[:2]
     x, y = width / 2 + middle[0] * height, height / 2 + middle[1] * height
     wide, high = radii[0] * height, radii[1] * height
-    window = _window(picture, (x, y), (wide + 1, high + 1))
-    if window is None:
-        return
-    rows, columns = window
-    v, u = np.ogrid[rows, columns]
+    part, u, v = _window(picture, (x, y), (wide + 1, high + 1))
     across = ((u - (x - 0.5)) / wide).astype(np.float32)
     down = ((v - (y - 0.5)) / high).astype(np.float32)
-    inside = (np.float32(1) - np.hypot(across, down)) * np.float32(min(wide, high))
-    _paint(picture[rows, columns], np.clip(inside + np.float32(0.5), 0, 1), colour)
+    inside = (1 - np.hypot(across, down)) * min(wide, high)
+    part += np.clip(inside + 0.5, 0, 1)[..., None] * (colour - part)
 
 
 def _window(
     picture: Picture, middle: tuple[float, float], reach: tuple[float, float]
-) -> tuple[slice, slice] | None:
-    """Rows and columns that a thing may touch, or None where it is out of the picture."""
-    height, width = picture.shape[:2]
-    left, right = max(0, int(middle[0] - reach[0])), min(width, int(middle[0] + reach[0]) + 2)
-    top, bottom = max(0, int(middle[1] - reach[1])), min(height, int(middle[1] + reach[1]) + 2)
-    if left >= right or top >= bottom:
-        return None
-    return slice(top, bottom), slice(left, right)
-
-
-def _paint(part: Picture, cover: Field, colour: Picture) -> None:
-    part += cover[..., None] * (colour - part)
-
-
-def _unlit(colour: Picture) -> Picture:
-    grey = np.float32(colour.mean() * 0.35)
-    return np.asarray(grey + np.float32(0.12) * (colour - grey), dtype=np.float32)
+) -> tuple[Picture, NDArray[np.int64], NDArray[np.int64]]:
+    """The part of a picture that a thing may touch, and its columns and rows."""
+    right, bottom = (int(at + far) + 2 for at, far in zip(middle, reach, strict=True))
+    left, top = (max(0, int(at - far)) for at, far in zip(middle, reach, strict=True))
+    part = picture[top : max(0, bottom), left : max(0, right)]
+    v, u = np.ogrid[: part.shape[0], : part.shape[1]]
+    return part, u + left, v + top
 
 
 # --- Motions: where a thing is after so many seconds

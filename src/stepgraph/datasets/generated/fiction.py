@@ -10,10 +10,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, TypeAlias
 
-from stepgraph.datasets.generated.drawing import Look
-
 View: TypeAlias = Literal["clear", "busy", "hidden"]
 Voice: TypeAlias = Literal["now", "unsaid", "silent", "soon", "done", "astray"]
+
+
+class Look(NamedTuple):
+    """What a keystep looks like: how a thing of a colour and a shape moves."""
+
+    motion: str
+    colour: str
+    shape: str
 
 
 @dataclass(frozen=True)
@@ -66,6 +72,9 @@ TASKS = {task: tuple(Step(**step) for step in steps) for task, steps in _WRITTEN
 
 SAID: dict[str, list[str]] = {name: _WRITTEN[name] for name in ("now", "soon", "done", "astray")}
 """How a keystep is said while it is done, before, after, and where it is not done."""
+
+HUES: dict[str, int] = _WRITTEN["hues"]
+"""Degrees of each colour of a thing."""
 
 VIEWS: dict[View, float] = _WRITTEN["views"]
 """How often a keystep is filmed well, in bad conditions, or hardly at all."""

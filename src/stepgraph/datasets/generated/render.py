@@ -66,13 +66,13 @@ def film(scene: Scene, shot: Shot) -> Iterator[NDArray[np.uint8]]:
     """Draw the frames of a shot, shape (HEIGHT, WIDTH, 3)."""
     rng = np.random.default_rng(shot.seed)
     bad = shot.kind == "step" and shot.view == "busy" and rng.random() < 0.6
-    stage = set_stage(scene, shot, rng)
+    draw_at = set_stage(scene, shot, rng)
     camera = Camera(rng, bad=bad)
     for frame in range(round((shot.end - shot.start) * RATE)):
         time = frame / RATE
         x, y = camera.offset(time)
         picture = scene.room[EDGE - y : EDGE - y + HEIGHT, EDGE - x : EDGE - x + WIDTH].copy()
-        stage.draw(picture, time, (x / HEIGHT, y / HEIGHT))
+        draw_at(picture, time, (x / HEIGHT, y / HEIGHT))
         yield camera.expose(picture, time)
 
 
@@ -82,7 +82,9 @@ def render(script: Script, path: Path) -> None:
 
     scene = make_scene(script.seed)
     with av.open(str(path), "w") as container:
-        pictures = _add_pictures(container)
+        codec = next(name for name in CODECS if name in av.codecs_available)
+        pictures: Any = container.add_stream(codec, rate=RATE, options=CODECS[codec])
+        pictures.width, pictures.height, pictures.pix_fmt = WIDTH, HEIGHT, "yuv420p"
         words = container.add_stream("mov_text")
         words.codec_context.subtitle_header = b"[Script Info]\n"
         for shot in script.shots:
@@ -92,15 +94,6 @@ def render(script: Script, path: Path) -> None:
         container.mux(pictures.encode())
         for sentence in script.narration:
             container.mux(_packet(sentence, words))
-
-
-def _add_pictures(container: Any) -> Any:
-    import av
-
-    codec = next(name for name in CODECS if name in av.codecs_available)
-    stream = container.add_stream(codec, rate=RATE, options=CODECS[codec])
-    stream.width, stream.height, stream.pix_fmt = WIDTH, HEIGHT, "yuv420p"
-    return stream
 
 
 def _packet(sentence: Sentence, track: Any) -> Any:

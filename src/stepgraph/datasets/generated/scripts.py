@@ -220,15 +220,12 @@ def _draw(shares: Mapping[_Name, float], rng: np.random.Generator) -> _Name:
 
 
 def _in_turn(wanted: Iterable[tuple[float, str]], duration: float) -> Iterator[Sentence]:
-    """Say one sentence after the other; what would come too late is left out, and no words
-    come twice.
-    """
+    """Say one sentence after the other; none comes much too late, and no words come twice."""
     free, said = 0.0, set()
     for time, text in sorted(wanted):
         start = round(max(time, free), 2)
         end = round(start + _length(text), 2)
-        if start > time + _PATIENCE or end > duration or text in said:
-            continue
-        yield Sentence(start, end, text)
-        free = end + 0.1
-        said.add(text)
+        if start <= time + _PATIENCE and end <= duration and text not in said:
+            yield Sentence(start, end, text)
+            free = end + 0.1
+            said.add(text)

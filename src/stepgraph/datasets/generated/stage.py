@@ -6,7 +6,7 @@ A scene stays the same throughout a clip; a stage is one shot of it, drawn for a
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import NamedTuple, TypeAlias
 
@@ -14,7 +14,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stepgraph.datasets.generated.drawing import (
-    HUES,
     MOTIONS,
     SHAPES,
     Picture,
@@ -23,7 +22,7 @@ from stepgraph.datasets.generated.drawing import (
     draw,
     draw_oval,
 )
-from stepgraph.datasets.generated.fiction import KEYSTEPS, View
+from stepgraph.datasets.generated.fiction import HUES, KEYSTEPS, View
 from stepgraph.datasets.generated.scripts import Shot
 
 WIDTH, HEIGHT = 160, 120
@@ -34,6 +33,9 @@ EDGE = 6
 
 Shift: TypeAlias = tuple[float, float]
 """Heights of the picture by which all is moved, right and down."""
+
+Stage: TypeAlias = Callable[[Picture, float, Shift], None]
+"""Draws a shot at any time into a picture of the room, all of it moved."""
 
 # Share of moments at which an arm comes in between, by how well a keystep is to be seen.
 _ARMS: dict[View, float] = {"clear": 0.1, "busy": 0.3, "hidden": 0.1}
@@ -93,77 +95,60 @@ def _room(rng: np.random.Generator) -> Picture:
 
 def _stains(rng: np.random.Generator, height: int, width: int) -> NDArray[np.float32]:
     """Soft patches of more and less light: a few random values with lines drawn between them."""
-    coarse = rng.normal(1, 0.1, (9, 12))
-    across = np.linspace(0, 11, width)
-    rows = np.stack([np.interp(across, np.arange(12), row) for row in coarse])
-    down = np.linspace(0, 8, height)
-    columns = [np.interp(down, np.arange(9), column) for column in rows.T]
-    return np.stack(columns, axis=1).astype(np.float32)
+    across, down = np.linspace(0, 11, width), np.linspace(0, 8, height)
+    rows = [np.interp(across, np.arange(12), row) for row in rng.normal(1, 0.1, (9, 12))]
+    columns = [np.interp(down, np.arange(9), column) for column in np.transpose(rows)]
+    return np.transpose(columns).astype(np.float32)
 
 
 def _lying(rng: np.random.Generator, hues: dict[str, float]) -> Thing:
     """A small thing that has nothing to do with it, somewhere near the edge."""
     hue = hues[str(rng.choice(list(hues)))]
     side = float(rng.choice([-1, 1]))
-    place = Place(
-        side * rng.uniform(0.4, 0.62),
-        rng.uniform(0.0, 0.45),
-        rng.uniform(0.06, 0.1),
-        rng.uniform(0, 6),
-    )
+    x, y = side * rng.uniform(0.4, 0.62), rng.uniform(0.0, 0.45)
+    place = Place(x, y, rng.uniform(0.06, 0.1), rng.uniform(0, 6))
     colour = colour_of(hue, rng.uniform(0.35, 0.65), rng.uniform(0.4, 0.8))
     return Thing(str(rng.choice(list(SHAPES))), colour, place)
 
 
-def set_stage(
-    scene: Scene, shot: Shot, rng: np.random.Generator
-) -> Doing | Talking | LookingAround:
-    """Prepare a shot; each kind is drawn into a picture of the room, for any time."""
+def set_stage(scene: Scene, shot: Shot, rng: np.random.Generator) -> Stage:
+    """Prepare a shot of any kind."""
     if shot.kind == "step":
-        return Doing(scene, shot, rng)
-    return Talking(scene, shot, rng) if shot.kind == "talk" else LookingAround(scene, rng)
+        return _doing(scene, shot, rng)
+    return _talking(scene, shot, rng) if shot.kind == "talk" else _looking_around(scene, rng)
 
 
-class Doing:
+def _doing(scene: Scene, shot: Shot, rng: np.random.Generator) -> Stage:
     """A keystep is done; other things lie about, and arms may come in between."""
+    assert shot.keystep is not None, "where something is done, it is a keystep"
+    look = KEYSTEPS[shot.keystep].look
+    hue = scene.hues[look.colour] + rng.normal(0, 3)
+    colour = colour_of(hue, rng.uniform(0.65, 0.9), rng.uniform(0.75, 1.0))
+    size, pace = rng.uniform(0.17, 0.24), rng.uniform(0.85, 1.2)
+    thing = Thing(look.shape, colour, Place(size=size), look.motion, pace)
+    x, y = rng.normal(0, 0.05), rng.normal(0, 0.03)
+    length = shot.end - shot.start
+    acts = list(_acts(length, rng))
+    arms = list(_arms(length, _ARMS[shot.view], rng))
+    passing = _several(scene, rng, 1, 2) if shot.view == "busy" else ()
+    behind = bool(shot.view == "hidden" and rng.random() < 0.5)
+    if shot.view == "hidden" and not behind:  # nearly out of the picture
+        x, y = rng.uniform(0.7, 0.85), rng.uniform(0.55, 0.7)
+        x, y = x * rng.choice([-1, 1]), y * rng.choice([-1, 1])
 
-    def __init__(self, scene: Scene, shot: Shot, rng: np.random.Generator) -> None:
-        assert shot.keystep is not None, "where something is done, it is a keystep"
-        self._scene = scene
-        look = KEYSTEPS[shot.keystep].look
-        hue = scene.hues[look.colour] + rng.normal(0, 3)
-        colour = colour_of(hue, rng.uniform(0.65, 0.9), rng.uniform(0.75, 1.0))
-        size, pace = rng.uniform(0.17, 0.24), rng.uniform(0.85, 1.2)
-        self._thing = Thing(look.shape, colour, Place(size=size), look.motion, pace)
-        self._home: Shift = (rng.normal(0, 0.05), rng.normal(0, 0.03))
-        length = shot.end - shot.start
-        self._acts = list(_acts(length, rng))
-        self._arms = list(_arms(length, _ARMS[shot.view], rng))
-        self._passing: tuple[Thing, ...] = ()
-        self._behind = False
-        if shot.view == "busy":
-            self._passing = _several(scene, rng, 1, 2)
-        if shot.view == "hidden":
-            self._hide(rng)
-
-    def _hide(self, rng: np.random.Generator) -> None:
-        """Move it nearly out of the picture, or put the presenter in front of it."""
-        self._behind = bool(rng.random() < 0.5)
-        if not self._behind:
-            x, y = rng.uniform(0.7, 0.85), rng.uniform(0.55, 0.7)
-            self._home = (x * rng.choice([-1, 1]), y * rng.choice([-1, 1]))
-
-    def draw(self, picture: Picture, time: float, shift: Shift) -> None:
-        """Draw what there is at a time."""
-        for thing in (*self._scene.about, *self._passing):
-            _draw_thing(picture, thing, time, shift)
-        home = self._home[0] + shift[0], self._home[1] + shift[1]
-        _draw_thing(picture, self._thing, _busy_time(self._acts, time), home)
-        if self._behind:
-            _draw_presenter(picture, self._scene, time, (home[0], shift[1] + 0.05), 1.5)
-        for start, end in self._arms:
+    def draw_at(picture: Picture, time: float, shift: Shift) -> None:
+        for other in (*scene.about, *passing):
+            _draw_thing(picture, other, time, shift)
+        home = x + shift[0], y + shift[1]
+        busy = sum(min(max(time - start, 0.0), end - start) for start, end in acts)
+        _draw_thing(picture, thing, busy, home)
+        if behind:
+            _draw_presenter(picture, scene, time, (home[0], shift[1] + 0.05), 1.5)
+        for start, end in arms:
             if start <= time < end:
-                _draw_arm(picture, self._scene, (time - start) / (end - start), home)
+                _draw_arm(picture, scene, (time - start) / (end - start), home)
+
+    return draw_at
 
 
 def _acts(length: float, rng: np.random.Generator) -> Iterator[tuple[float, float]]:
@@ -182,45 +167,35 @@ def _arms(length: float, share: float, rng: np.random.Generator) -> Iterator[tup
             yield start, start + rng.uniform(1.0, 2.0)
 
 
-def _busy_time(acts: list[tuple[float, float]], time: float) -> float:
-    """How long something has been done until now."""
-    return sum(min(max(time - start, 0.0), end - start) for start, end in acts)
-
-
-class Talking:
+def _talking(scene: Scene, shot: Shot, rng: np.random.Generator) -> Stage:
     """The presenter speaks, perhaps with a thing in his hand that is not used now."""
+    x = rng.uniform(-0.2, 0.2)
+    held: Thing | None = None
+    if shot.keystep is not None:
+        look = KEYSTEPS[shot.keystep].look
+        place = Place(0.35 * rng.choice([-1, 1]), 0.15, rng.uniform(0.1, 0.16))
+        held = Thing(look.shape, colour_of(scene.hues[look.colour]), place)
 
-    def __init__(self, scene: Scene, shot: Shot, rng: np.random.Generator) -> None:
-        self._scene = scene
-        self._where = (rng.uniform(-0.2, 0.2), 0.12)
-        self._held: Thing | None = None
-        if shot.keystep is not None:
-            look = KEYSTEPS[shot.keystep].look
-            place = Place(0.35 * rng.choice([-1, 1]), 0.15, rng.uniform(0.1, 0.16))
-            self._held = Thing(look.shape, colour_of(scene.hues[look.colour]), place)
-
-    def draw(self, picture: Picture, time: float, shift: Shift) -> None:
-        """Draw what there is at a time."""
-        where = self._where[0] + shift[0], self._where[1] + shift[1]
-        _draw_presenter(picture, self._scene, time, where, 1.0)
-        if self._held is not None:
+    def draw_at(picture: Picture, time: float, shift: Shift) -> None:
+        _draw_presenter(picture, scene, time, (x + shift[0], 0.12 + shift[1]), 1.0)
+        if held is not None:
             sway = 0.03 * math.sin(4 * time)
-            _draw_thing(picture, self._held, time, (shift[0] + sway, shift[1] + sway))
+            _draw_thing(picture, held, time, (shift[0] + sway, shift[1] + sway))
+
+    return draw_at
 
 
-class LookingAround:
+def _looking_around(scene: Scene, rng: np.random.Generator) -> Stage:
     """The camera looks around among things of all kinds."""
+    things = _several(scene, rng, 2, 3)
+    pan = rng.uniform(-0.1, 0.1, 2)
 
-    def __init__(self, scene: Scene, rng: np.random.Generator) -> None:
-        self._scene = scene
-        self._things = _several(scene, rng, 2, 3)
-        self._pan = rng.uniform(-0.1, 0.1, 2)
-
-    def draw(self, picture: Picture, time: float, shift: Shift) -> None:
-        """Draw what there is at a time."""
-        moved = shift[0] + self._pan[0] * time, shift[1] + self._pan[1] * time
-        for thing in (*self._scene.about, *self._things):
+    def draw_at(picture: Picture, time: float, shift: Shift) -> None:
+        moved = shift[0] + pan[0] * time, shift[1] + pan[1] * time
+        for thing in (*scene.about, *things):
             _draw_thing(picture, thing, time, moved)
+
+    return draw_at
 
 
 def _several(scene: Scene, rng: np.random.Generator, least: int, most: int) -> tuple[Thing, ...]:
@@ -235,18 +210,11 @@ def _several(scene: Scene, rng: np.random.Generator, least: int, most: int) -> t
 
 
 def _draw_thing(picture: Picture, thing: Thing, time: float, shift: Shift) -> None:
-    place = thing.place
-    if thing.motion is not None:
-        moved = MOTIONS[thing.motion](time * thing.pace, place.size)
-        place = moved._replace(
-            x=place.x + moved.x, y=place.y + moved.y, angle=place.angle + moved.angle
-        )
-    draw(
-        picture,
-        thing.shape,
-        place._replace(x=place.x + shift[0], y=place.y + shift[1]),
-        thing.colour,
-    )
+    x, y, size, angle, _ = thing.place
+    moved = MOTIONS[thing.motion](time * thing.pace, size) if thing.motion else Place(size=size)
+    x, y = x + moved.x + shift[0], y + moved.y + shift[1]
+    place = moved._replace(x=x, y=y, angle=angle + moved.angle)
+    draw(picture, thing.shape, place, thing.colour)
 
 
 def _draw_presenter(
