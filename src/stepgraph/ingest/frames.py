@@ -12,6 +12,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
+from heapq import merge
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -67,17 +68,6 @@ class Clip(NamedTuple):
     frames: NDArray[np.uint8]
 
 
-def sample_times(duration: float, options: ClipOptions) -> NDArray[np.float64]:
-    """Return the times (seconds) whose pictures make up each clip, shape (T, F).
-
-    >>> sample_times(2.0, ClipOptions(frames=2, window=3.0)).tolist()
-    [[0.75, 2.25], [1.75, 3.25]]
-    """
-    starts = np.arange(rows_in(duration, options.stride)) * options.stride
-    middles = np.arange(options.frames, dtype=np.float64) + 0.5
-    return np.asarray(starts[:, None] + middles * (options.window / options.frames))
-
-
 def read_clips(
     path: Path, options: ClipOptions, *, duration: float | None = None
 ) -> Iterator[Clip]:
@@ -103,15 +93,9 @@ def read_clips(
         if duration is None:
             stated = container.duration  # where there is none the file is opened once more
             duration = stated / 1_000_000 if stated else media_duration(path)
-        # In ticks of the stream times compare exactly.  Windows may overlap, and then share
-        # pictures; of equal ticks the earlier row comes first, so that rows end in order.
-        ticks = track.ticks_at(sample_times(duration, options)).ravel()
-        order = np.argsort(ticks, kind="stable")
-        ticks = ticks[order]
         scaler = _Scaler(options, track.stretch)
         kept = defaultdict[int, list[NDArray[np.uint8]]](list)
-        for sample, frame in zip(order, _on_screen(track, ticks), strict=True):
-            row = int(sample) // options.frames
+        for row, frame in _on_screen(track, _samples(track, duration, options)):
             kept[row].append(scaler.picture(frame))
             if len(kept[row]) == options.frames:
                 start = row * options.stride
@@ -120,19 +104,38 @@ def read_clips(
         track.require_undamaged()
 
 
-def _on_screen(track: PictureTrack, ticks: NDArray[np.int64]) -> Iterator[Any]:
-    """Yield the picture of each tick; these rise, and no picture is decoded after the last."""
+def _samples(
+    track: PictureTrack, duration: float, options: ClipOptions
+) -> Iterator[tuple[int, int]]:
+    """Tick at which a picture is wanted, and for which row; in order of both.
+
+    Windows may overlap; in ticks of the stream their times compare exactly.
+    """
+
+    def of_part(offset: float) -> Iterator[tuple[int, int]]:
+        for row in range(rows_in(duration, options.stride)):
+            yield track.tick_at(row * options.stride + offset), row
+
+    parts = range(options.frames)
+    return merge(*(of_part((n + 0.5) * (options.window / options.frames)) for n in parts))
+
+
+def _on_screen(
+    track: PictureTrack, samples: Iterator[tuple[int, int]]
+) -> Iterator[tuple[int, Any]]:
+    """Yield the row of each sample and its picture; nothing is decoded after the last."""
+    sample = next(samples, None)
     held: Any = None
-    due = 0
-    for begin, frame in track.pictures() if len(ticks) else ():
-        while ticks[due] < begin:
-            yield frame if held is None else held
-            due += 1
-            if due == len(ticks):
-                return
+    for begin, frame in track.pictures() if sample else ():
+        while sample and sample[0] < begin:
+            yield sample[1], frame if held is None else held
+            sample = next(samples, None)
+        if sample is None:
+            return
         held = frame
-    for _ in ticks[due:]:
-        yield held
+    while sample:
+        yield sample[1], held
+        sample = next(samples, None)
 
 
 class _Scaler:

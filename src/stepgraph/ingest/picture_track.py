@@ -5,14 +5,12 @@ Decides what counts as a whole file.  What of the pictures is kept is decided el
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
-
-import numpy as np
-from numpy.typing import NDArray
 
 from stepgraph.errors import DataError
 from stepgraph.ingest.media import end_of, opened
@@ -61,10 +59,10 @@ class PictureTrack:
         """How wide a stored pixel is shown, as a multiple of its height."""
         return float(self._stream.sample_aspect_ratio or 1)
 
-    def ticks_at(self, times: NDArray[np.float64]) -> NDArray[np.int64]:
-        """Return the last tick that is not after each time (seconds since the start)."""
+    def tick_at(self, time: float) -> int:
+        """Return the last tick that is not after a time (seconds since the start)."""
         start = (self._container.start_time or 0) / 1_000_000
-        return np.floor((times + (start + _NOISE)) / self._tick).astype(np.int64)
+        return math.floor((time + (start + _NOISE)) / self._tick)
 
     def pictures(self) -> Iterator[tuple[int, Any]]:
         """Yield the tick at which each picture begins, and the picture; ticks never decrease."""
