@@ -25,7 +25,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from stepgraph.ingest.frames import ClipOptions, read_clips, sample_times
+from stepgraph.ingest.frames import ClipOptions, read_clips
 
 RATE = 25
 SIZES = ((640, 360), (1280, 720))
@@ -81,7 +81,7 @@ def decode_clips(path: Path, options: ClipOptions, seconds: int) -> int:
     """Read all clips; return how many pictures had to be decoded for them."""
     rows = sum(1 for _ in read_clips(path, options))
     assert rows == seconds
-    last = sample_times(seconds, options).max()
+    last = (rows - 1) * options.stride + options.window * (1 - 0.5 / options.frames)
     return min(seconds * RATE, int(last * RATE) + 2)
 
 

@@ -10,8 +10,7 @@ import videos
 from stepgraph.core import rows_in
 from stepgraph.errors import ConfigError
 from stepgraph.ingest import frames, media_duration
-from stepgraph.ingest.frames import ClipOptions, read_clips, read_several, sample_times
-from stepgraph.ingest.picture_track import PictureTrack
+from stepgraph.ingest.frames import ClipOptions, read_clips
 from videos import number_in, numbered, numbers_in, plain, write_video
 
 NUMBER = 170
@@ -81,32 +80,6 @@ def test_a_clip_holds_what_is_on_screen_at_its_times(folder, name, options):
     assert [numbers_in(clip) for clip in clips] == expected
     assert clips[0].frames.shape == (options.frames, 32, 32, 3)
     assert clips[0].frames.dtype == np.uint8
-
-
-def test_times_lie_in_the_middle_of_equal_parts_of_the_window():
-    times = sample_times(2.5, ClipOptions(frames=4, window=2.0))
-
-    assert times.tolist() == [
-        [0.25, 0.75, 1.25, 1.75],
-        [1.25, 1.75, 2.25, 2.75],
-        [2.25, 2.75, 3.25, 3.75],
-    ]
-
-
-def test_several_kinds_of_clips_come_from_one_pass(folder, monkeypatch):
-    alone = [list(read_clips(folder / "uneven.mp4", options)) for options in KINDS]
-    passes = []
-    pictures = PictureTrack.pictures
-    monkeypatch.setattr(PictureTrack, "pictures", lambda s: passes.append(s) or pictures(s))
-
-    together = [[] for _ in KINDS]
-    for kind, clip in read_several(folder / "uneven.mp4", KINDS):
-        together[kind].append(clip)
-
-    assert len(passes) == 1
-    for one, other in zip(alone, together, strict=True):
-        assert [clip[:2] for clip in one] == [clip[:2] for clip in other]
-        assert all(np.array_equal(a.frames, b.frames) for a, b in zip(one, other, strict=True))
 
 
 def test_clips_end_with_the_video(folder):

@@ -18,9 +18,9 @@ HEARD = [(0.5, 2.0, " Crack the eggs."), (2.0, 3.5, " [Music]"), (3.5, 5.0, " Wh
 
 @pytest.fixture(autouse=True)
 def _forget_models():
-    speech._loaded.cache_clear()
+    speech._load.cache_clear()
     yield
-    speech._loaded.cache_clear()
+    speech._load.cache_clear()
 
 
 @pytest.fixture

@@ -8,10 +8,11 @@ minute.  Needs PyAV, the ``video`` extra.
 from __future__ import annotations
 
 import math
-from collections import deque
-from collections.abc import Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
+from heapq import merge
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -67,33 +68,10 @@ class Clip(NamedTuple):
     frames: NDArray[np.uint8]
 
 
-def sample_times(duration: float, options: ClipOptions) -> NDArray[np.float64]:
-    """Return the times (seconds) whose pictures make up each clip, shape (T, F).
-
-    >>> sample_times(2.0, ClipOptions(frames=2, window=3.0)).tolist()
-    [[0.75, 2.25], [1.75, 3.25]]
-    """
-    starts = np.arange(rows_in(duration, options.stride)) * options.stride
-    return np.asarray(starts[:, None] + _offsets(options))
-
-
-def _offsets(options: ClipOptions) -> NDArray[np.float64]:
-    middles = np.arange(options.frames, dtype=np.float64) + 0.5
-    return middles * (options.window / options.frames)
-
-
 def read_clips(
     path: Path, options: ClipOptions, *, duration: float | None = None
 ) -> Iterator[Clip]:
-    """Yield the clip of each row of a video file, in order; see :func:`read_several`."""
-    for _, clip in read_several(path, (options,), duration=duration):
-        yield clip
-
-
-def read_several(
-    path: Path, options: Sequence[ClipOptions], *, duration: float | None = None
-) -> Iterator[tuple[int, Clip]]:
-    """Yield clips of several kinds from one decoding pass.
+    """Yield the clip of each row of a video file, in order.
 
     On screen at a time is the last picture that begins at it or before; before the first one, the
     first, and after the last one, the last.  Time 0 is the start of the file as players show it.
@@ -104,11 +82,6 @@ def read_several(
         Seconds to read, ``Video.duration``; by default those of the file.  A row that starts
         after the last picture repeats it, so that there are as many rows as of the transcript.
 
-    Yields
-    ------
-    tuple of int and Clip
-        The position in ``options`` and a clip of that kind; of each kind in order of rows.
-
     Raises
     ------
     DataError
@@ -117,86 +90,52 @@ def read_several(
     path = Path(path)
     with opened(path) as container:
         track = PictureTrack(container, path)
-        seconds = _duration(container, path) if duration is None else duration
-        scalers = {_size(one): _Scaler(one, track.stretch) for one in options}
-        kinds = [_Collector(one, seconds, scalers[_size(one)], track) for one in options]
-        held: Any = None
-        due = min((kind.due for kind in kinds), default=math.inf)
-        for ticks, frame in track.pictures() if due < math.inf else ():
-            if ticks > due:
-                yield from _completed(kinds, frame if held is None else held, ticks)
-                due = min(kind.due for kind in kinds)
-                if due == math.inf:
-                    break
-            held = frame
-        else:
-            yield from _completed(kinds, held, math.inf)
+        if duration is None:
+            stated = container.duration  # where there is none the file is opened once more
+            duration = stated / 1_000_000 if stated else media_duration(path)
+        scaler = _Scaler(options, track.stretch)
+        kept = defaultdict[int, list[NDArray[np.uint8]]](list)
+        for row, frame in _on_screen(track, _samples(track, duration, options)):
+            kept[row].append(scaler.picture(frame))
+            if len(kept[row]) == options.frames:
+                start = row * options.stride
+                end = min(start + options.window, duration)
+                yield Clip(start, end, np.stack(kept.pop(row)))
         track.require_undamaged()
 
 
-def _duration(container: Any, path: Path) -> float:
-    """Return what ``media_duration`` does, if possible without opening the file again."""
-    return container.duration / 1_000_000 if container.duration else media_duration(path)
+def _samples(
+    track: PictureTrack, duration: float, options: ClipOptions
+) -> Iterator[tuple[int, int]]:
+    """Tick at which a picture is wanted, and for which row; in order of both.
 
-
-def _completed(
-    kinds: Sequence[_Collector], frame: Any, until: float
-) -> Iterator[tuple[int, Clip]]:
-    for position, kind in enumerate(kinds):
-        for clip in kind.take(frame, until):
-            yield position, clip
-
-
-def _size(options: ClipOptions) -> tuple[int, int, bool]:
-    return options.height, options.width, options.crop
-
-
-class _Collector:
-    """The clips of one kind that are not complete yet; windows that overlap share pictures.
-
-    Times are in ticks of the stream, so that they compare exactly.
+    Windows may overlap; in ticks of the stream their times compare exactly.
     """
 
-    def __init__(
-        self, options: ClipOptions, duration: float, scaler: _Scaler, track: PictureTrack
-    ) -> None:
-        self._options = options
-        self._duration = duration
-        self._scaler = scaler
-        self._track = track
-        self._offsets = _offsets(options)
-        self._rows = rows_in(duration, options.stride)
-        self._open: deque[tuple[int, list[int], list[NDArray[np.uint8]]]] = deque()
-        self._next = 0
-        self._wanted: list[int] = []
-        self._advance()
+    def of_part(offset: float) -> Iterator[tuple[int, int]]:
+        for row in range(rows_in(duration, options.stride)):
+            yield track.tick_at(row * options.stride + offset), row
 
-    @property
-    def due(self) -> float:
-        """The first time that no picture was given to yet; infinity when all is done."""
-        begun = [wanted[len(kept)] for _, wanted, kept in self._open]
-        return min(begun + self._wanted[:1], default=math.inf)
+    parts = range(options.frames)
+    return merge(*(of_part((n + 0.5) * (options.window / options.frames)) for n in parts))
 
-    def take(self, frame: Any, until: float) -> Iterator[Clip]:
-        """Give a picture to all times before ``until``; yield the clips that this completes."""
-        while self._wanted and self._wanted[0] < until:
-            self._open.append((self._next - 1, self._wanted, []))
-            self._advance()
-        for _, wanted, kept in self._open:
-            while len(kept) < len(wanted) and wanted[len(kept)] < until:
-                kept.append(self._scaler.picture(frame))
-        while self._open and len(self._open[0][2]) == self._options.frames:
-            row, _, kept = self._open.popleft()
-            start = row * self._options.stride
-            yield Clip(start, min(start + self._options.window, self._duration), np.stack(kept))
 
-    def _advance(self) -> None:
-        """Work out the ticks of the next row, or that there is none."""
-        self._wanted = []
-        if self._next < self._rows:
-            times = self._next * self._options.stride + self._offsets
-            self._wanted = self._track.ticks_at(times).tolist()
-            self._next += 1
+def _on_screen(
+    track: PictureTrack, samples: Iterator[tuple[int, int]]
+) -> Iterator[tuple[int, Any]]:
+    """Yield the row of each sample and its picture; nothing is decoded after the last."""
+    sample = next(samples, None)
+    held: Any = None
+    for begin, frame in track.pictures() if sample else ():
+        while sample and sample[0] < begin:
+            yield sample[1], frame if held is None else held
+            sample = next(samples, None)
+        if sample is None:
+            return
+        held = frame
+    while sample:
+        yield sample[1], held
+        sample = next(samples, None)
 
 
 class _Scaler:
@@ -213,7 +152,8 @@ class _Scaler:
         several = int(av.__version__.partition(".")[0]) >= 17
         self._how: dict[str, Any] = {"format": "gbrp", "interpolation": "BICUBIC"}
         self._how |= {"threads": 1} if several else {}
-        self._cutter: _Cutter | None = None
+        self._cutter: Any = None
+        self._cuts: tuple[int, int, str] | None = None  # what the cutter is made for
         self._frame: Any = None
         self._picture: NDArray[np.uint8] = np.zeros((0, 0, 3), np.uint8)
 
@@ -245,49 +185,33 @@ class _Scaler:
         return picture
 
     def _middle(self, frame: Any, shape: float) -> Any:
-        """Return the largest part in the middle that is so many times as wide as high."""
+        """Cut out the largest part in the middle that is so many times as wide as high."""
         shape /= self._stretch
         width = max(1, min(frame.width, round(frame.height * shape)))
         height = max(1, min(frame.height, round(frame.width / shape)))
         if (width, height) == (frame.width, frame.height):
             return frame
-        if self._cutter is None or not self._cutter.fits(frame):
-            self._cutter = _Cutter(frame, width, height)
-        return self._cutter.cut(frame)
+        kind = frame.width, frame.height, frame.format.name
+        if self._cuts != kind:
+            self._cuts, self._cutter = kind, _cutter(frame, width, height)
+        self._cutter.push(frame)
+        return self._cutter.pull()
 
 
-class _Cutter:
-    """Cuts the middle out of pictures of one size and layout without copying them."""
+def _cutter(frame: Any, width: int, height: int) -> Any:
+    """Make a filter that cuts the middle out of such pictures without copying them."""
+    from av.filter import Graph
 
-    def __init__(self, frame: Any, width: int, height: int) -> None:
-        from av.filter import Graph
-
-        self._kind = _kind(frame)
-        self._graph = Graph()
-        entry = self._graph.add_buffer(
-            width=frame.width,
-            height=frame.height,
-            format=frame.format.name,
-            time_base=Fraction(1, 1000),  # of no consequence
-        )
-        self._graph.link_nodes(
-            entry,
-            self._graph.add("crop", f"{width}:{height}:exact=1"),
-            self._graph.add("buffersink"),
-        ).configure()
-
-    def fits(self, frame: Any) -> bool:
-        """Whether a picture is like that for which this was made."""
-        return self._kind == _kind(frame)
-
-    def cut(self, frame: Any) -> Any:
-        """Return the middle of a picture."""
-        self._graph.push(frame)
-        return self._graph.pull()
-
-
-def _kind(frame: Any) -> tuple[int, int, str]:
-    return frame.width, frame.height, frame.format.name
+    graph = Graph()
+    entry = graph.add_buffer(
+        width=frame.width,
+        height=frame.height,
+        format=frame.format.name,
+        time_base=Fraction(1, 1000),  # of no consequence
+    )
+    crop = graph.add("crop", f"{width}:{height}:exact=1")
+    graph.link_nodes(entry, crop, graph.add("buffersink")).configure()
+    return graph
 
 
 def _upright(frame: Any) -> tuple[bool, bool, bool]:

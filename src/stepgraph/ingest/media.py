@@ -34,7 +34,7 @@ def media_duration(path: Path) -> float:
         if container.duration is not None:
             seconds = container.duration / 1_000_000  # always in microseconds
         else:
-            seconds = max(map(_end_of, container.demux()), default=0.0)
+            seconds = max(map(end_of, container.demux()), default=0.0)
     if seconds <= 0:
         raise DataError(f"{path}: must last longer than 0 s, got {seconds}; is it cut off?")
     return float(seconds)
@@ -78,7 +78,8 @@ def opened(path: Path) -> Iterator[Any]:
         ) from error
 
 
-def _end_of(packet: Any) -> float:
+def end_of(packet: Any) -> float:
+    """Seconds up to which a packet lasts, 0 for one without a time."""
     if packet.pts is None:
         return 0.0
     return float((packet.pts + (packet.duration or 0)) * packet.time_base)

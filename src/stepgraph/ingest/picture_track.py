@@ -5,17 +5,15 @@ Decides what counts as a whole file.  What of the pictures is kept is decided el
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from stepgraph.errors import DataError
-from stepgraph.ingest.media import opened
+from stepgraph.ingest.media import end_of, opened
 
 CUT_OFF_SECONDS = 2.0
 CUT_OFF_SHARE = 0.05
@@ -61,20 +59,31 @@ class PictureTrack:
         """How wide a stored pixel is shown, as a multiple of its height."""
         return float(self._stream.sample_aspect_ratio or 1)
 
-    def ticks_at(self, times: NDArray[np.float64]) -> NDArray[np.int64]:
-        """Return the last tick that is not after each time (seconds since the start)."""
+    def tick_at(self, time: float) -> int:
+        """Return the last tick that is not after a time (seconds since the start)."""
         start = (self._container.start_time or 0) / 1_000_000
-        return np.floor((times + (start + _NOISE)) / self._tick).astype(np.int64)
+        return math.floor((time + (start + _NOISE)) / self._tick)
 
     def pictures(self) -> Iterator[tuple[int, Any]]:
         """Yield the tick at which each picture begins, and the picture; ticks never decrease."""
-        clock = _Clock(self._container, self._stream)
+        stream = self._stream
+        rate = stream.average_rate or stream.guessed_rate or 25
+        step = max(1, round(1 / (float(rate) * self._tick)))
         latest = None
+        expected: int = stream.start_time or 0
+        lag: int | None = None
         for frame in self._decoded():
-            ticks = clock.read(frame)
+            ticks = expected
+            # AVI has one number for what is decoded next and what is shown next; it is the former.
+            if frame.pts is not None and self._container.format.name != "avi":
+                ticks = int(frame.pts)
+            elif frame.dts is not None:
+                # Pictures leave the decoder in order, but some packets after their own went in.
+                lag = frame.dts - expected if lag is None else lag
+                ticks = int(frame.dts - lag)
             # Where times run backwards, nothing tells which is right; the picture is the next.
             latest = ticks if latest is None or ticks > latest else latest
-            clock.expected = latest + (frame.duration or clock.step)
+            expected = latest + (frame.duration or step)
             yield latest, frame
         self.require_undamaged()
         if latest is None:
@@ -82,7 +91,7 @@ class PictureTrack:
                 f"{self.path}: must hold pictures, got none that can be decoded; "
                 f"play it to see whether it is whole"
             )
-        self._require_end(clock.expected * self._tick)
+        self._require_end(expected * self._tick)
 
     def _decoded(self) -> Iterator[Any]:
         import av
@@ -170,35 +179,5 @@ def _shown_track(container: Any, path: Path) -> Any:
 
 def _end_of_sound(path: Path) -> float:
     with opened(path) as container:
-        if not container.streams.audio:
-            return 0.0
-        packets = container.demux(*container.streams.audio)
-        ends = (
-            float((packet.pts + (packet.duration or 0)) * packet.time_base)
-            for packet in packets
-            if packet.pts is not None
-        )
-        return max(ends, default=0.0)
-
-
-class _Clock:
-    """Tells when a decoded picture begins, also where the file does not say so."""
-
-    def __init__(self, container: Any, stream: Any) -> None:
-        rate = stream.average_rate or stream.guessed_rate or 25
-        self.step = max(1, round(1 / (float(rate) * float(stream.time_base))))
-        self.expected: int = stream.start_time or 0
-        # AVI has one number for what is decoded next and what is shown next; it is the former.
-        self._shown = container.format.name != "avi"
-        self._lag: int | None = None
-
-    def read(self, frame: Any) -> int:
-        """Return the tick at which a picture begins."""
-        if frame.pts is not None and self._shown:
-            return int(frame.pts)
-        if frame.dts is None:
-            return self.expected
-        # Pictures leave the decoder in order, but some packets after their own went in.
-        if self._lag is None:
-            self._lag = frame.dts - self.expected
-        return int(frame.dts - self._lag)
+        tracks = container.streams.audio
+        return max(map(end_of, container.demux(*tracks)), default=0.0) if tracks else 0.0

@@ -38,7 +38,7 @@ def transcribe(path: Path, model: Path) -> tuple[Sentence, ...]:
     path, model = Path(path), Path(model)
     _require_model(model, path)
     begin = _begin_of_sound(path)
-    recogniser = _load(model)
+    recogniser = _load(model.resolve())
     try:
         heard, _ = recogniser.transcribe(str(path), vad_filter=True)
         cues = [
@@ -84,22 +84,18 @@ def _begin_of_sound(path: Path) -> float:
         return max(0.0, first - (container.start_time or 0) / 1_000_000)
 
 
+@lru_cache(maxsize=1)
 def _load(model: Path) -> Any:
+    from faster_whisper import WhisperModel
+
     try:
-        return _loaded(str(model.resolve()))
+        # The fastest arithmetic that the processor has; models are often stored in one it lacks.
+        return WhisperModel(str(model), compute_type="auto", local_files_only=True)
     except Exception as error:  # its libraries raise whatever they stumble over
         raise DataError(
             f"{model}: must be a readable faster-whisper model, got {_one_line(error)}; "
             f"fetch or convert it again"
         ) from error
-
-
-@lru_cache(maxsize=1)
-def _loaded(folder: str) -> Any:
-    from faster_whisper import WhisperModel
-
-    # The fastest arithmetic that the processor has; models are often stored in one it lacks.
-    return WhisperModel(folder, compute_type="auto", local_files_only=True)
 
 
 def _one_line(error: Exception) -> str:
