@@ -255,10 +255,13 @@ def test_an_output_file_that_is_a_folder(capsys):
 
 
 def test_encoder_options_beside_a_graph_are_used_and_said(capsys):
-    main(["mine", "demo", "-o", "demo.json"])
+    Path("videos/steps.txt").write_text(Path("steps.txt").read_text())
+    first = Path("steps.txt").read_text().splitlines()[-1]
+    Path("videos/truth.csv").write_text(f"video,start,end,keystep\ngood,0,2,{first}\n")
+    main(["mine", "videos", "-o", "small.json"])
     capsys.readouterr()
 
-    assert main(["evaluate", "demo", "--graph", "demo.json", "--context", "2", "--json"]) == 0
+    assert main(["evaluate", "videos", "--graph", "small.json", "--context", "2", "--json"]) == 0
 
     assert json.loads(capsys.readouterr().out)["encoder"]["context"] == 2
 
