@@ -78,13 +78,14 @@ def write_report(
     picture = draw_graph(graph, strongest=STRONGEST)
     data = _payload(dataset, methods, graph, picture, path)
     script = _static("player.js") + _static("report.js")
+    made = f"<p class=command>Made with <code>{html.escape(command)}</code></p>"
     parts = {
         "title": html.escape(title),
         "policy": _policy(script, plays=any("src" in video for video in data["videos"])),
         "style": _static("report.css"),
         "script": script,
         "facts": _facts(dataset, methods, graph),
-        "command": _command(command),
+        "command": made if command else "",
         "rows": ("the truth, then " if dataset.truth else "") + "what each method says,",
         "metrics": _metrics(dataset, methods),
         "picture": _picture_note(picture, graph),
@@ -121,7 +122,11 @@ def _script_json(value: object) -> str:
 
 def _facts(dataset: Dataset, methods: Sequence[Measured], graph: TaskGraph) -> str:
     """Say in one line what was measured."""
-    lengths = [len(_any_labels(video, dataset, methods)) for video in dataset.videos]
+    some = [dataset.truth, *(method.labels for method in methods)]
+    lengths = [
+        next((len(labels[video.id]) for labels in some if video.id in labels), 0)
+        for video in dataset.videos
+    ]
     facts = [_plural(len(lengths), "video"), _plural(sum(lengths), "row")]
     judged = max((method.report.keystep_rows for method in methods), default=0)
     if judged and dataset.truth:
@@ -137,19 +142,8 @@ def _facts(dataset: Dataset, methods: Sequence[Measured], graph: TaskGraph) -> s
     return " ".join(f"<li><bdi>{html.escape(fact)}</bdi></li>" for fact in facts)
 
 
-def _any_labels(video: Video, dataset: Dataset, methods: Sequence[Measured]) -> Sequence[int]:
-    for labels in (dataset.truth, *(method.labels for method in methods)):
-        if video.id in labels:
-            return range(len(labels[video.id]))
-    return range(0)
-
-
 def _plural(number: int, noun: str) -> str:
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
-
-
-def _command(command: str) -> str:
-    return f"<p class=command>Made with <code>{html.escape(command)}</code></p>" if command else ""
 
 
 def _metrics(dataset: Dataset, methods: Sequence[Measured]) -> str:
@@ -228,16 +222,16 @@ def _payload(
     dataset: Dataset, methods: Sequence[Measured], graph: TaskGraph, picture: Picture, page: Path
 ) -> dict[str, Any]:
     """Return what the script draws; keysteps are positions among those that occur in it."""
-    videos = [
-        _video(video, dataset, methods) | _source(media_address(video, page))
-        for video in dataset.videos
-    ]
+    videos = []
+    for video in dataset.videos:
+        videos.append(_video(video, dataset, methods))
+        if address := media_address(video, page):
+            videos[-1]["src"] = address
     used = _used_keysteps(dataset, methods, picture)
     position = {keystep: at for at, keystep in enumerate(used)}
-    for video in videos:
-        for track in video["tracks"]:
-            if track is not None:
-                track[2::4] = [position[keystep] for keystep in track[2::4]]
+    for shown in videos:
+        for bars in filter(None, shown["tracks"]):
+            bars[2::4] = [position[keystep] for keystep in bars[2::4]]
     groups = list(graph.vocabulary.tasks.values())
     groups += [tuple(node.keystep for node in panel.nodes) for panel in picture.panels]
     colours = keystep_colours(len(graph.vocabulary), groups)
@@ -278,18 +272,14 @@ def _video(video: Video, dataset: Dataset, methods: Sequence[Measured]) -> dict[
             for sentence in video.transcript
             if math.isfinite(sentence.start) and math.isfinite(sentence.end)
         ],
-        "tracks": [_track(one) for one in (truth, *labels)],
+        "tracks": [_bars(one) for one in (truth, *labels)],
         "sure": [_confidence(one) for one in (truth, *labels)],
         "rows": int((truth.keysteps != BACKGROUND).sum()) if truth else 0,
         "hits": [None if one is None else int(one.hits.sum()) for one in tallies],
     }
 
 
-def _source(address: str | None) -> dict[str, str]:
-    return {} if address is None else {"src": address}
-
-
-def _track(labels: Labels | None) -> list[float] | None:
+def _bars(labels: Labels | None) -> list[float] | None:
     """Start, end, keystep and kind (0 filled, 1 anchor or unknown) of each segment, flat."""
     if labels is None:
         return None

@@ -28,7 +28,7 @@ from stepgraph.labelling.clips import ClipLabels, label_clips
 from stepgraph.labelling.parquet import LABELS_KIND, read_footer, read_table, write_table
 from stepgraph.problems import Problems
 from stepgraph.progress import counting
-from stepgraph.vocabulary.saving import require_as_saved, vocabulary_of
+from stepgraph.vocabulary.saving import require_as_saved, vocabulary_fields, vocabulary_of
 
 MANIFEST = "labels.json"
 _MANIFEST_KIND = replace(LABELS_KIND, noun="manifest of labels")
@@ -64,14 +64,9 @@ class Provenance:
 
     def fields(self) -> dict[str, Any]:
         """As it stands in the files."""
-        return header(LABELS_KIND.format, LABELS_KIND.version, self.vocabulary) | {
-            "graph": self.graph,
-            "decoder": dict(self.decoder),
-            "encoder": dict(self.encoder),
-            "hop": self.hop,
-            "keysteps": list(self.vocabulary.keysteps),
-            "tasks": {task: list(members) for task, members in self.vocabulary.tasks.items()},
-        }
+        made = {"graph": self.graph, "decoder": dict(self.decoder), "encoder": dict(self.encoder)}
+        first = header(LABELS_KIND.format, LABELS_KIND.version, self.vocabulary)
+        return first | made | {"hop": self.hop} | vocabulary_fields(self.vocabulary)
 
 
 @dataclass(frozen=True)
@@ -187,8 +182,8 @@ def _finished(path: Path, provenance: Provenance) -> Part:
     for name, value in wanted.items():
         if name != "stepgraph" and content.get(name) != value:
             raise DataError(
-                f"{path}: must hold labels made with {name} {_short(value)}, got "
-                f"{_short(content.get(name))}; choose another folder, or delete this one"
+                f"{path}: must hold labels made with {name} {shortened(value)}, got "
+                f"{shortened(content.get(name))}; choose another folder, or delete this one"
             )
     with reading_fields(path, LABELS_KIND):
         return _part(content)
@@ -200,9 +195,10 @@ def _holds(part: Part, videos: Sequence[Video], hop: float) -> bool:
     return part.videos == tuple(video.id for video in videos) and part.rows == rows
 
 
-def _short(value: Any) -> str:
+def shortened(value: Any) -> str:
+    """A value as JSON, cut where it is too long for a message."""
     text = json.dumps(value, ensure_ascii=False)
-    return text if len(text) <= 120 else f"{text[:100]}…"
+    return text if len(text) <= 160 else f"{text[:150]}…"
 
 
 def _counted(timelines: Iterable[Timeline], done: Callable[[int], None]) -> Iterator[Timeline]:

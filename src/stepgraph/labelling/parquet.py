@@ -57,45 +57,28 @@ def read_table(path: Path, keysteps: int) -> Iterator[ClipLabels]:
 def _to_table(videos: Sequence[ClipLabels], vocabulary: Vocabulary) -> Any:
     pa = _arrow()
 
-    def column(name: str, dtype: Any) -> NDArray[Any]:
-        return np.concatenate([np.zeros(0, dtype), *(getattr(one, name) for one in videos)])
-
-    def known(name: str) -> Any:
-        values = column(name, np.float32)
-        return pa.array(values, mask=np.isnan(values))
-
-    def repeated(name: str) -> Any:
-        values = [getattr(one, name) for one in videos for _ in range(len(one))]
-        return pa.array(values, pa.string())
-
-    def best(name: str, dtype: Any) -> Any:
-        parts = [np.zeros(0, dtype), *(getattr(one, name).reshape(-1) for one in videos)]
-        return pa.FixedSizeListArray.from_arrays(pa.array(np.concatenate(parts)), TOP)
+    def joined(name: str, dtype: type) -> NDArray[Any]:
+        return np.concatenate(
+            [np.zeros(0, dtype), *(getattr(one, name).ravel() for one in videos)]
+        )
 
     def named(codes: NDArray[Any], names: Sequence[str]) -> Any:
         positions = pa.array(codes, pa.int32(), mask=codes < 0)
         return pa.array(names, pa.string()).take(positions)
 
-    keystep = column("keystep", np.int32)
-    return pa.table(
-        {
-            "video": repeated("video"),
-            "path": repeated("path"),
-            "task": repeated("task"),
-            "start": column("start", np.float64),
-            "end": column("end", np.float64),
-            "keystep": keystep,
-            "name": named(keystep, vocabulary.keysteps),
-            "confidence": known("confidence"),
-            "score": known("score"),
-            "origin": named(column("origin", np.int8), ORIGINS),
-            "argmax": column("argmax", np.int32),
-            "argmax_score": known("argmax_score"),
-            "top_keysteps": best("top_keysteps", np.int32),
-            "top_scores": best("top_scores", np.float32),
-            "words": pa.array([said for one in videos for said in one.words], pa.string()),
-        }
-    )
+    columns = {}
+    for name in ("video", "path", "task"):
+        values = [getattr(one, name) for one in videos for _ in range(len(one))]
+        columns[name] = pa.array(values, pa.string())
+    for name, dtype in _PLAIN.items():
+        numbers = joined(name, dtype)
+        columns[name] = pa.array(numbers, mask=np.isnan(numbers) if dtype is np.float32 else None)
+    for name, dtype in _BEST.items():
+        columns[name] = pa.FixedSizeListArray.from_arrays(pa.array(joined(name, dtype)), TOP)
+    columns["name"] = named(joined("keystep", np.int32), vocabulary.keysteps)
+    columns["origin"] = named(joined("origin", np.int8), ORIGINS)
+    columns["words"] = pa.array([said for one in videos for said in one.words], pa.string())
+    return pa.table({name: columns[name] for name in _ORDER})
 
 
 def _from_table(table: Any, keysteps: int) -> Iterator[ClipLabels]:
@@ -141,6 +124,10 @@ _PLAIN: dict[str, type] = {
     "argmax_score": np.float32,
 }
 _BEST: dict[str, type] = {"top_keysteps": np.int32, "top_scores": np.float32}
+_ORDER = (
+    *("video", "path", "task", "start", "end", "keystep", "name", "confidence", "score", "origin"),
+    *("argmax", "argmax_score", "top_keysteps", "top_scores", "words"),
+)
 
 
 @contextmanager

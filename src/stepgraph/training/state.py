@@ -21,6 +21,7 @@ from torch import Tensor, nn
 from stepgraph.errors import ConfigError, DataError
 from stepgraph.files.disk import replacing
 from stepgraph.files.headers import FileKind, check_header, reading_fields
+from stepgraph.labelling.folders import shortened
 
 _KIND = FileKind("stepgraph-training", 1, "state of a training", "delete it to begin anew")
 
@@ -125,14 +126,9 @@ def require_same(path: Path, state: Mapping[str, Any], identity: Mapping[str, An
     for name in {**begun, **wanted}:
         if begun.get(name) != wanted.get(name):
             raise ConfigError(
-                f"{path}: must go on as it was begun, with {name} {_short(begun.get(name))}, got "
-                f"{_short(wanted.get(name))}; give the same, or another output folder"
+                f"{path}: must go on as it was begun, with {name} {shortened(begun.get(name))}, "
+                f"got {shortened(wanted.get(name))}; give the same, or another output folder"
             )
-
-
-def _short(value: Any) -> str:
-    text = json.dumps(value)
-    return text if len(text) <= 160 else f"{text[:150]}…"
 
 
 def position_of(path: Path, state: Mapping[str, Any]) -> Position:
