@@ -48,16 +48,11 @@ class TextEncoder:
     """
 
     def __init__(self, options: EncoderOptions) -> None:
-        self._options = options
+        self.options = options
         self._model_name = options.model
         self._folder = _find_folder(self._model_name)
         self._bfloat16 = _cpu_has_bfloat16()
         self._cache = EmbeddingCache(self._identity())
-
-    @property
-    def options(self) -> EncoderOptions:
-        """See :class:`~stepgraph.encoders.Encoder`."""
-        return self._options
 
     def encode_keysteps(self, vocabulary: Vocabulary) -> NDArray[np.float32]:
         """See :class:`~stepgraph.encoders.Encoder`."""
@@ -72,14 +67,10 @@ class TextEncoder:
             # One mean over the widths: a score is linear in it, so scores are averaged, too.
             vectors = self.encode_texts(texts)
             vectors = vectors.reshape(len(wides), -1, vectors.shape[1]).mean(axis=0)
-            start = 0
-            for video in block:
+            ends = np.cumsum([len(video.transcript) for video in block])
+            for video, found in zip(block, np.split(vectors, ends[:-1]), strict=True):
                 intervals = np.array([[s.start, s.end] for s in video.transcript], np.float64)
-                end = start + len(video.transcript)
-                yield Features(
-                    video.id, video.duration, vectors[start:end], intervals.reshape(-1, 2)
-                )
-                start = end
+                yield Features(video.id, video.duration, found, intervals.reshape(-1, 2))
 
     def encode_texts(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Unit vectors of any texts, shape (N, D), from the cache where they are there."""

@@ -58,13 +58,8 @@ class VisualEncoder:
     """
 
     def __init__(self, options: EncoderOptions, load: Callable[[], VisualModel]) -> None:
-        self._options = options
+        self.options = options
         self._load = load
-
-    @property
-    def options(self) -> EncoderOptions:
-        """See :class:`~stepgraph.encoders.Encoder`."""
-        return self._options
 
     @cached_property
     def model(self) -> VisualModel:
