@@ -1,9 +1,8 @@
 """S3D with self-gating and the text tower that MIL-NCE trained beside it, complete in one file.
 
 S3D (Xie et al., 2018, section 4) is Inception with every 3-D filter split in two, one over the
-picture and one over time, and a gate behind each: channels are scaled by a logistic function of
-their mean over the whole clip.  MIL-NCE (Miech et al., 2020) trained it on HowTo100M together with
-a small network over word vectors, so that a clip and what is said in it share 512 dimensions.
+picture and one over time, and a gate behind each.  MIL-NCE (Miech et al., 2020) trained it with a
+small network over word vectors, so that a clip and what is said in it share 512 dimensions.
 Names of weights are those of the published ``s3d_howto100m.pth``.
 """
 
@@ -76,7 +75,7 @@ class _Stem(nn.Module):
 
 
 class _Gate(nn.Module):
-    """Scale channels by what the whole clip shows."""
+    """Scale channels by a logistic function of their mean over the whole clip."""
 
     def __init__(self, channels: int) -> None:
         super().__init__()
