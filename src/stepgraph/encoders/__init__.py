@@ -21,9 +21,9 @@ __all__ = ["KINDS", "Encoder", "EncoderOptions", "load_encoder"]
 
 KINDS = {
     "text": "stepgraph.encoders.text:TextEncoder",
-    "clip": "stepgraph.encoders.pretrained:make_clip",
-    "siglip": "stepgraph.encoders.pretrained:make_siglip",
-    "xclip": "stepgraph.encoders.pretrained:make_xclip",
+    "clip": "stepgraph.encoders.pretrained:make_pretrained",
+    "siglip": "stepgraph.encoders.pretrained:make_pretrained",
+    "xclip": "stepgraph.encoders.pretrained:make_pretrained",
     "s3d": "stepgraph.encoders.milnce:make_s3d",
     "videoclip": "stepgraph.encoders.milnce:make_videoclip",
     "timesformer": "stepgraph.encoders.checkpoints:make_timesformer",

@@ -1,18 +1,17 @@
 """TimeSformer as an encoder: published weights for features, one's own for recognition.
 
-``timesformer:`` gives what the network makes of a clip before it names it, for probing; it knows
-no keysteps.  ``own:`` takes a checkpoint of ``stepgraph train``, which was trained to tell its
-keysteps apart, so that its classifier stands where other encoders have a text tower: the vector
-of a row holds the square roots of all probabilities, that of a keystep is one in its own place,
-and the score, their product, is the root of the probability of the keystep.
+``timesformer:`` gives what the network makes of a clip before it names it; it knows no keysteps.
+``own:`` takes a checkpoint of ``stepgraph train``, whose classifier stands where other encoders
+have a text tower: the vector of a row holds the square roots of all probabilities, that of a
+keystep is one in its own place, so that a score is the root of the keystep's probability.
 """
 
 from __future__ import annotations
 
 import math
 import os
-from collections.abc import Callable, Sequence
-from functools import cached_property, partial
+from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -22,42 +21,25 @@ from numpy.typing import NDArray
 from stepgraph.core import Vocabulary
 from stepgraph.encoders import EncoderOptions
 from stepgraph.encoders.model_folders import (
+    PUBLISHED,
     fetch_folder,
     find_folder,
     find_weights,
     read_config,
     read_pixel_settings,
 )
-from stepgraph.encoders.visual import VisualEncoder, pick_device, running
+from stepgraph.encoders.visual import VisualEncoder, as_array, pick_device, running
 from stepgraph.errors import ConfigError, DataError
 from stepgraph.files.disk import require_file
 from stepgraph.ingest.frames import ClipOptions
 
 if TYPE_CHECKING:
-    import torch
-
-    from stepgraph.networks.timesformer import Header, TimeSformer, TimeSformerOptions
+    from stepgraph.networks.timesformer import TimeSformer, TimeSformerOptions
 
 _KIND = "timesformer"
 # Seconds of a clip that the published weights were trained on: every 32nd of 30 frames a second.
 _PUBLISHED_WINDOW = 8.5
 _OWN_WINDOW = 1.0
-# What the network has but one of, and how the folder of a model calls it.
-_FIXED = {
-    "attention_type": "divided_space_time",
-    "hidden_act": "gelu",
-    "qkv_bias": True,
-    "num_channels": 3,
-    "layer_norm_eps": 1e-6,
-}
-_SIZES = {
-    "frames": ("num_frames", 8),
-    "size": ("image_size", 224),
-    "patch": ("patch_size", 16),
-    "width": ("hidden_size", 768),
-    "depth": ("num_hidden_layers", 12),
-    "heads": ("num_attention_heads", 12),
-}
 
 
 class NetworkModel:
@@ -65,27 +47,24 @@ class NetworkModel:
 
     Parameters
     ----------
-    network
-        With its weights.
-    finish
-        Makes vectors of normalised clips, with the network or a part of it.
-    window
-        Seconds that the vector of a row looks at.
     colours
         Mean and deviation of the colours, where they are not those of the published weights.
+    classify
+        Give the roots of probabilities rather than features.
     """
 
     def __init__(
         self,
         network: TimeSformer,
-        finish: Callable[[TimeSformer, torch.Tensor], torch.Tensor],
         window: float,
+        *,
         colours: tuple[Sequence[float], Sequence[float]] | None = None,
+        classify: bool = False,
     ) -> None:
         self.device = pick_device()
         self._network = network.eval().to(self.device)
-        self._finish = finish
         self._colours = colours
+        self._classify = classify
         size = network.options.size
         self.clips = ClipOptions(network.options.frames, window, height=size, width=size)
 
@@ -93,23 +72,21 @@ class NetworkModel:
         """See :class:`~stepgraph.encoders.visual.VisualModel`."""
         import torch
 
+        from stepgraph.networks.timesformer import normalise
+
         with running(self.device):
-            clips = self._prepared(torch.tensor(frames, device=self.device))
-            vectors = self._finish(self._network, clips).float().cpu().numpy()
-        return np.asarray(vectors, dtype=np.float32)
+            colours = [torch.tensor(c, device=self.device) for c in self._colours or ()]
+            pixels = torch.tensor(frames, device=self.device)
+            clips = normalise(pixels, *(colour.view(3, 1, 1) for colour in colours))
+            if self._classify:
+                vectors = self._network(clips).float().softmax(dim=1).sqrt()
+            else:
+                vectors = self._network.features(clips)
+        return as_array(vectors)
 
     def encode_texts(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """It cannot; the encoders below say so before it is asked."""
         raise ConfigError(f"a TimeSformer must be given clips, got {len(texts)} texts")
-
-    def _prepared(self, clips: torch.Tensor) -> torch.Tensor:
-        from stepgraph.networks.timesformer import DEVIATION, MEAN, normalise
-
-        pixels = normalise(clips)
-        if self._colours is None:
-            return pixels
-        mean, deviation = (pixels.new_tensor(part).view(3, 1, 1) for part in self._colours)
-        return (pixels * DEVIATION + MEAN - mean) / deviation
 
 
 class TimeSformerEncoder(VisualEncoder):
@@ -125,30 +102,17 @@ class TimeSformerEncoder(VisualEncoder):
 
 
 class OwnEncoder(VisualEncoder):
-    """A checkpoint of one's own, by its classifier.
-
-    Parameters
-    ----------
-    options
-        See :class:`~stepgraph.encoders.EncoderOptions`; ``task_names`` changes nothing here.
-    path
-        What ``save_checkpoint`` wrote.
-    """
+    """A checkpoint of one's own, by its classifier; ``task_names`` change nothing here."""
 
     def __init__(self, options: EncoderOptions, path: Path) -> None:
-        super().__init__(options, partial(_load_own, path, _root_of_probabilities))
+        super().__init__(options, partial(_load_own, path, classify=True))
         self._path = path
-
-    @cached_property
-    def header(self) -> Header:
-        """What the checkpoint says of itself."""
-        from stepgraph.networks.timesformer import read_header
-
-        return read_header(self._path)
 
     def encode_keysteps(self, vocabulary: Vocabulary) -> NDArray[np.float32]:
         """See :class:`~stepgraph.encoders.Encoder`; keysteps it does not know are zeros."""
-        names = self.header.keysteps
+        from stepgraph.networks.timesformer import read_header
+
+        names = read_header(self._path).keysteps
         folded = {_folded(name): place for place, name in reversed([*enumerate(names)])}
         places = folded | {name: place for place, name in reversed([*enumerate(names)])}
         vectors = np.zeros((len(vocabulary), len(names)), dtype=np.float32)
@@ -169,7 +133,7 @@ def make_timesformer(options: EncoderOptions) -> TimeSformerEncoder:
     """Make an encoder of features: ``timesformer:FOLDER``, ``:NAME``, or ``:CHECKPOINT``."""
     path = Path(os.path.expanduser(options.model))
     if path.is_file():
-        return TimeSformerEncoder(options, partial(_load_own, path, _features))
+        return TimeSformerEncoder(options, partial(_load_own, path, classify=False))
     find_folder(_KIND, options.model)  # a path where nothing is must not wait for a video
     return TimeSformerEncoder(options, partial(_load_published, options.model))
 
@@ -181,28 +145,17 @@ def make_own(options: EncoderOptions) -> OwnEncoder:
     return OwnEncoder(options, path)
 
 
-def _features(network: TimeSformer, clips: torch.Tensor) -> torch.Tensor:
-    return network.features(clips)
-
-
-def _root_of_probabilities(network: TimeSformer, clips: torch.Tensor) -> torch.Tensor:
-    logits: torch.Tensor = network(clips)
-    return logits.float().softmax(dim=1).sqrt()
-
-
 def _folded(name: str) -> str:
     return " ".join(name.casefold().split())
 
 
-def _load_own(
-    path: Path, finish: Callable[[TimeSformer, torch.Tensor], torch.Tensor]
-) -> NetworkModel:
+def _load_own(path: Path, *, classify: bool) -> NetworkModel:
     from stepgraph.networks.timesformer import load_checkpoint, read_header
 
     window = read_header(path).extra.get("window", _OWN_WINDOW)
     if not isinstance(window, int | float) or not 0 < window <= 3600:
         raise DataError(f"{path}: window must be between 0 and 3600 seconds, got {window!r}")
-    return NetworkModel(load_checkpoint(path)[0], finish, window)
+    return NetworkModel(load_checkpoint(path)[0], window, classify=classify)
 
 
 def _load_published(model: str) -> NetworkModel:
@@ -217,7 +170,7 @@ def _load_published(model: str) -> NetworkModel:
         load_hf(network, state)
     except DataError as error:
         raise DataError(f"{folder}: {error}") from error
-    return NetworkModel(network, _features, _PUBLISHED_WINDOW, _read_colours(folder))
+    return NetworkModel(network, _PUBLISHED_WINDOW, colours=_read_colours(folder))
 
 
 def _read_options(folder: Path) -> TimeSformerOptions:
@@ -225,12 +178,13 @@ def _read_options(folder: Path) -> TimeSformerOptions:
     from stepgraph.networks.timesformer import TimeSformerOptions
 
     path, config = folder / "config.json", read_config(_KIND, folder)
-    sizes = {ours: config.get(theirs, usual) for ours, (theirs, usual) in _SIZES.items()}
+    known = PUBLISHED[_KIND]
+    sizes = {ours: config.get(*theirs) for ours, theirs in known["sizes"].items()}
     try:
         options = TimeSformerOptions(classes=1, **sizes)
     except ConfigError as error:
         raise DataError(f"{path}: {error}") from error
-    for name, must in (_FIXED | {"intermediate_size": 4 * options.width}).items():
+    for name, must in (known["fixed"] | {"intermediate_size": 4 * options.width}).items():
         if config.get(name, must) != must:
             raise DataError(
                 f"{path}: {name} must be {must!r}, got {config[name]!r}; "

@@ -8,7 +8,9 @@ such words, and a stand-in for a learned one where there is none; it knows nothi
 from __future__ import annotations
 
 import re
+import tomllib
 from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
@@ -26,19 +28,12 @@ Array: TypeAlias = NDArray[np.float32]
 MODEL = "motion"
 """The only model of this kind."""
 
-COLOURS = {
-    "red": 0.0,
-    "orange": 30.0,
-    "yellow": 57.0,
-    "green": 120.0,
-    "turquoise": 178.0,
-    "blue": 225.0,
-    "purple": 275.0,
-    "pink": 322.0,
-}
+_TABLE = tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))
+
+COLOURS: dict[str, float] = _TABLE["hues"]
 """Degrees of the hue that each colour word means most."""
 
-MOTIONS = ("right", "left", "down", "up", "spin", "shake", "tap", "pump", "blink", "still")
+MOTIONS = tuple(_TABLE["motions"])
 """Ways to move."""
 
 AXES = (*COLOURS, "nothing", *MOTIONS)
@@ -46,27 +41,7 @@ AXES = (*COLOURS, "nothing", *MOTIONS)
 
 _PARTS = len(COLOURS) + 1
 
-# Words by axis.  Who comes from the left moves right.
-_WORDS = {
-    "red": "red crimson scarlet",
-    "orange": "orange amber",
-    "yellow": "yellow golden gold",
-    "green": "green",
-    "turquoise": "turquoise teal cyan",
-    "blue": "blue",
-    "purple": "purple violet",
-    "pink": "pink rosy magenta",
-    "right": "left",
-    "left": "right",
-    "down": "drop lower sink down fall",
-    "up": "lift raise hoist up",
-    "spin": "spin twist turn rotate whirl screw",
-    "shake": "shake wipe rock rattle rub wobble",
-    "tap": "tap bounce hammer knock hit",
-    "pump": "squeeze pump puff press inflate",
-    "blink": "flash blink flicker",
-    "still": "wait rest hold",
-}
+_WORDS = _TABLE["colours"] | _TABLE["motions"]
 _AXIS_OF = {word: AXES.index(axis) for axis, words in _WORDS.items() for word in words.split()}
 # Who puffs something up lifts nothing.
 _NO_LIFT = re.compile(r"\b(puff|pump|blow) up\b")
@@ -82,13 +57,7 @@ _AT_REST = 0.3  # motion that counts as much as none
 
 
 class ColourEncoder(VisualEncoder):
-    """Encode a video by the colours that move in it and by how they move.
-
-    Parameters
-    ----------
-    options
-        See :class:`~stepgraph.encoders.EncoderOptions`; the name must be ``colour:motion``.
-    """
+    """Encode a video by the colours that move in it and by how they move."""
 
     def __init__(self, options: EncoderOptions) -> None:
         if options.model != MODEL:
@@ -106,10 +75,7 @@ class ColourEncoder(VisualEncoder):
 class ColourModel:
     """Measures clips and looks up words."""
 
-    @property
-    def clips(self) -> ClipOptions:
-        """What is looked at for one row."""
-        return _CLIPS
+    clips = _CLIPS
 
     def encode_clips(self, frames: NDArray[np.uint8]) -> Array:
         """Unit vectors of clips, from shape (B, F, H, W, 3) to (B, axes)."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import zipfile
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from pathlib import Path
 
 import numpy as np
@@ -103,10 +103,16 @@ class FeatureStore:
         return self._foreign
 
     def has(self, video: str) -> bool:
-        """Whether the features of a video are there, and whole as far as their file says."""
-        if self.encoder is None:
-            return bool(self.files.names(video))
-        return bool(self._own.names(video)) and _is_whole(Path(self._own.where(video)))
+        """Whether features of a video that we wrote are there, and whole as their file says."""
+        place = self._own.place(video)
+        if place is None:
+            return False
+        try:
+            # What is at the end of a file lists all that is in it.
+            with zipfile.ZipFile(place) as archive:
+                return archive.namelist() == [f"{name}.npy" for name in _ARRAYS]
+        except (OSError, zipfile.BadZipFile):
+            return False
 
     def where(self, video: str) -> str:
         """Where the features of a video are or should be, as messages begin."""
@@ -184,20 +190,15 @@ class FeatureStore:
 
     def require(self, options: EncoderOptions) -> None:
         """Refuse features that another encoder made."""
-        # Names of tasks are put before keysteps only; videos are the same with and without.
-        asked = replace(options, task_names=False)
-        if self.encoder is None or replace(self.encoder, task_names=False) == asked:
-            return
-        pairs = zip(asdict(self.encoder).items(), asdict(asked).values(), strict=True)
-        found = [
-            (key, old, new) for (key, old), new in pairs if old != new and key != "task_names"
-        ]
-        key, old, new = found[0]
-        raise DataError(
-            f"{self.path}: must hold features of the encoder asked for ({key} {new!r}), got a "
-            f"folder of another one ({key} {old!r}, says {HEADER}); choose the same encoder, or "
-            f"another folder"
-        )
+        for key, new in asdict(options).items():
+            old = getattr(self.encoder, key, new)
+            # Names of tasks are put before keysteps only; videos are the same with and without.
+            if old != new and key != "task_names":
+                raise DataError(
+                    f"{self.path}: must hold features of the encoder asked for ({key} {new!r}), "
+                    f"got a folder of another one ({key} {old!r}, says {HEADER}); choose the same "
+                    f"encoder, or another folder"
+                )
 
     def write(self, features: Features) -> None:
         """Write the features of a video, whole or not at all; the same bytes every time."""
@@ -219,15 +220,6 @@ class FeatureStore:
             file.flush()
             # A name must not outlive what it names, also where the power fails.
             os.fsync(file.fileno())
-
-
-def _is_whole(path: Path) -> bool:
-    """Whether a file ends as it should; what is at its end lists all that is in it."""
-    try:
-        with zipfile.ZipFile(path) as archive:
-            return archive.namelist() == [f"{name}.npy" for name in _ARRAYS]
-    except (OSError, zipfile.BadZipFile):
-        return False
 
 
 def _listed(folder: Path) -> list[Path]:

@@ -16,10 +16,11 @@ from numpy.typing import NDArray
 
 from stepgraph.core import Vocabulary
 from stepgraph.encoders import EncoderOptions
-from stepgraph.encoders.model_folders import find_folder
-from stepgraph.encoders.visual import VisualEncoder, pick_device
+from stepgraph.encoders.model_folders import PUBLISHED, find_folder
+from stepgraph.encoders.visual import VisualEncoder, as_array, pick_device
 from stepgraph.errors import ConfigError, DataError
-from stepgraph.files.disk import read_text, require_file
+from stepgraph.files.arrays.checks import Kind, reading
+from stepgraph.files.disk import read_text
 from stepgraph.ingest.frames import ClipOptions
 
 if TYPE_CHECKING:
@@ -32,48 +33,10 @@ _VIDEOCLIP_CLIPS = ClipOptions(frames=30, window=1.0)
 _LONGEST = 32  # seconds; networks.videoclip.LONGEST, known without importing torch
 
 
-@dataclass(frozen=True)
-class _File:
-    """A file that a folder must hold: its names, the usual one first, and who publishes it."""
-
-    what: str
-    patterns: tuple[str, ...]
-    publisher: str
-
-    def find(self, folder: Path) -> Path:
-        for pattern in self.patterns:
-            for path in sorted(folder.glob(pattern)):
-                return path
-        raise ConfigError(
-            f"{folder}: must hold {self.what} ({' or '.join(self.patterns)}), got none; "
-            f"it is published by {self.publisher}"
-        )
-
-
-_S3D_SOURCE = "the project S3D_HowTo100M (github.com/antoine77340/S3D_HowTo100M)"
-_S3D = _File(
-    "the weights of S3D", ("s3d_howto100m.pth", "s3d*.pt*", "s3d*.safetensors"), _S3D_SOURCE
-)
-_WORDS = _File(
-    "the words of S3D", ("s3d_dict.npy", "dict.npy", "s3d_dict.txt", "dict.txt"), _S3D_SOURCE
-)
-_VIDEOCLIP = _File(
-    "the checkpoint of VideoCLIP",
-    ("checkpoint_best.pt", "checkpoint*.pt", "videoclip*.pt", "videoclip*.safetensors"),
-    "the project MMPT of fairseq (github.com/facebookresearch/fairseq, examples/MMPT)",
-)
-_TOKENIZER = _File(
-    "the tokenizer of bert-base-uncased",
-    ("tokenizer.json", "vocab.txt"),
-    "the Hugging Face hub as google-bert/bert-base-uncased",
-)
-
-
 def make_s3d(options: EncoderOptions) -> VisualEncoder:
     """Make the encoder ``s3d:FOLDER``."""
-    folder = _folder(options, _S3D)
-    weights, words = _S3D.find(folder), _WORDS.find(folder)
-    return S3DEncoder(options, lambda: _load_s3d(weights, words))
+    files = _find_files(options, "s3d", "words")
+    return S3DEncoder(options, lambda: _load_s3d(*files))
 
 
 def make_videoclip(options: EncoderOptions) -> VisualEncoder:
@@ -84,19 +47,32 @@ def make_videoclip(options: EncoderOptions) -> VisualEncoder:
             f"window must be a whole number of seconds from 1 to {_LONGEST} for VideoCLIP, "
             f"which reads one feature a second, got {window!r}"
         )
-    folder = _folder(options, _VIDEOCLIP)
-    files = [file.find(folder) for file in (_VIDEOCLIP, _S3D, _TOKENIZER)]
+    files = _find_files(options, "videoclip", "s3d", "tokenizer")
     return VideoClipEncoder(options, lambda: _load_videoclip(*files))
 
 
-def _folder(options: EncoderOptions, first: _File) -> Path:
+def _find_files(options: EncoderOptions, *names: str) -> list[Path]:
+    """Files of a folder by what published.toml calls them."""
+    files = [PUBLISHED["files"][name] for name in names]
     folder = find_folder(options.kind, options.model)
     if folder is None:
+        first = files[0]
         raise ConfigError(
-            f"{options.kind} encoder {options.model!r} must be a folder that holds {first.what} "
-            f"({first.patterns[0]}), got no such folder; it is published by {first.publisher}"
+            f"{options.kind} encoder {options.model!r} must be a folder that holds "
+            f"{first['what']} ({first['patterns'][0]}), got no such folder; it is published by "
+            f"{first['publisher']}"
         )
-    return folder
+    return [_find_file(folder, **file) for file in files]
+
+
+def _find_file(folder: Path, what: str, patterns: Sequence[str], publisher: str) -> Path:
+    for pattern in patterns:
+        for path in sorted(folder.glob(pattern)):
+            return path
+    raise ConfigError(
+        f"{folder}: must hold {what} ({' or '.join(patterns)}), got none; "
+        f"it is published by {publisher}"
+    )
 
 
 class S3DEncoder(VisualEncoder):
@@ -153,7 +129,7 @@ class _S3DModel:
             vectors = self.network.embed_words(words.to(self.device))
         # Without a known word, the network says what it says of silence: that is no meaning.
         known = (words > 0).any(dim=1)
-        return _numpy(vectors * known[:, None].to(self.device))
+        return as_array(vectors * known[:, None].to(self.device))
 
 
 @dataclass(frozen=True)
@@ -178,7 +154,7 @@ class _VideoClip:
 
         with torch.inference_mode():
             given = torch.from_numpy(features).to(self.device)
-            return _numpy(embed_rows(self.network, given, window=window))
+            return as_array(embed_rows(self.network, given, window=window))
 
     def encode_texts(self, texts: Sequence[str]) -> NDArray[np.float32]:
         import torch
@@ -188,7 +164,7 @@ class _VideoClip:
         pieces = self.tokenizer.encode_batch(list(texts), add_special_tokens=False)
         tokens, present = pad_tokens([piece.ids for piece in pieces])
         with torch.inference_mode():
-            return _numpy(
+            return as_array(
                 self.network.embed_texts(tokens.to(self.device), present.to(self.device))
             )
 
@@ -198,11 +174,7 @@ def _look(network: S3D, frames: NDArray[np.uint8], device: str) -> NDArray[np.fl
 
     with torch.inference_mode():
         clips = torch.from_numpy(frames).to(device).permute(0, 4, 1, 2, 3)
-        return _numpy(network(clips.float() / 255))
-
-
-def _numpy(vectors: Any) -> NDArray[np.float32]:
-    return np.asarray(vectors.float().cpu().numpy(), dtype=np.float32)
+        return as_array(network(clips.float() / 255))
 
 
 def _load_s3d(weights: Path, words: Path) -> _S3DModel:
@@ -238,16 +210,9 @@ def _read_words(path: Path) -> list[str]:
     """Words of S3D in their order: an array of texts, or one a line."""
     if path.suffix != ".npy":
         return read_text(path).split()
-    require_file(path, "list of words")
-    try:
+    with reading(str(path), path.suffix, Kind("words")):
         # Mapped, an array that claims more than its file holds is refused before it is made.
         words = np.load(path, mmap_mode="r", allow_pickle=False)
-    except (OSError, ValueError, EOFError, SyntaxError) as error:
-        said = " ".join(str(error).split())[:80]
-        raise DataError(
-            f"{path}: must be a whole .npy file of words, got one that cannot be read ({said}); "
-            f"fetch it again, or write the words to dict.txt, one a line"
-        ) from error
     if words.ndim != 1 or words.dtype.kind != "U":
         raise DataError(
             f"{path}: must be a list of words, got shape {words.shape} of {words.dtype}; "

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,9 @@ from typing import Any
 from stepgraph.encoders import KINDS
 from stepgraph.errors import ConfigError
 from stepgraph.files.disk import read_json
+
+PUBLISHED = tomllib.loads(Path(__file__).with_name("published.toml").read_text("utf-8"))
+"""What published models are, as far as their own files do not tell."""
 
 # Weights as transformers looks for them: one file, or several with an index.
 _WEIGHTS = ("model*.safetensors", "pytorch_model*.bin")

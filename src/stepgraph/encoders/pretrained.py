@@ -20,13 +20,14 @@ from numpy.typing import NDArray
 
 from stepgraph.encoders import EncoderOptions
 from stepgraph.encoders.model_folders import (
+    PUBLISHED,
     fetch_folder,
     find_folder,
     first_line,
     read_config,
     read_pixel_settings,
 )
-from stepgraph.encoders.visual import VisualEncoder, pick_device, running
+from stepgraph.encoders.visual import VisualEncoder, as_array, pick_device, running
 from stepgraph.errors import ConfigError, DataError
 from stepgraph.ingest.frames import ClipOptions
 
@@ -41,40 +42,16 @@ _NO_PUNCTUATION = str.maketrans("", "", string.punctuation)
 
 @dataclass(frozen=True)
 class Family:
-    """What the models of one kind share, as far as the folder of one does not tell.
-
-    Attributes
-    ----------
-    model
-        The class in transformers.
-    mean, std
-        Of the colours it was trained with.
-    crop
-        Whether pictures are cut to a square rather than squeezed.
-    window
-        Seconds that the vector of a row looks at.
-    """
+    """What the models of one kind share, as far as the folder of one does not tell."""
 
     model: str
-    mean: tuple[float, float, float]
-    std: tuple[float, float, float]
+    mean: Sequence[float]
+    std: Sequence[float]
     crop: bool
     window: float
 
 
-FAMILIES = {
-    "clip": Family(
-        "CLIPModel",
-        (0.48145466, 0.4578275, 0.40821073),
-        (0.26862954, 0.26130258, 0.27577711),
-        crop=True,
-        window=1.0,
-    ),
-    "siglip": Family("SiglipModel", (0.5, 0.5, 0.5), (0.5, 0.5, 0.5), crop=False, window=1.0),
-    "xclip": Family(
-        "XCLIPModel", (0.485, 0.456, 0.406), (0.229, 0.224, 0.225), crop=True, window=2.0
-    ),
-}
+FAMILIES = {kind: Family(**fields) for kind, fields in PUBLISHED["families"].items()}
 
 
 @dataclass(frozen=True)
@@ -115,16 +92,7 @@ class Pixels:
 class PretrainedModel:
     """A model of the transformers library; see :class:`~stepgraph.encoders.visual.VisualModel`.
 
-    Parameters
-    ----------
-    kind
-        A key of :data:`FAMILIES`.
-    network, tokenizer
-        As transformers loads them.
-    pixels
-        How pictures are prepared.
-    window
-        Seconds that the vector of a row looks at; None for what suits the kind.
+    It is of a kind of :data:`FAMILIES`, whose window is taken where none is given.
     """
 
     def __init__(
@@ -151,10 +119,10 @@ class PretrainedModel:
         with running(self.device):
             pixels = self._pixels.prepare(frames, self.device)
             if self.kind == "xclip":
-                return _array(self._network.get_video_features(pixels))
+                return as_array(_pooled(self._network.get_video_features(pixels)))
             found = _pooled(self._network.get_image_features(pixels.flatten(0, 1))).float()
             found = found / found.norm(dim=1, keepdim=True)
-            return _array(found.unflatten(0, pixels.shape[:2]).mean(dim=1))
+            return as_array(found.unflatten(0, pixels.shape[:2]).mean(dim=1))
 
     def encode_texts(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """See :class:`~stepgraph.encoders.visual.VisualModel`.
@@ -163,7 +131,7 @@ class PretrainedModel:
         that a keystep has one vector.
         """
         with running(self.device):
-            return _array(self._network.get_text_features(**self._tokens(texts)))
+            return as_array(_pooled(self._network.get_text_features(**self._tokens(texts))))
 
     def _tokens(self, texts: Sequence[str]) -> dict[str, torch.Tensor]:
         # SigLIP as it was trained and is evaluated: no capitals, no punctuation, always filled
@@ -193,9 +161,6 @@ def make_pretrained(options: EncoderOptions) -> VisualEncoder:
     kind, model = options.kind, options.model
     find_folder(kind, model)  # a path where nothing is must not wait for the first video
     return VisualEncoder(options, partial(load_model, kind, model, options.window))
-
-
-make_clip = make_siglip = make_xclip = make_pretrained
 
 
 def load_model(kind: str, model: str, window: float | None = None) -> PretrainedModel:
@@ -262,16 +227,13 @@ def _load_tokenizer(kind: str, folder: Path, pieces: int) -> Any:
         chosen = PreTrainedTokenizerFast if whole else AutoTokenizer
         tokenizer = chosen.from_pretrained(folder, local_files_only=True)
         tokenizer(["boil", "boil water"], padding=True)
+        if len(tokenizer) < pieces // 2:  # the library makes an empty one where a file is missing
+            raise ValueError(f"{len(tokenizer)} pieces of {pieces}")
     except Exception as error:  # as above
         raise DataError(
             f"{folder}: must hold the tokenizer of a {kind} model, got: {first_line(error)}; "
             f"copy the whole model, tokenizer.json included"
         ) from error
-    if len(tokenizer) < pieces // 2:  # the library makes an empty one where a file is missing
-        raise DataError(
-            f"{folder}: must hold the tokenizer of a {kind} model with {pieces} pieces, got "
-            f"{len(tokenizer)}; copy the whole model, tokenizer.json included"
-        )
     return tokenizer
 
 
@@ -343,7 +305,3 @@ def _three(values: Any) -> tuple[float, ...]:
 def _pooled(output: Any) -> Any:
     """The vectors; some versions of the library wrap them."""
     return getattr(output, "pooler_output", output)
-
-
-def _array(output: Any) -> NDArray[np.float32]:
-    return np.asarray(_pooled(output).float().cpu().numpy(), dtype=np.float32)

@@ -24,7 +24,7 @@ from stepgraph import progress
 from stepgraph.core import Features, Video, Vocabulary
 from stepgraph.encoders import EncoderOptions
 from stepgraph.encoders.cache import EmbeddingCache
-from stepgraph.encoders.model_folders import find_folder
+from stepgraph.encoders.model_folders import find_folder, first_line
 from stepgraph.encoders.vectors import keystep_vectors, unit
 from stepgraph.errors import ConfigError, DataError
 
@@ -39,25 +39,13 @@ _BATCH = 64
 
 
 class TextEncoder:
-    """Encode a video by what is said in it.
-
-    Parameters
-    ----------
-    options
-        See :class:`~stepgraph.encoders.EncoderOptions`.
-    """
+    """Encode a video by what is said in it."""
 
     def __init__(self, options: EncoderOptions) -> None:
-        self._options = options
-        self._model_name = options.model
-        self._folder = _find_folder(self._model_name)
+        self.options = options
+        self._folder = _find_folder(options.model)
         self._bfloat16 = _cpu_has_bfloat16()
         self._cache = EmbeddingCache(self._identity())
-
-    @property
-    def options(self) -> EncoderOptions:
-        """See :class:`~stepgraph.encoders.Encoder`."""
-        return self._options
 
     def encode_keysteps(self, vocabulary: Vocabulary) -> NDArray[np.float32]:
         """See :class:`~stepgraph.encoders.Encoder`."""
@@ -72,14 +60,10 @@ class TextEncoder:
             # One mean over the widths: a score is linear in it, so scores are averaged, too.
             vectors = self.encode_texts(texts)
             vectors = vectors.reshape(len(wides), -1, vectors.shape[1]).mean(axis=0)
-            start = 0
-            for video in block:
+            ends = np.cumsum([len(video.transcript) for video in block])
+            for video, found in zip(block, np.split(vectors, ends[:-1]), strict=True):
                 intervals = np.array([[s.start, s.end] for s in video.transcript], np.float64)
-                end = start + len(video.transcript)
-                yield Features(
-                    video.id, video.duration, vectors[start:end], intervals.reshape(-1, 2)
-                )
-                start = end
+                yield Features(video.id, video.duration, found, intervals.reshape(-1, 2))
 
     def encode_texts(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Unit vectors of any texts, shape (N, D), from the cache where they are there."""
@@ -124,7 +108,7 @@ class TextEncoder:
         # Spinning threads halve the speed where another process is busy; this must be set
         # before torch is imported.
         os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
-        if self._model_name == MINILM:
+        if self.options.model == MINILM:
             _check_weights(Path(str(self._folder)) / "model.safetensors")
         import torch
         from sentence_transformers import SentenceTransformer
@@ -132,7 +116,7 @@ class TextEncoder:
 
         disable_progress_bar()
         dtype = torch.bfloat16 if self._bfloat16 else torch.float32
-        place = str(self._folder) if self._folder else self._model_name
+        place = str(self._folder) if self._folder else self.options.model
         load = partial(SentenceTransformer, place, model_kwargs={"dtype": dtype})
         try:
             return load(local_files_only=True)
@@ -143,18 +127,18 @@ class TextEncoder:
             return load()
         except (OSError, ValueError) as error:
             raise ConfigError(
-                f"text encoder {self._model_name!r} must be a sentence-transformers model that "
+                f"text encoder {self.options.model!r} must be a sentence-transformers model that "
                 f"is a folder here, lies in the local model cache, or can be downloaded; got: "
-                f"{str(error).splitlines()[0]}"
+                f"{first_line(error)}"
             ) from error
 
     def _identity(self) -> str:
         """What decides an embedding: the weights and the precision."""
         precision = "bf16" if self._bfloat16 else "fp32"
-        if self._model_name == MINILM:
+        if self.options.model == MINILM:
             return f"minilm-{_MINILM_SHA256[:8]}-{precision}"
         if self._folder is None:
-            return f"{self._model_name}-{precision}"
+            return f"{self.options.model}-{precision}"
         files = sorted(path for path in self._folder.rglob("*") if path.is_file())
         state = [(str(p), p.stat().st_size, p.stat().st_mtime_ns) for p in files]
         digest = hashlib.sha256(repr(state).encode()).hexdigest()[:16]

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from functools import cached_property
 from itertools import islice
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +23,9 @@ from stepgraph.encoders import EncoderOptions
 from stepgraph.encoders.vectors import keystep_vectors, unit
 from stepgraph.errors import DataError
 from stepgraph.ingest.frames import ClipOptions, read_clips
+
+if TYPE_CHECKING:
+    import torch
 
 # Frames encoded together: enough to keep the device busy, few enough for its memory.
 _FRAMES = {"cpu": 32, "cuda": 256}
@@ -58,13 +61,8 @@ class VisualEncoder:
     """
 
     def __init__(self, options: EncoderOptions, load: Callable[[], VisualModel]) -> None:
-        self._options = options
+        self.options = options
         self._load = load
-
-    @property
-    def options(self) -> EncoderOptions:
-        """See :class:`~stepgraph.encoders.Encoder`."""
-        return self._options
 
     @cached_property
     def model(self) -> VisualModel:
@@ -153,6 +151,11 @@ def pick_device() -> str:
     import torch
 
     return "cuda" if torch.cuda.is_available() else "cpu"
+
+
+def as_array(vectors: torch.Tensor) -> NDArray[np.float32]:
+    """Vectors of a network as an array."""
+    return np.asarray(vectors.float().cpu().numpy(), dtype=np.float32)
 
 
 @contextmanager

@@ -106,6 +106,6 @@ def _code() -> str:
     """A hash of this package's source: one version of it may be in the making for long."""
     folder = Path(__file__).parents[1]
     hashed = hashlib.sha256()
-    for path in sorted(folder.rglob("*.py")):
+    for path in sorted((*folder.rglob("*.py"), *folder.rglob("*.toml"))):
         hashed.update(path.relative_to(folder).as_posix().encode() + path.read_bytes())
     return hashed.hexdigest()[:32]

@@ -1,15 +1,15 @@
 """S3D with self-gating and the text tower that MIL-NCE trained beside it, complete in one file.
 
 S3D (Xie et al., 2018, section 4) is Inception with every 3-D filter split in two, one over the
-picture and one over time, and a gate behind each: channels are scaled by a logistic function of
-their mean over the whole clip.  MIL-NCE (Miech et al., 2020) trained it on HowTo100M together with
-a small network over word vectors, so that a clip and what is said in it share 512 dimensions.
+picture and one over time, and a gate behind each.  MIL-NCE (Miech et al., 2020) trained it with a
+small network over word vectors, so that a clip and what is said in it share 512 dimensions.
 Names of weights are those of the published ``s3d_howto100m.pth``.
 """
 
 from __future__ import annotations
 
 import re
+from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 
 import torch
@@ -42,23 +42,16 @@ _STEM = 192  # channels before the first of them
 _WORD = re.compile(r"[\w']+")
 
 
-class _Conv(nn.Module):
+def _conv(channels: int, out: int, size: int = 1) -> nn.Sequential:
     """A filter, its normalisation and a ReLU, or a pair of them: over the picture, over time."""
-
-    def __init__(self, channels: int, out: int, size: int = 1) -> None:
-        super().__init__()
-        space, around = (1, size, size), (0, size // 2, size // 2)
-        self.conv1 = nn.Conv3d(channels, out, space, padding=around, bias=False)
-        self.bn1 = nn.BatchNorm3d(out)
-        self.split = size > 1
-        if self.split:
-            time, around = (size, 1, 1), (size // 2, 0, 0)
-            self.conv2 = nn.Conv3d(out, out, time, padding=around, bias=False)
-            self.bn2 = nn.BatchNorm3d(out)
-
-    def forward(self, clips: Tensor) -> Tensor:
-        clips = F.relu(self.bn1(self.conv1(clips)))
-        return F.relu(self.bn2(self.conv2(clips))) if self.split else clips
+    layers: OrderedDict[str, nn.Module] = OrderedDict()
+    shapes = [(1, size, size), (size, 1, 1)] if size > 1 else [(1, 1, 1)]
+    for number, shape in enumerate(shapes, start=1):
+        layers[f"conv{number}"] = nn.Conv3d(channels, out, shape, padding="same", bias=False)
+        layers[f"bn{number}"] = nn.BatchNorm3d(out)
+        layers[f"relu{number}"] = nn.ReLU()
+        channels = out
+    return nn.Sequential(layers)
 
 
 class _Stem(nn.Module):
@@ -82,7 +75,7 @@ class _Stem(nn.Module):
 
 
 class _Gate(nn.Module):
-    """Scale channels by what the whole clip shows."""
+    """Scale channels by a logistic function of their mean over the whole clip."""
 
     def __init__(self, channels: int) -> None:
         super().__init__()
@@ -99,12 +92,12 @@ class _Mixed(nn.Module):
     def __init__(self, channels: int, widths: Sequence[int]) -> None:
         super().__init__()
         alone, before_1, after_1, before_2, after_2, pooled = widths
-        self.conv_b0 = _Conv(channels, alone)
-        self.conv_b1_a = _Conv(channels, before_1)
-        self.conv_b1_b = _Conv(before_1, after_1, 3)
-        self.conv_b2_a = _Conv(channels, before_2)
-        self.conv_b2_b = _Conv(before_2, after_2, 3)
-        self.conv_b3_b = _Conv(channels, pooled)
+        self.conv_b0 = _conv(channels, alone)
+        self.conv_b1_a = _conv(channels, before_1)
+        self.conv_b1_b = _conv(before_1, after_1, 3)
+        self.conv_b2_a = _conv(channels, before_2)
+        self.conv_b2_b = _conv(before_2, after_2, 3)
+        self.conv_b3_b = _conv(channels, pooled)
         self.gating_b0 = _Gate(alone)
         self.gating_b1 = _Gate(after_1)
         self.gating_b2 = _Gate(after_2)
@@ -149,8 +142,8 @@ class S3D(nn.Module):
     def __init__(self, words: int | None = PUBLISHED_WORDS) -> None:
         super().__init__()
         self.conv1 = _Stem(64)
-        self.conv_2b = _Conv(64, 64)
-        self.conv_2c = _Conv(64, _STEM, 3)
+        self.conv_2b = _conv(64, 64)
+        self.conv_2c = _conv(64, _STEM, 3)
         self.gating = _Gate(_STEM)
         channels = _STEM
         for name, widths in _MIXED.items():

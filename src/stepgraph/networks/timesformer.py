@@ -1,19 +1,8 @@
-"""TimeSformer: a video transformer that attends in time and in space by turns.
+"""TimeSformer (Bertasius, Wang and Torresani, ICML 2021): attention in time and space by turns.
 
-Bertasius, Wang and Torresani, "Is Space-Time Attention All You Need for Video Understanding?"
-(ICML 2021), with divided attention.  A clip is cut into square patches.  In every block a patch
-first looks at the patches in its place of all frames, then at those of its own frame and at one
-further token, which stands for the clip; that token looks at each frame by itself and takes
-the mean of what it saw.
-
-Tokens are the rows of one table, ordered by place, clip and frame; the clip's own token has
-place 0 and a copy for every frame.  So the frames of a place are neighbours, the places of a
-frame are one stride apart, patches are one slice, and neither attention copies its input.  A
-frame of some clip is called a shot below: every place has one row for each.
-
-Three things make it fast and change no result but by rounding: the two matrices that follow
-attention in time are multiplied with each other first; the last block computes only what the
-token of the clip needs; and on a GPU two kernels do in one pass what else takes several.
+In every block a patch first looks at the patches in its place of all frames, then at those of its
+own frame and at one further token, which stands for the clip; that token looks at each frame by
+itself and takes the mean of what it saw.
 """
 
 from __future__ import annotations
@@ -197,7 +186,10 @@ def gelu_of(layer: nn.Linear, rows: Tensor) -> Tensor:
 class TimeSformer(nn.Module):
     """Classify clips, or give their features.
 
-    Under ``torch.autocast`` tokens are bfloat16 from the first product on; weights stay float32.
+    Tokens are the rows of one table, ordered by place, clip and frame; the clip's own token has
+    place 0 and a copy for every frame.  So the frames of a place are neighbours, the places of a
+    frame (a "shot") are one stride apart, and neither attention copies its input.  Under
+    ``torch.autocast`` tokens are bfloat16 from the first product on; weights stay float32.
     """
 
     def __init__(self, options: TimeSformerOptions) -> None:
@@ -259,9 +251,11 @@ class TimeSformer(nn.Module):
         return tokens.flatten(0, 2)
 
 
-def normalise(clips: Tensor) -> Tensor:
+def normalise(
+    clips: Tensor, mean: Tensor | float = MEAN, deviation: Tensor | float = DEVIATION
+) -> Tensor:
     """Clips as the network takes them, (B, F, 3, H, W), from uint8 pixels (B, F, H, W, 3)."""
-    return (clips.permute(0, 1, 4, 2, 3).float() / 255 - MEAN) / DEVIATION
+    return (clips.permute(0, 1, 4, 2, 3).float() / 255 - mean) / deviation
 
 
 # --- weights of the transformers library ---------------------------------------------------

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import tomllib
+from pathlib import Path
 
 import torch
 from torch import Tensor
@@ -13,28 +15,8 @@ from stepgraph.errors import DataError
 PREFIX = "timesformer."
 LAYER = "timesformer.encoder.layer"
 HEAD = "head."
-_EMBEDDINGS = {
-    "clip_token": "timesformer.embeddings.cls_token",
-    "place_embedding": "timesformer.embeddings.position_embeddings",
-    "time_embedding": "timesformer.embeddings.time_embeddings",
-}
-_MODULES = {
-    "patches": "timesformer.embeddings.patch_embeddings.projection",
-    "norm": "timesformer.layernorm",
-    "head": "classifier",
-}
-_OF_A_BLOCK = {
-    "time_norm": "temporal_layernorm",
-    "time.qkv": "temporal_attention.attention.qkv",
-    "time.out": "temporal_attention.output.dense",
-    "time_out": "temporal_dense",
-    "space_norm": "layernorm_before",
-    "space.qkv": "attention.attention.qkv",
-    "space.out": "attention.output.dense",
-    "mlp_norm": "layernorm_after",
-    "mlp_in": "intermediate.dense",
-    "mlp_out": "output.dense",
-}
+_NAMES = tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))
+_EMBEDDINGS, _MODULES, _BLOCK = _NAMES["embeddings"], _NAMES["modules"], _NAMES["block"]
 
 
 def their_name(name: str) -> str:
@@ -44,12 +26,12 @@ def their_name(name: str) -> str:
     'timesformer.encoder.layer.3.temporal_attention.output.dense.bias'
     """
     if name in _EMBEDDINGS:
-        return _EMBEDDINGS[name]
+        return str(_EMBEDDINGS[name])
     module, _, kind = name.rpartition(".")
     if module in _MODULES:
         return f"{_MODULES[module]}.{kind}"
     _, number, part = module.split(".", 2)
-    return f"{LAYER}.{number}.{_OF_A_BLOCK[part]}.{kind}"
+    return f"{LAYER}.{number}.{_BLOCK[part]}.{kind}"
 
 
 def in_their_shape(name: str, weight: Tensor) -> Tensor:

@@ -9,13 +9,13 @@ transformers library; names of weights are those of the published checkpoint.
 from __future__ import annotations
 
 import re
+from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import torch
 from torch import Tensor, nn
-from torch.nn import functional as F
 from transformers import BertConfig, BertModel
 
 LONGEST = 32
@@ -43,25 +43,17 @@ class VideoClipOptions:
     positions: int = 512
 
 
-class _Tokens(nn.Module):
-    """Make a token of the feature of each second."""
-
-    def __init__(self, features: int, width: int) -> None:
-        super().__init__()
-        self.linear1 = nn.Linear(features, width)
-        self.LayerNorm = nn.LayerNorm(width)
-        self.linear2 = nn.Linear(width, width)
-
-    def forward(self, features: Tensor) -> Tensor:
-        tokens: Tensor = self.linear2(self.LayerNorm(F.gelu(self.linear1(features))))
-        return tokens
-
-
 class _VideoTower(nn.Module):
     def __init__(self, options: VideoClipOptions) -> None:
         super().__init__()
         self.bert = _bert(options, options.video_layers)
-        self.videomlp = _Tokens(options.features, options.width)
+        to_token = {
+            "linear1": nn.Linear(options.features, options.width),
+            "gelu": nn.GELU(),
+            "LayerNorm": nn.LayerNorm(options.width),
+            "linear2": nn.Linear(options.width, options.width),
+        }
+        self.videomlp = nn.Sequential(OrderedDict(to_token))
 
     def forward(self, features: Tensor) -> Tensor:
         """Outputs of [CLS], of every second and of [SEP], shape (B, S + 2, width)."""
@@ -114,7 +106,9 @@ class VideoCLIP(nn.Module):
             attention_mask=present.long(),
             token_type_ids=torch.zeros_like(tokens),
         ).last_hidden_state
-        return _mean(outputs[:, 1:], present[:, 1:])
+        share = present[:, 1:].to(outputs.dtype)
+        total = torch.einsum("bsd,bs->bd", outputs[:, 1:], share)
+        return total / share.sum(dim=1, keepdim=True)
 
 
 def embed_rows(model: VideoCLIP, features: Tensor, *, window: int = LONGEST) -> Tensor:
@@ -183,9 +177,3 @@ def _bert(options: VideoClipOptions, layers: int) -> Any:
         max_position_embeddings=options.positions,
     )
     return BertModel(config, add_pooling_layer=False)
-
-
-def _mean(outputs: Tensor, present: Tensor) -> Tensor:
-    """Mean of those outputs that are present."""
-    share = present.to(outputs.dtype)
-    return torch.einsum("bsd,bs->bd", outputs, share) / share.sum(dim=1, keepdim=True)

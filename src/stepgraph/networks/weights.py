@@ -10,7 +10,7 @@ import torch
 from torch import nn
 
 from stepgraph.errors import DataError
-from stepgraph.files.disk import require_file
+from stepgraph.files.disk import reading
 from stepgraph.files.pickles import Refusal
 from stepgraph.files.tensors import BFLOAT16, Tensor, TensorFile
 
@@ -32,11 +32,10 @@ def read_weights(path: Path) -> dict[str, torch.Tensor]:
     DataError
         For a file that is missing, cut off, of another kind, or without any weights.
     """
-    path = Path(path)
-    require_file(path, "file of weights")
     try:
-        safe = path.suffix == ".safetensors"
-        found = _read_safetensors(path) if safe else _read_torch(path)
+        with reading(path, "file of weights"):
+            safe = path.suffix == ".safetensors"
+            found = _read_safetensors(path) if safe else _read_torch(path)
         named = {name.removeprefix(_WRAPPER): weight for name, weight in found.items()}
         if len(named) < len(found):
             raise Refusal(f"names that differ only by {_WRAPPER!r} before them")
@@ -45,10 +44,6 @@ def read_weights(path: Path) -> dict[str, torch.Tensor]:
             f"{path}: must be a whole file of weights (.safetensors, or written by torch.save), "
             f"{refusal}"
         ) from None
-    except OSError as error:
-        raise DataError(
-            f"{path}: must be readable, got {error.strerror or error}; check its permissions"
-        ) from error
     return named
 
 
