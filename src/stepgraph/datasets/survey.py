@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 
 from stepgraph.datasets import REGISTRY, find_published
@@ -15,26 +15,12 @@ from stepgraph.vocabulary import read_articles
 
 @dataclass(frozen=True)
 class Found:
-    """A data set in a folder.
-
-    Attributes
-    ----------
-    source
-        What to pass to other verbs, such as ``crosstask:data/crosstask``.
-    counts
-        What it holds, by name.
-    missing
-        What it lacks, in words, with where its authors publish it.
-    """
+    """A data set in a folder; other verbs take ``source``, the rest is as in ``Holdings``."""
 
     name: str
     source: str
     counts: Mapping[str, int]
     missing: tuple[str, ...]
-
-    def to_json(self) -> dict[str, object]:
-        """Plain values."""
-        return asdict(self)
 
 
 def survey(folder: Path) -> list[Found]:
