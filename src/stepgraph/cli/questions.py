@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import json
-from dataclasses import asdict
 from functools import reduce
 from typing import Any
 
@@ -88,7 +87,7 @@ def datasets(args: argparse.Namespace) -> str:
     """Say which data sets lie in a folder, what they hold, and what is missing."""
     found = survey(args.folder)
     if args.json:
-        return json.dumps([asdict(one) for one in found], ensure_ascii=False, indent=1)
+        return json.dumps([one.to_json() for one in found], ensure_ascii=False, indent=1)
     return describe_survey(found)
 
 

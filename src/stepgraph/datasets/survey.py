@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from stepgraph.datasets import REGISTRY, find_published
@@ -21,6 +21,10 @@ class Found:
     source: str
     counts: Mapping[str, int]
     missing: tuple[str, ...]
+
+    def to_json(self) -> dict[str, object]:
+        """Plain values."""
+        return asdict(self)
 
 
 def survey(folder: Path) -> list[Found]:

@@ -160,6 +160,9 @@ def _parse(data: bytes, where: str, problems: Problems) -> Article | None:
         problems.add(where, "not UTF-8", f"must be UTF-8 text, got {byte}; convert the file")
     except RecursionError:
         problems.add(where, "broken JSON", "must be JSON nested a few levels deep, got too many")
+    except json.JSONDecodeError as error:
+        what = f"must be JSON of an article, got {error.msg!r} at character {error.pos + 1}"
+        problems.add(where, "broken JSON", what)
     except (ValueError, TypeError) as error:
         problems.add(where, "broken JSON", f"must be JSON of an article, got {str(error)[:120]}")
     else:
