@@ -118,7 +118,7 @@ def test_the_default_corpus_has_seventy_two_clips_of_six_tasks():
 
     assert len(scripts) == 72
     assert {script.task for script in scripts} == set(TASKS)
-    assert all(30 <= script.duration <= 90 for script in scripts)
+    assert all(30 <= script.shots[-1].end <= 90 for script in scripts)
     assert {keystep for script in scripts for *_, keystep in script.truth} == set(KEYSTEPS)
 
 
@@ -157,7 +157,7 @@ def test_sentences_come_one_at_a_time_within_the_clip():
     for script in write_scripts():
         assert script.narration
         assert script.narration[0].start >= 0
-        assert script.narration[-1].end <= script.duration
+        assert script.narration[-1].end <= script.shots[-1].end
         assert all(one.end <= two.start for one, two in pairwise(script.narration))
         assert all(sentence.end > sentence.start for sentence in script.narration)
 
@@ -276,7 +276,7 @@ def test_the_corpus_is_a_data_set_of_video_files(corpus):
     assert (first.task, second.task) == TWO
     assert first.path.is_file()
     assert first.transcript
-    assert first.duration == pytest.approx(write_scripts(0, 1, TWO)[0].duration, abs=0.05)
+    assert first.duration == pytest.approx(write_scripts(0, 1, TWO)[0].shots[-1].end, abs=0.05)
     assert set(corpus.vocabulary.tasks) == set(TWO)
     assert set(corpus.truth) == {first.id, second.id}
 

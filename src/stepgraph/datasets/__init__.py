@@ -67,8 +67,11 @@ def open_source(
     if colon and kind in (*REGISTRY, "manifest") and not rest.strip():
         raise ConfigError(f"source '{kind}:' must name a path after the colon, got none")
     if colon and kind in REGISTRY:
-        how = Opening(bool(strict), split, shard, listening.needed)
-        return _part(_open_published(kind, Path(os.path.expanduser(rest)), how), shard)
+        published, path = find_published(kind), Path(os.path.expanduser(rest))
+        require_split(split, published.splits, kind)
+        published.require(path, kind)
+        opened = published.open(path, Opening(bool(strict), split, shard, listening.needed))
+        return _part(_with_media(opened, path / "videos"), shard)
     require_split(split, ("all",), repr(text))
     if kind == "generated" and (not colon or rest.isdecimal()):
         from stepgraph.datasets.generated import open_generated
@@ -81,13 +84,6 @@ def find_published(prefix: str) -> Published:
     """The published data set of a prefix; its module is imported only now."""
     found: Published = import_module(REGISTRY[prefix]).PUBLISHED
     return found
-
-
-def _open_published(prefix: str, path: Path, how: Opening) -> Dataset:
-    published = find_published(prefix)
-    require_split(how.split, published.splits, prefix)
-    published.require(path, prefix)
-    return _with_media(published.open(path, how), path / "videos")
 
 
 @dataclass(frozen=True, eq=False)

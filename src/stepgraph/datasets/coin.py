@@ -24,6 +24,7 @@ from stepgraph.errors import DataError
 from stepgraph.files.disk import MIB, parse_json, read_text
 from stepgraph.problems import Problems
 from stepgraph.progress import track
+from stepgraph.vocabulary.lists import vocabulary_of_tasks
 
 _SPLITS = ("training", "testing")
 _FILE = "COIN.json"
@@ -62,9 +63,7 @@ def _open(path: Path, how: Opening) -> Dataset:
     ``path`` is the file ``COIN.json`` or its folder; the vocabulary is that of all splits.
     """
     problems = Problems(strict=how.strict)
-    file = _file_of(path)
-    entries = _read_entries(file, problems)
-    names = _names_of_steps(entries, problems)
+    file, entries, names = _read(path, problems)
     vocabulary = _vocabulary(entries, names, file)
     narration = Narration.beside(file.parent, *_NARRATION)
     chosen = [entry for entry in entries if how.split in ("all", entry.split)]
@@ -91,17 +90,13 @@ def _open(path: Path, how: Opening) -> Dataset:
 
 
 def _read_vocabulary(path: Path, _: Headlines, problems: Problems) -> Vocabulary:
-    file = _file_of(path)
-    entries = _read_entries(file, problems)
-    return _vocabulary(entries, _names_of_steps(entries, problems), file)
+    file, entries, names = _read(path, problems)
+    return _vocabulary(entries, names, file)
 
 
 def _survey(path: Path) -> Holdings:
     """Count what lies in a COIN folder, without reading narration."""
-    file = _file_of(path)
-    problems = Problems()
-    entries = _read_entries(file, problems)
-    names = _names_of_steps(entries, problems)
+    file, entries, names = _read(path, Problems())
     splits = [entry.split for entry in entries]
     narration = Narration.beside(file.parent, *_NARRATION)
     narrated = len({entry.video for entry in entries} & narration.files.keys())
@@ -129,8 +124,17 @@ def task_name(name: str) -> str:
     return " ".join(_WORD_BORDER.sub(" ", name).split())
 
 
-def _file_of(path: Path) -> Path:
-    return path / _FILE if path.is_dir() else path
+def _read(path: Path, problems: Problems) -> tuple[Path, list[_Entry], dict[int, str]]:
+    """The file, its videos, and the labels of the steps by id, in order of id."""
+    file = path / _FILE if path.is_dir() else path
+    entries = _read_entries(file, problems)
+    names: dict[int, str] = {}
+    for step in (step for entry in entries for step in entry.steps):
+        name = names.setdefault(step.id, step.label)
+        if name != step.label:
+            what = f"step {step.id} must be {name!r} as before, got {step.label!r}"
+            problems.add(step.place, "unknown step number", what)
+    return file, entries, dict(sorted(names.items()))
 
 
 def _read_entries(file: Path, problems: Problems) -> list[_Entry]:
@@ -239,33 +243,14 @@ def _number(value: Any) -> float | None:
         return float("inf")
 
 
-def _names_of_steps(entries: Iterable[_Entry], problems: Problems) -> dict[int, str]:
-    """Labels by step id, in order of id; a label that differs from the first is a mistake."""
-    names: dict[int, str] = {}
-    for entry in entries:
-        for step in entry.steps:
-            name = names.setdefault(step.id, step.label)
-            if name != step.label:
-                what = f"step {step.id} must be {name!r} as before, got {step.label!r}"
-                problems.add(step.place, "unknown step number", what)
-    return dict(sorted(names.items()))
-
-
 def _vocabulary(entries: Iterable[_Entry], names: Mapping[int, str], file: Path) -> Vocabulary:
-    keysteps = tuple(dict.fromkeys(names.values()))
-    position = {name: index for index, name in enumerate(keysteps)}
     steps: defaultdict[str, set[int]] = defaultdict(set)
     for entry in entries:
-        if entry.task:
+        if entry.task and entry.steps:
             steps[entry.task] |= {step.id for step in entry.steps}
-    members = {
-        task: tuple(dict.fromkeys(position[names[step]] for step in sorted(ids)))
-        for task, ids in sorted(steps.items(), key=lambda item: (min(item[1], default=-1), item))
-    }
-    try:
-        return Vocabulary(keysteps, {task: found for task, found in members.items() if found})
-    except DataError as error:
-        raise DataError(f"{file}: {error}") from error
+    in_order = sorted(steps, key=lambda task: (min(steps[task]), task))
+    tasks = {task: [names[step] for step in sorted(steps[task])] for task in in_order}
+    return vocabulary_of_tasks(names.values(), tasks, file)
 
 
 def _segments(

@@ -8,19 +8,19 @@ the order of the file; the release annotates no related task.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 
-from stepgraph.core import Dataset, Labels, Segment, Sentence, Video, Vocabulary
+from stepgraph.core import Dataset, Segment, Video, Vocabulary
 from stepgraph.datasets.narration import Narration
 from stepgraph.datasets.published import Headlines, Holdings, Opening, Published
-from stepgraph.datasets.truth import checked_segment, is_number, lines_of
+from stepgraph.datasets.truth import checked_segment, is_number, labelled, lines_of
 from stepgraph.errors import DataError
 from stepgraph.files.disk import read_text
 from stepgraph.problems import Problems
 from stepgraph.progress import track
+from stepgraph.vocabulary.lists import vocabulary_of_tasks
 
 # Seconds after the last word in which a true keystep is still believed.
 _LONGEST_SILENCE = 1800.0
@@ -36,46 +36,26 @@ _Pair = tuple[str, str]
 class _Task:
     """One block of a task file; an annotation counts its keysteps from 1."""
 
-    id: str
     name: str
     keysteps: tuple[str, ...]
 
 
 @dataclass(frozen=True)
 class _Release:
-    """What the files of the release list, before any narration or annotation is read.
-
-    Attributes
-    ----------
-    listed, validation
-        Lines of ``videos.csv`` and ``videos_val.csv``; empty where the file is not there.
-    """
+    """What the files of the release list, and where, before narration or annotation is read."""
 
     folder: Path
     primary: Mapping[str, _Task]
     related: Mapping[str, _Task]
-    listed: Mapping[_Pair, int]
-    validation: Mapping[_Pair, int]
+    listed: Mapping[_Pair, str]
+    validation: Mapping[_Pair, str]
     annotated: Mapping[_Pair, Path]
     narration: Narration
 
-    @cached_property
-    def videos_val(self) -> frozenset[str]:
-        """Videos of the validation split, by video alone: none may be in both splits."""
-        return frozenset(video for _, video in self.validation)
-
-    @cached_property
+    @property
     def places(self) -> dict[_Pair, str]:
-        """Where each video of a task is listed, or annotated if it is not listed."""
-        listed = {pair: f"{self.folder / _LIST}:{line}" for pair, line in self.listed.items()}
-        return {pair: str(path) for pair, path in self.annotated.items()} | listed
-
-    def pairs_in(self, split: str) -> Iterator[_Pair]:
-        """Videos of primary tasks in a split: annotated ones, then the others."""
-        for pair in dict.fromkeys((*self.annotated, *self.listed)):
-            in_split = split == "all" or (pair[1] in self.videos_val) == (split == "val")
-            if in_split and pair[0] in self.primary:
-                yield pair
+        """Where each video of a task is listed, else annotated; annotated ones first."""
+        return {pair: str(path) for pair, path in self.annotated.items()} | dict(self.listed)
 
 
 def _open(folder: Path, how: Opening) -> Dataset:
@@ -94,8 +74,13 @@ def _open(folder: Path, how: Opening) -> Dataset:
             f"take split 'all' or fetch the file from the release"
         )
     _check_release(release, problems)
+    # By video alone: none may be in both splits.
+    validation = {video for _, video in release.validation}
     pairs: dict[str, _Pair] = {}
-    for pair in release.pairs_in(how.split):
+    for pair in release.places:
+        in_split = how.split == "all" or (pair[1] in validation) == (how.split == "val")
+        if pair[0] not in release.primary or not in_split:
+            continue
         rival = pairs.setdefault(pair[1], pair)
         if rival != pair and pair in release.annotated and how.narrated:
             what = f"video {pair[1]!r} must be annotated once, got it for {rival[0]} too"
@@ -150,7 +135,8 @@ PUBLISHED = Published(
 
 def _read_release(folder: Path, problems: Problems) -> _Release:
     related, validation = folder / _RELATED, folder / _VALIDATION
-    annotations = sorted((folder / _ANNOTATIONS).glob("[!.]*.csv"))
+    files = sorted((folder / _ANNOTATIONS).glob("[!.]*.csv"))
+    annotations = [(path, path.stem.partition("_")) for path in files]
     return _Release(
         folder=folder,
         primary=_read_tasks(folder / _PRIMARY, problems),
@@ -158,14 +144,9 @@ def _read_release(folder: Path, problems: Problems) -> _Release:
         listed=_read_list(folder / _LIST, problems),
         # Without it there is one split less, and nothing is wrong with the rest.
         validation=_read_list(validation, problems) if validation.is_file() else {},
-        annotated={_pair_of(path): path for path in annotations},
+        annotated={(task, video): path for path, (task, _, video) in annotations},
         narration=Narration.beside(folder, "narration", "crosstask_processed"),
     )
-
-
-def _pair_of(annotation: Path) -> _Pair:
-    task_id, _, video_id = annotation.stem.partition("_")
-    return task_id, video_id
 
 
 def _read_tasks(path: Path, problems: Problems) -> dict[str, _Task]:
@@ -176,10 +157,10 @@ def _read_tasks(path: Path, problems: Problems) -> dict[str, _Task]:
     for start in starts:
         where = f"{path}:{start + 1}"
         task = _read_task(lines[start : start + 5], where, problems)
-        if task is not None and task.id in tasks:
-            problems.add(where, "bad task", f"tasks must differ, got {task.id!r} again")
+        if task is not None and lines[start] in tasks:
+            problems.add(where, "bad task", f"tasks must differ, got {lines[start]!r} again")
         elif task is not None:
-            tasks[task.id] = task
+            tasks[lines[start]] = task
     if not tasks:
         first = f"; {problems.found[0]}" if problems.found else ""
         raise DataError(f"{path}: must list tasks, got none{first}")
@@ -196,33 +177,25 @@ def _read_task(block: list[str], where: str, problems: Problems) -> _Task | None
         got = len([name for name in names if name])
         problems.add(where, "bad task", f"must list {block[3]} keysteps, got {got}")
         return None
-    return _Task(block[0], block[1], names)
+    return _Task(block[1], names)
 
 
 def _vocabulary(release: _Release) -> Vocabulary:
-    tasks = release.primary.values()
-    names = tuple(dict.fromkeys(name for task in tasks for name in task.keysteps))
-    position = {name: index for index, name in enumerate(names)}
-    members = {
-        task.name: tuple(dict.fromkeys(position[name] for name in task.keysteps)) for task in tasks
-    }
-    try:
-        return Vocabulary(names, members)
-    except DataError as error:
-        raise DataError(f"{release.folder}: {error}") from error
+    tasks = {task.name: task.keysteps for task in release.primary.values()}
+    names = [name for task in release.primary.values() for name in task.keysteps]
+    return vocabulary_of_tasks(names, tasks, release.folder)
 
 
-def _read_list(path: Path, problems: Problems) -> dict[_Pair, int]:
-    """Lines by task and video of a file of task, video and address."""
-    pairs: dict[_Pair, int] = {}
+def _read_list(path: Path, problems: Problems) -> dict[_Pair, str]:
+    """Places by task and video in a file of task, video and address."""
+    pairs: dict[_Pair, str] = {}
     try:
         lines = lines_of(path)
     except DataError as error:
         kind = "unreadable file" if path.exists() else "missing file"
         problems.add_error(error, kind, str(path))
         return pairs
-    for number, line in lines:
-        where = f"{path}:{number}"
+    for where, line in lines:
         cells = [cell.strip().strip('"') for cell in line.split(",")]
         if len(cells) != 3:
             what = f"must be 'task,video,address', got {len(cells)} columns in {line[:60]!r}"
@@ -231,7 +204,7 @@ def _read_list(path: Path, problems: Problems) -> dict[_Pair, int]:
             what = f"a video must be listed once for a task, got {cells[1]!r} of {cells[0]} again"
             problems.add(where, "duplicate video", what)
         else:
-            pairs[pair] = number
+            pairs[pair] = where
     return pairs
 
 
@@ -243,69 +216,53 @@ def _check_release(release: _Release, problems: Problems) -> None:
             problems.add(where, "missing task", what)
     if not release.listed:
         return
-    validation = release.folder / _VALIDATION
-    lines = {pair: f"{validation}:{line}" for pair, line in release.validation.items()}
-    for where, pair in [
-        *((str(path), pair) for pair, path in release.annotated.items()),
-        *((where, pair) for pair, where in lines.items()),
-    ]:
+    for pair, place in (*release.annotated.items(), *release.validation.items()):
         if pair not in release.listed:
             what = f"video {pair[1]!r} must be listed for its task in {_LIST}, got no such line"
-            problems.add(where, "unlisted video", what)
+            problems.add(str(place), "unlisted video", what)
 
 
 def _check_narration(release: _Release, pairs: Mapping[str, _Pair], problems: Problems) -> None:
     """Count videos that lack narration, and narrated ones that lack truth."""
-    known = {video for _, video in release.places}
+    places = release.places
+    known = {video for _, video in places}
     release.narration.check(list(pairs), known, release.folder / _LIST, problems)
     for video, pair in pairs.items():
         if video in release.narration.files and pair not in release.annotated:
             what = f"narrated video {video!r} must have annotations/{'_'.join(pair)}.csv, got none"
-            problems.add(release.places[pair], "video without truth", what)
+            problems.add(places[pair], "video without truth", what)
 
 
 def _read_videos(
     release: _Release, chosen: list[_Pair], vocabulary: Vocabulary, problems: Problems
 ) -> Dataset:
-    videos = []
-    truth = {}
+    videos: list[Video] = []
+    truth: dict[str, list[Segment]] = {}
     for task_id, video_id in track(chosen, "reading narration"):
         task, annotation = release.primary[task_id], release.annotated.get((task_id, video_id))
         segments = _read_segments(annotation, task, vocabulary, problems) if annotation else []
         transcript = release.narration.read(video_id, problems)
         if transcript is None:
             continue
-        if annotation is not None and video_id in release.narration.files:
-            segments = _near_the_narration(segments, transcript, annotation, problems)
-        ends = [sentence.end for sentence in transcript] + [segment.end for segment in segments]
-        video = Video(video_id, max(ends, default=0.0), transcript, task=task.name)
-        videos.append(video)
-        if segments:
-            truth[video.id] = Labels.from_segments(
-                video.id, segments, vocabulary, duration=video.duration
-            )
+        last_word = max((sentence.end for sentence in transcript), default=0.0)
+        videos.append(Video(video_id, last_word, transcript, task=task.name))
+        # How long a video is, is not published; where nobody speaks, nothing tells.
+        silent = video_id not in release.narration.files
+        truth[video_id] = []
+        for segment in segments:
+            if silent or segment.start <= last_word + _LONGEST_SILENCE:
+                truth[video_id].append(segment)
+            else:
+                what = f"a segment must begin while the video lasts, got {segment.start:g} seconds"
+                problems.add(str(annotation), "segment past the end", what)
     if not videos:
         first = next(one for one in problems.found if one.kind == "unreadable narration")
         raise DataError(
             f"{Path(first.where).parent}: must hold narration that can be read, got none in "
             f"{len(chosen)} files; {first}"
         )
-    return Dataset("crosstask", tuple(videos), vocabulary, truth, problems)
-
-
-def _near_the_narration(
-    segments: list[Segment],
-    transcript: tuple[Sentence, ...],
-    annotation: Path,
-    problems: Problems,
-) -> list[Segment]:
-    """Leave out what begins long after the last word; how long a video is, is not published."""
-    last = max((sentence.end for sentence in transcript), default=0.0) + _LONGEST_SILENCE
-    for segment in segments:
-        if segment.start > last:
-            what = f"a segment must begin while the video lasts, got {segment.start:g} seconds"
-            problems.add(str(annotation), "segment past the end", what)
-    return [segment for segment in segments if segment.start <= last]
+    lasting, labels = labelled(videos, truth, vocabulary)
+    return Dataset("crosstask", lasting, vocabulary, labels, problems)
 
 
 def _read_segments(
@@ -319,7 +276,7 @@ def _read_segments(
     if not lines:
         problems.add(str(path), "empty annotation", "must hold 'step,start,end', got no line")
     places = [vocabulary.index(name) for name in task.keysteps]
-    found = (_read_segment(line, places, f"{path}:{number}", problems) for number, line in lines)
+    found = (_read_segment(line, places, where, problems) for where, line in lines)
     return [segment for segment in found if segment is not None]
 
 

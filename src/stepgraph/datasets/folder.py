@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path, PurePosixPath
 
-from stepgraph.core import Dataset, Labels, Video, Vocabulary, rows_in
+from stepgraph.core import Dataset, Segment, Video, Vocabulary, rows_in
 from stepgraph.datasets.narration import best_transcripts
 from stepgraph.datasets.truth import labelled, read_truth
 from stepgraph.errors import DataError, StepgraphError
@@ -47,15 +47,8 @@ def open_folder(
 ) -> Dataset:
     """Open every video or transcript below a folder; its id is its path without suffixes.
 
-    Parameters
-    ----------
-    strict
-        Stop at the first mistake, or (False) leave out what cannot be read.  If not given, a
-        video that cannot be read stops it, and a cue of a transcript is left out.
-    vocabulary
-        Of use where the folder has none of its own.
-    listening
-        See :func:`~stepgraph.open_video`.
+    ``vocabulary`` is of use where the folder has none of its own; for the rest see
+    :func:`~stepgraph.open_source`.
     """
     problems = Problems(strict=strict is not False)
     vocabulary = vocabulary_of(path) or vocabulary
@@ -67,12 +60,9 @@ def open_folder(
         )
     files = {video_id: (file, None) for video_id, file in found.items()}
     videos = open_all(files, problems, listening, strict_cues=strict is True)
-    truth: Mapping[str, Labels] = {}
-    if vocabulary is not None and (path / TRUTH_FILE).is_file():
-        lengths = dict.fromkeys(found, math.inf) | known_lengths(videos)
-        segments = read_truth(path / TRUTH_FILE, vocabulary, lengths, problems)
-        videos, truth = labelled(videos, segments, vocabulary)
-    return Dataset(name or str(path), videos, vocabulary, truth, problems)
+    own = path / TRUTH_FILE
+    truth = {own: list(found)} if own.is_file() else {}
+    return with_truth(Dataset(name or str(path), videos, vocabulary, problems=problems), truth)
 
 
 def open_file(
@@ -130,22 +120,36 @@ def _in_words(failed: Problems, files: int) -> str:
     if len(failed) == 1:
         return str(failed.found[0])
     each = ", ".join(f"({number}) {one}" for number, one in enumerate(failed.found, 1))
-    more = len(failed) - len(failed.found)
-    return f"{len(failed)} of {files} videos cannot be read: {each}" + (
-        f" and {more:,} more" if more else ""
-    )
+    unnamed = len(failed) - len(failed.found)
+    more = f" and {unnamed:,} more" if unnamed else ""
+    return f"{len(failed)} of {files} videos cannot be read: {each}{more}"
 
 
-def known_lengths(videos: Iterable[Video]) -> dict[str, float]:
-    """Seconds that the true keysteps of each video must lie within; a started row is whole.
+def with_truth(
+    dataset: Dataset, files: Mapping[Path, Sequence[str]], *, alone: bool = False
+) -> Dataset:
+    """Add the truth that lies in files of so many videos each, where there is a vocabulary.
 
-    Only a video file says how long it is; a transcript ends before the video does.
+    ``alone`` is for files that need not name a video where they are of one.
     """
+    if dataset.vocabulary is None:
+        return dataset
+    # Only a video file says how long it is; a transcript ends before the video does.  A started
+    # row is whole.
     readable = find_spec("av") is not None
-    return {
-        video.id: float(rows_in(video.duration)) if video.path and readable else math.inf
-        for video in videos
+    lengths = {
+        video.id: float(rows_in(video.duration))
+        for video in dataset.videos
+        if video.path and readable
     }
+    segments: dict[str, list[Segment]] = {}
+    for path, ids in files.items():
+        # A video that could not be opened may have a truth all the same.
+        lasting = {video: lengths.get(video, math.inf) for video in ids}
+        only = ids[0] if alone and len(ids) == 1 else ""
+        segments |= read_truth(path, dataset.vocabulary, lasting, dataset.problems, only=only)
+    videos, truth = labelled(dataset.videos, segments, dataset.vocabulary)
+    return replace(dataset, videos=videos, truth=truth)
 
 
 def is_video_id(text: str) -> bool:

@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from io import TextIOWrapper
 from pathlib import Path
+from typing import Any, NamedTuple
 
 from stepgraph.core import Dataset, Video, Vocabulary, is_unicode
 from stepgraph.datasets.howto100m_captions import read_captions
@@ -33,31 +34,11 @@ _COLUMNS = ["video_id", "category_1", "category_2", "rank", "task_id"]
 _LONGEST_LINE = 1 << 16
 
 
-class _Listing:
-    """What ``HowTo100M_v1.csv`` says: the tasks of each video, and how many videos each has."""
+class _Listing(NamedTuple):
+    """Names of tasks by id, and the ids of the tasks that each video was found with."""
 
-    def __init__(self, names: Mapping[str, str]) -> None:
-        self.names = names
-        self._first: dict[str, str] = {}  # task of each video
-        self._further: set[tuple[str, str]] = set()  # few videos have more than one
-        self.videos_of: Counter[str] = Counter()
-
-    def add(self, video: str, task: str) -> bool:
-        """Count a video for a task; False if it was counted before."""
-        first = self._first.get(video)
-        if first == task or (video, task) in self._further:
-            return False
-        if first is None:
-            self._first[video] = task
-        else:
-            self._further.add((video, task))
-        self.videos_of[task] += 1
-        return True
-
-    def task_of(self, video: str) -> str | None:
-        """Name of the task that a video is listed for first."""
-        task = self._first.get(video)
-        return None if task is None else self.names[task]
+    names: Mapping[str, str]
+    tasks_of: Mapping[str, tuple[str, ...]]
 
 
 def _open(folder: Path, how: Opening) -> Dataset:
@@ -66,14 +47,20 @@ def _open(folder: Path, how: Opening) -> Dataset:
     Its videos are read anew from disk each time they are iterated, and last until their last
     sentence ends.  A video that stands twice is taken once.
     """
-    path = next((folder / name for name in CAPTION_FILES if (folder / name).is_file()), None)
-    if path is None:
+    path = _caption_file(folder)
+    if not path.is_file():
         raise _lacks(folder, " or ".join(CAPTION_FILES))
     problems = Problems(strict=how.strict)
-    listing = _Listing({})
+    listing = _Listing({}, {})
     if (folder / VIDEOS_FILE).is_file() and (folder / TASKS_FILE).is_file():
         listing = _read_listing(folder, problems)
     return Dataset("howto100m", _Videos(path, listing, how.shard, problems), problems=problems)
+
+
+def _caption_file(folder: Path) -> Path:
+    """The first caption file that is there, else the first of all."""
+    paths = [folder / name for name in CAPTION_FILES]
+    return next(filter(Path.is_file, paths), paths[0])
 
 
 def _lacks(folder: Path, name: str) -> DataError:
@@ -88,8 +75,9 @@ def read_tasks(folder: Path, problems: Problems) -> list[tuple[str, int]]:
     for name in (TASKS_FILE, VIDEOS_FILE):
         if not (folder / name).is_file():
             raise _lacks(folder, name)
-    listing = _read_listing(folder, problems)
-    return [(name, listing.videos_of[task]) for task, name in listing.names.items()]
+    names, tasks_of = _read_listing(folder, problems)
+    videos = Counter(task for tasks in tasks_of.values() for task in tasks)
+    return [(name, videos[task]) for task, name in names.items()]
 
 
 def _read_vocabulary(folder: Path, headlines: Headlines, problems: Problems) -> Vocabulary:
@@ -110,17 +98,15 @@ def _read_vocabulary(folder: Path, headlines: Headlines, problems: Problems) -> 
 
 def _survey(folder: Path) -> Holdings:
     """Count the records, which reads the whole file."""
+    captions = _caption_file(folder)
+    parts = (VIDEOS_FILE, TASKS_FILE, captions.name)
     where = "the HowTo100M project page (www.di.ens.fr/willow/research/howto100m)"
-    parts = (VIDEOS_FILE, TASKS_FILE)
     missing = [f"{part}: on {where}" for part in parts if not (folder / part).is_file()]
-    captions = [folder / name for name in CAPTION_FILES if (folder / name).is_file()]
     problems = Problems()
     counts = {"videos": 0}
-    if captions:
-        stream = track(read_captions(captions[0], problems=problems), "counting captions")
+    if captions.is_file():
+        stream = track(read_captions(captions, problems=problems), "counting captions")
         counts["videos"] = sum(1 for _ in stream)
-    else:
-        missing.append(f"{CAPTION_FILES[0]}: on {where}")
     if not missing:
         counts["tasks"] = len(read_tasks(folder, problems))
     if problems:
@@ -143,9 +129,8 @@ class _Videos:
     def __iter__(self) -> Iterator[Video]:
         seen: set[str] = set()
         problems = self._problems
-        for video, lists, position in read_captions(
-            self._path, problems=problems, shard=self._shard
-        ):
+        records = read_captions(self._path, problems=problems, shard=self._shard)
+        for video, lists, position in records:
             place = f"{self._path}: byte {position}: video {video!r}"
             if video in seen:
                 problems.add(place, "duplicate video", "must stand once, got it again; skipped")
@@ -157,7 +142,9 @@ class _Videos:
                 continue
             seen.add(video)
             duration = sentences[-1].end if sentences else 0.0
-            yield Video(video, duration, sentences, task=self._listing.task_of(video))
+            tasks = self._listing.tasks_of.get(video)
+            task = self._listing.names[tasks[0]] if tasks else None
+            yield Video(video, duration, sentences, task=task)
 
 
 class _ReportedOnce(Problems):
@@ -168,10 +155,8 @@ class _ReportedOnce(Problems):
         self._problems = problems
         self._reported: set[Problem] = set()
 
-    def add(
-        self, where: str, kind: str, what: str, *, lost: bool = False, scope: str = ""
-    ) -> None:
-        problem = Problem(where, kind, what, lost, scope)
+    def add(self, *args: Any, **kwargs: Any) -> None:
+        problem = Problem(*args, **kwargs)
         if problem not in self._reported:
             self._problems.add(**vars(problem))
             self._reported.add(problem)
@@ -197,26 +182,29 @@ def _read_names(path: Path, problems: Problems) -> dict[str, str]:
 def _read_listing(folder: Path, problems: Problems) -> _Listing:
     """Read which task each video was found with."""
     names = _read_names(folder / TASKS_FILE, problems)
-    listing, path = _Listing(names), folder / VIDEOS_FILE
+    path = folder / VIDEOS_FILE
     lines = _lines(path, problems)
     header = next(lines, (1, ""))[1].strip()
     if header.lower().split(",") != _COLUMNS:
         raise DataError(f"{path}:1: columns must be {','.join(_COLUMNS)}, got {header[:60]!r}")
-    # One string object for each task, not one for each of a million videos.
-    ids = {task: task for task in names}
+    # One object for each task, not one for each of a million videos.
+    alone = {task: (task,) for task in names}
+    tasks_of: dict[str, tuple[str, ...]] = {}
     for number, line in lines:
         cells = line.split(",") if '"' not in line else next(csv.reader([line]))
         video, task = cells[0].strip(), cells[-1].strip()
         if len(cells) != len(_COLUMNS) or not video or not task:
             what = f"must be {','.join(_COLUMNS)}, got {line[:60]!r}"
             problems.add(f"{path}:{number}", "malformed line", what)
-        elif task not in ids:
+        elif task not in alone:
             what = f"task of video {video!r} must be one of {TASKS_FILE}, got {task[:20]!r}"
             problems.add(f"{path}:{number}", "unknown task", what)
-        elif not listing.add(video, ids[task]):
+        elif task in (known := tasks_of.get(video, ())):
             what = f"video {video!r} must stand once for task {task}, got it again"
             problems.add(f"{path}:{number}", "duplicate video", what)
-    return listing
+        else:
+            tasks_of[video] = known + alone[task] if known else alone[task]
+    return _Listing(names, tasks_of)
 
 
 def _lines(path: Path, problems: Problems) -> Iterator[tuple[int, str]]:

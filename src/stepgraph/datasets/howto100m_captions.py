@@ -1,14 +1,9 @@
 """Stream the records of a caption file that is far larger than memory.
 
-HowTo100M publishes its narration as one JSON object of over 10 GB, mostly on one line::
-
-    {"<video>": {"start": [...], "end": [...], "text": [...]}, "<video>": {...}, ...}
-
-Where a record begins can be told from the bytes around it: an opening brace, before it a string
-and a colon, after it one of the three names as a string and a colon.  Inside a JSON string every
-quote is escaped, and between two strings stands a comma or a colon; so the bytes ``"start"`` with
-plain quotes are always a string, never the space between two, and what a text says cannot look
-like this.  Each record is then parsed on its own, and a broken one harms no other.
+HowTo100M publishes its narration as one JSON object of over 10 GB, mostly on one line.  A record
+is told by the bytes around its opening brace: before it a string and a colon, after it a colon
+behind ``"start"``, ``"end"`` or ``"text"``.  No text can look like this, since inside a string
+quotes are escaped.  Each record is parsed on its own, and a broken one harms no other.
 """
 
 from __future__ import annotations
@@ -35,7 +30,6 @@ becomes in memory is still small."""
 CHUNK = MIB
 """Bytes read at once."""
 
-_LISTS = ("start", "end", "text")
 _SPACE = b" \t\r\n"
 # What stands before and after the brace of a record is looked for within so many bytes.
 _NEAR = 512
@@ -51,15 +45,12 @@ _BEFORE = re.compile(
 _NO_SPACE = re.compile(r"[^ \t\r\n]")
 _DECODER = json.JSONDecoder()
 
-_Pair = tuple[str, Any, int]
-"""A key, its value, and the byte at which the key begins."""
-
 
 class Caption(NamedTuple):
     """One record: the video, its lists as published, and the byte at which its key begins."""
 
     video: str
-    lists: dict[str, list[Any]]
+    lists: Any  # a mapping of lists, unless it is broken
     position: int
 
 
@@ -91,7 +82,15 @@ def read_captions(path: Path, *, problems: Problems, shard: Shard = Shard()) -> 
     """
     with reading(path, "caption file") as file:
         for region in _regions(file, _first_key(file, path)):
-            yield from _captions(region, path, problems, shard)
+            if _first_video(region) not in shard:
+                continue
+            # All regions but broken ones hold one record.
+            for record in _parsed_at_once(region) or _parsed_in_steps(region, path, problems):
+                if mistake := _mistake(record):
+                    place = f"{path}: byte {record.position}: video {record.video!r}"
+                    problems.add(place, "broken record", mistake)
+                else:
+                    yield record
 
 
 def _first_key(file: BinaryIO, path: Path) -> int:
@@ -150,28 +149,13 @@ def _regions(file: BinaryIO, first_key: int) -> Iterator[_Region]:
         yield _Region(key, data[key - base :], brace - key, is_last=True)
 
 
-def _captions(region: _Region, path: Path, problems: Problems, shard: Shard) -> Iterator[Caption]:
-    """Parse one region; all but broken ones hold one record."""
-    if _first_video(region) not in shard:
-        return
-    pairs = _parsed_at_once(region) or _parsed_in_steps(region, path, problems)
-    for video, lists, position in pairs:
-        if mistake := _mistake(video, lists):
-            place = f"{path}: byte {position}: video {video!r}"
-            problems.add(place, "broken record", mistake)
-        else:
-            yield Caption(video, lists, position)
-
-
-def _mistake(video: str, lists: Any) -> str:
+def _mistake(record: Caption) -> str:
     """What is wrong with the shape of a record, or nothing."""
+    video, lists, _ = record
     if not video or (not video.isascii() and not is_unicode(video)):
         return "the id of a video must be Unicode text, at least one character; correct it"
     if not isinstance(lists, dict):
         return f"must be an object with lists 'start', 'end' and 'text', got {lists!r:.40}"
-    lengths = {len(one) if type(one) is list else -1 for one in map(lists.get, _LISTS)}
-    if len(lengths) == 1 and -1 not in lengths:
-        return ""
     try:
         cues_from_lists(lists, "")
     except DataError as error:
@@ -179,7 +163,7 @@ def _mistake(video: str, lists: Any) -> str:
     return ""
 
 
-def _parsed_at_once(region: _Region) -> list[_Pair]:
+def _parsed_at_once(region: _Region) -> list[Caption]:
     """Parse a region that holds one record and a comma; nothing if it does not."""
     data = region.data.rstrip(_SPACE)
     if not region.brace or region.is_last or not data.endswith(b","):
@@ -188,13 +172,14 @@ def _parsed_at_once(region: _Region) -> list[_Pair]:
         return []
     try:
         video = orjson.loads(data[: data.rindex(b'"', 0, region.brace) + 1])
-        return [(video, orjson.loads(memoryview(data)[region.brace : -1]), region.position)]
+        lists = orjson.loads(memoryview(data)[region.brace : -1])
+        return [Caption(video, lists, region.position)]
     except orjson.JSONDecodeError:
         # The standard parser also reads NaN and lone surrogates, and says where it stopped.
         return []
 
 
-def _parsed_in_steps(region: _Region, path: Path, problems: Problems) -> Iterator[_Pair]:
+def _parsed_in_steps(region: _Region, path: Path, problems: Problems) -> Iterator[Caption]:
     """Parse pair by pair up to the first mistake, and report that."""
     text, mistake = _text_of(region)
     begin, at, video, kind = 0, 0, _first_video(region), "broken record"
@@ -203,7 +188,7 @@ def _parsed_in_steps(region: _Region, path: Path, problems: Problems) -> Iterato
             begin, video = at, ""
             video, at = _key(text, at)
             lists, at = _DECODER.raw_decode(text, at)
-            yield video, lists, region.position + _bytes_in(text[:begin])
+            yield Caption(video, lists, region.position + _bytes_in(text[:begin]))
             at = _skip(text, at)
             if text[at : at + 1] != ",":
                 break

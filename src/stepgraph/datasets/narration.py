@@ -50,21 +50,15 @@ class Narration:
         if silent:
             names = " or ".join(folder.name for folder in self.folders)
             several = f" and {len(silent) - 1:,} others" if len(silent) > 1 else ""
-            problems.add(
-                str(where),
-                "without narration",
-                f"a video must be narrated in {names}, got nothing for {silent[0]!r}{several}",
-                scope=f"{len(silent):,} of {len(wanted):,} videos",
-            )
+            what = f"a video must be narrated in {names}, got nothing for {silent[0]!r}{several}"
+            scope = f"{len(silent):,} of {len(wanted):,} videos"
+            problems.add(str(where), "without narration", what, scope=scope)
         stray = [path for video, path in self.files.items() if video not in known]
         if stray:
             several = f"; so are {len(stray) - 1:,} more" if len(stray) > 1 else ""
-            problems.add(
-                str(stray[0]),
-                "with narration of unlisted videos",
-                f"narration must be of a listed video, got that of another{several}",
-                scope=f"{len(stray):,} files",
-            )
+            what = f"narration must be of a listed video, got that of another{several}"
+            kind, scope = "with narration of unlisted videos", f"{len(stray):,} files"
+            problems.add(str(stray[0]), kind, what, scope=scope)
 
     def missing(self, count: int, of_what: str) -> tuple[str, ...]:
         """Say how much is missing and where to put it."""

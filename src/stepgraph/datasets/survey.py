@@ -15,17 +15,7 @@ from stepgraph.vocabulary import read_articles
 
 @dataclass(frozen=True)
 class Found:
-    """A data set in a folder.
-
-    Attributes
-    ----------
-    source
-        What to pass to other verbs, such as ``crosstask:data/crosstask``.
-    counts
-        What it holds, by name.
-    missing
-        What it lacks, in words, with where its authors publish it.
-    """
+    """A data set in a folder; other verbs take ``source``, the rest is as in ``Holdings``."""
 
     name: str
     source: str

@@ -9,7 +9,7 @@ from __future__ import annotations
 import csv
 import math
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -24,10 +24,10 @@ COLUMNS = ("video", "start", "end", "keystep")
 _TIME_RULE = "a time must be a number of seconds of at least 0 and at most a week"
 
 
-def lines_of(path: Path) -> list[tuple[int, str]]:
-    """Lines that are not blank, with their numbers; byte order marks and line ends are gone."""
+def lines_of(path: Path) -> list[tuple[str, str]]:
+    """Lines that are not blank, with their places; byte order marks and line ends are gone."""
     lines = enumerate(read_text(path).split("\n"), start=1)
-    return [(number, line) for number, line in lines if line.strip()]
+    return [(f"{path}:{number}", line) for number, line in lines if line.strip()]
 
 
 def checked_segment(
@@ -40,11 +40,8 @@ def checked_segment(
 ) -> Segment | None:
     """Make a segment of times that can be trusted, or count what is wrong with them.
 
-    Parameters
-    ----------
-    length
-        Seconds that the video lasts, where that is known.  A segment that goes on after the
-        end is cut there; one that begins after it is left out.
+    One that goes on after the ``length`` of the video is cut there; one that begins after it is
+    left out.
     """
     start, end = times
     for time in times:
@@ -71,13 +68,8 @@ def read_truth(
 ) -> dict[str, list[Segment]]:
     """Read segments by video from a CSV file with the columns video, start, end, keystep.
 
-    Parameters
-    ----------
-    lengths
-        Seconds that each video lasts, infinite where that is not known; a video that is not
-        among them is a mistake.
-    only
-        The video that is meant where the column is empty.
+    ``lengths`` of the videos are infinite where they are not known; a video that is not among them
+    is a mistake.  ``only`` is the video that is meant where the column is empty.
     """
     segments: defaultdict[str, list[Segment]] = defaultdict(list)
     try:
@@ -85,48 +77,40 @@ def read_truth(
     except DataError as error:
         problems.add_error(error, "unreadable file", str(path))
         return segments
-    header = [cell.strip().lower() for cell in rows[0][1]] if rows else []
+    header = [cell.lower() for cell in rows[0][1]] if rows else []
     if header != list(COLUMNS):
         what = f"columns must be {', '.join(COLUMNS)}, got {', '.join(header)!r}"
         problems.add(f"{path}:1", "wrong columns", what)
         return segments
-    for number, row in rows[1:]:
-        where = f"{path}:{number}"
+    for where, row in rows[1:]:
         if len(row) != len(COLUMNS):
             problems.add(where, "wrong column count", f"must have 4 columns, got {len(row)}")
             continue
-        cells = [cell.strip() for cell in row]
-        video = cells[0] or only
-        if not _is_known(video, lengths, where, problems):
+        video = row[0] or only
+        if video in lengths:
+            segment = _segment(row, vocabulary, where, problems, length=lengths[video])
+            if segment is not None:
+                segments[video].append(segment)
             continue
-        segment = _segment(cells, vocabulary, where, problems, length=lengths[video])
-        if segment is not None:
-            segments[video].append(segment)
+        what = f"video {video[:80]!r} must be among the videos, got none of that name"
+        if not video:
+            what = f"a video must be named, since the file is of {len(lengths)} videos, got none"
+        problems.add(where, "unlisted video", what)
     return segments
 
 
-def csv_rows(path: Path) -> Iterator[tuple[int, list[str]]]:
-    """Rows of a CSV file that are not blank, with the numbers of their lines."""
+def csv_rows(path: Path) -> Iterator[tuple[str, list[str]]]:
+    """Rows of a CSV file that are not blank, with their places."""
     rows = csv.reader(read_text(path).split("\n"))
     try:
         for row in rows:
-            if any(cell.strip() for cell in row):
-                yield rows.line_num, row
+            cells = [cell.strip() for cell in row]
+            if any(cells):
+                yield f"{path}:{rows.line_num}", cells
     except csv.Error as error:
         raise DataError(
             f"{path}:{rows.line_num}: must be CSV, got an error ({error}); is a quote not closed?"
         ) from error
-
-
-def _is_known(video: str, known: Collection[str], where: str, problems: Problems) -> bool:
-    if video in known:
-        return True
-    if not video:
-        what = f"a video must be named, since the file is of {len(known)} videos, got none"
-    else:
-        what = f"video {video[:80]!r} must be among the videos, got none of that name"
-    problems.add(where, "unlisted video", what)
-    return False
 
 
 def _segment(

@@ -18,7 +18,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, TypeAlias
 from urllib.parse import unquote
 
 from stepgraph.errors import DataError
@@ -50,6 +50,10 @@ class Article:
     steps: tuple[str, ...]
 
 
+# Methods by the title they share; an article that is not one of several is number 0.
+_Groups: TypeAlias = dict[tuple[str, bool], dict[int, Article]]
+
+
 def read_articles(path: str | Path, *, problems: Problems) -> Iterator[Article]:
     """Read articles one at a time, from any of the layouts in which they are passed on.
 
@@ -76,11 +80,12 @@ def read_articles(path: str | Path, *, problems: Problems) -> Iterator[Article]:
 
 
 def _at_least_one(
-    articles: Iterator[Article], path: Path, problems: Problems
+    articles: Iterator[Article | None], path: Path, problems: Problems
 ) -> Iterator[Article]:
+    """Leave out those that are broken; if that leaves none, it is an error."""
     before = len(problems.found)
     empty = True
-    for article in articles:
+    for article in filter(None, articles):
         empty = False
         yield article
     if empty:
@@ -88,7 +93,7 @@ def _at_least_one(
         raise DataError(f"{path}: must hold articles, got none; {(why or ['is it empty?'])[0]}")
 
 
-def _read_file(path: Path, problems: Problems) -> Iterator[Article]:
+def _read_file(path: Path, problems: Problems) -> Iterator[Article | None]:
     with reading(path, "file or folder of articles") as file:
         head = file.read(4096)
     if head.startswith((b"\xff\xfe", b"\xfe\xff")):
@@ -107,45 +112,36 @@ def _read_file(path: Path, problems: Problems) -> Iterator[Article]:
     )
 
 
-def _read_lines(path: Path, problems: Problems) -> Iterator[Article]:
+def _read_lines(path: Path, problems: Problems) -> Iterator[Article | None]:
+    number = 0
     with path.open("rb") as file:
-        for number, line in _numbered_lines(file):
+        while line := file.readline(_LONGEST + 1):
+            number += 1
             if number == 1 and len(line) > _LONGEST:  # stop before reading gigabytes
                 raise DataError(f"{path}:1: {_TOO_LONG}; is it the right file?")
-            if line.strip() and (article := _parse(line, f"{path}:{number}", problems)):
-                yield article
+            if line.strip():
+                yield _parse(line, f"{path}:{number}", problems)
+            while len(line) > _LONGEST and not line.endswith(b"\n"):
+                line = file.readline(_LONGEST + 1)
 
 
-def _numbered_lines(file: BinaryIO) -> Iterator[tuple[int, bytes]]:
-    """Lines with their numbers; of a line that is too long, only its beginning."""
-    number = 0
-    while line := file.readline(_LONGEST + 1):
-        number += 1
-        yield number, line
-        while len(line) > _LONGEST and not line.endswith(b"\n"):
-            line = file.readline(_LONGEST + 1)
-
-
-def _read_folder(folder: Path, problems: Problems) -> Iterator[Article]:
+def _read_folder(folder: Path, problems: Problems) -> Iterator[Article | None]:
     files = sorted(path for path in folder.rglob("*.json") if not path.name.startswith("."))
     if not files:
         raise DataError(
             f"{folder}: must contain one .json file an article, got none; articles in one file "
             f"are opened by the path of that file"
         )
-    return _read_each(files, problems)
+    return (_read_one(path, problems) for path in files)
 
 
-def _read_each(files: list[Path], problems: Problems) -> Iterator[Article]:
-    for path in files:
-        try:
-            with reading(path) as file:
-                data = file.read(_LONGEST + 1)
-        except DataError as error:
-            problems.add_error(error, "unreadable file", str(path))
-            continue
-        if article := _parse(data, str(path), problems):
-            yield article
+def _read_one(path: Path, problems: Problems) -> Article | None:
+    try:
+        with reading(path) as file:
+            return _parse(file.read(_LONGEST + 1), str(path), problems)
+    except DataError as error:
+        problems.add_error(error, "unreadable file", str(path))
+        return None
 
 
 def _parse(data: bytes, where: str, problems: Problems) -> Article | None:
@@ -191,17 +187,15 @@ def _flat(value: Any) -> list[str]:
     raise TypeError(f"steps must be texts, got {value!r}")
 
 
-def _read_all(path: Path, problems: Problems) -> Iterator[Article]:
+def _read_all(path: Path, problems: Problems) -> Iterator[Article | None]:
     for where, title, headline in _rows(path, problems):
-        if article := _article(title, _LINE_END.split(headline), where, problems):
-            yield article
+        yield _article(title, _LINE_END.split(headline), where, problems)
 
 
-def _read_sep(path: Path, problems: Problems) -> Iterator[Article]:
+def _read_sep(path: Path, problems: Problems) -> Iterator[Article | None]:
     for title, rows in groupby(_rows(path, problems), key=lambda row: _even(row[1])):
-        steps = list(rows)
-        if article := _article(title, [row[2] for row in steps], steps[0][0], problems):
-            yield article
+        wheres, _, steps = zip(*rows, strict=True)
+        yield _article(title, steps, wheres[0], problems)
 
 
 def _rows(path: Path, problems: Problems) -> Iterator[tuple[str, str, str]]:
@@ -283,10 +277,11 @@ def match_articles(names: Iterable[str], articles: Iterable[Article]) -> dict[st
     """
     keys = {name: _key(_plain(name)) for name in names}
     wanted = set(keys.values()) - {""}
-    fitting: defaultdict[str, list[Article]] = defaultdict(list)
+    fitting: defaultdict[str, _Groups] = defaultdict(dict)
     for article in articles:
-        for key in {_key(title) for title, _ in _readings(article.title)} & wanted:
-            fitting[key].append(article)
+        for base, number in sorted(_readings(article.title)):
+            if (key := _key(base)) in wanted:
+                fitting[key].setdefault((base, number > 0), {}).setdefault(number, article)
     best = {name: _best(name, fitting[key]) for name, key in keys.items() if key in fitting}
     return {name: article for name, article in best.items() if article is not None}
 
@@ -317,16 +312,10 @@ def _joined(title: str, parts: dict[int, Article]) -> Article:
     return Article(title, tuple(step for number in sorted(parts) for step in parts[number].steps))
 
 
-def _best(name: str, articles: list[Article]) -> Article | None:
+def _best(name: str, groups: _Groups) -> Article | None:
     """The article that fits best, its methods joined; a number in the task's name must fit."""
     plain = _plain(name)
-    key, bare = _key(plain), _bare(plain)
-    # Methods by the title they share; an article that is not one of several is number 0.
-    groups: dict[tuple[str, bool], dict[int, Article]] = {}
-    for article in articles:
-        for base, number in sorted(_readings(article.title)):
-            if _key(base) == key:
-                groups.setdefault((base, number > 0), {}).setdefault(number, article)
+    bare = _bare(plain)
 
     def rank(group: tuple[str, bool]) -> tuple[int, bool]:
         base, numbered = group
@@ -334,9 +323,9 @@ def _best(name: str, articles: list[Article]) -> Article | None:
 
     # "Windows 81" is method 1 of Windows 8 only beside "Windows 82"; else it is its own title.
     sure = [
-        (base, numbered)
-        for (base, numbered), parts in groups.items()
-        if not (numbered and base[-1:].isdigit()) or {1, 2} <= parts.keys()
+        group
+        for group, parts in groups.items()
+        if not (group[1] and group[0][-1:].isdigit()) or {1, 2} <= parts.keys()
     ]
     chosen = min(sure, key=rank, default=None)
     return _joined(chosen[0], groups[chosen]) if chosen else None

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
 
 from stepgraph.core import Vocabulary
 from stepgraph.errors import ConfigError, DataError
 from stepgraph.problems import Problems
 from stepgraph.vocabulary.articles import Article, join_methods, match_articles
+from stepgraph.vocabulary.lists import vocabulary_of_tasks
 from stepgraph.vocabulary.noise import compared
 
 
@@ -46,21 +48,17 @@ def vocabulary_from_articles(
         found = {article.title: article for article in join_methods(articles, problems)}
     else:
         found = _articles_of(_frequent(tasks, min_videos), articles, min_videos, problems)
+    steps = {task: article.steps[:max_steps] for task, article in found.items()}
     keysteps: dict[str, str] = {}  # as compared: as first written
-    for article in found.values():
-        for step in article.steps[:max_steps]:
-            keysteps.setdefault(compared(step), step)
+    for step in chain.from_iterable(steps.values()):
+        keysteps.setdefault(compared(step), step)
     if len(keysteps) < 2:
         raise DataError(
             f"articles must have at least 2 different steps in all, got {len(keysteps)}; give "
             f"more articles, lower min_videos ({min_videos}) or raise max_steps ({max_steps})"
         )
-    position = {key: index for index, key in enumerate(keysteps)}
-    members = {
-        task: tuple(dict.fromkeys(position[compared(s)] for s in article.steps[:max_steps]))
-        for task, article in found.items()
-    }
-    return Vocabulary(tuple(keysteps.values()), members)
+    members = {task: [keysteps[compared(step)] for step in own] for task, own in steps.items()}
+    return vocabulary_of_tasks(keysteps.values(), members, "articles")
 
 
 def _frequent(tasks: Iterable[tuple[str, int]], min_videos: int) -> list[str]:

@@ -7,11 +7,11 @@ import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import zip_longest
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from stepgraph.core import Vocabulary
 from stepgraph.errors import DataError
-from stepgraph.files.disk import MIB, read_text, require_file
+from stepgraph.files.disk import MIB, read_text, reading
 from stepgraph.vocabulary.saving import load_vocabulary
 
 LONG_LIST = 20
@@ -25,6 +25,9 @@ _MARK = re.compile(r"^(?:[-*+•]|\d+[.)])(?:\s+|$)")
 _BOX = re.compile(r"^(?:\[[ xX]?\]|[☐☑☒])\s*")
 _COLONS = ":： "
 _JSON = re.compile(r'\s*\{\s*("|\}|$)')
+
+# The line of a heading, and the keysteps below it as they are compared.
+_Task: TypeAlias = tuple[int, dict[str, None]]
 
 
 def read_vocabulary(path: str | Path) -> Vocabulary:
@@ -53,12 +56,8 @@ def read_vocabulary(path: str | Path) -> Vocabulary:
 
 
 def _is_json(path: Path) -> bool:
-    require_file(path)
-    try:
-        with path.open("rb") as file:
-            head = file.read(64)
-    except OSError:
-        return False  # reading it as text says why
+    with reading(path) as file:
+        head = file.read(64)
     wide = head.startswith((b"\xff\xfe", b"\xfe\xff"))
     return bool(_JSON.match(head.decode("utf-16" if wide else "utf-8-sig", "replace")))
 
@@ -89,13 +88,6 @@ class _Line(NamedTuple):
         return self.text[-1] in _COLONS and (below or not self.marked)
 
 
-class _Task(NamedTuple):
-    """The line of a heading, and the keysteps below it as they are compared."""
-
-    number: int
-    keysteps: dict[str, None]
-
-
 def _lines(lines: Iterable[str]) -> Iterator[_Line]:
     for number, line in enumerate(lines, start=1):
         text = " ".join(line.split())
@@ -118,9 +110,8 @@ def _parse(lines: Iterable[str], origin: str) -> Vocabulary:
             names.setdefault(text.casefold(), text)
             current[text.casefold()] = None
     _check(names, tasks, origin)
-    position = {key: index for index, key in enumerate(names)}
-    members = {name: tuple(position[key] for key in task.keysteps) for name, task in tasks.items()}
-    return Vocabulary(tuple(names.values()), members)
+    members = {name: [names[key] for key in keys] for name, (_, keys) in tasks.items()}
+    return vocabulary_of_tasks(names.values(), members, origin)
 
 
 def _open_task(line: _Line, tasks: dict[str, _Task], origin: str) -> dict[str, None]:
@@ -132,8 +123,8 @@ def _open_task(line: _Line, tasks: dict[str, _Task], origin: str) -> dict[str, N
             f"{origin}:{line.number}: tasks must differ, got {name!r} again; put its keysteps "
             f"under one heading"
         )
-    tasks[name] = _Task(line.number, {})
-    return tasks[name].keysteps
+    tasks[name] = (line.number, {})
+    return tasks[name][1]
 
 
 def _check(names: Mapping[str, str], tasks: Mapping[str, _Task], origin: str) -> None:
@@ -143,8 +134,24 @@ def _check(names: Mapping[str, str], tasks: Mapping[str, _Task], origin: str) ->
             f"{origin}: must list at least 2 keysteps, one a line, got {found}; "
             f"a graph of transitions needs something to go from and to"
         )
-    for name, task in tasks.items():
-        if not task.keysteps:
+    for name, (number, keysteps) in tasks.items():
+        if not keysteps:
             raise DataError(
-                f"{origin}:{task.number}: task {name!r} must have at least one keystep, got none"
+                f"{origin}:{number}: task {name!r} must have at least one keystep, got none"
             )
+
+
+def vocabulary_of_tasks(
+    names: Iterable[str], tasks: Mapping[str, Iterable[str]], where: str | Path
+) -> Vocabulary:
+    """Make a vocabulary of the unique names in order, with the keysteps of each task by name."""
+    keysteps = tuple(dict.fromkeys(names))
+    position = {name: index for index, name in enumerate(keysteps)}
+    members = {
+        task: tuple(dict.fromkeys(position[name] for name in steps))
+        for task, steps in tasks.items()
+    }
+    try:
+        return Vocabulary(keysteps, members)
+    except DataError as error:
+        raise DataError(f"{where}: {error}") from error

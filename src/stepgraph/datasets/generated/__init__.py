@@ -70,12 +70,7 @@ def generated_folder(
 ) -> Path:
     """Folder with the clips, their ``steps.txt`` and ``truth.csv``, rendered if need be.
 
-    Parameters
-    ----------
-    tasks
-        Only these; all six if not given.
-    cache
-        Where it lies; if not given, in the cache folder (``STEPGRAPH_CACHE``).
+    It lies in ``cache``, which if not given is the cache folder (``STEPGRAPH_CACHE``).
     """
     chosen = tuple(dict.fromkeys(tasks or TASKS))
     scripts = write_scripts(seed, per_task, chosen)

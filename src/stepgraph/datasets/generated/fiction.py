@@ -34,7 +34,6 @@ class Keystep:
         Sentences that speak of it without saying what can be seen.
     """
 
-    name: str
     look: Look
     plain: tuple[str, ...]
     vague: tuple[str, ...]
@@ -62,7 +61,7 @@ class Step(NamedTuple):
 _WRITTEN: dict[str, Any] = tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))
 
 KEYSTEPS = {
-    name: Keystep(name, Look(*one["look"].split()), tuple(one["plain"]), tuple(one["vague"]))
+    name: Keystep(Look(*one["look"].split()), tuple(one["plain"]), tuple(one["vague"]))
     for name, one in _WRITTEN["keysteps"].items()
 }
 """All keysteps by name."""
@@ -70,17 +69,9 @@ KEYSTEPS = {
 TASKS = {task: tuple(Step(**step) for step in steps) for task, steps in _WRITTEN["tasks"].items()}
 """The true procedures: an order of keysteps, and how people depart from it."""
 
+# What each of these says stands beside it in the file.
 SAID: dict[str, list[str]] = {name: _WRITTEN[name] for name in ("now", "soon", "done", "astray")}
-"""How a keystep is said while it is done, before, after, and where it is not done."""
-
 HUES: dict[str, int] = _WRITTEN["hues"]
-"""Degrees of each colour of a thing."""
-
 VIEWS: dict[View, float] = _WRITTEN["views"]
-"""How often a keystep is filmed well, in bad conditions, or hardly at all."""
-
 VOICES: dict[View, dict[Voice, float]] = _WRITTEN["voices"]
-"""How a keystep is spoken of, by how well it is seen."""
-
 CHAT: list[str] = _WRITTEN["chat"]
-"""Small talk."""

@@ -68,11 +68,6 @@ class Script:
     seed: int = 0
 
     @property
-    def duration(self) -> float:
-        """Seconds from beginning to end."""
-        return self.shots[-1].end
-
-    @property
     def truth(self) -> list[tuple[float, float, str]]:
         """Start, end and name of all that is done."""
         return [

@@ -53,17 +53,10 @@ class Thing(NamedTuple):
 
 @dataclass(frozen=True)
 class Scene:
-    """What stays the same throughout a clip: the room, who is there, what lies about.
+    """What stays the same throughout a clip: the room, who is there, what lies about."""
 
-    Attributes
-    ----------
-    room : shape (HEIGHT + 2 * EDGE, WIDTH + 2 * EDGE, 3)
-    hues
-        Degrees of each colour; no two clips have quite the same.
-    """
-
-    room: Picture
-    hues: dict[str, float]
+    room: Picture  # larger than the pictures by EDGE on all sides
+    hues: dict[str, float]  # degrees of each colour; no two clips have quite the same
     skin: Picture
     sweater: Picture
     about: tuple[Thing, ...]
