@@ -59,8 +59,9 @@ def read_transcript(path: Path | str, *, problems: Problems | None = None) -> tu
     read = _READERS.get(name)
     cues = list(read(text, origin) if read else _read_with_pysubs2(text, name, origin))
     if not cues:
+        beginning = text.strip().splitlines()[0][:40]
         raise DataError(
-            f"{origin}: must hold cues with times, got none in {_shown(text)}; "
+            f"{origin}: must hold cues with times, got none in a text that begins {beginning!r}; "
             f"give a transcript in one of the formats {' '.join(TRANSCRIPT_SUFFIXES)}"
         )
     # Styled formats list signs and speech in separate runs, each beginning at zero.
@@ -158,8 +159,3 @@ def _read_with_pysubs2(text: str, name: str, origin: str) -> list[Cue]:
         Cue(event.start / 1000, event.end / 1000, event.plaintext, f"{origin}: cue {number}")
         for number, event in enumerate(spoken, 1)
     ]
-
-
-def _shown(text: str) -> str:
-    """Show how a file begins, so that a wrong file is recognised in its error."""
-    return f"a text that begins {text.strip().splitlines()[0][:40]!r}"

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from itertools import zip_longest
 
 from stepgraph.errors import DataError
 from stepgraph.ingest.cues import Cue
@@ -22,19 +22,6 @@ _SBV_TIMES = re.compile(rf"\s*{_CLOCK},\s*{_CLOCK}\s*")
 _LIKE_SBV_TIMES = re.compile(r"\s*-?[0-9]+:[0-9]{2}[^\s,]*,\s*-?[0-9]+:.*")
 _IS_SBV = re.compile(r"^[0-9]+:[0-9]{2}:[0-9]{2}\.[0-9]+,[0-9]+:[0-9]{2}:[0-9]{2}\.", re.MULTILINE)
 _CUT_OFF_TIMES = re.compile(r"[0-9:.,\s>-]*")
-
-
-@dataclass
-class _Block:
-    """A line of times and the lines below it, while they are being read."""
-
-    number: int
-    start: float
-    end: float
-    lines: list[str] = field(default_factory=list)
-
-    def cue(self, origin: str) -> Cue:
-        return Cue(self.start, self.end, "\n".join(self.lines), f"{origin}:{self.number}")
 
 
 def is_webvtt(text: str) -> bool:
@@ -59,34 +46,33 @@ def read_timed_text(text: str, origin: str) -> Iterator[Cue | DataError]:
     # In WebVTT a blank line ends a cue, and notes, styles and names follow; in SubRip
     # people do leave blank lines inside a cue, and what follows them was said.
     ends_at_blank = sbv or is_webvtt(text)
-    block: _Block | None = None  # the last one
-    inside = False
-    for position, line in enumerate(lines):
-        bad = False
-        if (found := times.fullmatch(line)) or (bad := _is_bad(lines, position, like_times)):
-            if block is not None:
-                if inside:
-                    _drop_number(block.lines)
-                yield block.cue(origin)
-            block = None
-            if found:
-                block = _Block(position + 1, _seconds(found, 1), _seconds(found, 5))
-            inside = not bad
-            if bad:
-                yield _refused(lines, position, origin)
-        elif ends_at_blank and line == "":
-            inside = False
-        elif inside and block is not None:
-            block.lines.append(line)
-    if block is None:
-        return
-    begun = 0 if ends_at_blank else _begun(block.lines)
-    del block.lines[len(block.lines) - begun :]
-    ended = lines[block.number :] in ([], [""])  # an empty cue has a blank line below it
-    if not ended:
-        yield block.cue(origin)
-    if ended or begun:
-        yield _cut_off(origin, len(text.rstrip().split("\n")))
+    begins = [
+        position
+        for position, line in enumerate(lines)
+        if times.fullmatch(line) or _is_bad(lines, position, like_times)
+    ]
+    for position, following in zip_longest(begins, begins[1:]):
+        found = times.fullmatch(lines[position])
+        if not found:
+            yield _refused(lines, position, origin)
+            continue
+        said = lines[position + 1 : following]
+        begun = 0
+        if ends_at_blank and "" in said:
+            del said[said.index("") :]
+        elif following is not None:
+            # The number of the next SubRip cue stands directly above its times.
+            begun = int(bool(said) and said[-1].strip().isdecimal())
+        elif not ends_at_blank:
+            begun = _begun(said)
+        # An empty cue has a blank line below it.
+        cut_off = following is None and lines[position + 1 :] in ([], [""])
+        if not cut_off:
+            spoken = "\n".join(said[: len(said) - begun])
+            place = f"{origin}:{position + 1}"
+            yield Cue(_seconds(found, 1), _seconds(found, 5), spoken, place)
+        if cut_off or (following is None and begun):
+            yield _cut_off(origin, len(text.rstrip().split("\n")))
 
 
 def _seconds(found: re.Match[str], group: int) -> float:
@@ -119,12 +105,6 @@ def _cut_off(origin: str, number: int) -> DataError:
         f"{origin}:{number}: must be a whole transcript, got a cue that is cut off at the end of "
         f"the file; fetch or write it again"
     )
-
-
-def _drop_number(lines: list[str]) -> None:
-    """Remove the number of the next SubRip cue, which stands directly above its times."""
-    if lines and lines[-1].strip().isdecimal():
-        lines.pop()
 
 
 def _begun(lines: list[str]) -> int:
