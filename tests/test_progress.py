@@ -6,6 +6,8 @@ from contextlib import contextmanager, redirect_stderr
 import pytest
 
 from stepgraph import progress
+from stepgraph.encoders import EncoderOptions
+from stepgraph.encoders.text import TextEncoder
 
 
 class Terminal(io.StringIO):
@@ -140,6 +142,10 @@ def test_what_takes_longer_than_a_second_has_a_rate(bars):
     assert drawn == ["3/min"]
 
 
-def test_loading_a_model_is_said(bars):
-    with progress.busy("loading text:minilm"):
-        assert [task.description for task in bars.tasks] == ["loading text:minilm"]
+def test_loading_a_model_is_said(bars, monkeypatch):
+    encoder, said = TextEncoder(EncoderOptions()), []
+    shown = lambda self: said.extend(task.description for task in bars.tasks)  # noqa: E731
+    monkeypatch.setattr(TextEncoder, "_load", shown)
+
+    assert encoder._model is None
+    assert said == ["loading text:minilm"]

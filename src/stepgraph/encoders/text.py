@@ -105,6 +105,10 @@ class TextEncoder:
 
     @cached_property
     def _model(self) -> Any:
+        with progress.busy(f"loading {self.options.name}"):
+            return self._load()
+
+    def _load(self) -> Any:
         # Spinning threads halve the speed where another process is busy; this must be set
         # before torch is imported.
         os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")

@@ -70,7 +70,8 @@ class VisualEncoder:
         # Spinning threads halve the speed where another process is busy; this must be set
         # before torch is imported.
         os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
-        return self._load()
+        with progress.busy(f"loading {self.options.name}"):
+            return self._load()
 
     @property
     def clips(self) -> ClipOptions:
