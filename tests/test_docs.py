@@ -140,7 +140,8 @@ def test_pages_with_measured_tables_hold_what_was_measured():
         sys.path.remove(str(ROOT))
 
     for name, text in pages().items():
-        assert (DOCS / name).read_text("utf-8") == text, f"{name}: run make docs-tables"
+        found = (DOCS / name).read_text("utf-8")
+        assert found.split() == text.split(), f"{name}: run make docs-tables"
 
 
 @pytest.fixture(scope="module")
