@@ -19,7 +19,7 @@ from stepgraph.encoders import EncoderOptions
 from stepgraph.encoders.model_folders import PUBLISHED, find_folder
 from stepgraph.encoders.visual import VisualEncoder, as_array, pick_device
 from stepgraph.errors import ConfigError, DataError
-from stepgraph.files.arrays.checks import Kind, reading
+from stepgraph.files.arrays.checks import Kind, explaining
 from stepgraph.files.disk import read_text
 from stepgraph.ingest.frames import ClipOptions
 
@@ -210,7 +210,7 @@ def _read_words(path: Path) -> list[str]:
     """Words of S3D in their order: an array of texts, or one a line."""
     if path.suffix != ".npy":
         return read_text(path).split()
-    with reading(str(path), path.suffix, Kind("words")):
+    with explaining(str(path), path.suffix, Kind("words")):
         # Mapped, an array that claims more than its file holds is refused before it is made.
         words = np.load(path, mmap_mode="r", allow_pickle=False)
     if words.ndim != 1 or words.dtype.kind != "U":
