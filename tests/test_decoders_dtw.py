@@ -115,12 +115,12 @@ def test_alignment_in_order_is_the_best_of_all_alignments(droppable):
         problem = random_problem(rng, rows, size, droppable=droppable)
         order = tuple(range(size))
 
-        keysteps, cost = align_in_order(*problem)
+        columns, cost = align_in_order(*problem)
 
         admissible = set(alignments(order, rows, may_drop_keysteps=droppable))
-        assert tuple(keysteps.tolist()) in admissible
+        assert tuple(columns.tolist()) in admissible
         assert cost == pytest.approx(min(cost_of(one, *problem) for one in admissible))
-        assert cost_of(keysteps.tolist(), *problem) == pytest.approx(cost)
+        assert cost_of(columns.tolist(), *problem) == pytest.approx(cost)
 
 
 @pytest.mark.parametrize("droppable", [False, True])
@@ -132,15 +132,15 @@ def test_alignment_is_the_best_of_all_orders_and_alignments(droppable):
         before = random_order(rng, size)
         problem = random_problem(rng, rows, size, droppable=droppable)
 
-        keysteps, cost = align(*problem[:2], topological_states(before, 100), problem[2])
+        columns, cost = align(*problem[:2], topological_states(before, 100), problem[2])
 
         orders = topological_orders(before)
         admissible = {
             one for order in orders for one in alignments(order, rows, may_drop_keysteps=droppable)
         }
-        assert tuple(keysteps.tolist()) in admissible
+        assert tuple(columns.tolist()) in admissible
         assert cost == pytest.approx(min(cost_of(one, *problem) for one in admissible))
-        assert cost_of(keysteps.tolist(), *problem) == pytest.approx(cost)
+        assert cost_of(columns.tolist(), *problem) == pytest.approx(cost)
 
 
 @pytest.mark.parametrize("droppable", [False, True])
@@ -172,21 +172,21 @@ def test_all_rows_and_keysteps_are_dropped_where_that_is_cheapest(rows, size):
     problem = np.full((rows, size), 9.0), np.full(rows, 0.5)
     keystep_drops = np.full(size, 0.25)
 
-    for keysteps, cost in (
+    for columns, cost in (
         align_in_order(*problem, keystep_drops),
         align(*problem, topological_states((0,) * size, 8), keystep_drops),
     ):
-        assert keysteps.tolist() == [BACKGROUND] * rows
+        assert columns.tolist() == [BACKGROUND] * rows
         assert cost == 0.5 * rows + 0.25 * size
 
 
 def test_a_keystep_takes_consecutive_rows_only():
     costs = np.array([[0.0], [5.0], [0.0]])
 
-    keysteps, cost = align_in_order(costs, np.full(3, 1.0))
+    columns, cost = align_in_order(costs, np.full(3, 1.0))
 
     assert cost == 2
-    assert keysteps.tolist().count(0) == 1
+    assert columns.tolist().count(0) == 1
 
 
 def test_a_row_that_costs_the_same_either_way_is_matched():
@@ -198,11 +198,11 @@ def test_a_match_of_infinite_cost_is_never_made(droppable):
     costs = np.array([[0.0, math.inf], [math.inf, math.inf], [math.inf, 0.0]])
     keystep_drops = np.ones(2) if droppable else None
 
-    for keysteps, cost in (
+    for columns, cost in (
         align_in_order(costs, np.ones(3), keystep_drops),
         align(costs, np.ones(3), topological_states((0, 0), 4), keystep_drops),
     ):
-        assert keysteps.tolist() == [0, BACKGROUND, 1]
+        assert columns.tolist() == [0, BACKGROUND, 1]
         assert cost == 1
 
 

@@ -35,15 +35,11 @@ class Tally:
     def __add__(self, other: Tally) -> Tally:
         # Arrays do not say how many keysteps there are beside those they hold.
         size = max(len(self.true), len(other.true))
-
-        def total(one: NDArray[np.int64], another: NDArray[np.int64]) -> NDArray[np.int64]:
-            return np.pad(one, (0, size - len(one))) + np.pad(another, (0, size - len(another)))
-
-        return Tally(
-            total(self.true, other.true),
-            total(self.predicted, other.predicted),
-            total(self.hits, other.hits),
+        true, predicted, hits = (
+            np.pad(one, (0, size - len(one))) + np.pad(another, (0, size - len(another)))
+            for one, another in zip(vars(self).values(), vars(other).values(), strict=True)
         )
+        return Tally(true, predicted, hits)
 
     @classmethod
     def empty(cls, keysteps: int = 0) -> Tally:
