@@ -2,9 +2,7 @@
 
 A decoder is a frozen dataclass of its options with a method ``decode``.  To add one, write the
 class into a module of this folder: it is found there, and is called what its class is called, in
-kebab case.  One from elsewhere is named as ``module:Class``.  Baselines that learn from a corpus
-(pruning, the transformer) or need another graph (linear steps) are rows of the tables: see
-``experiments``.
+kebab case.  One from elsewhere is named as ``module:Class``.
 """
 
 from __future__ import annotations

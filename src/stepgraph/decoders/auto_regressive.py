@@ -1,16 +1,8 @@
 """The paper's Auto-Regressive baseline: a transformer that revises labels from their context.
 
-It is an implicit model of which keysteps go together and in which order, where the graph is an
-explicit one.  It learns from the preliminary labels of unlabelled videos alone: some labels of a
-sequence are hidden, and it guesses them from the others.  Revising a label, it is asked what it
-would expect in its place, and that is weighed against what was heard.
-
-The paper names a transformer and says no more.  Settled here:
-
-- a sequence is that of a video's preliminary labels with repetitions and silence left out, since
-  from a label to its own next second there is nothing to learn;
-- the context is what comes before and after, for labels are revised when the video is over;
-- long sequences are cut into equal parts of at most 64 labels.
+It learns from the preliminary labels of unlabelled videos alone: some labels of a sequence are
+hidden, and it guesses them from the others.  The paper says no more than "transformer"; the rest
+is settled in ``docs/method.md``.
 """
 
 from __future__ import annotations

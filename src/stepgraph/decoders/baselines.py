@@ -1,13 +1,7 @@
 """Baselines and ablations of the paper that need no kernel of their own.
 
-Two are decoders; the others prepare the scores or the graph for a decoder that exists:
-
-- *Bag of Steps* is ``Argmax`` on ``scores.restrict(vocabulary.tasks[task])``;
-- *Pruning Keysteps* is ``Argmax`` on :func:`prune_keysteps`;
-- *Linear Steps* is ``PathSearch`` on :func:`linear_graph`;
-- the *non-probabilistic* ablation is ``PathSearch`` on :func:`non_probabilistic`.
-
-A keystep that scores minus infinity on a row is never its label.
+Two are decoders; the others prepare the scores or the graph for ``Argmax`` or ``PathSearch``, as
+``docs/method.md`` says.  A keystep that scores minus infinity on a row is never its label.
 """
 
 from __future__ import annotations

@@ -1,32 +1,15 @@
 """Align a video with the keysteps of one task, in their order, dropping what fits none.
 
-:class:`DropDTW` aligns with one order: Dvornik et al., *Drop-DTW: Aligning Common Signal
-Between Sequences While Dropping Outliers*, NeurIPS 2021.  A keystep is matched with one or
-more consecutive rows, a row with at most one keystep; other rows are dropped, at a cost.
-:class:`Graph2Vid` aligns with the best of all orders that a partial order allows: Dvornik
-et al., *Graph2Vid: Flow graph to Video Grounding for Weakly-supervised Multi-Step
-Localization*, ECCV 2022.
-
-As published: matching costs ``-log softmax`` of the scores over the candidate keysteps
-(Drop-DTW's asymmetric cost); dropping costs a percentile of all these costs of the video, the
-30th as in the first paper's released settings.  Rows alone may be dropped (its algorithm 1), or
-keysteps too at the same cost (its supplement).  What the papers leave open is settled here:
-
-- candidates are the keysteps whose scores are not minus infinity (:meth:`Scores.restrict`);
-- an unobserved row is background and costs nothing; a keystep may go on after the silence;
-- with fewer observed rows than keysteps no alignment keeps all of these, so that in such a
-  video keysteps may be dropped even where the options say otherwise;
-- a row is dropped only where that is cheaper, not where it costs the same;
-- scores are cosines, so the softmax has the temperature 0.1;
-- a mined graph is first made an order, see :func:`~stepgraph.graph.order.partial_order`.
+:class:`DropDTW` aligns with one order (Dvornik et al., NeurIPS 2021), :class:`Graph2Vid` with the
+best of all orders that a partial order allows (Dvornik et al., ECCV 2022).  What was taken from
+the papers, and what they leave open, is in ``docs/method.md``.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
-from functools import lru_cache, partial
+from functools import lru_cache
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
@@ -40,13 +23,6 @@ from stepgraph.graph.order import partial_order
 
 Floats: TypeAlias = NDArray[np.float64]
 Integers: TypeAlias = NDArray[np.int64]
-
-
-class Alignment(NamedTuple):
-    """Of each row its column in the costs, or ``BACKGROUND``; and what all that costs."""
-
-    keysteps: Integers
-    cost: float
 
 
 @dataclass(frozen=True)
@@ -68,18 +44,58 @@ class DropDTW:
     drop_keysteps: bool = False
 
     def __post_init__(self) -> None:
-        _check_options(self.percentile, self.temperature)
+        if not 0 <= self.percentile <= 100:
+            raise ConfigError(f"percentile must be between 0 and 100, got {self.percentile}")
+        if not 0 < self.temperature < math.inf:
+            raise ConfigError(f"temperature must be more than 0, got {self.temperature}")
 
     def decode(self, scores: Scores, graph: TaskGraph) -> Labels:
-        """See :class:`~stepgraph.decoders.Decoder`; the graph must be a chain."""
-        return _decode(self, scores, graph, partial(_chain, video=scores.video))
+        """See :class:`~stepgraph.decoders.Decoder`; the graph must have an order to align with."""
+        graph.require_vocabulary_of(scores)
+        values = scores.values[scores.observed]
+        wrong = values[~(values < np.inf)]
+        if wrong.size:
+            raise DataError(
+                f"scores of video {scores.video!r} must be below infinity, got {wrong[0]}"
+            )
+        candidates = np.flatnonzero(np.isfinite(values).any(axis=0))
+        costs = match_costs(values[:, candidates], self.temperature)
+        finite = costs[np.isfinite(costs)]
+        drop = float(np.percentile(finite, self.percentile)) if finite.size else 0.0
+        droppable = self.drop_keysteps or len(costs) < len(candidates)
+        keystep_drops = np.full(len(candidates), drop) if droppable else None
+        counts = graph.counts_between(candidates)
+        np.fill_diagonal(counts, 0)
+        states = self._states(counts, scores.video)
+        columns, _ = align(costs, np.full(len(costs), drop), states, keystep_drops)
+        keysteps = np.full(len(scores), BACKGROUND, dtype=np.int64)
+        matched = columns != BACKGROUND
+        keysteps[np.flatnonzero(scores.observed)[matched]] = candidates[columns[matched]]
+        return Labels(scores.video, keysteps, scores.vocabulary, scores.hop)
+
+    def _states(self, counts: Integers, video: str) -> States:
+        """The states of the one order that a graph has for its candidates."""
+        links = counts > 0
+        [starts] = np.nonzero(~links.any(axis=0))
+        order = list(starts[:1])
+        while order and len(order) < len(links) and links[order[-1]].any():
+            order.append(links[order[-1]].argmax())
+        # All keysteps met, and as many transitions as it takes: then there are no others.
+        if len(set(order)) < len(links) or links.sum() >= max(len(links), 1):
+            raise DataError(
+                f"the graph for video {video!r} must chain its {len(links)} candidate keysteps in "
+                f"one order, got {links.sum()} transitions between them; take "
+                f"TaskGraph.from_order of the task's keysteps, and restrict the scores to these"
+            )
+        return ordered_states(np.array(order, dtype=np.int64))
 
 
 @dataclass(frozen=True)
-class Graph2Vid:
+class Graph2Vid(DropDTW):
     """Align the rows with the best of all topological orders of a graph's keysteps.
 
-    The first three options are those of :class:`DropDTW`; published is dropping rows only.
+    The first three options are those of :class:`DropDTW`; published is dropping rows only.  Cycles
+    of the graph are broken first.
 
     Attributes
     ----------
@@ -89,26 +105,18 @@ class Graph2Vid:
         Most sets of keysteps that may be over at some moment: 2 to the n of n without order.
     """
 
-    percentile: float = 30.0
-    temperature: float = 0.1
-    drop_keysteps: bool = False
     majority: float = DIRECTIONAL_SHARE
     max_states: int = 10_000
 
     def __post_init__(self) -> None:
-        _check_options(self.percentile, self.temperature)
+        super().__post_init__()
         if not 0 <= self.majority <= 1:
             raise ConfigError(f"majority must be between 0 and 1, got {self.majority}")
         if not self.max_states >= 2:
             raise ConfigError(f"max_states must be at least 2, got {self.max_states}")
 
-    def decode(self, scores: Scores, graph: TaskGraph) -> Labels:
-        """See :class:`~stepgraph.decoders.Decoder`; cycles of the graph are broken first."""
-
-        def states_of(counts: Integers) -> States:
-            return topological_states(partial_order(counts, self.majority), int(self.max_states))
-
-        return _decode(self, scores, graph, states_of)
+    def _states(self, counts: Integers, video: str) -> States:
+        return topological_states(partial_order(counts, self.majority), int(self.max_states))
 
 
 def match_costs(values: NDArray[np.float32], temperature: float) -> Floats:
@@ -177,8 +185,10 @@ def topological_states(before: tuple[int, ...], max_states: int) -> States:
 
 def align(
     costs: Floats, row_drops: Floats, states: States, keystep_drops: Floats | None = None
-) -> Alignment:
+) -> tuple[Integers, float]:
     """Find the cheapest alignment of all rows with any order that the states allow.
+
+    Returns the column of each row in the costs, or ``BACKGROUND``; and what all that costs.
 
     Parameters
     ----------
@@ -189,7 +199,7 @@ def align(
     Examples
     --------
     >>> costs = np.array([[0.0, 9.0], [0.1, 9.0], [7.0, 6.0], [9.0, 0.2]])
-    >>> align(costs, np.ones(4), ordered_states(np.arange(2))).keysteps.tolist()
+    >>> align(costs, np.ones(4), ordered_states(np.arange(2)))[0].tolist()
     [0, 0, -1, 1]
     """
     costs = np.ascontiguousarray(costs)
@@ -202,7 +212,7 @@ def align(
             f"an alignment must match each keystep with a row of its own, got {costs.shape[0]} "
             f"rows for {costs.shape[1]} keysteps and no finite cost; let keysteps be dropped"
         )
-    return Alignment(keysteps, cost)
+    return keysteps, cost
 
 
 def _align(
@@ -251,54 +261,3 @@ def _align(
             if not stayed[over - 1, step]:
                 state, step = source[step], -1
     return np.float64(best[-1])
-
-
-def _decode(
-    options: DropDTW | Graph2Vid,
-    scores: Scores,
-    graph: TaskGraph,
-    states_of: Callable[[Integers], States],
-) -> Labels:
-    """Align the observed rows with the candidates, by the states of the counts between these."""
-    graph.require_vocabulary_of(scores)
-    values = scores.values[scores.observed]
-    wrong = values[~(values < np.inf)]
-    if wrong.size:
-        raise DataError(f"scores of video {scores.video!r} must be below infinity, got {wrong[0]}")
-    candidates = np.flatnonzero(np.isfinite(values).any(axis=0))
-    costs = match_costs(values[:, candidates], options.temperature)
-    finite = costs[np.isfinite(costs)]
-    drop = float(np.percentile(finite, options.percentile)) if finite.size else 0.0
-    droppable = options.drop_keysteps or len(costs) < len(candidates)
-    keystep_drops = np.full(len(candidates), drop) if droppable else None
-    counts = graph.counts_between(candidates)
-    np.fill_diagonal(counts, 0)
-    columns = align(costs, np.full(len(costs), drop), states_of(counts), keystep_drops).keysteps
-    keysteps = np.full(len(scores), BACKGROUND, dtype=np.int64)
-    matched = columns != BACKGROUND
-    keysteps[np.flatnonzero(scores.observed)[matched]] = candidates[columns[matched]]
-    return Labels(scores.video, keysteps, scores.vocabulary, scores.hop)
-
-
-def _chain(counts: Integers, video: str) -> States:
-    """The states of the one order that a graph has for its candidates."""
-    links = counts > 0
-    [starts] = np.nonzero(~links.any(axis=0))
-    order = list(starts[:1])
-    while order and len(order) < len(links) and links[order[-1]].any():
-        order.append(links[order[-1]].argmax())
-    # All keysteps met, and as many transitions as it takes: then there are no others.
-    if len(set(order)) < len(links) or links.sum() >= max(len(links), 1):
-        raise DataError(
-            f"the graph for video {video!r} must chain its {len(links)} candidate keysteps in one "
-            f"order, got {links.sum()} transitions between them; take TaskGraph.from_order of the "
-            f"task's keysteps, and restrict the scores to these"
-        )
-    return ordered_states(np.array(order, dtype=np.int64))
-
-
-def _check_options(percentile: float, temperature: float) -> None:
-    if not 0 <= percentile <= 100:
-        raise ConfigError(f"percentile must be between 0 and 100, got {percentile}")
-    if not 0 < temperature < math.inf:
-        raise ConfigError(f"temperature must be more than 0, got {temperature}")

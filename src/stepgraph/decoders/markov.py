@@ -1,11 +1,6 @@
 """The graph as a Markov chain: a filter that looks back only, and the best sequence of all.
 
-Both decoders read scores in the same way where the paper is silent:
-
-- minus infinity forbids a keystep on its row, heard or not, so restricted scores stay restricted;
-- a row that forbids every keystep is background, and says nothing about the others;
-- a keystep that the graph never leaves goes on;
-- a video in which nothing was observed is all background.
+How both read scores where the paper is silent is in ``docs/method.md``.
 """
 
 from __future__ import annotations

@@ -1,17 +1,7 @@
 """Argmax labels, and gaps filled along the most probable paths of the graph.
 
-*Video-Mined Task Graphs for Keystep Recognition in Instructional Videos*, section 3: a label
-that was heard or seen clearly is kept as an *anchor*; the rows between two anchors are given
-the keysteps of the most probable path from one to the other, in equal shares.
-
-What the paper leaves open is settled here:
-
-- before the first anchor and after the last, the nearest anchor's keystep goes on;
-- a video without any anchor keeps its preliminary (argmax) labels;
-- where the graph knows no path, the path is the two anchors alone: each takes half of the gap;
-- where a gap has fewer rows than its path has keysteps, the path is sampled evenly, and the
-  anchors keep their own rows;
-- between two anchors of the same keystep, that keystep goes on.
+*Video-Mined Task Graphs for Keystep Recognition in Instructional Videos*, section 3.  What the
+paper leaves open is settled in ``docs/method.md``.
 """
 
 from __future__ import annotations

@@ -61,19 +61,6 @@ def transition_entropy(graph: TaskGraph, *, self_loop: bool = False) -> NDArray[
     return np.where(totals > 0, entropy.round(12), np.nan)
 
 
-def _starting_keysteps(labels: Labels) -> NDArray[np.int64]:
-    """For each row that is no anchor the keystep of the last one before it, else background."""
-    if labels.anchors is None:
-        raise DataError(
-            f"labels of video {labels.video!r} must have anchors to be split by entropy, got "
-            f"none; pass the labels of a decoder that has them, such as path search, as starts"
-        )
-    if not len(labels):
-        return labels.keysteps
-    last = np.maximum.accumulate(np.where(labels.anchors, np.arange(len(labels)), -1))
-    return np.where((last >= 0) & ~labels.anchors, labels.keysteps[last], BACKGROUND)
-
-
 def accuracy_by_entropy(
     predicted: Iterable[Labels],
     truth: Mapping[str, Labels],
@@ -134,8 +121,16 @@ def _rows_between_anchors(
     """Entropy of each row that has one, whether it has a true keystep, and was given it."""
     true, found = compared(truth, predicted)
     compared(truth, anchored)
-    start = _starting_keysteps(anchored)
-    entropy = np.where(start == BACKGROUND, np.nan, entropies[start])
+    if anchored.anchors is None:
+        raise DataError(
+            f"labels of video {anchored.video!r} must have anchors to be split by entropy, got "
+            f"none; pass the labels of a decoder that has them, such as path search, as starts"
+        )
+    # The keystep of a row that is no anchor is that of the last anchor before it, if any.
+    last = np.maximum.accumulate(np.where(anchored.anchors, np.arange(len(anchored)), -1))
+    start = anchored.keysteps[last]
+    begun = (last >= 0) & ~anchored.anchors & (start != BACKGROUND)
+    entropy = np.where(begun, entropies[start], np.nan)
     rows = ~np.isnan(entropy)
     known, hit = true != BACKGROUND, true == found
     return entropy[rows], known[rows], hit[rows]

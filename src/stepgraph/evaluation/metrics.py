@@ -1,22 +1,7 @@
 """Metrics of rows, from two arrays or from counts over many videos.
 
-Metrics of segments and of their order are in :mod:`stepgraph.evaluation.segments`, the standard
-error of any metric in :mod:`stepgraph.evaluation.report`; ``docs/metrics.md`` says whose
-convention each is.
-
-Conventions
------------
-- A *row* is one prediction, a second by default.
-- *Background* is no keystep, -1 in an array.  Rows whose truth is background never count as right
-  or wrong in accuracy; a keystep predicted on one enlarges that keystep's union in IoU.
-- The keysteps that count are those that occur in the truth of the evaluated videos.  Another
-  one predicted makes its row wrong, but has no union of its own.  Precision alone counts every
-  row that was given a keystep, whichever it was.
-- *Pooled* metrics add up the rows of these keysteps first; *per keystep* ones are computed for
-  each of them and then averaged, so that rare ones weigh the same; *per video* ones are pooled
-  within each video, with the keysteps of its own truth, and then averaged over the videos.
-- A metric that is undefined (no row with a true keystep) is ``nan``, never 0, and a mean is
-  over the videos or keysteps for which its metric is defined.
+``docs/metrics.md`` defines each, and says what holds for all: background is -1 and never a class,
+the keysteps that count are those of the truth, and what is undefined is ``nan``, never 0.
 """
 
 from __future__ import annotations
@@ -50,15 +35,11 @@ class Tally:
     def __add__(self, other: Tally) -> Tally:
         # Arrays do not say how many keysteps there are beside those they hold.
         size = max(len(self.true), len(other.true))
-
-        def total(one: NDArray[np.int64], another: NDArray[np.int64]) -> NDArray[np.int64]:
-            return np.pad(one, (0, size - len(one))) + np.pad(another, (0, size - len(another)))
-
-        return Tally(
-            total(self.true, other.true),
-            total(self.predicted, other.predicted),
-            total(self.hits, other.hits),
+        true, predicted, hits = (
+            np.pad(one, (0, size - len(one))) + np.pad(another, (0, size - len(another)))
+            for one, another in zip(vars(self).values(), vars(other).values(), strict=True)
         )
+        return Tally(true, predicted, hits)
 
     @classmethod
     def empty(cls, keysteps: int = 0) -> Tally:

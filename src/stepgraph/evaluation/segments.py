@@ -1,14 +1,8 @@
 """Metrics of segments: their order, their overlap, and whether they are found at all.
 
-Conventions
------------
-Those of :mod:`stepgraph.evaluation.metrics`, and:
-
-- A *segment* is a run of rows with one keystep; background is never a segment, and a keystep
-  done again after background is another one.  Segments of labels are measured in rows.
-- Two segments *overlap* by their intersection over their union, in time; only segments of one
-  video and one keystep are ever compared.
-- Here a segment whose keystep never occurs in the truth is a false one like any other.
+A *segment* is a run of rows with one keystep, never background.  Segments of one video and one
+keystep *overlap* by their intersection over their union, in time.  One whose keystep never occurs
+in the truth is a false one like any other.  ``docs/metrics.md`` defines each metric.
 """
 
 from __future__ import annotations

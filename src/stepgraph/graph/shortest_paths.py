@@ -1,12 +1,9 @@
 """The cheapest path between two keysteps, found from both ends at once.
 
-Two trees of cheapest paths grow towards each other, one along the edges from the start and one
-against them from the end, and stop as soon as no cheaper meeting is possible.  Edges lie sorted
-by cost, and each keystep of a tree waits with its cheapest unused edge only (Spira, 1973), so most
-edges are never looked at.  Nothing here knows what a cost means; it must not be negative.
-
-The same function searches small graphs as it stands and large ones compiled; both add and compare
-the same numbers in the same order, so the path does not depend on which one ran.
+Two trees of cheapest paths grow towards each other and stop as soon as no cheaper meeting is
+possible; each keystep waits with its cheapest unused edge only (Spira, 1973).  Small graphs are
+searched as the code stands and large ones compiled; both add and compare the same numbers in the
+same order, so the path does not depend on which one ran.  No cost may be negative.
 """
 
 from __future__ import annotations
