@@ -359,10 +359,12 @@ def test_noise_is_mixed_in(videos, capsys):
     assert json.loads(capsys.readouterr().out)["keysteps"] == 6
 
 
-def test_a_vocabulary_of_howto100m_asks_for_articles(capsys):
-    assert "pass WikiHow articles with --articles PATH" in failed(
-        capsys, "vocabulary", "howto100m:."
-    )
+def test_a_vocabulary_of_howto100m_asks_for_articles(tmp_path, capsys):
+    (tmp_path / "HowTo100M_v1.csv").write_text("video_id,category_1,category_2,rank,task_id\n")
+
+    said = failed(capsys, "vocabulary", f"howto100m:{tmp_path}")
+
+    assert "pass WikiHow articles with --articles PATH" in said
 
 
 @pytest.mark.data
