@@ -70,13 +70,6 @@ def rate(speed: float) -> str:
     raise AssertionError("the last unit fits all")
 
 
-@contextmanager
-def busy(label: str) -> Iterator[None]:
-    """Show that something is going on whose end is not known, such as loading a model."""
-    with counting(label):
-        yield
-
-
 def _bars() -> Progress:
     from rich.console import Console
     from rich.progress import (

@@ -18,6 +18,7 @@ from stepgraph.datasets import open_source
 from stepgraph.decoders import DEFAULT_DECODER, Decoder, decoder_class, load_decoder
 from stepgraph.encoders import EncoderOptions
 from stepgraph.errors import ConfigError, DataError, IncompleteError
+from stepgraph.files.disk import write_text
 from stepgraph.graph import TaskGraph
 from stepgraph.ingest import Listening
 from stepgraph.pipeline.scorers import Asked, open_scorer
@@ -99,6 +100,15 @@ def finish(answer: str, args: argparse.Namespace, *found: Problems) -> str:
         source = f"{args.source}: " if "source" in args else ""
         warn(f"{source}problems, the rest was used: {all_found.summary()}")
     return answer
+
+
+def show_table(table: Any, args: argparse.Namespace, name: str, problems: Problems) -> str:
+    """Answer with a table in the format asked for; it is also written where that was asked."""
+    if args.output:
+        for suffix, text in (("md", table.to_markdown()), ("json", table.to_json())):
+            write_text(args.output / f"{name}.{suffix}", text.rstrip("\n") + "\n")
+    shown = {"text": table.to_text, "markdown": table.to_markdown, "json": table.to_json}
+    return finish(shown[args.format](), args, problems)
 
 
 def must_be_writable(folder: Path, file: Path | None = None) -> None:

@@ -14,6 +14,7 @@ from stepgraph.cli.asked import (
     open_dataset,
     open_decoder,
     say,
+    show_table,
 )
 from stepgraph.cli.fields import given_fields
 from stepgraph.datasets import open_source
@@ -24,7 +25,6 @@ from stepgraph.encoders.stored_features import StoredEncoder
 from stepgraph.errors import ConfigError
 from stepgraph.experiments.downstream import Divided, divide, make_downstream_table
 from stepgraph.experiments.probing import ProbeOptions, halves
-from stepgraph.files.disk import write_text
 from stepgraph.graph.saving import load_graph
 from stepgraph.ingest import Listening
 from stepgraph.pipeline.scorers import looks
@@ -105,11 +105,7 @@ def probe(args: argparse.Namespace) -> str:
     backbones = _backbones(args, problems)
     divided = [_divided(source, args, problems) for source in args.sources]
     table = make_downstream_table(divided, backbones, options, problems)
-    if args.output:
-        write_text(args.output / "downstream.md", table.to_markdown().rstrip("\n") + "\n")
-        write_text(args.output / "downstream.json", table.to_json().rstrip("\n") + "\n")
-    shown = {"text": table.to_text, "markdown": table.to_markdown, "json": table.to_json}
-    return finish(shown[args.format](), args, problems)
+    return show_table(table, args, "downstream", problems)
 
 
 def _backbones(args: argparse.Namespace, problems: Problems) -> dict[str, Encoder]:

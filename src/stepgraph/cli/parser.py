@@ -93,7 +93,7 @@ def _each(name: str, metavar: str, meaning: str) -> Option:
 _VERBS: dict[str, tuple[Any, ...]] = {
     "demo": (
         "run the whole job on a corpus that comes with it",
-        "demo:demo",
+        "verbs:demo",
         switch("--video", "on rendered video files, seen and heard"),
         output("demo-report", "DIR"),
         JSON,

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import argparse
 from dataclasses import replace
-from pathlib import Path
 
-from stepgraph.cli.asked import finish, must_be_writable, refuse
+from stepgraph.cli.asked import must_be_writable, refuse, show_table
 from stepgraph.cli.fields import given_fields
 from stepgraph.cli.verbs import open_with_truth
 from stepgraph.core import Dataset, Scores
@@ -14,7 +13,6 @@ from stepgraph.datasets.vocabularies import build_vocabulary
 from stepgraph.encoders import EncoderOptions, load_encoder
 from stepgraph.errors import ConfigError
 from stepgraph.experiments import run_table
-from stepgraph.files.disk import write_text
 from stepgraph.graph.saving import load_graph
 from stepgraph.pipeline.scorers import Asked, open_scorer
 from stepgraph.problems import Problems
@@ -50,11 +48,7 @@ def reproduce(args: argparse.Namespace) -> str:
         video_threshold=_video_threshold(args),
         video_scores=_video_words(args, dataset),
     )
-    if args.output:
-        _write(table.to_markdown(), args.output / f"{args.table}.md")
-        _write(table.to_json(), args.output / f"{args.table}.json")
-    shown = {"text": table.to_text, "markdown": table.to_markdown, "json": table.to_json}
-    return finish(shown[args.format](), args, dataset.problems)
+    return show_table(table, args, args.table, dataset.problems)
 
 
 def _text_options(args: argparse.Namespace) -> EncoderOptions:
@@ -123,7 +117,3 @@ def _video_threshold(args: argparse.Namespace) -> float:
     if args.video_threshold is not None:
         return float(args.video_threshold)
     return 0.3 if args.video_scores is not None else float(args.threshold)
-
-
-def _write(text: str, path: Path) -> None:
-    write_text(path, text.rstrip("\n") + "\n")

@@ -1,4 +1,4 @@
-"""The verbs that work on videos: mine, recognize, evaluate.
+"""The verbs that work on videos: mine, recognize, evaluate, and demo, which is all of them.
 
 Each reads, calls one function, writes, and says what happened.
 """
@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import argparse
 import shlex
-from dataclasses import asdict, is_dataclass
+import shutil
+from dataclasses import asdict, is_dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -25,9 +26,11 @@ from stepgraph.cli.asked import (
 )
 from stepgraph.cli.fields import given_fields
 from stepgraph.core import Dataset
-from stepgraph.decoders import Decoder, load_decoder
+from stepgraph.datasets import open_source
+from stepgraph.decoders import DEFAULT_DECODER, Decoder, load_decoder
 from stepgraph.encoders import EncoderOptions, load_encoder
 from stepgraph.errors import ConfigError
+from stepgraph.evaluation.report import Report
 from stepgraph.experiments.authors import (
     AuthorsPathSearch,
     agglomerate,
@@ -40,7 +43,7 @@ from stepgraph.export.timeline import fits_youtube, to_text, write_timeline
 from stepgraph.graph import MiningOptions, mine_graph
 from stepgraph.graph.saving import load_graph, mining_fields, same_vocabulary, save_graph
 from stepgraph.pipeline.measuring import Evaluation, run_evaluation
-from stepgraph.pipeline.scorers import looks, options_of
+from stepgraph.pipeline.scorers import Asked, looks, open_scorer, options_of
 from stepgraph.problems import Problems
 from stepgraph.scoring import Scorer
 from stepgraph.vocabulary import read_vocabulary
@@ -214,3 +217,59 @@ def show_metrics(evaluation: Evaluation) -> str:
     if measured == known:
         return table
     return f"{table} Measured on {measured} of the {known} videos with a truth: those with scores."
+
+
+def demo(args: argparse.Namespace) -> str:
+    """Run the whole job on the embedded corpus and write a report."""
+    must_be_writable(args.output)
+    path = args.output / "report.html"
+    if args.video:
+        evaluation, reports = _measure_video()
+        table, there = metrics_table(reports), "it plays the clips beside their timelines"
+        there = f"Open {path} in a browser: {there} (both: seen and heard)."
+    else:
+        evaluation = _measure_text()
+        reports = [one.report for one in evaluation.measured]
+        table = f"{show_metrics(evaluation)} Rows whose best score is under 0.5 did not vote."
+        there = f"Open {path} in a browser; graph and keysteps lie beside it."
+    save_graph(evaluation.graph, args.output / "graph.json")
+    for timeline in pipeline.recognize_all(evaluation.dataset.videos, evaluation.graph):
+        write_timeline(timeline, args.output / "keysteps")
+    if args.video:
+        dataset = _beside(evaluation.dataset, args.output / "clips")
+        evaluation = replace(evaluation, dataset=dataset)
+    write_evaluation(evaluation, path, f"stepgraph demo{' --video' * args.video}")
+    measured = [report.to_json() for report in reports]
+    return say(args, f"{table}\n\n{there}", measured=measured, report=str(path))
+
+
+def _measure_text() -> Evaluation:
+    # Counting only what was heard clearly makes the picture of the graph readable.
+    mining = partial(mine_graph, min_score=0.5)
+    scorer, decoder = open_scorer(), load_decoder()
+    return measure(open_source("demo"), DEFAULT_DECODER, decoder, scorer, mining=mining)
+
+
+def _measure_video() -> tuple[Evaluation, list[Report]]:
+    """Measure rendered video files by what is seen, what is heard, and both, which comes last."""
+    dataset, reports = open_source("generated"), []
+    for way, asked in {
+        "heard": Asked(),
+        "seen": Asked({"name": "colour:motion"}),
+        "both": Asked({"name": "colour:motion", "also": "text:minilm"}),
+    }.items():
+        evaluation = measure(dataset, DEFAULT_DECODER, load_decoder(), open_scorer(asked))
+        for one in evaluation.measured:
+            reports.append(replace(one.report, decoder=f"{way}: {one.report.decoder}"))
+    return evaluation, reports
+
+
+def _beside(dataset: Dataset, folder: Path) -> Dataset:
+    """The data set with its video files copied beside the report, which links to them."""
+    folder.mkdir(parents=True, exist_ok=True)
+    videos = []
+    for video in dataset.videos:
+        assert video.path is not None, "the generated corpus is video files"
+        copied = shutil.copyfile(video.path, folder / video.path.name)
+        videos.append(replace(video, path=Path(copied)))
+    return replace(dataset, videos=tuple(videos))

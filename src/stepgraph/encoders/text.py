@@ -105,7 +105,7 @@ class TextEncoder:
 
     @cached_property
     def _model(self) -> Any:
-        with progress.busy(f"loading {self.options.name}"):
+        with progress.counting(f"loading {self.options.name}"):
             return self._load()
 
     def _load(self) -> Any:

@@ -70,7 +70,7 @@ class VisualEncoder:
         # Spinning threads halve the speed where another process is busy; this must be set
         # before torch is imported.
         os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
-        with progress.busy(f"loading {self.options.name}"):
+        with progress.counting(f"loading {self.options.name}"):
             return self._load()
 
     @property
