@@ -11,6 +11,7 @@ from stepgraph.decoders import Argmax, PathSearch
 from stepgraph.errors import ConfigError, DataError
 from stepgraph.evaluation.report import evaluate
 from stepgraph.experiments import TABLES, methods, run_table
+from stepgraph.experiments.plans import PLANS
 from stepgraph.experiments.setting import NotAvailableError, Options, enlarge, prepare
 from stepgraph.graph import mine_graph
 from stepgraph.pipeline.measuring import run_evaluation
@@ -77,7 +78,7 @@ def test_argmax_and_ours_on_the_real_data_are_what_evaluation_gives(real_data):
 
 
 def test_linear_steps_go_along_the_order_of_the_vocabulary(setting):
-    labels = methods.LINEAR.label(setting, "text")
+    labels = methods.METHODS["linear"].label(setting, "text")
 
     assert set(labels) == {"plain", "chatty", "hurried"}
     assert labels["plain"].anchors is not None
@@ -92,7 +93,7 @@ def test_task_methods_use_only_keysteps_of_the_task(omelette, encoder):
     videos = tuple(replace(video, task=TASK) for video in omelette.videos)
     setting = prepare(Dataset("two", videos, vocabulary, truth), encoder, Options())
 
-    for method in methods.TASK_LEVEL:
+    for method in PLANS["table2"].methods:
         for labels in method.label(setting, "text").values():
             assert labels.keysteps.max() < 5, method.name
 
@@ -101,7 +102,9 @@ def test_random_is_the_same_with_the_same_seed(told, encoder):
     first, again, other = (prepare(told, encoder, Options(seed=seed)) for seed in (0, 0, 1))
 
     labels = [
-        np.concatenate([one.keysteps for one in methods.RANDOM.label(s, "text").values()])
+        np.concatenate(
+            [one.keysteps for one in methods.METHODS["random"].label(s, "text").values()]
+        )
         for s in (first, again, other)
     ]
     assert (labels[0] == labels[1]).all()
@@ -192,7 +195,7 @@ def test_a_task_with_too_many_orders_is_n_a(setting, monkeypatch):
         def decode(self, scores, graph):
             raise DataError("a graph of 30 keysteps must have fewer states")
 
-    labeller = methods.on_task(methods.always(Refusing()))(setting, "text")
+    labeller = methods.on_task(lambda *_: Refusing())(setting, "text")
 
     with pytest.raises(NotAvailableError, match="task 'Make an omelette' cannot be aligned: a gr"):
         labeller(next(iter(setting.scored("text"))))

@@ -16,7 +16,7 @@ from stepgraph.experiments.authors import (
 )
 from stepgraph.experiments.measure import Bench, measured_cells
 from stepgraph.experiments.methods import Labeller, Method, decoding
-from stepgraph.experiments.notes import MEANS, paper_notes, protocol
+from stepgraph.experiments.notes import paper_notes, protocol, written_notes
 from stepgraph.experiments.plans import ACCURACY, PRINTED
 from stepgraph.experiments.setting import NotAvailableError, Setting
 from stepgraph.experiments.table import Beside, Cell, Column, Row, Table, measured_cell
@@ -60,10 +60,12 @@ def make_behaviours_table(bench: Bench) -> Table:
         name = ("BRF" if section.endswith("filter") else "Ours") if method.name == TOGETHER else ""
         rows.append(Row(section, method.name, (*cells, *change, *beside.cells(name, modality))))
     used = tuple({method.name: method for _, method, _ in jobs}.values())
-    notes = (*protocol(setting, used), *_notes(numbers_of), *paper_notes([numbers_of]))
+    notes = [*protocol(setting, used), *written_notes("means")]
+    notes += written_notes("compat", dataset=paper.DATASETS[numbers_of])
+    notes += paper_notes([numbers_of])
     title = "What each behaviour of the authors' released scripts is worth"
     columns = (*ACCURACY, *_PRICES, *beside.columns)
-    return Table("compat", title, columns, tuple(rows), notes)
+    return Table("compat", title, columns, tuple(rows), tuple(notes))
 
 
 def _jobs(setting: Setting, numbers_of: str, modality: str) -> Iterator[tuple[str, Method, str]]:
@@ -128,16 +130,3 @@ def _change(cells: tuple[Cell, ...], base: tuple[Cell, ...]) -> Iterator[Cell]:
             yield Cell(None, reason=cell.reason or before.reason)
         else:
             yield measured_cell((cell.value - before.value) / 100, "points")
-
-
-def _notes(numbers_of: str) -> Iterator[str]:
-    yield MEANS
-    yield (
-        f"Each row adds one behaviour to the paper's method; Δ is its price in points. Numbers "
-        f"that the scripts fix for each data set are those for {paper.DATASETS[numbers_of]}."
-    )
-    yield (
-        "That the scripts pool their metrics is the difference between the columns; that they "
-        "mine on the evaluated videos, and count a sentence once for each second, is done here "
-        "in all rows."
-    )

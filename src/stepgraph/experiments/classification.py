@@ -17,6 +17,7 @@ from stepgraph.encoders import Encoder, load_encoder
 from stepgraph.errors import DataError
 from stepgraph.evaluation.report import over_splits
 from stepgraph.experiments import paper
+from stepgraph.experiments.notes import written_notes
 from stepgraph.experiments.setting import Options
 from stepgraph.experiments.table import NOTHING, Beside, Cell, Column, Row, Table, measured_cell
 from stepgraph.graph import TaskGraph, mine_graph
@@ -49,8 +50,20 @@ def make_tasks_table(dataset: Dataset, encoder: Encoder, options: Options) -> Ta
             graph = options.graph or mine_graph(scores, vocabulary)
             rows += _rows(scores, graph, known, modality, options)
     rows += _own_rows(videos, vocabulary, known, options)
-    measured = f"{dataset.name}, {len(known)} of {len(videos)} videos"
-    notes = _notes(measured, len(set(known.values())), vocabulary, encoder, options)
+    given = f"The graph was given; that of {_OWN} is mined on the same videos."
+    notes = written_notes(
+        "tasks",
+        dataset=dataset.name,
+        known=len(known),
+        videos=len(videos),
+        shown=len(set(known.values())),
+        tasks=len(vocabulary.tasks),
+        keysteps=len(vocabulary),
+        fingerprint=vocabulary.fingerprint,
+        encoder=encoder.options.name,
+        graphs=given if options.graph is not None else "Graphs are mined on the same videos.",
+        own=_OWN,
+    )
     title = "Table 3: task classification by mapping keysteps back to tasks"
     return Table("tasks", title, (*_COLUMNS, *_BESIDE.columns), tuple(rows), tuple(notes))
 
@@ -104,24 +117,3 @@ def _share(right: Mapping[str, bool], options: Options) -> Cell:
     parts = min(options.parts, len(right))
     error = over_splits(share, right, parts=parts, seed=options.seed).standard_error
     return measured_cell(share(tuple(right)), "percent", error)
-
-
-def _notes(
-    measured: str, shown: int, vocabulary: Vocabulary, encoder: Encoder, options: Options
-) -> Iterator[str]:
-    yield (
-        f"Measured here: {measured}, those whose task is in the vocabulary: {shown} of its "
-        f"{len(vocabulary.tasks)} tasks, {len(vocabulary)} keysteps (fingerprint "
-        f"{vocabulary.fingerprint}). Encoder: {encoder.options.name}."
-    )
-    given = f"The graph was given; that of {_OWN} is mined on the same videos."
-    yield (
-        f"Each labelled row votes for the tasks that list its keystep; no label of a task or a "
-        f"keystep was used. "
-        f"{given if options.graph is not None else 'Graphs are mined on the same videos.'}"
-    )
-    yield f"± is the standard error over random parts of the videos. {_OWN}: docs/recognizer.md."
-    yield (
-        "Paper: on the validation split of HowTo100M, 1,059 tasks and 10,588 keysteps, with its "
-        "own encoders; for orientation, not for comparison."
-    )

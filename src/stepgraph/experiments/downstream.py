@@ -14,6 +14,7 @@ from stepgraph.encoders import Encoder
 from stepgraph.encoders.each import encode_each
 from stepgraph.errors import DataError
 from stepgraph.experiments import paper
+from stepgraph.experiments.notes import written_notes
 from stepgraph.experiments.probing import Probed, ProbeOptions, probe
 from stepgraph.experiments.table import (
     NOTHING,
@@ -67,8 +68,9 @@ def make_downstream_table(
     measured = [Column(one, paper.PROBES[one]) for one in options.probes]
     printed = [replace(one, group=f"{PAPER}, same data set and head") for one in measured]
     columns = (*measured, *printed)
+    general = written_notes("downstream", **vars(options))
     title = "Table 4: keystep recognition (SR), task recognition (TR), keystep forecasting (SF)"
-    return Table("downstream", title, columns, tuple(rows), (*notes, *_general(options)))
+    return Table("downstream", title, columns, tuple(rows), (*notes, *general))
 
 
 def _probed(
@@ -119,22 +121,6 @@ def _notes(
                 f"examples, measured on {first.tested_on:,}, {first.classes} classes; always "
                 f"saying the most frequent one gives {100 * first.chance:.1f}."
             )
-
-
-def _general(options: ProbeOptions) -> Iterator[str]:
-    yield (
-        f"Features are frozen; a head is trained for {options.epochs} epochs of AdamW on at most "
-        f"{options.length} rows an example. ± measured here: standard error over {options.seeds} "
-        f"seeds of the head."
-    )
-    yield (
-        "SR: the keystep of a given region. TR: the task of a video. SF: the next keystep, from "
-        "the video before it."
-    )
-    yield (
-        "Paper: as printed there, with its own videos, features and heads; for orientation, not "
-        "for comparison."
-    )
 
 
 def divide(name: str, train: Dataset, test: Dataset) -> Divided:

@@ -10,7 +10,7 @@ from stepgraph.core import Labels
 from stepgraph.evaluation.entropy import accuracy_by_entropy
 from stepgraph.evaluation.metrics import split_standard_error
 from stepgraph.evaluation.report import ALL_METRICS, evaluate, split_videos
-from stepgraph.experiments.methods import OURS, Method
+from stepgraph.experiments.methods import METHODS, Method
 from stepgraph.experiments.setting import NotAvailableError, Setting
 from stepgraph.experiments.state import Numbers, State
 from stepgraph.experiments.table import Cell, Column, measured_cell
@@ -84,7 +84,8 @@ def _errors(labels: Mapping[str, Labels], setting: Setting) -> Numbers:
 
 def _entropy(setting: Setting, method: Method, modality: str) -> Numbers:
     labels = method.label(setting, modality)
-    starts = labels if method is OURS else OURS.label(setting, modality)
+    ours = METHODS["ours"]
+    starts = labels if method is ours else ours.label(setting, modality)
     split = accuracy_by_entropy(
         labels.values(), setting.truth, setting.graphs[modality], starts=starts
     )

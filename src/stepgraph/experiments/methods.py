@@ -1,37 +1,37 @@
-"""Every row of the paper as a method behind one interface.
+"""Every row of the paper as a method behind one interface, read from ``tables.toml``.
 
-A method is made ready for a :class:`~stepgraph.experiments.setting.Setting` once, and then labels
-one video after the other.  What it cannot do on the data at hand it says by raising
-:class:`~stepgraph.experiments.setting.NotAvailableError` with the reason.
+A method is made ready for a setting once, and then labels one video after the other.  What it
+cannot do on the data at hand it says by raising ``NotAvailableError`` with the reason.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
-from dataclasses import dataclass, replace
-from functools import cache
-from typing import TypeAlias
+import tomllib
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, fields
+from functools import cache, partial
+from pathlib import Path
+from typing import Any, TypeAlias
 
 from stepgraph.core import Labels, Scores
-from stepgraph.decoders import Argmax, Decoder, PathSearch
+from stepgraph.decoders import DECODERS, Argmax, Decoder, PathSearch, load_decoder
 from stepgraph.decoders.auto_regressive import train_auto_regressive
 from stepgraph.decoders.baselines import (
-    AdaptiveThreshold,
-    Random,
     cluster_keysteps,
     linear_graph,
     non_probabilistic,
     prune_keysteps,
 )
-from stepgraph.decoders.dtw import DropDTW, Graph2Vid
-from stepgraph.decoders.markov import BayesFilter, Viterbi
 from stepgraph.decoders.path import best_keysteps
 from stepgraph.errors import DataError
 from stepgraph.experiments.paper import MODALITIES
 from stepgraph.experiments.setting import NotAvailableError, Setting
 from stepgraph.graph import TaskGraph, mine_graph
 from stepgraph.scoring.fusion import fuse
+
+TABLES = tomllib.loads(Path(__file__).with_name("tables.toml").read_text("utf-8"))
+"""What each table is made of, as it is written."""
 
 Labeller: TypeAlias = Callable[[Scores], Labels]
 """From the scores of one video to its labels."""
@@ -44,25 +44,9 @@ _MakeGraph: TypeAlias = Callable[[Setting, str], TaskGraph]
 
 @dataclass(frozen=True)
 class Method:
-    """A row of a table.
+    """A row of a table; ``tables.toml`` says what its fields are.
 
-    Attributes
-    ----------
-    name
-        As the paper prints it.
-    prepare
-        From a setting and a modality to what labels one video.
-    about
-        What it is and with which options, for the notes; ``{threshold}``, ``{seed}`` and
-        ``{clusters}`` are filled in.
-    modalities
-        Those for which the paper has it.
-    task_level
-        Whether it is told the task of each video.
-    spread
-        Whether its standard errors are measured.
-    identity
-        What tells it from another method of the same name and description.
+    ``identity`` tells it from another method of the same name and description.
     """
 
     name: str
@@ -79,6 +63,7 @@ class Method:
             threshold=f"{setting.options.threshold:g}",
             seed=setting.options.seed,
             clusters=_clusters_of(setting),
+            decoders=DECODERS,
         )
 
     def label(self, setting: Setting, modality: str) -> dict[str, Labels]:
@@ -105,6 +90,19 @@ def _mined(setting: Setting, modality: str) -> TaskGraph:
     return setting.graphs[modality]
 
 
+def _linear(setting: Setting, _: str) -> TaskGraph:
+    if not setting.vocabulary.tasks:
+        raise NotAvailableError("no order of keysteps: the vocabulary has no tasks that list them")
+    return linear_graph(setting.vocabulary)
+
+
+def _equally_likely(setting: Setting, modality: str) -> TaskGraph:
+    return non_probabilistic(setting.graphs[modality])
+
+
+_GRAPHS = {"mined": _mined, "linear": _linear, "equally likely": _equally_likely}
+
+
 def decoding(make: _MakeDecoder, graph: _MakeGraph = _mined) -> _MakeLabeller:
     """Label with a decoder on a graph of all tasks."""
 
@@ -118,10 +116,7 @@ def decoding(make: _MakeDecoder, graph: _MakeGraph = _mined) -> _MakeLabeller:
 def on_task(make: _MakeDecoder, *, in_order: bool = False) -> _MakeLabeller:
     """Label with a decoder that may choose only among the keysteps of the video's own task.
 
-    Parameters
-    ----------
-    in_order
-        Take the order in which the data set lists them as the graph, not the mined one.
+    ``in_order`` takes the order in which the data set lists them as the graph.
     """
 
     def prepare(setting: Setting, modality: str) -> Labeller:
@@ -146,23 +141,14 @@ def on_task(make: _MakeDecoder, *, in_order: bool = False) -> _MakeLabeller:
     return prepare
 
 
-def always(decoder: Decoder) -> _MakeDecoder:
-    """The same decoder, whatever the setting."""
-    return lambda _setting, _modality: decoder
-
-
-def path_search(name: str, threshold: float) -> Method:
-    """Path search with a threshold of its own."""
-    search = PathSearch(threshold)
-    return Method(name, decoding(always(search)), repr(search))
-
-
-def _searching(setting: Setting, modality: str) -> Decoder:
-    return PathSearch(setting.options.threshold_of(modality))
-
-
-def _drawing(setting: Setting, _: str) -> Decoder:
-    return Random(setting.options.seed)
+def _decoder(name: str, options: Mapping[str, Any], setting: Setting, modality: str) -> Decoder:
+    if name == "auto-regressive":
+        return _auto_regressive(setting, modality)
+    asked: dict[str, dict[str, Any]] = {
+        "path-search": {"threshold": setting.options.threshold_of(modality)},
+        "random": {"seed": setting.options.seed},
+    }
+    return load_decoder(name, **{**asked.get(name, {}), **options})
 
 
 def _auto_regressive(setting: Setting, modality: str) -> Decoder:
@@ -175,16 +161,6 @@ def _auto_regressive(setting: Setting, modality: str) -> Decoder:
         )
     except DataError as error:
         raise NotAvailableError(f"the transformer cannot be trained: {error}") from error
-
-
-def _linear(setting: Setting, _: str) -> TaskGraph:
-    if not setting.vocabulary.tasks:
-        raise NotAvailableError("no order of keysteps: the vocabulary has no tasks that list them")
-    return linear_graph(setting.vocabulary)
-
-
-def _equally_likely(setting: Setting, modality: str) -> TaskGraph:
-    return non_probabilistic(setting.graphs[modality])
 
 
 def _pruning(setting: Setting, modality: str) -> Labeller:
@@ -208,101 +184,32 @@ def _fusion(weight: float) -> _MakeLabeller:
             one.video: fuse(one, text[one.video], weight=weight) for one in setting.scored("video")
         }
         graph = mine_graph(fused.values(), setting.vocabulary)
-        search = _searching(setting, modality)
+        search = PathSearch(setting.options.threshold_of(modality))
         return lambda scores: search.decode(fused[scores.video], graph)
 
     return prepare
 
 
-RANDOM = Method(
-    "Random", decoding(_drawing), "a keystep drawn for each row with narration, seed {seed}"
-)
-VIDEOCLIP = Method(
-    "VideoCLIP",
-    decoding(always(Argmax())),
-    "argmax of video scores",
-    modalities=("video", "video-text"),
-)
-DISTANT = Method(
-    "DistantSup.", decoding(always(Argmax())), "argmax of text scores", modalities=("text",)
-)
-LINEAR = Method(
-    "Linear Steps",
-    decoding(_searching, _linear),
-    "path search (threshold {threshold}) on chains of each task's keysteps as the data set lists "
-    "them",
-)
-AUTO_REGRESSIVE = Method(
-    "Auto-Reg",
-    decoding(_auto_regressive),
-    "a transformer trained on the preliminary labels of all videos, seed {seed}",
-)
-PRUNING = Method(
-    "Pruning Keysteps",
-    _pruning,
-    "argmax within the best of {clusters} clusters of keysteps (k-means, seed {seed}), as many as "
-    "there are tasks; the paper does not say how many",
-)
-OURS = Method("Ours", decoding(_searching), "path search, threshold {threshold}", spread=True)
-NON_PROBABILISTIC = Method(
-    "Non-probabilistic",
-    decoding(_searching, _equally_likely),
-    "path search, threshold {threshold}, each transition that was seen as likely as any other",
-)
-ADAPTIVE = Method(
-    "Adaptive Threshold",
-    decoding(always(AdaptiveThreshold(0.5))),
-    "path search that keeps the better half of each video's rows",
-)
-FUSION = Method(
-    "Video-Text Fusion",
-    _fusion(0.5),
-    "path search, threshold {threshold}, on the mean of text and video scores",
-    modalities=("video-text",),
-)
-WEIGHTED_FUSION = Method(
-    "Weighted Fusion",
-    _fusion(0.7),
-    "the same with 0.7 of the video scores; the paper says only that it is similar",
-    modalities=("video-text",),
-)
-BRF = Method(
-    "BRF",
-    decoding(always(BayesFilter())),
-    f"Bayes recursive filter, ε = {BayesFilter().epsilon:g}, causal",
-)
-VITERBI = Method(
-    "Viterbi (not in the paper)",
-    decoding(always(Viterbi())),
-    f"temperature {Viterbi().temperature:g}, self-loop {Viterbi().stay:g}, "
-    f"floor {Viterbi().floor:g}",
-)
+def _prepare(written: Mapping[str, Any]) -> _MakeLabeller:
+    """How a method that stands in ``tables.toml`` labels."""
+    make = partial(_decoder, written["decoder"], written.get("options", {}))
+    graph = written.get("graph", "mined")
+    if written.get("pruned"):
+        return _pruning
+    if "video_weight" in written:
+        return _fusion(written["video_weight"])
+    if written.get("task_level"):
+        return on_task(make, in_order=graph == "in order")
+    return decoding(make, _GRAPHS[graph])
 
-_TASK_LEVEL = (
-    Method(
-        "Random",
-        on_task(_drawing),
-        "a keystep of the task drawn for each row with narration, seed {seed}",
-    ),
-    Method("Bag of Steps", on_task(always(Argmax())), "argmax among the task's keysteps"),
-    Method(
-        "Drop-DTW",
-        on_task(always(DropDTW()), in_order=True),
-        f"the order is the data set's; rows are dropped at the {DropDTW().percentile:g}th "
-        f"percentile of the match costs",
-    ),
-    Method(
-        "Graph2Vid",
-        on_task(always(Graph2Vid())),
-        "over all topological orders of the mined graph of the task, cycles broken by the counts "
-        "(the published one is parsed from a recipe's text)",
-    ),
-    Method(
-        "Ours",
-        on_task(_searching),
-        "path search, threshold {threshold}, on the mined graph restricted to the task",
-        spread=True,
-    ),
-)
-TASK_LEVEL = tuple(replace(method, task_level=True) for method in _TASK_LEVEL)
-"""The rows of table 2."""
+
+def _read() -> Iterator[tuple[str, Method]]:
+    ours = {one.name for one in fields(Method)} - {"prepare", "modalities"}
+    for key, written in TABLES["methods"].items():
+        given = {name: value for name, value in written.items() if name in ours}
+        modalities = tuple(written.get("modalities", MODALITIES))
+        yield key, Method(prepare=_prepare(written), modalities=modalities, **given)
+
+
+METHODS = dict(_read())
+"""Every method of the tables, by what ``tables.toml`` calls it."""

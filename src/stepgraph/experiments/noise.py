@@ -10,8 +10,8 @@ from stepgraph.encoders import Encoder
 from stepgraph.errors import ConfigError
 from stepgraph.evaluation.report import evaluate
 from stepgraph.experiments.measure import Bench, measured_cells
-from stepgraph.experiments.methods import DISTANT, OURS
-from stepgraph.experiments.notes import paper_notes, protocol
+from stepgraph.experiments.methods import METHODS
+from stepgraph.experiments.notes import paper_notes, protocol, written_notes
 from stepgraph.experiments.plans import printed_datasets
 from stepgraph.experiments.setting import NotAvailableError, Setting, enlarge
 from stepgraph.experiments.state import Numbers
@@ -22,6 +22,7 @@ from stepgraph.vocabulary import add_noise
 SIZES = (1.0, 1.5, 2.0, 4.0, 5.0, 10.0)
 """Sizes of the vocabulary, in times its clean size."""
 
+_METHODS = (METHODS["distant"], METHODS["ours"])
 _PRINTED = (
     Column("argmax", "DistantSup."),
     Column("ours", "Ours"),
@@ -75,7 +76,7 @@ def _measure(setting: Setting, vocabulary: Vocabulary, encoder: Encoder) -> Numb
     same = vocabulary == setting.vocabulary
     noisy = setting if same else enlarge(setting, vocabulary, encoder)
     argmax, ours = (
-        evaluate(method.label(noisy, "text").values(), noisy.truth) for method in (DISTANT, OURS)
+        evaluate(method.label(noisy, "text").values(), noisy.truth) for method in _METHODS
     )
     return {
         "argmax": argmax.accuracy_per_keystep,
@@ -93,13 +94,10 @@ def _gain(before: float, after: float) -> float | None:
 
 def _notes(setting: Setting) -> Iterator[str]:
     noise = setting.options.noise
-    yield from protocol(setting, (DISTANT, OURS))
+    yield from protocol(setting, _METHODS)
     if noise is not None:
         yield (
             f"Irrelevant keysteps drawn from {len(noise):,}, seed {setting.options.seed}; the "
             f"graph is mined anew with each vocabulary."
         )
-    yield (
-        "Accuracy is the mean over keysteps, as the paper's text defines it, or pooled over all "
-        "rows; the gain is relative to DistantSup."
-    )
+    yield from written_notes("noise")

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from stepgraph.experiments import paper
-from stepgraph.experiments.methods import Method
+from stepgraph.experiments.methods import TABLES, Method
 from stepgraph.experiments.setting import Setting
 
-MEANS = (
-    "Acc and IoU are means over keysteps, as the paper's text defines them; pooled ones are over "
-    "all rows, as its released scripts count them."
-)
+
+def written_notes(table: str, **values: object) -> list[str]:
+    """What ``tables.toml`` says under a table, with the values filled in."""
+    return [note.format(**values) for note in TABLES["notes"][table]]
 
 
 def protocol(setting: Setting, used: Sequence[Method]) -> Iterator[str]:

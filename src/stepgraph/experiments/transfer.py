@@ -24,6 +24,7 @@ from stepgraph.encoders import Encoder
 from stepgraph.errors import DataError
 from stepgraph.evaluation.metrics import split_standard_error
 from stepgraph.experiments import paper
+from stepgraph.experiments.notes import written_notes
 from stepgraph.experiments.probing import ProbeOptions, halves, probe
 from stepgraph.experiments.setting import Options, content_of
 from stepgraph.experiments.state import Numbers, State, digest
@@ -96,9 +97,20 @@ def make_transfer_table(
         for which, name in _ROWS.items()
     )
     columns = tuple(Column(one, name) for one, name in paper.PROBES.items())
-    notes = tuple(_notes(corpus, statistics, encoder.options.name))
+    notes = written_notes(
+        "transfer",
+        **{part: _counted(vars(corpus)[part]) for part in ("pretraining", "train", "test")},
+        encoder=encoder.options.name,
+        keysteps=len(corpus.vocabulary),
+        labels=statistics,
+        seeds=SEEDS,
+    )
     title = "Pretraining on pseudo-labels, probed downstream: SR keystep, TR task, SF next keystep"
-    return Table("transfer", title, columns, rows, notes)
+    return Table("transfer", title, columns, rows, tuple(notes))
+
+
+def _counted(part: Dataset) -> str:
+    return f"{sum(1 for _ in part.videos)} videos of {part.name}"
 
 
 def _fingerprint(corpus: Corpus, encoder: Encoder, options: Options) -> str:
@@ -231,24 +243,3 @@ def _features(
 def _cell(numbers: Sequence[Numbers], head: str, name: str) -> Cell:
     values = [one[f"{head} {name}"] or 0.0 for one in numbers]
     return measured_cell(float(np.mean(values)), "percent", split_standard_error(values))
-
-
-def _notes(corpus: Corpus, statistics: LabelStatistics, encoder: str) -> Iterator[str]:
-    seen, learned, asked = (
-        f"{sum(1 for _ in part.videos)} videos of {part.name}"
-        for part in (corpus.pretraining, corpus.train, corpus.test)
-    )
-    yield (
-        f"Pretrained on {seen} without their truth; heads trained and measured on {learned} and "
-        f"{asked}, with theirs."
-    )
-    yield (
-        f"Labels: narration ({encoder}) against {len(corpus.vocabulary)} keysteps; path search "
-        f"changed {statistics.changed:,} of {statistics.rows:,} labels of argmax and labelled "
-        f"{statistics.added:,} more clips."
-    )
-    yield (
-        f"Model: TimeSformer of 4 frames of 32 x 32 pixels, 2 blocks of 64 numbers, trained from "
-        f"scratch for 12 epochs of AdamW, on the CPU. ± is the standard error over {SEEDS} seeds "
-        f"of the pretraining."
-    )
