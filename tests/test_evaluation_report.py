@@ -146,7 +146,7 @@ def test_report_has_what_each_metric_says():
         assert report.edit_distance == pytest.approx(
             fmean(d for d in distances if not math.isnan(d))
         )
-        pieces = sum((segments.segment_tally(*p) for p in pairs), segments.SegmentTally.empty())
+        pieces = sum((segments.segment_tally(*p) for p in pairs), metrics.Tally.empty())
         found = [report.segment_f1_10, report.segment_f1_25, report.segment_f1_50]
         assert found == segments.segment_f1(pieces).tolist()
 

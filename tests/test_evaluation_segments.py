@@ -14,7 +14,8 @@ from reference import make_labels, make_scores, random_labels
 from stepgraph.core import Segment, without_repetitions
 from stepgraph.errors import ConfigError, DataError
 from stepgraph.evaluation import segments
-from stepgraph.evaluation.segments import ACTIVITYNET, OVERLAPS, THUMOS, Detection, SegmentTally
+from stepgraph.evaluation.metrics import Tally
+from stepgraph.evaluation.segments import ACTIVITYNET, OVERLAPS, THUMOS, Detection
 
 
 def lumpy_labels(rng, rows, size, video="video"):
@@ -151,7 +152,7 @@ def slow_f1(pairs, overlap):
 
 
 def segment_f1(*pairs):
-    counts = sum((segments.segment_tally(*pair) for pair in pairs), SegmentTally.empty())
+    counts = sum((segments.segment_tally(*pair) for pair in pairs), Tally.empty())
     return segments.segment_f1(counts).tolist()
 
 

@@ -36,12 +36,7 @@ class EntropySplit(NamedTuple):
 def transition_entropy(graph: TaskGraph, *, self_loop: bool = False) -> NDArray[np.float64]:
     """Shannon entropy in bits of what follows each keystep; ``nan`` where nothing does.
 
-    Parameters
-    ----------
-    self_loop
-        Whether going on counts as an outcome.  By default it does not, and the other
-        transitions are scaled to add up to 1: going on takes most of the probability, so that
-        entropy would tell how long a keystep lasts instead of how predictable the next one is.
+    Going on with the same keystep counts as an outcome only with ``self_loop``.
 
     Examples
     --------
@@ -71,17 +66,8 @@ def accuracy_by_entropy(
 ) -> EntropySplit:
     """Accuracy of the rows between anchors, by how predictable their starting keystep is.
 
-    Each row that is no anchor has the entropy of :func:`transition_entropy` of the last anchor
-    before it.  The median over all these rows, true keystep or not, splits them in halves; rows
-    at the median stay together and go where they make the halves more equal.  Rows before the
-    first anchor, and those after a keystep that the graph never saw left, are in neither.
-
-    Parameters
-    ----------
-    starts
-        Labels whose anchors say which row starts from which keystep, by video; those of
-        ``predicted`` if not given.  With them, methods without anchors, too, are measured on
-        the same rows.
+    ``docs/metrics.md`` says which rows these are and how they are halved.  ``starts`` are labels
+    by video whose anchors count, so that methods without any are measured on the same rows.
     """
     entropies = transition_entropy(graph, self_loop=self_loop)
     # Begin with nothing, so that no videos need no special case.

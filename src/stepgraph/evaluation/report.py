@@ -93,7 +93,7 @@ def evaluate(
     (1, 0.67, 0.4)
     """
     counts = metrics.Tally.empty()
-    pieces = segments.SegmentTally.empty()
+    pieces = metrics.Tally.empty(len(segments.OVERLAPS))
     vocabulary: Vocabulary | None = None
     videos = rows = keystep_rows = 0
     # What cannot be added up over videos.
@@ -122,7 +122,7 @@ def evaluate(
     )
 
 
-def _pooled(counts: metrics.Tally, pieces: segments.SegmentTally) -> dict[str, float]:
+def _pooled(counts: metrics.Tally, pieces: metrics.Tally) -> dict[str, float]:
     names = [name for name in ALL_METRICS if hasattr(metrics, name)]
     overlapping = zip(segments.OVERLAPS, segments.segment_f1(pieces).tolist(), strict=True)
     return {
@@ -132,13 +132,7 @@ def _pooled(counts: metrics.Tally, pieces: segments.SegmentTally) -> dict[str, f
 
 
 class Spread(NamedTuple):
-    """A metric over several parts of the test videos: its mean, and that mean's error.
-
-    Attributes
-    ----------
-    values
-        The metric of each part.
-    """
+    """A metric over several parts of the test videos: its mean, that mean's error, the values."""
 
     mean: float
     standard_error: float
@@ -223,8 +217,5 @@ def calibration_error(
     if not sure.size:
         return math.nan
     interval = np.minimum((sure * bins).astype(np.int64), bins - 1)
-    error = 0.0
-    for one in np.unique(interval):
-        inside = interval == one
-        error += inside.mean() * abs(sure[inside].mean() - correct[inside].mean())
-    return float(error)
+    # The weight of an interval and the mean over its rows cancel.
+    return float(np.abs(np.bincount(interval, sure - correct)).sum() / sure.size)

@@ -10,7 +10,6 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -26,7 +25,7 @@ from stepgraph.core import (
     without_repetitions,
 )
 from stepgraph.errors import ConfigError, DataError
-from stepgraph.evaluation.metrics import Rows, compared, mean_defined, true_labels
+from stepgraph.evaluation.metrics import Rows, Tally, compared, mean_defined, true_labels
 
 OVERLAPS = (0.10, 0.25, 0.50)
 """Least overlaps of temporal action segmentation's F1@{10,25,50}."""
@@ -83,45 +82,17 @@ def levenshtein(first: Sequence[int], second: Sequence[int]) -> int:
     return distance
 
 
-@dataclass(frozen=True, eq=False)
-class SegmentTally:
-    """Numbers of true and predicted segments, and of those found; several videos add up.
-
-    Attributes
-    ----------
-    hits : shape (N,)
-        True segments that were found, for each least overlap.
-    """
-
-    true: int
-    predicted: int
-    hits: NDArray[np.int64]
-
-    def __add__(self, other: SegmentTally) -> SegmentTally:
-        return SegmentTally(
-            self.true + other.true, self.predicted + other.predicted, self.hits + other.hits
-        )
-
-    @classmethod
-    def empty(cls, overlaps: int = len(OVERLAPS)) -> SegmentTally:
-        """Nothing counted yet."""
-        return cls(0, 0, np.zeros(overlaps, dtype=np.int64))
-
-
 def segment_tally(
-    truth: Rows | SegmentTally,
-    predicted: Rows | None = None,
-    overlaps: Sequence[float] = OVERLAPS,
-) -> SegmentTally:
-    """Match the segments of one video (Lea et al. 2017); what is counted stays as it is.
+    truth: Rows | Tally, predicted: Rows | None = None, overlaps: Sequence[float] = OVERLAPS
+) -> Tally:
+    """Count the segments of one video for each least overlap; what is counted stays as it is.
 
-    Each predicted segment goes for the true one of its keystep that it overlaps most.  It finds
-    it if the overlap suffices and no earlier one found it; otherwise it is a false one.
+    Hits are the true segments that were found (Lea et al. 2017, as ``docs/metrics.md`` says).
 
     >>> segment_tally([0, 0, 0, 0, 1, 1, -1], [0, 0, -1, 0, 1, 1, 1]).hits.tolist()
     [2, 2, 2]
     """
-    if isinstance(truth, SegmentTally):
+    if isinstance(truth, Tally):
         return truth
     least = _checked(overlaps)
     true, found = map(_segments, compared(truth, predicted))
@@ -132,13 +103,11 @@ def segment_tally(
         best, value = overlap.argmax(axis=1), overlap.max(axis=1)
         # Of several that go for one true segment only one can find it.
         hits = np.array([np.unique(best[value >= one]).size for one in least], dtype=np.int64)
-    return SegmentTally(len(true), len(found), hits)
+    return Tally(np.full_like(hits, len(true)), np.full_like(hits, len(found)), hits)
 
 
 def segment_f1(
-    truth: Rows | SegmentTally,
-    predicted: Rows | None = None,
-    overlaps: Sequence[float] = OVERLAPS,
+    truth: Rows | Tally, predicted: Rows | None = None, overlaps: Sequence[float] = OVERLAPS
 ) -> NDArray[np.float64]:
     """F1 of the segments of one video, or of all that were counted, for each least overlap.
 
@@ -146,7 +115,7 @@ def segment_f1(
     [0.8, 0.8, 0.8]
     """
     counts = segment_tally(truth, predicted, overlaps)
-    if not counts.true:
+    if not counts.true.any():
         return np.full(len(counts.hits), np.nan)
     return 2 * counts.hits / (counts.true + counts.predicted)
 
@@ -228,17 +197,8 @@ def average_precisions(
 ) -> dict[int, NDArray[np.float64]]:
     """Average precision of each true keystep, for each least overlap (ActivityNet).
 
-    All detections of a keystep are taken in order of confidence, equally sure ones in the order
-    given.  Each finds, of the true segments of its video that nothing surer found, the one that
-    it overlaps most, if the overlap suffices; otherwise it is a false one.  Precision at a
-    recall is the highest at this recall or above (interpolated), averaged over the true
-    segments; those never found have precision 0.
-
-    Parameters
-    ----------
-    truth, predicted
-        Start, end and keystep of each segment, and the confidence of those predicted; of one
-        video, or by video.  Every video with detections must have a truth, which may be empty.
+    Segments are of one video, or by video; every video with detections must have a truth, which
+    may be empty.
 
     Examples
     --------
@@ -310,17 +270,8 @@ def recall_per_task(
 ) -> dict[str, float]:
     """For each task, the fraction of keysteps done in its videos that are pointed at rightly.
 
-    Each keystep of the video's task is pointed at once, at the observed row where it scores
-    highest (of equals the first).  Of those that occur in the truth, it is pointed at rightly
-    if it is done in that row.
-
-    Parameters
-    ----------
-    tasks
-        The task of each video, by name, as in its vocabulary.
-    ordered
-        Whether the rows must follow one another as the keysteps do in the task's list: of all
-        such choices, the one with the highest sum of scores.
+    ``tasks`` are those of the videos, by name; ``ordered`` rows must follow one another as the
+    keysteps do in the task's list.
     """
     counted: dict[str, tuple[int, int]] = {}
     for one in scores:

@@ -17,8 +17,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Literal
-from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,14 +40,9 @@ from stepgraph.scoring.scales import EXTREMA, rescale
 class Limit:
     """Which keysteps may be anchors or lie on paths in one video.
 
-    Attributes
-    ----------
-    kind
-        ``"winners"``: those that win some row with more than ``score``.  ``"cluster"``: those of
-        the cluster with the most scores over ``score``, counted once a sentence and divided by
-        the cluster's size.  Where no score is over it, none.
-    distance
-        How far apart clusters must be, see :func:`agglomerate`; of no meaning for winners.
+    ``"winners"`` are those that win some row with more than ``score``; ``"cluster"`` are those of
+    the cluster with the most scores over it, counted once a sentence and divided by its size.
+    Where no score is over it, none.  Clusters are at least ``distance`` apart.
     """
 
     kind: Literal["winners", "cluster"]
@@ -72,28 +67,11 @@ _LIMITS = {
 class Behaviours:
     """Which of the scripts' behaviours to follow; without any it is the paper.
 
-    Attributes
-    ----------
-    raw_costs
-        Paths have the least sum of probabilities, not of ``-log p``: they prefer rare edges.
-    first_counted_twice
-        The first transition seen from each keystep, over all videos, counts twice.
-    adjacent_forgotten
-        Of two anchors on adjacent rows the earlier is not remembered: the gap is measured from an
-        older anchor, and the row overwritten.  Three and more in a row are taken two by two, so
-        that 0..7, all confident, become 1, 1, 1, 3, 3, 5, 5, 7 where no path leads between.
-    unlabelled_end
-        Rows after the last anchor stay background, and so does a video without anchors.  Rows
-        before the first anchor copy it, as they do without this option.
-    threshold
-        Takes the place of the decoder's own.
-    extrema
-        Scores to be mapped to -1 and 1 before anything else; see
-        :func:`stepgraph.scoring.scales.rescale`.
-    limit
-        Restricts anchors and the keysteps of paths for each video.
-    added_belief
-        The Bayes filter adds so much of ``A b`` to the scores, instead of multiplying.
+    ``tables.toml`` says in words what each does.  Of ``adjacent_forgotten``: the gap is measured
+    from an older anchor, and the row overwritten; three and more in a row are taken two by two,
+    so that 0..7, all confident, become 1, 1, 1, 3, 3, 5, 5, 7 where no path leads between.  Of
+    ``unlabelled_end``: a video without anchors stays background, too; rows before the first
+    anchor copy it, as they do without.  ``threshold`` takes the place of the decoder's own.
 
     Examples
     --------
@@ -255,14 +233,9 @@ def _path_finder(
     return lambda start, end: cheapest_path(network, start, end)
 
 
-# The videos of a run share one graph, which is kept no longer than somebody else keeps it.
-_RAW_NETWORKS: WeakKeyDictionary[TaskGraph, Network] = WeakKeyDictionary()
-
-
+@lru_cache(maxsize=1)  # the videos of a run share one graph
 def _raw_network(graph: TaskGraph) -> Network:
-    if graph not in _RAW_NETWORKS:
-        _RAW_NETWORKS[graph] = make_network(graph.probabilities)
-    return _RAW_NETWORKS[graph]
+    return make_network(graph.probabilities)
 
 
 def _limited_network(graph: TaskGraph, raw: bool, allowed: NDArray[np.bool_]) -> Network:
@@ -279,10 +252,6 @@ def agglomerate(vectors: NDArray[np.float32], distance: float) -> tuple[int, ...
 
     Ward's linkage of Euclidean distances between unit vectors, scikit-learn's own choice where
     nothing is said of the linkage.
-
-    Parameters
-    ----------
-    vectors : shape (K, D)
     """
     if not distance > 0:
         raise ConfigError(f"distance must be above 0, got {distance}")
@@ -295,13 +264,7 @@ def agglomerate(vectors: NDArray[np.float32], distance: float) -> tuple[int, ...
 def allowed_keysteps(
     scores: Scores, limit: Limit | None, clusters: tuple[int, ...] = ()
 ) -> NDArray[np.bool_] | None:
-    """Keysteps that a limit leaves to one video, shape (K,); None without a limit.
-
-    Parameters
-    ----------
-    scores
-        After they were mapped to [-1, 1].
-    """
+    """Keysteps that a limit leaves to one video, of scores in [-1, 1]; None without a limit."""
     if limit is None:
         return None
     if limit.kind == "winners":

@@ -15,7 +15,7 @@ from stepgraph.experiments.authors import (
     mine_as_authors,
 )
 from stepgraph.experiments.measure import Bench, measured_cells
-from stepgraph.experiments.methods import Labeller, Method, decoding
+from stepgraph.experiments.methods import TABLES, Labeller, Method, decoding
 from stepgraph.experiments.notes import paper_notes, protocol, written_notes
 from stepgraph.experiments.plans import ACCURACY, PRINTED
 from stepgraph.experiments.setting import NotAvailableError, Setting
@@ -31,16 +31,6 @@ _PRICES = (
     Column("accuracy_per_keystep_change", "Δ Acc", "points"),
     Column("accuracy_change", "Δ Acc pooled", "points"),
 )
-_WORDS = {
-    "raw_costs": "paths minimise the sum of raw probabilities, not of -log p",
-    "first_counted_twice": "the first transition seen from each keystep counts twice",
-    "adjacent_forgotten": "of two adjacent anchors the earlier is not remembered",
-    "unlabelled_end": "rows after the last anchor stay background",
-    "threshold": "least score of an anchor",
-    "extrema": "scores are mapped to -1..1 from these",
-    "limit": "keysteps that may be anchors or on paths, per video",
-    "added_belief": "the filter adds so much of A b to the scores, instead of multiplying",
-}
 # The filter has neither anchors nor paths.
 _OF_FILTER = ("first_counted_twice", "extrema", "added_belief")
 
@@ -54,7 +44,7 @@ def make_behaviours_table(bench: Bench) -> Table:
     base: dict[str, tuple[Cell, ...]] = {}
     rows = []
     for section, method, modality in track(jobs, "compat"):
-        cells = measured_cells(ACCURACY, partial(bench.report, method, modality))
+        cells = measured_cells(ACCURACY, partial(bench.measure, "report", method, modality))
         change = _change(cells, base.setdefault(section, cells))
         # The published numbers came from all behaviours together.
         name = ("BRF" if section.endswith("filter") else "Ours") if method.name == TOGETHER else ""
@@ -91,7 +81,7 @@ def _method(
 ) -> Method:
     words = {PAPERS: "none of the behaviours", TOGETHER: "all behaviours"}
     value = getattr(chosen, name, True)
-    about = words.get(name) or _WORDS[name] + ("" if value is True else f": {value}")
+    about = words.get(name) or TABLES["behaviours"][name] + ("" if value is True else f": {value}")
 
     def decoder(setting: Setting, _: str) -> Decoder:
         return make(setting, chosen)

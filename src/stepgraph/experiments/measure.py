@@ -26,21 +26,8 @@ class Bench:
     setting: Setting
     state: State
 
-    def report(self, method: Method, modality: str) -> Numbers:
-        """All metrics of :func:`~stepgraph.evaluate`, with standard errors if asked for."""
-        return self._kept("report", _report, method, modality)
-
-    def entropy(self, method: Method, modality: str) -> Numbers:
-        """Accuracy of the rows between the anchors of Ours, by how predictable they are."""
-        return self._kept("entropy", _entropy, method, modality)
-
-    def _kept(
-        self,
-        what: str,
-        measure: Callable[[Setting, Method, str], Numbers],
-        method: Method,
-        modality: str,
-    ) -> Numbers:
+    def measure(self, what: str, method: Method, modality: str) -> Numbers:
+        """All metrics of a ``report``, or the accuracies by ``entropy``, of one method."""
         decided_by = {
             "what": what,
             "method": (method.name, method.about, method.identity),
@@ -48,6 +35,7 @@ class Bench:
             "modality": modality,
             "input": self.setting.fingerprint,
         }
+        measure = {"report": _report, "entropy": _entropy}[what]
         return self.state.get(decided_by, lambda: measure(self.setting, method, modality))
 
 

@@ -60,9 +60,10 @@ def make_table(plan: Plan, bench: Bench) -> Table:
     setting, rows = bench.setting, []
     beside = Beside(plan.source or plan.name, printed_datasets(setting), plan.printed)
     jobs = [(modality, method) for modality in _sections(plan, setting) for method in plan.methods]
-    measure = getattr(bench, plan.measure)
     for modality, method in track(jobs, plan.name):
-        cells = measured_cells(plan.columns, partial(measure, method, modality))
+        cells = measured_cells(
+            plan.columns, partial(bench.measure, plan.measure, method, modality)
+        )
         # Of table 2 the paper does not say from which modality it is.
         printed = beside.cells(method.name, paper.ANY if plan.name == "table2" else modality)
         rows.append(Row(paper.MODALITIES[modality], method.name, (*cells, *printed)))

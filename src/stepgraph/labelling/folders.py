@@ -11,7 +11,7 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Sized
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, TypeAlias
 
 from stepgraph.core import Timeline, Video, Vocabulary, is_unicode, rows_in
 from stepgraph.errors import DataError
@@ -34,26 +34,16 @@ MANIFEST = "labels.json"
 _MANIFEST_KIND = replace(LABELS_KIND, noun="manifest of labels")
 
 
-class Recognise(Protocol):
-    """What gives a timeline for each video that can be recognised, in their order."""
-
-    def __call__(self, videos: Iterable[Video], *, problems: Problems) -> Iterable[Timeline]:
-        """Recognise videos; one that cannot be is noted."""
-        ...
+Recognise: TypeAlias = Callable[..., Iterable[Timeline]]
+"""From videos, and ``problems`` by name, to the timelines of those that can be recognised."""
 
 
 @dataclass(frozen=True)
 class Provenance:
     """What decides the labels of a video; labels of different provenance are never mixed.
 
-    Attributes
-    ----------
-    graph
-        Hash of the task graph: :func:`~stepgraph.labelling.graph_fingerprint`.
-    decoder, encoder
-        Name and options.
-    hop
-        Seconds from one clip to the next.
+    ``graph`` is a hash, ``decoder`` and ``encoder`` are names and options, ``hop`` is the seconds
+    from one clip to the next.
     """
 
     vocabulary: Vocabulary

@@ -31,26 +31,12 @@ class Change:
 
 @dataclass(frozen=True)
 class LabelStatistics:
-    """Labels in figures.
+    """Labels in figures, of the graph's and of plain argmax's.
 
-    Attributes
-    ----------
-    rows
-        Clips, with and without a label.
-    labelled, argmax_labelled
-        Clips with a label of the graph, and of plain argmax.
-    changed, added, removed
-        Clips whose two labels differ; that only the graph labels; that only argmax labels.
-    origins
-        Labelled clips by origin: ``anchor``, ``path``, ``label``.
-    confidence
-        Mean over the labelled clips where the decoder gives one, else nan.
-    keysteps, covered, argmax_covered
-        Size of the vocabulary, and how much of it occurs in either set of labels.
-    most, least
-        The most and least frequent keysteps that occur, with their numbers of clips.
-    examples
-        Changed labels of some videos, the same ones every time.
+    ``rows`` are clips, with a label or without.  ``changed`` have two labels that differ,
+    ``added`` only that of the graph, ``removed`` only that of argmax.  ``origins`` and
+    ``confidence`` (a mean, or nan) are of the labelled clips; ``covered`` counts the keysteps
+    that occur.
     """
 
     videos: int
