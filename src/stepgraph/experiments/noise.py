@@ -42,17 +42,11 @@ def make_noise_table(bench: Bench, encoder: Encoder) -> Table:
     rows = []
     for size in track(SIZES, "noise"):
         name = f"{size:g} x N"
-        cells = measured_cells(_COLUMNS, partial(_kept, bench, encoder, size))
+        cells = measured_cells(_COLUMNS, partial(_measure, bench, encoder, size))
         rows.append(Row("", name, (*cells, *beside.cells(name, "text"))))
     title = "Supplement: accuracy with irrelevant keysteps in the vocabulary, text only"
     notes = (*_notes(bench.setting), *paper_notes(beside.shown))
     return Table("noise", title, (*_COLUMNS, *beside.columns), tuple(rows), notes)
-
-
-def _kept(bench: Bench, encoder: Encoder, size: float) -> Numbers:
-    vocabulary = noisy_vocabulary(bench.setting, size)
-    decided_by = {"what": "noise", "vocabulary": vocabulary, "input": bench.setting.fingerprint}
-    return bench.state.get(decided_by, lambda: _measure(bench.setting, vocabulary, encoder))
 
 
 def noisy_vocabulary(setting: Setting, size: float) -> Vocabulary:
@@ -72,24 +66,23 @@ def noisy_vocabulary(setting: Setting, size: float) -> Vocabulary:
         raise NotAvailableError(f"too few irrelevant keysteps: {error}") from error
 
 
-def _measure(setting: Setting, vocabulary: Vocabulary, encoder: Encoder) -> Numbers:
-    same = vocabulary == setting.vocabulary
-    noisy = setting if same else enlarge(setting, vocabulary, encoder)
-    argmax, ours = (
-        evaluate(method.label(noisy, "text").values(), noisy.truth) for method in _METHODS
-    )
-    return {
-        "argmax": argmax.accuracy_per_keystep,
-        "ours": ours.accuracy_per_keystep,
-        "gain": _gain(argmax.accuracy_per_keystep, ours.accuracy_per_keystep),
-        "argmax_pooled": argmax.accuracy,
-        "ours_pooled": ours.accuracy,
-        "gain_pooled": _gain(argmax.accuracy, ours.accuracy),
-    }
+def _measure(bench: Bench, encoder: Encoder, size: float) -> Numbers:
+    setting = bench.setting
+    vocabulary = noisy_vocabulary(setting, size)
 
+    def compute() -> Numbers:
+        noisy = setting if size == 1 else enlarge(setting, vocabulary, encoder)
+        labels = [method.label(noisy, "text").values() for method in _METHODS]
+        argmax, ours = (evaluate(some, noisy.truth) for some in labels)
+        numbers: Numbers = {}
+        for metric, end in (("accuracy_per_keystep", ""), ("accuracy", "_pooled")):
+            before, after = getattr(argmax, metric), getattr(ours, metric)
+            gain = after / before - 1 if before > 0 else None
+            numbers |= {f"argmax{end}": before, f"ours{end}": after, f"gain{end}": gain}
+        return numbers
 
-def _gain(before: float, after: float) -> float | None:
-    return after / before - 1 if before > 0 else None
+    decided_by = {"what": "noise", "vocabulary": vocabulary, "input": setting.fingerprint}
+    return bench.state.get(decided_by, compute)
 
 
 def _notes(setting: Setting) -> Iterator[str]:

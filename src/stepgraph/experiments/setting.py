@@ -103,17 +103,9 @@ def make_options(chosen: Mapping[str, Any]) -> Options:
 class Setting:
     """A data set with the scores of all its videos, and what was mined from these.
 
-    Attributes
-    ----------
-    scores
-        Of all videos by modality; each may be iterated again and again.
-    graphs
-        By modality, mined on the same scores unless given.
-    tasks
-        Task of each video, where it is known and the vocabulary lists its keysteps.
-    keystep_vectors : shape (K, D)
-    fingerprint
-        Hash of all that was given: videos, truth, vocabulary, encoder, options.
+    Scores and graphs are by modality; scores may be iterated again and again.  ``tasks`` has the
+    videos whose task is known and in the vocabulary.  ``fingerprint`` is a hash of all that was
+    given: videos, truth, vocabulary, encoder, options.
     """
 
     dataset: Dataset

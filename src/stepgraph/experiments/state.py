@@ -33,26 +33,14 @@ Numbers: TypeAlias = dict[str, float | None]
 
 
 class State:
-    """Finished results by key, in a file or only in memory.
-
-    Parameters
-    ----------
-    path
-        JSON file to go on from, made where it does not exist; None keeps nothing.
-    """
+    """Finished results by key, in a JSON file to go on from, or only in memory."""
 
     def __init__(self, path: Path | None = None) -> None:
         self.path = path
         self._done: dict[str, Numbers] = _read(path) if path and path.exists() else {}
 
     def get(self, decided_by: Mapping[str, Any], compute: Callable[[], Numbers]) -> Numbers:
-        """Take a finished result, or compute it and keep it.
-
-        Parameters
-        ----------
-        decided_by
-            Everything that decides the result; see :func:`digest`.
-        """
+        """Take a finished result, or compute it and keep it under all that decides it."""
         key = digest({"stepgraph": __version__, "code": _code(), **decided_by})
         if key not in self._done:
             self._done[key] = compute()

@@ -22,19 +22,10 @@ Unit = Literal["percent", "fraction", "relative", "points"]
 
 @dataclass(frozen=True)
 class Column:
-    """What a column holds.
+    """What a column holds: the metric's name for programs and for people, and its unit.
 
-    Attributes
-    ----------
-    key
-        Name of the metric for programs.
-    name
-        Name of the metric for people.
-    unit
-        ``percent``; ``fraction``, from 0 to 1; ``relative``, a gain in percent of a baseline;
-        ``points``, a difference of percents.
-    group
-        ``measured here``, or ``paper`` and its data set.
+    ``fraction`` is from 0 to 1, ``relative`` a gain in percent of a baseline, ``points`` a
+    difference of percents.  The group is ``measured here``, or ``paper`` and its data set.
     """
 
     key: str
@@ -50,18 +41,9 @@ class Column:
 
 @dataclass(frozen=True)
 class Cell:
-    """One number, or the reason why there is none.
+    """One number in the unit of the column, not rounded, or the reason why there is none.
 
-    Attributes
-    ----------
-    value
-        In the unit of the column, not rounded; None where it is n/a.
-    error
-        Standard error, where there is one.
-    reason
-        Why there is no value; empty where the paper has none.
-    text
-        The number as it is shown.
+    The reason is empty where the paper has none; ``text`` is the number as it is shown.
     """
 
     value: float | None
@@ -174,16 +156,9 @@ class Table:
 
 @dataclass(frozen=True)
 class Beside:
-    """Columns of the paper, to stand beside what was measured.
+    """Columns of a table of the paper, to stand beside what was measured.
 
-    Attributes
-    ----------
-    table
-        The paper's table.
-    datasets
-        Its data sets that are shown; those without a number in it are left out.
-    metrics
-        The columns of each.
+    Data sets without a number in the table are left out.
     """
 
     table: str
@@ -218,15 +193,8 @@ def printed_cell(*place: str) -> Cell:
 
 
 def measured_cell(value: float | None, unit: Unit, error: float | None = None) -> Cell:
-    """A measured number; a metric that is undefined on the data is n/a.
+    """A measured number, given as a fraction; a metric that is undefined on the data is n/a.
 
-    Parameters
-    ----------
-    value, error
-        Fractions, also where the unit is percent.
-
-    Examples
-    --------
     >>> measured_cell(0.2179, "percent", 0.0049).text
     '21.8 ± 0.5'
     """

@@ -20,25 +20,13 @@ TOP = 3
 
 @dataclass(frozen=True, eq=False)
 class ClipLabels:
-    """Labels of the clips of one video, each array one entry a clip.
+    """Labels of the clips of one video, each array one entry a clip; ``docs/formats.md``.
 
-    Attributes
-    ----------
-    path
-        The video file, or None where only a transcript was there.
-    task
-        The task that the decoder thinks most probable, where it says so; never the truth.
-    start, end : seconds
-    keystep, argmax : int32
-        The graph's label and that of plain argmax; ``BACKGROUND`` where there is none.
-    origin : int8
-        Position in :data:`ORIGINS`, or -1 for background.
-    confidence, score, argmax_score : float32
-        nan where unknown.
-    top_keysteps, top_scores : shape (T, 3)
-        The best by score, the best first; -1 and minus infinity where there is none.
-    words
-        What was said, or None.
+    ``path`` is None where only a transcript was there; ``task`` is what the decoder thinks, never
+    the truth.  ``keystep`` is the graph's label, ``argmax`` that of plain argmax, ``BACKGROUND``
+    where there is none; ``origin`` is a position in :data:`ORIGINS`, or -1.  Numbers are nan
+    where unknown.  ``top_keysteps`` and ``top_scores``, shape (T, 3), begin with the best; -1 and
+    minus infinity where there is none.
     """
 
     video: str
