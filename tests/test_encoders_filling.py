@@ -2,8 +2,6 @@
 
 import errno
 import os
-import subprocess
-import sys
 
 import numpy as np
 import pytest
@@ -14,6 +12,7 @@ from stepgraph.encoders.feature_store import FeatureStore
 from stepgraph.encoders.filling import encode_to
 from stepgraph.encoders.stored_features import StoredEncoder
 from stepgraph.errors import ConfigError, DataError
+from stepgraph.files.disk import _sweep, replacing
 from stepgraph.problems import Problems
 from test_encoders_stored_features import VIDEOS, features_of, files_in
 
@@ -166,24 +165,20 @@ def test_ids_that_are_no_names_of_files_are_refused_alone(tmp_path, video):
 
 
 def test_what_a_killed_run_left_is_removed_and_what_a_living_one_writes_is_not(tmp_path):
-    gone = subprocess.Popen([sys.executable, "-c", ""])
-    gone.wait()
     filled(tmp_path, [])
     (tmp_path / "monday").mkdir()
     left = [
-        tmp_path / f".a.npz.{gone.pid}.partial",
-        tmp_path / "monday" / f".b.npz.{gone.pid}.partial",
-        tmp_path / f".features.json.{os.getpid()}.partial",
+        tmp_path / f".a.npz.{os.getppid()}-0123abcd.partial",  # a process of the same number
+        tmp_path / "monday" / ".b.npz.1-0123abcd.partial",
+        tmp_path / f".another.npz.{os.getpid()}-0123abcd.partial",
     ]
-    kept = [
-        tmp_path / f".a.npz.{os.getppid()}.partial",
-        tmp_path / f".another.npz.{gone.pid}.partial",  # a video of another run
-        tmp_path / ".odd.partial",
-    ]
-    for path in (*left, *kept):
+    for path in (*left, tmp_path / ".odd.partial"):
         path.write_bytes(b"half")
 
-    filled(tmp_path)
+    _sweep.cache_clear()  # as in another process
+    with replacing(tmp_path / "c.npz") as living:
+        filled(tmp_path)
+        assert living.exists()
 
     assert [path.exists() for path in left] == [False] * 3
-    assert [path.exists() for path in kept] == [True] * 3
+    assert (tmp_path / ".odd.partial").exists()

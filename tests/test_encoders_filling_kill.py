@@ -167,6 +167,6 @@ def test_half_a_file_is_never_taken_for_one_and_is_removed(tmp_path, start):
     kill(process)
 
     left = [name for name in files_in(folder) if name.endswith(".partial")]
-    assert left == [f"day2/.v2.npz.{process.pid}.partial"]
+    assert [name.rpartition("-")[0] for name in left] == [f"day2/.v2.npz.{process.pid}"]
     assert finish(start(folder)) == f"done {VIDEOS - 2} 2 0"
     assert not [name for name in files_in(folder) if name.endswith(".partial")]

@@ -1,7 +1,10 @@
 """Reading text that may be anything, and writing files whole or not at all."""
 
 import os
+import subprocess
+import sys
 from contextlib import suppress
+from pathlib import Path
 
 import pytest
 
@@ -230,3 +233,67 @@ def test_what_is_no_regular_file_is_not_replaced_and_nothing_is_written(tmp_path
 
     assert (tmp_path / "pipe").is_fifo()
     assert set(tmp_path.iterdir()) == before
+
+
+WRITER = """
+import sys
+from pathlib import Path
+from stepgraph.files.disk import replacing
+
+with replacing(Path(sys.argv[1])) as partial:
+    partial.write_text("half")
+    print(partial, flush=True)
+    sys.stdin.readline()
+    partial.write_text("whole")
+"""
+
+
+@pytest.fixture
+def writer():
+    """Start processes that write half of a file, and go on when they are told to."""
+    started = []
+
+    def start(path):
+        process = subprocess.Popen(
+            [sys.executable, "-c", WRITER, str(path)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        started.append(process)
+        return process, Path(process.stdout.readline().strip())
+
+    yield start
+    for process in started:
+        process.kill()
+        process.communicate()
+
+
+def test_what_a_killed_writer_left_is_swept_and_what_a_living_one_writes_is_not(tmp_path, writer):
+    living, half = writer(tmp_path / "a.txt")
+    killed, left = writer(tmp_path / "b.txt")
+    killed.kill()
+    killed.wait()
+    assert half.exists()
+    assert left.exists()
+
+    write_text(tmp_path / "c.txt", "whole")
+
+    assert half.exists()
+    assert not left.exists()
+    living.communicate("go on\n")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["a.txt", "c.txt"]
+    assert (tmp_path / "a.txt").read_text() == "whole"
+
+
+def test_sweeping_touches_nothing_that_is_not_ours(tmp_path):
+    os.mkfifo(tmp_path / ".pipe.1-0123abcd.partial")
+    (tmp_path / ".link.1-0123abcd.partial").symlink_to("kept")
+    for name in ("kept", ".odd.partial", ".a.partial.1-0123abcd", "a.1-0123abcd.partial"):
+        (tmp_path / name).write_text("kept")
+    before = set(tmp_path.iterdir()) - {tmp_path / ".pipe.1-0123abcd.partial"}
+
+    write_text(tmp_path / "new", "new")
+
+    assert before <= set(tmp_path.iterdir())
+    assert (tmp_path / "kept").read_text() == "kept"

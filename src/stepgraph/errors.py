@@ -15,6 +15,10 @@ class DataError(StepgraphError, ValueError):
     """Input that cannot be used: a file, an array, a transcript."""
 
 
+class DiskError(DataError):
+    """A disk that takes no more files, such as a full one: no use in going on."""
+
+
 class ConfigError(StepgraphError, ValueError):
     """A name or an option that does not exist or does not fit."""
 

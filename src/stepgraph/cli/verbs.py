@@ -29,7 +29,8 @@ from stepgraph.core import Dataset
 from stepgraph.datasets import open_source
 from stepgraph.decoders import DEFAULT_DECODER, Decoder, load_decoder
 from stepgraph.encoders import EncoderOptions, load_encoder
-from stepgraph.errors import ConfigError
+from stepgraph.encoders.each import note_failure
+from stepgraph.errors import ConfigError, DataError, DiskError
 from stepgraph.evaluation.report import Report
 from stepgraph.experiments.authors import (
     AuthorsPathSearch,
@@ -82,7 +83,13 @@ def recognize(args: argparse.Namespace) -> str:
     )
     shown, written, few = "", list[str](), 0
     for timeline in timelines:
-        write_timeline(timeline, args.output)
+        try:
+            write_timeline(timeline, args.output)
+        except DiskError:
+            raise
+        except DataError as error:
+            note_failure(timeline.video, error, failed, "timeline not written")
+            continue
         shown = f"{to_text(timeline)}\n" if not written else ""
         written.append(timeline.video.id)
         few += not fits_youtube(timeline)

@@ -19,6 +19,7 @@ from stepgraph.files.arrays import FEATURES, ArrayFiles, open_arrays, read_array
 from stepgraph.files.arrays.checks import Wanted, explaining
 from stepgraph.files.disk import MIB, read_json, replacing, write_text
 from stepgraph.files.headers import FileKind, check_header, reading_fields
+from stepgraph.files.ids import file_in
 from stepgraph.files.stored import check_seconds, note_length, stored_rows
 from stepgraph.problems import Problems
 
@@ -31,8 +32,6 @@ HEADER_KIND = FileKind(
 
 _ARRAYS = ("vectors", "intervals", "duration")
 _HOP = 1.0  # seconds of a row
-# Bytes of the name of a file; a temporary name is longer.
-_NAME = 200
 
 
 class _OwnFiles(ArrayFiles):
@@ -40,14 +39,10 @@ class _OwnFiles(ArrayFiles):
 
     def place(self, video: str) -> Path | None:
         """File of a video; None for an id that can name none."""
-        parts = Path(video).parts
         try:
-            fits = all(len(os.fsencode(part)) <= _NAME for part in parts)
-        except UnicodeEncodeError:
+            return file_in(self.path, video, ".npz")
+        except DataError:
             return None
-        if not parts or not fits or Path(video).is_absolute() or ".." in parts or "\0" in video:
-            return None
-        return self.path / f"{video}.npz"
 
     def names(self, video: str) -> list[str]:
         place = self.place(video)
@@ -202,12 +197,7 @@ class FeatureStore:
 
     def write(self, features: Features) -> None:
         """Write the features of a video, whole or not at all; the same bytes every time."""
-        path = self._own.place(features.video)
-        if path is None:
-            raise DataError(
-                f"id of a video must be a name for a file in {self.path}, "
-                f"got {features.video[:80]!r}; rename the video"
-            )
+        path = file_in(self.path, features.video, ".npz")
         vectors = np.ascontiguousarray(features.vectors, "<f4")
         Wanted(f"video {features.video!r}").finished(vectors)
         if not len(vectors):  # what an encoder makes of nothing has any width

@@ -7,18 +7,15 @@ leave what one run would have left.
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Iterable, Iterator
-from contextlib import suppress
 from dataclasses import dataclass
-from pathlib import Path
 
 from stepgraph import progress
 from stepgraph.core import Video
 from stepgraph.encoders import Encoder
 from stepgraph.encoders.each import encode_each, note_failure
-from stepgraph.encoders.feature_store import HEADER, FeatureStore
+from stepgraph.encoders.feature_store import FeatureStore
 from stepgraph.errors import DataError
 from stepgraph.problems import Problems
 
@@ -73,16 +70,13 @@ def encode_to(
 
 
 def _missing(videos: Iterable[Video], store: FeatureStore, done: Encoded) -> Iterator[Video]:
-    """Videos to encode, each once; what a killed run left of them is removed."""
-    leftovers = _find_leftovers(store.path)
-    _remove(leftovers.pop(store.path / HEADER, []))
+    """Videos to encode, each once."""
     begun: set[str] = set()
     for video in videos:
         if video.id in begun or store.has(video.id):
             done.skipped += 1
             continue
         begun.add(video.id)
-        _remove(leftovers.pop(Path(store.where(video.id)), []))
         yield video
 
 
@@ -92,37 +86,3 @@ def _frames_of(encoder: Encoder) -> int:
         return 0
     frames = getattr(getattr(encoder, "clips", None), "frames", 1)
     return frames if isinstance(frames, int) else 1
-
-
-def _find_leftovers(folder: Path) -> dict[Path, list[Path]]:
-    """Half-written files of runs that were killed, by what they would have become.
-
-    They are removed when their video comes again, so that two runs which fill one folder with
-    different videos leave each other alone.
-    """
-    found: dict[Path, list[Path]] = {}
-    for path in folder.rglob(".*.partial"):
-        name, _, process = path.name.removesuffix(".partial").rpartition(".")
-        if process.isdecimal() and not _is_alive(int(process)):
-            found.setdefault(path.with_name(name[1:]), []).append(path)
-    return found
-
-
-def _remove(paths: list[Path]) -> None:
-    for path in paths:
-        with suppress(OSError):  # still in use, or gone
-            path.unlink()
-
-
-def _is_alive(process: int) -> bool:
-    """Whether another process may still be writing."""
-    # Windows cannot be asked like this, but does not let go of a file that is in use.
-    if os.name == "nt" or process == os.getpid():
-        return False
-    try:
-        os.kill(process, 0)
-    except (ProcessLookupError, OverflowError):
-        return False
-    except PermissionError:
-        return True
-    return True

@@ -15,6 +15,7 @@ from pathlib import Path
 from stepgraph.core import Timeline
 from stepgraph.files.disk import write_text
 from stepgraph.files.headers import header
+from stepgraph.files.ids import file_in
 
 TIMELINE_FORMAT = "stepgraph-timeline"
 TIMELINE_VERSION = 1
@@ -171,9 +172,7 @@ FORMATS: dict[str, tuple[str, Callable[[Timeline], str]]] = {
 
 def write_timeline(timeline: Timeline, folder: Path | str) -> list[Path]:
     """Write a timeline in every format; each file whole or not at all."""
-    paths = []
-    for suffix, convert in FORMATS.values():
-        path = Path(folder) / f"{timeline.video.id}{suffix}"
+    paths = [file_in(folder, timeline.video.id, suffix) for suffix, _ in FORMATS.values()]
+    for path, (_, convert) in zip(paths, FORMATS.values(), strict=True):
         write_text(path, convert(timeline))
-        paths.append(path)
     return paths

@@ -5,15 +5,31 @@ from __future__ import annotations
 import errno
 import json
 import os
+import re
+import secrets
 import stat
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from stepgraph.errors import DataError
+from stepgraph.errors import DataError, DiskError
+
+fcntl: Any
+try:
+    import fcntl
+except ImportError:  # Windows
+    fcntl = None
 
 MIB = 1 << 20
+
+_TEMPORARY = re.compile(r"\..+\.\d+-[0-9a-f]{8}\.partial", re.DOTALL)
+# What is wrong with all files of a place, not with one of them.
+_OF_THE_DISK = (
+    *(errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EPERM, errno.EIO),
+    *(errno.EMFILE, errno.ENFILE, errno.ESTALE),
+)
 
 
 def cache_folder() -> Path:
@@ -126,24 +142,67 @@ def _is_cut_off(error: json.JSONDecodeError) -> bool:
 
 @contextmanager
 def replacing(path: Path) -> Iterator[Path]:
-    """Give a temporary name to write to; it becomes ``path`` when all went well.
+    """Give a temporary file to write to; it becomes ``path`` when all went well.
 
-    Whatever goes wrong, ``path`` keeps what it had and the temporary file is removed.  A link is
+    Whatever goes wrong, ``path`` keeps what it had and the temporary file is removed; what a
+    process left that was killed is removed by the next that writes into the folder.  A link is
     followed: the file that it leads to is replaced.  A FIFO or a device is refused.
     """
     try:
         target = _replaceable(path)
-        partial = target.with_name(f".{target.name}.{os.getpid()}.partial")
-        try:
-            target.parent.mkdir(parents=True, exist_ok=True)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        _sweep(target.parent.absolute())
+        with _temporary(target) as partial:
             yield partial
             partial.replace(target)
-        finally:
-            partial.unlink(missing_ok=True) if partial.parent.is_dir() else None
     except OSError as error:
-        raise DataError(
+        kind = DiskError if error.errno in _OF_THE_DISK else DataError
+        raise kind(
             f"{path}: cannot be written: {error.strerror or error}; choose another place with -o"
         ) from error
+
+
+@contextmanager
+def _temporary(target: Path) -> Iterator[Path]:
+    """A file that is locked for as long as it is written, and gone at the end."""
+    name = f".{target.name}.{os.getpid()}-{secrets.token_hex(4)}.partial"
+    partial = target.with_name(name)
+    file = _locked(partial)
+    try:
+        yield partial
+    finally:
+        partial.unlink(missing_ok=True)
+        if file is not None:
+            file.close()
+
+
+def _locked(partial: Path) -> BinaryIO | None:
+    """Make a file and lock it; None where there are no locks."""
+    while True:
+        file = partial.open("xb")
+        if fcntl is None:
+            file.close()  # there, a file that is open cannot be renamed
+            return None
+        with suppress(OSError):  # a disk without locks, where nothing is swept
+            fcntl.flock(file, fcntl.LOCK_EX)
+        if os.fstat(file.fileno()).st_nlink:
+            return file
+        file.close()  # it was swept before it was locked
+
+
+@lru_cache(maxsize=4096)
+def _sweep(folder: Path) -> None:
+    """Remove what killed processes left in a folder: what no living one has locked; once."""
+    for path in folder.glob(".*.partial") if fcntl is not None else ():
+        if not _TEMPORARY.fullmatch(path.name):
+            continue
+        with suppress(OSError):  # locked, gone, no file, or not ours to remove
+            place = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW)
+            try:
+                fcntl.flock(place, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                path.unlink()
+            finally:
+                os.close(place)
 
 
 def _replaceable(path: Path) -> Path:

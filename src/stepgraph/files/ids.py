@@ -1,0 +1,49 @@
+"""Ids of videos, which name the files of their results and come from anywhere."""
+
+from __future__ import annotations
+
+import os
+import unicodedata
+from pathlib import Path
+
+from stepgraph.errors import DataError
+
+# Bytes of the name of a file: a suffix and what a temporary name adds leave it under 255.
+_LONGEST = 200
+_SEPARATORS = tuple(one for one in (os.sep, os.altsep) if one not in ("/", None))
+
+
+def check_id(id: str) -> None:
+    """Refuse an id that cannot name a file, or would name one outside the folder it is put in.
+
+    Slashes are allowed between names: the id of a video in a folder of the source has them.
+    """
+    if why := _why_not(id):
+        shown = id if len(id) <= 80 else f"{id[:77]}..."
+        raise DataError(
+            f"id of a video must be a name for a file in its folder, got {shown!r}, {why}; "
+            f"rename the video"
+        )
+
+
+def file_in(folder: Path | str, id: str, suffix: str) -> Path:
+    """The file of an id in a folder: never one outside it.
+
+    >>> file_in("keysteps", "monday/tea", ".steps.json").as_posix()
+    'keysteps/monday/tea.steps.json'
+    """
+    check_id(id)
+    return Path(folder) / f"{id}{suffix}"
+
+
+def _why_not(id: str) -> str:
+    parts = id.split("/")
+    if not id:
+        return "which is empty"
+    if {"", ".", ".."} & {*parts} or any(one in id for one in _SEPARATORS) or Path(id).drive:
+        return "which leads elsewhere"
+    if any(unicodedata.category(letter) == "Cc" for letter in id):
+        return "which has control characters"
+    if max(len(part.encode("utf-8", "replace")) for part in parts) > _LONGEST or len(id) > 1000:
+        return f"of more than {_LONGEST} bytes"
+    return "which is no Unicode text" if any("\ud800" <= x <= "\udfff" for x in id) else ""

@@ -1,0 +1,103 @@
+"""Files from strangers: nothing leaves the folder, reaches the terminal raw, or stops the rest."""
+
+import errno
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from stepgraph.cli import main
+
+CUE = "1\n00:00:01,000 --> 00:00:04,000\nboil the water\n"
+STEPS = "boil the water\nadd the tea leaves\n"
+RECORD = {"start": [0.0, 4.0], "end": [3.0, 9.0], "text": ["boil the water", "add the leaves"]}
+
+
+@pytest.fixture(autouse=True)
+def here(tmp_path, monkeypatch):
+    """Work two folders down, with one good transcript, a vocabulary and a graph."""
+    deep = tmp_path / "deep" / "here"
+    deep.mkdir(parents=True)
+    monkeypatch.chdir(deep)
+    Path("videos").mkdir()
+    Path("videos/good.srt").write_text(CUE)
+    Path("steps.txt").write_text(STEPS)
+    assert main(["mine", "videos", "--vocabulary", "steps.txt", "-o", "graph.json"]) == 0
+    return tmp_path
+
+
+def recognize(capsys, source, *more):
+    """Run it; its exit code, what it answered and what it complained about."""
+    capsys.readouterr()
+    code = main(["recognize", source, "--graph", "graph.json", "-o", "out", *more])
+    said = capsys.readouterr()
+    return code, said.out, said.err
+
+
+def files(folder):
+    return sorted(path for path in folder.rglob("*") if path.is_file())
+
+
+@pytest.mark.parametrize("id", ["../../x", "/tmp/stepgraph-x", "a/../../x", "a\x1bb", "y" * 300])
+def test_a_key_of_captions_cannot_name_a_file_elsewhere(here, capsys, id):
+    Path("how").mkdir()
+    Path("how/raw_caption.json").write_text(json.dumps({id: RECORD, "good": RECORD}))
+    before = files(here)
+
+    code, _, err = recognize(capsys, "howto100m:how")
+
+    assert {path.relative_to(here).parts[2] for path in {*files(here)} - {*before}} == {"out"}
+    assert Path("out/good.steps.json").exists()
+    assert not Path("/tmp/stepgraph-x.steps.json").exists()
+    assert code == 1
+    assert "must be a name for a file" in err
+    assert err.count("\n") == 1
+    assert "\x1b" not in err
+    assert recognize(capsys, "howto100m:how", "--skip-bad")[0] == 0
+
+
+def test_a_folder_where_a_file_should_be_is_a_problem_of_that_video(capsys):
+    Path("videos/other.srt").write_text(CUE)
+    Path("out/good.steps.csv").mkdir(parents=True)
+
+    code, out, err = recognize(capsys, "videos")
+
+    assert code == 1
+    assert "1 video: chapters in out" in out
+    assert "good.steps.csv: cannot be written: Is a directory" in err
+    assert err.count("\n") == 1
+    assert Path("out/other.chapters.txt").exists()
+    assert not list(Path("out").rglob(".*"))
+
+
+@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO])
+def test_a_disk_that_takes_no_more_ends_the_run_in_one_line(capsys, monkeypatch, number):
+    Path("videos/other.srt").write_text(CUE)
+    written = []
+
+    def write_bytes(path, data):
+        written.append(path)
+        with path.open("wb") as file:
+            file.write(data[: len(data) // 2])
+        raise OSError(number, os.strerror(number))
+
+    monkeypatch.setattr(Path, "write_bytes", write_bytes)
+    code, out, err = recognize(capsys, "videos")
+
+    assert (code, out, err.count("\n"), len(written)) == (1, "", 1, 1)
+    assert f"cannot be written: {os.strerror(number)}; choose another place with -o" in err
+    assert not files(Path("out"))
+
+
+@pytest.mark.parametrize("verb", ["mine", "recognize", "label"])
+def test_results_in_a_place_that_is_no_folder_end_in_one_line(capsys, verb):
+    Path("taken").write_text("mine")
+    graph = ["--vocabulary", "steps.txt"] if verb == "mine" else ["--graph", "graph.json"]
+
+    code = main([verb, "videos", *graph, "-o", "taken/here"])
+
+    err = capsys.readouterr().err
+    assert (code, err.count("\n")) == (1, 1)
+    assert "must be a folder that can be" in err
+    assert Path("taken").read_text() == "mine"
