@@ -16,16 +16,8 @@ def media_address(video: Video, page: Path) -> str | None:
     It is relative where both lie under one folder, so that this folder can be moved, copied
     or served; else it is a ``file:`` URI, which works on this computer only.  Whether the
     file is there and can be played is for the browser to find out, and for the page to say.
+    None is for a video without a path or whose path is not called like a video file.
 
-    Parameters
-    ----------
-    video
-        None is returned for one without a path or whose path is not called like a video file.
-    page
-        The file that will hold the address.
-
-    Examples
-    --------
     >>> tea = Video("tea", 9.0, path=Path("videos/tea 100%.mp4"))
     >>> media_address(tea, Path("reports/tea.html"))
     '../videos/tea%20100%25.mp4'

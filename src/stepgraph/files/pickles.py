@@ -69,17 +69,8 @@ def unpickle(
 ) -> Any:
     """Unpickle what begins where a file stands, and leave the file standing behind it.
 
-    Parameters
-    ----------
-    find
-        Gives what stands for a name such as ``os.system``, or raises a :class:`Refusal`.
-    refer
-        Gives what a reference out of the pickle means; without it there must be none.
-
-    Raises
-    ------
-    Refusal
-        For whatever is no whole pickle, asks for too much, or fails.
+    ``find`` gives what stands for a name such as ``os.system``, or raises a :class:`Refusal`;
+    ``refer`` gives what a reference out of the pickle means, without it there must be none.
     """
     start = file.tell()
     try:

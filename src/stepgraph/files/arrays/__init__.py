@@ -46,20 +46,7 @@ SUFFIXES = tuple(_READERS)
 def read_array(
     path: Path, *, kind: Kind = FEATURES, width: int | None = None
 ) -> NDArray[np.float32]:
-    """Read the array of a file that holds one.
-
-    Parameters
-    ----------
-    kind
-        What the array holds, in the words of messages.
-    width
-        How many columns it must have; None for any number.
-
-    Raises
-    ------
-    DataError
-        For a file that cannot be used: a single array of finite numbers is what it must hold.
-    """
+    """Read the array of finite numbers that a file holds; ``width`` is that of its columns."""
     wanted = Wanted(str(path), kind, width)
     with explaining(wanted.where, path.suffix, kind):
         if (size := path.stat().st_size) > LARGEST:
