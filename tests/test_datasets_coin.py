@@ -304,7 +304,7 @@ def test_a_survey_counts_what_is_there(release):
     (release / "narration" / "soup.vtt").unlink()
     (release / "narration" / "stranger.vtt").write_text(VTT)
 
-    assert PUBLISHED.survey(release).counts == {
+    assert PUBLISHED.survey(release)[0] == {
         "videos": 2,
         "training": 1,
         "testing": 1,
@@ -317,7 +317,7 @@ def test_a_survey_counts_what_is_there(release):
 
 @pytest.mark.data
 def test_the_real_release_is_counted(real_data):
-    assert PUBLISHED.survey(real_data / "coin").counts == {
+    assert PUBLISHED.survey(real_data / "coin")[0] == {
         "videos": 11006,
         "training": 8412,
         "testing": 2594,

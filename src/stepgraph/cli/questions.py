@@ -10,9 +10,10 @@ from typing import Any
 from stepgraph.cli.asked import must_be_writable
 from stepgraph.cli.fields import list_fields
 from stepgraph.datasets.survey import survey
-from stepgraph.datasets.vocabularies import add_noise_from, build_vocabulary
+from stepgraph.datasets.vocabularies import build_vocabulary
 from stepgraph.decoders import DECODERS
 from stepgraph.encoders import KINDS, EncoderOptions, open_kind
+from stepgraph.errors import ConfigError
 from stepgraph.export.terminal import (
     describe_graph,
     describe_next,
@@ -24,6 +25,7 @@ from stepgraph.export.terminal import (
 from stepgraph.graph import TaskGraph
 from stepgraph.graph.saving import load_graph, save_graph
 from stepgraph.problems import Problems
+from stepgraph.vocabulary import add_noise
 from stepgraph.vocabulary.saving import save_vocabulary
 
 
@@ -77,7 +79,13 @@ def vocabulary(args: argparse.Namespace) -> str:
         problems=problems,
     )
     if args.noise:
-        built = add_noise_from(built, args.noise_from, factor=args.noise, seed=args.seed)
+        if args.noise_from is None:
+            raise ConfigError(
+                "noise must come from somewhere, got nothing; pass a source with --noise-from, "
+                "for example --noise-from articles:PATH"
+            )
+        others = build_vocabulary(args.noise_from)
+        built = add_noise(built, others, factor=args.noise, seed=args.seed)
     if args.output:
         save_vocabulary(built, args.output)
     return describe_vocabulary(built, problems, output=args.output, as_json=args.json)

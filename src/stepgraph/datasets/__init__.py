@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
 
-from stepgraph.core import Dataset, Video, Vocabulary
-from stepgraph.datasets.published import Opening, Published, require_split
-from stepgraph.datasets.shard import Shard
+from stepgraph.core import Dataset, Vocabulary
+from stepgraph.datasets.published import Opening, Published, Shard
 from stepgraph.errors import ConfigError, DataError
 from stepgraph.ingest import MEDIA_SUFFIXES, Listening
 
@@ -22,8 +20,6 @@ REGISTRY = {
     "howto100m": "stepgraph.datasets.howto100m",
 }
 """Published data sets by prefix: modules with a ``PUBLISHED``."""
-
-_MANIFEST_SUFFIXES = (".jsonl", ".csv")
 
 
 def open_source(
@@ -66,13 +62,17 @@ def open_source(
     kind, colon, rest = text.partition(":")
     if colon and kind in (*REGISTRY, "manifest") and not rest.strip():
         raise ConfigError(f"source '{kind}:' must name a path after the colon, got none")
-    if colon and kind in REGISTRY:
-        published, path = find_published(kind), Path(os.path.expanduser(rest))
-        require_split(split, published.splits, kind)
+    published = find_published(kind) if colon and kind in REGISTRY else None
+    splits = published.splits if published else ("all",)
+    if split not in splits:
+        subject, known = kind if published else repr(text), ", ".join(map(repr, splits))
+        raise ConfigError(f"split of {subject} must be one of {known}, got {split!r}")
+    if published:
+        path = Path(os.path.expanduser(rest))
         published.require(path, kind)
-        opened = published.open(path, Opening(bool(strict), split, shard, listening.needed))
-        return _part(_with_media(opened, path / "videos"), shard)
-    require_split(split, ("all",), repr(text))
+        films = _films(path / "videos")
+        how = Opening(bool(strict), split, shard, listening.needed, films)
+        return _part(published.open(path, how), shard)
     if kind == "generated" and (not colon or rest.isdecimal()):
         from stepgraph.datasets.generated import open_generated
 
@@ -86,27 +86,10 @@ def find_published(prefix: str) -> Published:
     return found
 
 
-@dataclass(frozen=True, eq=False)
-class _Filmed:
-    """Videos that may have a file, found when they are iterated."""
-
-    videos: Iterable[Video]
-    files: dict[str, Path]
-
-    def __iter__(self) -> Iterator[Video]:
-        for video in self.videos:
-            found = self.files.get(video.id)
-            yield replace(video, path=found) if found and video.path is None else video
-
-
-def _with_media(dataset: Dataset, folder: Path) -> Dataset:
-    """Find the video files of a published data set, which lie in a folder under their ids."""
-    if not folder.is_dir():
-        return dataset
-    files = {path.stem: path for path in sorted(folder.iterdir()) if path.suffix in MEDIA_SUFFIXES}
-    filmed = _Filmed(dataset.videos, files)
-    kept = tuple(filmed) if isinstance(dataset.videos, tuple) else filmed
-    return replace(dataset, videos=kept)
+def _films(folder: Path) -> dict[str, Path]:
+    """Video files of a published data set, which lie in a folder under their ids."""
+    files = sorted(folder.iterdir()) if folder.is_dir() else ()
+    return {path.stem: path for path in files if path.suffix in MEDIA_SUFFIXES}
 
 
 def _open_own(
@@ -120,7 +103,7 @@ def _open_own(
     named = text.startswith("manifest:") and not os.path.exists(text)
     text = text.removeprefix("manifest:") if named else text
     path = Path(text if os.path.exists(text) else os.path.expanduser(text))
-    if named or (os.path.isfile(path) and path.suffix.lower() in _MANIFEST_SUFFIXES):
+    if named or (os.path.isfile(path) and path.suffix.lower() in (".jsonl", ".csv")):
         opener = manifest.open_manifest
     elif text.strip() and os.path.isdir(path):
         opener = folder.open_folder

@@ -10,15 +10,14 @@ from __future__ import annotations
 import json
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from stepgraph.core import LONGEST, Dataset, Labels, Segment, Video, Vocabulary
 from stepgraph.datasets.folder import is_video_id
 from stepgraph.datasets.narration import Narration
-from stepgraph.datasets.published import Headlines, Holdings, Opening, Published
+from stepgraph.datasets.published import Opening, Published
 from stepgraph.datasets.truth import checked_segment
 from stepgraph.errors import DataError
 from stepgraph.files.disk import MIB, parse_json, read_text
@@ -28,7 +27,6 @@ from stepgraph.vocabulary.lists import vocabulary_of_tasks
 
 _SPLITS = ("training", "testing")
 _FILE = "COIN.json"
-_NARRATION = ("narration", "captions", "coin_processed")
 _MAX_BYTES = 512 * MIB
 
 # Before a capital that follows a small letter or a digit, and before the last capital of
@@ -36,8 +34,7 @@ _MAX_BYTES = 512 * MIB
 _WORD_BORDER = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 
 
-@dataclass(frozen=True)
-class _Step:
+class _Step(NamedTuple):
     """One true keystep; ``label`` is its name, ``place`` begins every problem with it."""
 
     id: int
@@ -46,8 +43,7 @@ class _Step:
     place: str
 
 
-@dataclass(frozen=True)
-class _Entry:
+class _Entry(NamedTuple):
     """One video of the file; ``duration`` is None where it is not told."""
 
     video: str
@@ -57,31 +53,51 @@ class _Entry:
     steps: tuple[_Step, ...]
 
 
+class _Release(NamedTuple):
+    """The file, its videos, the labels of the steps by id, and the narration beside it."""
+
+    file: Path
+    entries: list[_Entry]
+    names: dict[int, str]
+    narration: Narration
+
+    @property
+    def vocabulary(self) -> Vocabulary:
+        """The labels in order of their ids; tasks in order of their first steps."""
+        steps: defaultdict[str, set[int]] = defaultdict(set)
+        for entry in self.entries:
+            if entry.task and entry.steps:
+                steps[entry.task] |= {step.id for step in entry.steps}
+        in_order = sorted(steps, key=lambda task: (min(steps[task]), task))
+        tasks = {task: [self.names[step] for step in sorted(steps[task])] for task in in_order}
+        return vocabulary_of_tasks(self.names.values(), tasks, self.file)
+
+
 def _open(path: Path, how: Opening) -> Dataset:
     """Open all videos of a split, narrated or not, with their truth.
 
     ``path`` is the file ``COIN.json`` or its folder; the vocabulary is that of all splits.
     """
     problems = Problems(strict=how.strict)
-    file, entries, names = _read(path, problems)
-    vocabulary = _vocabulary(entries, names, file)
-    narration = Narration.beside(file.parent, *_NARRATION)
-    chosen = [entry for entry in entries if how.split in ("all", entry.split)]
-    known = {entry.video for entry in entries}
-    narration.check([entry.video for entry in chosen], known, file, problems)
+    release = _read(path, problems)
+    vocabulary, narration = release.vocabulary, release.narration
+    chosen = [entry for entry in release.entries if how.split in ("all", entry.split)]
+    known = {entry.video for entry in release.entries}
+    narration.check([entry.video for entry in chosen], known, release.file, problems)
     videos = []
     truth = {}
     for entry in track(chosen, "reading COIN"):
         transcript = narration.read(entry.video, problems) or ()
-        segments = _segments(entry, names, vocabulary, problems)
+        segments = _segments(entry, release.names, vocabulary, problems)
         if entry.video in narration.files and not entry.steps:
             what = "a narrated video must have truth, got none"
-            problems.add(f"{file}: video {entry.video!r}", "video without truth", what)
+            problems.add(f"{release.file}: video {entry.video!r}", "video without truth", what)
         duration = entry.duration
         if duration is None:
             ends = [one.end for one in transcript] + [one.end for one in segments]
             duration = max(ends, default=0.0)
-        videos.append(Video(entry.video, duration, transcript, task=entry.task))
+        film = how.films.get(entry.video)
+        videos.append(Video(entry.video, duration, transcript, film, entry.task))
         if segments:
             truth[entry.video] = Labels.from_segments(
                 entry.video, segments, vocabulary, duration=duration
@@ -89,16 +105,10 @@ def _open(path: Path, how: Opening) -> Dataset:
     return Dataset("coin", tuple(videos), vocabulary, truth, problems)
 
 
-def _read_vocabulary(path: Path, _: Headlines, problems: Problems) -> Vocabulary:
-    file, entries, names = _read(path, problems)
-    return _vocabulary(entries, names, file)
-
-
-def _survey(path: Path) -> Holdings:
+def _survey(path: Path) -> tuple[dict[str, int], tuple[str, ...]]:
     """Count what lies in a COIN folder, without reading narration."""
-    file, entries, names = _read(path, Problems())
+    _, entries, names, narration = _read(path, Problems())
     splits = [entry.split for entry in entries]
-    narration = Narration.beside(file.parent, *_NARRATION)
     narrated = len({entry.video for entry in entries} & narration.files.keys())
     counts = {
         "videos": len(entries),
@@ -109,10 +119,17 @@ def _survey(path: Path) -> Holdings:
         "tasks": len({entry.task for entry in entries if entry.task}),
         "narrated_videos": narrated,
     }
-    return Holdings(counts, narration.missing(len(entries) - narrated, "videos"))
+    return counts, narration.missing(len(entries) - narrated, "videos")
 
 
-PUBLISHED = Published("COIN", (_FILE,), _open, _read_vocabulary, _survey, ("all", *_SPLITS))
+PUBLISHED = Published(
+    title="COIN",
+    marks=(_FILE,),
+    open=_open,
+    survey=_survey,
+    vocabulary=lambda path, problems: _read(path, problems).vocabulary,
+    splits=("all", *_SPLITS),
+)
 
 
 def task_name(name: str) -> str:
@@ -124,8 +141,7 @@ def task_name(name: str) -> str:
     return " ".join(_WORD_BORDER.sub(" ", name).split())
 
 
-def _read(path: Path, problems: Problems) -> tuple[Path, list[_Entry], dict[int, str]]:
-    """The file, its videos, and the labels of the steps by id, in order of id."""
+def _read(path: Path, problems: Problems) -> _Release:
     file = path / _FILE if path.is_dir() else path
     entries = _read_entries(file, problems)
     names: dict[int, str] = {}
@@ -134,7 +150,8 @@ def _read(path: Path, problems: Problems) -> tuple[Path, list[_Entry], dict[int,
         if name != step.label:
             what = f"step {step.id} must be {name!r} as before, got {step.label!r}"
             problems.add(step.place, "unknown step number", what)
-    return file, entries, dict(sorted(names.items()))
+    narration = Narration.beside(file.parent, "narration", "captions", "coin_processed")
+    return _Release(file, entries, dict(sorted(names.items())), narration)
 
 
 def _read_entries(file: Path, problems: Problems) -> list[_Entry]:
@@ -241,16 +258,6 @@ def _number(value: Any) -> float | None:
         return float(value)
     except OverflowError:
         return float("inf")
-
-
-def _vocabulary(entries: Iterable[_Entry], names: Mapping[int, str], file: Path) -> Vocabulary:
-    steps: defaultdict[str, set[int]] = defaultdict(set)
-    for entry in entries:
-        if entry.task and entry.steps:
-            steps[entry.task] |= {step.id for step in entry.steps}
-    in_order = sorted(steps, key=lambda task: (min(steps[task]), task))
-    tasks = {task: [names[step] for step in sorted(steps[task])] for task in in_order}
-    return vocabulary_of_tasks(names.values(), tasks, file)
 
 
 def _segments(

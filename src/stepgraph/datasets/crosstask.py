@@ -11,10 +11,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from stepgraph.core import Dataset, Segment, Video, Vocabulary
 from stepgraph.datasets.narration import Narration
-from stepgraph.datasets.published import Headlines, Holdings, Opening, Published
+from stepgraph.datasets.published import Opening, Published
 from stepgraph.datasets.truth import checked_segment, is_number, labelled, lines_of
 from stepgraph.errors import DataError
 from stepgraph.files.disk import read_text
@@ -32,8 +33,7 @@ _LIST, _VALIDATION, _ANNOTATIONS = "videos.csv", "videos_val.csv", "annotations"
 _Pair = tuple[str, str]
 
 
-@dataclass(frozen=True)
-class _Task:
+class _Task(NamedTuple):
     """One block of a task file; an annotation counts its keysteps from 1."""
 
     name: str
@@ -57,6 +57,13 @@ class _Release:
         """Where each video of a task is listed, else annotated; annotated ones first."""
         return {pair: str(path) for pair, path in self.annotated.items()} | dict(self.listed)
 
+    @property
+    def vocabulary(self) -> Vocabulary:
+        """The keysteps of the primary tasks, for which neither narration nor truth is read."""
+        tasks = {task.name: task.keysteps for task in self.primary.values()}
+        names = [name for task in self.primary.values() for name in task.keysteps]
+        return vocabulary_of_tasks(names, tasks, self.folder)
+
 
 def _open(folder: Path, how: Opening) -> Dataset:
     """Open the narrated videos of the primary tasks, with their truth.
@@ -67,7 +74,6 @@ def _open(folder: Path, how: Opening) -> Dataset:
     """
     problems = Problems(strict=how.strict)
     release = _read_release(folder, problems)
-    vocabulary = _vocabulary(release)
     if how.split != "all" and not release.validation:
         raise DataError(
             f"{folder / _VALIDATION}: must list the videos of the split, got none; "
@@ -98,15 +104,10 @@ def _open(folder: Path, how: Opening) -> Dataset:
             f"the same videos (split {how.split!r}), got {len(release.annotated)} annotations and "
             f"none with narration"
         )
-    return _read_videos(release, chosen, vocabulary, problems)
+    return _read_videos(release, chosen, how.films, problems)
 
 
-def _read_vocabulary(folder: Path, _: Headlines, problems: Problems) -> Vocabulary:
-    """Read the keysteps of the primary tasks; narration and annotation need not be there."""
-    return _vocabulary(_read_release(folder, problems))
-
-
-def _survey(folder: Path) -> Holdings:
+def _survey(folder: Path) -> tuple[dict[str, int], tuple[str, ...]]:
     """Count what lies in a CrossTask folder, without reading narration or annotation."""
     release = _read_release(folder, Problems())
     keysteps = [name for task in release.primary.values() for name in task.keysteps]
@@ -125,11 +126,16 @@ def _survey(folder: Path) -> Holdings:
     parts = (_RELATED, _LIST, _VALIDATION, _ANNOTATIONS)
     missing = [f"{part}: in {where}" for part in parts if not (folder / part).exists()]
     silent = len(annotated - release.narration.files.keys())
-    return Holdings(counts, (*missing, *release.narration.missing(silent, "annotated videos")))
+    return counts, (*missing, *release.narration.missing(silent, "annotated videos"))
 
 
 PUBLISHED = Published(
-    "CrossTask", (_PRIMARY,), _open, _read_vocabulary, _survey, ("all", "train", "val")
+    title="CrossTask",
+    marks=(_PRIMARY,),
+    open=_open,
+    survey=_survey,
+    vocabulary=lambda folder, problems: _read_release(folder, problems).vocabulary,
+    splits=("all", "train", "val"),
 )
 
 
@@ -180,12 +186,6 @@ def _read_task(block: list[str], where: str, problems: Problems) -> _Task | None
     return _Task(block[1], names)
 
 
-def _vocabulary(release: _Release) -> Vocabulary:
-    tasks = {task.name: task.keysteps for task in release.primary.values()}
-    names = [name for task in release.primary.values() for name in task.keysteps]
-    return vocabulary_of_tasks(names, tasks, release.folder)
-
-
 def _read_list(path: Path, problems: Problems) -> dict[_Pair, str]:
     """Places by task and video in a file of task, video and address."""
     pairs: dict[_Pair, str] = {}
@@ -234,8 +234,9 @@ def _check_narration(release: _Release, pairs: Mapping[str, _Pair], problems: Pr
 
 
 def _read_videos(
-    release: _Release, chosen: list[_Pair], vocabulary: Vocabulary, problems: Problems
+    release: _Release, chosen: list[_Pair], films: Mapping[str, Path], problems: Problems
 ) -> Dataset:
+    vocabulary = release.vocabulary
     videos: list[Video] = []
     truth: dict[str, list[Segment]] = {}
     for task_id, video_id in track(chosen, "reading narration"):
@@ -245,7 +246,8 @@ def _read_videos(
         if transcript is None:
             continue
         last_word = max((sentence.end for sentence in transcript), default=0.0)
-        videos.append(Video(video_id, last_word, transcript, task=task.name))
+        film = films.get(video_id)
+        videos.append(Video(video_id, last_word, transcript, film, task.name))
         # How long a video is, is not published; where nobody speaks, nothing tells.
         silent = video_id not in release.narration.files
         truth[video_id] = []

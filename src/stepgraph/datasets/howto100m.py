@@ -14,16 +14,14 @@ from io import TextIOWrapper
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from stepgraph.core import Dataset, Video, Vocabulary, is_unicode
+from stepgraph.core import Dataset, Video, is_unicode
 from stepgraph.datasets.howto100m_captions import read_captions
-from stepgraph.datasets.published import Headlines, Holdings, Opening, Published
-from stepgraph.datasets.shard import Shard
-from stepgraph.errors import ConfigError, DataError
+from stepgraph.datasets.published import Opening, Published
+from stepgraph.errors import DataError
 from stepgraph.files.disk import reading
 from stepgraph.ingest import transcript_from_lists
 from stepgraph.problems import Problem, Problems
 from stepgraph.progress import track
-from stepgraph.vocabulary import read_articles, vocabulary_from_articles
 
 CAPTION_FILES = ("raw_caption.json", "caption.json")
 VIDEOS_FILE = "HowTo100M_v1.csv"
@@ -54,7 +52,7 @@ def _open(folder: Path, how: Opening) -> Dataset:
     listing = _Listing({}, {})
     if (folder / VIDEOS_FILE).is_file() and (folder / TASKS_FILE).is_file():
         listing = _read_listing(folder, problems)
-    return Dataset("howto100m", _Videos(path, listing, how.shard, problems), problems=problems)
+    return Dataset("howto100m", _Videos(path, listing, how, problems), problems=problems)
 
 
 def _caption_file(folder: Path) -> Path:
@@ -80,23 +78,7 @@ def read_tasks(folder: Path, problems: Problems) -> list[tuple[str, int]]:
     return [(name, videos[task]) for task, name in names.items()]
 
 
-def _read_vocabulary(folder: Path, headlines: Headlines, problems: Problems) -> Vocabulary:
-    """Take the step headlines of the articles of the frequent tasks, as the paper does."""
-    if headlines.articles is None:
-        raise ConfigError(
-            "a vocabulary of HowTo100M must be built from articles, got none; "
-            "pass WikiHow articles with --articles PATH"
-        )
-    return vocabulary_from_articles(
-        read_tasks(folder, problems),
-        read_articles(headlines.articles, problems=problems),
-        min_videos=headlines.min_videos,
-        max_steps=headlines.max_steps,
-        problems=problems,
-    )
-
-
-def _survey(folder: Path) -> Holdings:
+def _survey(folder: Path) -> tuple[dict[str, int], tuple[str, ...]]:
     """Count the records, which reads the whole file."""
     captions = _caption_file(folder)
     parts = (VIDEOS_FILE, TASKS_FILE, captions.name)
@@ -111,25 +93,25 @@ def _survey(folder: Path) -> Holdings:
         counts["tasks"] = len(read_tasks(folder, problems))
     if problems:
         counts["problems"] = len(problems)
-    return Holdings(counts, tuple(missing))
+    return counts, tuple(missing)
 
 
-PUBLISHED = Published("HowTo100M", (*CAPTION_FILES, VIDEOS_FILE), _open, _read_vocabulary, _survey)
+PUBLISHED = Published("HowTo100M", (*CAPTION_FILES, VIDEOS_FILE), _open, _survey, tasks=read_tasks)
 
 
 class _Videos:
     """The videos of a caption file, read anew each time they are iterated."""
 
-    def __init__(self, path: Path, listing: _Listing, shard: Shard, problems: Problems) -> None:
+    def __init__(self, path: Path, listing: _Listing, how: Opening, problems: Problems) -> None:
         self._path = path
         self._listing = listing
-        self._shard = shard
+        self._how = how
         self._problems = _ReportedOnce(problems)
 
     def __iter__(self) -> Iterator[Video]:
         seen: set[str] = set()
         problems = self._problems
-        records = read_captions(self._path, problems=problems, shard=self._shard)
+        records = read_captions(self._path, problems=problems, shard=self._how.shard)
         for video, lists, position in records:
             place = f"{self._path}: byte {position}: video {video!r}"
             if video in seen:
@@ -144,7 +126,7 @@ class _Videos:
             duration = sentences[-1].end if sentences else 0.0
             tasks = self._listing.tasks_of.get(video)
             task = self._listing.names[tasks[0]] if tasks else None
-            yield Video(video, duration, sentences, task=task)
+            yield Video(video, duration, sentences, self._how.films.get(video), task)
 
 
 class _ReportedOnce(Problems):

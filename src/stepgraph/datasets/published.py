@@ -1,71 +1,93 @@
 """What a published data set brings to be opened, surveyed and asked for keysteps by its name.
 
-The module of a data set describes it in a :class:`Published`; ``open_source``, the survey and the
-vocabularies know no more of it than this and its line in the registry.
+``open_source``, the survey and the vocabularies know no more of a data set than its
+:class:`Published` and its line in the registry.
 """
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from stepgraph.core import Dataset, Vocabulary
-from stepgraph.datasets.shard import Shard
 from stepgraph.errors import ConfigError, DataError
 from stepgraph.problems import Problems
 
 # How deep below a folder a data set is looked for.
 _DEPTH = 2
+_SHARD_RULE = "shard must be I/N with I from 1 to N, such as 2/8"
+
+
+@dataclass(frozen=True)
+class Shard:
+    """One part of a corpus that several machines share: the ``part``-th of so many ``parts``.
+
+    Which part a video belongs to depends on its id alone: not on the order of the others, nor on
+    which of them have a narration or stored scores.
+
+    >>> shard = Shard.parse("2/8")
+    >>> str(shard), shard.part, "0Zz4" in shard
+    ('2/8', 2, False)
+    """
+
+    part: int = 1
+    parts: int = 1
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.part <= self.parts:
+            raise ConfigError(f"{_SHARD_RULE}, got '{self}'")
+
+    @classmethod
+    def parse(cls, text: str) -> Shard:
+        """Read ``I/N``."""
+        part, _, parts = text.partition("/")
+        if not (part.strip().isdecimal() and parts.strip().isdecimal()):
+            raise ConfigError(f"{_SHARD_RULE}, got {text!r}")
+        return cls(int(part), int(parts))
+
+    def __str__(self) -> str:
+        return f"{self.part}/{self.parts}"
+
+    def __contains__(self, video: str) -> bool:
+        if self.parts == 1:
+            return True
+        # A hash that is the same on every machine and in every run.
+        digest = hashlib.blake2b(video.encode("utf-8", "surrogatepass"), digest_size=8).digest()
+        return int.from_bytes(digest, "big") % self.parts == self.part - 1
 
 
 @dataclass(frozen=True)
 class Opening:
     """How a data set is to be opened; see :func:`~stepgraph.open_source`.
 
-    ``narrated`` asks for narrated videos only; who looks takes the others, too.
+    ``narrated`` asks for narrated videos only; who looks takes the others, too.  ``films`` are
+    the video files by id.
     """
 
-    strict: bool = False
-    split: str = "all"
-    shard: Shard = Shard()
-    narrated: bool = True
-
-
-@dataclass(frozen=True)
-class Headlines:
-    """Articles whose step headlines may become keysteps, and how many of them."""
-
-    articles: Path | None = None
-    min_videos: int = 100
-    max_steps: int | None = None
-
-
-@dataclass(frozen=True)
-class Holdings:
-    """What a data set holds, by name, and what it lacks, with where its authors publish it."""
-
-    counts: Mapping[str, int]
-    missing: tuple[str, ...] = ()
+    strict: bool
+    split: str
+    shard: Shard
+    narrated: bool
+    films: Mapping[str, Path]
 
 
 @dataclass(frozen=True)
 class Published:
-    """A published data set.
+    """A published data set; a folder in which one of the files ``marks`` lies is one of it.
 
-    Attributes
-    ----------
-    marks
-        Names of files; a folder in which one of them lies is a folder of this data set.
-    open
-        Opens the videos.  One that streams them reads only those of the shard.
+    ``open`` opens the videos; one that streams them reads only those of the shard.  ``survey``
+    counts what it holds, and says what it lacks.  Its keysteps are its own ``vocabulary``, or
+    else those of articles about its ``tasks``: their names, with how many videos each has.
     """
 
     title: str
     marks: tuple[str, ...]
     open: Callable[[Path, Opening], Dataset]
-    vocabulary: Callable[[Path, Headlines, Problems], Vocabulary]
-    survey: Callable[[Path], Holdings]
+    survey: Callable[[Path], tuple[Mapping[str, int], tuple[str, ...]]]
+    vocabulary: Callable[[Path, Problems], Vocabulary] | None = None
+    tasks: Callable[[Path, Problems], list[tuple[str, int]]] | None = None
     splits: tuple[str, ...] = ("all",)
 
     def lies_in(self, folder: Path) -> bool:
@@ -93,10 +115,3 @@ def places_below(folder: Path, depth: int = _DEPTH) -> Iterator[Path]:
         for below in sorted(folder.iterdir()):
             if below.is_dir() and not below.name.startswith("."):
                 yield from places_below(below, depth - 1)
-
-
-def require_split(split: str, known: tuple[str, ...], source: str) -> None:
-    """Refuse a split that a source does not have; the known ones are listed."""
-    if split not in known:
-        names = ", ".join(map(repr, known))
-        raise ConfigError(f"split of {source} must be one of {names}, got {split!r}")

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from stepgraph.datasets import REGISTRY, find_published
-from stepgraph.datasets.published import Holdings, places_below
+from stepgraph.datasets.published import places_below
 from stepgraph.errors import DataError, StepgraphError
 from stepgraph.problems import Problems
 from stepgraph.vocabulary import read_articles
@@ -15,7 +16,10 @@ from stepgraph.vocabulary import read_articles
 
 @dataclass(frozen=True)
 class Found:
-    """A data set in a folder; other verbs take ``source``, the rest is as in ``Holdings``."""
+    """A data set in a folder, how much of what it holds, and what it lacks.
+
+    Other verbs take ``source``.
+    """
 
     name: str
     source: str
@@ -46,25 +50,16 @@ def _found_in(place: Path) -> Iterator[Found]:
     for prefix in REGISTRY:
         published = find_published(prefix)
         if published.lies_in(place):
-            yield _surveyed(published.title, f"{prefix}:{place}", published.survey, place)
-    names = ("wikihowAll.csv", "wikihowSep.csv")
-    for path in (*sorted(place.glob("*.jsonl")), *(place / name for name in names)):
-        found = _surveyed("WikiHow articles", f"articles:{path}", _count_articles, path)
-        if found.counts:  # else some other JSON lines
-            yield found
-
-
-def _surveyed(title: str, source: str, count: Callable[[Path], Holdings], place: Path) -> Found:
-    """What is found; a broken data set is named with its error, and hides no other."""
-    try:
-        held = count(place)
-    except StepgraphError as error:
-        return Found(f"{title} (broken)", source, {}, (str(error),))
-    return Found(title, source, held.counts, held.missing)
-
-
-def _count_articles(path: Path) -> Holdings:
-    if not path.is_file():
-        return Holdings({})
-    steps = [len(article.steps) for article in read_articles(path, problems=Problems())]
-    return Holdings({"articles": len(steps), "steps": sum(steps)})
+            # A broken data set is named with its error, and hides no other.
+            try:
+                yield Found(published.title, f"{prefix}:{place}", *published.survey(place))
+            except StepgraphError as error:
+                title = f"{published.title} (broken)"
+                yield Found(title, f"{prefix}:{place}", {}, (str(error),))
+    tables = (place / name for name in ("wikihowAll.csv", "wikihowSep.csv"))
+    for path in (*sorted(place.glob("*.jsonl")), *tables):
+        # What has no articles is some other file of lines, or not there.
+        with suppress(StepgraphError):
+            steps = [len(article.steps) for article in read_articles(path, problems=Problems())]
+            counts = {"articles": len(steps), "steps": sum(steps)}
+            yield Found("WikiHow articles", f"articles:{path}", counts, ())

@@ -11,15 +11,9 @@ from pathlib import Path
 
 from stepgraph.core import Vocabulary
 from stepgraph.datasets import REGISTRY, find_published
-from stepgraph.datasets.published import Headlines
 from stepgraph.errors import ConfigError
 from stepgraph.problems import Problems
-from stepgraph.vocabulary import (
-    add_noise,
-    read_articles,
-    read_vocabulary,
-    vocabulary_from_articles,
-)
+from stepgraph.vocabulary import read_articles, read_vocabulary, vocabulary_from_articles
 
 
 def build_vocabulary(
@@ -47,23 +41,24 @@ def build_vocabulary(
     problems = problems if problems is not None else Problems()
     kind, colon, rest = source.partition(":")
     path = Path(os.path.expanduser(rest))
+    tasks = None
     if colon and kind in REGISTRY:
         published = find_published(kind)
         published.require(path, kind)
-        return published.vocabulary(path, Headlines(articles, min_videos, max_steps), problems)
-    if colon and kind == "articles":
-        every = read_articles(path, problems=problems)
-        return vocabulary_from_articles(None, every, max_steps=max_steps, problems=problems)
-    return read_vocabulary(Path(source))
-
-
-def add_noise_from(
-    vocabulary: Vocabulary, source: str | None, *, factor: float, seed: int
-) -> Vocabulary:
-    """Mix in irrelevant keysteps of another source: the supplement's noise experiment."""
-    if source is None:
-        raise ConfigError(
-            "noise must come from somewhere, got nothing; pass a source with --noise-from, for "
-            "example --noise-from articles:PATH"
-        )
-    return add_noise(vocabulary, build_vocabulary(source), factor=factor, seed=seed)
+        if published.vocabulary:
+            return published.vocabulary(path, problems)
+        if articles is None or published.tasks is None:
+            raise ConfigError(
+                f"a vocabulary of {published.title} must be built from articles, got none; "
+                "pass WikiHow articles with --articles PATH"
+            )
+        tasks, path = published.tasks(path, problems), articles
+    elif not (colon and kind == "articles"):
+        return read_vocabulary(Path(source))
+    return vocabulary_from_articles(
+        tasks,
+        read_articles(path, problems=problems),
+        min_videos=min_videos,
+        max_steps=max_steps,
+        problems=problems,
+    )

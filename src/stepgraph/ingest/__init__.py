@@ -46,13 +46,9 @@ __all__ = [
 class Listening:
     """How to come by what is said in a video file.
 
-    Attributes
-    ----------
-    needed
-        Refuse a video of which nothing is to be read; else it is opened without a transcript,
-        which is enough for those who only look.
-    speech
-        Folder of a faster-whisper model that listens where nothing is written.
+    A video of which nothing is to be read is refused if that is ``needed``, else opened without
+    a transcript, which is enough for those who only look.  ``speech`` is the folder of a
+    faster-whisper model that listens where nothing is written.
     """
 
     needed: bool = True
@@ -68,10 +64,11 @@ def open_video(
 ) -> Video:
     """Open a video by its own file or by its transcript alone.
 
+    Its id is the stem of the file.  Its duration is that of the video file; without one, or
+    without the ``video`` extra that reads it, the end of the last sentence.
+
     Parameters
     ----------
-    path
-        A video file or a transcript file; the id of the video is its stem.
     transcript
         What is said in the video file.  If not given, the transcript beside it is taken
         (:func:`find_transcript`), and if there is none, the text track inside it.
@@ -79,12 +76,6 @@ def open_video(
         What to do where there is neither.
     problems
         Where to note cues that are left out; if not given, a warning says so.
-
-    Returns
-    -------
-    Video
-        Its duration is that of the video file; without one, or without the ``video`` extra
-        that reads it, the end of the last sentence.  ``path`` is None without a video file.
     """
     path = Path(path)
     if path.suffix.lower() not in MEDIA_SUFFIXES and transcript is None:

@@ -12,11 +12,10 @@ import math
 import re
 import string
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from itertools import compress, pairwise, repeat
 from operator import le, lt, sub
-from typing import Any
+from typing import Any, NamedTuple
 
 from stepgraph.core import LONGEST, Sentence
 
@@ -61,8 +60,7 @@ _SOUND = re.compile(
 _PLAIN = f"{string.ascii_letters}{string.digits} !\"#$%')*+,-./:;=?@\\]^_`|}}~".encode()
 
 
-@dataclass(frozen=True)
-class _Spoken:
+class _Spoken(NamedTuple):
     """The words of one cue, per displayed line."""
 
     start: float
@@ -77,15 +75,8 @@ class _Spoken:
 def clean(cues: Iterable[Sentence]) -> tuple[Sentence, ...]:
     """Return what was said: no markup, no noise marks, no repeats, no overlap.
 
-    Parameters
-    ----------
-    cues
-        Raw cues with sound times; a line break in a text is a displayed line.
-
-    Returns
-    -------
-    tuple of Sentence
-        In order of start, each ending after it starts and no later than the next starts.
+    The cues are raw but for their times; a line break in a text is a displayed line.  Sentences
+    come in order of start, each ending after it starts and no later than the next one starts.
 
     >>> clean([Sentence(0, 2, "<i>boil the water</i>"), Sentence(2, 4, "boil the water first")])
     (Sentence(start=0, end=2, text='boil the water'), Sentence(start=2, end=4, text='first'))
@@ -102,12 +93,8 @@ def clean_lists(starts: Any, ends: Any, texts: Any) -> tuple[Sentence, ...] | No
     """Do at once what checking and :func:`clean` do one cue at a time, where nothing is unusual.
 
     Nearly all transcripts of HowTo100M are numbers in order of time and single lines of text, few
-    of which carry marks.  For those the result is the same, many times sooner.
-
-    Returns
-    -------
-    tuple of Sentence, or None
-        None where times, types or repeats need the careful way, or are to be refused by it.
+    of which carry marks.  For those the result is the same, many times sooner; None is returned
+    where times, types or repeats need the careful way, or are to be refused by it.
     """
     starts, ends = _as_floats(starts), _as_floats(ends)
     if type(texts) is not list or not len(texts) == len(starts) == len(ends) > 0:
@@ -224,8 +211,9 @@ def _repeated(before: _Spoken, cue: _Spoken) -> int:
     if cue.start > before.end + AT_ONCE:
         return 0
     visible = before.lines[-SCREEN_LINES:]
-    words = _comparable(cue.words)
-    shown = _comparable(word for line in visible for word in line)
+    # Live transcripts recapitalise a line while it grows.
+    words = [word.casefold() for word in cue.words]
+    shown = [word.casefold() for line in visible for word in line]
     for line in visible:
         if words[: len(shown)] == shown:
             return len(shown)
@@ -233,17 +221,14 @@ def _repeated(before: _Spoken, cue: _Spoken) -> int:
     return 0
 
 
-def _comparable(words: Iterable[str]) -> list[str]:
-    """Live transcripts recapitalise a line while it grows."""
-    return [word.casefold() for word in words]
-
-
 def _one_at_a_time(cues: Iterable[Sentence]) -> Iterator[Sentence]:
     """Join what starts together, then end each sentence where the next one starts."""
     groups: list[list[Sentence]] = []
     end = 0.0
     for cue in cues:
-        if groups and _has_no_time_of_its_own(cue, groups[-1][0].start, end):
+        together = groups and cue.start - groups[-1][0].start < SAME_START
+        without_length = cue.end <= cue.start and cue.start <= end + AT_ONCE
+        if together or (groups and without_length):
             groups[-1].append(cue)
             end = max(end, cue.end)
         else:
@@ -254,9 +239,3 @@ def _one_at_a_time(cues: Iterable[Sentence]) -> Iterator[Sentence]:
         end = max(cue.end for cue in group)
         end = end if end > start else start + ALONE
         yield Sentence(start, min(end, following), " ".join(cue.text for cue in group))
-
-
-def _has_no_time_of_its_own(cue: Sentence, start: float, end: float) -> bool:
-    """Tell whether a cue must be joined to the sentence that lasts from start to end."""
-    without_length = cue.end <= cue.start
-    return cue.start - start < SAME_START or (without_length and cue.start <= end + AT_ONCE)

@@ -75,19 +75,10 @@ def checked(
     *,
     in_order: bool = True,
 ) -> list[Sentence]:
-    """Return the usable cues in order of start.
+    """Return the usable cues in order of start; it is an error if none is.
 
-    Parameters
-    ----------
-    problems
-        Where to note each cue that is left out; if not given, a warning says so.
-    in_order
-        False for formats whose entries may stand in any order.
-
-    Raises
-    ------
-    DataError
-        If no cue is usable, or too many are out of place.
+    Each that is left out is noted in ``problems``; if these are not given, a warning says so.
+    ``in_order`` is False for formats whose entries may stand in any order.
     """
     cues, errors = [], []
     for one in found:
@@ -106,10 +97,6 @@ def checked(
         noted.add_error(error, "unreadable cue", origin)
     if noted and problems is None:
         warnings.warn(f"left out: {noted.summary()}", stacklevel=4)
-    return _sentences(cues)
-
-
-def _sentences(cues: list[Cue]) -> list[Sentence]:
     # Stable, so cues that start together stay in the order of the file.
     ordered = sorted(cues, key=lambda cue: cue.start)
     starts = [cue.start for cue in ordered]

@@ -20,8 +20,13 @@ from stepgraph.ingest.cleaning import clean, clean_lists
 from stepgraph.ingest.cues import Cue, checked
 from stepgraph.ingest.json_layouts import cues_from_lists, read_json
 from stepgraph.ingest.naming import TRANSCRIPT_SUFFIXES
-from stepgraph.ingest.pasted import is_pasted, read_pasted
-from stepgraph.ingest.timed_text import is_sbv, is_webvtt, read_timed_text
+from stepgraph.ingest.timed_text import (
+    is_pasted,
+    is_sbv,
+    is_webvtt,
+    read_pasted,
+    read_timed_text,
+)
 from stepgraph.problems import Problems
 
 MAX_BYTES = 64 * 2**20
@@ -39,21 +44,14 @@ def read_transcript(path: Path | str, *, problems: Problems | None = None) -> tu
     JSON, text pasted from YouTube's transcript panel, the JSON and TSV of Whisper and its
     relatives, JSON with lists ``start``, ``end`` and ``text``, ASS/SSA, TTML and MicroDVD;
     UTF-8, or UTF-16 with a byte order mark.  A cue that does not say when it ends lasts until
-    the next one starts, the last one 5 seconds.
-
-    Parameters
-    ----------
-    problems
-        Where to note a cue with an impossible time, which is left out; if not given, a warning
-        says so.
-
-    Raises
-    ------
-    DataError
-        If there is nothing readable in it.
+    the next one starts, the last one 5 seconds.  One with an impossible time is left out and
+    noted in ``problems``; if these are not given, a warning says so.
     """
     path = Path(path)
-    text = _read_text(path)
+    text = disk.read_text(path, limit=MAX_BYTES, kind="transcript file")
+    if not text.strip():
+        got = "only whitespace" if text else "an empty file"
+        raise DataError(f"{path}: must hold a transcript, got {got}; fetch or write it again")
     origin = str(path)
     name = _format_of(text, path.suffix.lower())
     read = _READERS.get(name)
@@ -71,29 +69,14 @@ def read_transcript(path: Path | str, *, problems: Problems | None = None) -> tu
 def transcript_from_lists(
     record: Mapping[str, Any], *, origin: str, problems: Problems | None = None
 ) -> tuple[Sentence, ...]:
-    """Return the clean sentences of parallel lists ``start``, ``end`` and ``text``.
+    """Return the clean sentences of lists ``start``, ``end`` and ``text``, as published.
 
-    Parameters
-    ----------
-    record
-        One video of CrossTask or HowTo100M as it is published.
-    origin
-        Where it comes from; every error begins with it.
-    problems
-        See :func:`read_transcript`.
+    ``origin`` begins every error; ``problems`` are as in :func:`read_transcript`.
     """
     quick = clean_lists(record.get("start"), record.get("end"), record.get("text"))
     if quick is not None:
         return quick
     return clean(checked(cues_from_lists(record, origin), origin, problems))
-
-
-def _read_text(path: Path) -> str:
-    text = disk.read_text(path, limit=MAX_BYTES, kind="transcript file")
-    if not text.strip():
-        got = "only whitespace" if text else "an empty file"
-        raise DataError(f"{path}: must hold a transcript, got {got}; fetch or write it again")
-    return text
 
 
 def _format_of(text: str, suffix: str) -> str:

@@ -30,13 +30,9 @@ class ClipOptions:
     """Which pictures make the clip of a row, and their size.
 
     Row ``t`` begins at ``t * stride`` seconds.  Its clip is the ``window`` seconds from there on,
-    cut into ``frames`` equal parts: of each part, what is on screen in its middle.
-
-    Attributes
-    ----------
-    crop
-        Scale the picture until it covers height and width, and cut out its middle; if False,
-        all of it is squeezed into them.
+    cut into ``frames`` equal parts: of each part, what is on screen in its middle.  With ``crop``
+    a picture is scaled until it covers height and width and its middle is cut out, else all of it
+    is squeezed into them.
     """
 
     frames: int = 1
@@ -76,16 +72,9 @@ def read_clips(
     On screen at a time is the last picture that begins at it or before; before the first one, the
     first, and after the last one, the last.  Time 0 is the start of the file as players show it.
 
-    Parameters
-    ----------
-    duration
-        Seconds to read, ``Video.duration``; by default those of the file.  A row that starts
-        after the last picture repeats it, so that there are as many rows as of the transcript.
-
-    Raises
-    ------
-    DataError
-        If there is no picture, or when the picture breaks off; clips before that are good.
+    ``duration`` is how many seconds to read, by default those of the file.  A row that starts
+    after the last picture repeats it, so that there are as many rows as of the transcript.  Where
+    there is no picture, or it breaks off, is an error; clips before that are good.
     """
     path = Path(path)
     with opened(path) as container:
@@ -107,11 +96,9 @@ def read_clips(
 def _samples(
     track: PictureTrack, duration: float, options: ClipOptions
 ) -> Iterator[tuple[int, int]]:
-    """Tick at which a picture is wanted, and for which row; in order of both.
+    """Tick at which a picture is wanted, and for which row; in order of both."""
 
-    Windows may overlap; in ticks of the stream their times compare exactly.
-    """
-
+    # Windows may overlap; in ticks of the stream their times compare exactly.
     def of_part(offset: float) -> Iterator[tuple[int, int]]:
         for row in range(rows_in(duration, options.stride)):
             yield track.tick_at(row * options.stride + offset), row
@@ -215,10 +202,7 @@ def _cutter(frame: Any, width: int, height: int) -> Any:
 
 
 def _upright(frame: Any) -> tuple[bool, bool, bool]:
-    """Whether to swap the axes of a picture, then reverse its rows, then its columns.
-
-    As cameras note it when they are turned; angles between are taken for the nearest of these.
-    """
+    """Whether to swap the axes of a picture, then reverse its rows, then its columns."""
     try:
         matrix = frame.side_data.get("DISPLAYMATRIX")
     except ValueError:  # beside it are side data that this PyAV does not know

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from stepgraph.ingest.pasted import is_pasted
+from stepgraph.ingest.timed_text import is_pasted
 
 TRANSCRIPT_SUFFIXES = (
     *(".vtt", ".srt", ".sbv", ".json3", ".json", ".tsv", ".ass", ".ssa", ".ttml", ".sub"),

@@ -33,13 +33,7 @@ _MOST_THREADS = 16
 
 
 class PictureTrack:
-    """Pictures of a file from its beginning; a tick is the unit in which the file counts time.
-
-    Parameters
-    ----------
-    container
-        An open file of PyAV; it is read once.
-    """
+    """Pictures of an open file, read once; a tick is the unit in which the file counts time."""
 
     def __init__(self, container: Any, path: Path) -> None:
         self.path = path

@@ -23,17 +23,8 @@ MODEL_FILES = ("model.bin", "config.json", "tokenizer.json")
 def transcribe(path: Path, model: Path) -> tuple[Sentence, ...]:
     """Return the clean sentences that a recogniser hears in a video file.
 
-    Stretches without a voice are passed over, since recognisers make up words for music.
-
-    Parameters
-    ----------
-    model
-        Folder of a faster-whisper (CTranslate2) model; see :data:`MODEL_FILES`.
-
-    Raises
-    ------
-    DataError
-        If the file has no sound, or the folder no model.
+    Stretches without a voice are passed over, since recognisers make up words for music.  The
+    ``model`` is the folder of one of faster-whisper (CTranslate2); see :data:`MODEL_FILES`.
     """
     path, model = Path(path), Path(model)
     _require_model(model, path)

@@ -1,8 +1,9 @@
-"""Read SubRip, WebVTT and YouTube Studio's SBV, with the damage such files really have.
+"""Read lines of text under lines of times, with the damage such files really have.
 
-All are lines of text under a line of times, so one reader serves them.  The general library
-used for rarer formats attaches notes, cue names and half-written times to the text of the
-cue above them; here such lines are either understood or reported with their number.
+SubRip, WebVTT and YouTube Studio's SBV share one reader.  The general library used for rarer
+formats attaches notes, cue names and half-written times to the text of the cue above them; here
+such lines are either understood or reported with their number.  Text pasted from the transcript
+panel of a video site has a time above the words or before them, alone or in brackets.
 """
 
 from __future__ import annotations
@@ -22,6 +23,11 @@ _SBV_TIMES = re.compile(rf"\s*{_CLOCK},\s*{_CLOCK}\s*")
 _LIKE_SBV_TIMES = re.compile(r"\s*-?[0-9]+:[0-9]{2}[^\s,]*,\s*-?[0-9]+:.*")
 _IS_SBV = re.compile(r"^[0-9]+:[0-9]{2}:[0-9]{2}\.[0-9]+,[0-9]+:[0-9]{2}:[0-9]{2}\.", re.MULTILINE)
 _CUT_OFF_TIMES = re.compile(r"[0-9:.,\s>-]*")
+_STAMP = re.compile(
+    r"\s*[\[(]?(?:([0-9]{1,3}):)?([0-9]{1,3}):([0-9]{2})[\])]?(?:\s*[-–—:])?(?:\s+(.*)|$)"
+)
+# What screen readers say for a time is copied with it: "1 minute, 5 seconds".
+_TIME_IN_WORDS = re.compile(r"(?:[0-9]+ (?:hour|minute|second)s?(?:, )?)+")
 
 
 def is_webvtt(text: str) -> bool:
@@ -119,3 +125,24 @@ def _begun(lines: list[str]) -> int:
         if after_blank and tail[0].strip().isdecimal():
             return length + blank if _CUT_OFF_TIMES.fullmatch(tail[-1]) else 0
     return 0
+
+
+def is_pasted(text: str) -> bool:
+    """Tell whether at least two lines begin with a time; of a text its beginning is enough."""
+    return "-->" not in text and sum(1 for line in text.split("\n") if _STAMP.match(line)) > 1
+
+
+def read_pasted(text: str, origin: str) -> Iterator[Cue]:
+    """Read all cues; what stands above the first time is no part of any."""
+    lines = text.split("\n")
+    stamps = [
+        (number, found) for number, line in enumerate(lines) if (found := _STAMP.fullmatch(line))
+    ]
+    for (number, found), following in zip_longest(stamps, (after for after, _ in stamps[1:])):
+        below = [line for line in lines[number + 1 : following] if line.strip()]
+        said = [found[4], *below] if found[4] else below
+        if len(said) > 1 and _TIME_IN_WORDS.fullmatch(said[0].strip()):
+            del said[0]
+        hours, minutes, seconds = (int(part or 0) for part in found.groups()[:3])
+        start = float(3600 * hours + 60 * minutes + seconds)
+        yield Cue(start, None, "\n".join(said), f"{origin}:{number + 1}")

@@ -20,9 +20,8 @@ from typing import Any
 
 from stepgraph.core import Dataset
 from stepgraph.datasets.folder import TRUTH_FILE, VOCABULARY_FILES, open_folder
-from stepgraph.datasets.generated.fiction import TASKS
 from stepgraph.datasets.generated.render import render
-from stepgraph.datasets.generated.scripts import Script, write_script
+from stepgraph.datasets.generated.scripts import TASKS, Script, write_script
 from stepgraph.errors import ConfigError, DataError, MissingExtraError
 from stepgraph.files.disk import cache_folder, write_text
 from stepgraph.progress import counting
@@ -44,14 +43,8 @@ def open_generated(
 ) -> Dataset:
     """Open the generated corpus; the first time it is rendered, in less than a minute.
 
-    Parameters
-    ----------
-    seed
-        Another seed gives other clips of the same tasks.
-    per_task
-        How many clips of each task.
-    tasks
-        Only these; all six if not given.
+    Another ``seed`` gives other clips of the same tasks, ``per_task`` of each of the ``tasks``,
+    which are all six if not given.
     """
     folder = generated_folder(seed, per_task=per_task, tasks=tasks)
     dataset = open_folder(folder, name=f"generated:{seed}" if seed else "generated")
@@ -68,10 +61,7 @@ def generated_folder(
     tasks: Sequence[str] | None = None,
     cache: Path | None = None,
 ) -> Path:
-    """Folder with the clips, their ``steps.txt`` and ``truth.csv``, rendered if need be.
-
-    It lies in ``cache``, which if not given is the cache folder (``STEPGRAPH_CACHE``).
-    """
+    """Folder in a cache with the clips, ``steps.txt`` and ``truth.csv``, rendered if need be."""
     chosen = tuple(dict.fromkeys(tasks or TASKS))
     scripts = write_scripts(seed, per_task, chosen)
     numbers = "".join(str(list(TASKS).index(task)) for task in chosen)
@@ -106,13 +96,10 @@ def is_whole(folder: Path) -> bool:
         listed = json.loads((folder / _LIST).read_bytes())
         if listed["version"] != VERSION:
             return False
-        return all(_sum(folder / name) == known for name, known in listed["files"].items())
+        sums = {name: zlib.crc32((folder / name).read_bytes()) for name in listed["files"]}
+        return bool(sums == listed["files"])
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return False
-
-
-def _sum(path: Path) -> int:
-    return zlib.crc32(path.read_bytes())
 
 
 def _render_all(scripts: Sequence[Script], tasks: Sequence[str], folder: Path) -> None:
@@ -124,7 +111,9 @@ def _render_all(scripts: Sequence[Script], tasks: Sequence[str], folder: Path) -
         )
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
-        _sweep(folder.parent)
+        for left in folder.parent.glob(f".*{_PARTIAL}"):  # by processes killed long ago
+            if left.stat().st_mtime < time.time() - _ABANDONED:
+                shutil.rmtree(left, ignore_errors=True)
         with TemporaryDirectory(
             prefix=f".{folder.name}.", suffix=_PARTIAL, dir=folder.parent
         ) as partial:
@@ -134,7 +123,11 @@ def _render_all(scripts: Sequence[Script], tasks: Sequence[str], folder: Path) -
             _write_lists(scripts, tasks, made)
             if folder.exists() and not is_whole(folder):  # it goes when the rest is removed
                 folder.replace(Path(partial) / "damaged")
-            _put(made, folder)
+            try:
+                made.replace(folder)
+            except OSError:
+                if not is_whole(folder):  # else another process was faster
+                    raise
     except OSError as error:  # those of the video library are such, too
         raise DataError(
             f"{folder}: the generated corpus cannot be written: {error.strerror or error}; "
@@ -163,20 +156,7 @@ def _write_lists(scripts: Sequence[Script], tasks: Sequence[str], folder: Path) 
     ]
     write_text(folder / TRUTH_FILE, "\n".join(["video,start,end,keystep", *rows]) + "\n")
     listed: dict[str, Any] = {"format": "stepgraph-generated", "version": VERSION}
-    listed["files"] = {path.name: _sum(path) for path in sorted(folder.iterdir())}
+    listed["files"] = {
+        path.name: zlib.crc32(path.read_bytes()) for path in sorted(folder.iterdir())
+    }
     write_text(folder / _LIST, json.dumps(listed, indent=1) + "\n")
-
-
-def _put(made: Path, folder: Path) -> None:
-    try:
-        made.replace(folder)
-    except OSError:
-        if not is_whole(folder):  # else another process was faster
-            raise
-
-
-def _sweep(parent: Path) -> None:
-    """Remove what processes left that were killed long ago."""
-    for left in parent.glob(f".*{_PARTIAL}"):
-        if left.stat().st_mtime < time.time() - _ABANDONED:
-            shutil.rmtree(left, ignore_errors=True)

@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from stepgraph.core import Sentence
 from stepgraph.datasets.generated.drawing import Picture
 from stepgraph.datasets.generated.scripts import Script, Shot
 from stepgraph.datasets.generated.stage import EDGE, HEIGHT, WIDTH, Scene, make_scene, set_stage
@@ -32,7 +31,7 @@ _DUST = np.float32(150)  # the grey of dust in the air
 _NOISES = 6  # different patterns of noise, in random order
 
 
-class Camera:
+class _Camera:
     """Shakes, and sees the light change, in its own way in each shot."""
 
     def __init__(self, rng: np.random.Generator, *, bad: bool) -> None:
@@ -42,8 +41,8 @@ class Camera:
         self._light = (level * rng.normal(1, 0.04, 3)).astype(np.float32)
         self._flicker = rng.uniform(0.0, 0.08)
         self._dust = np.float32(rng.uniform(0.15, 0.45) if bad else 0.0)
-        sigma = rng.uniform(2, 6)
-        self._noises = rng.normal(0, sigma, (_NOISES, HEIGHT, WIDTH, 1)).astype(np.float32)
+        noises = rng.normal(0, rng.uniform(2, 6), (_NOISES, HEIGHT, WIDTH, 1))
+        self._noises = noises.astype(np.float32)
         self._rng = rng
 
     def offset(self, time: float) -> tuple[int, int]:
@@ -67,7 +66,7 @@ def film(scene: Scene, shot: Shot) -> Iterator[NDArray[np.uint8]]:
     rng = np.random.default_rng(shot.seed)
     bad = shot.kind == "step" and shot.view == "busy" and rng.random() < 0.6
     draw_at = set_stage(scene, shot, rng)
-    camera = Camera(rng, bad=bad)
+    camera = _Camera(rng, bad=bad)
     for frame in range(round((shot.end - shot.start) * RATE)):
         time = frame / RATE
         x, y = camera.offset(time)
@@ -93,16 +92,9 @@ def render(script: Script, path: Path) -> None:
                 container.mux(pictures.encode(frame))
         container.mux(pictures.encode())
         for sentence in script.narration:
-            container.mux(_packet(sentence, words))
-
-
-def _packet(sentence: Sentence, track: Any) -> Any:
-    """A sentence as the track wants it: its length in two bytes, then its text."""
-    import av
-
-    text = sentence.text.encode()
-    packet = av.Packet(len(text).to_bytes(2, "big") + text)
-    packet.stream, packet.time_base = track, Fraction(1, 1000)
-    packet.pts = packet.dts = round(1000 * sentence.start)
-    packet.duration = round(1000 * (sentence.end - sentence.start))
-    return packet
+            text = sentence.text.encode()
+            packet = av.Packet(len(text).to_bytes(2, "big") + text)  # as such tracks want it
+            packet.stream, packet.time_base = words, Fraction(1, 1000)
+            packet.pts = packet.dts = round(1000 * sentence.start)
+            packet.duration = round(1000 * (sentence.end - sentence.start))
+            container.mux(packet)

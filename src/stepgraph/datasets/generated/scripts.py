@@ -1,33 +1,72 @@
 """Scripts of the generated clips: what is shown when, how well, and what is said meanwhile.
 
 A script is drawn at random from the true procedure of its task.  Pictures and words fail
-independently of the truth, each in its own ways, and seldom both at once.
+independently of the truth, each in its own ways, and seldom both at once.  What is done, what it
+looks like and what people say about it stands in ``fiction.toml``.
 """
 
 from __future__ import annotations
 
+import tomllib
 import zlib
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Literal, NamedTuple, TypeAlias, TypeVar
+from pathlib import Path
+from typing import Any, Literal, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
 
 from stepgraph.core import Sentence
-from stepgraph.datasets.generated.fiction import (
-    CHAT,
-    KEYSTEPS,
-    SAID,
-    TASKS,
-    VIEWS,
-    VOICES,
-    Keystep,
-    Step,
-    View,
-    Voice,
-)
 
 Kind: TypeAlias = Literal["step", "talk", "clutter"]
+View: TypeAlias = Literal["clear", "busy", "hidden"]
+Voice: TypeAlias = Literal["now", "unsaid", "silent", "soon", "done", "astray"]
+
+
+class Keystep(NamedTuple):
+    """A keystep: how a thing moves, and what people say when they do it.
+
+    ``plain`` says what is done in other words than the name's, each after "we will"; ``vague``
+    are sentences that speak of it without saying what can be seen.
+    """
+
+    motion: str
+    colour: str
+    shape: str
+    plain: list[str]
+    vague: list[str]
+
+
+class Step(NamedTuple):
+    """A keystep in a task's procedure, and the shares of the videos that depart from it.
+
+    It is done at all ``often``, after the next one by ``swap``, a second time by ``again``.
+    """
+
+    keystep: str
+    often: float = 1.0
+    swap: float = 0.0
+    again: float = 0.0
+
+
+_WRITTEN: dict[str, Any] = tomllib.loads(
+    Path(__file__).with_name("fiction.toml").read_text("utf-8")
+)
+
+KEYSTEPS = {
+    name: Keystep._make([*one["look"].split(), one["plain"], one["vague"]])
+    for name, one in _WRITTEN["keysteps"].items()
+}
+"""All keysteps by name."""
+
+TASKS = {task: tuple(Step(**step) for step in steps) for task, steps in _WRITTEN["tasks"].items()}
+"""The true procedures: an order of keysteps, and how people depart from it."""
+
+# What each of these says stands beside it in the file.
+SAID: dict[str, list[str]] = {name: _WRITTEN[name] for name in ("now", "soon", "done", "astray")}
+HUES: dict[str, int] = _WRITTEN["hues"]
+VIEWS: dict[View, float] = _WRITTEN["views"]
+VOICES: dict[View, dict[Voice, float]] = _WRITTEN["voices"]
+CHAT: list[str] = _WRITTEN["chat"]
 
 WORDS_A_SECOND = 4.2
 """How fast people speak."""
@@ -37,16 +76,10 @@ _PATIENCE = 2.5  # seconds by which a sentence may come late before it is left u
 
 
 class Shot(NamedTuple):
-    """A stretch of video without a cut.
+    """A stretch of video without a cut, in whole tenths of seconds.
 
-    Attributes
-    ----------
-    start, end
-        Seconds, in whole tenths.
-    keystep
-        What is done in it, or what is held up without being done; None for neither.
-    seed
-        Of all that is drawn at random in its pictures.
+    ``keystep`` is what is done in it, or held up without being done; ``seed`` is that of its
+    pictures.
     """
 
     start: float
@@ -57,8 +90,7 @@ class Shot(NamedTuple):
     seed: int = 0
 
 
-@dataclass(frozen=True)
-class Script:
+class Script(NamedTuple):
     """All of one clip: its shots one after the other, and its narration."""
 
     video: str
@@ -144,7 +176,8 @@ def _mention(
     """When a keystep is to be spoken of, and how."""
     if shot.kind != "step" or shot.keystep is None:
         if rng.random() < 0.06:
-            yield shot.start, _said("astray", _other(None, task, rng), rng)
+            keystep = _other(None, task, rng)
+            yield shot.start, _one(SAID["astray"], rng).format(_one(keystep.plain, rng))
         return
     keystep = KEYSTEPS[shot.keystep]
     time = shot.start + rng.uniform(0.05, 0.55) * (shot.end - shot.start)
@@ -155,7 +188,7 @@ def _mention(
     elif voice == "astray":
         keystep = _other(shot.keystep, task, rng)
     if voice in SAID:
-        yield time, _said(voice, keystep, rng)
+        yield time, _one(SAID[voice], rng).format(_one(keystep.plain, rng))
 
 
 def _chatter(
@@ -172,7 +205,8 @@ def _chatter(
         time += rng.uniform(0.1, 0.6)
         while time < until - 1:
             shot = next(one for one in shots if time < one.end)
-            text = _small_talk(shot, rng)
+            hints = KEYSTEPS[shot.keystep].vague if shot.kind == "step" and shot.keystep else None
+            text = _one(hints if hints and rng.random() < 0.8 else CHAT, rng)
             end = round(time + _length(text), 2)
             if shot in quiet or text in said or end > until or rng.random() < 0.15:
                 time += rng.uniform(0.3, 1.0)
@@ -180,12 +214,6 @@ def _chatter(
             yield Sentence(round(time, 2), end, text)
             said.add(text)
             time = end + rng.uniform(0.1, 0.6)
-
-
-def _small_talk(shot: Shot, rng: np.random.Generator) -> str:
-    if shot.kind == "step" and shot.keystep is not None and rng.random() < 0.8:
-        return _one(KEYSTEPS[shot.keystep].vague, rng)
-    return _one(CHAT, rng)
 
 
 def _length(text: str) -> float:
@@ -198,10 +226,6 @@ def _other(keystep: str | None, task: str, rng: np.random.Generator) -> Keystep:
     near = [step.keystep for step in TASKS[task]]
     pool = near if rng.random() < 0.5 else list(KEYSTEPS)
     return KEYSTEPS[_one([one for one in pool if one != keystep], rng)]
-
-
-def _said(how: str, keystep: Keystep, rng: np.random.Generator) -> str:
-    return _one(SAID[how], rng).format(_one(keystep.plain, rng))
 
 
 def _one(texts: Sequence[str], rng: np.random.Generator) -> str:

@@ -7,11 +7,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
 from stepgraph.datasets.generated.drawing import (
     MOTIONS,
@@ -22,8 +20,7 @@ from stepgraph.datasets.generated.drawing import (
     draw,
     draw_oval,
 )
-from stepgraph.datasets.generated.fiction import HUES, KEYSTEPS, View
-from stepgraph.datasets.generated.scripts import Shot
+from stepgraph.datasets.generated.scripts import HUES, KEYSTEPS, Shot, View
 
 WIDTH, HEIGHT = 160, 120
 """Size of the pictures."""
@@ -51,8 +48,7 @@ class Thing(NamedTuple):
     pace: float = 1.0
 
 
-@dataclass(frozen=True)
-class Scene:
+class Scene(NamedTuple):
     """What stays the same throughout a clip: the room, who is there, what lies about."""
 
     room: Picture  # larger than the pictures by EDGE on all sides
@@ -73,7 +69,7 @@ def make_scene(seed: int) -> Scene:
 
 
 def _room(rng: np.random.Generator) -> Picture:
-    """A wall above a bench of planks, both dull."""
+    """A wall above a bench of planks, both dull, with soft patches of more and less light."""
     height, width = HEIGHT + 2 * EDGE, WIDTH + 2 * EDGE
     wall = colour_of(rng.uniform(0, 360), rng.uniform(0.0, 0.15), rng.uniform(0.5, 0.85))
     bench = colour_of(rng.uniform(20, 45), rng.uniform(0.1, 0.3), rng.uniform(0.3, 0.6))
@@ -82,16 +78,12 @@ def _room(rng: np.random.Generator) -> Picture:
     room[:horizon], room[horizon:] = wall, bench
     for plank in range(horizon, height, int(rng.integers(9, 15))):
         room[plank : plank + 1] *= np.float32(0.8)
-    room *= _stains(rng, height, width)[..., None]
-    return room
-
-
-def _stains(rng: np.random.Generator, height: int, width: int) -> NDArray[np.float32]:
-    """Soft patches of more and less light: a few random values with lines drawn between them."""
+    # A few random values with lines drawn between them.
     across, down = np.linspace(0, 11, width), np.linspace(0, 8, height)
     rows = [np.interp(across, np.arange(12), row) for row in rng.normal(1, 0.1, (9, 12))]
     columns = [np.interp(down, np.arange(9), column) for column in np.transpose(rows)]
-    return np.transpose(columns).astype(np.float32)
+    room *= np.transpose(columns).astype(np.float32)[..., None]
+    return room
 
 
 def _lying(rng: np.random.Generator, hues: dict[str, float]) -> Thing:
@@ -106,15 +98,14 @@ def _lying(rng: np.random.Generator, hues: dict[str, float]) -> Thing:
 
 def set_stage(scene: Scene, shot: Shot, rng: np.random.Generator) -> Stage:
     """Prepare a shot of any kind."""
-    if shot.kind == "step":
-        return _doing(scene, shot, rng)
-    return _talking(scene, shot, rng) if shot.kind == "talk" else _looking_around(scene, rng)
+    kinds = {"step": _doing, "talk": _talking, "clutter": _looking_around}
+    return kinds[shot.kind](scene, shot, rng)
 
 
 def _doing(scene: Scene, shot: Shot, rng: np.random.Generator) -> Stage:
     """A keystep is done; other things lie about, and arms may come in between."""
     assert shot.keystep is not None, "where something is done, it is a keystep"
-    look = KEYSTEPS[shot.keystep].look
+    look = KEYSTEPS[shot.keystep]
     hue = scene.hues[look.colour] + rng.normal(0, 3)
     colour = colour_of(hue, rng.uniform(0.65, 0.9), rng.uniform(0.75, 1.0))
     size, pace = rng.uniform(0.17, 0.24), rng.uniform(0.85, 1.2)
@@ -165,7 +156,7 @@ def _talking(scene: Scene, shot: Shot, rng: np.random.Generator) -> Stage:
     x = rng.uniform(-0.2, 0.2)
     held: Thing | None = None
     if shot.keystep is not None:
-        look = KEYSTEPS[shot.keystep].look
+        look = KEYSTEPS[shot.keystep]
         place = Place(0.35 * rng.choice([-1, 1]), 0.15, rng.uniform(0.1, 0.16))
         held = Thing(look.shape, colour_of(scene.hues[look.colour]), place)
 
@@ -178,7 +169,7 @@ def _talking(scene: Scene, shot: Shot, rng: np.random.Generator) -> Stage:
     return draw_at
 
 
-def _looking_around(scene: Scene, rng: np.random.Generator) -> Stage:
+def _looking_around(scene: Scene, _: Shot, rng: np.random.Generator) -> Stage:
     """The camera looks around among things of all kinds."""
     things = _several(scene, rng, 2, 3)
     pan = rng.uniform(-0.1, 0.1, 2)
