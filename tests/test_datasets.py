@@ -9,7 +9,7 @@ import pytest
 from stepgraph.core import Segment, Sentence, Vocabulary
 from stepgraph.datasets import open_source
 from stepgraph.datasets.folder import is_video_id
-from stepgraph.datasets.narration import transcripts_in
+from stepgraph.datasets.narration import Narration
 from stepgraph.datasets.truth import read_truth
 from stepgraph.errors import ConfigError, DataError
 from stepgraph.problems import Problems
@@ -394,7 +394,7 @@ def test_of_several_transcripts_the_best_of_the_first_folder_is_taken(tmp_path):
     fill(tmp_path / "one", a__en__vtt="", a__vtt="", _a_b__json="", b__info__json="")
     fill(tmp_path / "two", a__vtt="", c__srt="", __hidden__vtt="", note__txt="")
 
-    found = transcripts_in(tmp_path / "one", tmp_path / "two", tmp_path / "absent")
+    found = Narration.beside(tmp_path, "one", "two", "absent").files
 
     assert found == {
         "a": tmp_path / "one" / "a.vtt",

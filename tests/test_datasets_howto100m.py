@@ -11,9 +11,9 @@ from stepgraph.core import Video
 from stepgraph.datasets import Shard, open_source
 from stepgraph.datasets.howto100m import read_tasks
 from stepgraph.errors import DataError
-from stepgraph.ingest import clean, transcript_from_lists
-from stepgraph.ingest.cleaning import clean_lists
+from stepgraph.ingest.cleaning import clean, clean_lists
 from stepgraph.ingest.cues import checked
+from stepgraph.ingest.formats import transcript_from_lists
 from stepgraph.ingest.json_layouts import cues_from_lists
 from stepgraph.problems import Problems
 

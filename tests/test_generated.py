@@ -12,16 +12,16 @@ from stepgraph.datasets import generated
 from stepgraph.datasets.folder import open_folder
 from stepgraph.datasets.generated import generated_folder, is_whole, open_generated, write_scripts
 from stepgraph.datasets.generated.drawing import MOTIONS, SHAPES, Place, colour_of, draw
-from stepgraph.datasets.generated.render import RATE, film, render
+from stepgraph.datasets.generated.render import HEIGHT, RATE, WIDTH, film, make_scene, render
 from stepgraph.datasets.generated.scripts import CHAT, HUES, KEYSTEPS, TASKS, Script, Shot
-from stepgraph.datasets.generated.stage import HEIGHT, WIDTH, make_scene
 from stepgraph.decoders import Argmax, PathSearch
 from stepgraph.encoders import load_encoder
 from stepgraph.errors import ConfigError, DataError, MissingExtraError
 from stepgraph.evaluation.report import evaluate
 from stepgraph.graph import mine_graph
-from stepgraph.ingest import media_duration, open_video
+from stepgraph.ingest import open_video
 from stepgraph.ingest.frames import ClipOptions, read_clips
+from stepgraph.ingest.media import media_duration
 from stepgraph.scoring import score
 from stepgraph.scoring.fusion import Fusion
 

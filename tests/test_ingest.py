@@ -8,7 +8,8 @@ import pytest
 
 from stepgraph.core import Sentence
 from stepgraph.errors import DataError
-from stepgraph.ingest import TRANSCRIPT_SUFFIXES, find_transcript, open_video, transcript_stem
+from stepgraph.ingest import open_video
+from stepgraph.ingest.naming import TRANSCRIPT_SUFFIXES, find_transcript, transcript_stem
 
 SRT = "1\n00:00:01,000 --> 00:00:02,500\nhello there\n"
 

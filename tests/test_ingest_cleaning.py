@@ -11,7 +11,9 @@ from pathlib import Path
 import pytest
 
 from stepgraph.core import Sentence
-from stepgraph.ingest import clean, read_transcript, transcript_from_lists
+from stepgraph.ingest import read_transcript
+from stepgraph.ingest.cleaning import clean
+from stepgraph.ingest.formats import transcript_from_lists
 
 DATA = Path(
     os.environ.get("STEPGRAPH_DATA", Path(__file__).resolve().parents[2] / "shared" / "data")

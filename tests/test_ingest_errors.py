@@ -7,7 +7,8 @@ import pytest
 
 from stepgraph.core import Sentence
 from stepgraph.errors import DataError
-from stepgraph.ingest import read_transcript, transcript_from_lists
+from stepgraph.ingest import read_transcript
+from stepgraph.ingest.formats import transcript_from_lists
 from stepgraph.problems import Problems
 
 CUE = "1\n00:00:01,000 --> 00:00:02,000\nhello\n\n"

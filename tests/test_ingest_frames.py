@@ -9,8 +9,9 @@ import pytest
 import videos
 from stepgraph.core import rows_in
 from stepgraph.errors import ConfigError
-from stepgraph.ingest import frames, media_duration
+from stepgraph.ingest import frames
 from stepgraph.ingest.frames import ClipOptions, read_clips
+from stepgraph.ingest.media import media_duration
 from videos import number_in, numbered, numbers_in, plain, write_video
 
 NUMBER = 170

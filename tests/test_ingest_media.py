@@ -7,7 +7,8 @@ import pytest
 
 from stepgraph.core import Sentence
 from stepgraph.errors import DataError, MissingExtraError
-from stepgraph.ingest import media_duration, open_video, read_embedded_transcript
+from stepgraph.ingest import open_video
+from stepgraph.ingest.media import media_duration, read_embedded_transcript
 
 CUES = [(0.5, 2.0, "crack the eggs"), (2.0, 4.0, "whisk them\nwell, really"), (6.0, 8.0, "pour")]
 SENTENCES = (

@@ -5,8 +5,7 @@ import json
 import pytest
 
 from stepgraph.datasets import REGISTRY, open_source
-from stepgraph.datasets.survey import survey
-from stepgraph.datasets.vocabularies import build_vocabulary
+from stepgraph.datasets.survey import build_vocabulary, survey
 from stepgraph.errors import ConfigError, DataError
 
 VTT = "WEBVTT\n\n00:00.000 --> 00:02.000\nboil the water\n"
@@ -128,7 +127,7 @@ def test_broken_records_are_counted(tmp_path):
 def test_a_find_is_plain_values_in_json(tmp_path):
     [found] = survey(write(tmp_path, without(CROSSTASK, "videos_val")))
 
-    content = json.loads(json.dumps(found.to_json()))
+    content = json.loads(json.dumps(found._asdict()))
 
     assert set(content) == {"name", "source", "counts", "missing"}
     assert content["counts"] == found.counts
@@ -314,13 +313,13 @@ def test_where_no_data_set_is_near_none_is_named(tmp_path, place, got):
 def test_a_data_set_is_its_module_and_a_line_in_the_registry(tmp_path, monkeypatch):
     (tmp_path / "toy.py").write_text(
         "from stepgraph.core import Dataset, Video, Vocabulary\n"
-        "from stepgraph.datasets.published import Holdings, Published\n"
+        "from stepgraph.datasets.published import Published\n"
         "words = Vocabulary(('boil', 'pour'))\n"
         "videos = (Video('one', 1.0), Video('two', 2.0))\n"
         "def opened(path, how): return Dataset('toy', videos, words)\n"
-        "def keysteps(path, headlines, problems): return words\n"
-        "def counted(path): return Holdings({'videos': 2})\n"
-        "PUBLISHED = Published('Toy', ('toy.txt',), opened, keysteps, counted)\n"
+        "def keysteps(path, problems): return words\n"
+        "def counted(path): return {'videos': 2}, ()\n"
+        "PUBLISHED = Published('Toy', ('toy.txt',), opened, counted, keysteps)\n"
     )
     (tmp_path / "toy.txt").write_text("toy")
     monkeypatch.syspath_prepend(str(tmp_path))

@@ -9,8 +9,7 @@ from typing import Any
 
 from stepgraph.cli.asked import must_be_writable
 from stepgraph.cli.fields import list_fields
-from stepgraph.datasets.survey import survey
-from stepgraph.datasets.vocabularies import build_vocabulary
+from stepgraph.datasets.survey import build_vocabulary, survey
 from stepgraph.decoders import DECODERS
 from stepgraph.encoders import KINDS, EncoderOptions, open_kind
 from stepgraph.errors import ConfigError
@@ -95,7 +94,7 @@ def datasets(args: argparse.Namespace) -> str:
     """Say which data sets lie in a folder, what they hold, and what is missing."""
     found = survey(args.folder)
     if args.json:
-        return json.dumps([one.to_json() for one in found], ensure_ascii=False, indent=1)
+        return json.dumps([one._asdict() for one in found], ensure_ascii=False, indent=1)
     return describe_survey(found)
 
 

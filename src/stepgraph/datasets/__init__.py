@@ -10,7 +10,8 @@ from pathlib import Path
 from stepgraph.core import Dataset, Vocabulary
 from stepgraph.datasets.published import Opening, Published, Shard
 from stepgraph.errors import ConfigError, DataError
-from stepgraph.ingest import MEDIA_SUFFIXES, Listening
+from stepgraph.ingest import Listening
+from stepgraph.ingest.naming import MEDIA_SUFFIXES
 
 __all__ = ["REGISTRY", "Shard", "find_published", "open_source"]
 
@@ -33,6 +34,10 @@ def open_source(
 ) -> Dataset:
     """Open videos, and their vocabulary and truth where the source has them.
 
+    >>> dataset = open_source("demo")
+    >>> len(list(dataset.videos)), len(dataset.truth), len(dataset.vocabulary)
+    (36, 36, 49)
+
     Parameters
     ----------
     source
@@ -47,16 +52,8 @@ def open_source(
         ``train`` or ``val`` of CrossTask, ``training`` or ``testing`` of COIN.
     vocabulary
         What the truth of a folder or manifest without ``steps.txt`` refers to.
-    shard
-        Only one of several parts; a video's id says which it is in.
-    listening
-        How to come by what is said in video files: see :func:`~stepgraph.open_video`.
-
-    Examples
-    --------
-    >>> dataset = open_source("demo")
-    >>> len(list(dataset.videos)), len(dataset.truth), len(dataset.vocabulary)
-    (36, 36, 49)
+    shard, listening
+        Only one of several parts; how to hear video files (:func:`~stepgraph.open_video`).
     """
     text = str(source)
     kind, colon, rest = text.partition(":")

@@ -16,7 +16,7 @@ from typing import NamedTuple
 from stepgraph.core import Dataset, Segment, Video, Vocabulary
 from stepgraph.datasets.narration import Narration
 from stepgraph.datasets.published import Opening, Published
-from stepgraph.datasets.truth import checked_segment, is_number, labelled, lines_of
+from stepgraph.datasets.truth import checked_segment, labelled, lines_of
 from stepgraph.errors import DataError
 from stepgraph.files.disk import read_text
 from stepgraph.problems import Problems
@@ -68,9 +68,8 @@ class _Release:
 def _open(folder: Path, how: Opening) -> Dataset:
     """Open the narrated videos of the primary tasks, with their truth.
 
-    A video is taken to last until the last sentence or the last true keystep ends, since the
-    release does not say how long it is.  Annotated videos come first, in the order of their
-    files; a video of several tasks is taken for the first of them.
+    Annotated videos come first, in the order of their files; a video of several tasks is taken
+    for the first of them.
     """
     problems = Problems(strict=how.strict)
     release = _read_release(folder, problems)
@@ -285,14 +284,15 @@ def _read_segments(
 def _read_segment(
     line: str, keysteps: list[int], where: str, problems: Problems
 ) -> Segment | None:
-    cells = [cell.strip() for cell in line.split(",")]
-    if len(cells) != 3 or not all(map(is_number, cells)):
+    cells = line.split(",")
+    try:
+        step, start, end = map(float, cells)
+    except ValueError:
         kind = "bad number" if len(cells) == 3 else "wrong column count"
         problems.add(where, kind, f"must be 'step,start,end', got {line[:60]!r}")
         return None
-    step, start, end = map(float, cells)
     if step not in range(1, len(keysteps) + 1):
-        what = f"step must be between 1 and {len(keysteps)}, got {cells[0]}"
+        what = f"step must be between 1 and {len(keysteps)}, got {step:g}"
         problems.add(where, "unknown step number", what)
         return None
     return checked_segment((start, end), keysteps[int(step) - 1], where, problems)

@@ -18,12 +18,11 @@ from stepgraph.core import Dataset, Segment, Video, Vocabulary, rows_in
 from stepgraph.datasets.narration import best_transcripts
 from stepgraph.datasets.truth import labelled, read_truth
 from stepgraph.errors import DataError, StepgraphError
-from stepgraph.ingest import (
+from stepgraph.ingest import Listening, open_video
+from stepgraph.ingest.naming import (
     MEDIA_SUFFIXES,
     TRANSCRIPT_SUFFIXES,
-    Listening,
     is_transcript,
-    open_video,
     transcript_stem,
 )
 from stepgraph.problems import Problems
@@ -45,11 +44,7 @@ def open_folder(
     vocabulary: Vocabulary | None = None,
     listening: Listening = Listening(),
 ) -> Dataset:
-    """Open every video or transcript below a folder; its id is its path without suffixes.
-
-    ``vocabulary`` is of use where the folder has none of its own; for the rest see
-    :func:`~stepgraph.open_source`.
-    """
+    """Open every video or transcript below a folder; its id is its path without suffixes."""
     problems = Problems(strict=strict is not False)
     vocabulary = vocabulary_of(path) or vocabulary
     found = _find(path)
@@ -94,10 +89,7 @@ def open_all(
     *,
     strict_cues: bool,
 ) -> tuple[Video, ...]:
-    """Open videos by id from their own files, each with its transcript if that is known.
-
-    What cannot be read is left out with its reason; if nothing is left, that is an error.
-    """
+    """Open videos by id, each from its file and transcript; if none can be, it is an error."""
     failed, blemishes = Problems(), Problems(strict=strict_cues)
     videos = []
     for video_id, (path, transcript) in track(files.items(), "reading", len(files)):
@@ -109,29 +101,20 @@ def open_all(
             failed.add_error(error, "unreadable video or transcript", where, lost=True)
     if failed and (problems.strict or not videos):
         hint = "; --skip-bad goes on without" if videos else ""
-        raise DataError(f"{_in_words(failed, len(files))}{hint}")
+        each = ", ".join(f"({number}) {one}" for number, one in enumerate(failed.found, 1))
+        unnamed = len(failed) - len(failed.found)
+        more = f" and {unnamed:,} more" if unnamed else ""
+        several = f"{len(failed)} of {len(files)} videos cannot be read: {each}{more}"
+        raise DataError(f"{failed.found[0] if len(failed) == 1 else several}{hint}")
     for part in (failed, blemishes):
         problems.take(part)
     return tuple(videos)
 
 
-def _in_words(failed: Problems, files: int) -> str:
-    """Name all files that cannot be read, up to a bound, each with its reason."""
-    if len(failed) == 1:
-        return str(failed.found[0])
-    each = ", ".join(f"({number}) {one}" for number, one in enumerate(failed.found, 1))
-    unnamed = len(failed) - len(failed.found)
-    more = f" and {unnamed:,} more" if unnamed else ""
-    return f"{len(failed)} of {files} videos cannot be read: {each}{more}"
-
-
 def with_truth(
     dataset: Dataset, files: Mapping[Path, Sequence[str]], *, alone: bool = False
 ) -> Dataset:
-    """Add the truth that lies in files of so many videos each, where there is a vocabulary.
-
-    ``alone`` is for files that need not name a video where they are of one.
-    """
+    """Add the truth in files of so many videos each; ``alone``, one need not name its video."""
     if dataset.vocabulary is None:
         return dataset
     # Only a video file says how long it is; a transcript ends before the video does.  A started

@@ -10,6 +10,7 @@ from __future__ import annotations
 import csv
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from io import TextIOWrapper
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -19,7 +20,7 @@ from stepgraph.datasets.howto100m_captions import read_captions
 from stepgraph.datasets.published import Opening, Published
 from stepgraph.errors import DataError
 from stepgraph.files.disk import reading
-from stepgraph.ingest import transcript_from_lists
+from stepgraph.ingest.formats import transcript_from_lists
 from stepgraph.problems import Problem, Problems
 from stepgraph.progress import track
 
@@ -40,11 +41,7 @@ class _Listing(NamedTuple):
 
 
 def _open(folder: Path, how: Opening) -> Dataset:
-    """Open a folder with the files of HowTo100M.
-
-    Its videos are read anew from disk each time they are iterated, and last until their last
-    sentence ends.  A video that stands twice is taken once.
-    """
+    """Open the videos, which last until their last sentence ends and are taken once."""
     path = _caption_file(folder)
     if not path.is_file():
         raise _lacks(folder, " or ".join(CAPTION_FILES))
@@ -52,7 +49,8 @@ def _open(folder: Path, how: Opening) -> Dataset:
     listing = _Listing({}, {})
     if (folder / VIDEOS_FILE).is_file() and (folder / TASKS_FILE).is_file():
         listing = _read_listing(folder, problems)
-    return Dataset("howto100m", _Videos(path, listing, how, problems), problems=problems)
+    videos = _Videos(path, listing, how, _ReportedOnce(problems))
+    return Dataset("howto100m", videos, problems=problems)
 
 
 def _caption_file(folder: Path) -> Path:
@@ -99,21 +97,21 @@ def _survey(folder: Path) -> tuple[dict[str, int], tuple[str, ...]]:
 PUBLISHED = Published("HowTo100M", (*CAPTION_FILES, VIDEOS_FILE), _open, _survey, tasks=read_tasks)
 
 
+@dataclass(frozen=True, eq=False)
 class _Videos:
     """The videos of a caption file, read anew each time they are iterated."""
 
-    def __init__(self, path: Path, listing: _Listing, how: Opening, problems: Problems) -> None:
-        self._path = path
-        self._listing = listing
-        self._how = how
-        self._problems = _ReportedOnce(problems)
+    path: Path
+    listing: _Listing
+    how: Opening
+    problems: Problems
 
     def __iter__(self) -> Iterator[Video]:
         seen: set[str] = set()
-        problems = self._problems
-        records = read_captions(self._path, problems=problems, shard=self._how.shard)
+        problems = self.problems
+        records = read_captions(self.path, problems=problems, shard=self.how.shard)
         for video, lists, position in records:
-            place = f"{self._path}: byte {position}: video {video!r}"
+            place = f"{self.path}: byte {position}: video {video!r}"
             if video in seen:
                 problems.add(place, "duplicate video", "must stand once, got it again; skipped")
                 continue
@@ -124,9 +122,9 @@ class _Videos:
                 continue
             seen.add(video)
             duration = sentences[-1].end if sentences else 0.0
-            tasks = self._listing.tasks_of.get(video)
-            task = self._listing.names[tasks[0]] if tasks else None
-            yield Video(video, duration, sentences, self._how.films.get(video), task)
+            tasks = self.listing.tasks_of.get(video)
+            task = self.listing.names[tasks[0]] if tasks else None
+            yield Video(video, duration, sentences, self.how.films.get(video), task)
 
 
 class _ReportedOnce(Problems):

@@ -24,8 +24,7 @@ from stepgraph.ingest.json_layouts import cues_from_lists
 from stepgraph.problems import Problems
 
 LONGEST_RECORD = 16 * MIB
-"""Bytes of the longest record that is read: more than a week of speech, and what a hostile one
-becomes in memory is still small."""
+"""Bytes of the longest record that is read: more than a week of speech."""
 
 CHUNK = MIB
 """Bytes read at once."""
@@ -66,19 +65,9 @@ class _Region(NamedTuple):
 def read_captions(path: Path, *, problems: Problems, shard: Shard = Shard()) -> Iterator[Caption]:
     """Yield the records of a caption file one by one, whatever its size.
 
-    Parameters
-    ----------
-    problems
-        Gets each record that is broken, with its byte and video; the others are yielded.  A file
-        that is cut off is one such problem.
-    shard
-        Only the records of its videos; the others are found, which is quick, but not parsed.
-        What stands after a record and is none is of the record's shard.
-
-    Yields
-    ------
-    Caption
-        Its three lists are equally long; what they contain is not yet checked.
+    Its three lists are equally long; what they contain is not yet checked.  A record that is
+    broken, or a file that is cut off, is a problem.  Records that are not of the ``shard`` are
+    found, which is quick, but not parsed; what stands after a record and is none is of its shard.
     """
     with reading(path, "caption file") as file:
         for region in _regions(file, _first_key(file, path)):

@@ -19,7 +19,8 @@ from stepgraph.core import Dataset, Vocabulary
 from stepgraph.datasets.folder import is_video_id, open_all, vocabulary_of, with_truth
 from stepgraph.datasets.truth import csv_rows, lines_of
 from stepgraph.errors import DataError
-from stepgraph.ingest import Listening, transcript_stem
+from stepgraph.ingest import Listening
+from stepgraph.ingest.naming import transcript_stem
 from stepgraph.problems import Problems
 
 COLUMNS = ("id", "media", "transcript", "task", "truth")
@@ -42,11 +43,7 @@ def open_manifest(
     vocabulary: Vocabulary | None = None,
     listening: Listening = Listening(),
 ) -> Dataset:
-    """Open the videos that a manifest lists, with their truth.
-
-    ``vocabulary`` is what the truth refers to, where no ``steps.txt`` or ``vocabulary.json`` lies
-    beside; the rest is as in :func:`~stepgraph.datasets.folder.open_folder`.
-    """
+    """Open the videos that a manifest lists, with their truth."""
     problems = Problems(strict=strict is not False)
     rows = _rows(path, problems)
     if not rows:
@@ -83,11 +80,11 @@ def _json_fields(
 ) -> Iterator[tuple[str, dict[str, str]]]:
     """Cells by column of each row, with its place; empty cells are left out."""
     for where, line in lines:
-        record, got = None, repr(line.strip()[:60])
         try:
             record = json.loads(line)
+            got = repr(line.strip()[:60])
         except (ValueError, RecursionError) as error:
-            got = f"an error ({error})"
+            record, got = None, f"an error ({error})"
         if not isinstance(record, dict):
             what = f"must be one JSON object, got {got}"
             problems.add(where, "unreadable row", what, lost=True)

@@ -9,12 +9,8 @@ from pathlib import Path
 
 from stepgraph.core import Sentence
 from stepgraph.errors import DataError
-from stepgraph.ingest import (
-    is_transcript,
-    read_transcript,
-    transcript_preference,
-    transcript_stem,
-)
+from stepgraph.ingest.formats import read_transcript
+from stepgraph.ingest.naming import is_transcript, transcript_preference, transcript_stem
 from stepgraph.problems import Problems
 
 
@@ -27,9 +23,16 @@ class Narration:
 
     @classmethod
     def beside(cls, folder: Path, *names: str) -> Narration:
-        """Look into folders of these names; a transcript in an earlier one wins."""
+        """Look into folders of these names, if they are there; the earlier one wins."""
         folders = tuple(folder / name for name in names)
-        return cls(folders, transcripts_in(*folders))
+        files: dict[str, Path] = {}
+        for place in filter(Path.is_dir, reversed(folders)):
+            with os.scandir(place) as entries:
+                names_there = sorted(entry.name for entry in entries if entry.is_file())
+            paths = (place / name for name in names_there if not name.startswith("."))
+            found = best_transcripts(path for path in paths if is_transcript(path))
+            files |= {video.name: path for video, path in found.items()}
+        return cls(folders, files)
 
     def read(self, video: str, problems: Problems) -> tuple[Sentence, ...] | None:
         """What is said in a video: nothing where there is no narration, None if it is broken."""
@@ -66,19 +69,6 @@ class Narration:
             return ()
         where = self.folders[0]
         return (f"narration of {count:,} {of_what}: not published; put transcripts into {where}",)
-
-
-def transcripts_in(*folders: Path) -> dict[str, Path]:
-    """Find the best transcript of each video in folders that may be absent; earlier ones win."""
-    best: dict[str, Path] = {}
-    for folder in reversed(folders):
-        if folder.is_dir():
-            with os.scandir(folder) as entries:
-                names = sorted(entry.name for entry in entries if entry.is_file())
-            paths = (folder / name for name in names if not name.startswith("."))
-            found = best_transcripts(path for path in paths if is_transcript(path))
-            best |= {place.name: path for place, path in found.items()}
-    return best
 
 
 def best_transcripts(paths: Iterable[Path]) -> dict[Path, Path]:

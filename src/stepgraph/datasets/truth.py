@@ -38,11 +38,7 @@ def checked_segment(
     *,
     length: float = math.inf,
 ) -> Segment | None:
-    """Make a segment of times that can be trusted, or count what is wrong with them.
-
-    One that goes on after the ``length`` of the video is cut there; one that begins after it is
-    left out.
-    """
+    """A segment of times that can be trusted, cut at the ``length`` of the video, or None."""
     start, end = times
     for time in times:
         if not 0 <= time <= LONGEST:
@@ -117,8 +113,11 @@ def _segment(
     cells: Sequence[str], vocabulary: Vocabulary, where: str, problems: Problems, *, length: float
 ) -> Segment | None:
     _, start, end, name = cells
+    times = []
     for text in (start, end):
-        if not is_number(text):
+        try:
+            times.append(float(text))
+        except ValueError:
             problems.add(where, "bad number", f"{_TIME_RULE}, got {text[:60]!r}")
             return None
     try:
@@ -126,16 +125,7 @@ def _segment(
     except DataError as error:
         problems.add(where, "unknown keystep", str(error))
         return None
-    return checked_segment((float(start), float(end)), keystep, where, problems, length=length)
-
-
-def is_number(text: str) -> bool:
-    """Tell whether a cell reads as a number, nan and infinity included."""
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
+    return checked_segment((times[0], times[1]), keystep, where, problems, length=length)
 
 
 def labelled(

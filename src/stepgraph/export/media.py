@@ -7,7 +7,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 from stepgraph.core import Video
-from stepgraph.ingest import MEDIA_SUFFIXES
+from stepgraph.ingest.naming import MEDIA_SUFFIXES
 
 
 def media_address(video: Video, page: Path) -> str | None:

@@ -12,34 +12,12 @@ from pathlib import Path
 from stepgraph.core import Sentence, Video
 from stepgraph.errors import MissingExtraError
 from stepgraph.files.disk import require_file
-from stepgraph.ingest.cleaning import clean
-from stepgraph.ingest.formats import read_transcript, transcript_from_lists
+from stepgraph.ingest.formats import read_transcript
 from stepgraph.ingest.media import NoTextTrackError, media_duration, read_embedded_transcript
-from stepgraph.ingest.naming import (
-    MEDIA_SUFFIXES,
-    TRANSCRIPT_SUFFIXES,
-    find_transcript,
-    is_transcript,
-    transcript_preference,
-    transcript_stem,
-)
+from stepgraph.ingest.naming import MEDIA_SUFFIXES, find_transcript, transcript_stem
 from stepgraph.problems import Problems
 
-__all__ = [
-    "MEDIA_SUFFIXES",
-    "TRANSCRIPT_SUFFIXES",
-    "Listening",
-    "clean",
-    "find_transcript",
-    "is_transcript",
-    "media_duration",
-    "open_video",
-    "read_embedded_transcript",
-    "read_transcript",
-    "transcript_from_lists",
-    "transcript_preference",
-    "transcript_stem",
-]
+__all__ = ["Listening", "open_video", "read_transcript"]
 
 
 @dataclass(frozen=True)

@@ -20,17 +20,11 @@ from stepgraph.problems import Problems
 BACKWARDS_LIMIT = 1.0
 """How far (seconds) a cue may start before one that stands above it in the file.
 
-None of the 98,952 cues of 1,120 CrossTask and HowTo100M narrations starts before its
-predecessor, so this repairs nothing that is usual.  Files made by hand or by a recogniser
-list speakers who interrupt each other slightly out of order; that is less than one row, and
-sorting mends it.  More means a wrong time.
+Speakers who interrupt each other may be listed slightly out of order; more is a wrong time.
 """
 
 OUT_OF_PLACE_SHARE = 0.1
-"""Share of cues with a start that is out of place from which on a whole file is refused.
-
-So many are no slips of the pen but two transcripts in one file, which would silently be mixed.
-"""
+"""Share of cues out of place from which on a file is refused: it is two transcripts in one."""
 
 LONGEST_TEXT = 100_000
 """Characters of one cue: two hours of speech.  More is no transcript, and slow to clean."""
@@ -42,10 +36,9 @@ _Item = TypeVar("_Item")
 
 
 class Cue(NamedTuple):
-    """One entry of a transcript file; ``text`` keeps its line breaks and markup.
+    """One entry of a transcript file, as it stands there; ``place`` begins errors about it.
 
-    An ``end`` of None is where the next cue starts.  ``place`` begins every error about it:
-    ``talk.srt:7`` or ``talk.json: cue 3``.
+    An ``end`` of None is where the next cue starts.
     """
 
     start: float

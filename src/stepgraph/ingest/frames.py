@@ -137,6 +137,8 @@ class _Scaler:
         self._reformatter = VideoReformatter()
         # From 17 on PyAV would cut each picture into as many parts as there are processors.
         several = int(av.__version__.partition(".")[0]) >= 17
+        # Bicubic, as the published models were trained with.  By way of planes, since only into
+        # these swscale is quick without halving the resolution of colours.
         self._how: dict[str, Any] = {"format": "gbrp", "interpolation": "BICUBIC"}
         self._how |= {"threads": 1} if several else {}
         self._cutter: Any = None
@@ -151,13 +153,7 @@ class _Scaler:
         return self._picture
 
     def _scaled(self, frame: Any) -> NDArray[np.uint8]:
-        """Cut out the middle of a picture, scale it and put it upright.
-
-        Bicubic, which swscale widens to the scale, is what the published models were trained
-        with: on noise like that of photographs it is within half a level of theirs, averaging
-        areas within one and a half.  By way of planes, since only into these swscale is quick
-        without halving the resolution of colours.
-        """
+        """Cut out the middle of a picture, scale it and put it upright."""
         swap, reverse_rows, reverse_columns = _upright(frame)
         size = (self._options.height, self._options.width)
         height, width = size[::-1] if swap else size

@@ -13,8 +13,6 @@ from stepgraph.errors import DataError
 from stepgraph.files.disk import parse_json
 from stepgraph.ingest.cues import Cue, read_each
 
-_EXPECTED = "'segments', 'events', or lists 'start', 'end' and 'text'"
-
 
 def read_json(text: str, origin: str) -> Iterable[Cue | DataError]:
     """Read all cues of a JSON transcript; ``origin`` begins each error and ``place``."""
@@ -30,7 +28,8 @@ def read_json(text: str, origin: str) -> Iterable[Cue | DataError]:
         got = f"an object with keys {list(record)[:5]}"
     else:
         got = f"{record!r:.40}"
-    raise DataError(f"{origin}: a JSON transcript must hold {_EXPECTED}, got {got}")
+    expected = "'segments', 'events', or lists 'start', 'end' and 'text'"
+    raise DataError(f"{origin}: a JSON transcript must hold {expected}, got {got}")
 
 
 def cues_from_lists(record: Mapping[str, Any], origin: str) -> Iterable[Cue | DataError]:
@@ -82,11 +81,7 @@ def _fields_of_object(segment: Mapping[str, Any], place: str) -> tuple[Any, Any,
 
 
 def _fields_of_tuple(segment: Sequence[Any], place: str) -> tuple[Any, Any, Any]:
-    """Start, end and text of a tuple that was written as a list.
-
-    faster-whisper's is (id, seek, start, end, text, tokens, ...), and what follows the text
-    differs between its versions; in all of them the two times stand directly before it.
-    """
+    """Start, end and text of a tuple; in all versions of faster-whisper they stand together."""
     position = next((i for i, value in enumerate(segment) if isinstance(value, str)), 0)
     if position < 2:
         raise DataError(

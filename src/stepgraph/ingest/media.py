@@ -46,12 +46,13 @@ def read_embedded_transcript(
     """Return the clean sentences of the first text track inside a video file."""
     with opened(path) as container:
         stream = _text_track(container, Path(path))
+        beginning = (container.start_time or 0) / 1_000_000  # where players show 0:00
         cues = [
             cue
             for packet in container.demux(stream)
             # The packet after the last one has no time and only flushes the decoder.
             if packet.pts is not None
-            for cue in _cues_of(packet, str(path), _beginning(container))
+            for cue in _cues_of(packet, str(path), beginning)
         ]
     return clean(checked(cues, str(path), problems, in_order=False))
 
@@ -98,11 +99,6 @@ def _text_track(container: Any, path: Path) -> Any:
         f"{path}: must contain a text track, got {got}; put a transcript beside it, "
         f"such as {path.stem}.srt, or give a speech model with --speech"
     )
-
-
-def _beginning(container: Any) -> float:
-    """Time of the file at which players show 0:00."""
-    return (container.start_time or 0) / 1_000_000  # always in microseconds
 
 
 def _cues_of(packet: Any, origin: str, beginning: float) -> Iterator[Cue]:

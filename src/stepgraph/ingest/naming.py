@@ -57,27 +57,24 @@ def is_transcript(path: Path) -> bool:
 
 
 def find_transcript(media: Path) -> Path | None:
-    """Return the transcript that lies beside a video file, or None.
-
-    Of several, one without a language in its name comes first, then English, then the others
-    by name; among equals, the order of :data:`TRANSCRIPT_SUFFIXES`.
-    """
+    """Return the transcript that lies beside a video file, or None."""
     # Asking for the likely names first keeps a folder of many videos from being listed
     # once for each of them.
     for suffix in TRANSCRIPT_SUFFIXES:
         if is_transcript(path := media.with_suffix(suffix)) and path.is_file():
             return path
-    found = [path for path in media.parent.iterdir() if _belongs(path, media.stem)]
+    found = [
+        path
+        for path in media.parent.iterdir()
+        if media.stem in (path.stem, transcript_stem(path))
+        and path.is_file()
+        and is_transcript(path)
+    ]
     return min(found, key=lambda path: transcript_preference(path, media.stem), default=None)
 
 
-def _belongs(path: Path, stem: str) -> bool:
-    named = stem in (path.stem, transcript_stem(path))
-    return named and path.is_file() and is_transcript(path)
-
-
 def transcript_preference(path: Path, stem: str) -> tuple[int, int, str]:
-    """Sort key that puts the transcript to take for the video ``stem`` first."""
+    """Sort key of the transcripts of a video: without a language first, then English."""
     tag = path.stem[len(stem) :].lower()
     language = 0 if not tag else 1 if tag.startswith(".en") else 2
     return language, TRANSCRIPT_SUFFIXES.index(path.suffix.lower()), path.name

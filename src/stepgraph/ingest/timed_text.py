@@ -41,11 +41,7 @@ def is_sbv(text: str) -> bool:
 
 
 def read_timed_text(text: str, origin: str) -> Iterator[Cue | DataError]:
-    """Read all cues of such a text; ``origin`` begins each ``place``.
-
-    Unreadable times give an error in place of the cue, and so does a last cue that is cut off
-    before its text: what followed it is missing.  A cut inside the last words cannot be told.
-    """
+    """Read all cues; unreadable times, or a last cue without its text, give an error instead."""
     lines = text.split("\n")
     sbv = is_sbv(text)
     times, like_times = (_SBV_TIMES, _LIKE_SBV_TIMES) if sbv else (_TIMES, _LIKE_TIMES)

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from stepgraph.vocabulary.articles import Article, read_articles
 from stepgraph.vocabulary.from_articles import vocabulary_from_articles
-from stepgraph.vocabulary.lists import make_vocabulary, read_vocabulary
-from stepgraph.vocabulary.noise import add_noise
+from stepgraph.vocabulary.lists import add_noise, make_vocabulary, read_vocabulary
 
 __all__ = [
     "Article",

@@ -67,12 +67,8 @@ def read_articles(path: str | Path, *, problems: Problems) -> Iterator[Article]:
     In JSON, ``headlines`` or ``headline`` may stand for ``steps``, a step may be an object with
     a ``headline``, and ``methods``, ``parts`` or ``sections`` may be lists of lists of steps or
     of objects with ``steps``.  White space is evened out, the full stop of a headline is taken
-    off, and steps without a letter or digit are dropped.
-
-    Parameters
-    ----------
-    problems
-        Receives every line, row or file that is broken and was skipped.
+    off, and steps without a letter or digit are dropped.  ``problems`` receive every line, row or
+    file that is broken and was skipped.
     """
     path = Path(path)
     found = _read_folder(path, problems) if path.is_dir() else _read_file(path, problems)
@@ -239,7 +235,7 @@ def _columns(header: list[str]) -> list[str]:
 
 def _article(title: str, steps: Iterable[str], where: str, problems: Problems) -> Article | None:
     title = _plain(title)
-    cleaned = tuple(step for step in map(_clean, steps) if step)
+    cleaned = tuple(filter(None, map(_clean, steps)))
     if not title:
         problems.add(where, "article without title", "an article must have a title, got none")
     elif not cleaned:
@@ -271,15 +267,16 @@ def match_articles(names: Iterable[str], articles: Iterable[Article]) -> dict[st
     Case, *How to*, punctuation, apostrophes, accents, *a*, *an* and *the*, ``&`` for *and*,
     escapes of web addresses (``%27``) and the dump's method numbers make no difference in titles.
     Of several articles that fit, the one with exactly the task's name is taken, then one that
-    differs in case and *How to* only, then the first.  The methods of one article are one
-    article again, in the order of their numbers.  Articles are taken one at a time, and only
-    those that fit some task are kept.
+    differs in case and *How to* only, then the first.  The methods of one are joined in order.
     """
     keys = {name: _key(_plain(name)) for name in names}
     wanted = set(keys.values()) - {""}
     fitting: defaultdict[str, _Groups] = defaultdict(dict)
     for article in articles:
-        for base, number in sorted(_readings(article.title)):
+        whole = _plain(article.title)
+        # An article of its own, or a method of another.
+        methods = (_split(whole, mark) for mark in (_METHOD, _METHOD_AFTER_DIGIT))
+        for base, number in sorted({(whole, 0), *methods}):
             if (key := _key(base)) in wanted:
                 fitting[key].setdefault((base, number > 0), {}).setdefault(number, article)
     best = {name: _best(name, fitting[key]) for name, key in keys.items() if key in fitting}
@@ -315,11 +312,11 @@ def _joined(title: str, parts: dict[int, Article]) -> Article:
 def _best(name: str, groups: _Groups) -> Article | None:
     """The article that fits best, its methods joined; a number in the task's name must fit."""
     plain = _plain(name)
-    bare = _bare(plain)
 
-    def rank(group: tuple[str, bool]) -> tuple[int, bool]:
+    def rank(group: tuple[str, bool]) -> tuple[bool, bool, bool]:
         base, numbered = group
-        return (0 if base == plain else 1 if _bare(base) == bare else 2), numbered
+        bare, wanted = (text.casefold().removeprefix("how to ") for text in (base, plain))
+        return base != plain, bare != wanted, numbered
 
     # "Windows 81" is method 1 of Windows 8 only beside "Windows 82"; else it is its own title.
     sure = [
@@ -337,19 +334,9 @@ def _split(title: str, number: re.Pattern[str]) -> tuple[str, int]:
     return (title[: found.start()], int(found.group())) if found else (title, 0)
 
 
-def _readings(title: str) -> set[tuple[str, int]]:
-    """What a title may mean: an article of its own, or a method of another."""
-    whole = _plain(title)
-    return {(whole, 0), _split(whole, _METHOD), _split(whole, _METHOD_AFTER_DIGIT)}
-
-
 def _plain(title: str) -> str:
     """A title as people read it, without the escapes of web addresses and pages."""
     return _even(html.unescape(unquote(title)))
-
-
-def _bare(plain: str) -> str:
-    return plain.casefold().removeprefix("how to ")
 
 
 def _key(plain: str) -> str:

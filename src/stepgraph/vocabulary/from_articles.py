@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
-from itertools import chain
+from collections.abc import Iterable, Sequence
+from itertools import chain, count
 
 from stepgraph.core import Vocabulary
 from stepgraph.errors import ConfigError, DataError
 from stepgraph.problems import Problems
 from stepgraph.vocabulary.articles import Article, join_methods, match_articles
-from stepgraph.vocabulary.lists import vocabulary_of_tasks
-from stepgraph.vocabulary.noise import compared
+from stepgraph.vocabulary.lists import compared, vocabulary_of_tasks
 
 
 def vocabulary_from_articles(
@@ -32,10 +31,8 @@ def vocabulary_from_articles(
     ----------
     tasks
         Name and number of videos of each task; None takes every article as a task.
-    articles
-        Taken one at a time; only those of the tasks are kept.
     min_videos
-        Tasks with fewer videos are left out.  Without tasks it has no meaning.
+        Tasks with fewer videos are left out.
     max_steps
         So many steps of each article, from its first, are taken; None takes all.
     problems
@@ -63,9 +60,9 @@ def vocabulary_from_articles(
 
 def _frequent(tasks: Iterable[tuple[str, int]], min_videos: int) -> list[str]:
     videos: Counter[str] = Counter()
-    for name, count in tasks:
-        videos[name] += count
-    kept = [name for name, count in videos.items() if count >= min_videos]
+    for name, found in tasks:
+        videos[name] += found
+    kept = [name for name, found in videos.items() if found >= min_videos]
     if not kept:
         most = max(videos.values(), default=0)
         raise DataError(
@@ -78,15 +75,9 @@ def _frequent(tasks: Iterable[tuple[str, int]], min_videos: int) -> list[str]:
 def _articles_of(
     names: Sequence[str], articles: Iterable[Article], min_videos: int, problems: Problems
 ) -> dict[str, Article]:
-    read = 0
-
-    def counted() -> Iterator[Article]:
-        nonlocal read
-        for article in articles:
-            read += 1
-            yield article
-
-    found = match_articles(names, counted())
+    counter = count()
+    found = match_articles(names, (article for article, _ in zip(articles, counter, strict=False)))
+    read = next(counter)  # as many as were taken
     if not found:
         raise DataError(
             f"tasks must have articles of the same title, got none for the {len(names)} with at "

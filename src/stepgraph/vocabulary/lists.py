@@ -1,7 +1,9 @@
-"""Read a vocabulary from a list that a person wrote, or as it was saved."""
+"""Make vocabularies: of a list that a person wrote, as one was saved, or with noise mixed in."""
 
 from __future__ import annotations
 
+import hashlib
+import math
 import re
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -10,16 +12,12 @@ from pathlib import Path
 from typing import NamedTuple, TypeAlias
 
 from stepgraph.core import Vocabulary
-from stepgraph.errors import DataError
+from stepgraph.errors import ConfigError, DataError
 from stepgraph.files.disk import MIB, read_text, reading
 from stepgraph.vocabulary.saving import load_vocabulary
 
 LONG_LIST = 20
-"""More keysteps than this without a heading are likely of several tasks.
-
-The longest task of CrossTask, COIN and YouCook2 has 15.  Without headings all keysteps are one
-task, and each video may be given those of another.
-"""
+"""More keysteps than this without a heading are likely of several tasks; published have 15."""
 
 _MARK = re.compile(r"^(?:[-*+•]|\d+[.)])(?:\s+|$)")
 _BOX = re.compile(r"^(?:\[[ xX]?\]|[☐☑☒])\s*")
@@ -155,3 +153,47 @@ def vocabulary_of_tasks(
         return Vocabulary(keysteps, members)
     except DataError as error:
         raise DataError(f"{where}: {error}") from error
+
+
+def add_noise(
+    vocabulary: Vocabulary,
+    others: Vocabulary | Sequence[str],
+    *,
+    factor: float,
+    seed: int = 0,
+) -> Vocabulary:
+    """Mix in keysteps that have nothing to do with the tasks, ``factor`` times as many.
+
+    The supplement's experiment on noisy labels: a vocabulary of ``1.5 x N`` has a factor of 0.5.
+    The keysteps keep their positions and tasks; the noise follows them and belongs to no task.
+    A smaller factor of the same seed adds the first of those that a larger one adds.
+
+    >>> from stepgraph import make_vocabulary
+    >>> tea = make_vocabulary(["# Make tea", "boil water", "add leaves"])
+    >>> add_noise(tea, ["mow the lawn", "Boil water", "saw the board"], factor=0.5).keysteps
+    ('boil water', 'add leaves', 'mow the lawn')
+    """
+    if not (math.isfinite(factor) and factor >= 0):
+        raise ConfigError(f"factor of the noise must be at least 0, got {factor!r}")
+    names = others.keysteps if isinstance(others, Vocabulary) else others
+    present = set(map(compared, vocabulary.keysteps))
+    candidates = {compared(name): " ".join(name.split()) for name in reversed(names)}
+
+    def lot(key: str) -> bytes:  # chance by hash is the same on every machine, in every order
+        return hashlib.sha256(f"{seed}:{key}".encode("utf-8", "surrogatepass")).digest()
+
+    drawn = sorted(candidates.keys() - present - {""}, key=lot)
+    wanted = round(factor * len(vocabulary))
+    if wanted > len(drawn):
+        raise ConfigError(
+            f"factor of the noise must be at most {len(drawn) / len(vocabulary):.2f} with "
+            f"{len(drawn)} other keysteps for {len(vocabulary)}, got {factor}; lower it, or draw "
+            f"from a larger vocabulary"
+        )
+    noise = tuple(candidates[key] for key in drawn[:wanted])
+    return Vocabulary((*vocabulary.keysteps, *noise), vocabulary.tasks)
+
+
+def compared(name: str) -> str:
+    """A name as it is compared with others: case and spaces do not count."""
+    return " ".join(name.split()).casefold()

@@ -1,22 +1,36 @@
-"""From a script to a video file: film every shot, encode the frames, embed the narration.
+"""From a script to a video file: set every shot, film it, encode the frames, embed the narration.
 
+A scene is what stays the same throughout a clip; a stage is one shot of it, drawn for any time.
 Cameras shake, light changes, the air is dusty and pictures are noisy.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from stepgraph.datasets.generated.drawing import Picture
-from stepgraph.datasets.generated.scripts import Script, Shot
-from stepgraph.datasets.generated.stage import EDGE, HEIGHT, WIDTH, Scene, make_scene, set_stage
+from stepgraph.datasets.generated.drawing import (
+    MOTIONS,
+    SHAPES,
+    Picture,
+    Place,
+    colour_of,
+    draw,
+    draw_oval,
+)
+from stepgraph.datasets.generated.scripts import HUES, KEYSTEPS, Script, Shot, View
+
+WIDTH, HEIGHT = 160, 120
+"""Size of the pictures."""
+
+EDGE = 6
+"""Pixels by which a camera may shake: the room is so much larger on all sides."""
 
 RATE = 10
 """Frames a second."""
@@ -27,8 +41,202 @@ CODECS = {
 }
 """Encoders in order of preference; one thread, so that the same pictures give the same file."""
 
+Shift: TypeAlias = tuple[float, float]
+"""Heights of the picture by which all is moved, right and down."""
+
+Stage: TypeAlias = Callable[[Picture, float, Shift], None]
+"""Draws a shot at any time into a picture of the room, all of it moved."""
+
 _DUST = np.float32(150)  # the grey of dust in the air
 _NOISES = 6  # different patterns of noise, in random order
+# Share of moments at which an arm comes in between, by how well a keystep is to be seen.
+_ARMS: dict[View, float] = {"clear": 0.1, "busy": 0.3, "hidden": 0.1}
+
+
+class Thing(NamedTuple):
+    """Something that is drawn: what, where at rest, and how it moves."""
+
+    shape: str
+    colour: Picture
+    place: Place
+    motion: str | None = None
+    pace: float = 1.0
+
+
+class Scene(NamedTuple):
+    """What stays the same throughout a clip: the room, who is there, what lies about."""
+
+    room: Picture  # larger than the pictures by EDGE on all sides
+    hues: dict[str, float]  # degrees of each colour; no two clips have quite the same
+    skin: Picture
+    sweater: Picture
+    about: tuple[Thing, ...]
+
+
+def make_scene(seed: int) -> Scene:
+    """Draw the scene of a clip."""
+    rng = np.random.default_rng(seed)
+    hues = {name: hue + float(rng.normal(0, 5)) for name, hue in HUES.items()}
+    skin = colour_of(rng.uniform(15, 30), rng.uniform(0.2, 0.38), rng.uniform(0.5, 0.9))
+    sweater = colour_of(rng.uniform(0, 360), rng.uniform(0.1, 0.45), rng.uniform(0.3, 0.8))
+    about = tuple(_lying(rng, hues) for _ in range(int(rng.integers(1, 4))))
+    return Scene(_room(rng), hues, skin, sweater, about)
+
+
+def _room(rng: np.random.Generator) -> Picture:
+    """A wall above a bench of planks, both dull, with soft patches of more and less light."""
+    height, width = HEIGHT + 2 * EDGE, WIDTH + 2 * EDGE
+    wall = colour_of(rng.uniform(0, 360), rng.uniform(0.0, 0.15), rng.uniform(0.5, 0.85))
+    bench = colour_of(rng.uniform(20, 45), rng.uniform(0.1, 0.3), rng.uniform(0.3, 0.6))
+    room = np.empty((height, width, 3), np.float32)
+    horizon = int(height * rng.uniform(0.3, 0.5))
+    room[:horizon], room[horizon:] = wall, bench
+    for plank in range(horizon, height, int(rng.integers(9, 15))):
+        room[plank : plank + 1] *= np.float32(0.8)
+    # A few random values with lines drawn between them.
+    across, down = np.linspace(0, 11, width), np.linspace(0, 8, height)
+    rows = [np.interp(across, np.arange(12), row) for row in rng.normal(1, 0.1, (9, 12))]
+    columns = [np.interp(down, np.arange(9), column) for column in np.transpose(rows)]
+    room *= np.transpose(columns).astype(np.float32)[..., None]
+    return room
+
+
+def _lying(rng: np.random.Generator, hues: dict[str, float]) -> Thing:
+    """A small thing that has nothing to do with it, somewhere near the edge."""
+    hue = hues[str(rng.choice(list(hues)))]
+    side = float(rng.choice([-1, 1]))
+    x, y = side * rng.uniform(0.4, 0.62), rng.uniform(0.0, 0.45)
+    place = Place(x, y, rng.uniform(0.06, 0.1), rng.uniform(0, 6))
+    colour = colour_of(hue, rng.uniform(0.35, 0.65), rng.uniform(0.4, 0.8))
+    return Thing(str(rng.choice(list(SHAPES))), colour, place)
+
+
+def set_stage(scene: Scene, shot: Shot, rng: np.random.Generator) -> Stage:
+    """Prepare a shot of any kind."""
+    kinds = {"step": _doing, "talk": _talking, "clutter": _looking_around}
+    return kinds[shot.kind](scene, shot, rng)
+
+
+def _doing(scene: Scene, shot: Shot, rng: np.random.Generator) -> Stage:
+    """A keystep is done; other things lie about, and arms may come in between."""
+    assert shot.keystep is not None, "where something is done, it is a keystep"
+    look = KEYSTEPS[shot.keystep]
+    hue = scene.hues[look.colour] + rng.normal(0, 3)
+    colour = colour_of(hue, rng.uniform(0.65, 0.9), rng.uniform(0.75, 1.0))
+    size, pace = rng.uniform(0.17, 0.24), rng.uniform(0.85, 1.2)
+    thing = Thing(look.shape, colour, Place(size=size), look.motion, pace)
+    x, y = rng.normal(0, 0.05), rng.normal(0, 0.03)
+    length = shot.end - shot.start
+    acts = list(_acts(length, rng))
+    arms = list(_arms(length, _ARMS[shot.view], rng))
+    passing = _several(scene, rng, 1, 2) if shot.view == "busy" else ()
+    behind = bool(shot.view == "hidden" and rng.random() < 0.5)
+    if shot.view == "hidden" and not behind:  # nearly out of the picture
+        x, y = rng.uniform(0.7, 0.85), rng.uniform(0.55, 0.7)
+        x, y = x * rng.choice([-1, 1]), y * rng.choice([-1, 1])
+
+    def draw_at(picture: Picture, time: float, shift: Shift) -> None:
+        for other in (*scene.about, *passing):
+            _draw_thing(picture, other, time, shift)
+        home = x + shift[0], y + shift[1]
+        busy = sum(min(max(time - start, 0.0), end - start) for start, end in acts)
+        _draw_thing(picture, thing, busy, home)
+        if behind:
+            _draw_presenter(picture, scene, time, (home[0], shift[1] + 0.05), 1.5)
+        for start, end in arms:
+            if start <= time < end:
+                _draw_arm(picture, scene, (time - start) / (end - start), home)
+
+    return draw_at
+
+
+def _acts(length: float, rng: np.random.Generator) -> Iterator[tuple[float, float]]:
+    """When something is done within a keystep; in between it is only looked at, or explained."""
+    time = rng.uniform(0, 1)
+    while time < length:
+        end = time + rng.uniform(1.5, 3.0)
+        yield time, end
+        time = end + rng.uniform(0.8, 2.5)
+
+
+def _arms(length: float, share: float, rng: np.random.Generator) -> Iterator[tuple[float, float]]:
+    """When an arm is in the way."""
+    for start in np.arange(0.0, length, 1.7):
+        if rng.random() < share:
+            yield start, start + rng.uniform(1.0, 2.0)
+
+
+def _talking(scene: Scene, shot: Shot, rng: np.random.Generator) -> Stage:
+    """The presenter speaks, perhaps with a thing in his hand that is not used now."""
+    x = rng.uniform(-0.2, 0.2)
+    held: Thing | None = None
+    if shot.keystep is not None:
+        look = KEYSTEPS[shot.keystep]
+        place = Place(0.35 * rng.choice([-1, 1]), 0.15, rng.uniform(0.1, 0.16))
+        held = Thing(look.shape, colour_of(scene.hues[look.colour]), place)
+
+    def draw_at(picture: Picture, time: float, shift: Shift) -> None:
+        _draw_presenter(picture, scene, time, (x + shift[0], 0.12 + shift[1]), 1.0)
+        if held is not None:
+            sway = 0.03 * math.sin(4 * time)
+            _draw_thing(picture, held, time, (shift[0] + sway, shift[1] + sway))
+
+    return draw_at
+
+
+def _looking_around(scene: Scene, _: Shot, rng: np.random.Generator) -> Stage:
+    """The camera looks around among things of all kinds."""
+    things = _several(scene, rng, 2, 3)
+    pan = rng.uniform(-0.1, 0.1, 2)
+
+    def draw_at(picture: Picture, time: float, shift: Shift) -> None:
+        moved = shift[0] + pan[0] * time, shift[1] + pan[1] * time
+        for thing in (*scene.about, *things):
+            _draw_thing(picture, thing, time, moved)
+
+    return draw_at
+
+
+def _several(scene: Scene, rng: np.random.Generator, least: int, most: int) -> tuple[Thing, ...]:
+    """Things that have nothing to do with it, some of which move."""
+    found = []
+    for _ in range(int(rng.integers(least, most + 1))):
+        thing = _lying(rng, scene.hues)
+        motion = str(rng.choice(["shake", "spin", "tap", "pump"])) if rng.random() < 0.3 else None
+        place = thing.place._replace(size=rng.uniform(0.07, 0.11))
+        found.append(thing._replace(place=place, motion=motion))
+    return tuple(found)
+
+
+def _draw_thing(picture: Picture, thing: Thing, time: float, shift: Shift) -> None:
+    x, y, size, angle, _ = thing.place
+    moved = MOTIONS[thing.motion](time * thing.pace, size) if thing.motion else Place(size=size)
+    x, y = x + moved.x + shift[0], y + moved.y + shift[1]
+    place = moved._replace(x=x, y=y, angle=angle + moved.angle)
+    draw(picture, thing.shape, place, thing.colour)
+
+
+def _draw_presenter(
+    picture: Picture, scene: Scene, time: float, where: Shift, size: float
+) -> None:
+    """A body, a head that nods, a mouth that opens and shuts, an arm that waves."""
+    x, y = where
+    nod = 0.012 * math.sin(5 * time)
+    draw_oval(picture, (x, y + 0.42 * size), (0.27 * size, 0.42 * size), scene.sweater)
+    draw_oval(picture, (x, y - 0.12 * size + nod), (0.13 * size, 0.17 * size), scene.skin)
+    if math.sin(9 * time) > 0:
+        mouth = scene.skin * np.float32(0.4)
+        draw_oval(picture, (x, y - 0.05 * size + nod), (0.04 * size, 0.02 * size), mouth)
+    hand = x + 0.3 * size, y + (0.25 + 0.08 * math.sin(3 * time)) * size
+    draw_oval(picture, hand, (0.06 * size, 0.06 * size), scene.skin)
+
+
+def _draw_arm(picture: Picture, scene: Scene, progress: float, home: Shift) -> None:
+    """A sleeve and a hand that reach over the middle of things and away again."""
+    reach = math.sin(math.pi * progress)
+    x = home[0] + 0.7 - 0.7 * reach
+    draw_oval(picture, (x + 0.45, home[1] + 0.12), (0.45, 0.13), scene.sweater)
+    draw_oval(picture, (x, home[1] + 0.05), (0.2, 0.19), scene.skin)
 
 
 class _Camera:
