@@ -10,6 +10,8 @@ import math
 import torch
 from torch.nn import functional as F
 
+from stepgraph.networks.timesformer_names import their_name
+
 BLOCKS = ("3b", "3c", "4b", "4c", "4d", "4e", "4f", "5b", "5c")
 
 
@@ -163,3 +165,16 @@ def videoclip_text(w, pieces, layers):
     tokens = w["text_encoder.embeddings.word_embeddings.weight"][ids]
     seen = torch.ones(len(ids), dtype=torch.bool)
     return bert(w, "text_encoder", tokens, list(range(len(ids))), seen, layers)[1:].mean(0)
+
+
+def as_of_library(state):
+    """Weights of our TimeSformer under the transformers library's names and in its shapes."""
+    found = {}
+    for name, weight in state.items():
+        if name == "patches.weight":
+            side = math.isqrt(weight.shape[1] // 3)
+            weight = weight.reshape(-1, 3, side, side)
+        elif name in ("clip_token", "place_embedding", "time_embedding"):
+            weight = weight.reshape(1, -1, weight.shape[-1])
+        found[their_name(name)] = weight
+    return found

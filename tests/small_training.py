@@ -74,7 +74,7 @@ def run(folder, options=None, *, network=None, source=None, examples=None, team=
         workers=workers,
     )
     decisive = {name: value for name, value in asdict(options).items() if name != "running"}
-    curve = fit(network, source, options, folder, team=team, identity=decisive)
+    curve, _ = fit(network, source, options, folder, team=team, identity=decisive)
     return curve, network
 
 
@@ -117,7 +117,7 @@ def run_case(name, folder, team=ALONE):
         examples=make_examples(count),
         team=team,
     )
-    return {"losses": curve.losses.tolist(), "epochs": [asdict(one) for one in curve.epochs]}
+    return {"losses": curve.losses, "epochs": [asdict(one) for one in curve.epochs]}
 
 
 def stream(folder, videos, team=ALONE):
@@ -128,7 +128,7 @@ def stream(folder, videos, team=ALONE):
     options = make_options(clips="streamed", buffer=4, batch=6)
     source = StreamedSource(examples, CLIP, options, team=team)
     curve, _ = run(folder / "stream", options, source=source, team=team)
-    return {"losses": curve.losses.tolist(), "epochs": [asdict(one) for one in curve.epochs]}
+    return {"losses": curve.losses, "epochs": [asdict(one) for one in curve.epochs]}
 
 
 def main(folder, videos):

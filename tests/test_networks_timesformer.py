@@ -8,6 +8,7 @@ import torch
 from safetensors.torch import save_file
 from torch.nn import functional as F
 
+from reference_networks import as_of_library
 from stepgraph.core import Vocabulary
 from stepgraph.errors import ConfigError, DataError
 from stepgraph.networks import timesformer
@@ -20,7 +21,6 @@ from stepgraph.networks.timesformer import (
     normalise,
     read_header,
     save_checkpoint,
-    to_hf,
 )
 
 SMALL = TimeSformerOptions(5, frames=3, size=32, patch=16, width=32, depth=2, heads=2)
@@ -88,7 +88,7 @@ def test_it_agrees_with_the_library_forward_and_backward(options):
 
     assert has_head
     torch.testing.assert_close(ours, theirs, rtol=0, atol=1e-4)
-    grads = to_hf({name: weight.grad for name, weight in model.named_parameters()})
+    grads = as_of_library({name: weight.grad for name, weight in model.named_parameters()})
     for name, weight in library.named_parameters():
         torch.testing.assert_close(grads[name], weight.grad, rtol=0, atol=1e-4, msg=name)
 
@@ -115,7 +115,7 @@ def test_clips_do_not_see_each_other():
 def test_names_of_the_library_come_back_as_they_were(options):
     state = library_of(options).state_dict()
 
-    back = to_hf(from_hf(state, options))
+    back = as_of_library(from_hf(state, options))
 
     assert back.keys() == state.keys()
     assert all(torch.equal(back[name], weight) for name, weight in state.items())

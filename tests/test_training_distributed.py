@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 import torch
 
-from small_training import CASES, run_case
+from small_training import CASES, Colours, make_examples, run_case
 from stepgraph.errors import ConfigError
-from stepgraph.training.batches import Order
+from stepgraph.training.batches import StoredSource
 from stepgraph.training.schedule import TrainingOptions
 from stepgraph.training.team import ALONE, Team, joined
 from videos import plain, write_video
@@ -63,27 +63,31 @@ def test_streams_of_different_length_end_together(together):
 @pytest.mark.parametrize("world", [1, 2, 3, 7])
 @pytest.mark.parametrize("count", [1, 6, 20, 22])
 def test_processes_share_every_step_without_rest(world, count):
+    examples = make_examples(count, classes=count)  # so that a keystep tells which it is
     options = TrainingOptions(batch=6)
 
-    shares = [list(Order(count, options, Team(CPU, rank, world))) for rank in range(world)]
+    def share_of(team):
+        return list(StoredSource(examples, Colours(), options, team=team).batches(0, 0))
 
-    [whole] = [list(Order(count, options, ALONE))]
+    whole = share_of(ALONE)
+    shares = [share_of(Team(CPU, rank, world)) for rank in range(world)]
+
     for step, parts in zip(whole, zip(*shares, strict=True), strict=True):
-        rows = np.concatenate([part.rows[: part.real] for part in parts])
-        assert rows.tolist() == step.rows.tolist()
+        rows = np.concatenate([part.keysteps[: part.real] for part in parts])
+        assert rows.tolist() == step.keysteps.tolist()
         assert {part.total for part in parts} == {step.total}
-        assert all(len(part.rows) for part in parts)
-    seen = np.concatenate([step.rows for step in whole])
+        assert all(len(part.keysteps) for part in parts)
+    seen = np.concatenate([step.keysteps for step in whole])
     assert sorted(seen.tolist()) == list(range(count))
 
 
 def test_every_epoch_has_its_own_order():
-    order = Order(50, TrainingOptions(batch=50), ALONE)
-    [first] = order
-    order.epoch = 1
-    [second] = order
+    options = TrainingOptions(batch=50)
+    source = StoredSource(make_examples(50, classes=50), Colours(), options)
+    [first] = source.batches(0, 0)
+    [second] = source.batches(1, 0)
 
-    assert first.rows.tolist() != second.rows.tolist()
+    assert first.keysteps.tolist() != second.keysteps.tolist()
 
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU")

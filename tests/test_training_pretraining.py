@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import torch
 
+from reference_networks import as_of_library
 from stepgraph.core import BACKGROUND, Labels, Scores, Timeline, Video, Vocabulary
 from stepgraph.errors import ConfigError, DataError
 from stepgraph.labelling import Provenance, write_labels
@@ -16,7 +17,6 @@ from stepgraph.networks.timesformer import (
     load_checkpoint,
     read_header,
     save_checkpoint,
-    to_hf,
 )
 from stepgraph.training import Phase, Running, TrainingOptions, train
 from stepgraph.training.pretraining import load_initial
@@ -258,7 +258,7 @@ def test_weights_of_the_transformers_library_are_taken_from_a_file_or_folder(tmp
     from safetensors.torch import save_file
 
     network = weights_of(tmp_path, replace(MODEL, classes=400), names=map(str, range(400)))
-    save_file(to_hf(network.state_dict()), tmp_path / "model.safetensors")
+    save_file(as_of_library(network.state_dict()), tmp_path / "model.safetensors")
 
     for path in (tmp_path, tmp_path / "model.safetensors"):
         fresh = TimeSformer(MODEL)

@@ -36,7 +36,7 @@ def test_a_training_that_was_stopped_goes_on_as_if_nothing_had_happened(tmp_path
 
     again, network = run(tmp_path / "part", options)
 
-    assert again.losses.tolist() == whole.losses.tolist()
+    assert again.losses == whole.losses
     assert again.epochs == whole.epochs
     for found, wanted in zip(network.parameters(), expected.parameters(), strict=True):
         assert torch.equal(found, wanted)
@@ -52,7 +52,7 @@ def test_a_training_may_be_stopped_often(tmp_path):
             run(tmp_path / "part", options, source=Stopping(source, 3))
     again, _ = run(tmp_path / "part", options)
 
-    assert again.losses.tolist() == whole.losses.tolist()
+    assert again.losses == whole.losses
 
 
 def test_a_finished_training_is_not_repeated(tmp_path):
@@ -62,7 +62,7 @@ def test_a_finished_training_is_not_repeated(tmp_path):
 
     again, other = run(tmp_path, source=nothing)
 
-    assert again.losses.tolist() == curve.losses.tolist()
+    assert again.losses == curve.losses
     assert (tmp_path / "last.pt").read_bytes() == before
     assert torch.equal(network.second.weight, other.second.weight)
 

@@ -262,21 +262,22 @@ def normalise(
 
 
 def from_hf(state: Mapping[str, Tensor], options: TimeSformerOptions) -> dict[str, Tensor]:
-    """Weights from those of ``TimesformerForVideoClassification``, or of ``TimesformerModel``.
+    """Weights from those of ``TimesformerForVideoClassification``, of its model, or of ours.
 
     Embeddings of another number of places or frames are stretched to those of ``options``; a
     head for another number of classes is left out, and so is one that is not there.
     """
-    if not any(name.startswith(names.PREFIX) for name in state):
+    is_ours = "clip_token" in state
+    if not is_ours and not any(name.startswith(names.PREFIX) for name in state):
         state = {names.PREFIX + name: weight for name, weight in state.items()}
-    blocks = {name.split(".")[3] for name in state if name.startswith(names.LAYER)}
+    blocks = {found[1] for name in state if (found := names.BLOCK.match(name))}
     if blocks and len(blocks) != options.depth:
         raise DataError(
             f"weights of a TimeSformer must have {options.depth} blocks, got {len(blocks)}"
         )
     ours: dict[str, Tensor] = {}
     for name, shape in _shapes(options).items():
-        theirs = names.their_name(name)
+        theirs = name if is_ours else names.their_name(name)
         if theirs in state:
             weight = names.in_our_shape(name, state[theirs], shape)
             ours |= {} if weight is None else {name: weight}
@@ -286,11 +287,6 @@ def from_hf(state: Mapping[str, Tensor], options: TimeSformerOptions) -> dict[st
                 f"are they of TimesformerForVideoClassification with divided attention?"
             )
     return ours
-
-
-def to_hf(state: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """Weights under the transformers library's names and in its shapes; undoes from_hf."""
-    return {names.their_name(n): names.in_their_shape(n, weight) for n, weight in state.items()}
 
 
 def load_hf(model: TimeSformer, state: Mapping[str, Tensor]) -> bool:

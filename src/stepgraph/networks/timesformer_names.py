@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 import tomllib
 from pathlib import Path
 
@@ -13,7 +14,7 @@ from torch.nn import functional as F
 from stepgraph.errors import DataError
 
 PREFIX = "timesformer."
-LAYER = "timesformer.encoder.layer"
+BLOCK = re.compile(r"(?:blocks|timesformer\.encoder\.layer)\.(\d+)\.")
 HEAD = "head."
 _NAMES = tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))
 _EMBEDDINGS, _MODULES, _BLOCK = _NAMES["embeddings"], _NAMES["modules"], _NAMES["block"]
@@ -31,17 +32,7 @@ def their_name(name: str) -> str:
     if module in _MODULES:
         return f"{_MODULES[module]}.{kind}"
     _, number, part = module.split(".", 2)
-    return f"{LAYER}.{number}.{_BLOCK[part]}.{kind}"
-
-
-def in_their_shape(name: str, weight: Tensor) -> Tensor:
-    """A weight of ours as the library shapes it."""
-    if name in _EMBEDDINGS:
-        return weight.reshape(1, -1, weight.shape[-1])
-    if name == "patches.weight":
-        side = math.isqrt(weight.shape[1] // 3)
-        return weight.reshape(-1, 3, side, side)
-    return weight
+    return f"timesformer.encoder.layer.{number}.{_BLOCK[part]}.{kind}"
 
 
 def in_our_shape(name: str, weight: Tensor, shape: torch.Size) -> Tensor | None:

@@ -7,17 +7,17 @@ video is decoded: its order depends on the number of workers, too.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from functools import partial
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn import functional
-from torch.utils.data import DataLoader, Dataset, IterableDataset, Sampler, get_worker_info
+from torch.utils.data import DataLoader, IterableDataset, get_worker_info
 
 from stepgraph.errors import DataError
 from stepgraph.ingest.frames import ClipOptions, read_clips
@@ -33,19 +33,10 @@ _AHEAD = 4
 
 
 class Batch(NamedTuple):
-    """One process's part of a step.
+    """One process's part of a step; only its first ``real`` clips count.
 
-    Attributes
-    ----------
-    clips : uint8, shape (B, F, H, W, 3)
-    keysteps : int64, shape (B,)
-    soft : keysteps and weights, shape (B, 3) each, or None
-    real
-        How many of the clips count; where a process has none left, one stands in for nothing.
-    total
-        How many count in all processes together, where that is known beforehand.
-    failed
-        What went wrong while these clips were read.
+    Clips have shape (B, F, H, W, 3), soft keysteps and weights (B, 3) each.  How many clips count
+    in all processes together is in ``total`` where it is known beforehand.
     """
 
     clips: Tensor
@@ -56,141 +47,112 @@ class Batch(NamedTuple):
     failed: tuple[Problem, ...] = ()
 
 
-class Source(Protocol):
-    """Where batches come from."""
-
-    examples: Examples
-    blank: Batch
-
-    def batches(self, epoch: int, first: int) -> Iterator[Batch]:
-        """The batches of an epoch, counted from 0, from the ``first`` on."""
-        ...
-
-
-class _Pick(NamedTuple):
-    """Which examples make a batch."""
-
-    epoch: int
-    rows: NDArray[np.int64]
-    real: int
-    total: int
-
-
-class Order(Sampler[_Pick]):
-    """The examples of an epoch in random order, cut into steps, each shared by the processes.
-
-    A step is the same whatever the number of processes: they take consecutive parts of it.
-    """
-
-    def __init__(self, count: int, options: TrainingOptions, team: Team) -> None:
-        self.count, self.batch, self.seed = count, options.batch, options.seed
-        self.team = team
-        self.epoch = self.first = 0
-
-    def __len__(self) -> int:
-        return -(-self.count // self.batch)
-
-    def __iter__(self) -> Iterator[_Pick]:
-        rows = np.random.default_rng([self.seed, self.epoch]).permutation(self.count)
-        for start in range(self.first * self.batch, self.count, self.batch):
-            step = rows[start : start + self.batch]
-            own = np.array_split(step, self.team.world)[self.team.rank]
-            yield _Pick(self.epoch, own if len(own) else step[:1], len(own), len(step))
-
-
-class _StoredClips(Dataset[Batch]):
-    """Batches from decoded clips, each by its examples."""
-
-    def __init__(self, examples: Examples, store: ClipStore, options: TrainingOptions) -> None:
-        self.examples, self.store, self.options = examples, store, options
-        self.ids = tuple(examples.videos)
-
-    def __getitem__(self, pick: _Pick) -> Batch:
-        clips = [
-            augment(self._clip(row), (pick.epoch, row), self.options) for row in pick.rows.tolist()
-        ]
-        return _batch(self.examples, clips, pick.rows, pick.real, pick.total)
-
-    def _clip(self, row: int) -> NDArray[np.uint8]:
-        video = self.ids[self.examples.video[row]]
-        return self.store.read(video, int(self.examples.clip[row]))
-
-
-class StoredSource:
-    """Decoded clips, read at random.
-
-    Parameters
-    ----------
-    workers
-        Processes that read ahead; 0 reads in this one.
-    """
+class Source(IterableDataset[Batch]):
+    """Where batches come from; each of its workers makes a share of them, and reads ahead."""
 
     def __init__(
         self,
         examples: Examples,
-        store: ClipStore,
+        clips: ClipOptions,
         options: TrainingOptions,
         *,
         team: Team = ALONE,
         workers: int = 0,
     ) -> None:
-        self.examples = examples
-        self.blank = _blank(examples, store.options)
-        self._order = Order(len(examples), options, team)
-        self._loader = _loader(
-            _StoredClips(examples, store, options),
-            team,
-            workers,
-            sampler=self._order,
-            # Workers live on from epoch to epoch; the order is drawn in this process.
-            persistent_workers=workers > 0,
-        )
+        self.examples, self.clips, self.options = examples, clips, options
+        self.team, self.workers = team, workers
+        self.epoch = self.first = 0
+
+    @property
+    def blank(self) -> Batch:
+        """What stands in where a process has no clip left while others have: a black one."""
+        shape = (self.clips.frames, self.clips.height, self.clips.width, 3)
+        return self._batch([0], [np.zeros(shape, dtype=np.uint8)], real=0)
 
     def batches(self, epoch: int, first: int) -> Iterator[Batch]:
-        """See :class:`Source`."""
-        self._order.epoch, self._order.first = epoch, first
-        return iter(self._loader)
+        """The batches of an epoch, counted from 0, from the ``first`` on."""
+        # Workers have copies of this source, and are started anew for each epoch.
+        self.epoch, self.first = epoch, first
+        loader = DataLoader(
+            self,
+            batch_size=None,
+            collate_fn=_as_it_is,
+            num_workers=self.workers,
+            # Where a GPU fetches batches without waiting.
+            pin_memory=self.team.device.type == "cuda",
+            prefetch_factor=_AHEAD if self.workers else None,
+            # Its own, so that reading draws nothing from what the network draws from.
+            generator=torch.Generator(),
+        )
+        return iter(loader)
+
+    def _batch(
+        self,
+        rows: Sequence[int],
+        clips: Sequence[NDArray[np.uint8]],
+        *,
+        real: int,
+        total: int | None = None,
+    ) -> Batch:
+        some = np.asarray(rows)
+        keysteps = torch.from_numpy(self.examples.keystep[some]).to(torch.int64)
+        soft = None
+        if self.examples.soft is not None:
+            best, weights = (torch.from_numpy(values[some]) for values in self.examples.soft)
+            soft = best.to(torch.int64), weights.to(torch.float32)
+        return Batch(torch.from_numpy(np.stack(clips)), keysteps, soft, real, total)
 
 
-class _StreamedClips(IterableDataset[Batch]):
-    """Batches straight from the videos: each worker decodes whole videos, and shuffles a few."""
+class StoredSource(Source):
+    """Decoded clips, read at random."""
 
     def __init__(
-        self, examples: Examples, clips: ClipOptions, options: TrainingOptions, team: Team
+        self, examples: Examples, store: ClipStore, options: TrainingOptions, **more: Any
     ) -> None:
-        self.examples, self.clips, self.options, self.team = examples, clips, options, team
-        self.epoch = 0
+        super().__init__(examples, store.options, options, **more)
+        self._store, self._ids = store, tuple(examples.videos)
 
     def __iter__(self) -> Iterator[Batch]:
-        info = get_worker_info()
-        workers, worker = (info.num_workers, info.id) if info else (1, 0)
+        worker, workers = _which_worker()
+        for step in islice(self._steps(), worker, None, workers):
+            own = np.array_split(step, self.team.world)[self.team.rank]
+            rows = (own if len(own) else step[:1]).tolist()
+            clips = [augment(self._read(row), (self.epoch, row), self.options) for row in rows]
+            yield self._batch(rows, clips, real=len(own), total=len(step))
+
+    def _steps(self) -> Iterator[NDArray[np.int64]]:
+        """The examples of an epoch in random order, cut into steps that the processes share."""
+        count, size = len(self.examples), self.options.batch
+        rows = np.random.default_rng([self.options.seed, self.epoch]).permutation(count)
+        return (rows[start : start + size] for start in range(self.first * size, count, size))
+
+    def _read(self, row: int) -> NDArray[np.uint8]:
+        video = self._ids[self.examples.video[row]]
+        return self._store.read(video, int(self.examples.clip[row]))
+
+
+class StreamedSource(Source):
+    """Clips decoded anew in every epoch: each worker decodes whole videos, and shuffles a few."""
+
+    def batches(self, epoch: int, first: int) -> Iterator[Batch]:
+        """See :class:`Source`; what comes before ``first`` is decoded and thrown away."""
+        return islice(super().batches(epoch, first), first, None)
+
+    def __iter__(self) -> Iterator[Batch]:
+        worker, workers = _which_worker()
         own = self.team.rank * workers + worker
         chance = np.random.default_rng([self.options.seed, self.epoch])
         videos = chance.permutation(len(self.examples.videos))[own :: self.team.world * workers]
         chance = np.random.default_rng([self.options.seed, self.epoch, own])
         failed: list[Problem] = []
         size = max(1, self.options.batch // self.team.world)
-        rows: list[int] = []
-        clips: list[NDArray[np.uint8]] = []
-        decoded = self._decoded(videos, failed)
-        for row, clip in _shuffled(decoded, self.options.buffer, chance):
-            rows.append(row)
-            clips.append(augment(clip, (self.epoch, row), self.options))
-            if len(rows) == size:
-                yield self._batch(rows, clips, failed)
-                rows, clips = [], []
-        if rows or failed:
-            yield self._batch(rows, clips, failed)
-
-    def _batch(
-        self, rows: list[int], clips: list[NDArray[np.uint8]], failed: list[Problem]
-    ) -> Batch:
-        batch = _blank(self.examples, self.clips)
-        if rows:
-            batch = _batch(self.examples, clips, np.array(rows), len(rows), None)
-        batch = batch._replace(failed=tuple(failed))
-        failed.clear()
-        return batch
+        shuffled = _shuffled(self._decoded(videos, failed), self.options.buffer, chance)
+        while (block := list(islice(shuffled, size))) or failed:
+            clips = [augment(clip, (self.epoch, row), self.options) for row, clip in block]
+            rows = [row for row, _ in block]
+            batch = self._batch(rows, clips, real=len(rows)) if rows else self.blank
+            yield batch._replace(failed=tuple(failed))
+            failed.clear()
 
     def _decoded(
         self, videos: NDArray[np.int64], failed: list[Problem]
@@ -216,70 +178,14 @@ class _StreamedClips(IterableDataset[Batch]):
                 failed.append(Problem(f"video {name!r}", UNDECODABLE, str(error), lost=True))
 
 
-class StreamedSource:
-    """Clips decoded anew in every epoch."""
-
-    def __init__(
-        self,
-        examples: Examples,
-        clips: ClipOptions,
-        options: TrainingOptions,
-        *,
-        team: Team = ALONE,
-        workers: int = 0,
-    ) -> None:
-        self.examples = examples
-        self.blank = _blank(examples, clips)
-        self._clips = _StreamedClips(examples, clips, options, team)
-        # Made anew for each epoch, since workers have copies of the clips.
-        self._load = partial(_loader, self._clips, team, workers)
-
-    def batches(self, epoch: int, first: int) -> Iterator[Batch]:
-        """See :class:`Source`; what comes before ``first`` is decoded and thrown away."""
-        self._clips.epoch = epoch
-        for number, batch in enumerate(self._load()):
-            if number >= first:
-                yield batch
-
-
-def _loader(dataset: Any, team: Team, workers: int, **more: Any) -> DataLoader[Batch]:
-    return DataLoader(
-        dataset,
-        batch_size=None,
-        collate_fn=_as_it_is,
-        num_workers=workers,
-        # Where a GPU fetches batches without waiting.
-        pin_memory=team.device.type == "cuda",
-        prefetch_factor=_AHEAD if workers else None,
-        # Its own, so that reading draws nothing from what the network draws from.
-        generator=torch.Generator(),
-        **more,
-    )
+def _which_worker() -> tuple[int, int]:
+    """Which of how many workers this is."""
+    info = get_worker_info()
+    return (info.id, info.num_workers) if info else (0, 1)
 
 
 def _as_it_is(batch: Any) -> Any:
     return batch
-
-
-def _batch(
-    examples: Examples,
-    clips: list[NDArray[np.uint8]],
-    rows: NDArray[np.int64],
-    real: int,
-    total: int | None,
-) -> Batch:
-    keysteps = torch.from_numpy(examples.keystep[rows]).to(torch.int64)
-    soft = None
-    if examples.soft is not None:
-        some, weights = (torch.from_numpy(values[rows]) for values in examples.soft)
-        soft = some.to(torch.int64), weights.to(torch.float32)
-    return Batch(torch.from_numpy(np.stack(clips)), keysteps, soft, real, total)
-
-
-def _blank(examples: Examples, clips: ClipOptions) -> Batch:
-    """What stands in where a process has no clip left while others have: it counts for nothing."""
-    black = np.zeros((clips.frames, clips.height, clips.width, 3), dtype=np.uint8)
-    return _batch(examples, [black], np.zeros(1, dtype=np.int64), 0, None)
 
 
 def too_short(video: str, path: Path, wanted: int, got: int) -> Problem:

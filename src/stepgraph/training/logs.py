@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
-import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import astuple, fields
 from pathlib import Path
 from typing import Any
@@ -16,53 +15,35 @@ from stepgraph.training.state import EpochRecord
 
 
 class Logs:
-    """What TensorBoard shows: loss, rate, clips a second and accuracy by step.
+    """What TensorBoard shows by step; without a folder, nothing is written.
 
-    Parameters
-    ----------
-    folder
-        None writes nothing.
-    step
-        Steps that are done; what was logged after them, before a run was killed, is dropped.
+    What was logged after ``step``, before a run was killed, is dropped.
     """
 
     def __init__(self, folder: Path | None, step: int) -> None:
-        self._writer: Any = _writer(folder, step) if folder is not None else None
-        self._since = time.perf_counter()
+        self._writer: Any = None
+        if folder is None:
+            return
+        try:
+            from torch.utils.tensorboard import SummaryWriter
+        except ImportError as error:
+            raise MissingExtraError(
+                "logs for TensorBoard need the 'train' extra; run: pip install "
+                "'stepgraph[train]', or train without logs"
+            ) from error
+        self._writer = SummaryWriter(str(folder), purge_step=step or None)
+
+    def write(self, step: int, shown: Mapping[str, float]) -> None:
+        """Log some numbers of a step or an epoch."""
+        if self._writer is not None:
+            for name, value in shown.items():
+                self._writer.add_scalar(name, value, step)
+            self._writer.flush()
 
     def close(self) -> None:
         """Write what is left."""
         if self._writer is not None:
             self._writer.close()
-
-    def step(self, step: int, *, loss: float, rate: float, accuracy: float, clips: int) -> None:
-        """Log the last steps; ``clips`` is how many were seen since the last call."""
-        now = time.perf_counter()
-        speed, self._since = clips / max(now - self._since, 1e-9), now
-        if self._writer is None:
-            return
-        shown = {"loss": loss, "rate": rate, "accuracy": accuracy, "clips per second": speed}
-        for name, value in shown.items():
-            self._writer.add_scalar(f"train/{name}", value, step)
-
-    def epoch(self, number: int, record: EpochRecord) -> None:
-        """Log the means of an epoch."""
-        if self._writer is None:
-            return
-        self._writer.add_scalar("epoch/loss", record.loss, number)
-        self._writer.add_scalar("epoch/accuracy", record.accuracy, number)
-        self._writer.flush()
-
-
-def _writer(folder: Path, step: int) -> Any:
-    try:
-        from torch.utils.tensorboard import SummaryWriter
-    except ImportError as error:
-        raise MissingExtraError(
-            "logs for TensorBoard need the 'train' extra; run: pip install 'stepgraph[train]', or "
-            "train without logs"
-        ) from error
-    return SummaryWriter(str(folder), purge_step=step or None)
 
 
 def write_curve(path: Path, records: Sequence[EpochRecord]) -> None:

@@ -8,16 +8,16 @@ the same losses as one that was not.
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import closing, contextmanager
+from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor, nn
+from torch.nn.functional import cross_entropy
 
 from stepgraph.errors import DataError
 from stepgraph.networks.timesformer import normalise
@@ -35,24 +35,12 @@ from stepgraph.training.state import (
     restore_chance,
     save_state,
 )
-from stepgraph.training.targets import distribution_losses, label_losses
+from stepgraph.training.targets import distribution_losses
 from stepgraph.training.team import Team
 
 LAST, BEST = "last.pt", "best.pt"
 # Steps whose losses stay on the device until they are fetched together.
 _FETCHED = 20
-
-
-@dataclass(frozen=True, eq=False)
-class Curve:
-    """How a training went: the mean loss of every step, every epoch, and what could not be read.
-
-    What could not be read is known of streamed clips only, and of this run of the training.
-    """
-
-    losses: NDArray[np.float64]
-    epochs: tuple[EpochRecord, ...]
-    failed: tuple[Problem, ...]
 
 
 def fit(
@@ -63,8 +51,10 @@ def fit(
     *,
     team: Team,
     identity: Mapping[str, Any],
-) -> Curve:
+) -> tuple[Position, list[Problem]]:
     """Train a network, or go on with a training that was begun in the folder.
+
+    Gives how it went and which streamed clips could not be read in this run of it.
 
     Parameters
     ----------
@@ -77,20 +67,11 @@ def fit(
         another one is refused.
     """
     run = _Run(network.to(team.device), source, options, folder, team, identity)
-    with _own_chance(options.seed, team.device):
+    with torch.random.fork_rng([team.device] if team.device.type == "cuda" else []):
+        torch.manual_seed(options.seed)
         run.resume()
         run.train()
-    losses = np.array(run.position.losses, dtype=np.float64)
-    return Curve(losses, tuple(run.position.records), tuple(run.failed.values()))
-
-
-@contextmanager
-def _own_chance(seed: int, device: torch.device) -> Iterator[None]:
-    """Draw random numbers from a seed, and give the caller's back afterwards."""
-    devices = [device] if device.type == "cuda" else []
-    with torch.random.fork_rng(devices):
-        torch.manual_seed(seed)
-        yield
+    return run.position, list(run.failed.values())
 
 
 def is_half(options: TrainingOptions, device: torch.device) -> bool:
@@ -114,6 +95,7 @@ class _Run:
     optimiser: torch.optim.Optimizer | None = None
     pending: list[tuple[Tensor, int]] = field(default_factory=list)
     failed: dict[str, Problem] = field(default_factory=dict)
+    fetched: float = field(default_factory=time.perf_counter)
 
     def __post_init__(self) -> None:
         self.plan = plan(self.options.phases)
@@ -211,25 +193,25 @@ class _Run:
         self, model: nn.Module, optimiser: torch.optim.Optimizer, batch: Batch, total: int
     ) -> None:
         device, real = self.team.device, batch.real
-        batch = Batch(*(_moved(value, device) for value in batch))
+        clips, keysteps, *soft = (
+            part.to(device, non_blocking=True)
+            for part in (batch.clips, batch.keysteps, *(batch.soft or ()))
+        )
         with torch.autocast(device.type, torch.bfloat16, enabled=self.half):
-            logits = model(normalise(batch.clips))
-        losses = self._losses(logits.float(), batch)
+            logits = model(normalise(clips))
+        if self.options.loss == "labels":
+            losses = cross_entropy(logits.float(), keysteps, reduction="none")
+        else:
+            losses = distribution_losses(logits.float(), *soft)
         # A clip that stands in for none still takes part, since all processes must.
         loss = losses[:real].sum() if real else losses.sum() * 0
         # Gradients are averaged over the processes; this makes it the mean over the clips.
         torch.autograd.backward(loss * (self.team.world / total))
         optimiser.step()
         optimiser.zero_grad(set_to_none=True)
-        right = (logits.argmax(dim=1) == batch.keysteps)[:real].sum()
+        right = (logits.argmax(dim=1) == keysteps)[:real].sum()
         sums = torch.stack([loss.detach(), right.to(loss.dtype)])
         self.pending.append((self.team.sum(sums), total))
-
-    def _losses(self, logits: Tensor, batch: Batch) -> Tensor:
-        if self.options.loss == "labels":
-            return label_losses(logits, batch.keysteps)
-        assert batch.soft is not None, "examples are softened for this loss"
-        return distribution_losses(logits, *batch.soft)
 
     def _fetch(self, log: Logs, epoch: Epoch) -> None:
         """Bring the losses of the last steps from the device, all at once."""
@@ -249,13 +231,14 @@ class _Run:
             position.loss += loss
             position.correct += right
             position.clips += total
-        log.step(
-            len(position.losses),
-            loss=sum(loss for loss, _ in sums) / sum(clips),
-            accuracy=sum(right for _, right in sums) / sum(clips),
-            rate=epoch.rate,
-            clips=sum(clips),
-        )
+        since, self.fetched = self.fetched, time.perf_counter()
+        shown = {
+            "train/loss": sum(loss for loss, _ in sums) / sum(clips),
+            "train/accuracy": sum(right for _, right in sums) / sum(clips),
+            "train/rate": epoch.rate,
+            "train/clips per second": sum(clips) / max(self.fetched - since, 1e-9),
+        }
+        log.write(len(position.losses), shown)
 
     def _close_epoch(self, log: Logs, epoch: Epoch) -> None:
         position = self.position
@@ -273,22 +256,17 @@ class _Run:
             position.correct / position.clips,
             position.clips,
         )
-        position.records.append(record)
+        is_best = all(record.loss <= before.loss for before in position.epochs)
+        position.epochs.append(record)
         position.epoch, position.step = position.epoch + 1, 0
         position.loss, position.correct, position.clips = 0.0, 0.0, 0
-        log.epoch(position.epoch, record)
-        if position.is_best:
+        log.write(position.epoch, {"epoch/loss": record.loss, "epoch/accuracy": record.accuracy})
+        if is_best:
             self._save(BEST, None)
         self._save(LAST, self.optimiser)
         if self.team.leads:
-            write_curve(self.folder / "curve.csv", position.records)
+            write_curve(self.folder / "curve.csv", position.epochs)
 
     def _save(self, name: str, optimiser: torch.optim.Optimizer | None) -> None:
         if self.team.leads:
             save_state(self.folder / name, self.identity, self.position, self.network, optimiser)
-
-
-def _moved(value: Any, device: torch.device) -> Any:
-    if isinstance(value, tuple):
-        return tuple(_moved(one, device) for one in value)
-    return value.to(device, non_blocking=True) if isinstance(value, Tensor) else value

@@ -13,6 +13,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from stepgraph.encoders.model_folders import find_weights
 from stepgraph.errors import ConfigError, DataError
 from stepgraph.ingest.frames import ClipOptions
 from stepgraph.labelling import open_labels
@@ -22,7 +23,6 @@ from stepgraph.networks.timesformer import (
     load_hf,
     read_header,
     save_checkpoint,
-    to_hf,
 )
 from stepgraph.networks.weights import read_weights
 from stepgraph.problems import Problems
@@ -41,20 +41,10 @@ _WORKERS = 8
 
 @dataclass(frozen=True, eq=False)
 class TrainingResult:
-    """What a training gave.
+    """What a training gave: the encoder, to be used as ``own:PATH``, and how it was learned.
 
-    Attributes
-    ----------
-    checkpoint
-        The trained encoder, to be used as ``own:PATH``.
-    best
-        The same of the epoch with the lowest mean loss.
-    losses
-        Mean loss of every step.
-    clips, videos
-        How many were learned from.
-    problems
-        Videos and clips that could not be used.
+    There is another one of the epoch with the lowest mean loss, the mean loss of every step, and
+    how many clips and videos were learned from; problems are those that could not be used.
     """
 
     checkpoint: Path
@@ -109,20 +99,33 @@ def train(
     examples = load_examples(labels, which, options, problems)
     with joined(options.running.device) as team:
         # First what may be refused at once: decoding may take hours.
-        network = _make_network(model, options.seed, initial, keysteps)
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(options.seed)
+            network = TimeSformer(model)
+        if initial is not None:
+            load_initial(network, initial, keysteps)
         source = _open_source(examples, model, options, output, team=team, problems=problems)
         beginning = None if initial is None else _digest(network)
         identity = _identity(model, options, source.examples, team, which=which, initial=beginning)
-        curve = fit(network, source, options, output, team=team, identity=identity)
-        extra = {"window": options.window, "stride": examples.hop, "labels": which}
+        how, failed = fit(network, source, options, output, team=team, identity=identity)
         if team.leads:
-            _export(network, output, keysteps, extra)
+            extra = {"window": options.window, "stride": examples.hop, "labels": which}
+            save_checkpoint(output / ENCODER, network, keysteps, extra)
+            network.load_state_dict(read_state(output / BEST)["model"])
+            save_checkpoint(output / BEST_ENCODER, network, keysteps, extra)
         team.wait()
-    for one in curve.failed:
+    for one in failed:
         problems.add(one.where, one.kind, one.what, lost=one.lost)
-    files, used = (output / ENCODER, output / BEST_ENCODER), source.examples
-    videos = len(np.unique(used.video))
-    return TrainingResult(*files, curve.losses, curve.epochs, len(used), videos, problems)
+    used = source.examples
+    return TrainingResult(
+        output / ENCODER,
+        output / BEST_ENCODER,
+        np.array(how.losses, dtype=np.float64),
+        tuple(how.epochs),
+        clips=len(used),
+        videos=len(np.unique(used.video)),
+        problems=problems,
+    )
 
 
 def _open_source(
@@ -178,41 +181,19 @@ def _only_stored(examples: Examples, store: ClipStore, problems: Problems) -> Ex
     return examples if kept.all() else examples.only(kept)
 
 
-def _make_network(
-    model: TimeSformerOptions, seed: int, initial: Path | None, keysteps: Sequence[str]
-) -> TimeSformer:
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(seed)
-        network = TimeSformer(model)
-    if initial is not None:
-        load_initial(network, initial, keysteps)
-    return network
-
-
 def load_initial(network: TimeSformer, path: Path, keysteps: Sequence[str]) -> None:
-    """Begin with the weights of another model.
+    """Begin with the weights of the transformers library's TimeSformer, or of one of ours.
 
-    Parameters
-    ----------
-    path
-        A file of the transformers library's TimeSformer, the folder of one, or one of ours.
-    keysteps
-        Names of the classes; a head of ours for other names stays as it was drawn.
+    A head of ours for other keysteps stays as it was drawn.
     """
-    if path.is_dir():
-        found = [path / name for name in ("model.safetensors", "pytorch_model.bin")]
-        file = next((file for file in found if file.is_file()), None)
-        if file is None:
-            raise DataError(
-                f"{path}: must be a model of the transformers library, got a folder without "
-                f"{found[0].name} or {found[1].name}"
-            )
-        path = file
-    state = read_weights(path)
-    if "clip_token" in state:
-        if read_header(path).keysteps != tuple(keysteps):
-            state = {name: w for name, w in state.items() if not name.startswith("head.")}
-        state = to_hf(state)
+    files = find_weights(path) if path.is_dir() else [path]
+    if not files:
+        raise DataError(
+            f"{path}: must be a model of the transformers library, got a folder without weights"
+        )
+    state = {name: weight for file in files for name, weight in read_weights(file).items()}
+    if "clip_token" in state and read_header(path).keysteps != tuple(keysteps):
+        state = {name: w for name, w in state.items() if not name.startswith("head.")}
     load_hf(network, state)
 
 
@@ -243,13 +224,3 @@ def _digest(network: TimeSformer) -> str:
     for name, weight in network.state_dict().items():
         hashed.update(name.encode() + weight.contiguous().numpy().tobytes())
     return hashed.hexdigest()[:16]
-
-
-def _export(
-    network: TimeSformer, output: Path, keysteps: Sequence[str], extra: dict[str, Any]
-) -> None:
-    """Write the trained encoder, and that of the best epoch."""
-    save_checkpoint(output / ENCODER, network, keysteps, extra)
-    best = TimeSformer(network.options)
-    best.load_state_dict(read_state(output / BEST)["model"])
-    save_checkpoint(output / BEST_ENCODER, best, keysteps, extra)

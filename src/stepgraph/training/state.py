@@ -28,14 +28,10 @@ _KIND = FileKind("stepgraph-training", 1, "state of a training", "delete it to b
 
 @dataclass(frozen=True)
 class EpochRecord:
-    """What became of one epoch.
+    """What became of one epoch: means over its clips.
 
-    Attributes
-    ----------
-    phase, epoch
-        From 1 on; epochs within their phase.
-    loss, accuracy
-        Means over its clips; accuracy is how often the best keystep is the pseudo-label.
+    Phases, and epochs within theirs, are counted from 1; accuracy is how often the best keystep
+    is the pseudo-label.
     """
 
     phase: int
@@ -48,30 +44,19 @@ class EpochRecord:
 
 @dataclass
 class Position:
-    """How far a training has come.
+    """How far a training has come: epochs that are complete, and steps of the next one.
 
-    Attributes
-    ----------
-    epoch, step
-        Epochs that are complete, and steps of the next one.
-    losses
-        Mean loss of every step so far.
-    loss, correct, clips
-        Sums over the steps of the epoch that is not complete.
+    Losses are means of every step so far; loss, correct and clips are sums over the steps of the
+    epoch that is not complete.
     """
 
     epoch: int = 0
     step: int = 0
     losses: list[float] = field(default_factory=list)
-    records: list[EpochRecord] = field(default_factory=list)
+    epochs: list[EpochRecord] = field(default_factory=list)
     loss: float = 0.0
     correct: float = 0.0
     clips: int = 0
-
-    @property
-    def is_best(self) -> bool:
-        """Whether no epoch before the last had a lower loss."""
-        return self.records[-1].loss <= min(record.loss for record in self.records)
 
 
 def save_state(
@@ -82,19 +67,21 @@ def save_state(
     optimiser: torch.optim.Optimizer | None,
 ) -> None:
     """Write the state of a training; without an optimiser it is only to be looked at."""
-    content = {
+    content: dict[str, Any] = {
         "format": _KIND.format,
         "version": _KIND.version,
         "identity": json.dumps(identity),
         "epoch": position.epoch,
         "step": position.step,
         "losses": torch.tensor(position.losses, dtype=torch.float64),
-        "records": [asdict(record) for record in position.records],
+        "records": [asdict(record) for record in position.epochs],
         "sums": [position.loss, position.correct, position.clips],
         "model": network.state_dict(),
         "optimiser": optimiser.state_dict() if optimiser else None,
-        "chance": _chance(),
+        "chance": [torch.get_rng_state()],
     }
+    if torch.cuda.is_available():
+        content["chance"].append(torch.cuda.get_rng_state())
     # Torch says of a full disk what nobody understands; python says it plainly.
     buffer = io.BytesIO()
     torch.save(content, buffer)
@@ -137,14 +124,6 @@ def position_of(path: Path, state: Mapping[str, Any]) -> Position:
         records = [EpochRecord(**record) for record in state["records"]]
         losses = state["losses"].tolist()
         return Position(state["epoch"], state["step"], losses, records, *state["sums"])
-
-
-def _chance() -> list[Tensor]:
-    """Where the random numbers of torch stand, on the CPU and on the GPU in use."""
-    states = [torch.get_rng_state()]
-    if torch.cuda.is_available():
-        states.append(torch.cuda.get_rng_state())
-    return states
 
 
 def restore_chance(states: list[Tensor]) -> None:

@@ -12,7 +12,6 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
-from torch.nn import functional
 
 from stepgraph.core import BACKGROUND
 from stepgraph.errors import DataError
@@ -28,18 +27,9 @@ Which: TypeAlias = Literal["graph", "argmax"]
 class Examples:
     """The labelled clips of a corpus, in the order of their videos.
 
-    Attributes
-    ----------
-    videos
-        File of each video by its id.
-    clips
-        How many clips each video has, labelled or not.
-    video, clip, keystep : shape (N,), int32
-        Position of the video, number of the clip in it, and its label.
-    soft : keysteps and weights, shape (N, 3) each, or None
-        What the distribution is matched with.
-    hop
-        Seconds from one clip to the next.
+    There is a file and a number of clips, labelled or not, for each video; and for each example,
+    shape (N,), the position of its video, the number of the clip in it, and its label.  Soft
+    keysteps and weights, shape (N, 3) each, are what the distribution is matched with.
     """
 
     videos: Mapping[str, Path]
@@ -48,7 +38,7 @@ class Examples:
     clip: NDArray[np.int32]
     keystep: NDArray[np.int32]
     soft: tuple[NDArray[np.int32], NDArray[np.float32]] | None
-    hop: float = 1.0
+    hop: float = 1.0  # seconds from one clip to the next
 
     def __len__(self) -> int:
         return len(self.keystep)
@@ -97,17 +87,12 @@ def load_examples(
             f"got none of {labels.rows}{why}"
         )
     video, clip, keystep = (np.concatenate(columns) for columns in zip(*parts, strict=True))
-    return Examples(
-        videos,
-        tuple(clips),
-        video,
-        clip,
-        keystep,
+    both = (
         (np.concatenate([k for k, _ in soft]), np.concatenate([w for _, w in soft]))
         if soft
-        else None,
-        labels.provenance.hop,
+        else None
     )
+    return Examples(videos, tuple(clips), video, clip, keystep, both, labels.provenance.hop)
 
 
 def _find(one: ClipLabels, moved: Path | None, problems: Problems) -> Path | None:
@@ -147,18 +132,10 @@ def soften(
     return np.where(weights > 0, keysteps, 0).astype(np.int32), weights.astype(np.float32)
 
 
-def label_losses(logits: Tensor, keysteps: Tensor) -> Tensor:
-    """Cross entropy of each clip with its label, shape (B,)."""
-    return functional.cross_entropy(logits, keysteps, reduction="none")
-
-
 def distribution_losses(logits: Tensor, keysteps: Tensor, weights: Tensor) -> Tensor:
     """Divergence (Kullback-Leibler) of each clip's prediction from weighted keysteps, shape (B,).
 
-    Parameters
-    ----------
-    keysteps, weights : shape (B, 3)
-        Weights of a clip add up to 1; those of 0 count for nothing.
+    Weights of a clip, shape (B, 3), add up to 1; those of 0 count for nothing.
     """
     log_predicted = torch.log_softmax(logits, dim=1).gather(1, keysteps)
     return (torch.xlogy(weights, weights) - weights * log_predicted).sum(dim=1)
