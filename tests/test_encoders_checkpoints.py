@@ -92,7 +92,7 @@ def checkpoint(tmp_path, colour_network):
     from stepgraph.networks.timesformer import save_checkpoint
 
     path = tmp_path / "own.safetensors"
-    save_checkpoint(path, colour_network, VOCABULARY, {"window": 2.0})
+    save_checkpoint(path, colour_network, VOCABULARY.keysteps, {"window": 2.0})
     return path
 
 
@@ -293,7 +293,7 @@ def test_a_window_that_is_none_is_refused(tmp_path, window):
     from stepgraph.networks.timesformer import save_checkpoint
 
     path = tmp_path / "own.safetensors"
-    save_checkpoint(path, make_network(), VOCABULARY, {"window": window})
+    save_checkpoint(path, make_network(), VOCABULARY.keysteps, {"window": window})
 
     with pytest.raises(DataError, match="window must be between 0 and 3600 seconds, got"):
         _ = load_encoder(f"own:{path}").model

@@ -36,7 +36,7 @@ def tiny_network(kind):
         sight |= {"num_frames": FRAMES, "mit_hidden_size": 16, "mit_intermediate_size": 24}
         sight |= {"mit_num_attention_heads": 2}
         whole |= {"prompt_num_attention_heads": 2}
-    name = FAMILIES[kind].model
+    name = FAMILIES[kind]["model"]
     config = getattr(transformers, name.replace("Model", "Config"))(
         text_config=small | words, vision_config=small | sight, **whole
     )
@@ -237,7 +237,7 @@ def test_the_middle_of_a_larger_picture_is_seen():
 
 
 def test_colours_of_a_kind_are_used_where_the_folder_does_not_tell():
-    pixels = make_pixels("siglip", (1, 1))
+    pixels = make_pixels("siglip", (1, 1), {})
     frames = np.array([0, 255, 51], np.uint8).reshape(1, 1, 1, 1, 3)
 
     assert pixels.prepare(frames, "cpu").flatten().tolist() == pytest.approx([-1, 1, -0.6])

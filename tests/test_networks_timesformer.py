@@ -9,7 +9,6 @@ from safetensors.torch import save_file
 from torch.nn import functional as F
 
 from reference_networks import as_of_library
-from stepgraph.core import Vocabulary
 from stepgraph.errors import ConfigError, DataError
 from stepgraph.networks import timesformer
 from stepgraph.networks.timesformer import (
@@ -266,7 +265,7 @@ def test_under_autocast_it_stays_near_float32():
 def test_a_checkpoint_comes_back_as_it_was(tmp_path):
     model, path = model_of(SMALL), tmp_path / "new folder" / "model.safetensors"
 
-    save_checkpoint(path, model, Vocabulary(KEYSTEPS), {"window": 4.0, "epoch": 3})
+    save_checkpoint(path, model, KEYSTEPS, {"window": 4.0, "epoch": 3})
     loaded, keysteps = load_checkpoint(path)
 
     assert keysteps == KEYSTEPS

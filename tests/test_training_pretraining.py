@@ -257,7 +257,7 @@ def test_a_head_for_other_keysteps_is_left_out(tmp_path):
 def test_weights_of_the_transformers_library_are_taken_from_a_file_or_folder(tmp_path):
     from safetensors.torch import save_file
 
-    network = weights_of(tmp_path, replace(MODEL, classes=400), names=map(str, range(400)))
+    network = weights_of(tmp_path, replace(MODEL, classes=400), names=tuple(map(str, range(400))))
     save_file(as_of_library(network.state_dict()), tmp_path / "model.safetensors")
 
     for path in (tmp_path, tmp_path / "model.safetensors"):

@@ -30,13 +30,7 @@ _CHECKSUM = 4
 
 
 class EmbeddingCache:
-    """Vectors of texts under one model.
-
-    Parameters
-    ----------
-    model
-        Whatever makes two embeddings of one text differ: weights, precision.
-    """
+    """Vectors of texts under one model: what makes two of a text differ, weights and precision."""
 
     def __init__(self, model: str, folder: Path | None = None) -> None:
         name = re.sub(r"[^A-Za-z0-9._-]+", "-", model)[:80]

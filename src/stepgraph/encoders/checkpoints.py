@@ -8,7 +8,6 @@ keystep is one in its own place, so that a score is the root of the keystep's pr
 
 from __future__ import annotations
 
-import math
 import os
 from collections.abc import Sequence
 from functools import partial
@@ -27,6 +26,7 @@ from stepgraph.encoders.model_folders import (
     find_weights,
     read_config,
     read_pixel_settings,
+    three_numbers,
 )
 from stepgraph.encoders.visual import VisualEncoder, as_array, pick_device, running
 from stepgraph.errors import ConfigError, DataError
@@ -43,14 +43,9 @@ _OWN_WINDOW = 1.0
 
 
 class NetworkModel:
-    """A TimeSformer; see :class:`~stepgraph.encoders.visual.VisualModel`.
+    """A TimeSformer that gives features or, to ``classify``, the roots of probabilities.
 
-    Parameters
-    ----------
-    colours
-        Mean and deviation of the colours, where they are not those of the published weights.
-    classify
-        Give the roots of probabilities rather than features.
+    Colours are their mean and deviation, where they are not those of the published weights.
     """
 
     def __init__(
@@ -193,19 +188,14 @@ def _read_options(folder: Path) -> TimeSformerOptions:
     return options
 
 
-def _read_colours(folder: Path) -> tuple[list[float], list[float]] | None:
+def _read_colours(folder: Path) -> tuple[Sequence[float], Sequence[float]] | None:
     """Mean and deviation of colours, where the folder tells."""
     path, settings = read_pixel_settings(folder)
     if "image_std" not in settings:
         return None
-    mean, deviation = settings["image_mean"], settings["image_std"]
-    for values, least in ((mean, -math.inf), (deviation, 0)):
-        if (
-            not isinstance(values, list)
-            or len(values) != 3
-            or not all(isinstance(x, int | float) and least < x < math.inf for x in values)
-        ):
-            raise DataError(
-                f"{path}: image_mean and image_std must be three numbers each, got {values!r}"
-            )
-    return mean, deviation
+    try:
+        return three_numbers(settings["image_mean"]), three_numbers(settings["image_std"], above=0)
+    except (TypeError, ValueError) as error:
+        raise DataError(
+            f"{path}: image_mean and image_std must be three numbers each, got {error}"
+        ) from error

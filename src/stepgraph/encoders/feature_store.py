@@ -6,6 +6,7 @@ import json
 import os
 import zipfile
 from dataclasses import asdict
+from functools import cached_property
 from pathlib import Path
 
 import numpy as np
@@ -60,8 +61,6 @@ class FeatureStore:
 
     Parameters
     ----------
-    path
-        A folder of :func:`encode_to` or to be filled by it; or a folder or file of arrays.
     seconds_per_row
         How much time one row of foreign arrays covers; None spreads the rows of each array
         evenly over its video.  They are resampled to rows of a second, each with the vector that
@@ -86,16 +85,11 @@ class FeatureStore:
         header = path / HEADER
         self.encoder = _read_header(header) if header.is_file() else None
         self._own = _OwnFiles(path)
-        self._foreign: ArrayFiles | None = None
 
-    @property
+    @cached_property
     def files(self) -> ArrayFiles:
         """What holds the features; opened now, if somebody else wrote it."""
-        if self.encoder is not None:
-            return self._own
-        if self._foreign is None:
-            self._foreign = open_arrays(self.path)
-        return self._foreign
+        return self._own if self.encoder is not None else open_arrays(self.path)
 
     def has(self, video: str) -> bool:
         """Whether features of a video that we wrote are there, and whole as their file says."""

@@ -22,16 +22,9 @@ from stepgraph.problems import Problems
 
 @dataclass
 class Encoded:
-    """What became of the videos.
+    """What became of the videos: how many were encoded, and how many there already.
 
-    Attributes
-    ----------
-    written, skipped
-        Videos encoded, and videos whose features were there already.
-    rows, frames
-        Vectors written, and how many frames were looked at for them (0 for narration).
-    seconds
-        Time spent.
+    Rows are the vectors written, and frames those looked at for them (0 for narration).
     """
 
     written: int = 0

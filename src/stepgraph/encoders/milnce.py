@@ -55,24 +55,19 @@ def _find_files(options: EncoderOptions, *names: str) -> list[Path]:
     """Files of a folder by what published.toml calls them."""
     files = [PUBLISHED["files"][name] for name in names]
     folder = find_folder(options.kind, options.model)
-    if folder is None:
-        first = files[0]
-        raise ConfigError(
-            f"{options.kind} encoder {options.model!r} must be a folder that holds "
-            f"{first['what']} ({first['patterns'][0]}), got no such folder; it is published by "
-            f"{first['publisher']}"
-        )
-    return [_find_file(folder, **file) for file in files]
-
-
-def _find_file(folder: Path, what: str, patterns: Sequence[str], publisher: str) -> Path:
-    for pattern in patterns:
-        for path in sorted(folder.glob(pattern)):
-            return path
-    raise ConfigError(
-        f"{folder}: must hold {what} ({' or '.join(patterns)}), got none; "
-        f"it is published by {publisher}"
-    )
+    where = f"{options.kind} encoder {options.model!r} must be a folder that holds"
+    where = f"{folder}: must hold" if folder else where
+    found = []
+    for file in files:
+        globs = (sorted(folder.glob(pattern)) for pattern in file["patterns"]) if folder else ()
+        path = next((paths[0] for paths in globs if paths), None)
+        if path is None:
+            raise ConfigError(
+                f"{where} {file['what']} ({' or '.join(file['patterns'])}), got none; "
+                f"it is published by {file['publisher']}"
+            )
+        found.append(path)
+    return found
 
 
 class S3DEncoder(VisualEncoder):
@@ -109,7 +104,7 @@ class VideoClipEncoder(VisualEncoder):
 
 @dataclass(frozen=True)
 class _S3DModel:
-    """S3D with its words; see :class:`~stepgraph.encoders.visual.VisualModel`."""
+    """S3D with its words."""
 
     network: S3D
     positions: dict[str, int]

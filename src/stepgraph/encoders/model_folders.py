@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 import os
 import tomllib
 from collections.abc import Mapping
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +19,7 @@ PUBLISHED = tomllib.loads(Path(__file__).with_name("published.toml").read_text("
 
 # Weights as transformers looks for them: one file, or several with an index.
 _WEIGHTS = ("model*.safetensors", "pytorch_model*.bin")
-_BESIDES = ("*.json", "*.txt", "*.model")
+_BESIDES = ("*.json", "*.txt", "*.model", "[0-9]_*/*")
 # Which kind of encoder takes models of a type that is named otherwise.
 _OTHERS = {"bert": "text", "mpnet": "text"}
 
@@ -42,25 +44,37 @@ def fetch_folder(kind: str, model: str) -> Path:
         return folder
     import logging
 
-    from huggingface_hub import snapshot_download
-
     # The client says much about every attempt to reach the hub.
     logging.getLogger("huggingface_hub").setLevel(logging.ERROR)
-    try:
-        folder = Path(snapshot_download(model, local_files_only=True))
-        if (folder / "config.json").is_file() and find_weights(folder):
-            return folder
-    except (OSError, ValueError):
-        pass  # not here yet
-    try:
-        folder = Path(snapshot_download(model, allow_patterns=[*_BESIDES, _WEIGHTS[0]]))
-        if not find_weights(folder):
-            snapshot_download(model, allow_patterns=_WEIGHTS[1])
-    except (OSError, ValueError) as error:
-        raise ConfigError(
-            f"{kind} encoder {model!r} must be a {kind} model that is a folder here, lies in the "
-            f"local model cache, or can be downloaded; got: {first_line(error)}"
-        ) from error
+    # Of some models of its own, sentence-transformers takes the bare names.
+    bare = kind == "text" and "/" not in model
+    names = (f"sentence-transformers/{model}", model) if bare else (model,)
+    for find, name in product((_find_cached, _download), names):
+        try:
+            return find(name)
+        except (OSError, ValueError) as error:
+            said = error
+    raise ConfigError(
+        f"{kind} encoder {model!r} must be a {kind} model that is a folder here, lies in the "
+        f"local model cache, or can be downloaded; got: {first_line(said)}"
+    ) from said
+
+
+def _find_cached(name: str) -> Path:
+    from huggingface_hub import snapshot_download
+
+    folder = Path(snapshot_download(name, local_files_only=True))
+    if not (folder / "config.json").is_file() or not find_weights(folder):
+        raise FileNotFoundError(f"{folder} is not whole")
+    return folder
+
+
+def _download(name: str) -> Path:
+    from huggingface_hub import snapshot_download
+
+    folder = Path(snapshot_download(name, allow_patterns=[*_BESIDES, _WEIGHTS[0]]))
+    if not find_weights(folder):
+        snapshot_download(name, allow_patterns=_WEIGHTS[1])
     return folder
 
 
@@ -98,6 +112,14 @@ def read_config(kind: str, folder: Path) -> Mapping[str, Any]:
             f"copy the whole model"
         )
     return config
+
+
+def three_numbers(values: Any, above: float = -math.inf) -> tuple[float, ...]:
+    """A number for each colour, as an image processor has them."""
+    found = tuple(float(value) for value in values)
+    if len(found) != 3 or not all(above < value < math.inf for value in found):
+        raise ValueError(f"{len(found)} colours {values!r} where there must be 3 numbers")
+    return found
 
 
 def read_pixel_settings(folder: Path) -> tuple[Path, Mapping[str, Any]]:

@@ -26,6 +26,7 @@ from stepgraph.encoders.model_folders import (
     first_line,
     read_config,
     read_pixel_settings,
+    three_numbers,
 )
 from stepgraph.encoders.visual import VisualEncoder, as_array, pick_device, running
 from stepgraph.errors import ConfigError, DataError
@@ -40,34 +41,17 @@ _TOKENIZERS = ("tokenizer.json", "vocab.json", "spiece.model", "tokenizer.model"
 _NO_PUNCTUATION = str.maketrans("", "", string.punctuation)
 
 
-@dataclass(frozen=True)
-class Family:
-    """What the models of one kind share, as far as the folder of one does not tell."""
-
-    model: str
-    mean: Sequence[float]
-    std: Sequence[float]
-    crop: bool
-    window: float
-
-
-FAMILIES = {kind: Family(**fields) for kind, fields in PUBLISHED["families"].items()}
+FAMILIES = PUBLISHED["families"]
+"""What the models of one kind share, as far as the folder of one does not tell."""
 
 
 @dataclass(frozen=True)
 class Pixels:
     """How a model wants its pictures.
 
-    Attributes
-    ----------
-    size
-        Height and width of what it sees.
-    read
-        Height and width of what is read; the centre of it is seen.
-    crop
-        Whether the reader cuts a picture to its middle rather than squeezing it.
-    scale, mean, std
-        A colour from 0 to 255 becomes ``(colour * scale - mean) / std``.
+    Of what is read, cut to its middle rather than squeezed where ``crop`` says so, the centre of
+    ``size`` is seen (height and width); a colour from 0 to 255 becomes
+    ``(colour * scale - mean) / std``.
     """
 
     size: tuple[int, int]
@@ -103,7 +87,7 @@ class PretrainedModel:
         self._network = network.eval().to(self.device)
         self._tokenizer = tokenizer
         self._pixels = pixels
-        seconds = FAMILIES[kind].window if window is None else window
+        seconds = FAMILIES[kind]["window"] if window is None else window
         frames = min(_MOST_FRAMES, max(1, ceil(seconds)))
         if kind == "xclip":
             frames = network.config.vision_config.num_frames
@@ -111,11 +95,7 @@ class PretrainedModel:
         self.clips = ClipOptions(frames, seconds, height=height, width=width, crop=pixels.crop)
 
     def encode_clips(self, frames: NDArray[np.uint8]) -> NDArray[np.float32]:
-        """See :class:`~stepgraph.encoders.visual.VisualModel`.
-
-        CLIP and SigLIP see pictures: unit vectors of the frames are averaged.  X-CLIP sees the
-        clip as a whole.
-        """
+        """CLIP and SigLIP see pictures, whose unit vectors are averaged; X-CLIP sees the clip."""
         with running(self.device):
             pixels = self._pixels.prepare(frames, self.device)
             if self.kind == "xclip":
@@ -125,11 +105,7 @@ class PretrainedModel:
             return as_array(found.unflatten(0, pixels.shape[:2]).mean(dim=1))
 
     def encode_texts(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """See :class:`~stepgraph.encoders.visual.VisualModel`.
-
-        X-CLIP would bend its texts towards the video at hand; here they stay as they are, so
-        that a keystep has one vector.
-        """
+        """X-CLIP would bend texts towards a video; here they stay, so that each has one vector."""
         with running(self.device):
             return as_array(_pooled(self._network.get_text_features(**self._tokens(texts))))
 
@@ -198,7 +174,7 @@ def _load_network(kind: str, folder: Path) -> Any:
     import torch
     import transformers
 
-    name = FAMILIES[kind].model
+    name = FAMILIES[kind]["model"]
     try:
         network, report = getattr(transformers, name).from_pretrained(
             folder, local_files_only=True, dtype=torch.float32, output_loading_info=True
@@ -251,31 +227,29 @@ def _read_pixels(kind: str, folder: Path, network: Any) -> Pixels:
 
 
 def make_pixels(
-    kind: str,
-    size: tuple[int, int],
-    settings: Mapping[str, Any] | None = None,
-    where: str = "settings",
+    kind: str, size: tuple[int, int], given: Mapping[str, Any], where: str = "settings"
 ) -> Pixels:
     """Read the settings of an image processor; what they do not say is as the kind has it.
 
     >>> make_pixels("clip", (224, 224), {"size": {"shortest_edge": 256}, "crop_size": 224}).read
     (256, 256)
     """
-    family, given = FAMILIES[kind], settings or {}
+    family = FAMILIES[kind]
     try:
         resized, squeezed = _sides(given.get("size"), size)
-        crop = not squeezed and (family.crop or "size" in given)
+        crop = not squeezed and (family["crop"] or "size" in given)
         cut, _ = _sides(given.get("crop_size"), size)
-        if not given.get("do_center_crop", family.crop):
+        if not given.get("do_center_crop", family["crop"]):
             cut = resized
         read = (max(resized[0], cut[0]), max(resized[1], cut[1]))
-        plain = not given.get("do_normalize", True)
+        if not given.get("do_normalize", True):
+            given = {**given, "image_mean": (0, 0, 0), "image_std": (1, 1, 1)}
         return Pixels(
             size=cut,
             read=read,
             crop=crop,
-            mean=(0.0,) * 3 if plain else _three(given.get("image_mean", family.mean)),
-            std=(1.0,) * 3 if plain else _three(given.get("image_std", family.std)),
+            mean=three_numbers(given.get("image_mean", family["mean"])),
+            std=three_numbers(given.get("image_std", family["std"]), above=0),
             scale=float(given.get("rescale_factor", 1 / 255)),
         )
     except (TypeError, ValueError, KeyError) as error:
@@ -293,13 +267,6 @@ def _sides(given: Any, default: tuple[int, int]) -> tuple[tuple[int, int], bool]
         return (int(given["height"]), int(given["width"])), True
     side = int(given["shortest_edge"] if isinstance(given, Mapping) else given)
     return (side, side), False
-
-
-def _three(values: Any) -> tuple[float, ...]:
-    found = tuple(float(value) for value in values)
-    if len(found) != 3:
-        raise ValueError(f"{len(found)} colours where there must be 3")
-    return found
 
 
 def _pooled(output: Any) -> Any:

@@ -28,20 +28,14 @@ class StoredEncoder:
 
     Parameters
     ----------
-    path
-        See :class:`FeatureStore`.
+    path, seconds_per_row, problems
+        See :class:`FeatureStore`; videos without features that can be read are problems, too.
     encoder
         Encodes the keysteps.  If not given, ``keysteps.npy`` (or another format) in the folder
         has their vectors, K by D in the order of the vocabulary; or else the encoder that the
         folder names is loaded, if it is not a function of somebody's.
-    seconds_per_row
-        See :class:`FeatureStore`.
-    problems
-        Receives videos whose features are missing, unreadable, shorter or longer; strict if not
-        given.
     all_videos
-        Give videos whose features are missing or unreadable, too, with none: they are
-        unobserved.  They are left out if not asked for.
+        Give those videos, too, without a vector: they are unobserved.  Else they are left out.
     """
 
     def __init__(

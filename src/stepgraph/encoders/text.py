@@ -8,11 +8,10 @@ text is met for the first time.
 from __future__ import annotations
 
 import hashlib
-import logging
 import os
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from functools import cached_property, partial
+from functools import cached_property
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -24,7 +23,7 @@ from stepgraph import progress
 from stepgraph.core import Features, Video, Vocabulary
 from stepgraph.encoders import EncoderOptions
 from stepgraph.encoders.cache import EmbeddingCache
-from stepgraph.encoders.model_folders import find_folder, first_line
+from stepgraph.encoders.model_folders import fetch_folder, find_folder, first_line
 from stepgraph.encoders.vectors import keystep_vectors, unit
 from stepgraph.errors import ConfigError, DataError
 
@@ -119,21 +118,14 @@ class TextEncoder:
         from transformers.utils.logging import disable_progress_bar
 
         disable_progress_bar()
-        dtype = torch.bfloat16 if self._bfloat16 else torch.float32
-        place = str(self._folder) if self._folder else self.options.model
-        load = partial(SentenceTransformer, place, model_kwargs={"dtype": dtype})
+        how = {"dtype": torch.bfloat16 if self._bfloat16 else torch.float32}
+        folder = self._folder or fetch_folder("text", self.options.model)
         try:
-            return load(local_files_only=True)
-        except (OSError, ValueError):
-            # Not here yet; its client says much about every attempt to reach the hub.
-            logging.getLogger("huggingface_hub").setLevel(logging.ERROR)
-        try:
-            return load()
+            return SentenceTransformer(str(folder), model_kwargs=how, local_files_only=True)
         except (OSError, ValueError) as error:
             raise ConfigError(
                 f"text encoder {self.options.model!r} must be a sentence-transformers model that "
-                f"is a folder here, lies in the local model cache, or can be downloaded; got: "
-                f"{first_line(error)}"
+                f"can be loaded, got: {first_line(error)}"
             ) from error
 
     def _identity(self) -> str:

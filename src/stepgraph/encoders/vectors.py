@@ -24,12 +24,7 @@ def keystep_vectors(
 ) -> NDArray[np.float32]:
     """Unit vectors of all keysteps by their plain names, shape (K, D).
 
-    Parameters
-    ----------
-    encode
-        From texts to unit vectors.
-    task_names
-        Encode each keystep also behind the name of each of its tasks, and average.
+    With ``task_names``, each is encoded also behind the name of each of its tasks, and averaged.
     """
     alone = encode(vocabulary.keysteps)
     if not task_names or not vocabulary.tasks:

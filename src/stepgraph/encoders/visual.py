@@ -52,12 +52,8 @@ class VisualModel(Protocol):
 class VisualEncoder:
     """Encode a video by what is to be seen in it, one vector a row.
 
-    Parameters
-    ----------
-    options
-        See :class:`~stepgraph.encoders.EncoderOptions`; ``window`` replaces the model's own.
-    load
-        Makes the model; called once, when something must be encoded.
+    The ``window`` of the options replaces the model's own; ``load`` makes the model, and is
+    called once, when something must be encoded.
     """
 
     def __init__(self, options: EncoderOptions, load: Callable[[], VisualModel]) -> None:
@@ -110,19 +106,9 @@ def encode_rows(
 ) -> Features:
     """Encode each row of a video file by the clip that begins with it.
 
-    Parameters
-    ----------
-    encode
-        From clips, shape (B, F, H, W, 3), to their vectors, shape (B, D).
-    batch
-        How many clips are encoded together.
-    finish
-        From the vectors of all clips to those of all rows, where that is not the same.
-
-    Returns
-    -------
-    Features
-        Unit vectors.  Each is of its own row alone, however far its clip looks ahead.
+    From clips, shape (B, F, H, W, 3), ``encode`` makes vectors, shape (B, D); ``finish`` makes
+    those of all rows from those of all clips, where that is not the same.  A unit vector is of its
+    own row alone, however far its clip looks ahead.
     """
     if video.path is None:
         raise DataError(
@@ -141,7 +127,12 @@ def encode_rows(
     found = np.concatenate(vectors[1:] or vectors)
     if finish is not None and starts:
         found = finish(found)
-    _require_finite(found, starts, video)
+    bad = np.flatnonzero(~np.isfinite(found).all(axis=1))
+    if len(bad):
+        raise DataError(
+            f"{video.path}: vectors must be finite numbers, got others for {len(bad)} of "
+            f"{len(found)} rows, the first at {starts[bad[0]]:g} s; are the weights whole?"
+        )
     ends = np.minimum(np.array(starts) + clips.stride, video.duration)
     intervals = np.stack([np.array(starts), ends], axis=1)
     return Features(video.id, video.duration, unit(found), intervals)
@@ -167,12 +158,3 @@ def running(device: str) -> Iterator[None]:
     on_gpu = device == "cuda"
     with torch.inference_mode(), torch.autocast(device, torch.bfloat16, enabled=on_gpu):
         yield
-
-
-def _require_finite(vectors: NDArray[np.float32], starts: Sequence[float], video: Video) -> None:
-    bad = np.flatnonzero(~np.isfinite(vectors).all(axis=1))
-    if len(bad):
-        raise DataError(
-            f"{video.path}: vectors must be finite numbers, got others for {len(bad)} of "
-            f"{len(vectors)} rows, the first at {starts[bad[0]]:g} s; are the weights whole?"
-        )

@@ -132,11 +132,7 @@ class _Words(nn.Module):
 class S3D(nn.Module):
     """The network of MIL-NCE: clips and texts in, vectors of one space out.
 
-    Parameters
-    ----------
-    words
-        Rows of the table of word vectors; row 0 stands for no word.  None makes a network that
-        only looks.
+    Row 0 of the table of word vectors stands for no word; without one, the network only looks.
     """
 
     def __init__(self, words: int | None = PUBLISHED_WORDS) -> None:
@@ -190,17 +186,10 @@ def _pool(clips: Tensor, size: tuple[int, int, int]) -> Tensor:
 
 
 def find_words(texts: Sequence[str], positions: Mapping[str, int]) -> Tensor:
-    """Look up the words of texts, shape (N, MAX_WORDS); 0 fills what is left.
+    """Look up the rows of the words of texts, shape (N, MAX_WORDS); 0 fills what is left.
 
     Texts are taken in lower case, and words that are not known are left out.
 
-    Parameters
-    ----------
-    positions
-        Row of each word in the table of word vectors, from 1.
-
-    Examples
-    --------
     >>> find_words(["Don't stir the Soup!"], {"stir": 7, "soup": 2})[0, :3].tolist()
     [7, 2, 0]
     """

@@ -20,7 +20,6 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
-from stepgraph.core import Vocabulary
 from stepgraph.errors import ConfigError, DataError
 from stepgraph.files.disk import replacing, require_file
 from stepgraph.networks import timesformer_names as names
@@ -318,28 +317,26 @@ class Header(NamedTuple):
 def save_checkpoint(
     path: Path,
     model: TimeSformer,
-    vocabulary: Vocabulary | Sequence[str],
+    keysteps: Sequence[str],
     extra: Mapping[str, Any] | None = None,
 ) -> None:
     """Write a model and the names of its classes as one .safetensors file, whole or not at all.
 
-    Parameters
-    ----------
-    vocabulary
-        The keysteps that the classes stand for, in order.
-    extra
-        Anything more that JSON can hold; ``window`` is the seconds that a clip lasts.
+    Anything that JSON can hold is ``extra``, such as ``window``, the seconds that a clip lasts.
     """
     from safetensors import SafetensorError
     from safetensors.torch import save_file
 
-    keysteps = vocabulary.keysteps if isinstance(vocabulary, Vocabulary) else tuple(vocabulary)
     if len(keysteps) != model.options.classes:
         raise DataError(
-            f"vocabulary of a checkpoint must have a name for each of {model.options.classes} "
+            f"keysteps of a checkpoint must have a name for each of {model.options.classes} "
             f"classes, got {len(keysteps)}"
         )
-    said = {"options": asdict(model.options), "keysteps": keysteps, "extra": dict(extra or {})}
+    said = {
+        "options": asdict(model.options),
+        "keysteps": list(keysteps),
+        "extra": dict(extra or {}),
+    }
     header = {"format": _FORMAT, "version": _VERSION}
     header |= {key: json.dumps(value) for key, value in said.items()}
     state = {name: w.detach().cpu().contiguous() for name, w in model.state_dict().items()}

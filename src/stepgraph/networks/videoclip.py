@@ -94,13 +94,7 @@ class VideoCLIP(nn.Module):
         return outputs[:, 1:-1]
 
     def embed_texts(self, tokens: Tensor, present: Tensor) -> Tensor:
-        """Vectors of texts, shape (N, width): the mean of their tokens and [SEP].
-
-        Parameters
-        ----------
-        tokens : shape (N, L), [CLS] first, [SEP] behind the last
-        present : shape (N, L), bool
-        """
+        """Vectors of texts, shape (N, width): the mean of their tokens (N, L) and [SEP]."""
         outputs = self.text_encoder(
             input_ids=tokens,
             attention_mask=present.long(),

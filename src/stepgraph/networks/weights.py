@@ -26,11 +26,6 @@ def read_weights(path: Path) -> dict[str, torch.Tensor]:
     The weights are those at the top of the file or, in a checkpoint, under ``state_dict``,
     ``model``, ``model_state``, ``model_state_dict`` or ``weights``.  What is no weight is left
     out, and so is ``module.`` before a name.  Nothing in the file is run.
-
-    Raises
-    ------
-    DataError
-        For a file that is missing, cut off, of another kind, or without any weights.
     """
     try:
         with reading(path, "file of weights"):
@@ -89,13 +84,7 @@ def _weights_in(content: Any) -> dict[str, Tensor]:
 
 
 def fill(module: nn.Module, weights: Mapping[str, torch.Tensor], path: Path) -> None:
-    """Copy weights into a network by name; those that it has no place for are left out.
-
-    Raises
-    ------
-    DataError
-        If one that it needs is missing or has another shape; ``path`` begins the message.
-    """
+    """Copy weights into a network by name; those that it has no place for are left out."""
     # What a network only counts or can count again is not always saved.
     needed = {
         name: tuple(weight.shape)

@@ -218,10 +218,7 @@ def augment(
 ) -> NDArray[np.uint8]:
     """Mirror, crop and light a clip by chance where asked for; all its pictures alike.
 
-    Parameters
-    ----------
-    which
-        Epoch and example: with the seed they decide what chance does.
+    Epoch and example (``which``) decide with the seed what chance does.
     """
     if not options.flip and options.crop == 1 and options.light == 0:
         return clip

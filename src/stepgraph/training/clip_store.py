@@ -40,13 +40,7 @@ _OPEN = 512
 
 
 class ClipStore:
-    """A folder of decoded clips.
-
-    Parameters
-    ----------
-    folder
-        Made where it does not exist; one of clips of another kind is refused.
-    """
+    """A folder of decoded clips, made where there is none; one of other clips is refused."""
 
     def __init__(self, folder: Path, options: ClipOptions) -> None:
         self.folder = folder
@@ -162,32 +156,14 @@ def fill(
     workers: int = 0,
     share: tuple[int, int] = (0, 1),
 ) -> None:
-    """Decode the videos that are not stored yet.
+    """Decode the videos that are not stored yet; one that cannot be is a problem.
 
-    Parameters
-    ----------
-    clips
-        How many clips each video should have, to say beforehand how much room they need.
-    problems
-        Receives the videos that cannot be decoded; the others are.
-    workers
-        Processes that decode; 0 decodes in this one.
-    share
-        ``(i, n)``: only every n-th video, from the i-th on, since others decode the rest.
+    How many clips each should have says beforehand how much room they need.  A share ``(i, n)`` is
+    only every n-th video, from the i-th on, since others decode the rest.
     """
     missing = {video: path for video, path in videos.items() if store.count(video, path) is None}
     lengths = dict(zip(videos, clips, strict=True))
-    _require_room(store, sum(store.bytes_of(lengths[video]) for video in missing))
-    own = set(tuple(videos)[share[0] :: share[1]])
-    missing = {video: path for video, path in missing.items() if video in own}
-    with counting("decoding (videos)", len(missing)) as done:
-        for video, error in zip(missing, _decode(store, missing, workers), strict=True):
-            if error is not None:
-                problems.add(f"video {video!r}", UNDECODABLE, error, lost=True)
-            done(1)
-
-
-def _require_room(store: ClipStore, needed: int) -> None:
+    needed = sum(store.bytes_of(lengths[video]) for video in missing)
     free = shutil.disk_usage(store.folder).free
     if needed > free:
         raise DataError(
@@ -195,6 +171,13 @@ def _require_room(store: ClipStore, needed: int) -> None:
             f"{free / 1e9:,.1f} GB free; choose another folder for them, train on smaller or "
             f"fewer pictures, or stream the clips"
         )
+    own = set(tuple(videos)[share[0] :: share[1]])
+    missing = {video: path for video, path in missing.items() if video in own}
+    with counting("decoding (videos)", len(missing)) as done:
+        for video, error in zip(missing, _decode(store, missing, workers), strict=True):
+            if error is not None:
+                problems.add(f"video {video!r}", UNDECODABLE, error, lost=True)
+            done(1)
 
 
 def _decode(store: ClipStore, videos: Mapping[str, Path], workers: int) -> Iterator[str | None]:

@@ -54,17 +54,10 @@ def fit(
 ) -> tuple[Position, list[Problem]]:
     """Train a network, or go on with a training that was begun in the folder.
 
-    Gives how it went and which streamed clips could not be read in this run of it.
-
-    Parameters
-    ----------
-    network
-        Takes normalised clips, gives logits; it is changed in place.
-    folder
-        Receives ``last.pt``, ``best.pt`` (the epoch of lowest mean loss), ``curve.csv`` and logs.
-    identity
-        Everything that decides the outcome, as plain values; a training that was begun with
-        another one is refused.
+    The network, from normalised clips to logits, is changed in place.  The folder receives
+    ``last.pt``, ``best.pt`` (the epoch of lowest mean loss), ``curve.csv`` and logs; a training
+    that was begun with another ``identity``, all that decides the outcome, is refused.  Gives how
+    it went, and which streamed clips could not be read in this run of it.
     """
     run = _Run(network.to(team.device), source, options, folder, team, identity)
     with torch.random.fork_rng([team.device] if team.device.type == "cuda" else []):
@@ -114,10 +107,11 @@ class _Run:
         self.position = position_of(path, state)
         try:
             self.network.load_state_dict(state["model"])
-            # The optimiser of a phase begins as new.
-            if self.position.step or not self._begins_a_phase():
-                self.optimiser = self._make_optimiser()
-                self.optimiser.load_state_dict(state["optimiser"])
+            if self.position.epoch < len(self.plan):
+                self.optimiser = self._new_optimiser()
+                # That of a phase begins as new.
+                if self.position.step or self.plan[self.position.epoch].number > 1:
+                    self.optimiser.load_state_dict(state["optimiser"])
             restore_chance(state["chance"])
         except (KeyError, TypeError, ValueError, RuntimeError, AttributeError) as error:
             said = " ".join(str(error).split())[:80]
@@ -126,11 +120,7 @@ class _Run:
                 f"delete it to begin anew"
             ) from error
 
-    def _begins_a_phase(self) -> bool:
-        over = self.position.epoch == len(self.plan)
-        return over or self.plan[self.position.epoch].number == 1
-
-    def _make_optimiser(self) -> torch.optim.Optimizer:
+    def _new_optimiser(self) -> torch.optim.Optimizer:
         epoch = self.plan[self.position.epoch]
         return make_optimiser(self.options.phases[epoch.phase], self.network)
 
@@ -152,8 +142,8 @@ class _Run:
 
     def _train_epoch(self, model: nn.Module, log: Logs, done: Callable[[int], None]) -> None:
         position, epoch = self.position, self.plan[self.position.epoch]
-        if self.optimiser is None or (not position.step and self._begins_a_phase()):
-            self.optimiser = self._make_optimiser()
+        if self.optimiser is None or (not position.step and epoch.number == 1):
+            self.optimiser = self._new_optimiser()
         for group in self.optimiser.param_groups:
             group["lr"] = epoch.rate
         for batch, total in self._batches():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -57,13 +58,7 @@ ALONE = Team(torch.device("cpu"))
 
 @contextmanager
 def joined(device: str | None = None) -> Iterator[Team]:
-    """Join the processes that torchrun started, if it did.
-
-    Parameters
-    ----------
-    device
-        ``cpu`` or ``cuda``; None takes a GPU where there is one.
-    """
+    """Join the processes that torchrun started, if it did; by default on a GPU if there is one."""
     kind = device or ("cuda" if torch.cuda.is_available() else "cpu")
     if kind.startswith("cuda") and not torch.cuda.is_available():
         raise ConfigError(f"device must be there, got {kind!r} and no GPU that torch can use")
@@ -78,5 +73,7 @@ def joined(device: str | None = None) -> Iterator[Team]:
     distributed.init_process_group("nccl" if place.type == "cuda" else "gloo", timeout=_PATIENCE)
     try:
         yield Team(place, rank, world)
+        distributed.barrier()  # one that goes while others still talk to it takes them along
     finally:
+        gc.collect()  # what still holds on to the group lets go of it now, and not at the exit
         distributed.destroy_process_group()
