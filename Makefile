@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN = $(VENV)/bin
 
-.PHONY: demo test lint docs published bench docs-tables clean
+.PHONY: demo test lint docs published bench docs-tables fuzz mutants soak clean
 
 demo: $(VENV)/.use
 	$(BIN)/stepgraph demo
@@ -29,6 +29,12 @@ bench: $(VENV)/.dev
 
 docs-tables: $(VENV)/.dev
 	$(BIN)/python -m benchmarks.docs
+
+# Small mistakes in the package that the tests should notice: make mutants COUNT=400 SEED=1
+COUNT = 40
+SEED = 0
+mutants: $(VENV)/.dev
+	$(BIN)/python fuzz/mutants.py --count $(COUNT) --seed $(SEED) $(ROOMS)
 
 clean:
 	rm -rf $(VENV) demo-report site

@@ -1,0 +1,74 @@
+"""The mistakes that ``make mutants`` makes."""
+
+import ast
+import importlib.util
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+
+
+@pytest.fixture(scope="module")
+def mutants():
+    spec = importlib.util.spec_from_file_location("mutants", ROOT / "fuzz" / "mutants.py")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules["mutants"] = module
+    spec.loader.exec_module(module)
+    yield module
+    del sys.modules["mutants"]
+
+
+@pytest.mark.parametrize(
+    ("source", "mistakes"),
+    [
+        ("a < b", {"(a <= b)"}),
+        ("0 <= a < b", {"(0 < a < b)", "(0 <= a <= b)", "1 <= a < b", "-1 <= a < b"}),
+        ("a + b", {"(a - b)"}),
+        ("a and b", {"(a or b)"}),
+        ("f(not a)", {"f((a))"}),
+        ("x.argmax(axis=1)", {"(x.argmin)(axis=1)", "x.argmax(axis=2)", "x.argmax(axis=0)"}),
+        ("max(a, b)", {"(min(a, b))"}),
+        ("a[b:]", {"a[b + 1:]"}),
+        ("a[:b]", {"a[:b + 1]", "a[1:b]"}),
+        ("a if b else c", {"(c if b else a)"}),
+        ("'ä' * b", {"('ä' / b)"}),
+    ],
+)
+def test_mistakes_are_small_ones(mutants, source, mistakes):
+    whole = f"y = {source}"
+
+    found = {one.apply(whole.encode()).decode() for one in mutants.find_mutants(whole)}
+
+    assert found == {f"y = {mistake}" for mistake in mistakes}
+
+
+def test_another_variable_is_returned_and_what_is_said_is_left_alone(mutants):
+    source = "def f(a, b):\n    if a:\n        raise ValueError(1 + b)\n    return a\n"
+
+    [found] = mutants.find_mutants(source)
+
+    assert found.apply(source.encode()).decode().endswith("return b\n")
+
+
+def test_every_mutant_is_a_program_that_differs(mutants):
+    source = (ROOT / "src/stepgraph/graph/order.py").read_text("utf-8")
+    tree = ast.dump(ast.parse(source))
+
+    for one in mutants.find_mutants(source):
+        assert ast.dump(ast.parse(one.apply(source.encode()))) != tree
+
+
+def test_a_seed_decides_which_are_drawn(mutants):
+    drawn = [mutants.choose(["graph", "scoring/rows"], 9, seed) for seed in (1, 1, 2)]
+
+    assert drawn[0] == drawn[1] != drawn[2]
+    assert {module.partition("/")[0] for module, _ in drawn[0]} <= {"graph", "scoring"}
+
+
+def test_the_modules_and_their_tests_are_there(mutants):
+    for module, names in mutants.TESTS.items():
+        assert (ROOT / "src" / "stepgraph" / f"{module}.py").is_file()
+        for name in names.split():
+            assert (ROOT / "tests" / f"test_{name}.py").is_file()
