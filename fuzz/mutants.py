@@ -31,12 +31,12 @@ ROOT = Path(__file__).resolve().parents[1]
 TESTS = {
     "graph/mining": "graph_mining graph properties",
     "graph/task_graph": "graph graph_mining properties",
-    "graph/order": "graph_order decoders_dtw",
-    "graph/shortest_paths": "graph_shortest_paths graph",
+    "graph/order": "graph_order",
+    "graph/shortest_paths": "graph graph_shortest_paths",
     "graph/communities": "graph decoders_tasks",
     "graph/saving": "graph export_saving export_artefacts",
     "scoring/fusion": "fusion",
-    "scoring/rows": "scoring labelling",
+    "scoring/rows": "scoring",
     "scoring/saving": "scoring export_saving export_artefacts",
     "scoring/scales": "scoring_scales scoring_stored_scores",
     "scoring/stage": "scoring pipeline",
@@ -52,7 +52,7 @@ TESTS = {
     "decoders/tasks": "decoders_tasks decoders_task_markov experiments_classification",
     "evaluation/entropy": "evaluation_entropy",
     "evaluation/metrics": "evaluation_metrics evaluation_report properties",
-    "evaluation/report": "evaluation_report experiments pipeline properties",
+    "evaluation/report": "evaluation_report pipeline properties",
     "evaluation/saving": "export_saving export_artefacts evaluation_report",
     "evaluation/segments": "evaluation_segments evaluation_recall properties",
     "ingest/__init__": "ingest ingest_errors ingest_media",
@@ -308,7 +308,8 @@ def main(argv: list[str] | None = None) -> int:
             if copy.notices(module, None, 5 * args.limit):
                 print(f"{module}: its tests fail without any mistake", file=sys.stderr)
                 return 1
-        for chosen in mutants:
+        for number, chosen in enumerate(mutants, start=1):
+            print(f"\r{number} of {len(mutants)}", end="", file=sys.stderr, flush=True)
             room = chosen.module.partition("/")[0]
             tried[room] += 1
             if copy.notices(chosen.module, chosen.mutant, args.limit):

@@ -339,6 +339,19 @@ def test_segments_may_be_plain_numbers_of_one_video():
         assert found == pytest.approx(expected, nan_ok=True)
 
 
+def test_the_least_overlaps_are_the_published_ones():
+    assert OVERLAPS == (0.1, 0.25, 0.5)
+    assert THUMOS == (0.3, 0.4, 0.5, 0.6, 0.7)
+    assert ACTIVITYNET == (0.5, 0.55, 0.6, 0.65, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95)
+
+
+def test_an_overlap_that_just_suffices_finds_a_segment():
+    truth, found = [Segment(0, 8, 0)], [Detection(0, 4, 0, 0.9)]
+
+    assert segments.mean_average_precision(truth, found, (0.5,)) == 1
+    assert segments.mean_average_precision(truth, found, (0.51,)) == 0
+
+
 def test_perfect_detections_have_a_mean_average_precision_of_one():
     truth = {"a": [Segment(0, 9, 0), Segment(9, 12, 1)], "b": [Segment(1, 2, 0)]}
     found = {video: [Detection(*one, 0.5) for one in some] for video, some in truth.items()}

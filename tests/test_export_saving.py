@@ -150,6 +150,15 @@ def test_what_was_edited_into_nonsense_is_refused_in_one_line(name, changed, tmp
     assert "\n" not in str(said.value)
 
 
+def test_counts_that_only_add_up_to_something_are_refused(tmp_path):
+    [name] = [name for name, one in ARTEFACTS.items() if isinstance(one, sg.TaskGraph)]
+    sg.save(ARTEFACTS[name], tmp_path / name)
+    edit(tmp_path / name, counts=[[0, 1, -1], [0, 1, 3]])
+
+    with pytest.raises(DataError, match="counts must be at least 0, got -1"):
+        sg.load(tmp_path / name)
+
+
 def test_labels_of_an_edited_vocabulary_are_refused(tmp_path):
     sg.save(LABELS, tmp_path / "labels.json")
     edit(tmp_path / "labels.json", keysteps=["boil", "shake", "stir"])

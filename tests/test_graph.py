@@ -8,7 +8,7 @@ import pytest
 from scipy.sparse import csr_array
 
 import reference
-from reference import keysteps, make_graph, random_graph
+from reference import keysteps, make_graph, make_scores, random_graph
 from stepgraph.core import Vocabulary
 from stepgraph.encoders import EncoderOptions
 from stepgraph.errors import DataError
@@ -226,6 +226,30 @@ def test_counts_of_another_shape_are_refused():
 def test_negative_counts_are_refused():
     with pytest.raises(DataError, match="counts must be at least 0, got -2"):
         make_graph([[0, -2], [3, 0]])
+
+
+def test_counts_of_a_keystep_are_at_most_what_a_float_can_hold():
+    most = np.array([[0, 3], [2**52, 2**52]])
+
+    assert make_graph(most).counts.toarray().tolist() == most.tolist()
+    with pytest.raises(DataError, match=r"must add up to at most 2\*\*53, got 9"):
+        make_graph(most + np.array([[0, 0], [0, 2]]))
+
+
+def test_timing_is_in_twentieths():
+    graph = make_graph([[0, 1], [0, 0]], timing=np.ones((2, 20), np.int64))
+
+    assert graph.mean_times.tolist() == [9.5, 9.5]
+    with pytest.raises(DataError, match=r"timing of a task graph must have shape \(2, 20\)"):
+        make_graph([[0, 1], [0, 0]], timing=np.ones((2, 21), np.int64))
+
+
+def test_scores_of_another_vocabulary_are_refused():
+    graph = make_graph([[0, 1], [0, 0]])
+
+    graph.require_vocabulary_of(make_scores(np.zeros((1, 2))))
+    with pytest.raises(DataError, match="scores of video 'video' and the graph must share one"):
+        graph.require_vocabulary_of(make_scores(np.zeros((1, 3))))
 
 
 def test_counts_that_are_no_whole_numbers_are_refused():

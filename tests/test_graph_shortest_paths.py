@@ -137,6 +137,19 @@ def test_a_single_edge_dearer_than_both_trees_is_not_overlooked():
     assert cheapest_path(make_network(costs), 0, 1) == (0, 1)
 
 
+@pytest.mark.parametrize("turned", [False, True])
+def test_one_tree_goes_on_while_the_other_waits_at_a_dear_edge(turned):
+    """Twenty cheap edges and one of 10 are cheaper than the direct edge of 15."""
+    entries = [(n, n + 1, 0.1) for n in range(20)] + [(20, 21, 10), (0, 21, 15)]
+    if turned:
+        entries = [(target, source, cost) for source, target, cost in entries]
+    way = tuple(range(22))
+
+    found = cheapest_path(make_network(costs_of(entries, 22)), *((21, 0) if turned else (0, 21)))
+
+    assert found == (way[::-1] if turned else way)
+
+
 def test_edges_that_cost_nothing_are_edges():
     costs = costs_of([(0, 1, 0), (1, 2, 0), (2, 0, 0), (0, 3, 1), (2, 3, 0)], 4)
 

@@ -129,7 +129,6 @@ class TaskGraph:
         counts: Matrix = self.counts.astype(np.int64, copy=True)
         counts.sum_duplicates()
         counts.eliminate_zeros()
-        counts.sort_indices()
         object.__setattr__(self, "counts", counts)
 
     def __getstate__(self) -> dict[str, Any]:
