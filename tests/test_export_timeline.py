@@ -12,6 +12,7 @@ import pytest
 
 from reference import make_scores
 from stepgraph.core import Chapter, Labels, Segment, Sentence, Timeline, Video, Vocabulary
+from stepgraph.datasets.truth import read_truth
 from stepgraph.export.timeline import (
     FORMATS,
     to_csv,
@@ -21,6 +22,8 @@ from stepgraph.export.timeline import (
     to_youtube,
     write_timeline,
 )
+from stepgraph.files.cells import read_cell
+from stepgraph.problems import Problems
 
 HOSTILE = (
     "a\n\nb",
@@ -384,3 +387,20 @@ def test_a_video_from_a_folder_within_is_written_into_one(tmp_path):
     paths = write_timeline(within, tmp_path)
 
     assert {path.parent for path in paths} == {tmp_path / "deep"}
+
+
+@pytest.mark.parametrize("name", ["=1+1", "+1", "-1", "@a", "'=1", "''-x", "'plain", "plain"])
+def test_cells_of_text_are_no_formulas_and_come_back(tmp_path, name):
+    spoken = Video(name, 9.0, (Sentence(0.0, 9.0, name),))
+    timeline = replace(timeline_of((0, 9, 0), duration=9, names=(name, "b")), video=spoken)
+
+    [row] = csv.DictReader(io.StringIO(to_csv(timeline)))
+
+    for column in ("video", "keystep", "words"):
+        assert row[column][0] not in "=+-@\t\r"
+        assert read_cell(row[column]) == name
+    assert row["start"] == "0.0"
+    path = tmp_path / "truth.csv"
+    path.write_text(f"video,start,end,keystep\n{row['video']},0,9,{row['keystep']}\n")
+    truth = read_truth(path, Vocabulary((name, "b")), {name: 9.0}, Problems(strict=True))
+    assert truth == {name: [Segment(0.0, 9.0, 0)]}

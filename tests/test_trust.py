@@ -8,6 +8,9 @@ from pathlib import Path
 import pytest
 
 from stepgraph.cli import main
+from stepgraph.core import Vocabulary
+from stepgraph.errors import one_line
+from stepgraph.vocabulary.saving import save_vocabulary
 
 CUE = "1\n00:00:01,000 --> 00:00:04,000\nboil the water\n"
 STEPS = "boil the water\nadd the tea leaves\n"
@@ -101,3 +104,85 @@ def test_results_in_a_place_that_is_no_folder_end_in_one_line(capsys, verb):
     assert (code, err.count("\n")) == (1, 1)
     assert "must be a folder that can be" in err
     assert Path("taken").read_text() == "mine"
+
+
+TERMINAL = "\x1b]0;owned\x07\x1b[2J\x9b31m\u202egnp.\u2066\r\x7f"
+
+
+def assert_harmless(text):
+    assert not set(text) & set("\x1b\x07\x7f\r\x9b\u202e\u2066")
+
+
+@pytest.fixture
+def hostile():
+    """A graph, captions and a vocabulary whose names would move the cursor and turn text."""
+    names = (f"boil {TERMINAL}", "add\nstepgraph: error: no")
+    save_vocabulary(Vocabulary(names, {f"tea {TERMINAL}": (0, 1)}), "steps.json")
+    Path("how").mkdir()
+    Path("how/raw_caption.json").write_text(json.dumps({f"v{TERMINAL}": RECORD, "ok": RECORD}))
+    mine = ["mine", "howto100m:how", "--vocabulary", "steps.json", "-o", "hostile.json"]
+    assert main([*mine, "--skip-bad"]) == 0
+
+
+@pytest.mark.parametrize("json_too", [(), ("--json",)])
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("graph", "show", "hostile.json"),
+        ("graph", "next", "hostile.json", f"boil {TERMINAL}"),
+        ("graph", "relation", "hostile.json", f"boil {TERMINAL}", f"boil {TERMINAL}"),
+        ("graph", "path", "hostile.json", f"boil {TERMINAL}", "add\nstepgraph: error: no"),
+        ("graph", "next", "hostile.json", f"unknown {TERMINAL}"),
+        ("vocabulary", "steps.json"),
+        ("mine", "howto100m:how", "--vocabulary", "steps.json", "-o", f"{TERMINAL}.json"),
+        ("recognize", "howto100m:how", "--graph", "hostile.json", "-o", "out"),
+        ("evaluate", f"gone{TERMINAL}"),
+    ],
+    ids=lambda words: " ".join(words[:2]) if words else "",
+)
+def test_nothing_that_a_file_says_reaches_the_terminal_raw(hostile, capsys, command, json_too):
+    capsys.readouterr()
+
+    code = main([*command, *json_too])
+
+    said = capsys.readouterr()
+    assert_harmless(said.out + said.err)
+    assert "\nstepgraph: error: no" not in said.out
+    assert said.err.count("\n") <= 1
+    if json_too and code == 0:
+        json.loads(said.out)
+
+
+def test_names_come_back_from_json_as_they_are(hostile, capsys):
+    capsys.readouterr()
+    main(["graph", "path", "hostile.json", f"boil {TERMINAL}", f"boil {TERMINAL}", "--json"])
+
+    assert json.loads(capsys.readouterr().out)["path"] == [f"boil {TERMINAL}"]
+
+
+def test_wrong_usage_is_said_without_control_characters(capsys):
+    with pytest.raises(SystemExit):
+        main(["mine", "videos", f"--no{TERMINAL}"])
+
+    assert_harmless(capsys.readouterr().err)
+
+
+@pytest.mark.parametrize("letter", ["x", "\n", "\x1b", "é"])
+def test_an_error_is_one_line_of_a_thousand_characters(capsys, letter):
+    Path("graph.json").write_text(json.dumps({"format": letter * 3_000_000}))
+
+    code, out, err = recognize(capsys, "videos")
+
+    assert (code, out) == (1, "")
+    assert len(err) <= 1100
+    assert err.count("\n") == 1
+    assert err.startswith("stepgraph: error: graph.json: must be a task graph")
+    assert_harmless(err)
+
+
+def test_a_long_error_keeps_its_beginning_and_what_to_do():
+    line = one_line(f"subject must rule, got {'x' * 5000}; what to do")
+
+    assert line.startswith("subject must rule, got xxx")
+    assert line.endswith("xxx; what to do")
+    assert len(line) <= 1000

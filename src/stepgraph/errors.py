@@ -6,6 +6,14 @@ prints it and exits with code 1; a Python user catches :class:`StepgraphError`.
 
 from __future__ import annotations
 
+import re
+
+# Characters that move the cursor, change what a terminal shows or turn the order of letters, and
+# halves of characters, which cannot be written.
+_CONTROLS = "\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff"
+_UNSAFE, _UNSAFE_OR_LINE = re.compile(f"[{_CONTROLS}]"), re.compile(f"[{_CONTROLS}\t\n]")
+_LONGEST = 1000
+
 
 class StepgraphError(Exception):
     """Any error that stepgraph raises on purpose."""
@@ -33,3 +41,24 @@ class IncompleteError(StepgraphError):
     def __init__(self, message: str, answer: str) -> None:
         super().__init__(message)
         self.answer = answer
+
+
+def printable(text: str, *, lines: bool = False) -> str:
+    r"""Text that a terminal only shows; ``lines`` may be several.
+
+    Control characters are spelt as in JSON, so that JSON stays what it is.
+
+    >>> print(printable("tea\x1b[2J"))
+    tea\u001b[2J
+    """
+    unsafe = _UNSAFE if lines else _UNSAFE_OR_LINE
+    return unsafe.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+
+
+def one_line(message: str) -> str:
+    """A message as one line that can be read: what is quoted in it may be of any length."""
+    line = printable(" ".join(message[: 2 * _LONGEST].split()))
+    if len(message) <= 2 * _LONGEST and len(line) <= _LONGEST:
+        return line
+    end = printable(" ".join(message[-_LONGEST:].split()))
+    return f"{line[: _LONGEST * 7 // 10]} ... {end[-_LONGEST // 4 :]}"

@@ -12,6 +12,8 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, TypeVar
 
+from stepgraph.errors import printable
+
 if TYPE_CHECKING:
     from rich.progress import Progress
 
@@ -40,7 +42,7 @@ def counting(label: str, total: int | None = None) -> Iterator[Callable[[int], N
     if bars is None:
         yield lambda _: None
         return
-    task = bars.add_task(label, total=total)
+    task = bars.add_task(printable(label)[:80], total=total)
     try:
         yield lambda done: bars.update(task, advance=done)
     finally:
@@ -88,7 +90,7 @@ def _bars() -> Progress:
             return Text(rate(task.speed) if task.speed else "")
 
     return Progress(
-        TextColumn("{task.description}"),
+        TextColumn("{task.description}", markup=False),
         BarColumn(),
         MofNCompleteColumn(),
         Rate(),

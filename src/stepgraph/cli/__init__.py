@@ -15,7 +15,7 @@ from typing import Any
 
 from stepgraph import progress
 from stepgraph.cli.parser import make_parser
-from stepgraph.errors import IncompleteError, StepgraphError
+from stepgraph.errors import IncompleteError, StepgraphError, one_line, printable
 
 __all__ = ["main", "run"]
 
@@ -36,7 +36,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         with progress.shown():
             answer, failed = _answer(args)
-        print(answer)
+        print(printable(answer, lines=True))
         sys.stdout.flush()
         if failed:
             return _fail(failed)
@@ -64,9 +64,9 @@ def _answer(args: argparse.Namespace) -> tuple[str, str]:
 
 
 def _fail(message: str) -> int:
-    print(f"stepgraph: error: {' '.join(message.split())}", file=sys.stderr)
+    print(f"stepgraph: error: {one_line(message)}", file=sys.stderr)
     return 1
 
 
 def _show_warning(message: Warning | str, *_: Any, **__: Any) -> None:
-    print(f"stepgraph: warning: {message}", file=sys.stderr)
+    print(f"stepgraph: warning: {one_line(str(message))}", file=sys.stderr)

@@ -17,7 +17,7 @@ from stepgraph.core import Dataset
 from stepgraph.datasets import open_source
 from stepgraph.decoders import DEFAULT_DECODER, Decoder, decoder_class, load_decoder
 from stepgraph.encoders import EncoderOptions
-from stepgraph.errors import ConfigError, DataError, IncompleteError
+from stepgraph.errors import ConfigError, DataError, IncompleteError, one_line
 from stepgraph.files.disk import write_text
 from stepgraph.graph import TaskGraph
 from stepgraph.ingest import Listening
@@ -78,7 +78,7 @@ def open_decoder(args: argparse.Namespace) -> Decoder:
 
 def warn(message: str) -> None:
     """Say something that is no error, in one line."""
-    print(f"stepgraph: warning: {' '.join(message.split())}", file=sys.stderr)
+    print(f"stepgraph: warning: {one_line(message)}", file=sys.stderr)
 
 
 def say(args: argparse.Namespace, text: str, **content: Any) -> str:
@@ -94,7 +94,7 @@ def finish(answer: str, args: argparse.Namespace, *found: Problems) -> str:
         lost.take(problems.failed)
     if lost and not args.skip_bad:
         for problem in lost.found if len(lost) > 1 else ():
-            print(f"stepgraph: failed: {problem}", file=sys.stderr)
+            print(f"stepgraph: failed: {one_line(str(problem))}", file=sys.stderr)
         raise IncompleteError(f"{len(lost)} failed, the rest is done: {lost.summary()}", answer)
     if all_found:
         source = f"{args.source}: " if "source" in args else ""

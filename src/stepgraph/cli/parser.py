@@ -32,6 +32,7 @@ from stepgraph.cli.options import (
     source,
     switch,
 )
+from stepgraph.errors import printable
 
 
 def make_parser(asked: Sequence[str] | None = None) -> argparse.ArgumentParser:
@@ -42,7 +43,7 @@ def make_parser(asked: Sequence[str] | None = None) -> argparse.ArgumentParser:
     asked
         What will be parsed: only the verb in it gets its options.  All do if not given.
     """
-    parser = argparse.ArgumentParser(
+    parser = _Parser(
         prog="stepgraph",
         description="Mine a task graph from narrated how-to videos, and recognise the keysteps "
         "of new ones.",
@@ -56,6 +57,13 @@ def make_parser(asked: Sequence[str] | None = None) -> argparse.ArgumentParser:
         if chosen in (None, name):
             _fill(verb, function, options)
     return parser
+
+
+class _Parser(argparse.ArgumentParser):
+    """One that quotes what it was given without its control characters."""
+
+    def _print_message(self, message: str, file: Any = None) -> None:
+        super()._print_message(printable(message, lines=True), file)
 
 
 def _fill(verb: argparse.ArgumentParser, function: str, options: Sequence[Option]) -> None:

@@ -15,6 +15,7 @@ from pathlib import Path
 
 from stepgraph.core import LONGEST, Labels, Segment, Video, Vocabulary
 from stepgraph.errors import DataError
+from stepgraph.files.cells import read_cell
 from stepgraph.files.disk import read_text
 from stepgraph.problems import Problems
 
@@ -100,7 +101,7 @@ def csv_rows(path: Path) -> Iterator[tuple[str, list[str]]]:
     rows = csv.reader(read_text(path).split("\n"))
     try:
         for row in rows:
-            cells = [cell.strip() for cell in row]
+            cells = [read_cell(cell.strip()) for cell in row]
             if any(cells):
                 yield f"{path}:{rows.line_num}", cells
     except csv.Error as error:

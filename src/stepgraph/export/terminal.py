@@ -11,6 +11,7 @@ from typing import Any
 
 from stepgraph.core import Vocabulary
 from stepgraph.datasets.survey import Found
+from stepgraph.errors import printable
 from stepgraph.evaluation.report import Report
 from stepgraph.graph import Relation, TaskGraph
 from stepgraph.problems import Problems
@@ -105,7 +106,7 @@ def describe_path(graph: TaskGraph, first: int, second: int, *, as_json: bool) -
         )
     if path is None:
         return f"No path leads from {names[first]!r} to {names[second]!r}."
-    return " → ".join(names[keystep] for keystep in path)
+    return " → ".join(printable(names[keystep]) for keystep in path)
 
 
 def describe_relation(graph: TaskGraph, first: int, second: int, *, as_json: bool) -> str:
@@ -144,8 +145,8 @@ def describe_vocabulary(
         f"{shared:,} keysteps in several tasks), fingerprint {vocabulary.fingerprint}"
     ]
     for task, members in list(vocabulary.tasks.items())[:3]:
-        names = ", ".join(vocabulary.keysteps[keystep] for keystep in members[:4])
-        lines.append(f"  {task}: {names}{', …' if len(members) > 4 else ''}")
+        names = ", ".join(printable(vocabulary.keysteps[keystep]) for keystep in members[:4])
+        lines.append(f"  {printable(task)}: {names}{', …' if len(members) > 4 else ''}")
     if len(vocabulary.tasks) > 3:
         lines.append(f"  … and {len(vocabulary.tasks) - 3:,} tasks more")
     if problems:
@@ -182,6 +183,7 @@ def _percent(value: float) -> str:
 
 def _columns(lines: Sequence[tuple[str, ...]]) -> str:
     """Align the first columns left and those with figures right."""
+    lines = [tuple(map(printable, line)) for line in lines]
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
     columns = zip(*lines[1:], strict=True)
     figures = [not any(c.isalpha() for cell in column for c in cell) for column in columns]

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from stepgraph.core import Timeline
+from stepgraph.files.cells import write_cell
 from stepgraph.files.disk import write_text
 from stepgraph.files.headers import header
 from stepgraph.files.ids import file_in
@@ -78,7 +79,9 @@ def to_csv(timeline: Timeline) -> str:
         cells = {name: getattr(chapter, name) for name in own}
         for name in ("score", "confidence"):
             cells[name] = "" if cells[name] is None else f"{cells[name]:.4f}"
-        writer.writerow([timeline.video.id, *cells.values(), task[0]])
+        for name in ("keystep", "words"):
+            cells[name] = write_cell(cells[name] or "")
+        writer.writerow([write_cell(timeline.video.id), *cells.values(), write_cell(task[0])])
     return buffer.getvalue()
 
 
