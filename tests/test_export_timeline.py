@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import time
 from dataclasses import replace
 from itertools import pairwise
 
@@ -404,3 +405,45 @@ def test_cells_of_text_are_no_formulas_and_come_back(tmp_path, name):
     path.write_text(f"video,start,end,keystep\n{row['video']},0,9,{row['keystep']}\n")
     truth = read_truth(path, Vocabulary((name, "b")), {name: 9.0}, Problems(strict=True))
     assert truth == {name: [Segment(0.0, 9.0, 0)]}
+
+
+def slow_words(timeline, chapter):
+    """The sentence of the row that scores best for the keystep, found by looking at all."""
+    hop, keystep = timeline.labels.hop, timeline.labels.vocabulary.index(chapter.keystep)
+    first, last = round(chapter.start / hop), round(chapter.end / hop)
+    rows = [row for row in range(first, last) if timeline.scores.observed[row]]
+    if not rows:
+        return None
+    best = max(rows, key=lambda row: (timeline.scores.values[row, keystep], -row))
+    middle = (best + 0.5) * hop
+    distance = [max(s.start - middle, middle - s.end, 0.0) for s in timeline.video.transcript]
+    return timeline.video.transcript[distance.index(min(distance))].text if distance else None
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_words_are_those_nearest_to_the_best_row(seed):
+    rng = np.random.default_rng(seed)
+    rows, vocabulary = int(rng.integers(1, 60)), Vocabulary(("a", "b", "c"))
+    starts = np.sort(rng.integers(0, rows, rng.integers(0, 12)))
+    said = [
+        Sentence(float(s), float(s + rng.integers(1, 9)), f"{i}") for i, s in enumerate(starts)
+    ]
+    labels = Labels("v", rng.integers(-1, 3, rows), vocabulary)
+    values, seen = rng.integers(0, 4, (rows, 3)).astype(np.float32), rng.random(rows) < 0.7
+    scores = make_scores(values, vocabulary=vocabulary, observed=seen)
+
+    timeline = Timeline(Video("v", float(rows), tuple(said)), labels, scores)
+
+    assert [one.words for one in timeline] == [slow_words(timeline, one) for one in timeline]
+
+
+def test_a_day_of_video_is_written_in_seconds(tmp_path):
+    rows, vocabulary = 24 * 3600, Vocabulary(("a", "b", "c"))
+    said = tuple(Sentence(float(at), at + 2.0, "stir it") for at in range(0, rows, 2))
+    labels = Labels("v", np.arange(rows) // 3 % 3, vocabulary)
+    scores = make_scores(np.zeros((rows, 3), np.float32), vocabulary=vocabulary)
+    begun = time.process_time()
+
+    write_timeline(Timeline(Video("v", float(rows), said), labels, scores), tmp_path)
+
+    assert time.process_time() - begun < 10

@@ -391,43 +391,46 @@ class Timeline:
     scores: Scores
 
     def __iter__(self) -> Iterator[Chapter]:
-        names = self.labels.vocabulary.keysteps
-        for segment in self.labels.segments():
-            rows = slice(
-                round(segment.start / self.labels.hop), round(segment.end / self.labels.hop)
-            )
-            observed = self.scores.observed[rows]
-            values = self.scores.values[rows, segment.keystep][observed]
-            score = float(values.mean()) if values.size else None
+        return iter(self.chapters)
+
+    @cached_property
+    def chapters(self) -> tuple[Chapter, ...]:
+        """One for each segment of the labels."""
+        return tuple(self._chapter(segment) for segment in self.labels.segments())
+
+    def _chapter(self, segment: Segment) -> Chapter:
+        hop, confidence = self.labels.hop, self.labels.confidence
+        rows = slice(round(segment.start / hop), round(segment.end / hop))
+        observed = np.flatnonzero(self.scores.observed[rows]) + rows.start
+        values = self.scores.values[observed, segment.keystep]
+        heard = np.isfinite(values).any()
+        return Chapter(
+            segment.start,
             # A started last row may reach past the end of the video.
-            end = min(segment.end, max(self.video.duration, segment.start))
-            yield Chapter(
-                segment.start,
-                end,
-                names[segment.keystep],
-                score,
-                self._origin(rows),
-                self._confidence(rows),
-                self._words(rows, segment.keystep),
-            )
-
-    def _confidence(self, rows: slice) -> float | None:
-        if self.labels.confidence is None:
-            return None
-        return float(self.labels.confidence[rows].mean())
-
-    def _words(self, rows: slice, keystep: int) -> str | None:
-        """The sentence of the row that scores best for the keystep."""
-        values = np.where(self.scores.observed, self.scores.values[:, keystep], -np.inf)[rows]
-        if not np.isfinite(values).any():
-            return None
-        middle = (rows.start + int(values.argmax()) + 0.5) * self.labels.hop
-        nearest = min(
-            self.video.transcript,
-            key=lambda said: max(said.start - middle, middle - said.end, 0.0),
-            default=None,
+            min(segment.end, max(self.video.duration, segment.start)),
+            self.labels.vocabulary.keysteps[segment.keystep],
+            float(values.mean()) if values.size else None,
+            self._origin(rows),
+            None if confidence is None else float(confidence[rows].mean()),
+            self._words((observed[values.argmax()] + 0.5) * hop) if heard else None,
         )
-        return nearest.text if nearest else None
+
+    @cached_property
+    def _said(self) -> tuple[NDArray[np.float64], NDArray[np.float64], list[str]]:
+        """When sentences begin, how late those up to each end, and what they say, in order."""
+        said = sorted(self.video.transcript, key=lambda one: one.start)
+        ends = np.maximum.accumulate([one.end for one in said]) if said else np.zeros(0)
+        return np.array([one.start for one in said]), ends, [one.text for one in said]
+
+    def _words(self, time: float) -> str | None:
+        """The sentence nearest to a time, the first of several."""
+        starts, ends, texts = self._said
+        begun = int(np.searchsorted(starts, time, side="right"))
+        if not begun:
+            return texts[0] if texts else None
+        before = int(np.searchsorted(ends, min(time, ends[begun - 1])))
+        sooner = begun < len(starts) and starts[begun] - time < time - ends[before]
+        return texts[begun if sooner else before]
 
     def _origin(self, rows: slice) -> Literal["anchor", "path", "label"]:
         anchors, confidence = self.labels.anchors, self.labels.confidence
