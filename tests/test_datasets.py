@@ -8,10 +8,10 @@ import pytest
 
 from stepgraph.core import Segment, Sentence, Vocabulary
 from stepgraph.datasets import open_source
-from stepgraph.datasets.folder import is_video_id
 from stepgraph.datasets.narration import Narration
 from stepgraph.datasets.truth import read_truth
 from stepgraph.errors import ConfigError, DataError
+from stepgraph.files.ids import check_id
 from stepgraph.problems import Problems
 
 VTT = "WEBVTT\n\n00:00.000 --> 00:04.000\n{}\n"
@@ -405,14 +405,15 @@ def test_of_several_transcripts_the_best_of_the_first_folder_is_taken(tmp_path):
 
 @pytest.mark.parametrize("name", ["a", "-_x", "deep/er/a", "..a", "grün", "two words"])
 def test_plain_names_are_ids(name):
-    assert is_video_id(name)
+    assert check_id(name) == name
 
 
 @pytest.mark.parametrize(
-    "name", ["", "/a", "../a", "a/../../b", "a\nb", "a\0", " a", "..\\a", "\ud800", "."]
+    "name", ["", "/a", "../a", "a/../../b", "a\nb", "a\0", "  ", "..\\a", "\ud800", "."]
 )
 def test_names_that_lead_elsewhere_are_no_ids(name):
-    assert not is_video_id(name)
+    with pytest.raises(DataError, match="id of a video must be a name for a file"):
+        check_id(name)
 
 
 # --- Other sources

@@ -209,7 +209,7 @@ def test_a_name_that_leads_out_of_a_folder_is_no_video(release, database, name):
     dataset = opened(release)
 
     assert ids(dataset) == ["soup", "tea"]
-    assert dataset.problems.counts == {"unreadable video": 1}
+    assert dataset.problems.counts == {"bad id": 1}
 
 
 def test_a_video_listed_twice_is_taken_once(release, database):

@@ -13,8 +13,7 @@ from stepgraph.datasets.howto100m import read_tasks
 from stepgraph.errors import DataError
 from stepgraph.ingest.cleaning import clean, clean_lists
 from stepgraph.ingest.cues import checked
-from stepgraph.ingest.formats import transcript_from_lists
-from stepgraph.ingest.json_layouts import cues_from_lists
+from stepgraph.ingest.formats import cues_from_lists, transcript_from_lists
 from stepgraph.problems import Problems
 
 PLAIN = {"start": [0.0, 2.0], "end": [2.0, 4.5], "text": ["crack the eggs", "whisk them"]}

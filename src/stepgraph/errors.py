@@ -62,3 +62,15 @@ def one_line(message: str) -> str:
         return line
     end = printable(" ".join(message[-_LONGEST:].split()))
     return f"{line[: _LONGEST * 7 // 10]} ... {end[-_LONGEST // 4 :]}"
+
+
+def quoted(value: object, limit: int = 200) -> str:
+    """What came, as a message shows it: a file may hold anything, also megabytes of it."""
+    text = value if isinstance(value, str) else repr(value)
+    shown = repr(text[:limit]) if text is value else text[:limit]
+    return printable(shown if len(text) <= limit else f"{shown}…")
+
+
+def reason(error: BaseException) -> str:
+    """What another library says went wrong, shortly."""
+    return one_line(str(error))[:120] or type(error).__name__

@@ -11,7 +11,7 @@ import re
 from collections import Counter
 from dataclasses import dataclass
 
-from stepgraph.errors import DataError, StepgraphError
+from stepgraph.errors import DataError, StepgraphError, one_line
 
 # Problems of one kind that are kept in full; the others are only counted, so that a file of a
 # million bad lines does not fill the memory.
@@ -71,6 +71,7 @@ class Problems:
             raise DataError(f"{where}: {what}")
         self._seen[kind, lost] += 1
         if self._seen[kind, lost] <= _KEPT:
+            where, what = one_line(where), one_line(what)
             self.found.append(Problem(where, kind, what, lost, scope))
 
     def add_error(

@@ -15,11 +15,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from stepgraph.core import LONGEST, Dataset, Labels, Segment, Video, Vocabulary
-from stepgraph.datasets.folder import is_video_id
 from stepgraph.datasets.narration import Narration
 from stepgraph.datasets.published import Opening, Published
-from stepgraph.datasets.truth import checked_segment
-from stepgraph.errors import DataError
+from stepgraph.datasets.truth import checked_segment, has_id
+from stepgraph.errors import DataError, quoted
 from stepgraph.files.disk import MIB, parse_json, read_text
 from stepgraph.problems import Problems
 from stepgraph.progress import track
@@ -167,7 +166,7 @@ def _read_entries(file: Path, problems: Problems) -> list[_Entry]:
         what = f"video {video!r} must be listed once, got it twice; the last is taken"
         problems.add(str(file), "duplicate video", what)
     found = (
-        _read_entry(video, fields, f"{file}: video {video!r}", problems)
+        _read_entry(video, fields, f"{file}: video {quoted(video, 80)}", problems)
         for video, fields in database.items()
     )
     entries = [entry for entry in found if entry is not None]
@@ -193,9 +192,10 @@ def _listed_twice(text: str, database: Mapping[str, Any]) -> list[str]:
 
 
 def _read_entry(video: str, fields: Any, place: str, problems: Problems) -> _Entry | None:
-    if not isinstance(fields, dict) or not is_video_id(video):
-        what = f"must be an object under a plain name, got {fields!r:.60}"
-        problems.add(place, "unreadable video", what)
+    if not has_id(video, place, problems):
+        return None
+    if not isinstance(fields, dict):
+        problems.add(place, "unreadable video", f"must be an object, got {fields!r:.60}")
         return None
     task = _text(fields.get("class"))
     if not task:

@@ -16,7 +16,7 @@ from typing import NamedTuple
 from stepgraph.core import Dataset, Segment, Video, Vocabulary
 from stepgraph.datasets.narration import Narration
 from stepgraph.datasets.published import Opening, Published
-from stepgraph.datasets.truth import checked_segment, labelled, lines_of
+from stepgraph.datasets.truth import checked_segment, has_id, labelled, lines_of
 from stepgraph.errors import DataError
 from stepgraph.files.disk import read_text
 from stepgraph.problems import Problems
@@ -149,7 +149,11 @@ def _read_release(folder: Path, problems: Problems) -> _Release:
         listed=_read_list(folder / _LIST, problems),
         # Without it there is one split less, and nothing is wrong with the rest.
         validation=_read_list(validation, problems) if validation.is_file() else {},
-        annotated={(task, video): path for path, (task, _, video) in annotations},
+        annotated={
+            (task, video): path
+            for path, (task, mark, video) in annotations
+            if not mark or has_id(video, str(path), problems)
+        },
         narration=Narration.beside(folder, "narration", "crosstask_processed"),
     )
 
@@ -199,6 +203,8 @@ def _read_list(path: Path, problems: Problems) -> dict[_Pair, str]:
         if len(cells) != 3:
             what = f"must be 'task,video,address', got {len(cells)} columns in {line[:60]!r}"
             problems.add(where, "wrong column count", what)
+        elif not has_id(cells[1], where, problems):
+            continue
         elif (pair := (cells[0], cells[1])) in pairs:
             what = f"a video must be listed once for a task, got {cells[1]!r} of {cells[0]} again"
             problems.add(where, "duplicate video", what)

@@ -12,12 +12,13 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from importlib.util import find_spec
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 
 from stepgraph.core import Dataset, Segment, Video, Vocabulary, rows_in
 from stepgraph.datasets.narration import best_transcripts
-from stepgraph.datasets.truth import labelled, read_truth
+from stepgraph.datasets.truth import has_id, labelled, read_truth
 from stepgraph.errors import DataError, StepgraphError
+from stepgraph.files.ids import check_id
 from stepgraph.ingest import Listening, open_video
 from stepgraph.ingest.naming import (
     MEDIA_SUFFIXES,
@@ -53,7 +54,11 @@ def open_folder(
             f"{path}: must contain transcripts ({', '.join(TRANSCRIPT_SUFFIXES)}) or videos "
             f"with a text track, got none; put each video's transcript beside it, same name"
         )
-    files = {video_id: (file, None) for video_id, file in found.items()}
+    files = {
+        video_id: (file, None)
+        for video_id, file in found.items()
+        if has_id(video_id, str(file), problems)
+    }
     videos = open_all(files, problems, listening, strict_cues=strict is True)
     own = path / TRUTH_FILE
     truth = {own: list(found)} if own.is_file() else {}
@@ -70,6 +75,7 @@ def open_file(
     """Open one video or transcript."""
     problems = Problems(strict=strict is True)
     video = open_video(path, listening=listening, problems=problems)
+    check_id(video.id)
     return Dataset(str(path), (video,), vocabulary, problems=problems)
 
 
@@ -133,16 +139,6 @@ def with_truth(
         segments |= read_truth(path, dataset.vocabulary, lasting, dataset.problems, only=only)
     videos, truth = labelled(dataset.videos, segments, dataset.vocabulary)
     return replace(dataset, videos=videos, truth=truth)
-
-
-def is_video_id(text: str) -> bool:
-    """Tell whether a name from a file can be an id.
-
-    Results are written under it, so it must not lead out of their folder.
-    """
-    path = PurePosixPath(text)
-    inside = bool(path.parts) and not path.is_absolute() and ".." not in path.parts
-    return inside and text.isprintable() and "\\" not in text and text == text.strip()
 
 
 def _find(folder: Path) -> dict[str, Path]:

@@ -18,7 +18,8 @@ from typing import Any, NamedTuple
 from stepgraph.core import Dataset, Video, is_unicode
 from stepgraph.datasets.howto100m_captions import read_captions
 from stepgraph.datasets.published import Opening, Published
-from stepgraph.errors import DataError
+from stepgraph.datasets.truth import has_id
+from stepgraph.errors import DataError, quoted
 from stepgraph.files.disk import reading
 from stepgraph.ingest.formats import transcript_from_lists
 from stepgraph.problems import Problem, Problems
@@ -111,7 +112,9 @@ class _Videos:
         problems = self.problems
         records = read_captions(self.path, problems=problems, shard=self.how.shard)
         for video, lists, position in records:
-            place = f"{self.path}: byte {position}: video {video!r}"
+            place = f"{self.path}: byte {position}: video {quoted(video, 80)}"
+            if not has_id(video, place, problems):
+                continue
             if video in seen:
                 problems.add(place, "duplicate video", "must stand once, got it again; skipped")
                 continue

@@ -20,7 +20,7 @@ from stepgraph.core import is_unicode
 from stepgraph.datasets.published import Shard
 from stepgraph.errors import DataError
 from stepgraph.files.disk import MIB, reading
-from stepgraph.ingest.json_layouts import cues_from_lists
+from stepgraph.ingest.formats import cues_from_lists
 from stepgraph.problems import Problems
 
 LONGEST_RECORD = 16 * MIB

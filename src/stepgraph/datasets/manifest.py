@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from stepgraph.core import Dataset, Vocabulary
-from stepgraph.datasets.folder import is_video_id, open_all, vocabulary_of, with_truth
-from stepgraph.datasets.truth import csv_rows, lines_of
+from stepgraph.datasets.folder import open_all, vocabulary_of, with_truth
+from stepgraph.datasets.truth import csv_rows, has_id, lines_of
 from stepgraph.errors import DataError
 from stepgraph.ingest import Listening
 from stepgraph.ingest.naming import transcript_stem
@@ -144,9 +144,7 @@ def _row(fields: Mapping[str, str], where: str, folder: Path, problems: Problems
         return None
     stem = files[0].stem if "media" in paths else transcript_stem(files[0])
     video_id = fields.get("id") or stem
-    if not is_video_id(video_id):
-        what = f"id must be plain text that does not lead out of a folder, got {video_id[:80]!r}"
-        problems.add(where, "unreadable row", what, lost=True)
+    if not has_id(video_id, where, problems):
         return None
     both = (files[0], files[1] if len(files) > 1 else None)
     return _Row(video_id, both, fields.get("task"), paths.get("truth"))

@@ -17,6 +17,7 @@ from stepgraph.core import LONGEST, Labels, Segment, Video, Vocabulary
 from stepgraph.errors import DataError
 from stepgraph.files.cells import read_cell
 from stepgraph.files.disk import read_text
+from stepgraph.files.ids import check_id
 from stepgraph.problems import Problems
 
 COLUMNS = ("video", "start", "end", "keystep")
@@ -29,6 +30,15 @@ def lines_of(path: Path) -> list[tuple[str, str]]:
     """Lines that are not blank, with their places; byte order marks and line ends are gone."""
     lines = enumerate(read_text(path).split("\n"), start=1)
     return [(f"{path}:{number}", line) for number, line in lines if line.strip()]
+
+
+def has_id(id: str, where: str, problems: Problems) -> bool:
+    """Tell whether a video can be called so; one that cannot is left out."""
+    try:
+        return bool(check_id(id))
+    except DataError as error:
+        problems.add(where, "bad id", str(error), lost=True)
+        return False
 
 
 def checked_segment(

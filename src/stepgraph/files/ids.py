@@ -6,24 +6,24 @@ import os
 import unicodedata
 from pathlib import Path
 
-from stepgraph.errors import DataError
+from stepgraph.errors import DataError, quoted
 
 # Bytes of the name of a file: a suffix and what a temporary name adds leave it under 255.
 _LONGEST = 200
 _SEPARATORS = tuple(one for one in (os.sep, os.altsep) if one not in ("/", None))
 
 
-def check_id(id: str) -> None:
-    """Refuse an id that cannot name a file, or would name one outside the folder it is put in.
+def check_id(id: str) -> str:
+    """Give back an id that can name a file in the folder it is put in, and refuse all others.
 
     Slashes are allowed between names: the id of a video in a folder of the source has them.
     """
     if why := _why_not(id):
-        shown = id if len(id) <= 80 else f"{id[:77]}..."
         raise DataError(
-            f"id of a video must be a name for a file in its folder, got {shown!r}, {why}; "
+            f"id of a video must be a name for a file in its folder, got {quoted(id, 80)}, {why}; "
             f"rename the video"
         )
+    return id
 
 
 def file_in(folder: Path | str, id: str, suffix: str) -> Path:
@@ -32,14 +32,15 @@ def file_in(folder: Path | str, id: str, suffix: str) -> Path:
     >>> file_in("keysteps", "monday/tea", ".steps.json").as_posix()
     'keysteps/monday/tea.steps.json'
     """
-    check_id(id)
-    return Path(folder) / f"{id}{suffix}"
+    return Path(folder) / f"{check_id(id)}{suffix}"
 
 
 def _why_not(id: str) -> str:
     parts = id.split("/")
-    if not id:
+    if not id.strip():
         return "which is empty"
+    if ".." in id.split("\\"):
+        return "which leads elsewhere"
     if {"", ".", ".."} & {*parts} or any(one in id for one in _SEPARATORS) or Path(id).drive:
         return "which leads elsewhere"
     if any(unicodedata.category(letter) == "Cc" for letter in id):

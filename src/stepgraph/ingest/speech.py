@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from stepgraph.core import Sentence
-from stepgraph.errors import DataError, MissingExtraError
+from stepgraph.errors import DataError, MissingExtraError, reason
 from stepgraph.ingest.cleaning import clean
 from stepgraph.ingest.cues import Cue, checked
 from stepgraph.ingest.media import opened
@@ -38,7 +38,7 @@ def transcribe(path: Path, model: Path) -> tuple[Sentence, ...]:
         ]
     except Exception as error:  # its libraries raise whatever they stumble over
         raise DataError(
-            f"{path}: sound must be readable with the model {model}, got {_one_line(error)}; "
+            f"{path}: sound must be readable with the model {model}, got {reason(error)}; "
             f"play it to see whether it is whole, or take another model"
         ) from error
     return clean(checked(cues, str(path), in_order=False))
@@ -84,10 +84,6 @@ def _load(model: Path) -> Any:
         return WhisperModel(str(model), compute_type="auto", local_files_only=True)
     except Exception as error:  # its libraries raise whatever they stumble over
         raise DataError(
-            f"{model}: must be a readable faster-whisper model, got {_one_line(error)}; "
+            f"{model}: must be a readable faster-whisper model, got {reason(error)}; "
             f"fetch or convert it again"
         ) from error
-
-
-def _one_line(error: Exception) -> str:
-    return " ".join(str(error).split())[:120] or type(error).__name__
