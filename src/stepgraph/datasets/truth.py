@@ -14,15 +14,13 @@ from dataclasses import replace
 from pathlib import Path
 
 from stepgraph.core import LONGEST, Labels, Segment, Video, Vocabulary
-from stepgraph.errors import DataError
+from stepgraph.errors import DataError, quoted
 from stepgraph.files.cells import read_cell
 from stepgraph.files.disk import read_text
 from stepgraph.files.ids import check_id
 from stepgraph.problems import Problems
 
-COLUMNS = ("video", "start", "end", "keystep")
-"""Columns of a truth file."""
-
+_COLUMNS = ["video", "start", "end", "keystep"]
 _TIME_RULE = "a time must be a number of seconds of at least 0 and at most a week"
 
 
@@ -85,12 +83,12 @@ def read_truth(
         problems.add_error(error, "unreadable file", str(path))
         return segments
     header = [cell.lower() for cell in rows[0][1]] if rows else []
-    if header != list(COLUMNS):
-        what = f"columns must be {', '.join(COLUMNS)}, got {', '.join(header)!r}"
+    if header != _COLUMNS:
+        what = f"columns must be {', '.join(_COLUMNS)}, got {quoted(', '.join(header))}"
         problems.add(f"{path}:1", "wrong columns", what)
         return segments
     for where, row in rows[1:]:
-        if len(row) != len(COLUMNS):
+        if len(row) != len(_COLUMNS):
             problems.add(where, "wrong column count", f"must have 4 columns, got {len(row)}")
             continue
         video = row[0] or only

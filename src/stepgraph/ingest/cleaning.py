@@ -150,12 +150,6 @@ def _single_lines(texts: list[Any]) -> list[str] | None:
     return said
 
 
-@lru_cache(maxsize=64)
-def _lines_of_mark(text: str) -> tuple[tuple[str, ...], ...]:
-    """Most texts that need cleaning are one of a few marks, such as [Music]."""
-    return _spoken_lines(text)
-
-
 def _has_repeats(starts: list[float], ends: list[float], said: list[str]) -> bool:
     """Tell whether :func:`_without_repeats` would drop anything from single lines."""
     folded = list(map(str.casefold, said))
@@ -183,6 +177,10 @@ def _spoken_lines(text: str) -> tuple[tuple[str, ...], ...]:
     )
     lines = (tuple(line.split()) for line in text.split("\n"))
     return tuple(line for line in lines if line)
+
+
+# Most texts that need cleaning are one of a few marks, such as [Music].
+_lines_of_mark = lru_cache(maxsize=64)(_spoken_lines)
 
 
 def _same_breaks(found: re.Match[str]) -> str:

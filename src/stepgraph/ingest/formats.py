@@ -16,16 +16,10 @@ from typing import Any
 from stepgraph.core import Sentence
 from stepgraph.errors import DataError, reason
 from stepgraph.files import disk
+from stepgraph.ingest import timed_text
 from stepgraph.ingest.cleaning import clean, clean_lists
 from stepgraph.ingest.cues import Cue, checked, read_each
 from stepgraph.ingest.naming import TRANSCRIPT_SUFFIXES
-from stepgraph.ingest.timed_text import (
-    is_pasted,
-    is_sbv,
-    is_webvtt,
-    read_pasted,
-    read_timed_text,
-)
 from stepgraph.problems import Problems
 
 MAX_BYTES = 64 * 2**20
@@ -80,7 +74,7 @@ def transcript_from_lists(
 
 def _format_of(text: str, suffix: str) -> str:
     beginning = text[:2000].lstrip()
-    if is_webvtt(beginning):
+    if timed_text.is_webvtt(beginning):
         return "timed text"
     if beginning.startswith(("[Script Info]", "[V4")) or suffix in (".ass", ".ssa"):
         return "ssa" if suffix == ".ssa" else "ass"
@@ -92,7 +86,8 @@ def _format_of(text: str, suffix: str) -> str:
         return "ttml"
     if _MICRODVD_BEGINNING.match(beginning):
         return "microdvd"
-    return "pasted" if is_pasted(text) and not is_sbv(text) else "timed text"
+    pasted = timed_text.is_pasted(text) and not timed_text.is_sbv(text)
+    return "pasted" if pasted else "timed text"
 
 
 def _read_tsv(text: str, origin: str) -> Iterator[Cue | DataError]:
@@ -224,8 +219,8 @@ def _number(value: Any, subject: str) -> float:
 _READERS: dict[str, Callable[[str, str], Iterable[Cue | DataError]]] = {
     "json": _read_json,
     "tsv": _read_tsv,
-    "timed text": read_timed_text,
-    "pasted": read_pasted,
+    "timed text": timed_text.read_timed_text,
+    "pasted": timed_text.read_pasted,
 }
 
 

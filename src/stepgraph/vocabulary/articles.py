@@ -98,7 +98,7 @@ def _read_file(path: Path, problems: Problems) -> Iterator[Article | None]:
     text = head.decode("utf-8-sig", "replace").replace("\0", "").lstrip()
     if text.startswith("{"):
         return _read_lines(path, problems)
-    columns = set(_columns(next(csv.reader(text.splitlines()[:1]), [])))
+    columns = {name.strip().lower() for name in next(csv.reader(text.splitlines()[:1]), [])}
     if {"title", "headline"} <= columns:
         one_step_a_row = {"overview", "sectionlabel"} & columns
         return (_read_sep if one_step_a_row else _read_all)(path, problems)
@@ -208,7 +208,8 @@ def _rows(path: Path, problems: Problems) -> Iterator[tuple[str, str, str]]:
         exhausted.append(True)
 
     reader = csv.reader(lines())
-    columns = _columns(next(row for row in reader if any(map(str.strip, row))))
+    header = next(row for row in reader if any(map(str.strip, row)))
+    columns = [name.strip().lower() for name in header]
     title, headline = columns.index("title"), columns.index("headline")
     while True:
         where = f"{path}:{reader.line_num + 1}"
@@ -227,10 +228,6 @@ def _rows(path: Path, problems: Problems) -> Iterator[tuple[str, str, str]]:
             problems.add(where, "wrong number of columns", what)
         elif row:
             yield where, row[title], row[headline]
-
-
-def _columns(header: list[str]) -> list[str]:
-    return [name.strip().lower() for name in header]
 
 
 def _article(title: str, steps: Iterable[str], where: str, problems: Problems) -> Article | None:
