@@ -10,6 +10,7 @@ import pytest
 import stepgraph as sg
 from reference import make_graph
 from stepgraph.errors import DataError
+from stepgraph.evaluation.saving import load_report
 from stepgraph.files.saved_arrays import write_arrays
 
 TEA = sg.Vocabulary(("boil", "pöur", "stir"), {"make tea": (0, 1)})
@@ -148,6 +149,15 @@ def test_what_was_edited_into_nonsense_is_refused_in_one_line(name, changed, tmp
         sg.load(path)
 
     assert "\n" not in str(said.value)
+
+
+@pytest.mark.parametrize("changed", [{"format": "stepgraph-graph"}, {"version": 99}], ids=str)
+def test_a_report_that_says_it_is_something_else_is_refused(changed, tmp_path):
+    sg.save(ARTEFACTS["report.json"], tmp_path / "report.json")
+    edit(tmp_path / "report.json", **changed)
+
+    with pytest.raises(DataError, match=r"report.json: must be"):
+        load_report(tmp_path / "report.json")
 
 
 def test_counts_that_only_add_up_to_something_are_refused(tmp_path):
