@@ -156,7 +156,7 @@ def test_a_report_that_says_it_is_something_else_is_refused(changed, tmp_path):
     sg.save(ARTEFACTS["report.json"], tmp_path / "report.json")
     edit(tmp_path / "report.json", **changed)
 
-    with pytest.raises(DataError, match=r"report.json: must be"):
+    with pytest.raises(DataError, match=r"report.json: (must be|format version must be)"):
         load_report(tmp_path / "report.json")
 
 
@@ -184,4 +184,16 @@ def test_scores_of_another_shape_than_their_vocabulary_are_refused(tmp_path):
     write_arrays(tmp_path / "scores.npz", header, values=np.zeros((2, 2)), observed=np.ones(2))
 
     with pytest.raises(DataError, match=r"must be a file of scores .* shape \(2, 3\)"):
+        sg.load(tmp_path / "scores.npz")
+
+
+def test_scores_of_an_edited_vocabulary_are_refused(tmp_path):
+    one = ARTEFACTS["scores.npz"]
+    sg.save(one, tmp_path / "scores.npz")
+    with np.load(tmp_path / "scores.npz") as archive:
+        header = json.loads(archive["header"].tobytes()) | {"fingerprint": "another"}
+    arrays = {"values": one.values, "observed": one.observed.astype(np.uint8)}
+    write_arrays(tmp_path / "scores.npz", header, **arrays)
+
+    with pytest.raises(DataError, match=r"must hold the keysteps it was saved with .*another"):
         sg.load(tmp_path / "scores.npz")

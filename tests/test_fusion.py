@@ -9,7 +9,7 @@ from stepgraph.encoders import EncoderOptions
 from stepgraph.errors import ConfigError, DataError
 from stepgraph.problems import Problems
 from stepgraph.scoring import score
-from stepgraph.scoring.fusion import Fused, Fusion, fuse, open_encoder
+from stepgraph.scoring.fusion import Fused, Fusion, fuse, open_encoder, prioritise
 from stepgraph.scoring.scales import COMMON_MEAN, COMMON_SPREAD, standardise, to_scale
 
 TEA = Vocabulary(("boil", "pour", "stir"))
@@ -125,6 +125,27 @@ def test_the_first_speaks_where_it_is_certain_and_the_second_elsewhere():
 
     assert both.values.argmax(axis=1).tolist() == [0, 2]
     assert both.values.max(axis=1) == pytest.approx([0.9, 0.7])
+
+
+def test_who_just_reaches_its_threshold_is_certain():
+    first = scores([[0.5, 0.1, 0.1], [0.4, 0.1, 0.1], [0.4, 0.1, 0.1]])
+    second = scores([[0.1, 0.9, 0.1], [0.1, 0.25, 0.1], [0.1, 0.2, 0.1]])
+
+    both = prioritise(first, second, first_threshold=0.5, second_threshold=0.25)
+
+    # The last row is certain to neither, and the first goes on speaking.
+    assert both.values.argmax(axis=1).tolist() == [0, 1, 0]
+    assert both.values.max(axis=1) == pytest.approx([0.0, 0.0, -0.1])
+
+
+def test_without_options_fusion_is_by_priority():
+    assert Fusion() == Fusion.named("priority") == Fusion(None, 0.4)
+
+
+@pytest.mark.parametrize("weight", [-0.1, 1.1])
+def test_a_weight_is_a_share(weight):
+    with pytest.raises(ConfigError, match=r"weight must be between 0 and 1, got"):
+        fuse(scores([[1, 0, 0]]), scores([[0, 1, 0]]), weight=weight)
 
 
 def test_a_weighted_fusion_is_the_weighted_mean():

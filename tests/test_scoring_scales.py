@@ -5,7 +5,7 @@ import pytest
 
 from stepgraph.core import Scores, Vocabulary
 from stepgraph.errors import ConfigError
-from stepgraph.scoring.scales import EXTREMA, rescale
+from stepgraph.scoring.scales import EXTREMA, rescale, standardise
 
 TABLE = np.random.default_rng(3).normal(size=(6, 5)).astype(np.float32)
 
@@ -31,6 +31,21 @@ def test_rescaling_of_text_changes_no_bit():
     for name in ("coin-text", "crosstask-text"):
         scaled = rescale(scores_of(TABLE[:2]), *EXTREMA[name])
         np.testing.assert_array_equal(scaled.values, TABLE[:2])
+
+
+def test_the_extremes_are_those_of_the_scripts():
+    assert EXTREMA == {
+        "coin-video": (-23.83, 24.12),
+        "crosstask-video": (-63.42, 58.8),
+        "coin-text": (-1, 1),
+        "crosstask-text": (-1, 1),
+    }
+
+
+def test_scores_that_are_all_alike_have_no_scale_to_change():
+    alike = scores_of([[0.7, 0.7], [0.1, 0.2]])
+
+    assert standardise(alike) is alike
 
 
 @pytest.mark.parametrize(("low", "high"), [(1, 1), (2, 1), (np.nan, 1), (0, np.inf)])

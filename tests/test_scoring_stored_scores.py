@@ -13,6 +13,7 @@ from reference import read_scores, read_stored
 from stepgraph.core import Video
 from stepgraph.errors import ConfigError, DataError
 from stepgraph.problems import Problems
+from stepgraph.scoring.stored_scores import StoredScores
 
 ROWS, KEYSTEPS = 6, 5
 TABLE = np.random.default_rng(3).normal(size=(ROWS, KEYSTEPS)).astype(np.float32)
@@ -101,6 +102,17 @@ def test_a_video_without_file_is_noted_and_unobserved(tmp_path, read):
     assert dict(problems.counts) == {"video without stored scores": 1}
     with pytest.raises(DataError, match=r"gone: must be a file of stored scores \(\.npy, .* none"):
         read(Video("gone", 3.0), problems=Problems(strict=True))
+
+
+def test_videos_without_scores_are_left_out_and_the_others_read_by_the_second(
+    tmp_path, vocabulary
+):
+    save(tmp_path)
+    videos = [Video("gone", 3.0), VIDEO]
+
+    [(video, scores)] = StoredScores(tmp_path).read_each(videos, vocabulary, problems=Problems())
+
+    assert (video, scores.hop, len(scores)) == (VIDEO, 1.0, ROWS)
 
 
 @pytest.mark.parametrize("video", ["../talk", "a/../../talk", "x" * 5000, "a\0b", ""])
