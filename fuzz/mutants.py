@@ -247,7 +247,7 @@ class Copy:
     def _fails(self, module: str, limit: float) -> bool:
         child = os.fork()
         if not child:
-            self._run_tests(module)
+            self._run_tests(module, limit)
         end = time.monotonic() + limit
         while time.monotonic() < end:
             done, status = os.waitpid(child, os.WNOHANG)
@@ -258,13 +258,14 @@ class Copy:
         os.waitpid(child, 0)
         return True
 
-    def _run_tests(self, module: str) -> None:
+    def _run_tests(self, module: str, limit: float) -> None:
         """In the child: run the tests, and end with what they end with."""
         import pytest
 
         code = 3
         try:
             os.setpgid(0, 0)  # what a test starts ends with it
+            signal.alarm(int(limit) + 5)  # even where the parent is gone
             with open(os.devnull, "w") as nowhere:
                 os.dup2(nowhere.fileno(), 1)
                 os.dup2(nowhere.fileno(), 2)
