@@ -3,7 +3,7 @@
 import gc
 import re
 import weakref
-from dataclasses import fields
+from dataclasses import asdict, fields
 
 import numpy as np
 import pytest
@@ -98,6 +98,23 @@ NAMES = "argmax path-search bayes-filter viterbi drop-dtw graph2vid adaptive-thr
 def test_every_decoder_of_the_package_is_found_under_its_name():
     assert set(DECODERS) == {*NAMES.split(), "task-markov"}
     assert list(DECODERS) == sorted(DECODERS)
+
+
+def test_published_numbers_are_those_of_these_defaults():
+    dtw = {"percentile": 30.0, "temperature": 0.1, "drop_keysteps": False}
+
+    defaults = {name: asdict(kind()) for name, kind in DECODERS.items()}
+
+    assert {name: one for name, one in defaults.items() if name != "task-markov"} == {
+        "adaptive-threshold": {"keep": 0.5},
+        "argmax": {},
+        "bayes-filter": {"epsilon": 0.1},
+        "drop-dtw": dtw,
+        "graph2vid": dtw | {"majority": 0.75, "max_states": 10_000},
+        "path-search": {"threshold": 0.4},
+        "random": {"seed": 0},
+        "viterbi": {"temperature": 0.1, "stay": 0.97, "floor": 0.001},
+    }
 
 
 def test_a_decoder_is_added_by_one_file(tmp_path, monkeypatch):

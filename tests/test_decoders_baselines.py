@@ -220,6 +220,20 @@ def test_pruning_leaves_a_video_without_speech_alone():
     assert prune_keysteps(scores, np.array([0, 1])) is scores
 
 
+def test_what_is_drawn_is_the_same_on_every_machine():
+    labels = Random(3).decode(make_scores(np.zeros((12, 5)), video="v"), make_graph(np.eye(5)))
+
+    assert labels.keysteps.tolist() == [1, 4, 3, 1, 2, 3, 0, 1, 0, 0, 0, 2]
+
+
+def test_pruning_takes_the_average_over_what_is_allowed():
+    scores = make_scores([[0.4, -math.inf, 0.5, 0.5]])
+
+    pruned = prune_keysteps(scores, np.array([0, 0, 1, 1]))
+
+    assert pruned.values[0] == pytest.approx([-math.inf, -math.inf, 0.5, 0.5])
+
+
 def test_pruning_of_restricted_scores_takes_an_allowed_cluster():
     scores = make_scores([[0.9, 0.1, 0.2]]).restrict([1, 2])
 

@@ -452,3 +452,10 @@ def test_graph2vid_refuses_too_many_keysteps_without_order():
 def test_options_out_of_range_are_refused(kind, name, value, rule):
     with pytest.raises(ConfigError, match=f"^{name} must be {rule}, got {value}$"):
         kind(**{name: value})
+
+
+@pytest.mark.parametrize("share", [0, 1])
+def test_the_ends_of_a_range_are_in_it(share):
+    found = Graph2Vid(percentile=100 * share, majority=share, max_states=2)
+
+    assert (found.majority, found.max_states) == (share, 2)

@@ -67,8 +67,7 @@ def test_a_seed_decides_which_are_drawn(mutants):
     assert {module.partition("/")[0] for module, _ in drawn[0]} <= {"graph", "scoring"}
 
 
-def test_the_modules_and_their_tests_are_there(mutants):
-    for module, names in mutants.TESTS.items():
-        assert (ROOT / "src" / "stepgraph" / f"{module}.py").is_file()
-        for name in names.split():
-            assert (ROOT / "tests" / f"test_{name}.py").is_file()
+def test_the_tests_of_every_module_are_there(mutants):
+    for module in (*mutants.TESTS, *(f"{room}/new" for room in mutants.ROOMS)):
+        for test in mutants.tests_of(module):
+            assert (ROOT / test).is_file(), test

@@ -84,7 +84,7 @@ def fill_gaps(
     """
     rows = np.flatnonzero(anchors)
     filled = np.empty_like(keysteps)
-    filled[: rows[0] + 1] = keysteps[rows[0]]
+    filled[: rows[0]] = keysteps[rows[0]]
     filled[rows[-1] :] = keysteps[rows[-1]]
     for before, after in pairwise(rows.tolist()):
         start, end = int(keysteps[before]), int(keysteps[after])
