@@ -66,11 +66,11 @@ TESTS = {
     "ingest/media": "ingest_media ingest_speech",
     "ingest/picture_track": "ingest_picture_track ingest_frames",
     "ingest/speech": "ingest_speech ingest_media",
-    "export/layout": "export_layout",
+    "export/layout": "export_picture export_layout",
     "export/media": "export_report_video",
-    "export/report": "export_report export_report_video export_layout",
+    "export/report": "export_picture export_report export_report_video",
     "export/terminal": "tables",
-    "export/timeline": "export_timeline",
+    "export/timeline": "export_picture export_timeline",
 }
 
 _COMPARED = {
