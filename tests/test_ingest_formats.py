@@ -349,3 +349,12 @@ def test_a_string_is_taken_for_a_path(tmp_path):
     path.write_text(SRT, "utf-8")
 
     assert read_transcript(str(path)) == read_transcript(Path(path))
+
+
+def test_numbers_that_are_said_do_not_begin_a_cue(tmp_path):
+    path = tmp_path / "talk.srt"
+    path.write_text("1\n00:00:01,000 --> 00:00:02,000\ncount with me\n\n3\napples\n")
+
+    [sentence] = read_transcript(path)
+
+    assert sentence.text == "count with me 3 apples"

@@ -2,13 +2,14 @@
 
 import sys
 from fractions import Fraction
+from types import SimpleNamespace
 
 import pytest
 
 from stepgraph.core import Sentence
 from stepgraph.errors import DataError, MissingExtraError
 from stepgraph.ingest import open_video
-from stepgraph.ingest.media import media_duration, read_embedded_transcript
+from stepgraph.ingest.media import end_of, media_duration, read_embedded_transcript
 
 CUES = [(0.5, 2.0, "crack the eggs"), (2.0, 4.0, "whisk them\nwell, really"), (6.0, 8.0, "pour")]
 SENTENCES = (
@@ -163,3 +164,10 @@ def test_metadata_in_another_encoding_are_no_obstacle(tmp_path):
     path.write_bytes(data.replace(b"Lavf", b"La\xffv", 1))
 
     assert read_embedded_transcript(path)
+
+
+@pytest.mark.parametrize(("pts", "duration", "end"), [(6, 2, 4.0), (6, None, 3.0), (None, 2, 0.0)])
+def test_a_packet_ends_when_what_it_shows_does(pts, duration, end):
+    packet = SimpleNamespace(pts=pts, duration=duration, time_base=Fraction(1, 2))
+
+    assert end_of(packet) == end

@@ -1,6 +1,8 @@
 """What is said, as a recogniser hears it: on the clock of the file, and never downloaded."""
 
 import sys
+from contextlib import nullcontext
+from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
@@ -221,3 +223,15 @@ def test_a_whole_model_is_run_on_the_sound_of_a_file(talk, tmp_path, monkeypatch
     assert sentences
     assert all(sentence.text.strip() for sentence in sentences)
     assert all(0 <= sentence.start < sentence.end <= 30.1 for sentence in sentences)
+
+
+@pytest.mark.parametrize(
+    ("sound", "file", "begin"),
+    [(None, None, 0.0), (3, None, 1.5), (3, 500_000, 1.0), (None, 500_000, 0.0)],
+)
+def test_sound_begins_when_players_say_so(monkeypatch, sound, file, begin):
+    track = SimpleNamespace(start_time=sound, time_base=0.5)
+    container = SimpleNamespace(streams=SimpleNamespace(audio=[track]), start_time=file)
+    monkeypatch.setattr(speech, "opened", lambda path: nullcontext(container))
+
+    assert speech._begin_of_sound(Path("talk.mp4")) == begin
