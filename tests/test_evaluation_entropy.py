@@ -159,3 +159,18 @@ def test_labels_without_anchors_are_not_split():
 def test_videos_missing_among_the_starts_are_refused():
     with pytest.raises(DataError, match="'video' must have labels among starts, got none"):
         entropy.accuracy_by_entropy([SPLIT_LABELS], {}, SPLIT_GRAPH, starts={})
+
+
+def test_one_row_has_nothing_between_anchors():
+    labels = replace(make_labels([1], 3), anchors=np.array([False]))
+
+    found = entropy.accuracy_by_entropy([labels], {"video": labels}, SPLIT_GRAPH)
+
+    assert found[3:] == (0, 0)
+
+
+def test_labels_of_another_vocabulary_than_the_graph_are_refused():
+    labels = replace(make_labels([0, 1], 4), anchors=np.array([True, False]))
+
+    with pytest.raises(DataError, match="labels and the graph must share one vocabulary"):
+        entropy.accuracy_by_entropy([labels], {"video": labels}, SPLIT_GRAPH)

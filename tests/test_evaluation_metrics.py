@@ -352,3 +352,12 @@ def test_fewer_than_two_values_have_no_standard_error(values):
 
 def test_undefined_parts_are_left_out_of_the_standard_error():
     assert metrics.split_standard_error([0.25, math.nan, 0.75]) == 0.25
+
+
+@pytest.mark.parametrize(
+    ("truth", "found", "size"), [([], [], 0), ([-1], [-1], 0), ([0], [-1], 1), ([0], [2], 3)]
+)
+def test_a_tally_of_arrays_has_the_keysteps_that_they_hold(truth, found, size):
+    counts = metrics.tally(truth, found)
+
+    assert {len(counts.true), len(counts.predicted), len(counts.hits)} == {size}

@@ -358,3 +358,11 @@ def test_numbers_that_are_said_do_not_begin_a_cue(tmp_path):
     [sentence] = read_transcript(path)
 
     assert sentence.text == "count with me 3 apples"
+
+
+def test_a_segment_without_times_lasts_as_long_as_its_words(tmp_path):
+    words = [{"start": n, "end": n + 1, "word": f" word{n}"} for n in (2, 3, 4, 5)]
+    path = tmp_path / "talk.json"
+    path.write_text(json.dumps({"segments": [{"words": words}]}))
+
+    assert read_transcript(path) == (Sentence(2, 6, "word2 word3 word4 word5"),)
