@@ -24,6 +24,10 @@ docs: $(VENV)/.dev
 published: $(VENV)/.dev
 	STEPGRAPH_PUBLISHED=all $(BIN)/pytest -n 0 tests/test_published.py
 
+# Every verb that writes, killed so many times at any moment; `make test` does a few.
+soak: $(VENV)/.dev
+	STEPGRAPH_SOAK=$(or $(STEPGRAPH_SOAK),200) $(BIN)/pytest -n 0 tests/test_kills.py
+
 bench: $(VENV)/.dev
 	$(BIN)/python -m benchmarks.speed
 

@@ -78,13 +78,13 @@ def pretrained(kind: str, **config: dict[str, Any]) -> Case:
 
     from stepgraph.encoders.pretrained import FAMILIES, PretrainedModel, make_pixels
 
-    name = FAMILIES[kind].model
+    name = FAMILIES[kind]["model"]
     with torch.device(device()):
         network = getattr(transformers, name)(
             getattr(transformers, name.replace("Model", "Config"))(**config)
         )
     size = network.config.vision_config.image_size
-    model = PretrainedModel(kind, network, None, make_pixels(kind, (size, size)))
+    model = PretrainedModel(kind, network, None, make_pixels(kind, (size, size), {}))
     return Case(model.encode_clips, shape(model.clips), count(network), half())
 
 

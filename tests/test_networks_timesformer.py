@@ -1,7 +1,9 @@
 """TimeSformer beside the transformers library's, its files, and its kernels beside their twins."""
 
+import errno
 import json
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 import torch
@@ -281,21 +283,38 @@ def test_a_checkpoint_must_name_every_class(tmp_path):
 
 
 def test_a_checkpoint_is_written_whole_or_not_at_all(tmp_path, monkeypatch):
-    from safetensors import SafetensorError
-
     path = tmp_path / "model.safetensors"
     path.write_text("what was there")
 
-    def fill_disk(state, name, header):
-        name.write_text("half of it")
-        raise SafetensorError("No space left on device")
+    open_file = Path.open
 
-    monkeypatch.setattr("safetensors.torch.save_file", fill_disk)
+    def fill_disk(self, mode="r", *args):
+        file = open_file(self, mode, *args)
+        if mode != "wb":
+            return file
+        file.write(b"half of it")
+        file.close()
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(Path, "open", fill_disk)
     with pytest.raises(DataError, match=r"model\.safetensors: cannot be written: No space left"):
         save_checkpoint(path, TimeSformer(SMALL), KEYSTEPS)
+    monkeypatch.undo()
 
     assert [file.name for file in tmp_path.iterdir()] == ["model.safetensors"]
     assert path.read_text() == "what was there"
+
+
+def test_a_checkpoint_has_the_same_bytes_every_time(tmp_path):
+    """Also in another process, where what the library writes comes in another order."""
+    model = model_of(SMALL)
+
+    for name in "abc":
+        save_checkpoint(tmp_path / name, model, KEYSTEPS, {"window": 1.0})
+
+    assert len({(tmp_path / name).read_bytes() for name in "abc"}) == 1
+    header = (tmp_path / "a").read_bytes()[8:]
+    assert header.startswith(b'{"__metadata__": {"format": "stepgraph-timesformer", "v')
 
 
 @pytest.mark.parametrize(

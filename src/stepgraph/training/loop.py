@@ -96,9 +96,6 @@ class _Run:
 
     def resume(self) -> None:
         """Go on where the last run in this folder was, if there was one."""
-        if self.team.leads:
-            for left in self.folder.glob(".*.pt.*.partial"):
-                left.unlink()  # of a run that was killed while it wrote
         path = self.folder / LAST
         if not path.exists():
             return
@@ -251,11 +248,12 @@ class _Run:
         position.epoch, position.step = position.epoch + 1, 0
         position.loss, position.correct, position.clips = 0.0, 0.0, 0
         log.write(position.epoch, {"epoch/loss": record.loss, "epoch/accuracy": record.accuracy})
+        # The state last: whatever a kill prevents before it, the next run does again.
+        if self.team.leads:
+            write_curve(self.folder / "curve.csv", position.epochs)
         if is_best:
             self._save(BEST, None)
         self._save(LAST, self.optimiser)
-        if self.team.leads:
-            write_curve(self.folder / "curve.csv", position.epochs)
 
     def _save(self, name: str, optimiser: torch.optim.Optimizer | None) -> None:
         if self.team.leads:

@@ -1,0 +1,110 @@
+"""Every verb that writes, killed at any moment and run again: as if nothing had happened."""
+
+import numpy as np
+import pytest
+import torch
+
+from killing import KILLS, Nursery, kill_and_compare
+from stepgraph.core import Labels, Scores, Timeline, Video, Vocabulary
+from stepgraph.labelling import Provenance, write_labels
+from videos import write_video
+
+pytestmark = pytest.mark.slow
+
+# An encoder of a user's own, which needs no model and gives the same numbers every time.
+STUB = """
+import numpy as np
+
+from stepgraph.core import Features
+
+
+class Stub:
+    def __init__(self, options):
+        self.options = options
+
+    def encode_keysteps(self, vocabulary):
+        return np.eye(len(vocabulary), 16, dtype=np.float32)
+
+    def encode_videos(self, videos):
+        for video in videos:
+            rows = int(video.duration)
+            vectors = np.random.default_rng(rows).normal(size=(rows, 16)).astype(np.float32)
+            times = np.arange(rows, dtype=np.float64)
+            yield Features(video.id, video.duration, vectors, np.stack([times, times + 1], axis=1))
+"""
+
+
+@pytest.fixture(scope="module")
+def nursery(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("nursery")
+    (folder / "stub_encoder.py").write_text(STUB)
+    modules = ("stepgraph.cli.learning", "stepgraph.training.pretraining", "stub_encoder")
+    made = Nursery(folder, modules, paths=[folder])
+    yield made
+    made.close()
+
+
+@pytest.fixture(scope="module")
+def transcripts(tmp_path_factory):
+    """Narration of six videos, in two folders."""
+    folder = tmp_path_factory.mktemp("transcripts")
+    for number in range(6):
+        path = folder / f"day{number % 2}" / f"v{number}.vtt"
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(f"WEBVTT\n\n00:01.000 --> 00:0{number + 3}.000\nstir the soup\n")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def labels(tmp_path_factory):
+    """Two videos of four seconds, each second of them labelled."""
+    folder, vocabulary = tmp_path_factory.mktemp("labels"), Vocabulary(("red", "blue"))
+
+    def recognise(videos, problems):
+        for video in videos:
+            observed, values = np.ones(4, bool), np.eye(4, 2, dtype=np.float32)
+            scores = Scores(video.id, values, observed, vocabulary)
+            yield Timeline(video, Labels(video.id, np.array([0, 1, 1, 0]), vocabulary), scores)
+
+    videos = []
+    for number in range(2):
+        pictures = [np.full((16, 16, 3), 60 * number + 9 * i, np.uint8) for i in range(16)]
+        path = write_video(folder / f"{number}.mp4", pictures, rate=4)
+        videos.append(Video(str(number), 4.0, (), path))
+    write_labels(videos, recognise, folder / "labels", Provenance(vocabulary, "g", {}, {}))
+    return folder / "labels"
+
+
+def test_encode_is_killed(nursery, transcripts, tmp_path):
+    def verb(folder):
+        return "encode", transcripts, "-o", folder, "--encoder", "stub_encoder:Stub"
+
+    kill_and_compare(nursery, tmp_path, verb, KILLS or 5)
+
+
+def read_result(path):
+    """Bytes of a file; of a state what is in it, since its bytes tell which objects are shared."""
+    if path.suffix != ".pt":
+        return path.read_bytes()
+    return repr(_plain(torch.load(path, weights_only=True)))
+
+
+def _plain(value):
+    if isinstance(value, dict):
+        return {key: _plain(one) for key, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(one) for one in value]
+    return value.tolist() if isinstance(value, torch.Tensor) else value
+
+
+@pytest.mark.parametrize("clips", ["stored", "streamed"])
+def test_train_is_killed(nursery, labels, tmp_path, clips):
+    sizes = {"frames": 2, "size": 16, "patch": 8, "width": 8, "depth": 2, "heads": 2}
+    how = sizes | {"batch": 3, "epochs": 1, "save-every": 1, "clips": clips}
+    options = [part for name, value in how.items() for part in (f"--{name}", value)]
+
+    def verb(folder):
+        return "train", labels, "-o", folder, "--no-logs", *options
+
+    kills = KILLS or (3 if clips == "stored" else 2)
+    kill_and_compare(nursery, tmp_path, verb, kills, read=read_result)
