@@ -26,7 +26,7 @@ published: $(VENV)/.dev
 
 # Every verb that writes, killed so many times at any moment; `make test` does a few.
 soak: $(VENV)/.dev
-	STEPGRAPH_SOAK=$(or $(STEPGRAPH_SOAK),200) $(BIN)/pytest -n 0 tests/test_kills.py
+	STEPGRAPH_SOAK=$(or $(STEPGRAPH_SOAK),200) $(BIN)/pytest -n 0 tests/test_kills.py tests/test_encoders_cache.py
 
 bench: $(VENV)/.dev
 	$(BIN)/python -m benchmarks.speed

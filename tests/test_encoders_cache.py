@@ -1,8 +1,12 @@
 """The cache of embeddings: what it keeps, and what it survives."""
 
+import os
 import sqlite3
 import subprocess
 import sys
+import zlib
+from contextlib import closing
+from hashlib import blake2b
 
 import numpy as np
 import pytest
@@ -10,6 +14,7 @@ import pytest
 from stepgraph.encoders.cache import EmbeddingCache, cache_folder
 
 TEXTS = [f"sentence number {number}" for number in range(300)]
+ROUNDS = int(os.environ.get("STEPGRAPH_SOAK", "0")) or 12
 VECTORS = np.random.default_rng(0).random((300, 64), dtype=np.float32)
 
 
@@ -105,6 +110,112 @@ def test_a_vector_with_flipped_bytes_is_not_given_out(cache, tmp_path):
     found = EmbeddingCache("model", tmp_path).load(TEXTS)
 
     assert set(TEXTS) - set(found) == {TEXTS[7]}
+
+
+RIGHT = dict(zip(TEXTS, VECTORS.tolist(), strict=True))
+
+
+def flip_bytes(data, chance):
+    for _ in range(chance.integers(1, 40)):
+        data[chance.integers(len(data))] = chance.integers(256)
+    return data
+
+
+def flip_bytes_of_a_page_header(data, chance):
+    """Where a few bytes say how all others are read: types and lengths of fields, and places."""
+    page = chance.integers(len(data) // 32768) * 32768
+    for _ in range(3):
+        data[page + chance.integers(120)] = chance.integers(256)
+    return data
+
+
+def flip_bytes_before_vectors(data, chance):
+    """The fields before a vector: how long it is, of which type, and its key."""
+    for _ in range(6):
+        place = data.find(VECTORS[chance.integers(300)].tobytes()[:16])
+        data[place - chance.integers(1, 40)] = chance.integers(256)
+    return data
+
+
+def cut_off(data, chance):
+    return data[: chance.integers(len(data))]
+
+
+def swap_vectors(data, chance):
+    """Whole records change places: each is sound, but it is of another text."""
+    one, other = (VECTORS[number].tobytes() for number in chance.choice(300, 2, replace=False))
+    # What stands before a vector is swapped with it, as far as its checksum may be there.
+    for before in (0, 4, 8, 16):
+        first, second = data.find(one) - before, data.find(other) - before
+        if min(first, second) < 0:
+            continue
+        size = len(one) + before
+        mine, theirs = data[first : first + size], data[second : second + size]
+        swapped = bytearray(data)
+        swapped[first : first + size], swapped[second : second + size] = theirs, mine
+        yield swapped
+
+
+DAMAGES = [flip_bytes, flip_bytes_of_a_page_header, flip_bytes_before_vectors, cut_off]
+
+
+@pytest.mark.filterwarnings("ignore:.*the embedding cache:UserWarning")
+@pytest.mark.parametrize("damage", [*DAMAGES, swap_vectors], ids=lambda damage: damage.__name__)
+def test_no_damage_raises_or_gives_another_vector(cache, tmp_path, damage):
+    whole = cache.path.read_bytes()
+    for seed in range(ROUNDS):
+        damaged = damage(bytearray(whole), np.random.default_rng(seed))
+        for data in damaged if damage is swap_vectors else [damaged]:
+            cache.path.write_bytes(data)
+            again = EmbeddingCache("model", tmp_path)
+            for found in (again.load(TEXTS), again.load(TEXTS[::-1])):
+                wrong = [one for one, vector in found.items() if vector.tolist() != RIGHT[one]]
+                assert not wrong, seed
+            again.store(TEXTS, VECTORS)
+            for left in cache.path.parent.iterdir():
+                left.unlink()
+
+
+@pytest.mark.filterwarnings("ignore:.*the embedding cache:UserWarning")
+@pytest.mark.parametrize(
+    "change",
+    [
+        "UPDATE embeddings SET vector = CAST(x'ff00ff' AS TEXT)",
+        "UPDATE embeddings SET vector = 7",
+        "UPDATE embeddings SET vector = x''",
+        "UPDATE embeddings SET key = 'text' || rowid",
+        "UPDATE embeddings SET vector = (SELECT vector FROM embeddings LIMIT 1)",
+        "DROP TABLE embeddings",
+        "ALTER TABLE embeddings RENAME COLUMN vector TO other",
+        "DROP TABLE embeddings; CREATE VIEW embeddings AS SELECT 1 AS key, 2 AS vector",
+    ],
+)
+def test_a_table_that_holds_something_else_is_survived(cache, tmp_path, change):
+    with closing(sqlite3.connect(cache.path)) as database, database:
+        database.executescript(change)
+    again = EmbeddingCache("model", tmp_path)
+
+    found = again.load(TEXTS)
+    again.store(TEXTS, VECTORS)
+
+    assert found.items() <= {}.items() or {one: v.tolist() for one, v in found.items()} == {
+        one: RIGHT[one] for one in found
+    }
+    assert len(EmbeddingCache("model", tmp_path).load(TEXTS)) == 300
+
+
+def test_a_cache_of_an_older_version_is_not_read(tmp_path):
+    """Its checksums say nothing of the text, so that a vector may be that of another one."""
+    path = EmbeddingCache("model", tmp_path).path
+    path.parent.mkdir()
+    vector = VECTORS[1].tobytes()
+    key = blake2b(TEXTS[0].encode(), digest_size=16).digest()
+    with closing(sqlite3.connect(path)) as database, database:
+        database.execute("CREATE TABLE embeddings (key BLOB PRIMARY KEY, vector BLOB NOT NULL)")
+        row = (key, zlib.crc32(vector).to_bytes(4, "little") + vector)
+        database.execute("INSERT INTO embeddings VALUES (?, ?)", row)
+
+    assert EmbeddingCache("model", tmp_path).load(TEXTS) == {}
 
 
 def test_an_empty_file_is_an_empty_cache(cache, tmp_path):

@@ -1,8 +1,8 @@
 """Embeddings on disk, by model and text.
 
 One SQLite file per model: two processes may use it at once, and a process that dies leaves
-whole rows.  Every row carries a checksum, and a file that SQLite calls damaged is set aside and
-begun anew; the worst that a torn file costs is encoding again.
+whole rows.  Every row carries a checksum of its text and its vector, and a file that SQLite calls
+damaged is set aside and begun anew; the worst that a torn file costs is encoding again.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ import os
 import re
 import sqlite3
 import warnings
-import zlib
 from collections.abc import Callable, Sequence
 from contextlib import closing
 from hashlib import blake2b
@@ -26,7 +25,14 @@ from stepgraph.files.disk import cache_folder
 _CHUNK = 1000
 # Seconds to wait while another process writes.
 _PATIENCE = 60.0
-_CHECKSUM = 4
+_CHECKSUM = 8
+# Of files that have another kind of checksum nothing is read; they have other names.
+_VERSION = 2
+# What SQLite says where the disk or another process is at fault, and not the file.
+_ELSEWHERE = frozenset(
+    getattr(sqlite3, f"SQLITE_{name}")
+    for name in ("BUSY", "CANTOPEN", "FULL", "IOERR", "LOCKED", "NOMEM", "PERM", "READONLY")
+)
 
 
 class EmbeddingCache:
@@ -35,7 +41,9 @@ class EmbeddingCache:
     def __init__(self, model: str, folder: Path | None = None) -> None:
         name = re.sub(r"[^A-Za-z0-9._-]+", "-", model)[:80]
         digest = blake2b(model.encode(), digest_size=4).hexdigest()
-        self.path = (folder or cache_folder()) / "embeddings" / f"{name}-{digest}.sqlite"
+        self.path = (
+            (folder or cache_folder()) / "embeddings" / f"{name}-{digest}-{_VERSION}.sqlite"
+        )
         self._usable = True
 
     def load(self, texts: Sequence[str]) -> dict[str, NDArray[np.float32]]:
@@ -50,8 +58,8 @@ class EmbeddingCache:
                 marks = ",".join("?" * len(chunk))
                 query = f"SELECT key, vector FROM embeddings WHERE key IN ({marks})"
                 for key, blob in database.execute(query, chunk):
-                    vector = _unpack(blob)
-                    if vector is not None:
+                    vector = _unpack(key, blob)
+                    if key in by_key and vector is not None:
                         found[by_key[key]] = vector
 
         self._with_database(look_up)
@@ -59,25 +67,32 @@ class EmbeddingCache:
 
     def store(self, texts: Sequence[str], vectors: NDArray[np.float32]) -> None:
         """Remember the vectors of some texts, all of them or none."""
-        rows = [(_key(text), _pack(vector)) for text, vector in zip(texts, vectors, strict=True)]
+        keys = map(_key, texts)
+        rows = [(key, _pack(key, vector)) for key, vector in zip(keys, vectors, strict=True)]
         query = "INSERT OR REPLACE INTO embeddings VALUES (?, ?)"
         self._with_database(lambda database: database.executemany(query, rows))
 
     def _with_database(self, work: Callable[[sqlite3.Connection], object]) -> None:
         """Do something with the open file, or nothing where there can be no cache."""
-        if not self._usable:
-            return
-        try:
-            with closing(self._open()) as connection, connection:
-                work(connection)
-        except (sqlite3.OperationalError, OSError) as error:  # locked, read-only, disk full
-            self._give_up(error)
-        except sqlite3.DatabaseError as error:  # damaged
-            self._begin_anew(error)
+        for attempt in ("with what is there", "anew"):
+            if not self._usable:
+                return
+            try:
+                with closing(self._open()) as connection, connection:
+                    work(connection)
+                return
+            except (OSError, sqlite3.Error, ValueError) as error:  # or bytes that are no text
+                # The lowest byte is what is wrong, the others say more of it.
+                code = getattr(error, "sqlite_errorcode", 0) & 0xFF
+                if isinstance(error, OSError) or code in _ELSEWHERE or attempt == "anew":
+                    self._give_up(error)
+                else:
+                    self._begin_anew(error)
 
     def _open(self) -> sqlite3.Connection:
         self.path.parent.mkdir(parents=True, exist_ok=True)
         connection = sqlite3.connect(self.path, timeout=_PATIENCE)
+        connection.text_factory = bytes  # there is no text in it, unless it is damaged
         # A vector takes 1.5 kB; pages of SQLite's usual 4 kB would stand half empty.
         connection.execute("PRAGMA page_size = 32768")
         connection.execute(
@@ -85,12 +100,17 @@ class EmbeddingCache:
         )
         return connection
 
-    def _begin_anew(self, error: sqlite3.DatabaseError) -> None:
+    def _begin_anew(self, error: Exception) -> None:
         aside = self.path.with_suffix(f".damaged-{os.getpid()}")
         try:
+            # What was begun on the old file must not be finished on the new one.
+            self.path.with_name(f"{self.path.name}-journal").unlink(missing_ok=True)
             self.path.replace(aside)
         except FileNotFoundError:
             return  # another process was faster
+        except OSError as why:
+            self._give_up(why)
+            return
         warnings.warn(
             f"{self.path}: the embedding cache is damaged ({error}); it was set aside as "
             f"{aside.name} and is filled anew",
@@ -110,13 +130,19 @@ def _key(text: str) -> bytes:
     return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
 
 
-def _pack(vector: NDArray[np.float32]) -> bytes:
+def _pack(key: bytes, vector: NDArray[np.float32]) -> bytes:
     data = np.ascontiguousarray(vector, dtype="<f4").tobytes()
-    return zlib.crc32(data).to_bytes(_CHECKSUM, "little") + data
+    return _checksum(key, data) + data
 
 
-def _unpack(blob: bytes) -> NDArray[np.float32] | None:
+def _unpack(key: object, blob: object) -> NDArray[np.float32] | None:
+    if not isinstance(key, bytes) or not isinstance(blob, bytes):
+        return None
     checksum, data = blob[:_CHECKSUM], blob[_CHECKSUM:]
-    if zlib.crc32(data).to_bytes(_CHECKSUM, "little") != checksum:
+    if _checksum(key, data) != checksum:
         return None
     return np.frombuffer(data, dtype="<f4").astype(np.float32)
+
+
+def _checksum(key: bytes, data: bytes) -> bytes:
+    return blake2b(data, digest_size=_CHECKSUM, key=key).digest()
