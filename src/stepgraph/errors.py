@@ -12,7 +12,6 @@ import re
 # halves of characters, which cannot be written.
 _CONTROLS = "\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff"
 _UNSAFE, _UNSAFE_OR_LINE = re.compile(f"[{_CONTROLS}]"), re.compile(f"[{_CONTROLS}\t\n]")
-_LONGEST = 1000
 
 
 class StepgraphError(Exception):
@@ -55,13 +54,13 @@ def printable(text: str, *, lines: bool = False) -> str:
     return unsafe.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
-def one_line(message: str) -> str:
+def one_line(message: str, longest: int = 1000) -> str:
     """A message as one line that can be read: what is quoted in it may be of any length."""
-    line = printable(" ".join(message[: 2 * _LONGEST].split()))
-    if len(message) <= 2 * _LONGEST and len(line) <= _LONGEST:
+    line = printable(" ".join(message[: 2 * longest].split()))
+    if len(message) <= 2 * longest and len(line) <= longest:
         return line
-    end = printable(" ".join(message[-_LONGEST:].split()))
-    return f"{line[: _LONGEST * 7 // 10]} ... {end[-_LONGEST // 4 :]}"
+    end = printable(" ".join(message[-longest:].split()))
+    return f"{line[: longest * 7 // 10]} ... {end[-longest // 4 :]}"
 
 
 def quoted(value: object, limit: int = 200) -> str:

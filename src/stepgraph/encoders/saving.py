@@ -8,7 +8,7 @@ import numpy as np
 
 from stepgraph import __version__
 from stepgraph.core import Features
-from stepgraph.files.headers import FileKind, as_text, reading_fields
+from stepgraph.files.headers import FileKind, as_seconds, as_text, reading_fields
 from stepgraph.files.saved_arrays import read_saved, write_arrays
 
 FEATURES_KIND = FileKind(
@@ -34,7 +34,7 @@ def load_features(path: str | Path) -> Features:
     with reading_fields(Path(path), FEATURES_KIND):
         return Features(
             as_text(fields["video"]),
-            float(fields["duration"]),
+            as_seconds(fields["duration"]),
             vectors.astype(np.float32, copy=False),
             intervals.astype(np.float64, copy=False),
         )

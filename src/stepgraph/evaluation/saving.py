@@ -7,6 +7,7 @@ from dataclasses import fields
 from pathlib import Path
 
 from stepgraph import __version__
+from stepgraph.errors import quoted
 from stepgraph.evaluation.report import Report
 from stepgraph.files.disk import read_json
 from stepgraph.files.headers import FileKind, check_header, reading_fields, write_fields
@@ -34,7 +35,7 @@ def load_report(path: str | Path) -> Report:
             if one.type == "float" and value is None:
                 found[one.name] = math.nan  # JSON has none
             elif not isinstance(value, _TYPES[str(one.type)]) or isinstance(value, bool):
-                raise TypeError(f"{one.name} must be a {one.type}, got {value!r}")
+                raise TypeError(f"{one.name} must be a {one.type}, got {quoted(value)}")
         return Report(**found)
 
 

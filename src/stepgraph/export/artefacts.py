@@ -8,7 +8,7 @@ from typing import Any
 
 from stepgraph.core import Features, Labels, Scores, Timeline, Vocabulary
 from stepgraph.encoders.saving import FEATURES_KIND, load_features, save_features
-from stepgraph.errors import DataError
+from stepgraph.errors import DataError, quoted
 from stepgraph.evaluation.report import Report
 from stepgraph.evaluation.saving import REPORT_KIND, load_report, save_report
 from stepgraph.export.labels import LABELS_KIND, load_labels, save_labels
@@ -62,7 +62,9 @@ def load(path: str | Path) -> Any:
     found = _format_of(path)
     if found not in _LOADERS:
         hint = "; save its labels with sg.save" if found == TIMELINE_FORMAT else ""
-        raise DataError(f"{path}: must be {_KINDS} that stepgraph saved, got {found!r}{hint}")
+        raise DataError(
+            f"{path}: must be {_KINDS} that stepgraph saved, got {quoted(found)}{hint}"
+        )
     return _LOADERS[found](path)
 
 

@@ -13,6 +13,7 @@ from stepgraph.files.disk import MIB, read_json
 from stepgraph.files.headers import (
     FileKind,
     as_list,
+    as_seconds,
     as_text,
     as_whole,
     check_header,
@@ -56,7 +57,7 @@ def load_labels(path: str | Path) -> Labels:
             as_text(content["video"]),
             np.array([as_whole(row) for row in as_list(content["rows"])], dtype=np.int64),
             vocabulary_of(content),
-            float(content["hop"]),
+            as_seconds(content["hop"], 0.001),
             _array(content["anchors"], bool),
             _array(content["confidence"], np.float64),
             None if tasks is None else {as_text(name): float(p) for name, p in tasks.items()},

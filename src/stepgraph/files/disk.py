@@ -224,12 +224,17 @@ def _replaceable(path: Path) -> Path:
 
 def write_text(path: Path, text: str) -> None:
     """Write a UTF-8 text file whole or not at all."""
+    data = encoded(text, path)
+    with replacing(path) as partial:
+        partial.write_bytes(data)
+
+
+def encoded(text: str, path: Path) -> bytes:
+    """Text as UTF-8, for a file."""
     try:
-        data = text.encode()
+        return text.encode()
     except UnicodeEncodeError as error:
         raise DataError(
             f"{path}: must be written as Unicode text, got {text[error.start]!r}, which is not; "
             f"is a file name in another encoding?"
         ) from error
-    with replacing(path) as partial:
-        partial.write_bytes(data)

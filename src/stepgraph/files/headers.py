@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from stepgraph import __version__
-from stepgraph.core import Vocabulary
-from stepgraph.errors import DataError, StepgraphError
+from stepgraph.core import LONGEST, Vocabulary
+from stepgraph.errors import DataError, StepgraphError, one_line, quoted
 from stepgraph.files.disk import MIB, read_json, reading, write_text
 
 # How every file of ours begins; one that another program wrote again may begin otherwise.
@@ -37,7 +37,7 @@ def read_format(path: Path, *, limit: int = 64 * MIB) -> str:
     content = read_json(path, limit=limit)
     found_format = content.get("format") if isinstance(content, dict) else None
     if not isinstance(found_format, str):
-        got = f"format {found_format!r}"[:80] if isinstance(content, dict) else "no JSON object"
+        got = f"format {quoted(found_format)}" if isinstance(content, dict) else "no JSON object"
         raise DataError(f"{path}: must be a file that stepgraph saved, with its format, got {got}")
     return found_format
 
@@ -47,15 +47,17 @@ def check_header(content: Any, path: Path, kind: FileKind) -> None:
     found = content.get("format") if isinstance(content, dict) else type(content).__name__
     if found != kind.format:
         raise DataError(
-            f"{path}: must be a {kind.noun} (format {kind.format!r}), got {found!r}; {kind.remedy}"
+            f"{path}: must be a {kind.noun} (format {kind.format!r}), got {quoted(found)}; "
+            f"{kind.remedy}"
         )
     version = content.get("version")
     if not isinstance(version, int) or version < 1:
-        raise DataError(f"{path}: version must be a number of at least 1, got {version!r}")
+        raise DataError(f"{path}: version must be a number of at least 1, got {quoted(version)}")
     if version > kind.version:
+        program = one_line(str(content.get("stepgraph")), 20)
         raise DataError(
-            f"{path}: format version must be at most {kind.version}, got {version}; it was saved "
-            f"by a newer stepgraph ({content.get('stepgraph')}), so upgrade this one"
+            f"{path}: format version must be at most {kind.version}, got {quoted(version)}; "
+            f"it was saved by a newer stepgraph ({program}), so upgrade this one"
         )
 
 
@@ -69,29 +71,36 @@ def reading_fields(path: Path, kind: FileKind) -> Iterator[None]:
             str(error) if isinstance(error, StepgraphError) else f"{type(error).__name__}: {error}"
         )
         raise DataError(
-            f"{path}: must be a {kind.noun} as stepgraph saves it, got {what}"
+            f"{path}: must be a {kind.noun} as stepgraph saves it, got {one_line(what, 500)}"
         ) from error
 
 
 def as_list(value: Any) -> list[Any]:
     """A value that must be a list."""
     if not isinstance(value, list):
-        raise TypeError(f"a list was expected, got {value!r}"[:200])
+        raise TypeError(f"a list was expected, got {quoted(value)}")
     return value
 
 
 def as_whole(value: Any) -> int:
     """A value that must be a whole number."""
     if type(value) is not int:
-        raise TypeError(f"whole numbers were expected, got {value!r}"[:200])
+        raise TypeError(f"whole numbers were expected, got {quoted(value)}")
     return value
 
 
 def as_text(value: Any) -> str:
     """A value that must be text."""
     if not isinstance(value, str):
-        raise TypeError(f"names must be text, got {value!r}"[:200])
+        raise TypeError(f"names must be text, got {quoted(value)}")
     return value
+
+
+def as_seconds(value: Any, least: float = 0.0) -> float:
+    """A value that must be a time, or with a ``least`` one the length of a row."""
+    if type(value) not in (int, float) or not least <= value <= LONGEST:
+        raise TypeError(f"{least} seconds to a week were expected, got {quoted(value)}")
+    return float(value)
 
 
 def header(format_name: str, version: int, vocabulary: Vocabulary) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from stepgraph.errors import DataError
 from stepgraph.files.arrays import Kind, read_arrays
 from stepgraph.files.arrays.checks import explaining
-from stepgraph.files.disk import MIB, parse_json, replacing, require_file
+from stepgraph.files.disk import MIB, encoded, parse_json, replacing, require_file
 from stepgraph.files.headers import FileKind, check_header
 
 _HEADER = "header.npy"
@@ -22,7 +22,7 @@ _HEADER = "header.npy"
 
 def write_arrays(path: Path, fields: Mapping[str, Any], **arrays: NDArray[Any]) -> None:
     """Write fields and arrays, whole or not at all."""
-    text = json.dumps(fields, ensure_ascii=False).encode()
+    text = encoded(json.dumps(fields, ensure_ascii=False), path)
     content: dict[str, Any] = {"header": np.frombuffer(text, np.uint8), **arrays}
     with replacing(path) as partial, partial.open("wb") as file:
         np.savez_compressed(file, **content)

@@ -15,7 +15,7 @@ from scipy.sparse import coo_array, csr_array
 
 from stepgraph.core import Vocabulary
 from stepgraph.encoders import EncoderOptions
-from stepgraph.errors import DataError
+from stepgraph.errors import DataError, quoted
 from stepgraph.files.disk import MIB, read_json
 from stepgraph.files.headers import (
     FileKind,
@@ -70,8 +70,8 @@ def load_graph(path: str | Path) -> TaskGraph:
     if vocabulary.fingerprint != content.get("fingerprint"):
         raise DataError(
             f"{path}: must be a graph of the vocabulary it was saved with (fingerprint "
-            f"{content.get('fingerprint')!r}), got another one ({vocabulary.fingerprint!r}); "
-            f"was it edited? mine it again"
+            f"{quoted(content.get('fingerprint'))}), got another one "
+            f"({vocabulary.fingerprint!r}); was it edited? mine it again"
         )
     return graph
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from stepgraph.core import Vocabulary
-from stepgraph.errors import DataError
+from stepgraph.errors import DataError, quoted
 from stepgraph.files.disk import MIB, read_json
 from stepgraph.files.headers import (
     FileKind,
@@ -44,8 +44,8 @@ def require_as_saved(
     if vocabulary.fingerprint != content.get("fingerprint"):
         raise DataError(
             f"{path}: must hold the keysteps it was saved with (fingerprint "
-            f"{content.get('fingerprint')!r}), got others ({vocabulary.fingerprint!r}); was it "
-            f"edited? {remedy}"
+            f"{quoted(content.get('fingerprint'))}), got others ({vocabulary.fingerprint!r}); "
+            f"was it edited? {remedy}"
         )
 
 
