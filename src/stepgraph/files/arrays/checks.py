@@ -112,11 +112,15 @@ def explaining(where: str, suffix: str, kind: Kind) -> Iterator[None]:
     except StepgraphError:
         raise
     except Exception as error:
-        said = " ".join(str(error).split())[:240]
-        if not isinstance(error, Refusal):
-            what = f"one that cannot be read ({type(error).__name__}: {said[:120]})"
-            said = str(Refusal(what))
+        refusal = error if isinstance(error, Refusal) else Refusal(unreadable(error))
+        said = " ".join(str(refusal).split())[:240]
         raise DataError(
             f"{where}: must be a whole {suffix.removeprefix('.')} file of stored {kind.noun}, "
             f"{said}"
         ) from error
+
+
+def unreadable(error: Exception) -> str:
+    """What was got where a library failed."""
+    said = " ".join(str(error).split())[:120]
+    return f"one that cannot be read ({type(error).__name__}: {said})"

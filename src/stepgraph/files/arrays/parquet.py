@@ -1,204 +1,172 @@
-"""Arrays in Parquet files: a column of vectors, or a column of numbers for each of the width."""
+"""Arrays in Parquet files, read by another process.
+
+The library that reads them ends its process at some damaged files, and takes all memory at others.
+So a process of our own reads them, within bounds, and answers in JSON and plain numbers; a file
+that it dies of is refused, and the next one is read by a new process.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from functools import partial
+import atexit
+import json
+import math
+import os
+import subprocess
+import sys
+import threading
+from contextlib import suppress
+from functools import lru_cache, partial
+from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from stepgraph.core import runs
-from stepgraph.errors import DataError, MissingExtraError
-from stepgraph.files.arrays.checks import LARGEST, Reader, Wanted
-from stepgraph.files.disk import MIB
+from stepgraph.errors import DataError, MissingExtraError, StepgraphError
+from stepgraph.files.arrays.checks import LARGEST, Kind, Reader, Wanted, unreadable
+from stepgraph.files.arrays.parquet_rows import Rows
+from stepgraph.files.pickles import Refusal
 
-VIDEO = "video"
-"""The column that says to which video a row belongs, where a file holds several."""
-
-_VECTOR = "vector"
-_INDEX = "__index_level_"  # how pandas calls an index without a name
-_BATCH = MIB  # numbers decoded at once
-
-
-class _Layout(NamedTuple):
-    """Which columns make an array, whether of lists, and how many numbers make a row."""
-
-    columns: list[str]
-    listed: bool
-    width: int
-
-
-def _open(path: Path) -> Any:
-    try:
-        from pyarrow import parquet
-    except ImportError as error:
-        raise MissingExtraError(
-            f"{path}: reading Parquet needs the 'train' extra; run: pip install pyarrow"
-        ) from error
-    # Names stay numbers, so that a long one which a million rows share takes no more than one;
-    # and a column is read piece by piece, however large it is.
-    metadata = parquet.read_metadata(path)
-    named = [VIDEO] if VIDEO in metadata.schema.to_arrow_schema().names else None
-    file = parquet.ParquetFile(
-        path, metadata=metadata, read_dictionary=named, buffer_size=MIB, pre_buffer=False
-    )
-    if (rows := metadata.num_rows) * 8 > LARGEST:
-        raise DataError(f"{path}: must have at most {LARGEST // 8:,} rows, got {rows:,}")
-    return file
+_MEMORY = 8 * LARGEST  # of the process; most of it is reserved and never used
+_SECONDS = 300  # for one answer
 
 
 def read_parquet(path: Path, wanted: Wanted) -> NDArray[Any]:
     """Read a file whose rows are all of one video."""
-    with _open(path) as file:
-        return _Rows(file).read(0, file.metadata.num_rows, wanted)
+    return _read(path, None, wanted)
 
 
 def open_videos(path: Path) -> dict[str, Reader]:
     """Open a file of many videos, the rows of each one after the other."""
-    file = _open(path)
-    if VIDEO not in file.schema_arrow.names:
-        raise DataError(
-            f"{path}: must have a column {VIDEO!r} that names the video of each row, got "
-            f"{file.schema_arrow.names[:5]}; put the file of one video into a folder, and give "
-            f"the folder"
-        )
-    column = file.read(columns=[VIDEO]).column(0)
-    if column.null_count:
-        raise DataError(f"{path}: column {VIDEO!r} must name a video in each row, got none in one")
-    column = column.dictionary_encode().unify_dictionaries().combine_chunks()
-    codes, names = column.indices.to_numpy(), column.dictionary
-    rows = _Rows(file)
-    found: dict[str, Reader] = {}
-    for first, last in runs(codes):
-        name = str(names[int(codes[first])].as_py())
-        if name in found:
-            raise DataError(
-                f"{path}: rows of a video must stand together, got {name[:80]!r} again "
-                f"in row {first:,}; sort the rows by video"
+    videos = _READER.ask(path, {"videos": True}, None)[0]["videos"]
+    return {name: partial(_read, path, rows) for name, *rows in videos}
+
+
+def _read(path: Path, rows: list[int] | None, wanted: Wanted) -> NDArray[Any]:
+    asked = {"rows": rows, "where": wanted.where, "width": wanted.width}
+    words = {"noun": wanted.kind.noun, "hint": wanted.kind.hint}
+    answer, numbers = _READER.ask(path, asked | words, wanted)
+    return np.frombuffer(numbers, np.float32).reshape(answer["shape"])
+
+
+class _Reader:
+    """The process that reads: it ends with the one that asks, and a fork starts its own."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._owner = -1
+        self._child: subprocess.Popen[bytes] | None = None
+
+    def ask(
+        self, path: Path, asked: dict[str, Any], wanted: Wanted | None
+    ) -> tuple[dict[str, Any], bytes]:
+        """What it answers to a question about a file, and the numbers behind that."""
+        if find_spec("pyarrow") is None:
+            raise MissingExtraError(
+                f"{path}: reading Parquet needs the 'train' extra; run: pip install pyarrow"
             )
-        found[name] = partial(rows.read, first, last)
-    return found
+        with self._lock:
+            child = self._running()
+            timer = threading.Timer(_SECONDS, child.kill)
+            timer.start()
+            try:
+                place = {"path": str(path), "folder": os.getcwd()}
+                answer, numbers = _exchange(child, asked | place, wanted)
+            except BaseException:
+                self.stop()  # what it still says would be taken for its next answer
+                raise
+            finally:
+                timer.cancel()
+        if "refused" in answer:
+            raise DataError(answer["refused"])
+        if "failed" in answer:
+            raise Refusal(answer["failed"])
+        return answer, numbers
+
+    def stop(self) -> None:
+        """End the process, if there is one of ours."""
+        if self._child is not None and self._owner == os.getpid():
+            self._child.kill()
+            self._child.communicate()
+        self._child = None
+
+    def _running(self) -> subprocess.Popen[bytes]:
+        if self._child is not None and self._child.poll() is not None:
+            self.stop()  # somebody else ended it
+        if self._child is None or self._owner != os.getpid():
+            # -P: no module is taken from the folder we are in, which may be a stranger's.
+            command = [sys.executable, "-P", "-c", f"from {__name__} import serve; serve()"]
+            places = [str(Path(__file__).parents[3]), os.environ.get("PYTHONPATH", "")]
+            self._child = subprocess.Popen(
+                command,
+                env=os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, places))},
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+            )
+            self._owner = os.getpid()
+        return self._child
 
 
-class _Rows:
-    """The rows of an open file.
+_READER = _Reader()
+atexit.register(_READER.stop)
 
-    Where reading stopped is kept: the rows of many videos that share a row group are decoded
-    once if they are read in their order, not once for each video.
-    """
 
-    def __init__(self, file: Any) -> None:
-        self._file = file
-        groups = range(file.metadata.num_row_groups)
-        sizes = [file.metadata.row_group(group).num_rows for group in groups]
-        self._starts = np.cumsum([0, *sizes])
-        self._next = -1
-        self._rest: Any = None
-        self._batches: Iterator[Any] = iter(())
-
-    def read(self, first: int, last: int, wanted: Wanted) -> NDArray[Any]:
-        """Read some rows, decoding no more at once than a batch."""
-        layout = self._layout(first, wanted)
-        shape = last - first, layout.width
+def _exchange(
+    child: subprocess.Popen[bytes], asked: dict[str, Any], wanted: Wanted | None
+) -> tuple[dict[str, Any], bytes]:
+    assert child.stdin is not None
+    assert child.stdout is not None
+    with suppress(BrokenPipeError):
+        child.stdin.write(json.dumps(asked).encode() + b"\n")
+        child.stdin.flush()
+    line = child.stdout.readline()
+    if not line:
+        raise Refusal("one at which the library that reads it fails")
+    answer: dict[str, Any] = json.loads(line)
+    numbers = b""
+    if wanted is not None and "shape" in answer:
+        shape = tuple(answer["shape"])
         wanted.check(shape, np.float32)
-        wanted.check_memory(shape, np.dtype(np.float32).itemsize)
-        array = np.empty(shape, np.float32)
-        done = 0
-        for batch in self._slices(first, last, layout):
-            with np.errstate(over="ignore"):  # what overflows is infinite, and found later
-                array[done : done + len(batch)] = _as_array(batch, layout, wanted)
-            done += len(batch)
-        if done < len(array):
-            raise DataError(f"{wanted.where}: must have {len(array):,} rows, got {done:,}")
-        return array
-
-    def _slices(self, first: int, last: int, layout: _Layout) -> Iterator[Any]:
-        """Yield rows in batches; those before them in their row group are decoded and left."""
-        group = int(np.searchsorted(self._starts, first, side="right")) - 1
-        if not self._starts[group] <= self._next <= first:
-            size = max(1, _BATCH // layout.width)
-            self._batches = self._decode(group, size, layout.columns)
-            self._next, self._rest = int(self._starts[group]), None
-        while self._next < last:
-            start, self._next = self._next, -1  # if this fails, the next one begins anew
-            batch = next(self._batches, None) if self._rest is None else self._rest
-            if batch is None:
-                return
-            end = min(last - start, len(batch))
-            self._next, self._rest = start + end, batch[end:] if end < len(batch) else None
-            if start + end > first:
-                yield batch[max(first - start, 0) : end]
-
-    def _decode(self, group: int, size: int, columns: list[str]) -> Iterator[Any]:
-        """Decode all from a row group on; the next one only when it is asked for."""
-        for number in range(group, len(self._starts) - 1):
-            yield from self._file.iter_batches(size, [number], columns)
-
-    def _layout(self, first: int, wanted: Wanted) -> _Layout:
-        import pyarrow as pa
-
-        chosen = _choose_columns(self._file.schema_arrow)
-        kind: Any = chosen[0].type if len(chosen) == 1 else pa.null()
-        fixed = pa.types.is_fixed_size_list(kind)
-        listed = fixed or pa.types.is_list(kind) or pa.types.is_large_list(kind)
-        types = [field.type.value_type if listed else field.type for field in chosen]
-        for field, number in zip(chosen, types, strict=True):
-            if not (pa.types.is_integer(number) or pa.types.is_floating(number)):
-                raise DataError(
-                    f"{wanted.where}: {wanted.kind.noun} must be real numbers, got column "
-                    f"{field.name[:80]!r} of type {str(field.type)[:80]}; leave it out, or put "
-                    f"the numbers into a column {_VECTOR!r}"
-                )
-        columns = [field.name for field in chosen]
-        if len(set(columns)) < len(columns) or not columns:
-            raise DataError(
-                f"{wanted.where}: must have columns of different names, got {columns[:5]}"
-            )
-        width = len(columns)
-        if listed:
-            width = kind.list_size if fixed else self._list_size(columns[0], first, wanted)
-        return _Layout(columns, listed, width)
-
-    def _list_size(self, column: str, first: int, wanted: Wanted) -> int:
-        """How long lists are by the counts of their row group; without rows, as long as wanted."""
-        group = int(np.searchsorted(self._starts, first, side="right")) - 1
-        if group >= len(self._starts) - 1:
-            return wanted.width or 1
-        held = self._file.metadata.row_group(group)
-        chunks = [held.column(place) for place in range(held.num_columns)]
-        values = sum(c.num_values for c in chunks if c.path_in_schema.split(".")[0] == column)
-        return int(max(1, values // max(held.num_rows, 1)))
+        wanted.check_memory(shape, 4)
+        numbers = child.stdout.read(4 * math.prod(shape))
+    return answer, numbers
 
 
-def _choose_columns(schema: Any) -> list[Any]:
-    import pyarrow as pa
+def serve() -> None:
+    """Read what is asked for, until nobody asks any more; this is what the process runs."""
+    with suppress(ImportError, ValueError, OSError):  # where memory cannot be bounded
+        import resource
 
-    lists = [field for field in schema if pa.types.is_fixed_size_list(field.type)]
-    if _VECTOR in schema.names:
-        return [schema.field(_VECTOR)]
-    if len(lists) == 1:
-        return lists
-    return [f for f in schema if f.name != VIDEO and not f.name.startswith(_INDEX)]
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+        resource.setrlimit(resource.RLIMIT_AS, (_MEMORY, _MEMORY))
+    answers = os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)  # what a library prints is no answer
+    for line in sys.stdin.buffer:
+        try:
+            answer, numbers = _answer(json.loads(line))
+        except StepgraphError as error:
+            answer, numbers = {"refused": str(error)}, b""
+        except Exception as error:  # foreign files fail in any way there is
+            answer, numbers = {"failed": unreadable(error)}, b""
+        answers.write(json.dumps(answer).encode() + b"\n" + numbers)
+        answers.flush()
 
 
-def _as_array(batch: Any, layout: _Layout, wanted: Wanted) -> NDArray[Any]:
-    import pyarrow.compute as pc
+def _answer(asked: dict[str, Any]) -> tuple[dict[str, Any], bytes]:
+    os.chdir(asked["folder"])
+    path = Path(asked["path"])
+    stamp = path.stat()
+    rows = _opened(path, stamp.st_mtime_ns, stamp.st_size, stamp.st_ino)
+    if asked.get("videos"):
+        return {"videos": rows.videos()}, b""
+    kind = Kind(asked["noun"], hint=asked["hint"])
+    first, last = asked["rows"] or (0, len(rows))
+    array = rows.read(first, last, Wanted(asked["where"], kind, asked["width"]))
+    return {"shape": array.shape}, array.tobytes()
 
-    columns = [batch.column(name) for name in layout.columns]
-    flat = columns[0].flatten() if layout.listed else None
-    if any(column.null_count for column in (*columns, *([flat] if layout.listed else []))):
-        raise DataError(
-            f"{wanted.where}: {wanted.kind.noun} must be finite, got a null; compute them again"
-        )
-    if flat is None:
-        return np.stack([column.to_numpy(zero_copy_only=False) for column in columns], axis=1)
-    lengths = set(pc.list_value_length(columns[0]).to_numpy(zero_copy_only=False).tolist())
-    if lengths != {layout.width}:
-        raise DataError(
-            f"{wanted.where}: {wanted.kind.noun} must have as many numbers in each row, got "
-            f"{sorted(lengths)[:5]}; {wanted.kind.hint}"
-        )
-    return np.asarray(flat.to_numpy(zero_copy_only=False)).reshape(-1, layout.width)
+
+@lru_cache(maxsize=1)
+def _opened(path: Path, *stamp: int) -> Rows:
+    return Rows(path)
