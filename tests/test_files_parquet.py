@@ -15,6 +15,7 @@ from pyarrow import parquet
 from stepgraph.errors import DataError
 from stepgraph.files.arrays import open_arrays, read_array
 from stepgraph.files.arrays.parquet import _READER
+from stepgraph.labelling.parquet import read_table
 from test_files_arrays import TABLE, save
 
 # Two rows of lists, with one byte of what describes them changed: pyarrow 26 aborts at it.
@@ -107,3 +108,12 @@ def test_a_list_without_end_takes_no_memory_here(tmp_path):
         read_array(tmp_path / "talk.parquet", width=5)
     assert tracemalloc.get_traced_memory()[1] < 1e6
     tracemalloc.stop()
+
+
+def test_labels_whose_columns_have_no_name_in_unicode_are_refused(tmp_path):
+    path = tmp_path / "labels.parquet"
+    parquet.write_table(pa.table({"keystep": [1], "video": ["a"]}), path, store_schema=False)
+    path.write_bytes(path.read_bytes().replace(b"keystep", b"\xffeystep"))
+
+    with pytest.raises(DataError, match=r"labels\.parquet: must be a whole file of labels, got "):
+        list(read_table(path, 5))

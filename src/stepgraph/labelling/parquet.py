@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stepgraph.core import Vocabulary
-from stepgraph.errors import DataError, MissingExtraError
+from stepgraph.errors import DataError, MissingExtraError, one_line
 from stepgraph.files.disk import replacing, require_file
 from stepgraph.files.headers import FileKind, check_header, reading_fields
 from stepgraph.labelling.clips import ORIGINS, TOP, ClipLabels
@@ -136,9 +136,9 @@ def _reading(path: Path) -> Iterator[None]:
     require_file(path, "file of labels")
     try:
         yield
-    except (_arrow().ArrowException, OSError) as error:
+    except (_arrow().ArrowException, OSError, ValueError) as error:  # names that are no text
         raise DataError(
-            f"{path}: must be a whole file of labels, got {str(error).splitlines()[0]}; "
+            f"{path}: must be a whole file of labels, got {one_line(str(error), 200)}; "
             f"delete it and label again"
         ) from error
 
