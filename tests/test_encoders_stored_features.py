@@ -15,7 +15,7 @@ from stepgraph.encoders.stored_features import StoredEncoder, make_stored
 from stepgraph.errors import ConfigError, DataError
 from stepgraph.problems import Problems
 from stepgraph.scoring import score
-from stepgraph.scoring.rows import score_rows
+from stepgraph.scoring.products import Products
 
 RNG = np.random.default_rng(7)
 OPTIONS = EncoderOptions("colour:motion")
@@ -239,7 +239,7 @@ def test_foreign_features_are_resampled_as_scores_are(tmp_path, seconds_per_row,
 
     stored = StoredEncoder(tmp_path, **rate)
     [features] = stored.encode_videos([video])
-    found = score_rows(features, stored.encode_keysteps(names), names)
+    found = Products(features, stored.encode_keysteps(names), names)
     [expected] = read_scores([video], names, tmp_path, **rate)
 
     np.testing.assert_array_equal(found.observed, expected.observed)

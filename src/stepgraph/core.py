@@ -196,8 +196,20 @@ class Scores:
         """Allow only some keysteps; every other one scores minus infinity."""
         allowed = np.zeros(len(self.vocabulary), dtype=bool)
         allowed[list(keysteps)] = True
-        values = np.where(allowed, self.values, np.float32(-np.inf))
-        return replace(self, values=values)
+        return self.with_values(np.where(allowed, self.values, np.float32(-np.inf)))
+
+    def with_values(self, values: NDArray[np.float32]) -> Scores:
+        """The same rows with other values."""
+        return Scores(self.video, values, self.observed, self.vocabulary, self.hop)
+
+    def best(self) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
+        """The best keystep of each row, and its score; both are ignored where unobserved."""
+        keysteps = self.values.argmax(axis=1)
+        return keysteps, self.values[np.arange(len(self)), keysteps]
+
+    def at(self, rows: slice, keystep: int) -> NDArray[np.float32]:
+        """Scores of one keystep on some rows."""
+        return self.values[rows, keystep]
 
 
 @dataclass(frozen=True, eq=False)

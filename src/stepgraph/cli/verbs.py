@@ -28,6 +28,7 @@ from stepgraph.cli.fields import given_fields
 from stepgraph.core import Dataset
 from stepgraph.datasets import open_source
 from stepgraph.decoders import DEFAULT_DECODER, Decoder, load_decoder
+from stepgraph.decoders.learning import learn_graph
 from stepgraph.encoders import EncoderOptions, load_encoder
 from stepgraph.encoders.each import note_failure
 from stepgraph.errors import ConfigError, DataError, DiskError
@@ -41,7 +42,7 @@ from stepgraph.experiments.authors import (
 from stepgraph.export.report import write_report
 from stepgraph.export.terminal import metrics_table
 from stepgraph.export.timeline import fits_youtube, to_text, write_timeline
-from stepgraph.graph import MiningOptions, mine_graph
+from stepgraph.graph import MiningOptions
 from stepgraph.graph.saving import load_graph, mining_fields, same_vocabulary, save_graph
 from stepgraph.pipeline.measuring import Evaluation, run_evaluation
 from stepgraph.pipeline.scorers import Asked, looks, open_scorer, options_of
@@ -153,7 +154,7 @@ def _evaluate(args: argparse.Namespace) -> tuple[Evaluation, Scorer, dict[str, A
         decoder,
         scorer,
         graph=graph,
-        mining=partial(mine_graph, **mining),
+        mining=partial(learn_graph, **mining),
     )
     return evaluation, scorer, {"options": _options_of(decoder)}
 
@@ -252,7 +253,7 @@ def demo(args: argparse.Namespace) -> str:
 
 def _measure_text() -> Evaluation:
     # Counting only what was heard clearly makes the picture of the graph readable.
-    mining = partial(mine_graph, min_score=0.5)
+    mining = partial(learn_graph, min_score=0.5)
     scorer, decoder = open_scorer(), load_decoder()
     return measure(open_source("demo"), DEFAULT_DECODER, decoder, scorer, mining=mining)
 

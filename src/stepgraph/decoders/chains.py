@@ -140,49 +140,57 @@ def _search(best: Floats, chain: Chain, highest: Floats, path: Integers) -> None
         path[row] = leader[row] if best[row, leader[row]] + floor > top else source
 
 
-def path_probability(log_emission: Floats, transition: Floats, path: Integers) -> Floats:
-    """How probable each row's state is, all sequences considered (forward-backward).
+def marginals(log_emission: Floats, transition: Floats) -> Floats:
+    """How probable each state is on each row, all sequences considered (forward-backward).
 
     Parameters
     ----------
     log_emission : shape (T, K)
     transition : shape (K, K)
-    path : shape (T,)
-        The states asked about.
+
+    Returns
+    -------
+    shape (T, K)
+
+    Examples
+    --------
+    >>> sure = np.log(np.array([[0.9, 0.1], [0.5, 0.5], [0.9, 0.1]]))
+    >>> marginals(sure, np.array([[0.9, 0.1], [0.1, 0.9]])).round(2)[:, 0].tolist()
+    [0.98, 0.98, 0.98]
     """
-    probability = np.empty(len(path))
-    if len(path):
+    probability = np.empty_like(log_emission)
+    if log_emission.size:
         # Only differences within a row matter; the largest becomes 1 so that none vanishes.
         likelihood = np.exp(log_emission - log_emission.max(axis=1, keepdims=True))
-        compiled(_weigh)(likelihood, transition, path, probability)
+        compiled(_weigh)(likelihood, transition, probability)
     return probability
 
 
-def _weigh(likelihood: Floats, transition: Floats, path: Integers, probability: Floats) -> None:
-    """Write the result of :func:`path_probability`."""
+def _weigh(likelihood: Floats, transition: Floats, probability: Floats) -> None:
+    """Write the result of :func:`marginals`."""
     rows, size = likelihood.shape
-    forward = np.zeros((rows, size))
-    backward, following = np.ones(size), np.empty(size)
     for row in range(rows):
-        for source in range(size):
+        for state in range(size):
+            probability[row, state] = 0.0 if row else 1.0
+        for source in range(size if row else 0):
             for state in range(size):
-                if row:
-                    forward[row, state] += forward[row - 1, source] * transition[source, state]
-                else:
-                    forward[row, state] = 1.0
+                came = probability[row - 1, source] * transition[source, state]
+                probability[row, state] += came
         total = 0.0
         for state in range(size):
-            forward[row, state] *= likelihood[row, state]
-            total += forward[row, state]
+            probability[row, state] *= likelihood[row, state]
+            total += probability[row, state]
         for state in range(size):
-            forward[row, state] /= total
+            probability[row, state] /= total
+    backward, following = np.ones(size), np.empty(size)
     for row in range(rows - 1, -1, -1):
         total = 0.0
         for state in range(size):
-            total += forward[row, state] * backward[state]
-        probability[row] = forward[row, path[row]] * backward[path[row]] / total
-        for state in range(size):
+            probability[row, state] *= backward[state]
+            total += probability[row, state]
             following[state] = likelihood[row, state] * backward[state]
+        for state in range(size):
+            probability[row, state] /= total
         total = 0.0
         for state in range(size):
             backward[state] = 0.0

@@ -57,15 +57,16 @@ class PathSearch:
     def decode(self, scores: Scores, graph: TaskGraph) -> Labels:
         """See :class:`~stepgraph.decoders.Decoder`."""
         graph.require_vocabulary_of(scores)
-        preliminary = best_keysteps(scores)
-        anchors = scores.observed & (scores.values.max(axis=1) >= self.threshold)
+        best, score = scores.best()
+        preliminary = np.where(scores.observed, best, BACKGROUND)
+        anchors = scores.observed & (score >= self.threshold)
         keysteps = fill_gaps(preliminary, anchors, graph.path) if anchors.any() else preliminary
         return Labels(scores.video, keysteps, scores.vocabulary, scores.hop, anchors)
 
 
 def best_keysteps(scores: Scores) -> NDArray[np.int64]:
     """Preliminary labels: the best keystep of each observed row, else ``BACKGROUND``."""
-    return np.where(scores.observed, scores.values.argmax(axis=1), BACKGROUND).astype(np.int64)
+    return np.where(scores.observed, scores.best()[0], BACKGROUND)
 
 
 def fill_gaps(

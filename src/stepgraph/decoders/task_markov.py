@@ -1,48 +1,65 @@
 """stepgraph's own recogniser: first the task, then one hidden Markov model of its keysteps.
 
-Path search ignores all that lies under its threshold.  Here every row speaks: the scores are
-softened into probabilities, the graph and the written order say what follows what, and each
-keystep has its place in the course of a video.  The most probable sequence is the labels, and
-the probability of each row's label given the whole video is its confidence.
+Path search ignores all that lies under its threshold.  Here every row speaks: closeness is
+softened into probabilities; the written order and what the corpus tells say when a keystep is
+due; the graph says what follows what.  Labels are those by which most rows can be expected to be
+right, and the beginning and the end of a video are left empty where it is more probably talk.
+``docs/recognizer.md`` tells all of it on one page.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import ClassVar
+from dataclasses import dataclass
+from typing import ClassVar, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.ndimage import gaussian_filter1d
+from scipy.special import expit, log_softmax, logit
 
-from stepgraph.core import BACKGROUND, Labels, Scores, runs
-from stepgraph.decoders.chains import Chain, most_likely_path, path_probability
+from stepgraph.core import BACKGROUND, Labels, Scores
+from stepgraph.decoders.chains import marginals
+from stepgraph.decoders.hearing import Heard, hear
 from stepgraph.decoders.tasks import (
-    SWITCH_COST,
+    cheapest_changes,
     task_evidence,
     task_posterior,
-    task_sequence,
+    task_stretches,
     tasks_of,
 )
 from stepgraph.encoders import EncoderOptions
 from stepgraph.errors import ConfigError
-from stepgraph.graph import TaskGraph
+from stepgraph.graph import TIMING_BINS, TaskGraph
+from stepgraph.graph.habits import Habits
+
+Floats: TypeAlias = NDArray[np.float64]
 
 _LEAST = -1e3
-UNRELATED = 0.1
-"""A video that is less probably about any of the tasks has no keysteps at all."""
-
 CLEAR = 0.4
 """A row whose own score reaches this was heard clearly; it decides nothing, it is only said."""
+
+# Words of so many videos weigh half of what those of very many do.
+_HALF = 50.0
+_WORDS = 0.25
+
+
+class _Decoded(NamedTuple):
+    """Keystep of each row, and how probable that is."""
+
+    keysteps: NDArray[np.int64]
+    probability: Floats
 
 
 @dataclass(frozen=True)
 class TaskMarkov:
-    """Guess the task of a video, then find the most probable sequence of its keysteps.
+    """Guess the task of a video, then label its rows with the keysteps that are most probable.
 
     Attributes
     ----------
+    background
+        Share of a video that introduction and farewell take in the mean; 0 labels every row.
     temperature
         Softness of the scores: a difference of this much is a factor of e.
     common
@@ -51,11 +68,13 @@ class TaskMarkov:
     stay
         Probability that a keystep goes on for another row.
     spread
-        How far from its place a keystep is done, as a share of the video's length.
+        How far from its place in the written order a keystep is done, as a share of the video.
+    order_videos
+        How many videos the written order counts as much as, beside those of the corpus.
     order_votes
         Transitions in the written order that are imagined beside those of the graph.
-    certainty
-        How much of the evidence counts for the confidence: neighbouring rows repeat one another.
+    change_cost
+        So many rows must be expected to be right thanks to it before a change of keystep is made.
     slope, bias
         Map from the model's own probability to how often it is right, on the scale of log odds
         (Platt, 1999).
@@ -64,111 +83,162 @@ class TaskMarkov:
     encoder: ClassVar[EncoderOptions] = EncoderOptions(context=1, task_names=True, blend=True)
     """What its scores should be made with."""
 
+    background: float = 0.12
     temperature: float = 0.1
     common: float = 0.5
     stay: float = 0.95
     spread: float = 0.25
+    order_videos: float = 10.0
     order_votes: float = 100.0
-    certainty: float = 0.1
+    change_cost: float = 1.0
     slope: float = 0.37
     bias: float = -0.38
 
     def __post_init__(self) -> None:
-        for name in ("temperature", "spread", "order_votes", "certainty", "slope"):
+        for name in ("temperature", "spread", "order_videos", "order_votes", "slope"):
             if not getattr(self, name) > 0:
                 raise ConfigError(f"{name} must be more than 0, got {getattr(self, name)}")
-        for name in ("order_votes", "certainty", "slope", "common", "bias"):
+        for name in ("order_videos", "order_votes", "slope", "common", "bias", "change_cost"):
             if not math.isfinite(getattr(self, name)):
                 raise ConfigError(f"{name} must be finite, got {getattr(self, name)}")
         if not 0 < self.stay < 1:
             raise ConfigError(f"stay must be between 0 and 1, got {self.stay}")
+        if not 0 <= self.background <= 1:
+            raise ConfigError(f"background must be between 0 and 1, got {self.background}")
+        if self.change_cost < 0:
+            raise ConfigError(f"change_cost must be at least 0, got {self.change_cost}")
 
     def decode(self, scores: Scores, graph: TaskGraph) -> Labels:
         """See :class:`~stepgraph.decoders.Decoder`."""
         graph.require_vocabulary_of(scores)
-        tasks = tasks_of(graph)
-        evidence = task_evidence(scores, tasks, self.temperature)
-        posterior = task_posterior(scores, tasks, evidence) if scores.observed.any() else {}
+        tasks, heard = tasks_of(graph), hear(scores)
+        evidence = task_evidence(heard, tasks)
+        posterior = task_posterior(tasks, evidence, graph.habits) if len(heard.said) else {}
         keysteps = np.full(len(scores), BACKGROUND, dtype=np.int64)
         confidence = np.zeros(len(scores))
-        # Nothing is done in a video that is about none of the tasks.
-        related = posterior and sum(posterior.values()) >= UNRELATED
-        for first, last in runs(task_sequence(evidence, SWITCH_COST)) if related else ():
-            part = slice(first, last)
-            task = list(tasks)[int(evidence[part].sum(axis=0).argmax())]
-            # A stretch of its own task is judged by its own rows.
-            own = posterior
-            if last - first < len(scores):
-                own = task_posterior(_stretch(scores, part), tasks, evidence[part])
-            keysteps[part], sure = self._decode_task(scores, part, tasks[task], graph)
-            confidence[part] = self._calibrated(sure * own[task])
-        confidence[keysteps == BACKGROUND] = 0.0
-        heard = scores.values[np.arange(len(scores)), np.maximum(keysteps, 0)] >= CLEAR
-        anchors = scores.observed & (keysteps != BACKGROUND) & heard
+        stretches = task_stretches(heard, tasks, evidence) if posterior else []
+        for rows in stretches:
+            part, own = heard, posterior
+            if len(stretches) > 1:
+                # A stretch of its own task is judged by its own rows.
+                part = hear(scores, rows)
+                own = task_posterior(tasks, task_evidence(part, tasks), graph.habits)
+            task = next(iter(own))
+            found = self._decode_task(part, task, tasks[task], graph)
+            keysteps[rows] = found.keysteps
+            known = np.where(found.keysteps == BACKGROUND, 1.0, own[task])
+            confidence[rows] = self._calibrated(found.probability * known)
+        anchors = _heard_clearly(scores, keysteps)
         return Labels(
             scores.video, keysteps, scores.vocabulary, scores.hop, anchors, confidence, posterior
         )
 
-    def _calibrated(self, probability: NDArray[np.float64]) -> NDArray[np.float64]:
-        odds = np.clip(probability, 1e-6, 1 - 1e-6)
-        logit = self.bias + self.slope * np.log(odds / (1 - odds))
-        calibrated: NDArray[np.float64] = 1 / (1 + np.exp(-np.clip(logit, -700, 700)))
-        return calibrated
+    def _calibrated(self, probability: Floats) -> Floats:
+        odds = logit(np.clip(probability, 1e-6, 1 - 1e-6))
+        return np.where(probability > 0, expit(self.bias + self.slope * odds), 0.0)
 
     def _decode_task(
-        self, scores: Scores, part: slice, members: tuple[int, ...], graph: TaskGraph
-    ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+        self, heard: Heard, task: str, members: tuple[int, ...], graph: TaskGraph
+    ) -> _Decoded:
         """Label the rows of one stretch with the keysteps of one task."""
-        observed = scores.observed[part]
-        judged = scores.values[part][observed] if observed.any() else scores.values[part]
-        allowed = [k for k in members if judged[:, k].max() > -math.inf]
-        if not allowed:
-            return np.full(len(observed), BACKGROUND, dtype=np.int64), np.zeros(len(observed))
-        values = scores.values[part][:, allowed].astype(np.float64)
-        log_emission = self._log_emission(values, observed)
-        if _is_ordered(graph):
-            log_emission += self._log_place(len(values), len(allowed))
-        transition = self.transitions(allowed, graph)
-        path = most_likely_path(log_emission, Chain.of_all(np.log(transition)))
-        sure = path_probability(self.certainty * log_emission, transition, path)
-        return np.asarray(allowed, dtype=np.int64)[path], sure
+        rows = len(heard.moment)
+        close = heard.closeness(task, members)
+        possible = np.isfinite(close.keysteps).any(axis=0)
+        if not possible.any():
+            return _Decoded(np.full(rows, BACKGROUND, dtype=np.int64), np.zeros(rows))
+        allowed = [keystep for keystep, may in zip(members, possible, strict=True) if may]
+        probability = self.weigh(heard, task, members, graph)[:, possible]
+        talk = self._background(heard, close.keysteps, close.title)[:, None]
+        worth = np.concatenate([probability * (1 - talk), talk], axis=1)
+        path = cheapest_changes(worth, self.change_cost)
+        names = np.array([*allowed, BACKGROUND], dtype=np.int64)
+        return _Decoded(names[path], worth[np.arange(rows), path])
 
-    def _log_emission(
-        self, values: NDArray[np.float64], observed: NDArray[np.bool_]
-    ) -> NDArray[np.float64]:
-        """Log of the softmax within the task; unobserved rows carry no evidence.
+    def weigh(
+        self, heard: Heard, task: str, members: tuple[int, ...], graph: TaskGraph
+    ) -> Floats:
+        """How probable each keystep of a task is on each row, given that one of them is done."""
+        emission = self.log_emission(heard.closeness(task, members).keysteps, heard.weight)
+        emission = emission + self._log_words(heard, task, graph.habits)
+        rows = np.zeros((len(heard.moment), len(members)))
+        said = heard.moment >= 0
+        rows[said] = emission[heard.moment[said]]
+        when = np.arange(len(rows)) * TIMING_BINS // max(1, len(rows))
+        rows += self.log_timing(task, len(members), graph)[:, when].T
+        rows[:, ~np.isfinite(heard.closeness(task, members).keysteps).any(axis=0)] = _LEAST
+        return marginals(rows, self.transitions(members, graph))
 
-        A keystep that may not be on a row (minus infinity) is as improbable there as a number
-        can say.
+    def log_emission(self, values: Floats, weight: Floats) -> Floats:
+        """Log of the softmax within a task, moment by moment, shape (N, n).
+
+        A keystep that may not be (minus infinity) is as improbable there as a number can say.
         """
-        log_emission = np.zeros_like(values)
-        heard = values[observed]
-        if not len(heard):
-            return log_emission
-        possible = np.isfinite(heard)
-        sums = np.where(possible, heard, 0).sum(axis=0)
-        heard = heard - self.common * sums / np.maximum(possible.sum(axis=0), 1)
-        heard = np.where(possible, heard / self.temperature, -np.inf)
-        best = heard.max(axis=1, keepdims=True)
-        heard = np.where(possible, heard - np.where(np.isfinite(best), best, 0), _LEAST)
-        log_emission[observed] = heard - np.log(np.exp(heard).sum(axis=1, keepdims=True))
-        return log_emission
+        possible = np.isfinite(values)
+        sums = weight @ np.where(possible, values, 0.0)
+        mean = sums / np.maximum(weight @ possible, 1e-9)
+        scaled = np.where(possible, (values - self.common * mean) / self.temperature, -np.inf)
+        scaled[~possible.any(axis=1)] = 0.0
+        return np.maximum(log_softmax(scaled, axis=1), _LEAST)
 
-    def _log_place(self, rows: int, keysteps: int) -> NDArray[np.float64]:
-        """Log of how well each row fits each keystep's place in the order."""
-        when = (np.arange(rows) + 0.5)[:, None] / rows
-        place = (np.arange(keysteps) + 0.5) / keysteps
-        log_place: NDArray[np.float64] = -0.5 * ((when - place) / self.spread) ** 2
-        return log_place
+    def log_timing(self, task: str, size: int, graph: TaskGraph) -> Floats:
+        """Log of how much more a keystep is due in each twentieth than in the mean, (n, 20).
 
-    def transitions(self, members: Sequence[int], graph: TaskGraph) -> NDArray[np.float64]:
+        The written order is imagined as some videos in which each keystep is done around its
+        place; without an order, as some in which it is done anywhere.
+        """
+        due = np.full((size, TIMING_BINS), 1 / TIMING_BINS)
+        if _is_ordered(graph):
+            place = (np.arange(size) + 0.5)[:, None] / size
+            away = (np.arange(TIMING_BINS) + 0.5) / TIMING_BINS - place
+            log_due = -0.5 * (away / self.spread) ** 2
+            due = np.exp(log_softmax(log_due, axis=1))
+        due = self.order_videos * due
+        if graph.habits is not None and task in graph.habits.timing:
+            due = due + gaussian_filter1d(graph.habits.timing[task], 1.0, axis=1, mode="nearest")
+        log_timing: Floats = np.log(np.maximum(TIMING_BINS * due, 1e-300))
+        return np.maximum(log_timing - np.log(due.sum(axis=1, keepdims=True)), _LEAST)
+
+    def _log_words(self, heard: Heard, task: str, habits: Habits | None) -> Floats:
+        """What the corpus' own words speak for, where it has enough of them."""
+        vectors = heard.vectors()
+        if habits is None or vectors is None or task not in habits.words:
+            return np.zeros((len(heard.said), 1))
+        words, videos = habits.words[task], habits.videos[task]
+        if words.vectors.shape[1] != vectors.shape[1]:
+            return np.zeros((len(heard.said), 1))
+        share = _WORDS * videos / (videos + _HALF)
+        said: Floats = vectors.astype(np.float64) @ words.vectors.T.astype(np.float64)
+        return share * (said + words.bias)
+
+    def _background(self, heard: Heard, keysteps: Floats, title: Floats | None) -> Floats:
+        """How probable it is that nothing is done yet, or no longer, on each row, shape (T,).
+
+        It falls with the distance from the ends of the video; a row that is closer to the title
+        than to any keystep, compared with the other rows, is rather talk about the task.
+        """
+        rows = len(heard.moment)
+        if not self.background:
+            return np.zeros(rows)
+        when = (np.arange(rows) + 0.5) / rows
+        away = np.minimum(when, 1 - when) / (self.background / 2)
+        odds = -np.log(np.expm1(np.maximum(away, 1e-9)))
+        best = keysteps.max(axis=1, initial=-np.inf)
+        if title is not None and np.isfinite(best).all() and len(best):
+            ahead = title - best
+            mean = np.average(ahead, weights=heard.weight)
+            spread = math.sqrt(np.average((ahead - mean) ** 2, weights=heard.weight))
+            said = heard.moment >= 0
+            odds[said] += ((ahead - mean) / max(spread, 1e-9))[heard.moment[said]]
+        return expit(odds)
+
+    def transitions(self, members: Sequence[int], graph: TaskGraph) -> Floats:
         """Probabilities between the keysteps of a task: the graph's counts and the order."""
         size = len(members)
         if size == 1:
             return np.ones((1, 1))
         imagined = _order_votes(size) if _is_ordered(graph) else 1.0 - np.eye(size)
         imagined = self.order_votes * imagined / imagined.sum(axis=1, keepdims=True)
-        votes: NDArray[np.float64] = graph.counts_between(members) + imagined
+        votes: Floats = graph.counts_between(members) + imagined
         np.fill_diagonal(votes, 0)
         votes *= (1 - self.stay) / votes.sum(axis=1, keepdims=True)
         np.fill_diagonal(votes, self.stay)
@@ -180,15 +250,19 @@ def _is_ordered(graph: TaskGraph) -> bool:
     return any(graph.vocabulary.tasks.values())
 
 
-def _order_votes(size: int) -> NDArray[np.float64]:
+def _order_votes(size: int) -> Floats:
     """Prefer the next keystep of the order, then those near it; going back counts half."""
     ahead = np.arange(size)[None, :] - np.arange(size)[:, None]
     # Far away is all the same; without a limit it would round to never.
     near = np.minimum(np.abs(ahead - 1), 40)
-    votes: NDArray[np.float64] = np.exp(-near / 2) * np.where(ahead > 0, 1.0, 0.5)
+    votes: Floats = np.exp(-near / 2) * np.where(ahead > 0, 1.0, 0.5)
     np.fill_diagonal(votes, 0)
     return votes
 
 
-def _stretch(scores: Scores, part: slice) -> Scores:
-    return replace(scores, values=scores.values[part], observed=scores.observed[part])
+def _heard_clearly(scores: Scores, keysteps: NDArray[np.int64]) -> NDArray[np.bool_]:
+    clear = np.zeros(len(scores), dtype=bool)
+    for segment in Labels(scores.video, keysteps, scores.vocabulary, 1.0).segments():
+        rows = slice(int(segment.start), int(segment.end))
+        clear[rows] = scores.at(rows, segment.keystep) >= CLEAR
+    return scores.observed & clear

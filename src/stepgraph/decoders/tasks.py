@@ -1,33 +1,46 @@
-"""Which task a video shows, told from the scores of its keysteps.
+"""Which task a video shows, told from what is said in it.
 
-The vocabulary says which keysteps belong to which task; a row speaks for a task by the share of
-its softmax that falls on that task's keysteps.  No label is needed, and nothing here decides
-which keystep is done when.
+The vocabulary says which keysteps belong to which task.  No label is needed, and nothing here
+decides which keystep is done when.
 """
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
+from scipy.special import expit, logsumexp
 
-from stepgraph.core import Labels, Scores
+from stepgraph.core import Labels, Vocabulary
 from stepgraph.decoders.chains import Chain, most_likely_path
+from stepgraph.decoders.hearing import Heard, Tasks
 from stepgraph.graph import TaskGraph
+from stepgraph.graph.habits import Habits
+
+Floats: TypeAlias = NDArray[np.float64]
 
 # Keysteps without tasks up to this number are one task; the model's cost grows as its square.
 _ONE_TASK = 400
-# A row never speaks against a task with more than this weight: small talk must not outvote.
-_FLOOR = 1e-3
-# Neighbouring rows repeat one another; a whole video weighs like so many independent ones.
-_INDEPENDENT_ROWS = 20.0
-# Evidence that must be lost before a video is taken to have changed its task.
-SWITCH_COST = 60.0
-# A video is about the vocabulary at all when the best tenth of its rows scores around this.
-_RELATED_SCORE, _RELATED_SPREAD, _BEST_SHARE = 0.46, 0.03, 0.1
+# A difference of so much evidence is a factor of e; sentences of a video repeat one another, so
+# that much less than its number of rows counts.
+_NAT = 0.02
+# How probable it is, before anything is heard, that a video is about any of the tasks, and from
+# how many videos on the corpus says how that sounds.
+_RELATED, _FEW = 0.9, 20
+# Evidence that must be lost before a video is taken to have changed its task, how little a row
+# may speak for one, and how soft a row's scores are; only the likeliest tasks are considered.
+SWITCH_COST, _FLOOR, _SOFTNESS, _CANDIDATES = 60.0, 1e-3, 0.1, 20
+
+
+def listed_tasks(vocabulary: Vocabulary) -> dict[str, tuple[int, ...]]:
+    """Tasks of the vocabulary; keysteps under no heading are a task of their own."""
+    tasks = {name: members for name, members in vocabulary.tasks.items() if members}
+    loose = tuple(sorted({*range(len(vocabulary))}.difference(*tasks.values())))
+    if not tasks:
+        return {"everything": loose}
+    return tasks | ({"other keysteps": loose} if loose else {})
 
 
 def tasks_of(graph: TaskGraph) -> dict[str, tuple[int, ...]]:
@@ -36,73 +49,87 @@ def tasks_of(graph: TaskGraph) -> dict[str, tuple[int, ...]]:
     Where it has none, all keysteps are one task; more of them than one model can hold are cut
     into communities of the graph, each named after the keystep that is done first.
     """
-    size = len(graph.vocabulary)
-    tasks = {name: members for name, members in graph.vocabulary.tasks.items() if members}
-    if tasks:
-        # Keysteps above the first heading of a list belong to no task; they are one of their own.
-        loose = tuple(sorted({*range(size)}.difference(*tasks.values())))
-        return tasks | ({"other keysteps": loose} if loose else {})
-    if size > _ONE_TASK:
-        for community in graph.communities:
-            ordered = sorted(community, key=graph.mean_times.__getitem__)
-            tasks[f"around {graph.vocabulary.keysteps[ordered[0]]!r}"] = tuple(ordered)
-    return tasks or {"everything": tuple(range(size))}
+    tasks = listed_tasks(graph.vocabulary)
+    if "everything" not in tasks or len(graph.vocabulary) <= _ONE_TASK:
+        return tasks
+    found = {}
+    for community in graph.communities:
+        ordered = sorted(community, key=graph.mean_times.__getitem__)
+        found[f"around {graph.vocabulary.keysteps[ordered[0]]!r}"] = tuple(ordered)
+    return found or tasks
 
 
-def task_evidence(
-    scores: Scores, tasks: Mapping[str, tuple[int, ...]], temperature: float
-) -> NDArray[np.float64]:
-    """How strongly each row speaks for each task, shape (T, Z); unobserved rows say nothing."""
-    best = scores.values.max(axis=1, initial=-np.inf)
-    rows = np.flatnonzero(scores.observed & (best > -np.inf))
-    evidence = np.zeros((len(scores), len(tasks)))
-    if rows.size:
-        values = scores.values[rows]
-        shares = np.exp((values - values.max(axis=1, keepdims=True)) / np.float32(temperature))
-        members = [keystep for ks in tasks.values() for keystep in ks]
-        sizes = np.array([len(ks) for ks in tasks.values()])
-        borders = (np.cumsum(sizes) - sizes)[sizes > 0]
-        by_task = np.zeros((len(rows), len(tasks)))
-        by_task[:, sizes > 0] = np.add.reduceat(shares[:, members], borders, axis=1)
-        evidence[rows] = np.log(_FLOOR + by_task / shares.sum(axis=1, keepdims=True))
-    return evidence
+def task_evidence(heard: Heard, tasks: Tasks) -> Floats:
+    """What speaks for each task in a video, in nats, shape (Z,)."""
+    if not len(heard.said):
+        return np.full(len(tasks), -np.inf)
+    return heard.evidence(tasks) / _NAT
 
 
-def task_posterior(
-    scores: Scores, tasks: Mapping[str, tuple[int, ...]], evidence: NDArray[np.float64]
-) -> dict[str, float]:
+def task_posterior(tasks: Tasks, evidence: Floats, habits: Habits | None) -> dict[str, float]:
     """Probability of each task for the whole video, the most probable first.
 
     They add up to the probability that the video is about any of them.
     """
-    rows = max(1, int(scores.observed.sum()))
-    weights = evidence.sum(axis=0) / rows * _INDEPENDENT_ROWS
-    weights = np.exp(weights - weights.max())
-    weights *= _related(scores, tasks, int(weights.argmax())) / weights.sum()
-    named = zip(tasks, weights.tolist(), strict=True)
+    possible = np.isfinite(evidence)
+    if not possible.any():
+        return dict.fromkeys(tasks, 0.0)
+    fits = habits is not None and habits.tasks == tuple(tasks)
+    weighted = evidence + (habits.log_prior if habits is not None and fits else 0.0)
+    shares = np.exp(weighted - logsumexp(weighted[possible]))
+    related = _related(evidence.max(), habits if fits else None)
+    named = zip(tasks, (related * shares).tolist(), strict=True)
     return dict(sorted(named, key=lambda pair: -pair[1]))
 
 
-def _related(scores: Scores, tasks: Mapping[str, tuple[int, ...]], best: int) -> float:
-    """Probability that a video is about the vocabulary at all, from its clearest rows."""
-    members = list(list(tasks.values())[best])
-    if not scores.observed.any() or not members:
-        return 0.0
-    clear = np.sort(scores.values[scores.observed][:, members].max(axis=1))
-    clearest = clear[-max(3, int(_BEST_SHARE * len(clear))) :].mean()
-    exceeds = (float(clearest) - _RELATED_SCORE) / _RELATED_SPREAD
-    return 1 / (1 + math.exp(min(-exceeds, 700.0)))
+def _related(highest: float, habits: Habits | None) -> float:
+    """Probability that a video is about any task at all.
 
-
-def task_sequence(evidence: NDArray[np.float64], switch_cost: float) -> NDArray[np.int64]:
-    """The task of each row: the sequence of most evidence, each change paid for.
-
-    Most videos show one task and come out as one; a video of several is cut where the
-    evidence turns for good.
+    In a corpus, what speaks for the task of a video is usually more than what speaks for the next
+    best one; where a video stands between the two is the answer.
     """
-    tasks = evidence.shape[1]
-    chain = Chain.of_edges(np.zeros(tasks), csr_array((tasks, tasks)), -switch_cost)
-    return most_likely_path(evidence, chain)
+    if habits is None or len(habits.evidence) < _FEW or len(habits.tasks) < 2:
+        return _RELATED
+    ranked = np.sort(np.stack([*habits.evidence.values()]), axis=1)[:, -2:].astype(np.float64)
+    low, high = ranked[np.isfinite(ranked).all(axis=1)].mean(axis=0)
+    spread = float(ranked[np.isfinite(ranked).all(axis=1)].var(axis=0).mean())
+    odds = np.log(_RELATED / (1 - _RELATED))
+    return float(expit(odds + (highest - (low + high) / 2) * (high - low) / max(spread, 1e-6)))
+
+
+def task_stretches(heard: Heard, tasks: Tasks, evidence: Floats) -> list[slice]:
+    """Cut a video where what is said turns to another task for good; most stay whole."""
+    names = list(tasks)
+    likely = [names[place] for place in np.argsort(-evidence, kind="stable")[:_CANDIDATES]]
+    if len(likely) < 2 or not len(heard.said):
+        return [slice(0, len(heard.moment))]
+    speaks = np.stack([_speaks(heard, task, tasks[task]) for task in likely], axis=1)
+    shares = np.exp(speaks - logsumexp(speaks, axis=1, keepdims=True))
+    rows = np.zeros((len(heard.moment), len(likely)))
+    said = heard.moment >= 0
+    rows[said] = np.log(_FLOOR + shares)[heard.moment[said]]
+    borders = np.flatnonzero(np.diff(cheapest_changes(rows, SWITCH_COST))) + 1
+    edges = [0, *borders.tolist(), len(rows)]
+    return [slice(first, last) for first, last in zip(edges, edges[1:], strict=False)]
+
+
+def _speaks(heard: Heard, task: str, members: tuple[int, ...]) -> Floats:
+    """How much each moment speaks for a task, whatever the number of its keysteps."""
+    values = heard.closeness(task, members).keysteps / _SOFTNESS
+    values = np.maximum(values, -1e3)  # what may not be says little, not nothing
+    found: Floats = logsumexp(values, axis=1) - np.log(len(members))
+    return found
+
+
+def cheapest_changes(worth: Floats, cost: float) -> NDArray[np.int64]:
+    """The sequence of columns that is worth most when each change costs so much.
+
+    >>> cheapest_changes(np.array([[3.0, 0], [0, 1], [3, 0], [0, 9]]), 2.0).tolist()
+    [0, 0, 0, 1]
+    """
+    columns = worth.shape[1]
+    chain = Chain.of_edges(np.zeros(columns), csr_array((columns, columns)), -cost)
+    return most_likely_path(worth, chain)
 
 
 def rank_tasks(labels: Labels) -> tuple[str, ...]:

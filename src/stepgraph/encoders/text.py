@@ -24,7 +24,7 @@ from stepgraph.core import Features, Video, Vocabulary
 from stepgraph.encoders import EncoderOptions
 from stepgraph.encoders.cache import EmbeddingCache
 from stepgraph.encoders.model_folders import fetch_folder, find_folder, first_line
-from stepgraph.encoders.vectors import keystep_vectors, unit
+from stepgraph.encoders.vectors import TaskVectors, keystep_vectors, task_vectors, unit
 from stepgraph.errors import ConfigError, DataError
 
 MINILM = "minilm"
@@ -49,6 +49,12 @@ class TextEncoder:
     def encode_keysteps(self, vocabulary: Vocabulary) -> NDArray[np.float32]:
         """See :class:`~stepgraph.encoders.Encoder`."""
         return keystep_vectors(vocabulary, self.encode_texts, task_names=self.options.task_names)
+
+    def encode_tasks(self, vocabulary: Vocabulary) -> TaskVectors | None:
+        """The keysteps of each task with its title, where titles are to be used."""
+        if not self.options.task_names or not vocabulary.tasks:
+            return None
+        return task_vectors(vocabulary, self.encode_texts)
 
     def encode_videos(self, videos: Iterable[Video]) -> Iterator[Features]:
         """See :class:`~stepgraph.encoders.Encoder`; many videos are encoded together."""

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import re
+from collections import Counter
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,3 +37,54 @@ def keystep_vectors(
     within = np.zeros_like(alone)
     np.add.at(within, [keystep for keystep, _ in pairs], encode(texts))
     return unit(alone + unit(within))
+
+
+@dataclass(frozen=True, eq=False)
+class TaskVectors:
+    """The keysteps of each task as that task means them, and its title behind them.
+
+    What several tasks share has a vector in each: to whip the cream of a cake is not to whip
+    that of a coffee.
+
+    Attributes
+    ----------
+    blocks
+        Where the vectors of each task are; the last of a block is the title.
+    vectors : shape (S, D)
+    keysteps : shape (S,), -1 for a title
+    """
+
+    blocks: dict[str, slice]
+    vectors: NDArray[np.float32]
+    keysteps: NDArray[np.int64]
+
+
+def task_vectors(
+    vocabulary: Vocabulary, encode: Callable[[Sequence[str]], NDArray[np.float32]]
+) -> TaskVectors:
+    """Unit vectors of each keystep, alone and behind the title of its task, and of the title."""
+    titles = _titles(tuple(vocabulary.tasks))
+    alone = encode(vocabulary.keysteps)
+    blocks: dict[str, slice] = {}
+    texts: list[str] = []
+    keysteps: list[int] = []
+    for task, members in vocabulary.tasks.items():
+        title = titles[task]
+        blocks[task] = slice(len(texts), len(texts) + len(members) + 1)
+        texts += [f"{title}: {vocabulary.keysteps[keystep]}" for keystep in members] + [title]
+        keysteps += [*members, -1]
+    where = np.array(keysteps, dtype=np.int64)
+    vectors = encode(texts).copy()
+    vectors[where >= 0] = unit(vectors[where >= 0] + alone[where[where >= 0]])
+    return TaskVectors(blocks, vectors, where)
+
+
+def _titles(tasks: Sequence[str]) -> dict[str, str]:
+    """Titles without their number where several differ in nothing else (Pizza 1, Pizza 2).
+
+    >>> list(_titles(["Pizza 1", "Pizza 2", "Windows 11"]).values())
+    ['Pizza', 'Pizza', 'Windows 11']
+    """
+    plain = {task: re.sub(r"[\s#]*\d+$", "", task) for task in tasks}
+    times = Counter(plain.values())
+    return {task: name if name and times[name] > 1 else task for task, name in plain.items()}

@@ -216,7 +216,7 @@ def _by_priority(
     heard = {one.video: one for one in text}
     least = {"first_threshold": options.video_threshold, "second_threshold": options.threshold}
     both = (prioritise(seen, heard[seen.video], **least) for seen in video)
-    return tuple(replace(one, values=one.values + np.float32(options.threshold)) for one in both)
+    return tuple(one.with_values(one.values + np.float32(options.threshold)) for one in both)
 
 
 def enlarge(setting: Setting, vocabulary: Vocabulary, encoder: Encoder) -> Setting:

@@ -67,8 +67,9 @@ def mine_graph(
         require_same_vocabulary(
             scores.vocabulary, vocabulary, f"scores of video {scores.video!r} and the graph"
         )
-        held.append(transitions(scores, min_score=min_score, max_gap=max_gap))
-        timing += when(scores, min_score=min_score)
+        rows, best = _counted(scores, min_score)
+        held.append(_transitions(rows, best, scores.hop, max_gap))
+        timing += _when(rows, best, len(scores), size)
         mined_on.append(scores.video)
         if sum(map(len, held)) > _BUFFER:
             total = total + _count(held, size)
@@ -81,24 +82,31 @@ def transitions(
     scores: Scores, *, min_score: float = -math.inf, max_gap: float = math.inf
 ) -> NDArray[np.int64]:
     """Pairs of best keysteps of neighbouring observed rows, shape (N, 2)."""
-    rows = _counted_rows(scores, min_score)
-    best = scores.values[rows].argmax(axis=1)
+    return _transitions(*_counted(scores, min_score), scores.hop, max_gap)
+
+
+def _transitions(
+    rows: NDArray[np.int64], best: NDArray[np.int64], hop: float, max_gap: float
+) -> NDArray[np.int64]:
     # Times carry float noise (3 * 0.1 is more than 0.3).
-    close = (np.diff(rows) - 1) * scores.hop <= max_gap + 1e-9
-    return np.stack([best[:-1], best[1:]], axis=1)[close].astype(np.int64)
+    close = (np.diff(rows) - 1) * hop <= max_gap + 1e-9
+    return np.stack([best[:-1], best[1:]], axis=1)[close]
 
 
-def when(scores: Scores, *, min_score: float = -math.inf) -> NDArray[np.int64]:
+def _when(
+    rows: NDArray[np.int64], best: NDArray[np.int64], length: int, size: int
+) -> NDArray[np.int64]:
     """Rows of each best keystep in each part of the video, shape (K, 20)."""
-    rows = _counted_rows(scores, min_score)
-    part = rows * TIMING_BINS // max(1, len(scores))
-    counts = np.zeros((len(scores.vocabulary), TIMING_BINS), dtype=np.int64)
-    np.add.at(counts, (scores.values[rows].argmax(axis=1), part), 1)
+    counts = np.zeros((size, TIMING_BINS), dtype=np.int64)
+    np.add.at(counts, (best, rows * TIMING_BINS // max(1, length)), 1)
     return counts
 
 
-def _counted_rows(scores: Scores, min_score: float) -> NDArray[np.int64]:
-    return np.flatnonzero(scores.observed & (scores.values.max(axis=1) >= min_score))
+def _counted(scores: Scores, min_score: float) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """The rows that count, and their best keysteps."""
+    best, score = scores.best()
+    rows = np.flatnonzero(scores.observed & (score >= min_score))
+    return rows, best[rows]
 
 
 def _count(pairs: list[NDArray[np.int64]], size: int) -> Matrix:

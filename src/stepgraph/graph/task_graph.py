@@ -21,6 +21,7 @@ from stepgraph.core import Scores, Vocabulary, require_same_vocabulary
 from stepgraph.encoders import EncoderOptions
 from stepgraph.errors import ConfigError, DataError
 from stepgraph.graph.communities import find_communities
+from stepgraph.graph.habits import Habits
 from stepgraph.graph.order import DIRECTIONAL_SHARE
 from stepgraph.graph.shortest_paths import Matrix, Network, cheapest_path, make_network
 
@@ -95,6 +96,8 @@ class TaskGraph:
     timing : shape (K, 20), int64, or None
         In how many rows each keystep was counted in each twentieth of its video: when, in the
         course of a video, it is done.
+    habits
+        What the corpus tells about its tasks, for stepgraph's own recogniser.
 
     Examples
     --------
@@ -113,6 +116,7 @@ class TaskGraph:
     encoder: EncoderOptions | None = None
     mining: MiningOptions | None = None
     timing: NDArray[np.int64] | None = None
+    habits: Habits | None = None
 
     def __post_init__(self) -> None:
         size = len(self.vocabulary)
@@ -291,6 +295,7 @@ class TaskGraph:
             counts=self.counts + other.counts,
             mined_on=self.mined_on + other.mined_on,
             timing=timing,
+            habits=self.habits.merge(other.habits) if self.habits and other.habits else None,
         )
 
     def to_networkx(self) -> networkx.DiGraph[str]:

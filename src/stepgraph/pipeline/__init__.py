@@ -10,8 +10,9 @@ from typing import TypeVar
 from stepgraph.core import Dataset, Timeline, Video, Vocabulary
 from stepgraph.datasets import open_source
 from stepgraph.decoders import Decoder, checked_decode, load_decoder
+from stepgraph.decoders.learning import learn_graph
 from stepgraph.errors import DataError
-from stepgraph.graph import TaskGraph, mine_graph
+from stepgraph.graph import TaskGraph
 from stepgraph.ingest import Listening, open_video
 from stepgraph.pipeline.scorers import looks, open_scorer, options_of
 from stepgraph.problems import Problems
@@ -58,7 +59,7 @@ def mine(
     keysteps = choose_vocabulary(dataset, vocabulary)
     scorer = encoder or open_scorer()
     scores = score(dataset.videos, keysteps, scorer, problems=problems)
-    graph = mine_graph(
+    graph = learn_graph(
         counted(scores, dataset.videos, "mining"),
         keysteps,
         min_score=min_score,

@@ -7,10 +7,11 @@ from dataclasses import dataclass, replace
 
 from stepgraph.core import Dataset, Scores
 from stepgraph.decoders import Decoder, checked_decode
+from stepgraph.decoders.learning import learn_graph
 from stepgraph.errors import DataError
 from stepgraph.evaluation.report import calibration_error, evaluate, task_accuracy
 from stepgraph.export.report import Measured
-from stepgraph.graph import TaskGraph, mine_graph
+from stepgraph.graph import TaskGraph
 from stepgraph.pipeline import choose_vocabulary, counted, nothing_left
 from stepgraph.pipeline.scorers import looks, open_scorer, options_of
 from stepgraph.progress import track
@@ -41,7 +42,7 @@ def run_evaluation(
     *,
     encoder: Scorer | None = None,
     graph: TaskGraph | None = None,
-    mining: Callable[..., TaskGraph] = mine_graph,
+    mining: Callable[..., TaskGraph] = learn_graph,
 ) -> Evaluation:
     """Measure decoders on the videos of a data set that have a truth.
 

@@ -64,7 +64,7 @@ class Fusion:
             first, second, first_threshold=self.threshold, second_threshold=self.threshold
         )
         # Back from "by how much it exceeds the threshold".
-        return replace(both, values=both.values + np.float32(self.threshold))
+        return both.with_values(both.values + np.float32(self.threshold))
 
 
 @dataclass(frozen=True, eq=False)
@@ -127,7 +127,7 @@ def fuse(first: Scores, second: Scores, *, weight: float = 0.5) -> Scores:
     for part, scores in ((shares, first), (1.0 - shares, second)):
         heard = np.flatnonzero((part > 0) & (shares > 0))
         values[heard] += part[heard, None].astype(np.float32) * scores.values[heard]
-    return replace(first, values=values, observed=first.observed | second.observed)
+    return Scores(first.video, values, first.observed | second.observed, first.vocabulary, first.hop)
 
 
 def prioritise(
@@ -145,7 +145,7 @@ def prioritise(
     certain = first.observed & (ahead.max(axis=1) >= 0)
     other = second.observed & ~certain & ((behind.max(axis=1) >= 0) | ~first.observed)
     values = np.where(other[:, None], behind, ahead)
-    return replace(first, values=values, observed=first.observed | second.observed)
+    return Scores(first.video, values, first.observed | second.observed, first.vocabulary, first.hop)
 
 
 def _require_same_rows(first: Scores, second: Scores) -> None:

@@ -1,30 +1,9 @@
-"""Compare the parts of a video with keystep names, on a regular grid of rows."""
+"""Lay the parts of a video on a regular grid of rows."""
 
 from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
-
-from stepgraph.core import Features, Scores, Vocabulary, rows_in
-
-
-def score_rows(
-    features: Features, keysteps: NDArray[np.float32], vocabulary: Vocabulary, *, hop: float = 1.0
-) -> Scores:
-    """Score one video from its features, on the scale of its encoder.
-
-    Parameters
-    ----------
-    keysteps : shape (K, D)
-        Unit vectors of the keysteps.
-    """
-    rows = rows_in(features.duration, hop)
-    part = part_of_row(features.intervals, rows, hop)
-    observed = part >= 0
-    values = np.zeros((rows, len(vocabulary)), dtype=np.float32)
-    if observed.any():
-        values[observed] = (features.vectors @ keysteps.T)[part[observed]]
-    return Scores(features.video, values, observed, vocabulary, hop)
 
 
 def part_of_row(intervals: NDArray[np.float64], rows: int, hop: float) -> NDArray[np.int64]:

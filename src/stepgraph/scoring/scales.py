@@ -35,7 +35,7 @@ def rescale(scores: Scores, low: float, high: float) -> Scores:
         raise ConfigError(f"low must be below high, both finite, got {low!r} and {high!r}")
     middle, half = (low + high) / 2, (high - low) / 2
     values = (scores.values.astype(np.float64) - middle) / half
-    return replace(scores, values=values.astype(np.float32))
+    return scores.with_values(values.astype(np.float32))
 
 
 COMMON_MEAN = 0.15
@@ -74,7 +74,7 @@ def standardise(scores: Scores) -> Scores:
         return scores  # all alike, or nothing to compare: there is no scale to change
     stretch = max(1.0, _expected_best(_MANY) / _expected_best(len(scores.vocabulary)))
     values = (scores.values - known.mean()) / spread * (stretch * COMMON_SPREAD) + COMMON_MEAN
-    return replace(scores, values=values.astype(np.float32))
+    return scores.with_values(values.astype(np.float32))
 
 
 def _expected_best(count: int) -> float:

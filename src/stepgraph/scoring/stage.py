@@ -15,9 +15,11 @@ from numpy.typing import NDArray
 from stepgraph.core import Features, Scores, Video, Vocabulary
 from stepgraph.encoders import Encoder, EncoderOptions
 from stepgraph.encoders.each import encode_each
+from stepgraph.encoders.text import TextEncoder
+from stepgraph.encoders.vectors import TaskVectors
 from stepgraph.problems import Problems
 from stepgraph.scoring.fusion import Fused
-from stepgraph.scoring.rows import score_rows
+from stepgraph.scoring.products import Products
 from stepgraph.scoring.scales import standardise
 from stepgraph.scoring.stored_scores import StoredScores
 
@@ -77,8 +79,9 @@ def score_each(
                 yield Scored(video, scorer.fusion.join(scores, other))
     else:
         keysteps = scorer.encode_keysteps(vocabulary)
+        tasks = scorer.encode_tasks(vocabulary) if isinstance(scorer, TextEncoder) else None
         for video, features in encode_each(videos, scorer, problems):
-            scores = score_features(features, keysteps, vocabulary, scorer.options, hop)
+            scores = score_features(features, keysteps, vocabulary, scorer.options, hop, tasks)
             yield Scored(video, scores)
 
 
@@ -88,6 +91,7 @@ def score_features(
     vocabulary: Vocabulary,
     encoder: EncoderOptions,
     hop: float = 1.0,
+    tasks: TaskVectors | None = None,
 ) -> Scores:
     """Score one video from its features, on the common scale.
 
@@ -97,6 +101,8 @@ def score_features(
         Unit vectors of the keysteps.
     encoder
         What made both, which decides their scale.
+    tasks
+        Vectors of the keysteps within each task, for decoders that ask for them.
     """
-    scores = score_rows(features, keysteps, vocabulary, hop=hop)
+    scores = Products(features, keysteps, vocabulary, hop=hop, tasks=tasks)
     return scores if encoder.modality == "text" else standardise(scores)

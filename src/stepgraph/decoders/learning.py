@@ -1,0 +1,170 @@
+"""Learn the habits of a corpus while it is mined: how common tasks are, when and how keysteps come.
+
+Each video is heard once, with what the vocabulary alone says; nothing here sees truth.  What is
+said clearly at which time is counted at once.  How it is said is learned at the end, from a
+bounded number of videos of each task, labelled with the times that were counted.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from hashlib import sha256
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stepgraph.core import Scores, Vocabulary
+from stepgraph.decoders.hearing import Heard, hear
+from stepgraph.decoders.task_markov import TaskMarkov
+from stepgraph.decoders.tasks import listed_tasks, task_evidence, task_posterior
+from stepgraph.graph import TIMING_BINS, TaskGraph, mine_graph
+from stepgraph.graph.habits import Habits, Words, sample
+from stepgraph.scoring.products import Products
+
+Floats: TypeAlias = NDArray[np.float64]
+
+# Videos of a task, and of all tasks, whose words are learned from.
+_VIDEOS, _ALL_VIDEOS = 200, 1000
+# Share of an even spread in the scatter of words: with few sentences no direction is certain.
+_SHRINKAGE = 0.1
+
+
+def learn_graph(
+    videos: Iterable[Scores], vocabulary: Vocabulary, *, decoder: TaskMarkov | None = None, **options: Any
+) -> TaskGraph:
+    """Mine a graph and the habits of its corpus, in one pass over the videos.
+
+    Parameters
+    ----------
+    videos, vocabulary, options
+        See :func:`~stepgraph.mine_graph`.
+    decoder
+        The recogniser that is to use the habits.
+    """
+    learner = Learner(vocabulary, decoder)
+    graph = mine_graph(learner.watch(videos), vocabulary, **options)
+    return replace(graph, habits=learner.habits(graph))
+
+
+class Learner:
+    """Watch a corpus go by, then tell its habits.
+
+    Parameters
+    ----------
+    vocabulary
+        What its videos are scored with.
+    decoder
+        The recogniser that is to use what is learned.
+    """
+
+    def __init__(self, vocabulary: Vocabulary, decoder: TaskMarkov | None = None) -> None:
+        self._tasks = listed_tasks(vocabulary)
+        self._decoder = decoder or TaskMarkov()
+        self._evidence: dict[str, NDArray[np.float32]] = {}
+        self._videos: defaultdict[str, float] = defaultdict(float)
+        self._timing: dict[str, Floats] = {}
+        self._kept: defaultdict[str, dict[str, Products]] = defaultdict(dict)
+
+    def watch(self, videos: Iterable[Scores]) -> Iterator[Scores]:
+        """Give the scores of videos on, and remember what they tell."""
+        for scores in videos:
+            self._add(scores)
+            yield scores
+
+    def _add(self, scores: Scores) -> None:
+        heard = hear(scores)
+        if not len(heard.said):
+            return
+        evidence = task_evidence(heard, self._tasks)
+        posterior = task_posterior(self._tasks, evidence, None)
+        task = next(iter(posterior))
+        total = sum(posterior.values())
+        if not total:
+            return
+        share = posterior[task] / total
+        self._evidence[scores.video] = evidence.astype(np.float32)
+        if len(self._evidence) > 10_000:
+            self._evidence = sample(self._evidence)
+        self._videos[task] += share
+        timing = share * self._when(heard, task)
+        self._timing[task] = self._timing.get(task, 0.0) + timing
+        if isinstance(scores, Products):
+            self._keep(task, scores)
+
+    def _when(self, heard: Heard, task: str) -> Floats:
+        """When keysteps are said clearly: where the best leads the second, squared, (n, 20)."""
+        members = self._tasks[task]
+        counts = np.zeros((len(members), TIMING_BINS))
+        values = heard.closeness(task, members).keysteps
+        if len(members) < 2 or not np.isfinite(values).all():
+            return counts
+        log_emission = self._decoder.log_emission(values, heard.weight)
+        second, first = np.partition(log_emission, -2, axis=1)[:, -2:].T
+        [rows] = np.nonzero(heard.moment >= 0)
+        moment = heard.moment[rows]
+        when = rows * TIMING_BINS // len(heard.moment)
+        clear = (first - second)[moment] ** 2
+        np.add.at(counts, (log_emission.argmax(axis=1)[moment], when), clear)
+        return counts * len(members) / max(counts.sum(), 1e-9)
+
+    def _keep(self, task: str, scores: Products) -> None:
+        kept = self._kept[task]
+        kept[scores.video] = scores
+        allowed = max(2, min(_VIDEOS, _ALL_VIDEOS // len(self._kept)))
+        if len(kept) > 2 * allowed:
+            self._kept[task] = dict(sorted(kept.items(), key=_by_hash)[:allowed])
+
+    def habits(self, graph: TaskGraph) -> Habits:
+        """What was learned, to be kept in the graph that was mined from the same videos."""
+        names = tuple(self._tasks)
+        evidence = sample(self._evidence)
+        found = Habits(names, evidence, dict(self._videos), dict(self._timing), {})
+        if set(names) == {"everything"}:
+            return found
+        return replace(found, words=self._learn_words(replace(graph, habits=found)))
+
+    def _learn_words(self, graph: TaskGraph) -> dict[str, Words]:
+        """One linear discriminant a task, with the scatter of all tasks together."""
+        said = {}
+        for task, videos in self._kept.items():
+            kept = dict(sorted(videos.items(), key=_by_hash)[:_VIDEOS])
+            if len(kept) > 1 and len(self._tasks[task]) > 1:
+                said[task] = self._labelled(task, [kept[name] for name in sorted(kept)], graph)
+        if not said:
+            return {}
+        scatter = sum(np.cov(vectors.T, bias=True) * len(vectors) for vectors, _ in said.values())
+        scatter = scatter / sum(len(vectors) for vectors, _ in said.values())
+        even = np.trace(scatter) / len(scatter) * np.eye(len(scatter))
+        scatter = (1 - _SHRINKAGE) * scatter + _SHRINKAGE * even + 1e-9 * np.eye(len(scatter))
+        return {task: _discriminant(*pair, scatter) for task, pair in said.items()}
+
+    def _labelled(
+        self, task: str, videos: list[Products], graph: TaskGraph
+    ) -> tuple[Floats, Floats]:
+        """Vectors of all sentences of a task, and how probable each keystep is in each."""
+        vectors, labels = [], []
+        for scores in videos:
+            heard = hear(scores)
+            rows = self._decoder.weigh(heard, task, self._tasks[task], graph)
+            spoken = heard.moment >= 0
+            sums = np.zeros((len(heard.said), rows.shape[1]))
+            np.add.at(sums, heard.moment[spoken], rows[spoken])
+            labels.append(sums / heard.weight[:, None])
+            vectors.append(scores.vectors[heard.said].astype(np.float64))
+        return np.concatenate(vectors), np.concatenate(labels)
+
+
+def _discriminant(vectors: Floats, labels: Floats, scatter: Floats) -> Words:
+    """Fisher's linear discriminant of classes that are known with probabilities only."""
+    middle = vectors.mean(axis=0)
+    means = labels.T @ vectors / np.maximum(labels.sum(axis=0), 1e-6)[:, None] - middle
+    directions = np.linalg.solve(scatter, means.T).T
+    bias = -0.5 * (means * directions).sum(axis=1) - directions @ middle
+    return Words(directions.astype(np.float32), bias)
+
+
+def _by_hash(item: tuple[str, object]) -> bytes:
+    return sha256(item[0].encode()).digest()

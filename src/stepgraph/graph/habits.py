@@ -1,0 +1,156 @@
+"""What a corpus tells about its tasks: how common each is, when a keystep is spoken of, and how.
+
+Nothing here was told by a truth; how it is learned is in :mod:`stepgraph.decoders.learning`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from hashlib import sha256
+from typing import NamedTuple, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import minimize_scalar
+from scipy.special import gammaln, logsumexp
+
+Floats: TypeAlias = NDArray[np.float64]
+
+# The prior over tasks is learned from so many videos at most, chosen by a hash of their ids, so
+# that graphs of parts of a corpus choose the same ones as a graph of all of it.
+_SAMPLE = 2000
+# From how many imagined videos a task the prior may be learned: from hardly any to all alike.
+_LEAST, _MOST = 1e-3, 1e3
+_ROUNDS = 30
+
+
+class Words(NamedTuple):
+    """How the keysteps of a task are spoken of: a linear discriminant of sentence vectors.
+
+    Attributes
+    ----------
+    vectors : shape (n, D)
+    bias : shape (n,)
+    """
+
+    vectors: NDArray[np.float32]
+    bias: Floats
+
+
+@dataclass(frozen=True, eq=False)
+class Habits:
+    """What was learned of each task; tasks that were never met are left out.
+
+    Attributes
+    ----------
+    tasks
+        The names of all tasks that a video could show, in their order.
+    evidence
+        What speaks for each task in each video of the sample, shape (Z,), in nats.
+    videos
+        How many videos show a task, in expectation.
+    timing
+        For each keystep of a task, in its order, when it is spoken of clearly: shape (n, 20); each
+        video adds 1 a keystep in the mean.
+    words
+        How keysteps are spoken of, where enough was heard to tell.
+    """
+
+    tasks: tuple[str, ...]
+    evidence: Mapping[str, NDArray[np.float32]]
+    videos: Mapping[str, float]
+    timing: Mapping[str, Floats]
+    words: Mapping[str, Words]
+
+    @cached_property
+    def log_prior(self) -> Floats:
+        """How common each task is in the corpus, shape (Z,), as logarithms."""
+        if not self.evidence:
+            return np.full(len(self.tasks), -np.log(max(1, len(self.tasks))))
+        return learn_prior(np.stack([*self.evidence.values()]).astype(np.float64))
+
+    def merge(self, other: Habits) -> Habits:
+        """Add what was learned from other videos."""
+        both = {**self.evidence, **other.evidence}
+        videos = {
+            task: self.videos.get(task, 0.0) + other.videos.get(task, 0.0)
+            for task in self.tasks
+            if task in self.videos or task in other.videos
+        }
+        timing = {
+            task: sum(
+                (one.timing[task] for one in (self, other) if task in one.timing),
+                np.zeros(1),
+            )
+            for task in videos
+        }
+        words = dict(other.words)
+        for task, mine in self.words.items():
+            words[task] = self._joined(mine, other, task)
+        return replace(
+            self, evidence=sample(both), videos=videos, timing=timing, words=words
+        )
+
+    def _joined(self, mine: Words, other: Habits, task: str) -> Words:
+        """Discriminants weigh as much as they have videos behind them."""
+        if task not in other.words:
+            return mine
+        share = self.videos[task] / (self.videos[task] + other.videos[task])
+        pairs = zip(mine, other.words[task], strict=True)
+        vectors, bias = (share * first + (1 - share) * second for first, second in pairs)
+        return Words(vectors.astype(np.float32), bias)
+
+
+def sample(
+    evidence: Mapping[str, NDArray[np.float32]], size: int = _SAMPLE
+) -> dict[str, NDArray[np.float32]]:
+    """Keep at most ``size`` videos, the same ones in whatever order they came."""
+    if len(evidence) <= size:
+        return dict(sorted(evidence.items()))
+    kept = sorted(evidence, key=lambda video: sha256(video.encode()).digest())[:size]
+    return {video: evidence[video] for video in sorted(kept)}
+
+
+def learn_prior(evidence: Floats) -> Floats:
+    """Learn how common tasks are from what speaks for each in many videos, as logarithms.
+
+    Expectation maximisation of a mixture whose weights have a symmetric Dirichlet prior; how even
+    that prior is, is learned as well (empirical Bayes), so that a corpus of two tasks among a
+    thousand is told from one in which every task occurs once.
+
+    Parameters
+    ----------
+    evidence : shape (V, Z), in nats
+
+    Examples
+    --------
+    >>> one_sided = np.array([[3.0, 0.0, 0.0]] * 30 + [[0.0, 0.5, 0.0]])
+    >>> np.exp(learn_prior(one_sided)).round(1).tolist()
+    [1.0, 0.0, 0.0]
+    >>> each_once = np.array([[3.0, 0.0, 0.0], [0.0, 3.0, 0.0], [0.0, 0.0, 3.0]])
+    >>> np.exp(learn_prior(each_once)).round(2).tolist()
+    [0.33, 0.33, 0.33]
+    """
+    videos, tasks = evidence.shape
+    log_prior = np.full(tasks, -np.log(tasks))
+    for _ in range(_ROUNDS):
+        weighted = evidence + log_prior
+        counts = np.exp(weighted - logsumexp(weighted, axis=1, keepdims=True)).sum(axis=0)
+        imagined = _imagined(counts)
+        log_prior = np.log((counts + imagined) / (videos + imagined * tasks))
+    return log_prior
+
+
+def _imagined(counts: Floats) -> float:
+    """Videos a task to imagine beside those counted: what makes the counts most probable."""
+
+    def improbable(log_videos: float) -> float:
+        each = np.exp(log_videos)
+        every = each * len(counts)
+        likely = gammaln(every) - gammaln(every + counts.sum())
+        return -float(likely + (gammaln(counts + each) - gammaln(each)).sum())
+
+    found = minimize_scalar(improbable, bounds=np.log([_LEAST, _MOST]), method="bounded")
+    return float(np.exp(found.x))

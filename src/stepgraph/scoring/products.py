@@ -1,0 +1,131 @@
+"""Scores as products of vectors, computed only where somebody asks for them.
+
+A day of video and ten thousand keysteps have a billion scores; their vectors are small.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stepgraph.core import Features, Scores, Vocabulary, rows_in
+from stepgraph.encoders.vectors import TaskVectors
+from stepgraph.errors import DataError
+from stepgraph.scoring.rows import part_of_row
+
+LARGEST = 2 * 1024**3
+"""Bytes that all scores of one video may take."""
+
+# Scores that are computed at a time.
+_PIECE = 2**22
+
+
+class Products(Scores):
+    """Scores of one video from the vectors of its parts and of the keysteps.
+
+    Attributes
+    ----------
+    vectors : shape (N, D)
+        What was said, sentence by sentence.
+    part : shape (T,)
+        Which of them each row shows, -1 where none.
+    keysteps : shape (K, D)
+    tasks
+        Vectors of the keysteps within each task, where the encoder tells them apart.
+    allowed : shape (K,), bool
+        The keysteps that may occur; all others score minus infinity.
+    """
+
+    def __init__(
+        self,
+        features: Features,
+        keysteps: NDArray[np.float32],
+        vocabulary: Vocabulary,
+        *,
+        hop: float = 1.0,
+        tasks: TaskVectors | None = None,
+        allowed: NDArray[np.bool_] | None = None,
+    ) -> None:
+        part = part_of_row(features.intervals, rows_in(features.duration, hop), hop)
+        every = np.ones(len(vocabulary), dtype=bool)
+        self.__dict__.update(
+            video=features.video,
+            observed=part >= 0,
+            vocabulary=vocabulary,
+            hop=hop,
+            features=features,
+            vectors=features.vectors,
+            part=part,
+            keysteps=keysteps,
+            tasks=tasks,
+            allowed=every if allowed is None else allowed,
+        )
+
+    features: Features
+    vectors: NDArray[np.float32]
+    part: NDArray[np.int64]
+    keysteps: NDArray[np.float32]
+    tasks: TaskVectors | None
+    allowed: NDArray[np.bool_]
+
+    @cached_property
+    def values(self) -> NDArray[np.float32]:  # type: ignore[override]
+        """All scores at once; too many of them are refused."""
+        rows, size = len(self), len(self.vocabulary)
+        if 4 * rows * size > LARGEST:
+            raise DataError(
+                f"scores of video {self.video!r} must fit into {LARGEST / 1e9:.0f} GB, got "
+                f"{rows:,} rows of {size:,} keysteps ({4e-9 * rows * size:.1f} GB); take "
+                f"task-markov, path-search or argmax, which need a part of them at a time, or "
+                f"fewer keysteps"
+            )
+        values = np.zeros((rows, size), dtype=np.float32)
+        if self.observed.any():
+            values[self.observed] = self._of(slice(None))[self.part[self.observed]]
+        return values
+
+    def _of(self, parts: slice) -> NDArray[np.float32]:
+        found = self.vectors[parts] @ self.keysteps.T
+        return found if self.allowed.all() else np.where(self.allowed, found, np.float32(-np.inf))
+
+    def pieces(self, width: int) -> Iterator[slice]:
+        """Slices of the parts, few enough for ``width`` numbers a part to be held."""
+        step = max(1, _PIECE // max(1, width))
+        return (slice(first, first + step) for first in range(0, len(self.vectors), step))
+
+    def best(self) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
+        """See :meth:`~stepgraph.core.Scores.best`."""
+        keysteps = np.zeros(len(self.vectors) + 1, dtype=np.int64)
+        highest = np.zeros(len(self.vectors) + 1, dtype=np.float32)
+        for piece in self.pieces(len(self.vocabulary)):
+            found = self._of(piece)
+            keysteps[:-1][piece] = found.argmax(axis=1)
+            highest[:-1][piece] = found.max(axis=1)
+        # Unobserved rows are part -1, which is the zero behind all others.
+        return keysteps[self.part], highest[self.part]
+
+    def at(self, rows: slice, keystep: int) -> NDArray[np.float32]:
+        """See :meth:`~stepgraph.core.Scores.at`."""
+        part = self.part[rows]
+        if not self.allowed[keystep]:
+            return np.full(len(part), -np.inf, dtype=np.float32)
+        found = np.zeros(len(part), dtype=np.float32)
+        found[part >= 0] = self.vectors[part[part >= 0]] @ self.keysteps[keystep]
+        return found
+
+    def restrict(self, keysteps: Iterable[int]) -> Products:
+        """See :meth:`~stepgraph.core.Scores.restrict`."""
+        allowed = np.zeros(len(self.vocabulary), dtype=bool)
+        allowed[list(keysteps)] = True
+        return Products(
+            replace(self.features),
+            self.keysteps,
+            self.vocabulary,
+            hop=self.hop,
+            tasks=self.tasks,
+            allowed=allowed & self.allowed,
+        )
