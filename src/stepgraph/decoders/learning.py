@@ -27,7 +27,7 @@ from stepgraph.scoring.products import Products
 Floats: TypeAlias = NDArray[np.float64]
 
 # Videos of a task, and of all tasks, whose words are learned from.
-_VIDEOS, _ALL_VIDEOS = 200, 1000
+_VIDEOS, _ALL_VIDEOS = 400, 1000
 # Share of an even spread in the scatter of words: with few sentences no direction is certain.
 _SHRINKAGE = 0.1
 

@@ -42,7 +42,7 @@ CLEAR = 0.4
 
 # Words of so many videos weigh half of what those of very many do.
 _HALF = 50.0
-_WORDS = 0.25
+_WORDS = 0.35
 
 
 class _Decoded(NamedTuple):
@@ -83,10 +83,10 @@ class TaskMarkov:
     encoder: ClassVar[EncoderOptions] = EncoderOptions(context=1, task_names=True, blend=True)
     """What its scores should be made with."""
 
-    background: float = 0.12
+    background: float = 0.14
     temperature: float = 0.1
     common: float = 0.5
-    stay: float = 0.95
+    stay: float = 0.9
     spread: float = 0.25
     order_videos: float = 10.0
     order_votes: float = 100.0

@@ -25,13 +25,13 @@ Floats: TypeAlias = NDArray[np.float64]
 _ONE_TASK = 400
 # A difference of so much evidence is a factor of e; sentences of a video repeat one another, so
 # that much less than its number of rows counts.
-_NAT = 0.02
+_NAT = 0.03
 # How probable it is, before anything is heard, that a video is about any of the tasks, and from
 # how many videos on the corpus says how that sounds.
 _RELATED, _FEW = 0.9, 20
 # Evidence that must be lost before a video is taken to have changed its task, how little a row
 # may speak for one, and how soft a row's scores are; only the likeliest tasks are considered.
-SWITCH_COST, _FLOOR, _SOFTNESS, _CANDIDATES = 60.0, 1e-3, 0.1, 20
+SWITCH_COST, _FLOOR, _SOFTNESS, _CANDIDATES = 120.0, 1e-3, 0.1, 20
 
 
 def listed_tasks(vocabulary: Vocabulary) -> dict[str, tuple[int, ...]]:
