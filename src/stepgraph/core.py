@@ -11,7 +11,7 @@ import hashlib
 import json
 import math
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
@@ -413,8 +413,8 @@ class Timeline:
     def _chapter(self, segment: Segment) -> Chapter:
         hop, confidence = self.labels.hop, self.labels.confidence
         rows = slice(round(segment.start / hop), round(segment.end / hop))
-        observed = np.flatnonzero(self.scores.observed[rows]) + rows.start
-        values = self.scores.values[observed, segment.keystep]
+        [observed] = np.nonzero(self.scores.observed[rows])
+        values = self.scores.at(rows, segment.keystep)[observed]
         heard = np.isfinite(values).any()
         return Chapter(
             segment.start,
@@ -424,7 +424,7 @@ class Timeline:
             float(values.mean()) if values.size else None,
             self._origin(rows),
             None if confidence is None else float(confidence[rows].mean()),
-            self._words((observed[values.argmax()] + 0.5) * hop) if heard else None,
+            self._words((rows.start + observed[values.argmax()] + 0.5) * hop) if heard else None,
         )
 
     @cached_property

@@ -68,7 +68,7 @@ class Heard:
         """Hold every moment against one task."""
         scores, keysteps = self.scores, list(members)
         if not isinstance(scores, Products):
-            values = scores.values[np.ix_(self.said, keysteps)]
+            values = scores.values[self.said][:, keysteps]
             return Closeness(values.astype(np.float64), None)
         vectors, title = scores.vectors[self.said], None
         own = scores.tasks is not None and task in scores.tasks.blocks
@@ -103,13 +103,13 @@ class Heard:
         total = explained / np.maximum(rows, 1) + heard / np.maximum(keysteps, 1)
         return np.where(known, total, -np.inf)
 
-    def _pieces(self, targets: _Targets) -> Iterator[tuple[slice, Floats]]:
+    def _pieces(self, targets: _Targets) -> Iterator[tuple[slice, NDArray[np.float32]]]:
         """Closeness of some moments at a time to all targets."""
         step = max(1, _PIECE // len(targets.keysteps))
         for start in range(0, len(self.said), step):
             piece = slice(start, start + step)
             if targets.vectors is None:
-                found = self.scores.values[np.ix_(self.said[piece], targets.keysteps)]
+                found = self.scores.values[self.said[piece]][:, targets.keysteps]
             else:
                 assert isinstance(self.scores, Products), "only these have vectors"
                 found = self.scores.vectors[self.said[piece]] @ targets.vectors.T

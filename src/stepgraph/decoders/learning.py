@@ -1,4 +1,4 @@
-"""Learn the habits of a corpus while it is mined: how common tasks are, when and how keysteps come.
+"""Learn the habits of a corpus while it is mined: its tasks, and when and how keysteps come.
 
 Each video is heard once, with what the vocabulary alone says; nothing here sees truth.  What is
 said clearly at which time is counted at once.  How it is said is learned at the end, from a
@@ -33,7 +33,11 @@ _SHRINKAGE = 0.1
 
 
 def learn_graph(
-    videos: Iterable[Scores], vocabulary: Vocabulary, *, decoder: TaskMarkov | None = None, **options: Any
+    videos: Iterable[Scores],
+    vocabulary: Vocabulary,
+    *,
+    decoder: TaskMarkov | None = None,
+    **options: Any,
 ) -> TaskGraph:
     """Mine a graph and the habits of its corpus, in one pass over the videos.
 
@@ -90,7 +94,7 @@ class Learner:
             self._evidence = sample(self._evidence)
         self._videos[task] += share
         timing = share * self._when(heard, task)
-        self._timing[task] = self._timing.get(task, 0.0) + timing
+        self._timing[task] = timing + self._timing.get(task, 0.0)
         if isinstance(scores, Products):
             self._keep(task, scores)
 
@@ -108,7 +112,8 @@ class Learner:
         when = rows * TIMING_BINS // len(heard.moment)
         clear = (first - second)[moment] ** 2
         np.add.at(counts, (log_emission.argmax(axis=1)[moment], when), clear)
-        return counts * len(members) / max(counts.sum(), 1e-9)
+        counts *= len(members) / max(counts.sum(), 1e-9)
+        return counts
 
     def _keep(self, task: str, scores: Products) -> None:
         kept = self._kept[task]
@@ -135,10 +140,10 @@ class Learner:
                 said[task] = self._labelled(task, [kept[name] for name in sorted(kept)], graph)
         if not said:
             return {}
-        scatter = sum(np.cov(vectors.T, bias=True) * len(vectors) for vectors, _ in said.values())
-        scatter = scatter / sum(len(vectors) for vectors, _ in said.values())
-        even = np.trace(scatter) / len(scatter) * np.eye(len(scatter))
-        scatter = (1 - _SHRINKAGE) * scatter + _SHRINKAGE * even + 1e-9 * np.eye(len(scatter))
+        around = np.concatenate([vectors - vectors.mean(axis=0) for vectors, _ in said.values()])
+        scatter = around.T @ around / len(around)
+        even = np.trace(scatter) / len(scatter) + 1e-9
+        scatter = (1 - _SHRINKAGE) * scatter + _SHRINKAGE * even * np.eye(len(scatter))
         return {task: _discriminant(*pair, scatter) for task, pair in said.items()}
 
     def _labelled(
@@ -148,7 +153,8 @@ class Learner:
         vectors, labels = [], []
         for scores in videos:
             heard = hear(scores)
-            rows = self._decoder.weigh(heard, task, self._tasks[task], graph)
+            close = heard.closeness(task, self._tasks[task]).keysteps
+            rows = self._decoder.weigh(heard, close, task, graph)
             spoken = heard.moment >= 0
             sums = np.zeros((len(heard.said), rows.shape[1]))
             np.add.at(sums, heard.moment[spoken], rows[spoken])

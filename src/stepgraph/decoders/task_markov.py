@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import ClassVar, NamedTuple, TypeAlias
 
 import numpy as np
@@ -21,7 +21,7 @@ from scipy.special import expit, log_softmax, logit
 
 from stepgraph.core import BACKGROUND, Labels, Scores
 from stepgraph.decoders.chains import marginals
-from stepgraph.decoders.hearing import Heard, hear
+from stepgraph.decoders.hearing import Closeness, Heard, hear
 from stepgraph.decoders.tasks import (
     cheapest_changes,
     task_evidence,
@@ -75,9 +75,9 @@ class TaskMarkov:
         Transitions in the written order that are imagined beside those of the graph.
     change_cost
         So many rows must be expected to be right thanks to it before a change of keystep is made.
-    slope, bias
-        Map from the model's own probability to how often it is right, on the scale of log odds
-        (Platt, 1999).
+    slope, bias, background_slope, background_bias
+        Maps from the model's own probability of a keystep, and of background, to how often it is
+        right, on the scale of log odds (Platt, 1999).
     """
 
     encoder: ClassVar[EncoderOptions] = EncoderOptions(context=1, task_names=True, blend=True)
@@ -91,16 +91,18 @@ class TaskMarkov:
     order_videos: float = 10.0
     order_votes: float = 100.0
     change_cost: float = 1.0
-    slope: float = 0.37
-    bias: float = -0.38
+    slope: float = 0.4
+    bias: float = -1.6
+    background_slope: float = 0.55
+    background_bias: float = 2.0
 
     def __post_init__(self) -> None:
         for name in ("temperature", "spread", "order_videos", "order_votes", "slope"):
             if not getattr(self, name) > 0:
                 raise ConfigError(f"{name} must be more than 0, got {getattr(self, name)}")
-        for name in ("order_videos", "order_votes", "slope", "common", "bias", "change_cost"):
-            if not math.isfinite(getattr(self, name)):
-                raise ConfigError(f"{name} must be finite, got {getattr(self, name)}")
+        for one in fields(self):
+            if not math.isfinite(getattr(self, one.name)) and one.name not in ("spread",):
+                raise ConfigError(f"{one.name} must be finite, got {getattr(self, one.name)}")
         if not 0 < self.stay < 1:
             raise ConfigError(f"stay must be between 0 and 1, got {self.stay}")
         if not 0 <= self.background <= 1:
@@ -126,16 +128,20 @@ class TaskMarkov:
             task = next(iter(own))
             found = self._decode_task(part, task, tasks[task], graph)
             keysteps[rows] = found.keysteps
-            known = np.where(found.keysteps == BACKGROUND, 1.0, own[task])
-            confidence[rows] = self._calibrated(found.probability * known)
+            confidence[rows] = self._confidence(found, own[task])
         anchors = _heard_clearly(scores, keysteps)
         return Labels(
             scores.video, keysteps, scores.vocabulary, scores.hop, anchors, confidence, posterior
         )
 
-    def _calibrated(self, probability: Floats) -> Floats:
-        odds = logit(np.clip(probability, 1e-6, 1 - 1e-6))
-        return np.where(probability > 0, expit(self.bias + self.slope * odds), 0.0)
+    def _confidence(self, found: _Decoded, task: float) -> Floats:
+        """How often rows like these are right, given how probable the task is."""
+        empty = found.keysteps == BACKGROUND
+        own = np.where(empty, found.probability, task * found.probability)
+        odds = logit(np.clip(own, 1e-6, 1 - 1e-6))
+        slope = np.where(empty, self.background_slope, self.slope)
+        bias = np.where(empty, self.background_bias, self.bias)
+        return np.where(own > 0, expit(bias + slope * odds), 0.0)
 
     def _decode_task(
         self, heard: Heard, task: str, members: tuple[int, ...], graph: TaskGraph
@@ -143,30 +149,33 @@ class TaskMarkov:
         """Label the rows of one stretch with the keysteps of one task."""
         rows = len(heard.moment)
         close = heard.closeness(task, members)
-        possible = np.isfinite(close.keysteps).any(axis=0)
-        if not possible.any():
+        [possible] = np.nonzero(np.isfinite(close.keysteps).any(axis=0))
+        if not possible.size:
             return _Decoded(np.full(rows, BACKGROUND, dtype=np.int64), np.zeros(rows))
-        allowed = [keystep for keystep, may in zip(members, possible, strict=True) if may]
-        probability = self.weigh(heard, task, members, graph)[:, possible]
-        talk = self._background(heard, close.keysteps, close.title)[:, None]
+        probability = self.weigh(heard, close.keysteps, task, graph)[:, possible]
+        talk = self._background(heard, close)[:, None]
         worth = np.concatenate([probability * (1 - talk), talk], axis=1)
         path = cheapest_changes(worth, self.change_cost)
-        names = np.array([*allowed, BACKGROUND], dtype=np.int64)
+        names = np.array([*(members[place] for place in possible), BACKGROUND], dtype=np.int64)
         return _Decoded(names[path], worth[np.arange(rows), path])
 
-    def weigh(
-        self, heard: Heard, task: str, members: tuple[int, ...], graph: TaskGraph
-    ) -> Floats:
-        """How probable each keystep of a task is on each row, given that one of them is done."""
-        emission = self.log_emission(heard.closeness(task, members).keysteps, heard.weight)
-        emission = emission + self._log_words(heard, task, graph.habits)
-        rows = np.zeros((len(heard.moment), len(members)))
+    def weigh(self, heard: Heard, close: Floats, task: str, graph: TaskGraph) -> Floats:
+        """How probable each keystep of a task is on each row, given that one of them is done.
+
+        Parameters
+        ----------
+        close : shape (N, n)
+            How close each moment is to each keystep of the task.
+        """
+        emission = self.log_emission(close, heard.weight)
+        emission += self._log_words(heard, task, graph.habits)
+        rows = np.zeros((len(heard.moment), close.shape[1]))
         said = heard.moment >= 0
         rows[said] = emission[heard.moment[said]]
         when = np.arange(len(rows)) * TIMING_BINS // max(1, len(rows))
-        rows += self.log_timing(task, len(members), graph)[:, when].T
-        rows[:, ~np.isfinite(heard.closeness(task, members).keysteps).any(axis=0)] = _LEAST
-        return marginals(rows, self.transitions(members, graph))
+        rows += self.log_timing(task, close.shape[1], graph)[:, when].T
+        rows[:, ~np.isfinite(close).any(axis=0)] = _LEAST
+        return marginals(rows, self.transitions(tasks_of(graph)[task], graph))
 
     def log_emission(self, values: Floats, weight: Floats) -> Floats:
         """Log of the softmax within a task, moment by moment, shape (N, n).
@@ -178,7 +187,8 @@ class TaskMarkov:
         mean = sums / np.maximum(weight @ possible, 1e-9)
         scaled = np.where(possible, (values - self.common * mean) / self.temperature, -np.inf)
         scaled[~possible.any(axis=1)] = 0.0
-        return np.maximum(log_softmax(scaled, axis=1), _LEAST)
+        softened: Floats = np.maximum(log_softmax(scaled, axis=1), _LEAST)
+        return softened
 
     def log_timing(self, task: str, size: int, graph: TaskGraph) -> Floats:
         """Log of how much more a keystep is due in each twentieth than in the mean, (n, 20).
@@ -195,8 +205,9 @@ class TaskMarkov:
         due = self.order_videos * due
         if graph.habits is not None and task in graph.habits.timing:
             due = due + gaussian_filter1d(graph.habits.timing[task], 1.0, axis=1, mode="nearest")
-        log_timing: Floats = np.log(np.maximum(TIMING_BINS * due, 1e-300))
-        return np.maximum(log_timing - np.log(due.sum(axis=1, keepdims=True)), _LEAST)
+        ratio = TIMING_BINS * due / due.sum(axis=1, keepdims=True)
+        log_timing: Floats = np.maximum(np.log(np.maximum(ratio, 1e-300)), _LEAST)
+        return log_timing
 
     def _log_words(self, heard: Heard, task: str, habits: Habits | None) -> Floats:
         """What the corpus' own words speak for, where it has enough of them."""
@@ -210,7 +221,7 @@ class TaskMarkov:
         said: Floats = vectors.astype(np.float64) @ words.vectors.T.astype(np.float64)
         return share * (said + words.bias)
 
-    def _background(self, heard: Heard, keysteps: Floats, title: Floats | None) -> Floats:
+    def _background(self, heard: Heard, close: Closeness) -> Floats:
         """How probable it is that nothing is done yet, or no longer, on each row, shape (T,).
 
         It falls with the distance from the ends of the video; a row that is closer to the title
@@ -222,14 +233,15 @@ class TaskMarkov:
         when = (np.arange(rows) + 0.5) / rows
         away = np.minimum(when, 1 - when) / (self.background / 2)
         odds = -np.log(np.expm1(np.maximum(away, 1e-9)))
-        best = keysteps.max(axis=1, initial=-np.inf)
-        if title is not None and np.isfinite(best).all() and len(best):
-            ahead = title - best
+        best = close.keysteps.max(axis=1, initial=-np.inf)
+        if close.title is not None and np.isfinite(best).all() and len(best):
+            ahead = close.title - best
             mean = np.average(ahead, weights=heard.weight)
             spread = math.sqrt(np.average((ahead - mean) ** 2, weights=heard.weight))
             said = heard.moment >= 0
             odds[said] += ((ahead - mean) / max(spread, 1e-9))[heard.moment[said]]
-        return expit(odds)
+        talk: Floats = expit(odds)
+        return talk
 
     def transitions(self, members: Sequence[int], graph: TaskGraph) -> Floats:
         """Probabilities between the keysteps of a task: the graph's counts and the order."""

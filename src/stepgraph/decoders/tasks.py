@@ -6,6 +6,7 @@ decides which keystep is done when.
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import TypeAlias
 
 import numpy as np
@@ -110,7 +111,7 @@ def task_stretches(heard: Heard, tasks: Tasks, evidence: Floats) -> list[slice]:
     rows[said] = np.log(_FLOOR + shares)[heard.moment[said]]
     borders = np.flatnonzero(np.diff(cheapest_changes(rows, SWITCH_COST))) + 1
     edges = [0, *borders.tolist(), len(rows)]
-    return [slice(first, last) for first, last in zip(edges, edges[1:], strict=False)]
+    return [slice(first, last) for first, last in pairwise(edges)]
 
 
 def _speaks(heard: Heard, task: str, members: tuple[int, ...]) -> Floats:

@@ -200,7 +200,7 @@ def task_accuracy(predicted: Iterable[Labels], videos: Iterable[Video]) -> float
 def calibration_error(
     predicted: Iterable[Labels], truth: Mapping[str, Labels], *, bins: int = 10
 ) -> float:
-    """Expected calibration error of the confidence, over all rows with a true keystep.
+    """Expected calibration error of the confidence, over all rows, background included.
 
     Rows are put into equal intervals of confidence; the error is the mean distance of an
     interval's mean confidence from its accuracy, weighted by its rows (Naeini et al., 2015).
@@ -210,9 +210,8 @@ def calibration_error(
         if labels.confidence is None:
             return math.nan
         true, found = metrics.compared(metrics.true_labels(truth, labels.video), labels)
-        judged = true != BACKGROUND
-        confidence.append(labels.confidence[judged])
-        right.append((found == true)[judged])
+        confidence.append(labels.confidence)
+        right.append(found == true)
     sure, correct = np.concatenate(confidence), np.concatenate(right)
     if not sure.size:
         return math.nan

@@ -80,27 +80,22 @@ class Habits:
             if task in self.videos or task in other.videos
         }
         timing = {
-            task: sum(
-                (one.timing[task] for one in (self, other) if task in one.timing),
-                np.zeros(1),
-            )
+            task: np.sum([one.timing[task] for one in (self, other) if task in one.timing], axis=0)
             for task in videos
         }
         words = dict(other.words)
         for task, mine in self.words.items():
             words[task] = self._joined(mine, other, task)
-        return replace(
-            self, evidence=sample(both), videos=videos, timing=timing, words=words
-        )
+        return replace(self, evidence=sample(both), videos=videos, timing=timing, words=words)
 
     def _joined(self, mine: Words, other: Habits, task: str) -> Words:
         """Discriminants weigh as much as they have videos behind them."""
         if task not in other.words:
             return mine
         share = self.videos[task] / (self.videos[task] + other.videos[task])
-        pairs = zip(mine, other.words[task], strict=True)
-        vectors, bias = (share * first + (1 - share) * second for first, second in pairs)
-        return Words(vectors.astype(np.float32), bias)
+        theirs = other.words[task]
+        vectors = share * mine.vectors + (1 - share) * theirs.vectors
+        return Words(vectors.astype(np.float32), share * mine.bias + (1 - share) * theirs.bias)
 
 
 def sample(
@@ -152,5 +147,5 @@ def _imagined(counts: Floats) -> float:
         likely = gammaln(every) - gammaln(every + counts.sum())
         return -float(likely + (gammaln(counts + each) - gammaln(each)).sum())
 
-    found = minimize_scalar(improbable, bounds=np.log([_LEAST, _MOST]), method="bounded")
+    found = minimize_scalar(improbable, bounds=(np.log(_LEAST), np.log(_MOST)), method="bounded")
     return float(np.exp(found.x))

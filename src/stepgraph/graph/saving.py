@@ -27,6 +27,7 @@ from stepgraph.files.headers import (
     reading_fields,
     write_fields,
 )
+from stepgraph.graph.saving_habits import habits_fields, habits_of
 from stepgraph.graph.shortest_paths import Matrix
 from stepgraph.graph.task_graph import TIMING_BINS, MiningOptions, TaskGraph
 from stepgraph.vocabulary.saving import (
@@ -45,7 +46,8 @@ def save_graph(graph: TaskGraph, path: str | Path) -> None:
         header(GRAPH_KIND.format, GRAPH_KIND.version, graph.vocabulary)
         | {"encoder": encoder, "mining": mining_fields(graph.mining)}
         | vocabulary_fields(graph.vocabulary)
-        | {"mined_on": list(graph.mined_on), "counts": _triples(graph.counts), "timing": timing},
+        | {"mined_on": list(graph.mined_on), "counts": _triples(graph.counts), "timing": timing}
+        | {"habits": habits_fields(graph.habits)},
         path,
     )
 
@@ -66,6 +68,7 @@ def load_graph(path: str | Path) -> TaskGraph:
             EncoderOptions(**options) if options else None,
             _mining_of(content["mining"]),
             None if timing is None else _matrix(timing, shape).toarray(),
+            habits_of(content.get("habits")),
         )
     if vocabulary.fingerprint != content.get("fingerprint"):
         raise DataError(

@@ -127,7 +127,9 @@ def fuse(first: Scores, second: Scores, *, weight: float = 0.5) -> Scores:
     for part, scores in ((shares, first), (1.0 - shares, second)):
         heard = np.flatnonzero((part > 0) & (shares > 0))
         values[heard] += part[heard, None].astype(np.float32) * scores.values[heard]
-    return Scores(first.video, values, first.observed | second.observed, first.vocabulary, first.hop)
+    return Scores(
+        first.video, values, first.observed | second.observed, first.vocabulary, first.hop
+    )
 
 
 def prioritise(
@@ -145,7 +147,9 @@ def prioritise(
     certain = first.observed & (ahead.max(axis=1) >= 0)
     other = second.observed & ~certain & ((behind.max(axis=1) >= 0) | ~first.observed)
     values = np.where(other[:, None], behind, ahead)
-    return Scores(first.video, values, first.observed | second.observed, first.vocabulary, first.hop)
+    return Scores(
+        first.video, values, first.observed | second.observed, first.vocabulary, first.hop
+    )
 
 
 def _require_same_rows(first: Scores, second: Scores) -> None:

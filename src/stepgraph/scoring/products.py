@@ -73,7 +73,7 @@ class Products(Scores):
     allowed: NDArray[np.bool_]
 
     @cached_property
-    def values(self) -> NDArray[np.float32]:  # type: ignore[override]
+    def values(self) -> NDArray[np.float32]:
         """All scores at once; too many of them are refused."""
         rows, size = len(self), len(self.vocabulary)
         if 4 * rows * size > LARGEST:

@@ -8,7 +8,6 @@ video at a time and without looking at any truth.
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 
 import numpy as np
 from scipy.special import ndtri

@@ -1,0 +1,78 @@
+"""Habits of a corpus as fields of a saved graph: numbers as text, long arrays in base 64."""
+
+from __future__ import annotations
+
+import math
+from base64 import b64decode, b64encode
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stepgraph.errors import DataError
+from stepgraph.files.headers import as_list, as_text
+from stepgraph.graph.habits import Habits, Words
+from stepgraph.graph.task_graph import TIMING_BINS
+
+
+def habits_fields(habits: Habits | None) -> dict[str, Any] | None:
+    """What is written of habits."""
+    if habits is None:
+        return None
+    return {
+        "tasks": list(habits.tasks),
+        "evidence": {video: _packed(one) for video, one in habits.evidence.items()},
+        "videos": dict(habits.videos),
+        "timing": {task: _packed(one) for task, one in habits.timing.items()},
+        "words": {
+            task: {"vectors": _packed(words.vectors), "bias": _packed(words.bias)}
+            for task, words in habits.words.items()
+        },
+    }
+
+
+def habits_of(fields: Any) -> Habits | None:
+    """Check what was read, and make habits of it; graphs of older versions have none."""
+    if fields is None:
+        return None
+    tasks = tuple(map(as_text, as_list(fields["tasks"])))
+    videos = {as_text(task): _amount(number) for task, number in fields["videos"].items()}
+    timing = {
+        task: _array(fields["timing"][task], np.float64).reshape(-1, TIMING_BINS)
+        for task in videos
+    }
+    evidence = {
+        as_text(video): _array(text, np.float32, finite=False)
+        for video, text in fields["evidence"].items()
+    }
+    words = {task: _words(one, len(timing[task])) for task, one in fields["words"].items()}
+    if not {*videos} <= {*tasks} or any(len(one) != len(tasks) for one in evidence.values()):
+        raise DataError(f"habits of other tasks than the {len(tasks)} of the graph")
+    if any(one.min(initial=0) < 0 for one in timing.values()):
+        raise DataError("times of keysteps that are below 0")
+    return Habits(tasks, evidence, videos, timing, words)
+
+
+def _words(fields: Any, size: int) -> Words:
+    bias = _array(fields["bias"], np.float64)
+    vectors = _array(fields["vectors"], np.float32)
+    if len(bias) != size or not size or len(vectors) % size:
+        raise DataError(f"words of {len(bias)} keysteps where the task has {size}")
+    return Words(vectors.reshape(size, -1), bias)
+
+
+def _amount(value: Any) -> float:
+    if type(value) not in (int, float) or not 0 <= value < math.inf:
+        raise TypeError(f"numbers of videos were expected, got {value!r}"[:200])
+    return float(value)
+
+
+def _packed(array: NDArray[Any]) -> str:
+    return b64encode(np.ascontiguousarray(array).tobytes()).decode()
+
+
+def _array(text: Any, kind: type[Any], *, finite: bool = True) -> NDArray[Any]:
+    found = np.frombuffer(b64decode(as_text(text), validate=True), dtype=kind)
+    if np.isnan(found).any() or (finite and not np.isfinite(found).all()):
+        raise DataError("numbers that are not finite")
+    return found
