@@ -15,6 +15,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import entr
 
 from stepgraph.core import Scores, Vocabulary
 from stepgraph.decoders.hearing import Heard, hear
@@ -112,7 +113,10 @@ class Learner:
         when = rows * TIMING_BINS // len(heard.moment)
         clear = (first - second)[moment] ** 2
         np.add.at(counts, (log_emission.argmax(axis=1)[moment], when), clear)
-        counts *= len(members) / max(counts.sum(), 1e-9)
+        # A video counts once for each keystep that it speaks of; how many these are, is told by
+        # how evenly it speaks (the perplexity of their shares).
+        shares = counts.sum(axis=1) / max(counts.sum(), 1e-9)
+        counts *= np.exp(entr(shares).sum()) / max(counts.sum(), 1e-9)
         return counts
 
     def _keep(self, task: str, scores: Products) -> None:

@@ -69,10 +69,12 @@ class TaskMarkov:
         Probability that a keystep goes on for another row.
     spread
         How far from its place in the written order a keystep is done, as a share of the video.
+    order
+        How far the written order is believed: 0 where a list is in no order, up to 1.
     order_videos
-        How many videos the written order counts as much as, beside those of the corpus.
+        How many videos that belief counts as much as, beside those of the corpus.
     order_votes
-        Transitions in the written order that are imagined beside those of the graph.
+        Transitions that are imagined so beside those of the graph.
     change_cost
         So many rows must be expected to be right thanks to it before a change of keystep is made.
     slope, bias, background_slope, background_bias
@@ -83,11 +85,12 @@ class TaskMarkov:
     encoder: ClassVar[EncoderOptions] = EncoderOptions(context=1, task_names=True, blend=True)
     """What its scores should be made with."""
 
-    background: float = 0.14
+    background: float = 0.13
     temperature: float = 0.1
     common: float = 0.5
     stay: float = 0.9
     spread: float = 0.25
+    order: float = 1.0
     order_videos: float = 10.0
     order_votes: float = 100.0
     change_cost: float = 1.0
@@ -105,8 +108,9 @@ class TaskMarkov:
                 raise ConfigError(f"{one.name} must be finite, got {getattr(self, one.name)}")
         if not 0 < self.stay < 1:
             raise ConfigError(f"stay must be between 0 and 1, got {self.stay}")
-        if not 0 <= self.background <= 1:
-            raise ConfigError(f"background must be between 0 and 1, got {self.background}")
+        for name in ("background", "order"):
+            if not 0 <= getattr(self, name) <= 1:
+                raise ConfigError(f"{name} must be between 0 and 1, got {getattr(self, name)}")
         if self.change_cost < 0:
             raise ConfigError(f"change_cost must be at least 0, got {self.change_cost}")
 
@@ -194,15 +198,12 @@ class TaskMarkov:
         """Log of how much more a keystep is due in each twentieth than in the mean, (n, 20).
 
         The written order is imagined as some videos in which each keystep is done around its
-        place; without an order, as some in which it is done anywhere.
+        place, no order as some in which it is done anywhere.
         """
-        due = np.full((size, TIMING_BINS), 1 / TIMING_BINS)
-        if _is_ordered(graph):
-            place = (np.arange(size) + 0.5)[:, None] / size
-            away = (np.arange(TIMING_BINS) + 0.5) / TIMING_BINS - place
-            log_due = -0.5 * (away / self.spread) ** 2
-            due = np.exp(log_softmax(log_due, axis=1))
-        due = self.order_videos * due
+        place = (np.arange(size) + 0.5)[:, None] / size
+        away = (np.arange(TIMING_BINS) + 0.5) / TIMING_BINS - place
+        around = np.exp(log_softmax(-0.5 * (away / self.spread) ** 2, axis=1))
+        due = self.order_videos * self._believed(graph, around, 1 / TIMING_BINS)
         if graph.habits is not None and task in graph.habits.timing:
             due = due + gaussian_filter1d(graph.habits.timing[task], 1.0, axis=1, mode="nearest")
         ratio = TIMING_BINS * due / due.sum(axis=1, keepdims=True)
@@ -243,23 +244,24 @@ class TaskMarkov:
         talk: Floats = expit(odds)
         return talk
 
+    def _believed(self, graph: TaskGraph, ordered: Floats, even: float) -> Floats:
+        """Mix what the written order says with what no order says; headings make an order."""
+        share = self.order if any(graph.vocabulary.tasks.values()) else 0.0
+        return share * ordered + (1 - share) * even
+
     def transitions(self, members: Sequence[int], graph: TaskGraph) -> Floats:
         """Probabilities between the keysteps of a task: the graph's counts and the order."""
         size = len(members)
         if size == 1:
             return np.ones((1, 1))
-        imagined = _order_votes(size) if _is_ordered(graph) else 1.0 - np.eye(size)
-        imagined = self.order_votes * imagined / imagined.sum(axis=1, keepdims=True)
+        ahead = _order_votes(size)
+        ahead /= ahead.sum(axis=1, keepdims=True)
+        imagined = self.order_votes * self._believed(graph, ahead, 1 / (size - 1))
         votes: Floats = graph.counts_between(members) + imagined
         np.fill_diagonal(votes, 0)
         votes *= (1 - self.stay) / votes.sum(axis=1, keepdims=True)
         np.fill_diagonal(votes, self.stay)
         return votes
-
-
-def _is_ordered(graph: TaskGraph) -> bool:
-    """Whether somebody wrote an order of keysteps."""
-    return any(graph.vocabulary.tasks.values())
 
 
 def _order_votes(size: int) -> Floats:
