@@ -1,9 +1,10 @@
-"""What each part of our own recogniser is worth: ``python -m benchmarks.recognizer SOURCE``.
+"""How far our own recogniser holds: ``python -m benchmarks.recognizer DATA``.
 
-Nothing is tuned on the truth of the videos it is reported on.  Options are chosen on the videos
-of one task and reported on those of the others, for every task in turn; the table of parts
-takes one part away at a time, with the default options.  Standard errors are over five random
-parts of the videos.  Prints one JSON object a line.
+DATA is the folder with the data sets.  Every suite is decoded with the defaults, with a graph
+mined on its own videos without their truth, beside path search on the same scores.  Then the
+parts of the recogniser are taken away one at a time, options are chosen on one task of CrossTask
+and reported on the other, and the speed is measured.  Prints one JSON object a line; ``--speed``
+measures only that, ``--suites`` only the suites.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from __future__ import annotations
 import json
 import sys
 import timeit
+from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from itertools import product
@@ -20,21 +22,24 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize
 from scipy.sparse import csr_array
-from scipy.stats import spearmanr
 
-from stepgraph.core import BACKGROUND, Dataset, Labels, Scores, Vocabulary
+from benchmarks.suites import Suite, every_suite, recipe, suite
+from stepgraph.core import BACKGROUND, Labels, Scores, Vocabulary
 from stepgraph.datasets import open_source
-from stepgraph.decoders import Argmax, PathSearch, TaskMarkov
-from stepgraph.encoders import EncoderOptions, load_encoder
-from stepgraph.evaluation.report import calibration_error, evaluate, over_splits, task_accuracy
+from stepgraph.decoders import Decoder, PathSearch, TaskMarkov
+from stepgraph.decoders.learning import learn_graph
+from stepgraph.evaluation.report import calibration_error, evaluate, over_splits
 from stepgraph.graph import TaskGraph, mine_graph
-from stepgraph.scoring import score
 
+SHOWN = (
+    *("accuracy", "iou", "frame_accuracy", "segment_f1_10", "segment_f1_25", "segment_f1_50"),
+    *("background_share", "background_precision", "empty_segments"),
+)
 GRID = {
-    "temperature": (0.05, 0.1, 0.2),
-    "common": (0.0, 0.5, 1.0),
-    "stay": (0.95, 0.98),
-    "spread": (0.18, 0.25, 0.35),
+    "temperature": (0.07, 0.1, 0.15),
+    "common": (0.0, 0.5),
+    "stay": (0.9, 0.95),
+    "background": (0.1, 0.13, 0.16),
 }
 
 
@@ -42,159 +47,193 @@ def say(**result: object) -> None:
     print(json.dumps(result), flush=True)
 
 
-def prepare(dataset: Dataset, options: EncoderOptions) -> tuple[list[Scores], TaskGraph]:
-    scores = list(score(dataset.videos, dataset.vocabulary, load_encoder(options)))
-    return scores, mine_graph(scores, dataset.vocabulary, encoder=options)
+def measure(one: Suite, labels: Sequence[Labels]) -> dict[str, float]:
+    """All numbers of a suite, in percent."""
+    task_of = {video.id: video.task for video in one.videos}
+    told = [(next(iter(found.tasks or {}), ""), task_of[found.video]) for found in labels]
+    numbers = {}
+    if one.vocabulary.tasks and labels[0].tasks is not None:
+        numbers["task"] = 100 * float(np.mean([guess == task for guess, task in told]))
+        if one.name.startswith("YouCook2"):
+            alike = [recipe(guess) == recipe(task or "") for guess, task in told]
+            numbers["recipe"] = 100 * float(np.mean(alike))
+    if one.truth:
+        report = evaluate(labels, one.truth)
+        numbers |= {name: 100 * getattr(report, name) for name in SHOWN}
+        if labels[0].confidence is not None:
+            numbers["calibration_error"] = calibration_error(labels, one.truth)
+    return numbers
 
 
-def measured(labels: Sequence[Labels], dataset: Dataset) -> dict[str, object]:
-    by_video = {one.video: one for one in labels}
-    report = evaluate(labels, dataset.truth)
-    result: dict[str, object] = {"videos": report.videos}
+def run_suites(data: Path) -> None:
+    """Every suite, its draws averaged; the worst draw is told beside."""
+    found: defaultdict[str, list[dict[str, float]]] = defaultdict(list)
+    for one in every_suite(data):
+        graph = learn_graph(one.scores, one.vocabulary, decoder=one.decoder)
+        numbers = measure(one, [one.decoder.decode(each, graph) for each in one.scores])
+        if one.truth:
+            rival = measure(one, [PathSearch().decode(each, graph) for each in one.scores])
+            numbers |= {f"path_search_{name}": rival[name] for name in ("accuracy", "iou")}
+        found[one.name].append(numbers)
+        if one.name in ("CrossTask", "YouCook2", "HowTo100M"):
+            found[f"{one.name}, graph of other videos"].append(elsewhere(one))
+        if one.name == "CrossTask":
+            found["CrossTask, one video and no other"].append(alone(one))
+    for name, draws in found.items():
+        result: dict[str, object] = {"suite": name, "draws": len(draws)}
+        for number in draws[0]:
+            values = [draw[number] for draw in draws]
+            result[number] = rounded(float(np.mean(values)), number)
+            if len(values) > 1:
+                worst = max if number in ("calibration_error", "empty_segments") else min
+                result[f"worst_{number}"] = rounded(worst(values), number)
+        say(**result)
+
+
+def rounded(value: float, name: str) -> float:
+    return round(value, 3 if "calibration" in name else 1)
+
+
+def elsewhere(one: Suite) -> dict[str, float]:
+    """One video at a time, with a graph mined on the other half of the videos."""
+    halves = one.scores[::2], one.scores[1::2]
+    labels = []
+    for half, other in (halves, halves[::-1]):
+        graph = learn_graph(other, one.vocabulary, decoder=one.decoder)
+        labels += [one.decoder.decode(each, graph) for each in half]
+    return measure(one, labels)
+
+
+def alone(one: Suite) -> dict[str, float]:
+    """Each video with a graph of itself alone: nothing is known of any corpus."""
+    labels = [one.decoder.decode(each, learn_graph([each], one.vocabulary)) for each in one.scores]
+    return measure(one, labels)
+
+
+def parts(one: Suite) -> None:
+    """The whole recogniser, and without each of its parts, with standard errors."""
+    graph = learn_graph(one.scores, one.vocabulary)
+    habits = graph.habits
+    assert habits is not None, "they were just learned"
+    even = replace(habits, evidence={})
+    plain = Suite(**{**vars(one), "scores": tuple(map(without_titles, one.scores))})
+    known = {video.id: one.vocabulary.tasks[video.task or ""] for video in one.videos}
+    rows: dict[str, tuple[Decoder, TaskGraph, Sequence[Scores]]] = {
+        "whole": (TaskMarkov(), graph, one.scores),
+        "task told": (TaskMarkov(), graph, [s.restrict(known[s.video]) for s in one.scores]),
+        "every row labelled": (TaskMarkov(background=0.0), graph, one.scores),
+        "no words learned": (
+            TaskMarkov(),
+            replace(graph, habits=replace(habits, words={})),
+            one.scores,
+        ),
+        "no times learned": (
+            TaskMarkov(),
+            replace(graph, habits=replace(habits, timing={}, words={})),
+            one.scores,
+        ),
+        "no prior over tasks": (TaskMarkov(), replace(graph, habits=even), one.scores),
+        "nothing learned": (TaskMarkov(), replace(graph, habits=None), one.scores),
+        "no titles": (TaskMarkov(), learn_graph(plain.scores, one.vocabulary), plain.scores),
+        "no common score taken away": (TaskMarkov(common=0.0), graph, one.scores),
+        "graph hardly used": (TaskMarkov(order_votes=1e9), graph, one.scores),
+        "changes cost nothing": (TaskMarkov(change_cost=0.0), graph, one.scores),
+        "path search, same scores": (PathSearch(), graph, one.scores),
+    }
+    for name, (decoder, mined, scores) in rows.items():
+        labels = [decoder.decode(each, mined) for each in scores]
+        by_video = {each.video: each for each in labels}
+        result: dict[str, object] = {
+            key: rounded(value, key) for key, value in measure(one, labels).items()
+        }
+        result |= standard_errors(by_video, one)
+        say(part=name, **result)
+
+
+def standard_errors(labels: dict[str, Labels], one: Suite) -> dict[str, float]:
+    """Of accuracy and IoU, over five random parts of the videos, in percent."""
+    errors = {}
     for metric in ("accuracy", "iou"):
 
         def value(videos: Sequence[str], metric: str = metric) -> float:
-            part = evaluate([by_video[video] for video in videos], dataset.truth)
+            part = evaluate([labels[video] for video in videos], one.truth)
             return float(getattr(part, metric))
 
-        spread = over_splits(value, list(by_video), parts=5, seed=0)
-        result[metric] = round(100 * getattr(report, metric), 2)
-        result[f"{metric}_standard_error"] = round(100 * spread.standard_error, 2)
-    return result
+        spread = over_splits(value, list(labels), parts=5, seed=0)
+        errors[f"{metric}_standard_error"] = round(100 * spread.standard_error, 2)
+    return errors
 
 
-def extras(labels: Sequence[Labels], dataset: Dataset) -> dict[str, object]:
-    return {
-        "task_accuracy": round(100 * task_accuracy(labels, dataset.videos), 2),
-        "calibration_error": round(calibration_error(labels, dataset.truth), 4),
-    }
+def without_titles(scores: Scores) -> Scores:
+    return scores.with_values(scores.values)
 
 
-def known_task(scores: Sequence[Scores], dataset: Dataset) -> list[Scores]:
-    task_of = {video.id: video.task for video in dataset.videos}
-    return [one.restrict(dataset.vocabulary.tasks[task_of[one.video]]) for one in scores]
+def swap(one: Suite) -> None:
+    """Choose options on the videos of one task, report on those of the other."""
+    graph = learn_graph(one.scores, one.vocabulary)
+    task_of = {video.id: video.task for video in one.videos}
+    chosen: list[Labels] = []
+    for task in sorted({task or "" for task in task_of.values()}):
+        others = [each for each in one.scores if task_of[each.video] != task]
+        options = best_options(others, graph, one)
+        say(reported_on=task, chosen_on="the other task", **options)
+        own = [each for each in one.scores if task_of[each.video] == task]
+        found = [TaskMarkov(**options).decode(each, graph) for each in own]
+        say(reported_on=task, calibration_error=round(calibration_error(found, one.truth), 3))
+        chosen += found
+    numbers = {key: rounded(value, key) for key, value in measure(one, chosen).items()}
+    say(suite="CrossTask, swap", draws=1, **numbers)
 
 
-def parts(dataset: Dataset) -> None:
-    """The whole recogniser, and without each of its parts."""
-    whole = TaskMarkov.encoder
-    plain = EncoderOptions()
-    scores, graph = prepare(dataset, whole)
-    rows = {
-        "whole": (TaskMarkov(), whole),
-        "sentence alone": (TaskMarkov(), replace(whole, context=0, blend=False)),
-        "sentence with neighbours only": (TaskMarkov(), replace(whole, blend=False)),
-        "keystep without its task's name": (TaskMarkov(), replace(whole, task_names=False)),
-        "no common score taken away": (TaskMarkov(common=0.0), whole),
-        "no place in the order": (TaskMarkov(spread=1e6), whole),
-        "graph hardly used": (TaskMarkov(order_votes=1e9), whole),
-        "order of transitions hardly used": (TaskMarkov(order_votes=1e-6), whole),
-        "path search, same scores": (PathSearch(), whole),
-        "argmax, same scores": (Argmax(), whole),
-        "path search, as in the paper": (PathSearch(), plain),
-        "argmax, as in the paper": (Argmax(), plain),
-    }
-    for name, (decoder, options) in rows.items():
-        one, mined = (scores, graph) if options == whole else prepare(dataset, options)
-        labels = [decoder.decode(each, mined) for each in one]
-        result = measured(labels, dataset)
-        if isinstance(decoder, TaskMarkov):
-            result |= extras(labels, dataset)
-        say(part=name, **result)
-    labels = [TaskMarkov().decode(one, graph) for one in known_task(scores, dataset)]
-    say(part="task known", **measured(labels, dataset))
-
-
-def inductive(dataset: Dataset) -> None:
-    """Graphs mined on other videos: two halves, each labelled with the other's graph."""
-    scores, _ = prepare(dataset, TaskMarkov.encoder)
-    halves = scores[::2], scores[1::2]
-    labels = [
-        TaskMarkov().decode(one, mine_graph(other, dataset.vocabulary))
-        for half, other in (halves, halves[::-1])
-        for one in half
-    ]
-    say(part="graph mined on other videos", **measured(labels, dataset))
-
-
-def swap(dataset: Dataset) -> None:
-    """Choose options on the videos of one task, report on those of the others, and swap."""
-    scores, graph = prepare(dataset, TaskMarkov.encoder)
-    task_of = {video.id: video.task for video in dataset.videos}
-    for known in (False, True):
-        given = known_task(scores, dataset) if known else scores
-        chosen: list[Labels] = []
-        for task in sorted(set(task_of.values())):
-            own = [one for one in given if task_of[one.video] == task]
-            others = [one for one in given if task_of[one.video] != task]
-            options = best_options(others, graph, dataset)
-            say(reported_on=task, task_known=known, chosen_on="the other tasks", **options)
-            chosen += [TaskMarkov(**options).decode(one, graph) for one in own]
-        result = measured(chosen, dataset)
-        if not known:
-            result |= extras(chosen, dataset)
-        say(part="swap, task known" if known else "swap, task unknown", **result)
-
-
-def best_options(scores: Sequence[Scores], graph: TaskGraph, dataset: Dataset) -> dict[str, float]:
-    """Options of most accuracy, then the calibration that makes the truth most probable."""
+def best_options(scores: Sequence[Scores], graph: TaskGraph, one: Suite) -> dict[str, float]:
+    """Options of most IoU, then the maps of confidence that make the truth most probable."""
     grid = [dict(zip(GRID, values, strict=True)) for values in product(*GRID.values())]
 
-    def accuracy(options: dict[str, float]) -> float:
-        labels = [TaskMarkov(**options).decode(one, graph) for one in scores]
-        return evaluate(labels, dataset.truth).accuracy
+    def worth(options: dict[str, float]) -> float:
+        labels = [TaskMarkov(**options).decode(each, graph) for each in scores]
+        report = evaluate(labels, one.truth)
+        return report.accuracy + report.iou
 
-    best = max(grid, key=accuracy)
-    raw = TaskMarkov(**best, slope=1.0, bias=0.0)
-    slope, bias = fit_confidence([raw.decode(one, graph) for one in scores], dataset)
-    return best | {"slope": slope, "bias": bias}
+    best = max(grid, key=worth)
+    raw = TaskMarkov(**best, slope=1.0, bias=0.0, background_slope=1.0, background_bias=0.0)
+    labels = [raw.decode(each, graph) for each in scores]
+    slope, bias = fit(labels, one, empty=False)
+    background_slope, background_bias = fit(labels, one, empty=True)
+    found = {"slope": slope, "bias": bias}
+    return (
+        best | found | {"background_slope": background_slope, "background_bias": background_bias}
+    )
 
 
-def fit_confidence(labels: Sequence[Labels], dataset: Dataset) -> tuple[float, float]:
-    """Slope and bias of the log odds, by logistic regression on rows with a true keystep."""
-    confidence, right = [], []
-    for one in labels:
-        true = dataset.truth[one.video].keysteps
-        judged = true != BACKGROUND
-        confidence.append(one.confidence[judged])
-        right.append((one.keysteps == true)[judged])
-    odds = np.clip(np.concatenate(confidence), 1e-6, 1 - 1e-6)
-    hits = np.concatenate(right)
-    logit = np.log(odds / (1 - odds))
+def fit(labels: Sequence[Labels], one: Suite, *, empty: bool) -> tuple[float, float]:
+    """Slope and bias of the log odds of keysteps or of background, by logistic regression."""
+    sure = np.concatenate([each.confidence for each in labels])
+    found = np.concatenate([each.keysteps for each in labels])
+    true = np.concatenate([one.truth[each.video].keysteps for each in labels])
+    judged = (found == BACKGROUND) == empty
+    odds = np.clip(sure[judged], 1e-6, 1 - 1e-6)
+    logit, hits = np.log(odds / (1 - odds)), (found == true)[judged]
 
     def cost(parameters: NDArray[np.float64]) -> float:
         value = parameters[0] * logit + parameters[1]
         return float(np.mean(np.logaddexp(0, value) - hits * value))
 
     slope, bias = minimize(cost, np.array([1.0, 0.0])).x
-    return round(float(slope), 3), round(float(bias), 3)
+    return max(0.01, round(float(slope), 3)), round(float(bias), 3)
 
 
-def order(source: str) -> None:
-    """How far true keysteps come in their written order: all annotated tasks of CrossTask."""
-    folder = Path(source.partition(":")[2])
-    for block in (folder / "tasks_primary.txt").read_text().strip().split("\n\n"):
-        task, name, _, size, _ = block.split("\n")
-        times: list[list[float]] = [[] for _ in range(int(size))]
-        for path in (folder / "annotations").glob(f"{task}_*.csv"):
-            lines = [tuple(map(float, line.split(","))) for line in path.read_text().split()]
-            for step, start, end in lines:
-                times[int(step) - 1].append((start + end) / 2 / max(line[2] for line in lines))
-        if any(times):
-            means = [float(np.mean(one)) for one in times]
-            rank = spearmanr(range(len(means)), means)[0]
-            say(task=name, keysteps=len(means), spearman=round(float(rank), 2))
-
-
-def speed(dataset: Dataset) -> None:
-    """Decoding beside path search, and at the size of HowTo100M; best of five."""
-    scores, graph = prepare(dataset, TaskMarkov.encoder)
+def speed(one: Suite) -> None:
+    """Decoding beside path search, mining with and without habits, and a large vocabulary."""
+    graph = learn_graph(one.scores, one.vocabulary)
     seconds = {}
     for decoder in (PathSearch(), TaskMarkov()):
         name = type(decoder).__name__
-        seconds[name] = best_of(lambda one=decoder: [one.decode(each, graph) for each in scores])
+        seconds[name] = best_of(lambda it=decoder: [it.decode(each, graph) for each in one.scores])
     ratio = round(seconds["TaskMarkov"] / seconds["PathSearch"], 2)
-    say(bench="decoding", videos=len(scores), ratio=ratio, **seconds)
+    say(bench="decoding", videos=len(one.scores), ratio=ratio, **seconds)
+    plain = best_of(lambda: mine_graph(one.scores, one.vocabulary))
+    learned = best_of(lambda: learn_graph(one.scores, one.vocabulary))
+    say(bench="mining, scored already", videos=len(one.scores), plain=plain, with_habits=learned)
     size, rng = 10_588, np.random.default_rng(0)
     tasks = {f"task {k}": tuple(range(k, min(k + 10, size))) for k in range(0, size, 10)}
     vocabulary = Vocabulary(tuple(map(str, range(size))), tasks)
@@ -212,16 +251,16 @@ def best_of(work: Callable[[], object]) -> float:
     return round(min(timeit.repeat(work, number=1, repeat=5)), 4)
 
 
-def main(source: str, *, only_speed: bool = False) -> None:
-    dataset = open_source(source)
-    if not only_speed:
-        parts(dataset)
-        inductive(dataset)
-        swap(dataset)
-        if source.startswith("crosstask:"):
-            order(source)
-    speed(dataset)
+def main(data: str, *asked: str) -> None:
+    crosstask = suite("CrossTask", open_source(f"crosstask:{data}/crosstask"))
+    if "--speed" not in asked:
+        run_suites(Path(data))
+        if "--suites" not in asked:
+            parts(crosstask)
+            swap(crosstask)
+    if "--suites" not in asked:
+        speed(crosstask)
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], only_speed="--speed" in sys.argv)
+    main(*sys.argv[1:])

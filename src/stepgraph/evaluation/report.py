@@ -13,6 +13,7 @@ import numpy as np
 from stepgraph.core import BACKGROUND, Labels, Video, Vocabulary, require_same_vocabulary
 from stepgraph.errors import ConfigError, DataError
 from stepgraph.evaluation import metrics, segments
+from stepgraph.evaluation.background import NAMES, background_metrics, background_tally
 
 
 def _metric(name: str) -> Any:
@@ -50,6 +51,10 @@ class Report:
     segment_f1_10: float = _metric("F1@10, of segments")
     segment_f1_25: float = _metric("F1@25, of segments")
     segment_f1_50: float = _metric("F1@50, of segments")
+    frame_accuracy: float = _metric("Acc, background as a class")
+    background_share: float = _metric("Rows called background")
+    background_precision: float = _metric("Of these, rightly")
+    empty_segments: float = _metric("Segments in which nothing is done")
     task_accuracy: float = math.nan
     calibration_error: float = math.nan
 
@@ -94,6 +99,7 @@ def evaluate(
     """
     counts = metrics.Tally.empty()
     pieces = metrics.Tally.empty(len(segments.OVERLAPS))
+    background = np.zeros(2 * len(NAMES), dtype=np.int64)
     vocabulary: Vocabulary | None = None
     videos = rows = keystep_rows = 0
     # What cannot be added up over videos.
@@ -105,6 +111,7 @@ def evaluate(
         counted = metrics.tally(true, labels)
         counts += counted
         pieces += segments.segment_tally(true, labels)
+        background += background_tally(true, labels)
         each["accuracy_per_video"].append(metrics.accuracy(counted))
         each["iou_per_video"].append(metrics.iou(counted))
         each["edit_distance"].append(segments.edit_distance(true, labels))
@@ -118,6 +125,7 @@ def evaluate(
         keystep_rows=keystep_rows,
         graph_mined_on=graph_mined_on,
         **_pooled(counts, pieces),
+        **background_metrics(background),
         **{name: metrics.mean_defined(values) for name, values in each.items()},
     )
 
