@@ -72,7 +72,8 @@ def open_decoder(args: argparse.Namespace) -> Decoder:
     """Make the decoder asked for, with the options that were given."""
     name = decoder_name(args)
     kind = decoder_class(name)
-    options = {} if args.threshold is None else {"threshold": args.threshold}
+    own = {name: getattr(args, name, None) for name in ("threshold", "background")}
+    options = {name: value for name, value in own.items() if value is not None}
     return load_decoder(name, **(options | dict(parse_option(one, kind) for one in args.option)))
 
 

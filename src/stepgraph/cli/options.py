@@ -179,5 +179,10 @@ def decoding(verb: argparse.ArgumentParser) -> None:
         "'stepgraph decoders' lists all with options.",
         option("--decoder", metavar="NAME", help=named),
         number("--threshold", "least score of an anchor of path-search (default: 0.4)"),
+        number(
+            "--background",
+            "share of introduction and farewell in a video, from 0, where "
+            "every row is labelled, to 1 (default: 0.13)",
+        ),
         option("--option", action="append", default=[], metavar="NAME=VALUE", help=other),
     )(verb)

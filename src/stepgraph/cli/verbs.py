@@ -166,7 +166,11 @@ def _options_of(decoder: Any) -> dict[str, Any]:
 
 def _evaluate_compat(args: argparse.Namespace) -> tuple[Evaluation, Scorer, dict[str, Any]]:
     """Measure path search with behaviours of the authors' scripts."""
-    refuse(args, "--compat", ("graph", "decoder", "threshold", "option", "min_score", "max_gap"))
+    refuse(
+        args,
+        "--compat",
+        ("graph", "decoder", "threshold", "background", "option", "min_score", "max_gap"),
+    )
     args.decoder = "path-search"
     scorer = open_asked(args)
     dataset = open_with_truth(args, scorer_looks=looks(scorer))

@@ -103,6 +103,14 @@ class Heard:
         total = explained / np.maximum(rows, 1) + heard / np.maximum(keysteps, 1)
         return np.where(known, total, -np.inf)
 
+    def closest(self, tasks: Tasks) -> Floats:
+        """How close each moment is to the closest keystep of each task, shape (N, Z)."""
+        targets = _targets(self.scores, tasks)
+        found = [
+            np.maximum.reduceat(one, targets.first, axis=1) for _, one in self._pieces(targets)
+        ]
+        return np.concatenate(found).astype(np.float64)
+
     def _pieces(self, targets: _Targets) -> Iterator[tuple[slice, NDArray[np.float32]]]:
         """Closeness of some moments at a time to all targets."""
         step = max(1, _PIECE // len(targets.keysteps))

@@ -104,22 +104,15 @@ def task_stretches(heard: Heard, tasks: Tasks, evidence: Floats) -> list[slice]:
     likely = [names[place] for place in np.argsort(-evidence, kind="stable")[:_CANDIDATES]]
     if len(likely) < 2 or not len(heard.said):
         return [slice(0, len(heard.moment))]
-    speaks = np.stack([_speaks(heard, task, tasks[task]) for task in likely], axis=1)
-    shares = np.exp(speaks - logsumexp(speaks, axis=1, keepdims=True))
+    closest = heard.closest({task: tasks[task] for task in names if task in likely})
+    best = closest.max(axis=1, keepdims=True)
+    shares = np.exp((closest - np.where(np.isfinite(best), best, 0.0)) / _SOFTNESS)
     rows = np.zeros((len(heard.moment), len(likely)))
     said = heard.moment >= 0
-    rows[said] = np.log(_FLOOR + shares)[heard.moment[said]]
+    speaks = np.log(_FLOOR + shares / np.maximum(shares.sum(axis=1, keepdims=True), 1e-9))
+    rows[said] = speaks[heard.moment[said]]
     borders = np.flatnonzero(np.diff(cheapest_changes(rows, SWITCH_COST))) + 1
-    edges = [0, *borders.tolist(), len(rows)]
-    return [slice(first, last) for first, last in pairwise(edges)]
-
-
-def _speaks(heard: Heard, task: str, members: tuple[int, ...]) -> Floats:
-    """How much each moment speaks for a task, whatever the number of its keysteps."""
-    values = heard.closeness(task, members).keysteps / _SOFTNESS
-    values = np.maximum(values, -1e3)  # what may not be says little, not nothing
-    found: Floats = logsumexp(values, axis=1) - np.log(len(members))
-    return found
+    return [slice(first, last) for first, last in pairwise([0, *borders.tolist(), len(rows)])]
 
 
 def cheapest_changes(worth: Floats, cost: float) -> NDArray[np.int64]:
