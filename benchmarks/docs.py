@@ -10,6 +10,7 @@ import json
 import re
 import textwrap
 from pathlib import Path
+from typing import Any
 
 from stepgraph.experiments import TABLES
 
@@ -75,20 +76,66 @@ def wrap(text: str) -> str:
     return "\n".join(pieces)
 
 
-def recognizer_table() -> str:
+COLUMNS = {
+    "task": "task",
+    "recipe": "recipe",
+    "accuracy": "Acc",
+    "iou": "IoU",
+    "frame_accuracy": "Acc with bg",
+    "segment_f1_10": "F1@10",
+    "segment_f1_25": "F1@25",
+    "segment_f1_50": "F1@50",
+    "background_share": "bg",
+    "background_precision": "is bg",
+    "calibration_error": "calibration",
+    "path_search_accuracy": "path search: Acc",
+    "path_search_iou": "IoU",
+}
+"""Columns of the table of suites, as people see them."""
+
+
+def recognizer_lines(kind: str) -> list[dict[str, Any]]:
+    """What was measured of the recogniser: its suites, or its parts."""
+    text = (RESULTS.parent / "recognizer.jsonl").read_text()
+    return [one for one in map(json.loads, text.splitlines()) if kind in one]
+
+
+def shown(value: float | None, name: str) -> str:
+    return (
+        "" if value is None else f"{value:.3f}" if name == "calibration_error" else f"{value:.1f}"
+    )
+
+
+def suites_table() -> str:
+    """One line a suite, and the worst of each column."""
+    lines = [
+        f"| | {' | '.join(COLUMNS.values())} |",
+        f"| --- |{' ---: |' * len(COLUMNS)}",
+    ]
+    suites = recognizer_lines("suite")
+    for one in suites:
+        cells = [shown(one.get(name), name) for name in COLUMNS]
+        lines.append(f"| {one['suite']} | {' | '.join(cells)} |")
+    worst = []
+    for name in COLUMNS:
+        values = [one[name] for one in suites if name in one]
+        ours = not name.startswith(("path_search", "background_share"))
+        pick = max if name == "calibration_error" else min
+        worst.append(shown(pick(values), name) if ours else "")
+    return "\n".join([*lines, f"| **the worst** | {' | '.join(worst)} |"])
+
+
+def parts_table() -> str:
     """The parts of the recogniser, one line each."""
     lines = [
-        "| | Acc | IoU | task right | calibration error |",
+        "| | Acc | IoU | F1@50 | task right |",
         "| --- | ---: | ---: | ---: | ---: |",
     ]
-    for line in (RESULTS.parent / "recognizer.jsonl").read_text().splitlines():
-        one = json.loads(line)
-        if "part" in one:
-            acc = f"{one['accuracy']:.1f} ± {one['accuracy_standard_error']:.1f}"
-            iou = f"{one['iou']:.2f} ± {one['iou_standard_error']:.2f}"
-            task = f"{one['task_accuracy']:.1f} %" if "task_accuracy" in one else ""
-            error = f"{one['calibration_error']:.3f}" if "calibration_error" in one else ""
-            lines.append(f"| {one['part']} | {acc} | {iou} | {task} | {error} |")
+    for one in recognizer_lines("part"):
+        acc = f"{one['accuracy']:.1f} ± {one['accuracy_standard_error']:.1f}"
+        iou = f"{one['iou']:.1f} ± {one['iou_standard_error']:.1f}"
+        task = shown(one.get("task"), "task")
+        lines.append(f"| {one['part']} | {acc} | {iou} | {one['segment_f1_50']:.1f} | {task} |")
     return "\n".join(lines)
 
 
@@ -129,7 +176,9 @@ def pages() -> dict[str, str]:
     texts = {
         "tables.md": tables_page(),
         "training.md": training,
-        "recognizer.md": filled(recognizer, "parts", recognizer_table()),
+        "recognizer.md": filled(
+            filled(recognizer, "parts", parts_table()), "suites", suites_table()
+        ),
     }
     return {name: f"{wrap(text)}\n" for name, text in texts.items()}
 
