@@ -12,6 +12,7 @@ import numpy as np
 
 from stepgraph.core import Dataset, Labels, Scores, Video, Vocabulary
 from stepgraph.decoders import Argmax, Decoder, PathSearch, TaskMarkov
+from stepgraph.decoders.learning import learn_graph
 from stepgraph.decoders.tasks import rank_tasks
 from stepgraph.encoders import Encoder, load_encoder
 from stepgraph.errors import DataError
@@ -88,7 +89,7 @@ def _own_rows(
 ) -> Iterator[Row]:
     """Our recogniser, by the keysteps it finds and by the task it says."""
     scores = tuple(score(videos, vocabulary, load_encoder(TaskMarkov.encoder)))
-    graph = mine_graph(scores, vocabulary)
+    graph = learn_graph(scores, vocabulary)
     labels = [TaskMarkov().decode(one, graph) for one in scores if one.video in known]
     for how, ranking in (("by keysteps", rank_tasks), ("as it says", _said)):
         cells = (*_cells(labels, known, options, ranking), NOTHING, NOTHING)
