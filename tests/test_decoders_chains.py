@@ -1,4 +1,4 @@
-"""The most likely path through a chain, and how sure it is, against every sequence."""
+"""The most likely path through a chain, and how probable states are, against every sequence."""
 
 import math
 from itertools import product
@@ -9,7 +9,7 @@ from scipy.sparse import csr_array
 
 import reference
 from reference import dense, make_graph, random_scores, sequence_score
-from stepgraph.decoders.chains import Chain, most_likely_path, path_probability
+from stepgraph.decoders.chains import Chain, marginals, most_likely_path
 from stepgraph.decoders.markov import make_chain
 
 
@@ -117,40 +117,77 @@ def test_no_rows_have_no_path():
     path = most_likely_path(np.zeros((0, 3)), Chain.of_all(np.log(transition)))
 
     assert (path.tolist(), path.dtype) == ([], np.int64)
-    assert path_probability(np.zeros((0, 3)), transition, path).tolist() == []
 
 
-def test_probability_of_a_row_is_that_of_all_sequences_together():
+def test_no_rows_have_no_probabilities():
+    assert marginals(np.zeros((0, 3)), np.full((3, 3), 1 / 3)).shape == (0, 3)
+
+
+def test_probability_of_a_state_is_that_of_all_sequences_through_it():
+    """With and without states that may not be."""
     for seed in range(150):
         rng = np.random.default_rng(seed)
         emission, transition = random_problem(rng, forbidden=0.3 * (seed % 2))
         rows, size = emission.shape
-        path = rng.integers(0, size, rows)
 
-        found = path_probability(emission, transition, path)
+        found = marginals(emission, transition)
 
-        total, of_row = 0.0, np.zeros(rows)
+        through = np.zeros((rows, size))
         for one in product(range(size), repeat=rows):
             weight = math.exp(sequence_score(one, emission, np.log(transition)))
-            total += weight
-            of_row += weight * (path == np.array(one))
-        assert found == pytest.approx(of_row / total)
+            through[np.arange(rows), one] += weight
+        assert found == pytest.approx(through / through.sum(axis=1, keepdims=True))
 
 
-def test_probabilities_survive_thousands_of_rows():
-    rng = np.random.default_rng(0)
-    emission = 0.07 * rng.normal(-50, 5, (3000, 3))
+def test_states_of_one_row_are_as_probable_as_their_emission():
+    emission = np.log([[0.2, 0.5, 0.3]])
 
-    found = path_probability(emission, np.full((3, 3), 1 / 3), emission.argmax(axis=1))
+    assert marginals(emission, np.full((3, 3), 1 / 3)) == pytest.approx(np.exp(emission))
+
+
+def test_one_state_is_certain():
+    assert marginals(np.zeros((4, 1)), np.ones((1, 1))).tolist() == [[1.0]] * 4
+
+
+def test_a_state_that_may_not_be_has_no_probability():
+    emission = np.zeros((5, 3))
+    emission[2, 1] = -np.inf
+
+    assert marginals(emission, np.full((3, 3), 1 / 3))[2, 1] == 0
+
+
+def test_probabilities_of_thousands_of_rows_add_up_to_one():
+    emission = 0.07 * np.random.default_rng(0).normal(-50, 5, (3000, 3))
+
+    found = marginals(emission, np.full((3, 3), 1 / 3))
 
     assert ((found > 0) & (found <= 1)).all()
+    assert found.sum(axis=1) == pytest.approx(1)
+
+
+def test_probabilities_are_defined_where_rows_contradict_each_other():
+    """Every row is certain of another state, beyond what a number can say."""
+    emission = np.full((6, 3), -1e3)
+    emission[np.arange(6), [0, 2, 1, 0, 2, 1]] = 0.0
+
+    found = marginals(emission, np.full((3, 3), 0.05) + 0.85 * np.eye(3))
+
+    assert found.argmax(axis=1).tolist() == [0, 2, 1, 0, 2, 1]
+    assert found.sum(axis=1) == pytest.approx(1)
 
 
 def test_probabilities_do_not_depend_on_what_all_states_of_a_row_have_in_common():
     """As where a row is far from the place of every keystep."""
     emission, transition = random_problem(np.random.default_rng(5))
-    path = np.zeros(len(emission), np.int64)
 
-    far, near = (path_probability(one, transition, path) for one in (emission - 1e5, emission))
+    far, near = (marginals(one, transition) for one in (emission - 1e5, emission))
 
     assert far == pytest.approx(near, abs=1e-6)
+
+
+def test_emissions_are_left_as_they_are_by_probabilities():
+    emission = np.array([[0.5, 0.1], [0.2, 0.4]])
+
+    marginals(emission, np.full((2, 2), 0.5))
+
+    assert emission.tolist() == [[0.5, 0.1], [0.2, 0.4]]

@@ -1,7 +1,7 @@
 """The task-markov decoder: its kernel against every sequence, and what its labels promise."""
 
 import math
-from itertools import product
+from itertools import pairwise, product
 
 import numpy as np
 import pytest
@@ -16,6 +16,8 @@ NAMES = tuple("abcdefg")
 # The last keystep is of no task.
 VOCABULARY = Vocabulary(NAMES, {"tea": (0, 1, 2), "soup": (3, 4, 5)})
 GRAPH = make_graph(np.eye(7, k=1, dtype=np.int64), VOCABULARY)
+# Confidence as the model itself has it, before it is mapped to how often it is right.
+RAW = {"slope": 1, "bias": 0, "background_slope": 1, "background_bias": 0}
 
 
 def clear_scores(keysteps_of_rows, *, observed=None, high=0.9, low=0.1):
@@ -47,36 +49,70 @@ def slow_emission(scores, decoder, members):
         soft = [(values[t, k] - common[n]) / decoder.temperature for n, k in enumerate(members)]
         if t in heard:
             emission[t, place] = soft[place] - math.log(sum(math.exp(one) for one in soft))
-        away = (t + 0.5) / rows - (place + 0.5) / size
-        emission[t, place] -= (away / decoder.spread) ** 2 / 2
+        away = [((b + 0.5) / 20 - (place + 0.5) / size) / decoder.spread for b in range(20)]
+        due = [math.exp(-(one**2) / 2) for one in away]
+        emission[t, place] += math.log(20 * due[t * 20 // rows] / sum(due))
     return emission
 
 
-def test_labels_are_the_best_sequence_of_the_model_and_confidence_that_of_all(monkeypatch):
-    monkeypatch.setattr("stepgraph.decoders.task_markov.UNRELATED", 0.0)
+def slow_marginals(emission, transition):
+    """How probable each state is on each row: the weight of all sequences through it."""
+    rows, size = emission.shape
+    through = np.zeros((rows, size))
+    for one in product(range(size), repeat=rows):
+        weight = math.exp(sequence_score(one, emission, np.log(transition)))
+        through[np.arange(rows), one] += weight
+    return through / through.sum(axis=1, keepdims=True)
+
+
+def slow_talk(rows, background):
+    """How probable it is that a row is before the introduction's end, or after the farewell's."""
+    ends = [min(t + 0.5, rows - t - 0.5) / rows for t in range(rows)]
+    return np.array([math.exp(-2 * end / background) if background else 0.0 for end in ends])
+
+
+def expected_right(sequence, worth, change_cost):
+    """Rows that a sequence of labels can be expected to get right, less what changes cost."""
+    changes = sum(first != second for first, second in pairwise(sequence))
+    return sum(worth[t, k] for t, k in enumerate(sequence)) - change_cost * changes
+
+
+def small_problem(rng):
+    size = int(rng.integers(2, 4))
+    members = tuple(rng.permutation(size).tolist())
+    vocabulary = Vocabulary(keysteps(size).keysteps, {"task": members})
+    graph = make_graph(rng.integers(0, 50, (size, size)), vocabulary)
+    scores = random_scored(rng, int(rng.integers(1, 6)), vocabulary=vocabulary)
+    scores.observed[0] = True
+    decoder = TaskMarkov(
+        background=float(rng.choice([0.0, 0.3, 1.0])),
+        temperature=rng.uniform(0.05, 0.5),
+        stay=rng.uniform(0.2, 0.95),
+        spread=rng.uniform(0.1, 1),
+        change_cost=float(rng.choice([0.0, 0.1, 1.0])),
+        **RAW,
+    )
+    return scores, graph, members, decoder
+
+
+def test_labels_are_those_by_which_most_rows_can_be_expected_to_be_right():
     for seed in range(100):
-        rng = np.random.default_rng(seed)
-        size = int(rng.integers(2, 5))
-        members = tuple(rng.permutation(size).tolist())
-        vocabulary = Vocabulary(keysteps(size).keysteps, {"task": members})
-        graph = make_graph(rng.integers(0, 50, (size, size)), vocabulary)
-        scores = random_scored(rng, int(rng.integers(1, 6)), vocabulary=vocabulary)
-        scores.observed[0] = True
-        options = {"temperature": rng.uniform(0.05, 0.5), "stay": rng.uniform(0.2, 0.95)}
-        decoder = TaskMarkov(**options, spread=rng.uniform(0.1, 1), slope=1, bias=0)
+        scores, graph, members, decoder = small_problem(np.random.default_rng(seed))
 
         labels = decoder.decode(scores, graph)
 
         emission = slow_emission(scores, decoder, members)
-        transition = np.log(decoder.transitions(members, graph))
-        every = list(product(range(size), repeat=len(scores)))
-        path = [members.index(keystep) for keystep in labels.keysteps.tolist()]
-        worths = [sequence_score(one, emission, transition) for one in every]
-        assert sequence_score(path, emission, transition) == pytest.approx(max(worths))
-        certain = decoder.certainty * emission
-        weights = np.exp([sequence_score(one, certain, transition) for one in every])
-        expected = weights @ (np.array(every) == path) / weights.sum() * labels.tasks["task"]
-        assert labels.confidence == pytest.approx(expected, abs=2e-6)
+        sure = slow_marginals(emission, decoder.transitions(members, graph))
+        talk = slow_talk(len(scores), decoder.background)[:, None]
+        worth = np.concatenate([sure * (1 - talk), talk], axis=1)
+        names = [*members, BACKGROUND]
+        path = [names.index(keystep) for keystep in labels.keysteps.tolist()]
+        every = product(range(len(names)), repeat=len(scores))
+        best = max(expected_right(one, worth, decoder.change_cost) for one in every)
+        assert expected_right(path, worth, decoder.change_cost) == pytest.approx(best, abs=1e-5)
+        own = worth[np.arange(len(path)), path]
+        task = np.where(labels.keysteps == BACKGROUND, 1.0, labels.tasks["task"])
+        assert labels.confidence == pytest.approx(task * own, abs=1e-5)
 
 
 @pytest.mark.parametrize("stay", [0.1, 0.95])
@@ -121,7 +157,7 @@ def test_a_clear_video_is_labelled_with_what_is_heard():
 
     assert labels.keysteps.tolist() == heard
     assert next(iter(labels.tasks)) == "tea"
-    assert labels.tasks["tea"] > 0.95
+    assert labels.tasks["tea"] > 0.95 * sum(labels.tasks.values())
 
 
 def test_labels_are_of_one_task_where_the_evidence_is_clear():
@@ -131,7 +167,7 @@ def test_labels_are_of_one_task_where_the_evidence_is_clear():
         heard = np.sort(rng.integers(3, 6, 50))
         heard[rng.integers(0, 50, 3)] = 0
 
-        assert set(labels_of(clear_scores(heard))) <= {3, 4, 5}
+        assert set(labels_of(clear_scores(heard))) <= {BACKGROUND, 3, 4, 5}
 
 
 def test_two_videos_joined_are_labelled_with_both_their_tasks():
@@ -144,7 +180,7 @@ def test_the_shorter_of_two_joined_videos_has_confidence_of_its_own():
     """The whole video is mostly of the first task; its clear end is of the second."""
     heard = [0] * 24 + [1] * 24 + [2] * 24 + [3] * 10 + [4] * 10 + [5] * 10
 
-    labels = TaskMarkov().decode(clear_scores(heard), GRAPH)
+    labels = TaskMarkov(background=0, **RAW).decode(clear_scores(heard), GRAPH)
 
     assert labels.keysteps.tolist() == heard
     assert labels.confidence[80:].mean() > 0.5
@@ -189,19 +225,8 @@ def test_a_keystep_that_may_not_be_is_never_predicted():
 
         labels = TaskMarkov().decode(scores, GRAPH)
 
-        assert set(labels.keysteps.tolist()) <= set(allowed)
+        assert set(labels.keysteps.tolist()) <= {BACKGROUND, *allowed}
         assert np.isfinite(labels.confidence).all()
-
-
-def test_a_keystep_that_may_not_be_on_one_row_is_not_predicted_there():
-    scores = clear_scores([0] * 10 + [1] * 10 + [2] * 10)
-    scores.values[14:16, 1] = -np.inf
-
-    labels = TaskMarkov().decode(scores, GRAPH)
-
-    assert 1 not in labels.keysteps[14:16]
-    assert labels.keysteps[[0, 12, 18, 29]].tolist() == [0, 1, 1, 2]
-    assert np.isfinite(labels.confidence).all()
 
 
 @pytest.mark.parametrize("allowed", [[], [6]])
@@ -220,10 +245,11 @@ def test_a_task_of_one_keystep_is_that_keystep_throughout():
     vocabulary = Vocabulary(NAMES, {"pour": (3,), "tea": (0, 1, 2)})
     scores = make_scores(clear_scores([3] * 9).values, vocabulary=vocabulary)
 
-    labels = TaskMarkov().decode(scores, make_graph(np.zeros((7, 7)), vocabulary))
+    graph = make_graph(np.zeros((7, 7)), vocabulary)
+    labels = TaskMarkov(background=0, **RAW).decode(scores, graph)
 
     assert labels.keysteps.tolist() == [3] * 9
-    assert labels.confidence.min() == labels.confidence.max() > 0.9
+    assert labels.confidence.min() == labels.confidence.max() > 0.85
 
 
 @pytest.mark.parametrize("rows", [0, 1, 9])
@@ -283,11 +309,35 @@ def test_a_graph_of_another_vocabulary_is_refused():
         TaskMarkov().decode(clear_scores([0]), make_graph(np.eye(7, dtype=np.int64)))
 
 
-def test_a_video_about_something_else_has_no_keysteps():
-    labels = TaskMarkov().decode(clear_scores([0] * 20, high=0.2), GRAPH)
+def test_without_background_every_row_of_a_video_is_labelled():
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        scores = random_scored(rng, int(rng.integers(1, 60)), spoken=0.5)
+        scores.observed[0] = True
 
-    assert set(labels.keysteps.tolist()) == {BACKGROUND}
-    assert sum(labels.tasks.values()) < 0.1
+        assert BACKGROUND not in labels_of(scores, background=0)
+
+
+@pytest.mark.parametrize("high", [0.9, 0.2, 0.1, -5.0])
+def test_a_video_that_scores_low_is_labelled_all_the_same(high):
+    labels = labels_of(clear_scores([0] * 20, high=high, low=high - 0.05))
+
+    assert set(labels[5:15]) <= {0, 1, 2}
+
+
+def test_the_beginning_and_the_end_are_left_empty_where_they_are_more_probably_talk():
+    labels = labels_of(clear_scores([0] * 40 + [1] * 40 + [2] * 40), background=0.2)
+
+    empty = [t for t, keystep in enumerate(labels) if keystep == BACKGROUND]
+    middle = [t for t, keystep in enumerate(labels) if keystep != BACKGROUND]
+    assert {0, 119} <= set(empty)
+    assert middle == list(range(middle[0], middle[-1] + 1))
+
+
+def test_a_change_that_costs_too_much_is_not_made():
+    scores = clear_scores([0] * 8 + [1] * 8 + [2] * 8)
+
+    assert len(set(labels_of(scores, change_cost=100.0))) == 1
 
 
 # --- Confidence, anchors and options
@@ -307,17 +357,31 @@ def test_clear_rows_have_more_confidence_than_vague_ones():
     clear, vague = clear_scores(heard), clear_scores(heard, high=0.5, low=0.45)
 
     sure, unsure = (TaskMarkov().decode(one, GRAPH).confidence for one in (clear, vague))
+    raw, vague_raw = (TaskMarkov(**RAW).decode(one, GRAPH).confidence for one in (clear, vague))
 
-    assert sure.mean() > unsure.mean() + 0.1
+    assert sure.mean() > unsure.mean()
+    assert raw.mean() > vague_raw.mean() + 0.1
 
 
-def test_calibration_keeps_the_order_of_confidence():
+def test_rows_that_are_left_empty_have_confidence_too():
+    labels = TaskMarkov(background=0.2).decode(clear_scores([0] * 60 + [2] * 60), GRAPH)
+
+    empty = labels.keysteps == BACKGROUND
+    assert empty.any()
+    assert (labels.confidence[empty] > 0).all()
+
+
+@pytest.mark.parametrize("empty", [False, True])
+def test_calibration_keeps_the_order_of_confidence(empty):
+    """Among the rows with a keystep, and among those without."""
     scores = random_scored(np.random.default_rng(0), 80)
-    raw = TaskMarkov(slope=1, bias=0).decode(scores, GRAPH).confidence
-    order = np.argsort(raw)
+    raw = TaskMarkov(**RAW, background=0.4).decode(scores, GRAPH)
+    rows = np.flatnonzero((raw.keysteps == BACKGROUND) == empty)
+    order = rows[np.argsort(raw.confidence[rows])]
 
-    assert (np.diff(TaskMarkov().decode(scores, GRAPH).confidence[order]) >= -1e-9).all()
-    assert (np.diff(TaskMarkov(slope=500).decode(scores, GRAPH).confidence[order]) >= -1e-9).all()
+    for decoder in (TaskMarkov(background=0.4), TaskMarkov(background=0.4, slope=500)):
+        assert (np.diff(decoder.decode(scores, GRAPH).confidence[order]) >= -1e-9).all()
+    assert len(rows) > 5
 
 
 @pytest.mark.parametrize("spread", [1e-4, 0.001, 0.01])
@@ -333,8 +397,10 @@ def test_anchors_are_the_heard_rows_whose_own_score_is_clear():
 
     labels = TaskMarkov().decode(scores, GRAPH)
 
-    own = [scores.values[t, k] for t, k in enumerate(labels.keysteps)]
-    expected = [o and v >= 0.4 for o, v in zip(scores.observed.tolist(), own, strict=True)]
+    expected = [
+        bool(scores.observed[t]) and k != BACKGROUND and bool(scores.values[t, k] >= 0.4)
+        for t, k in enumerate(labels.keysteps.tolist())
+    ]
     assert labels.anchors.tolist() == expected
     assert 0 < labels.anchors.sum() < 80
 
@@ -354,7 +420,7 @@ def test_the_same_input_gives_the_same_labels():
 def test_two_graphs_of_one_vocabulary_are_not_confused():
     counts = np.zeros((7, 7), np.int64)
     counts[0, 2] = counts[2, 1] = 10**6
-    scores = clear_scores([0] * 5 + [6] * 12 + [1] * 5, observed=[1] * 5 + [0] * 12 + [1] * 5)
+    scores = clear_scores([0] * 5 + [6] * 16 + [1] * 5, observed=[1] * 5 + [0] * 16 + [1] * 5)
 
     plain, other = (labels_of(scores, graph) for graph in (GRAPH, make_graph(counts, VOCABULARY)))
 
@@ -363,14 +429,14 @@ def test_two_graphs_of_one_vocabulary_are_not_confused():
     assert 2 in other
 
 
-@pytest.mark.parametrize("name", ["temperature", "spread", "order_votes", "certainty", "slope"])
+@pytest.mark.parametrize("name", ["temperature", "spread", "order_votes", "order_videos", "slope"])
 @pytest.mark.parametrize("value", [0, -1.5, math.nan])
 def test_options_that_must_be_positive_are_checked(name, value):
     with pytest.raises(ConfigError, match=f"^{name} must be more than 0, got {value}"):
         TaskMarkov(**{name: value})
 
 
-@pytest.mark.parametrize("name", ["order_votes", "certainty", "slope", "common", "bias"])
+@pytest.mark.parametrize("name", ["order_votes", "order_videos", "slope", "common", "bias"])
 @pytest.mark.parametrize("value", [math.inf, math.nan])
 def test_options_must_be_numbers_to_reckon_with(name, value):
     with pytest.raises(ConfigError, match=f"^{name} must be .*, got {value}"):
@@ -379,8 +445,20 @@ def test_options_must_be_numbers_to_reckon_with(name, value):
 
 @pytest.mark.parametrize("stay", [0, 1, -0.5, 1.5, math.nan])
 def test_stay_must_be_between_0_and_1(stay):
-    with pytest.raises(ConfigError, match=f"^stay must be between 0 and 1, got {stay}"):
+    with pytest.raises(ConfigError, match=f"^stay must be (between 0 and 1|finite), got {stay}"):
         TaskMarkov(stay=stay)
+
+
+@pytest.mark.parametrize("background", [-0.1, 1.1, math.nan, math.inf])
+def test_background_must_be_a_share(background):
+    with pytest.raises(ConfigError, match=r"^background must be (between 0 and 1|finite), got"):
+        TaskMarkov(background=background)
+
+
+@pytest.mark.parametrize("change_cost", [-1.0, math.nan, math.inf])
+def test_a_change_must_not_be_worth_anything_by_itself(change_cost):
+    with pytest.raises(ConfigError, match=r"^change_cost must be (at least 0|finite), got"):
+        TaskMarkov(change_cost=change_cost)
 
 
 def test_decoder_is_loaded_by_name_and_is_the_default():
@@ -402,4 +480,4 @@ def test_a_long_video_of_ten_thousand_keysteps_is_decoded():
     )
 
     assert next(iter(labels.tasks)) == "task 50"
-    assert set(labels.keysteps.tolist()) <= set(range(50, 60))
+    assert set(labels.keysteps.tolist()) <= {BACKGROUND, *range(50, 60)}

@@ -8,14 +8,17 @@ import pytest
 
 from reference import keysteps, make_graph, make_scores
 from stepgraph.core import Vocabulary
+from stepgraph.decoders.hearing import hear
 from stepgraph.decoders.tasks import (
-    SWITCH_COST,
+    cheapest_changes,
+    listed_tasks,
     task_evidence,
     task_posterior,
-    task_sequence,
+    task_stretches,
     tasks_of,
 )
 from stepgraph.graph import TIMING_BINS
+from stepgraph.graph.habits import Habits
 
 # Two tasks of three keysteps and one of one, which shares its keystep with the first.
 TASKS = {"tea": (0, 1, 2), "soup": (3, 4, 5), "boil": (1,)}
@@ -32,8 +35,20 @@ def clear_scores(keysteps_of_rows, *, size=6, high=0.8, low=0.1):
     return make_scores(values)
 
 
-def posterior_of(scores, tasks=TASKS):
-    return task_posterior(scores, tasks, task_evidence(scores, tasks, 0.1))
+def posterior_of(scores, tasks=TASKS, habits=None):
+    return task_posterior(tasks, task_evidence(hear(scores), tasks), habits)
+
+
+def stretches_of(scores, tasks=TASKS):
+    heard = hear(scores)
+    found = task_stretches(heard, tasks, task_evidence(heard, tasks))
+    return [(rows.start, rows.stop) for rows in found]
+
+
+def habits_of(evidence, tasks=TASKS):
+    """Habits of a corpus in whose videos so much speaks for each task."""
+    sampled = {f"{n}": np.array(one, np.float32) for n, one in enumerate(evidence)}
+    return Habits(tuple(tasks), sampled, {}, {}, {})
 
 
 # --- What the tasks are
@@ -53,6 +68,18 @@ def test_tasks_are_those_of_the_vocabulary():
     graph = make_graph(np.eye(6, k=1, dtype=np.int64), Vocabulary(keysteps(6).keysteps, TASKS))
 
     assert tasks_of(graph) == TASKS
+
+
+def test_keysteps_under_no_heading_are_a_task_of_their_own():
+    vocabulary = Vocabulary(keysteps(6).keysteps, {"tea": (1, 0), "soup": (4,)})
+
+    assert listed_tasks(vocabulary) == {"tea": (1, 0), "soup": (4,), "other keysteps": (2, 3, 5)}
+
+
+def test_tasks_without_keysteps_are_not_listed():
+    vocabulary = Vocabulary(keysteps(3).keysteps, {"tea": (), "soup": (0, 1, 2)})
+
+    assert listed_tasks(vocabulary) == {"soup": (0, 1, 2)}
 
 
 def two_communities(**fields):
@@ -116,74 +143,75 @@ def test_tasks_found_in_a_graph_do_not_alter_it():
 # --- Evidence
 
 
-def slow_evidence(scores, tasks, temperature):
-    rows = []
-    for values, observed in zip(scores.values.tolist(), scores.observed, strict=True):
-        shares = [math.exp(value / temperature) for value in values]
-        within = {task: sum(shares[k] for k in members) for task, members in tasks.items()}
-        rows.append(
-            [math.log(1e-3 + one / sum(shares)) if observed else 0.0 for one in within.values()]
-        )
-    return np.array(rows).reshape(len(scores), len(tasks))
+def slow_evidence(scores, tasks):
+    """Closest keystep of a row, in the mean; closest row of a keystep, in the mean; in nats."""
+    heard = [
+        row for row, seen in zip(scores.values.tolist(), scores.observed, strict=True) if seen
+    ]
+    found = []
+    for members in tasks.values():
+        rows = [max(row[k] for k in members) for row in heard]
+        ever = [max(row[k] for row in heard) for k in members]
+        found.append((sum(rows) / len(rows) + sum(ever) / len(ever)) / 0.03)
+    return found
 
 
-def test_evidence_is_the_share_of_each_task_in_each_row():
+def test_evidence_is_how_list_and_video_explain_each_other():
     for seed in range(50):
         rng = np.random.default_rng(seed)
-        scores = random_scored(rng, int(rng.integers(0, 12)), low=-0.5)
-        temperature = float(rng.uniform(0.03, 1))
+        scores = random_scored(rng, int(rng.integers(1, 12)), low=-0.5)
+        scores.observed[0] = True
 
-        found = task_evidence(scores, TASKS, temperature)
+        found = task_evidence(hear(scores), TASKS)
 
-        assert found == pytest.approx(
-            slow_evidence(scores, TASKS, temperature), rel=1e-4, abs=1e-4
-        )
+        assert found == pytest.approx(slow_evidence(scores, TASKS), rel=1e-5, abs=1e-5)
 
 
-def test_rows_without_speech_say_nothing():
-    scores = make_scores([[0.9] + [0.1] * 5, [0.9] + [0.1] * 5], [False, True])
+@pytest.mark.parametrize("rows", [0, 1, 5])
+def test_a_video_without_speech_speaks_for_no_task(rows):
+    scores = make_scores(np.ones((rows, 6)), [False] * rows)
 
-    evidence = task_evidence(scores, TASKS, 0.1)
-
-    assert not evidence[0].any()
-    assert evidence[1, 0] > -0.1 > -2 > evidence[1, 1]
-
-
-def test_no_row_speaks_against_a_task_without_limit():
-    evidence = task_evidence(clear_scores([0], high=1.0, low=-1.0), TASKS, 0.01)
-
-    assert evidence[0].tolist() == pytest.approx(
-        [math.log(1.001), *[math.log(1e-3)] * 2], abs=1e-6
-    )
+    assert task_evidence(hear(scores), TASKS).tolist() == [-math.inf] * 3
 
 
 def test_large_scores_do_not_overflow():
     scores = make_scores([[1e6, 0, 0, 0, 0, 0], [-1e6] * 6])
 
-    assert np.isfinite(task_evidence(scores, TASKS, 0.001)).all()
+    assert np.isfinite(task_evidence(hear(scores), TASKS)).all()
 
 
-def test_a_keystep_that_may_not_be_speaks_for_no_task():
+def test_a_task_whose_keysteps_may_not_be_has_no_evidence():
     scores = clear_scores([0, 1]).restrict([3, 4, 5])
 
-    evidence = task_evidence(scores, TASKS, 0.1)
-
-    assert evidence[:, 1] == pytest.approx(math.log(1.001), abs=1e-6)
-    assert evidence[:, 0] == pytest.approx(math.log(1e-3))
+    assert np.isneginf(task_evidence(hear(scores), TASKS)).tolist() == [True, False, True]
 
 
-@pytest.mark.parametrize("place", [0, 1, 2])
-def test_a_task_without_keysteps_has_no_evidence_and_harms_no_other(place):
-    sound = {"tea": (0, 1, 2), "soup": (3, 4, 5)}
-    named = [*sound.items()]
-    named.insert(place, ("nothing", ()))
-    scores = clear_scores([0, 3])
+@pytest.mark.parametrize("order", [1, -1])
+def test_neither_a_short_nor_a_long_list_is_preferred_where_both_match_equally(order):
+    """Each row matches one keystep of either list equally well, and each keystep some row."""
+    tasks = {"short": (0, 1, 2), "long": tuple(range(3, 14))}
+    values = np.full((33, 14), 0.1)
+    for row in range(33):
+        values[row, [row % 3, 3 + row % 11]] = 0.7
 
-    evidence = task_evidence(scores, dict(named), 0.1)
+    posterior = posterior_of(make_scores(values), dict([*tasks.items()][::order]))
 
-    assert evidence[:, place] == pytest.approx(math.log(1e-3))
-    others = np.delete(evidence, place, axis=1)
-    assert others == pytest.approx(task_evidence(scores, sound, 0.1))
+    assert posterior["short"] == pytest.approx(posterior["long"], rel=1e-3)
+
+
+def test_a_random_video_prefers_neither_short_nor_long_lists():
+    """Where nothing matches, the best of eleven is higher in a row, but not in the mean."""
+    tasks = {"short": (0, 1, 2), "long": tuple(range(3, 14))}
+    ahead = []
+    for seed in range(200):
+        rng = np.random.default_rng(seed)
+        values = np.full((60, 14), 0.1)
+        topic = rng.permutation(14)[:6]  # keysteps of both lists that are spoken of
+        values[np.arange(60), rng.choice(topic, 60)] = 0.7
+        short, long = task_evidence(hear(make_scores(values)), tasks)
+        ahead.append(short - long)
+
+    assert abs(np.mean(ahead)) < np.std(ahead)
 
 
 # --- The task of a whole video
@@ -207,7 +235,7 @@ def test_the_task_whose_keysteps_are_heard_is_probable():
     posterior = posterior_of(clear_scores([3, 3, 4, 4, 5, 5]))
 
     assert next(iter(posterior)) == "soup"
-    assert posterior["soup"] > 0.95
+    assert posterior["soup"] > 0.95 * sum(posterior.values())
 
 
 def test_a_row_heard_once_does_not_outvote_a_video():
@@ -216,20 +244,61 @@ def test_a_row_heard_once_does_not_outvote_a_video():
     assert next(iter(posterior)) == "tea"
 
 
-def test_a_video_that_scores_low_is_about_no_task():
-    related = sum(posterior_of(clear_scores([0, 1, 2] * 10, high=0.8, low=0.1)).values())
-    unrelated = sum(posterior_of(clear_scores([0, 1, 2] * 10, high=0.25, low=0.1)).values())
+def corpus(rng, videos=40):
+    """One task of each video is spoken for far more than the others."""
+    evidence = rng.normal(10, 1, (videos, 3))
+    evidence[np.arange(videos), rng.integers(0, 3, videos)] += 10
+    return habits_of(evidence)
+
+
+def test_a_video_for_which_little_speaks_is_probably_about_no_task_of_the_corpus():
+    habits = corpus(np.random.default_rng(0))
+
+    related, doubtful, unrelated = (
+        sum(task_posterior(TASKS, np.array([most, 5.0, 5.0]), habits).values())
+        for most in (20.0, 14.0, 8.0)
+    )
 
     assert related > 0.99
+    assert related > doubtful > unrelated
     assert unrelated < 0.01
 
 
-def test_better_scores_never_make_a_video_less_related():
-    highs = np.linspace(0.1, 1, 19)
+@pytest.mark.parametrize("few", [0, 1, 19])
+def test_few_videos_say_nothing_about_what_is_related(few):
+    habits = corpus(np.random.default_rng(0), few)
 
-    related = [sum(posterior_of(clear_scores([0] * 9, high=high)).values()) for high in highs]
+    for most in (20.0, 8.0):
+        posterior = task_posterior(TASKS, np.array([most, 5.0, 5.0]), habits)
 
-    assert related == sorted(related)
+        assert sum(posterior.values()) == pytest.approx(0.9)
+
+
+def test_more_evidence_never_makes_a_video_less_related():
+    habits = corpus(np.random.default_rng(1))
+
+    related = [
+        sum(task_posterior(TASKS, np.array([most, 0.0, 0.0]), habits).values())
+        for most in np.linspace(0, 40, 41)
+    ]
+
+    assert (np.diff(related) >= -1e-12).all()
+
+
+def test_a_task_that_is_common_in_the_corpus_is_more_probable():
+    evidence = np.array([3.0, 3.0, 0.0])
+    common = habits_of([[20.0, 0, 0]] * 15 + [[0.0, 20, 0]])
+
+    posterior = task_posterior(TASKS, evidence, common)
+
+    assert posterior["tea"] > 5 * posterior["soup"]
+
+
+def test_habits_of_other_tasks_say_nothing():
+    evidence = np.array([3.0, 3.0, 0.0])
+    others = habits_of([[20.0, 0, 0]] * 30, ["a", "b", "c"])
+
+    assert task_posterior(TASKS, evidence, others) == task_posterior(TASKS, evidence, None)
 
 
 @pytest.mark.parametrize("rows", [0, 1, 7])
@@ -255,78 +324,111 @@ def test_equal_evidence_is_shared_equally():
 
 @pytest.mark.parametrize("worst", [-1.0, -30.0, -1e6])
 def test_scores_on_any_scale_have_a_probability(worst):
-    scores = make_scores(np.full((5, 6), worst))
+    posterior = posterior_of(make_scores(np.full((5, 6), worst)))
 
-    assert sum(posterior_of(scores).values()) == pytest.approx(0, abs=1e-9)
-
-
-# --- The task of each row
+    assert sum(posterior.values()) == pytest.approx(0.9)
 
 
-def sequence_worth(sequence, evidence, switch_cost):
-    switches = sum(first != second for first, second in pairwise(sequence))
-    return sum(evidence[t, z] for t, z in enumerate(sequence)) - switch_cost * switches
+def test_a_task_that_may_not_be_has_no_probability():
+    posterior = posterior_of(clear_scores([0, 1]).restrict([3, 4, 5]))
+
+    assert (posterior["tea"], posterior["boil"]) == (0, 0)
+    assert posterior["soup"] > 0
 
 
-def test_sequence_is_the_best_of_all_sequences():
+def test_where_no_task_may_be_all_have_no_probability():
+    assert posterior_of(clear_scores([0, 1]).restrict([])) == dict.fromkeys(TASKS, 0.0)
+
+
+# --- Changes that cost something
+
+
+def sequence_worth(sequence, worth, cost):
+    changes = sum(first != second for first, second in pairwise(sequence))
+    return sum(worth[t, z] for t, z in enumerate(sequence)) - cost * changes
+
+
+def test_changes_are_those_of_the_best_of_all_sequences():
     for seed in range(200):
         rng = np.random.default_rng(seed)
-        rows, tasks = int(rng.integers(1, 7)), int(rng.integers(1, 4))
-        evidence = -rng.exponential(2, (rows, tasks))
-        evidence[rng.random(rows) < 0.2] = 0  # as where nothing is said
-        switch_cost = float(rng.choice([0.0, 0.5, 2, 4, 100]))
+        rows, columns = int(rng.integers(1, 7)), int(rng.integers(1, 4))
+        worth = -rng.exponential(2, (rows, columns))
+        worth[rng.random(rows) < 0.2] = 0  # as where nothing is said
+        cost = float(rng.choice([0.0, 0.5, 2, 4, 100]))
 
-        found = task_sequence(evidence, switch_cost)
+        found = cheapest_changes(worth, cost)
 
-        every = product(range(tasks), repeat=rows)
-        best = max(sequence_worth(one, evidence, switch_cost) for one in every)
+        every = product(range(columns), repeat=rows)
+        best = max(sequence_worth(one, worth, cost) for one in every)
         assert found.shape == (rows,)
-        assert sequence_worth(found.tolist(), evidence, switch_cost) == pytest.approx(best)
+        assert sequence_worth(found.tolist(), worth, cost) == pytest.approx(best)
 
 
 def test_a_change_that_costs_too_much_never_happens():
     for seed in range(20):
-        evidence = -np.random.default_rng(seed).exponential(3, (20, 4))
+        worth = -np.random.default_rng(seed).exponential(3, (20, 4))
 
-        found = task_sequence(evidence, 1e9)
+        found = cheapest_changes(worth, 1e9)
 
-        assert set(found.tolist()) == {int(evidence.sum(axis=0).argmax())}
+        assert set(found.tolist()) == {int(worth.sum(axis=0).argmax())}
 
 
 def test_changes_that_cost_nothing_follow_every_row():
-    evidence = -np.random.default_rng(0).exponential(3, (30, 4))
+    worth = -np.random.default_rng(0).exponential(3, (30, 4))
 
-    assert task_sequence(evidence, 0.0).tolist() == evidence.argmax(axis=1).tolist()
-
-
-def test_a_video_of_one_task_stays_one_in_spite_of_a_few_rows_of_another():
-    scores = clear_scores([0] * 40 + [3] * 5 + [1] * 40)
-
-    assert set(task_sequence(task_evidence(scores, TASKS, 0.1), SWITCH_COST).tolist()) == {0}
-
-
-@pytest.mark.parametrize("border", [20, 30, 45])
-def test_two_videos_joined_are_cut_where_they_were_joined(border):
-    scores = clear_scores([0] * border + [3] * (65 - border))
-
-    found = task_sequence(task_evidence(scores, TASKS, 0.1), SWITCH_COST)
-
-    assert found.tolist() == [0] * border + [1] * (65 - border)
-
-
-def test_rows_without_speech_between_two_tasks_belong_to_one_of_them():
-    scores = clear_scores([0] * 30 + [2] * 10 + [3] * 30)
-    observed = np.ones(70, bool)
-    observed[30:40] = False
-    evidence = task_evidence(make_scores(scores.values, observed), TASKS, 0.1)
-
-    found = task_sequence(evidence, SWITCH_COST).tolist()
-
-    assert (found[:30], found[40:]) == ([0] * 30, [1] * 30)
-    assert found == sorted(found)
+    assert cheapest_changes(worth, 0.0).tolist() == worth.argmax(axis=1).tolist()
 
 
 def test_no_rows_have_no_sequence():
-    found = task_sequence(np.zeros((0, 3)), SWITCH_COST)
+    found = cheapest_changes(np.zeros((0, 3)), 1.0)
 
     assert (found.tolist(), found.dtype) == ([], np.int64)
+
+
+# --- Where a video turns to another task
+
+
+def test_a_video_of_one_task_stays_one_in_spite_of_a_few_rows_of_another():
+    assert stretches_of(clear_scores([0] * 40 + [3] * 5 + [1] * 40)) == [(0, 85)]
+
+
+@pytest.mark.parametrize("border", [25, 60, 105])
+def test_two_videos_joined_are_cut_where_they_were_joined(border):
+    found = stretches_of(clear_scores([0] * border + [3] * (130 - border)))
+
+    assert found == [(0, border), (border, 130)]
+
+
+def test_rows_without_speech_between_two_tasks_belong_to_one_of_them():
+    observed = np.ones(70, bool)
+    observed[30:40] = False
+    scores = clear_scores([0] * 30 + [2] * 10 + [3] * 30)
+
+    [first, second] = stretches_of(make_scores(scores.values, observed))
+
+    assert (first[0], second[1]) == (0, 70)
+    assert 30 <= first[1] == second[0] <= 40
+
+
+def test_stretches_follow_one_another_without_gap():
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        heard = np.repeat(rng.integers(0, 6, 6), rng.integers(1, 40, 6))
+        scores = make_scores(clear_scores(heard).values, rng.random(len(heard)) < 0.8)
+
+        found = stretches_of(scores)
+
+        assert (found[0][0], found[-1][1]) == (0, len(heard))
+        assert all(first[1] == second[0] for first, second in pairwise(found))
+
+
+@pytest.mark.parametrize("rows", [1, 9])
+def test_one_task_is_one_stretch(rows):
+    scores = clear_scores([0] * rows)
+
+    assert stretches_of(scores, {"everything": tuple(range(6))}) == [(0, rows)]
+
+
+@pytest.mark.parametrize("rows", [0, 1, 9])
+def test_a_video_without_speech_is_one_stretch(rows):
+    assert stretches_of(make_scores(np.ones((rows, 6)), [False] * rows)) == [(0, rows)]

@@ -294,7 +294,6 @@ def slow_calibration(predicted, truth, bins):
         for label, true, sure in zip(
             labels.keysteps, truth[labels.video].keysteps, labels.confidence, strict=True
         )
-        if true != BACKGROUND
     ]
     error = 0.0
     for one in range(bins):
@@ -361,10 +360,19 @@ def test_gaps_of_different_intervals_do_not_cancel_out():
     assert calibration_error([sure_labels([0, 1], [0.2, 0.8])], truth) == pytest.approx(0.8)
 
 
-def test_confidence_on_true_background_is_not_judged():
-    truth = {"video": sure_labels([0, BACKGROUND, BACKGROUND], None)}
+def test_confidence_on_true_background_is_judged_as_well():
+    truth = {"video": sure_labels([BACKGROUND, BACKGROUND], None)}
 
-    assert calibration_error([sure_labels([0, 1, -1], [1.0, 0.9, 0.1])], truth) == 0
+    assert calibration_error([sure_labels([BACKGROUND, BACKGROUND], [1.0, 1.0])], truth) == 0
+    assert calibration_error([sure_labels([0, 0], [1.0, 1.0])], truth) == 1
+
+
+def test_confidence_of_background_where_there_is_a_keystep_is_judged_as_well():
+    truth = {"video": sure_labels([0, 1], None)}
+
+    found = calibration_error([sure_labels([BACKGROUND] * 2, [0.75, 0.75])], truth)
+
+    assert found == pytest.approx(0.75)
 
 
 @pytest.mark.parametrize(
@@ -373,15 +381,13 @@ def test_confidence_on_true_background_is_not_judged():
         [],
         [sure_labels([0, 1], None)],
         [sure_labels([0, 1], [0.5, 0.5]), sure_labels([0, 1], None)],
-        [sure_labels([0, 1], [0.5, 0.5], video="silent")],
         [sure_labels([], [], video="empty")],
     ],
-    ids=["nothing", "no confidence", "confidence of some", "no true keystep", "no rows"],
+    ids=["nothing", "no confidence", "confidence of some", "no rows"],
 )
 def test_calibration_error_of_nothing_is_undefined(predicted):
     truth = {
         "video": sure_labels([0, 1], None),
-        "silent": sure_labels([-1, -1], None),
         "empty": sure_labels([], None),
     }
 

@@ -1,0 +1,253 @@
+"""Products: scores that are computed where they are asked for equal those computed at once."""
+
+import pickle
+import tracemalloc
+
+import numpy as np
+import pytest
+
+import reference
+import stepgraph as sg
+from reference import keysteps
+from stepgraph.core import Features, Scores
+from stepgraph.encoders.vectors import unit
+from stepgraph.errors import DataError
+from stepgraph.scoring.products import Products
+
+
+def random_unit(rng, rows, width=8):
+    return unit(rng.normal(size=(rows, width)).astype(np.float32))
+
+
+def random_features(rng, parts, *, duration=None):
+    """Sentences with pauses between some of them; each lasts for some rows."""
+    starts = np.cumsum(rng.uniform(0.2, 4, parts))
+    ends = starts + rng.uniform(0.5, 5, parts)
+    length = float(ends.max(initial=0) + rng.uniform(0, 3)) if duration is None else duration
+    return Features("video", length, random_unit(rng, parts), np.stack([starts, ends], axis=1))
+
+
+def dense_twin(features, vectors, vocabulary, hop):
+    """All scores, one cell at a time."""
+    rows = sg.core.rows_in(features.duration, hop)
+    values, observed = np.zeros((rows, len(vocabulary)), np.float32), np.zeros(rows, bool)
+    for row, part in enumerate(reference.part_of_row(features.intervals.tolist(), rows, hop)):
+        if part >= 0:
+            observed[row] = True
+            for keystep in range(len(vocabulary)):
+                values[row, keystep] = features.vectors[part] @ vectors[keystep]
+    return Scores(features.video, values, observed, vocabulary, hop)
+
+
+def random_pair(seed, *, parts=None):
+    """Products and the dense scores of the same video, each restricted in every second case."""
+    rng = np.random.default_rng(seed)
+    vocabulary = keysteps(int(rng.integers(2, 9)))
+    vectors = random_unit(rng, len(vocabulary))
+    features = random_features(rng, int(rng.integers(1, 8)) if parts is None else parts)
+    hop = float(rng.choice([0.5, 1.0, 2.0]))
+    products = Products(features, vectors, vocabulary, hop=hop)
+    dense = dense_twin(features, vectors, vocabulary, hop)
+    if seed % 2:
+        allowed = np.flatnonzero(rng.random(len(vocabulary)) < 0.6).tolist()
+        products, dense = products.restrict(allowed), dense.restrict(allowed)
+    return products, dense
+
+
+def pairs(number=40):
+    return [random_pair(seed) for seed in range(number)]
+
+
+def assert_close(found, expected):
+    """Equal to 1e-6, what may not be included."""
+    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-6)
+
+
+# --- What was computed where it was asked for
+
+
+def test_values_are_the_products_of_the_vectors():
+    for products, dense in pairs():
+        assert products.observed.tolist() == dense.observed.tolist()
+        assert_close(products.values[dense.observed], dense.values[dense.observed])
+        assert products.values.dtype == np.float32
+
+
+def test_the_best_keystep_of_each_row_is_that_of_all_values():
+    for products, dense in pairs():
+        keysteps_of_rows, score = products.best()
+
+        expected, highest = dense.best()
+        heard = dense.observed
+        assert keysteps_of_rows[heard].tolist() == expected[heard].tolist()
+        assert_close(score[heard], highest[heard])
+        assert (keysteps_of_rows.dtype, score.dtype) == (np.int64, np.float32)
+
+
+def test_scores_of_one_keystep_on_some_rows_are_those_of_all_values():
+    for number, (products, dense) in enumerate(pairs()):
+        rng = np.random.default_rng(number)
+        first, last = sorted(rng.integers(0, len(dense) + 1, 2).tolist())
+        rows, keystep = slice(first, last), int(rng.integers(0, len(dense.vocabulary)))
+
+        found = products.at(rows, keystep)
+
+        heard = dense.observed[rows]
+        assert found.shape == (last - first,)
+        assert_close(found[heard], dense.at(rows, keystep)[heard])
+
+
+def test_restricting_twice_allows_what_both_allow():
+    products, dense = random_pair(0)
+    for allowed in ([0, 1], [1]):
+        products, dense = products.restrict(allowed), dense.restrict(allowed)
+
+    assert_close(products.values[dense.observed], dense.values[dense.observed])
+
+
+def test_restricting_alters_nothing_of_what_was_restricted():
+    products, dense = random_pair(0)
+
+    products.restrict([0])
+
+    assert_close(products.values[dense.observed], dense.values[dense.observed])
+
+
+def test_other_values_of_the_same_rows_are_plain_scores():
+    products, _ = random_pair(0)
+
+    other = products.with_values(np.ones_like(products.values))
+
+    assert type(other) is Scores
+    assert other.observed.tolist() == products.observed.tolist()
+    assert (other.values == 1).all()
+
+
+def test_products_survive_the_way_to_another_process():
+    products, _ = random_pair(1)
+
+    other = pickle.loads(pickle.dumps(products))
+
+    assert np.array_equal(other.values, products.values)
+    assert other.best()[0].tolist() == products.best()[0].tolist()
+
+
+# --- A piece at a time
+
+
+@pytest.mark.parametrize("piece", [1, 7, 20])
+def test_pieces_change_nothing(piece, monkeypatch):
+    whole = [products.best() for products, _ in pairs(20)]
+    monkeypatch.setattr("stepgraph.scoring.products._PIECE", piece)
+
+    for (products, dense), (expected, highest) in zip(pairs(20), whole, strict=True):
+        found, score = products.best()
+        assert found[dense.observed].tolist() == expected[dense.observed].tolist()
+        assert_close(score[dense.observed], highest[dense.observed])
+
+
+@pytest.mark.parametrize("width", [0, 1, 3, 10**9])
+def test_pieces_hold_every_part_once(width, monkeypatch):
+    monkeypatch.setattr("stepgraph.scoring.products._PIECE", 6)
+    products, _ = random_pair(0, parts=7)
+
+    parts = [part for piece in products.pieces(width) for part in range(7)[piece]]
+
+    assert parts == list(range(7))
+
+
+def test_the_best_of_a_long_video_takes_a_small_part_of_the_memory_of_all_scores(monkeypatch):
+    monkeypatch.setattr("stepgraph.scoring.products._PIECE", 2**16)
+    rng, size, parts = np.random.default_rng(0), 2000, 2000
+    intervals = np.stack([np.arange(parts), np.arange(parts) + 1.0], axis=1)
+    features = Features("video", float(parts), random_unit(rng, parts), intervals)
+    products = Products(features, random_unit(rng, size), keysteps(size))
+
+    tracemalloc.start()
+    products.best()
+    _, most = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+
+    assert most < 4 * parts * size / 8
+
+
+# --- Too large
+
+
+def week():
+    """One sentence in a week: small to hold, 604,800 rows of scores."""
+    rng = np.random.default_rng(0)
+    features = Features("long", 604_800.0, random_unit(rng, 1), np.array([[3.0, 8.0]]))
+    return Products(features, random_unit(rng, 2000), keysteps(2000))
+
+
+def test_too_many_scores_are_refused_with_their_size():
+    with pytest.raises(
+        DataError,
+        match=r"^scores of video 'long' must fit into 2 GB, got 604,800 rows of 2,000 keysteps "
+        r"\(4\.8 GB\); take task-markov, path-search or argmax",
+    ):
+        _ = week().values
+
+
+def test_too_many_scores_are_refused_before_they_take_memory():
+    products = week()
+
+    tracemalloc.start()
+    with pytest.raises(DataError):
+        _ = products.values
+    _, most = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+
+    assert most < 1e6
+
+
+def test_as_many_scores_as_are_allowed_are_computed_and_one_more_is_not(monkeypatch):
+    products, dense = random_pair(0)
+    monkeypatch.setattr("stepgraph.scoring.products.LARGEST", dense.values.nbytes - 1)
+
+    with pytest.raises(DataError, match="must fit into"):
+        _ = products.values
+
+    monkeypatch.setattr("stepgraph.scoring.products.LARGEST", dense.values.nbytes)
+    assert products.values.shape == dense.values.shape
+
+
+def test_what_needs_a_part_of_the_scores_works_where_all_are_too_many():
+    products = week()
+
+    found, score = products.best()
+
+    assert len(found) == len(score) == 604_800
+    assert np.flatnonzero(products.observed).tolist() == [3, 4, 5, 6, 7]
+    assert score[3] == pytest.approx(products.at(slice(3, 4), int(found[3]))[0], abs=1e-6)
+
+
+# --- Nothing, and little
+
+
+@pytest.mark.parametrize("duration", [0.0, 5.0])
+def test_a_video_without_speech_has_rows_of_which_none_is_observed(duration):
+    features = random_features(np.random.default_rng(0), 0, duration=duration)
+    products = Products(features, random_unit(np.random.default_rng(1), 3), keysteps(3))
+
+    assert len(products) == duration
+    assert not products.observed.any()
+    assert products.values.shape == (duration, 3)
+    assert len(products.best()[0]) == len(products.at(slice(None), 1)) == duration
+
+
+def test_a_video_of_one_row_has_one_row_of_scores():
+    features = Features("video", 1.0, np.eye(1, 4, dtype=np.float32), np.array([[0.0, 1.0]]))
+    products = Products(features, np.eye(3, 4, dtype=np.float32), keysteps(3))
+
+    assert products.values.tolist() == [[1.0, 0.0, 0.0]]
+    assert [one.tolist() for one in products.best()] == [[0], [1.0]]
+
+
+def test_where_no_keystep_may_be_none_has_a_score():
+    products = random_pair(0)[0].restrict([])
+
+    assert np.isneginf(products.best()[1][products.observed]).all()
+    assert np.isneginf(products.values[products.observed]).all()
+    assert np.isneginf(products.at(slice(None), 0)).all()
