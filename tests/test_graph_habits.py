@@ -1,0 +1,434 @@
+"""Habits of a corpus: how common tasks are, adding up, and the way to disk and back."""
+
+import json
+import math
+from base64 import b64decode, b64encode
+from hashlib import sha256
+
+import numpy as np
+import pytest
+
+import stepgraph as sg
+from reference import make_graph
+from stepgraph.errors import DataError
+from stepgraph.graph.habits import Habits, Words, learn_prior, sample
+
+VOCABULARY = sg.Vocabulary(tuple("abcde"), {"tea": (0, 1, 2), "söup": (3, 4)})
+TASKS = tuple(VOCABULARY.tasks)
+
+
+def random_evidence(rng, videos, tasks=2):
+    return {
+        f"{n}": row.astype(np.float32) for n, row in enumerate(rng.normal(0, 9, (videos, tasks)))
+    }
+
+
+def random_habits(rng, *, first=0, videos=5, width=4):
+    """What could have been learned from some videos."""
+    sizes = {task: len(members) for task, members in VOCABULARY.tasks.items()}
+    evidence = {f"{first + int(n)}": one for n, one in random_evidence(rng, videos).items()}
+    words = {
+        task: Words(rng.normal(size=(size, width)).astype(np.float32), rng.normal(size=size))
+        for task, size in sizes.items()
+    }
+    timing = {task: rng.exponential(1, (size, 20)) for task, size in sizes.items()}
+    videos = dict(zip(TASKS, rng.random(2).tolist(), strict=True))
+    return Habits(TASKS, evidence, videos, timing, words)
+
+
+# --- How common tasks are
+
+
+def slow_imagined(counts):
+    """Videos a task to imagine: what makes the counts most probable, of a fine grid."""
+    best, most = None, -math.inf
+    for step in range(4001):
+        each = 1e-3 * 1e6 ** (step / 4000)
+        likely = math.lgamma(each * len(counts)) - math.lgamma(each * len(counts) + sum(counts))
+        likely += sum(math.lgamma(count + each) - math.lgamma(each) for count in counts)
+        if likely > most:
+            best, most = each, likely
+    return best
+
+
+def slow_prior(evidence, rounds=30):
+    """Expectation maximisation, one video at a time."""
+    tasks = len(evidence[0])
+    prior = [1 / tasks] * tasks
+    for _ in range(rounds):
+        counts = [0.0] * tasks
+        for speaks in evidence:
+            highest = max(speaks)
+            shares = [p * math.exp(s - highest) for p, s in zip(prior, speaks, strict=True)]
+            for task, share in enumerate(shares):
+                counts[task] += share / sum(shares)
+        imagined = slow_imagined(counts)
+        prior = [(one + imagined) / (len(evidence) + imagined * tasks) for one in counts]
+    return prior
+
+
+def test_the_prior_is_that_of_expectation_maximisation():
+    for seed in range(12):
+        rng = np.random.default_rng(seed)
+        videos, tasks = int(rng.integers(1, 20)), int(rng.integers(1, 6))
+        evidence = rng.normal(0, float(rng.choice([0.1, 2, 20])), (videos, tasks))
+        evidence[:, 0] += float(rng.choice([0.0, 4.0]))
+
+        found = np.exp(learn_prior(evidence))
+
+        assert found == pytest.approx(slow_prior(evidence.tolist()), abs=2e-3)
+
+
+def test_the_prior_adds_up_to_one_and_leaves_every_task_possible():
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        evidence = rng.normal(0, 20, (int(rng.integers(1, 60)), int(rng.integers(1, 90))))
+
+        prior = learn_prior(evidence)
+
+        assert np.exp(prior).sum() == pytest.approx(1)
+        assert np.isfinite(prior).all()
+
+
+def test_two_tasks_among_many_are_told_from_each_task_once():
+    few, every = np.zeros((60, 60)), 30 * np.eye(60)
+    few[np.arange(60), np.arange(60) % 2] = 30
+
+    common, even = (np.exp(learn_prior(one)) for one in (few, every))
+
+    assert common[:2].sum() > 0.95
+    assert even.max() < 1.2 * even.min()
+
+
+def test_a_task_that_may_not_be_in_some_videos_does_no_harm():
+    evidence = np.array([[3.0, -np.inf, 0.0], [-np.inf, 3.0, 0.0], [3.0, 0.0, -np.inf]])
+
+    prior = np.exp(learn_prior(evidence))
+
+    assert prior.sum() == pytest.approx(1)
+    assert prior.argmax() == 0
+
+
+def test_the_prior_of_one_task_is_certain():
+    assert learn_prior(np.array([[3.0], [-70.0]])) == pytest.approx([0.0])
+
+
+def test_the_prior_does_not_depend_on_the_order_of_videos():
+    evidence = np.random.default_rng(0).normal(0, 3, (30, 4))
+
+    assert learn_prior(evidence[::-1]) == pytest.approx(learn_prior(evidence), abs=1e-6)
+
+
+@pytest.mark.parametrize("tasks", [("a",), ("a", "b", "c", "d")])
+def test_without_videos_all_tasks_are_equally_common(tasks):
+    prior = Habits(tasks, {}, {}, {}, {}).log_prior
+
+    assert np.exp(prior) == pytest.approx([1 / len(tasks)] * len(tasks))
+
+
+def test_the_prior_of_habits_is_learned_from_their_evidence():
+    habits = random_habits(np.random.default_rng(0), videos=30)
+
+    expected = learn_prior(np.stack([*habits.evidence.values()]).astype(float))
+    assert habits.log_prior.tolist() == expected.tolist()
+
+
+# --- The sample of videos
+
+
+def test_a_sample_is_the_same_in_whatever_order_videos_came():
+    rng = np.random.default_rng(0)
+    evidence = random_evidence(rng, 50)
+    for size in (0, 1, 10, 50, 99):
+        expected = sample(evidence, size)
+        for _ in range(5):
+            turned = [*evidence.items()]
+            rng.shuffle(turned)
+
+            assert [*sample(dict(turned), size)] == [*expected]
+
+
+def test_a_sample_is_that_of_the_smallest_hashes():
+    evidence = random_evidence(np.random.default_rng(0), 30)
+
+    found = sample(evidence, 7)
+
+    by_hash = sorted(evidence, key=lambda video: sha256(video.encode()).hexdigest())
+    assert set(found) == set(by_hash[:7])
+    assert all(found[video] is evidence[video] for video in found)
+
+
+def test_samples_of_parts_sampled_together_are_the_sample_of_the_whole():
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        evidence = random_evidence(rng, 60)
+        side = dict(zip(evidence, rng.integers(0, 2, 60), strict=True))
+        parts = [{v: one for v, one in evidence.items() if side[v] == n} for n in (0, 1)]
+
+        found = sample(sample(parts[0], 9) | sample(parts[1], 9), 9)
+
+        assert [*found] == [*sample(evidence, 9)]
+
+
+@pytest.mark.parametrize("size", [0, 1, 5])
+def test_a_sample_of_nothing_is_nothing(size):
+    assert sample({}, size) == {}
+
+
+# --- Adding up
+
+
+def test_merged_habits_are_the_sum_of_both():
+    rng = np.random.default_rng(0)
+    one, other = random_habits(rng), random_habits(rng, first=5)
+
+    found = one.merge(other)
+
+    assert [*found.evidence] == [f"{n}" for n in range(10)]
+    for task in TASKS:
+        assert found.videos[task] == one.videos[task] + other.videos[task]
+        assert found.timing[task].tolist() == (one.timing[task] + other.timing[task]).tolist()
+
+
+def test_merged_words_weigh_as_much_as_they_have_videos_behind_them():
+    rng = np.random.default_rng(0)
+    one, other = random_habits(rng), random_habits(rng, first=5)
+
+    found = one.merge(other).words
+
+    for task in TASKS:
+        mine, theirs = one.videos[task], other.videos[task]
+        for name in ("vectors", "bias"):
+            first, second = (getattr(h.words[task], name) for h in (one, other))
+            expected = (mine * first + theirs * second) / (mine + theirs)
+            assert getattr(found[task], name) == pytest.approx(expected, abs=1e-6)
+        assert found[task].vectors.dtype == np.float32
+
+
+def test_what_only_one_of_two_has_met_is_kept_as_it_is():
+    rng = np.random.default_rng(0)
+    whole = random_habits(rng)
+    tea, soup = (
+        Habits(
+            TASKS,
+            {},
+            {task: whole.videos[task]},
+            {task: whole.timing[task]},
+            {task: whole.words[task]},
+        )
+        for task in TASKS
+    )
+
+    for found in (tea.merge(soup), soup.merge(tea)):
+        assert found.videos == whole.videos
+        assert all(np.array_equal(found.timing[task], whole.timing[task]) for task in TASKS)
+        assert all(found.words[task] is whole.words[task] for task in TASKS)
+
+
+def test_merging_with_nothing_changes_nothing():
+    whole, nothing = random_habits(np.random.default_rng(0)), Habits(TASKS, {}, {}, {}, {})
+
+    for found in (whole.merge(nothing), nothing.merge(whole)):
+        assert_same(found, whole)
+
+
+def test_graphs_of_which_one_has_no_habits_have_none_together():
+    habits = random_habits(np.random.default_rng(0))
+    one = make_graph(np.eye(5, dtype=np.int64), VOCABULARY, mined_on=("a",), habits=habits)
+    other = make_graph(np.eye(5, dtype=np.int64), VOCABULARY, mined_on=("b",))
+
+    assert one.merge(other).habits is None
+    assert other.merge(one).habits is None
+
+
+# --- To disk and back
+
+
+def assert_same(found, expected):
+    """Equal bit for bit."""
+    assert (found.tasks, dict(found.videos)) == (expected.tasks, dict(expected.videos))
+    for name in ("evidence", "timing"):
+        ours, theirs = getattr(found, name), getattr(expected, name)
+        assert [*ours] == [*theirs]
+        for key, one in ours.items():
+            assert (one.dtype, one.shape) == (theirs[key].dtype, theirs[key].shape)
+            assert np.array_equal(one, theirs[key])
+    assert [*found.words] == [*expected.words]
+    for task, words in found.words.items():
+        for one, other in zip(words, expected.words[task], strict=True):
+            assert one.dtype == other.dtype
+            assert np.array_equal(one, other)
+
+
+def saved(habits, path):
+    graph = make_graph(np.eye(5, dtype=np.int64), VOCABULARY, habits=habits)
+    sg.save(graph, path)
+    return path
+
+
+def test_habits_are_loaded_as_they_were_saved(tmp_path):
+    for seed in range(10):
+        habits = random_habits(np.random.default_rng(seed))
+
+        loaded = sg.load(saved(habits, tmp_path / "graph.json")).habits
+
+        assert_same(loaded, habits)
+
+
+@pytest.mark.parametrize("videos", [0, 1])
+def test_habits_of_hardly_any_video_are_loaded_as_they_were_saved(videos, tmp_path):
+    evidence = random_evidence(np.random.default_rng(0), videos)
+    habits = Habits(TASKS, evidence, {}, {}, {})
+
+    assert_same(sg.load(saved(habits, tmp_path / "graph.json")).habits, habits)
+
+
+def test_a_task_that_may_not_be_is_saved_as_such(tmp_path):
+    habits = Habits(TASKS, {"v": np.array([-np.inf, 2.0], np.float32)}, {}, {}, {})
+
+    assert_same(sg.load(saved(habits, tmp_path / "graph.json")).habits, habits)
+
+
+def test_merged_habits_are_loaded_as_they_were_saved(tmp_path):
+    rng = np.random.default_rng(0)
+    habits = random_habits(rng).merge(random_habits(rng, first=5))
+
+    assert_same(sg.load(saved(habits, tmp_path / "graph.json")).habits, habits)
+
+
+def test_a_graph_without_habits_and_one_of_an_older_version_have_none(tmp_path):
+    path = saved(None, tmp_path / "graph.json")
+    assert sg.load(path).habits is None
+
+    content = json.loads(path.read_text("utf-8"))
+    del content["habits"]
+    path.write_text(json.dumps(content), "utf-8")
+    assert sg.load(path).habits is None
+
+
+# --- Damage
+
+
+def nodes(value, path=()):
+    """Every place in nested fields."""
+    yield path, value
+    entries = value.items() if isinstance(value, dict) else ()
+    entries = enumerate(value) if isinstance(value, list) else entries
+    for key, one in entries:
+        yield from nodes(one, (*path, key))
+
+
+def changed(content, path, change):
+    """A copy of nested fields in which one place is changed, or taken away (...)."""
+    copy = json.loads(json.dumps(content))
+    *above, last = ("habits", *path)
+    place = copy
+    for key in above:
+        place = place[key]
+    value = change(place[last])
+    if value is ...:
+        del place[last]
+    else:
+        place[last] = value
+    return copy
+
+
+def assert_refused(content, path, why):
+    path.write_text(json.dumps(content), "utf-8")
+    with pytest.raises(DataError, match=r"graph\.json: must be a task graph as") as said:
+        sg.load(path)
+    assert "\n" not in str(said.value), why
+
+
+@pytest.fixture
+def whole(tmp_path):
+    """A saved graph with habits: its path and its content."""
+    path = saved(random_habits(np.random.default_rng(0), videos=2), tmp_path / "graph.json")
+    return path, json.loads(path.read_text("utf-8"))
+
+
+def test_a_value_of_another_kind_anywhere_in_habits_is_refused(whole):
+    path, content = whole
+    for place, value in nodes(content["habits"]):
+        for other in (None, True, 7, 0.5, "", [], {}):
+            number = isinstance(value, float) and type(other) in (int, float)
+            if type(other) is type(value) or number or (not place and other is None):
+                continue
+            assert_refused(changed(content, place, lambda _, o=other: o), path, (place, other))
+
+
+def test_habits_of_which_a_field_is_missing_are_refused(whole):
+    path, content = whole
+    for field in content["habits"]:
+        assert_refused(changed(content, (field,), lambda _: ...), path, field)
+    for task in TASKS:
+        for place in (("timing", task), ("words", task, "bias"), ("words", task, "vectors")):
+            assert_refused(changed(content, place, lambda _: ...), path, place)
+
+
+def test_a_task_that_is_missing_from_habits_is_refused(whole):
+    path, content = whole
+    for number in range(len(TASKS)):
+        assert_refused(changed(content, ("tasks", number), lambda _: ...), path, number)
+        assert_refused(changed(content, ("tasks", number), lambda _: "tee"), path, number)
+
+
+def texts(content):
+    return [place for place, value in nodes(content["habits"]) if isinstance(value, str)][2:]
+
+
+def test_text_that_is_not_base_64_is_refused(whole):
+    path, content = whole
+    damages = (lambda t: t[:-1], lambda t: "!" + t[1:], lambda t: t[:8] + "\n" + t[8:])
+    for place in texts(content):
+        for damage in damages:
+            assert_refused(changed(content, place, damage), path, place)
+
+
+def test_arrays_that_lack_a_byte_or_a_number_are_refused(whole):
+    path, content = whole
+    for place in texts(content):
+        width = 8 if place[0] == "timing" or place[-1] == "bias" else 4
+        for cut in (1, width):
+            lacking = changed(
+                content, place, lambda text, c=cut: b64encode(b64decode(text)[:-c]).decode()
+            )
+            assert_refused(lacking, path, (place, cut))
+
+
+@pytest.mark.parametrize("number", [math.nan, -1.0, math.inf, -math.inf])
+def test_times_that_cannot_be_are_refused(number, whole):
+    path, content = whole
+    for task in TASKS:
+        assert_refused(changed(content, ("timing", task), _with(number, "f8")), path, task)
+
+
+@pytest.mark.parametrize("number", [math.nan, math.inf, -math.inf])
+def test_words_that_cannot_be_are_refused(number, whole):
+    path, content = whole
+    for task in TASKS:
+        for name, kind in (("vectors", "f4"), ("bias", "f8")):
+            place = ("words", task, name)
+            assert_refused(changed(content, place, _with(number, kind)), path, place)
+
+
+def test_evidence_that_is_no_number_is_refused(whole):
+    path, content = whole
+    assert_refused(changed(content, ("evidence", "1"), _with(math.nan, "f4")), path, "nan")
+
+
+@pytest.mark.parametrize("number", [-1, -0.5, 10**400, True])
+def test_numbers_of_videos_that_cannot_be_are_refused(number, whole):
+    path, content = whole
+    assert_refused(changed(content, ("videos", "tea"), lambda _: number), path, number)
+
+
+def _with(number, kind):
+    """Put a number into a packed array."""
+
+    def damaged(text):
+        array = np.frombuffer(b64decode(text), kind).copy()
+        array[1] = number
+        return b64encode(array.tobytes()).decode()
+
+    return damaged
