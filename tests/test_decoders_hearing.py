@@ -10,8 +10,8 @@ from spoken import random_products, random_sentences, random_task_vectors, rando
 from stepgraph.core import BACKGROUND, Scores, Vocabulary
 from stepgraph.decoders import TaskMarkov
 from stepgraph.decoders.hearing import hear
-from stepgraph.decoders.tasks import listed_tasks
 from stepgraph.encoders.vectors import TaskVectors
+from stepgraph.graph.habits import listed_tasks
 from stepgraph.scoring.products import Products
 
 # Keystep 1 is of two tasks, 6 of none.

@@ -11,6 +11,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from hashlib import sha256
+from operator import itemgetter
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -20,9 +21,9 @@ from scipy.special import entr
 from stepgraph.core import Scores, Vocabulary
 from stepgraph.decoders.hearing import Heard, hear
 from stepgraph.decoders.task_markov import TaskMarkov
-from stepgraph.decoders.tasks import listed_tasks, task_evidence, task_posterior
+from stepgraph.decoders.tasks import task_evidence, task_posterior
 from stepgraph.graph import TIMING_BINS, TaskGraph, mine_graph
-from stepgraph.graph.habits import Habits, Words, sample
+from stepgraph.graph.habits import Habits, Words, listed_tasks, sample
 from stepgraph.scoring.products import Products
 
 Floats: TypeAlias = NDArray[np.float64]
@@ -120,11 +121,17 @@ class Learner:
         return counts
 
     def _keep(self, task: str, scores: Products) -> None:
-        kept = self._kept[task]
-        kept[scores.video] = scores
-        allowed = max(2, min(_VIDEOS, _ALL_VIDEOS // len(self._kept)))
-        if len(kept) > 2 * allowed:
-            self._kept[task] = dict(sorted(kept.items(), key=_by_hash)[:allowed])
+        self._kept[task][scores.video] = scores
+        if len(self._kept[task]) > 2 * self._allowed():
+            self._kept[task] = dict(self._chosen(task))
+
+    def _allowed(self) -> int:
+        """Videos a task to keep; the more tasks were met, the fewer."""
+        return max(2, min(_VIDEOS, _ALL_VIDEOS // len(self._kept)))
+
+    def _chosen(self, task: str) -> list[tuple[str, Products]]:
+        """The same videos in whatever order they came."""
+        return sorted(self._kept[task].items(), key=_by_hash)[: self._allowed()]
 
     def habits(self, graph: TaskGraph) -> Habits:
         """What was learned, to be kept in the graph that was mined from the same videos."""
@@ -138,10 +145,10 @@ class Learner:
     def _learn_words(self, graph: TaskGraph) -> dict[str, Words]:
         """One linear discriminant a task, with the scatter of all tasks together."""
         said = {}
-        for task, videos in self._kept.items():
-            kept = dict(sorted(videos.items(), key=_by_hash)[:_VIDEOS])
+        for task in self._kept:
+            kept = [scores for _, scores in sorted(self._chosen(task), key=itemgetter(0))]
             if len(kept) > 1 and len(self._tasks[task]) > 1:
-                said[task] = self._labelled(task, [kept[name] for name in sorted(kept)], graph)
+                said[task] = self._labelled(task, kept, graph)
         if not said:
             return {}
         around = np.concatenate([vectors - vectors.mean(axis=0) for vectors, _ in said.values()])

@@ -159,9 +159,14 @@ class TaskMarkov:
         probability = self.weigh(heard, close.keysteps, task, graph)[:, possible]
         talk = self._background(heard, close)[:, None]
         worth = np.concatenate([probability * (1 - talk), talk], axis=1)
+        # What may not be on a row is worth less than any number of changes.
+        barred = np.append(
+            ~np.isfinite(close.keysteps[:, possible]), np.zeros((1, possible.size)), 0
+        )
+        worth[:, :-1][barred[heard.moment] > 0] = -rows * (1 + self.change_cost)
         path = cheapest_changes(worth, self.change_cost)
         names = np.array([*(members[place] for place in possible), BACKGROUND], dtype=np.int64)
-        return _Decoded(names[path], worth[np.arange(rows), path])
+        return _Decoded(names[path], np.maximum(worth[np.arange(rows), path], 0.0))
 
     def weigh(self, heard: Heard, close: Floats, task: str, graph: TaskGraph) -> Floats:
         """How probable each keystep of a task is on each row, given that one of them is done.

@@ -14,11 +14,11 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from scipy.special import expit, logsumexp
 
-from stepgraph.core import Labels, Vocabulary
+from stepgraph.core import Labels
 from stepgraph.decoders.chains import Chain, most_likely_path
 from stepgraph.decoders.hearing import Heard, Tasks
 from stepgraph.graph import TaskGraph
-from stepgraph.graph.habits import Habits
+from stepgraph.graph.habits import Habits, listed_tasks
 
 Floats: TypeAlias = NDArray[np.float64]
 
@@ -33,15 +33,6 @@ _RELATED, _FEW = 0.9, 20
 # Evidence that must be lost before a video is taken to have changed its task, how little a row
 # may speak for one, and how soft a row's scores are; only the likeliest tasks are considered.
 SWITCH_COST, _FLOOR, _SOFTNESS, _CANDIDATES = 120.0, 1e-3, 0.1, 20
-
-
-def listed_tasks(vocabulary: Vocabulary) -> dict[str, tuple[int, ...]]:
-    """Tasks of the vocabulary; keysteps under no heading are a task of their own."""
-    tasks = {name: members for name, members in vocabulary.tasks.items() if members}
-    loose = tuple(sorted({*range(len(vocabulary))}.difference(*tasks.values())))
-    if not tasks:
-        return {"everything": loose}
-    return tasks | ({"other keysteps": loose} if loose else {})
 
 
 def tasks_of(graph: TaskGraph) -> dict[str, tuple[int, ...]]:
@@ -92,10 +83,13 @@ def _related(highest: float, habits: Habits | None) -> float:
     if habits is None or len(habits.evidence) < _FEW or len(habits.tasks) < 2:
         return _RELATED
     ranked = np.sort(np.stack([*habits.evidence.values()]), axis=1)[:, -2:].astype(np.float64)
-    low, high = ranked[np.isfinite(ranked).all(axis=1)].mean(axis=0)
-    spread = float(ranked[np.isfinite(ranked).all(axis=1)].var(axis=0).mean())
+    ranked = ranked[np.isfinite(ranked).all(axis=1)]
+    if len(ranked) < _FEW:
+        return _RELATED
+    low, high = ranked.mean(axis=0)
+    spread = max(float(ranked.var(axis=0).mean()), 1e-6)
     odds = np.log(_RELATED / (1 - _RELATED))
-    return float(expit(odds + (highest - (low + high) / 2) * (high - low) / max(spread, 1e-6)))
+    return float(expit(odds + (highest - (low + high) / 2) * (high - low) / spread))
 
 
 def task_stretches(heard: Heard, tasks: Tasks, evidence: Floats) -> list[slice]:

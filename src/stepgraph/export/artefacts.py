@@ -51,9 +51,10 @@ def save(artefact: Any, path: str | Path) -> None:
     """
     if isinstance(artefact, Timeline):
         artefact = artefact.labels
-    if type(artefact) not in _SAVERS:
+    saver = next((_SAVERS[kind] for kind in type(artefact).mro() if kind in _SAVERS), None)
+    if saver is None:
         raise DataError(f"what is saved must be {_KINDS}, got a {type(artefact).__name__}")
-    _SAVERS[type(artefact)](artefact, path)
+    saver(artefact, path)
 
 
 def load(path: str | Path) -> Any:

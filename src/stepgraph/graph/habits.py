@@ -16,6 +16,8 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize_scalar
 from scipy.special import gammaln, logsumexp
 
+from stepgraph.core import Vocabulary
+
 Floats: TypeAlias = NDArray[np.float64]
 
 # The prior over tasks is learned from so many videos at most, chosen by a hash of their ids, so
@@ -24,6 +26,18 @@ _SAMPLE = 2000
 # From how many imagined videos a task the prior may be learned: from hardly any to all alike.
 _LEAST, _MOST = 1e-3, 1e3
 _ROUNDS = 30
+
+
+def listed_tasks(vocabulary: Vocabulary) -> dict[str, tuple[int, ...]]:
+    """Tasks of a vocabulary; keysteps under no heading are a task of their own."""
+    tasks = {name: members for name, members in vocabulary.tasks.items() if members}
+    loose = tuple(sorted({*range(len(vocabulary))}.difference(*tasks.values())))
+    if not tasks:
+        return {"everything": loose}
+    name = "other keysteps"
+    while name in tasks:
+        name += ", too"
+    return tasks | ({name: loose} if loose else {})
 
 
 class Words(NamedTuple):

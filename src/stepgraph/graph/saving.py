@@ -68,7 +68,7 @@ def load_graph(path: str | Path) -> TaskGraph:
             EncoderOptions(**options) if options else None,
             _mining_of(content["mining"]),
             None if timing is None else _matrix(timing, shape).toarray(),
-            habits_of(content.get("habits")),
+            habits_of(content.get("habits"), vocabulary),
         )
     if vocabulary.fingerprint != content.get("fingerprint"):
         raise DataError(

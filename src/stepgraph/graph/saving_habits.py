@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from stepgraph.core import Vocabulary
 from stepgraph.errors import DataError
 from stepgraph.files.headers import as_list, as_text
-from stepgraph.graph.habits import Habits, Words
+from stepgraph.graph.habits import Habits, Words, listed_tasks
 from stepgraph.graph.task_graph import TIMING_BINS
 
 
@@ -31,26 +32,34 @@ def habits_fields(habits: Habits | None) -> dict[str, Any] | None:
     }
 
 
-def habits_of(fields: Any) -> Habits | None:
+def habits_of(fields: Any, vocabulary: Vocabulary) -> Habits | None:
     """Check what was read, and make habits of it; graphs of older versions have none."""
     if fields is None:
         return None
-    tasks = tuple(map(as_text, as_list(fields["tasks"])))
+    tasks = listed_tasks(vocabulary)
+    if as_list(fields["tasks"]) != [*tasks]:
+        raise DataError("habits of other tasks than those of the vocabulary")
     videos = {as_text(task): _amount(number) for task, number in fields["videos"].items()}
-    timing = {
-        task: _array(fields["timing"][task], np.float64).reshape(-1, TIMING_BINS)
-        for task in videos
-    }
+    timing = {task: _times(fields["timing"][task], len(tasks[task])) for task in videos}
     evidence = {
-        as_text(video): _array(text, np.float32, finite=False)
-        for video, text in fields["evidence"].items()
+        as_text(video): _evidence(text, len(tasks)) for video, text in fields["evidence"].items()
     }
     words = {task: _words(one, len(timing[task])) for task, one in fields["words"].items()}
-    if not {*videos} <= {*tasks} or any(len(one) != len(tasks) for one in evidence.values()):
-        raise DataError(f"habits of other tasks than the {len(tasks)} of the graph")
-    if any(one.min(initial=0) < 0 for one in timing.values()):
-        raise DataError("times of keysteps that are below 0")
-    return Habits(tasks, evidence, videos, timing, words)
+    return Habits(tuple(tasks), evidence, videos, timing, words)
+
+
+def _times(text: Any, size: int) -> NDArray[np.float64]:
+    times = _array(text, np.float64)
+    if len(times) != size * TIMING_BINS or times.min(initial=0.0) < 0:
+        raise DataError(f"{len(times)} times, where {size} keysteps have {TIMING_BINS} each")
+    return times.reshape(size, TIMING_BINS)
+
+
+def _evidence(text: Any, size: int) -> NDArray[np.float32]:
+    found = _array(text, np.float32, finite=False)
+    if len(found) != size or not np.isfinite(found.max(initial=-np.inf)):
+        raise DataError(f"evidence for {len(found)} tasks, where some number for {size} is meant")
+    return found
 
 
 def _words(fields: Any, size: int) -> Words:

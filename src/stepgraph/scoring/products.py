@@ -72,6 +72,9 @@ class Products(Scores):
     tasks: TaskVectors | None
     allowed: NDArray[np.bool_]
 
+    def __repr__(self) -> str:
+        return f"Products({self.video!r}, {len(self)} rows, {len(self.vocabulary)} keysteps)"
+
     @cached_property
     def values(self) -> NDArray[np.float32]:
         """All scores at once; too many of them are refused."""

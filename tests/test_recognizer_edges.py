@@ -1,4 +1,4 @@
-"""Promises that do not hold yet; each moves to the file of its subject once it does."""
+"""Edges of the recogniser, of what it learns, and of the files that keep it."""
 
 import json
 from base64 import b64encode
@@ -13,10 +13,9 @@ from spoken import sentences
 from stepgraph.core import Features, Vocabulary
 from stepgraph.decoders import TaskMarkov
 from stepgraph.decoders.learning import learn_graph
-from stepgraph.decoders.tasks import listed_tasks
 from stepgraph.encoders.vectors import unit
 from stepgraph.errors import DataError
-from stepgraph.graph.habits import Habits
+from stepgraph.graph.habits import Habits, listed_tasks
 from stepgraph.scoring.products import Products
 
 VOCABULARY = Vocabulary(tuple("abcdefg"), {"tea": (0, 1, 2), "soup": (3, 4, 5)})
@@ -30,7 +29,6 @@ def clear_scores(keysteps_of_rows):
     return make_scores(values, vocabulary=VOCABULARY)
 
 
-@pytest.mark.xfail(reason="staying costs less than two changes, whether or not the keystep may be")
 def test_a_keystep_that_may_not_be_on_one_row_is_not_predicted_there():
     scores = clear_scores([0] * 10 + [1] * 10 + [2] * 10)
     scores.values[14:16, 1] = -np.inf
@@ -41,7 +39,6 @@ def test_a_keystep_that_may_not_be_on_one_row_is_not_predicted_there():
     assert np.isfinite(labels.confidence).all()
 
 
-@pytest.mark.xfail(reason="sg.save looks for the type itself and knows Scores only")
 def test_products_are_saved_as_the_scores_they_are(tmp_path):
     features = Features("v", 2.0, np.eye(2, 7, dtype=np.float32), np.array([[0, 1], [1, 2.0]]))
     products = Products(features, np.eye(7, dtype=np.float32), VOCABULARY)
@@ -53,7 +50,6 @@ def test_products_are_saved_as_the_scores_they_are(tmp_path):
     assert np.array_equal(loaded.observed, products.observed)
 
 
-@pytest.mark.xfail(reason="repr asks for all values, which are refused where they are too many")
 def test_scores_too_large_to_be_computed_can_be_printed(monkeypatch):
     features = Features("v", 2.0, np.eye(2, 7, dtype=np.float32), np.array([[0, 1], [1, 2.0]]))
     monkeypatch.setattr("stepgraph.scoring.products.LARGEST", 1)
@@ -67,7 +63,6 @@ def sentences_of(rng, name, parts=3):
     return Products(sentences(vectors, video=name), np.eye(7, dtype=np.float32), VOCABULARY)
 
 
-@pytest.mark.xfail(reason="up to twice as many videos as allowed are kept, which depend on order")
 def test_words_of_many_videos_do_not_depend_on_their_order(monkeypatch):
     """At the end, only as many as are allowed may be learned from: those of the least hashes."""
     monkeypatch.setattr("stepgraph.decoders.learning._ALL_VIDEOS", 3)
@@ -79,7 +74,6 @@ def test_words_of_many_videos_do_not_depend_on_their_order(monkeypatch):
     assert one["tea"].vectors == pytest.approx(other["tea"].vectors, abs=1e-3)
 
 
-@pytest.mark.xfail(reason="the mean of no videos is no number")
 def test_a_corpus_in_which_every_video_has_one_possible_task_has_probabilities():
     """As where the task of each video is known, and all else may not be."""
     rng = np.random.default_rng(0)
@@ -111,28 +105,24 @@ def packed(*numbers, kind):
     return b64encode(np.array(numbers, kind).tobytes()).decode()
 
 
-@pytest.mark.xfail(reason="times are not held against the keysteps of their task")
 @pytest.mark.parametrize("rows", [0, 2, 4])
 def test_times_of_another_number_of_keysteps_than_the_task_has_are_refused(rows, tmp_path):
     with pytest.raises(DataError, match=r"graph\.json: must be a task graph as"):
         loaded_with(tmp_path, timing={"tea": packed(*[1.0] * 20 * rows, kind="f8")})
 
 
-@pytest.mark.xfail(reason="evidence may be any infinity, so that probabilities are no numbers")
 @pytest.mark.parametrize("evidence", [[1, np.inf, 1], [-np.inf] * 3])
 def test_evidence_that_leaves_no_probabilities_is_refused(evidence, tmp_path):
     with pytest.raises(DataError, match=r"graph\.json: must be a task graph as"):
         loaded_with(tmp_path, evidence={"v": packed(*evidence, kind="f4")})
 
 
-@pytest.mark.xfail(reason="tasks of habits are not held against those of the vocabulary")
 @pytest.mark.parametrize("tasks", [["tea", "cake", "other keysteps"], ["tea"] * 3])
 def test_habits_of_other_tasks_than_those_of_the_graph_are_refused(tasks, tmp_path):
     with pytest.raises(DataError, match=r"graph\.json: must be a task graph as"):
         loaded_with(tmp_path, tasks=tasks)
 
 
-@pytest.mark.xfail(reason="the task of the loose keysteps takes the place of one of that name")
 def test_a_task_may_have_the_name_that_loose_keysteps_are_given():
     tasks = listed_tasks(Vocabulary(tuple("abc"), {"other keysteps": (0, 1)}))
 
