@@ -422,7 +422,10 @@ def test_metrics_do_not_depend_on_the_silence_before(seed, rows):
 
     found = numbers(new_scores, new_truth, new_labels, graph)
 
-    same(found, numbers(scores, truth, labels, graph))
+    # Rows of silence are rows of background, which some metrics count by design.
+    counted = {"frame_accuracy", "background_share", "background_precision", "calibration"}
+    expected = numbers(scores, truth, labels, graph)
+    same(*({k: v for k, v in one.items() if k not in counted} for one in (found, expected)))
 
 
 @pytest.mark.parametrize("seed", SEEDS)

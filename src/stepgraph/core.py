@@ -169,8 +169,7 @@ class Scores:
     Examples
     --------
     >>> values = np.array([[0.1, 0.7], [0.9, 0.2]], dtype=np.float32)
-    >>> scores = Scores("v", values, np.ones(2, dtype=bool), Vocabulary(("boil", "pour")))
-    >>> scores.values.argmax(axis=1).tolist()
+    >>> Scores("v", values, np.ones(2, bool), Vocabulary(("boil", "pour"))).best()[0].tolist()
     [1, 0]
     """
 
@@ -194,8 +193,7 @@ class Scores:
 
     def restrict(self, keysteps: Iterable[int]) -> Scores:
         """Allow only some keysteps; every other one scores minus infinity."""
-        allowed = np.zeros(len(self.vocabulary), dtype=bool)
-        allowed[list(keysteps)] = True
+        allowed = np.isin(np.arange(len(self.vocabulary)), list(keysteps))
         return self.with_values(np.where(allowed, self.values, np.float32(-np.inf)))
 
     def with_values(self, values: NDArray[np.float32]) -> Scores:
@@ -203,7 +201,7 @@ class Scores:
         return Scores(self.video, values, self.observed, self.vocabulary, self.hop)
 
     def best(self) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
-        """The best keystep of each row, and its score; both are ignored where unobserved."""
+        """The best keystep of each row, and its score; meaningless where unobserved."""
         keysteps = self.values.argmax(axis=1)
         return keysteps, self.values[np.arange(len(self)), keysteps]
 
