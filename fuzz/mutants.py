@@ -118,17 +118,17 @@ def find_mutants(source: str) -> list[Mutant]:
             if isinstance(node, ast.expr) and not isinstance(node, ast.Constant | ast.Slice):
                 text = f"({text})"
             found.append(Mutant(start, end, text, kind))
-    made = {one: one.apply(source.encode()) for one in found}
-    return sorted(one for one in made if made[one] != source.encode() and _is_sound(made[one]))
+    before = ast.dump(ast.parse(source))
+    return sorted(one for one in set(found) if _differs(one.apply(source.encode()), before))
 
 
-def _is_sound(source: bytes) -> bool:
-    """Whether it is a program at all: no test is needed to notice one that is not."""
+def _differs(source: bytes, before: str) -> bool:
+    """Whether it is a program at all, and another one: neither needs a test to be noticed."""
     try:
         compile(source, "mutant", "exec")
+        return ast.dump(ast.parse(source)) != before
     except SyntaxError:
         return False
-    return True
 
 
 def _walk(node: ast.AST, names: frozenset[str]) -> Iterator[tuple[ast.AST, frozenset[str]]]:

@@ -443,6 +443,7 @@ def test_graph2vid_refuses_too_many_keysteps_without_order():
     ("kind", "name", "value", "rule"),
     [
         *((kind, "percentile", 101, "between 0 and 100") for kind in (DropDTW, Graph2Vid)),
+        *((kind, "percentile", -0.5, "between 0 and 100") for kind in (DropDTW, Graph2Vid)),
         *((kind, "percentile", math.nan, "between 0 and 100") for kind in (DropDTW, Graph2Vid)),
         *((kind, "temperature", 0, "more than 0") for kind in (DropDTW, Graph2Vid)),
         (Graph2Vid, "majority", 2, "between 0 and 1"),
@@ -459,3 +460,10 @@ def test_the_ends_of_a_range_are_in_it(share):
     found = Graph2Vid(percentile=100 * share, majority=share, max_states=2)
 
     assert (found.majority, found.max_states) == (share, 2)
+
+
+def test_with_as_many_rows_as_keysteps_none_is_dropped():
+    backwards = heard(1, 0, size=2)
+
+    assert decoded(DropDTW(), backwards, chain_of(0, 1, size=2)) == [0, 1]
+    assert decoded(DropDTW(drop_keysteps=True), backwards, chain_of(0, 1, size=2)) != [0, 1]
