@@ -8,15 +8,14 @@ is guessed; a cue that cannot be read is left out with its reason.
 from __future__ import annotations
 
 import re
-import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from stepgraph.core import Sentence
-from stepgraph.errors import DataError, reason
+from stepgraph.errors import DataError
 from stepgraph.files import disk
-from stepgraph.ingest import timed_text
+from stepgraph.ingest import styled, timed_text
 from stepgraph.ingest.cleaning import clean, clean_lists
 from stepgraph.ingest.cues import Cue, checked, read_each
 from stepgraph.ingest.naming import TRANSCRIPT_SUFFIXES
@@ -47,8 +46,7 @@ def read_transcript(path: Path | str, *, problems: Problems | None = None) -> tu
         raise DataError(f"{path}: must hold a transcript, got {got}; fetch or write it again")
     origin = str(path)
     name = _format_of(text, path.suffix.lower())
-    read = _READERS.get(name)
-    cues = list(read(text, origin) if read else _read_with_pysubs2(text, name, origin))
+    cues = list(_READERS[name](text, origin))
     if not cues:
         beginning = text.strip().splitlines()[0][:40]
         raise DataError(
@@ -56,7 +54,7 @@ def read_transcript(path: Path | str, *, problems: Problems | None = None) -> tu
             f"give a transcript in one of the formats {' '.join(TRANSCRIPT_SUFFIXES)}"
         )
     # Styled formats list signs and speech in separate runs, each beginning at zero.
-    return clean(checked(cues, origin, problems, in_order=name in _READERS))
+    return clean(checked(cues, origin, problems, in_order=name not in ("ass", "ttml", "microdvd")))
 
 
 def transcript_from_lists(
@@ -77,7 +75,7 @@ def _format_of(text: str, suffix: str) -> str:
     if timed_text.is_webvtt(beginning):
         return "timed text"
     if beginning.startswith(("[Script Info]", "[V4")) or suffix in (".ass", ".ssa"):
-        return "ssa" if suffix == ".ssa" else "ass"
+        return "ass"
     if suffix in (".json", ".json3") or _JSON_BEGINNING.match(beginning):
         return "json"
     if beginning.startswith(_TSV_HEADER) or suffix == ".tsv":
@@ -221,28 +219,7 @@ _READERS: dict[str, Callable[[str, str], Iterable[Cue | DataError]]] = {
     "tsv": _read_tsv,
     "timed text": timed_text.read_timed_text,
     "pasted": timed_text.read_pasted,
+    "ass": styled.read_ass,
+    "ttml": styled.read_ttml,
+    "microdvd": styled.read_microdvd,
 }
-
-
-def _read_with_pysubs2(text: str, name: str, origin: str) -> list[Cue]:
-    import pysubs2
-
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", RuntimeWarning)  # about fonts and margins
-        try:
-            events = pysubs2.SSAFile.from_string(text, format_=name)
-        except pysubs2.exceptions.UnknownFPSError as error:
-            raise DataError(
-                f"{origin}: must state its frame rate in its first line, like {{1}}{{1}}25, "
-                f"got none; add it, or convert the file to .srt"
-            ) from error
-        except Exception as error:  # its parsers raise whatever they stumble over
-            raise DataError(
-                f"{origin}: must be a readable {name.upper()} transcript, got an error "
-                f"({reason(error)}); convert it to .srt"
-            ) from error
-    spoken = [event for event in events if not (event.is_comment or event.is_drawing)]
-    return [
-        Cue(event.start / 1000, event.end / 1000, event.plaintext, f"{origin}: cue {number}")
-        for number, event in enumerate(spoken, 1)
-    ]

@@ -16,6 +16,9 @@ from stepgraph.errors import DataError
 from stepgraph.ingest.cues import Cue
 
 _CLOCK = r"(-?)(?:([0-9]{1,6}):)?([0-9]{1,2}):([0-9]{1,2}(?:[.,][0-9]{1,9})?)"
+CLOCK = re.compile(_CLOCK)
+"""Hours if any, minutes and seconds."""
+
 _TIMES = re.compile(rf"\s*{_CLOCK}\s*-->\s*{_CLOCK}(?:\s.*)?")
 _LIKE_TIMES = re.compile(r".*-->.*|\s*-?[0-9]+:[0-9]{2}\S*\s*[-–—=]+>?\s*-?[0-9]+:[0-9]{2}.*")
 # 0:00:01.500,0:00:04.200
@@ -72,12 +75,13 @@ def read_timed_text(text: str, origin: str) -> Iterator[Cue | DataError]:
         if not cut_off:
             spoken = "\n".join(said[: len(said) - begun])
             place = f"{origin}:{position + 1}"
-            yield Cue(_seconds(found, 1), _seconds(found, 5), spoken, place)
+            yield Cue(seconds(found, 1), seconds(found, 5), spoken, place)
         if cut_off or (following is None and begun):
             yield _cut_off(origin, len(text.rstrip().split("\n")))
 
 
-def _seconds(found: re.Match[str], group: int) -> float:
+def seconds(found: re.Match[str], group: int) -> float:
+    """The time of a clock whose sign is that group of a match."""
     sign, hours, minutes, seconds = found.group(group, group + 1, group + 2, group + 3)
     total = 3600 * int(hours or 0) + 60 * int(minutes) + float(seconds.replace(",", "."))
     # Rounded because 3600 + 0.1 + ... carries noise that no format can express.
