@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
+import re
 from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
 
 from stepgraph.core import Dataset, Vocabulary
 from stepgraph.datasets.published import Opening, Published, Shard
-from stepgraph.errors import ConfigError, DataError
+from stepgraph.errors import ConfigError, DataError, quoted
 from stepgraph.ingest import Listening
 from stepgraph.ingest.naming import MEDIA_SUFFIXES
 
@@ -62,15 +63,15 @@ def open_source(
     published = find_published(kind) if colon and kind in REGISTRY else None
     splits = published.splits if published else ("all",)
     if split not in splits:
-        subject, known = kind if published else repr(text), ", ".join(map(repr, splits))
-        raise ConfigError(f"split of {subject} must be one of {known}, got {split!r}")
+        subject, known = kind if published else quoted(text), ", ".join(map(repr, splits))
+        raise ConfigError(f"split of {subject} must be one of {known}, got {quoted(split)}")
     if published:
         path = Path(os.path.expanduser(rest))
         published.require(path, kind)
         films = _films(path / "videos")
         how = Opening(bool(strict), split, shard, listening.needed, films)
         return _part(published.open(path, how), shard)
-    if kind == "generated" and (not colon or rest.isdecimal()):
+    if kind == "generated" and (not colon or re.fullmatch("[0-9]{1,18}", rest)):
         from stepgraph.datasets.generated import open_generated
 
         return _part(open_generated(int(rest or 0)), shard)
@@ -110,7 +111,8 @@ def _open_own(
         published = "".join(f"'{prefix}:PATH', " for prefix in REGISTRY)
         raise ConfigError(
             f"source must be a folder, a video or transcript file, a manifest (.jsonl, .csv), "
-            f"'demo', 'generated', {published}or 'manifest:PATH', got {text!r}, where nothing is"
+            f"'demo', 'generated', {published}or 'manifest:PATH', got {quoted(text)}, where "
+            f"nothing is"
         )
     return opener(path, strict=strict, vocabulary=vocabulary, listening=listening)
 

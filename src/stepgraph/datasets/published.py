@@ -7,16 +7,19 @@
 from __future__ import annotations
 
 import hashlib
+import os
+import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from stepgraph.core import Dataset, Vocabulary
-from stepgraph.errors import ConfigError, DataError
+from stepgraph.errors import ConfigError, DataError, quoted
 from stepgraph.problems import Problems
 
 # How deep below a folder a data set is looked for.
 _DEPTH = 2
+_NUMBER = re.compile("[0-9]{1,9}")
 _SHARD_RULE = "shard must be I/N with I from 1 to N, such as 2/8"
 
 
@@ -43,8 +46,8 @@ class Shard:
     def parse(cls, text: str) -> Shard:
         """Read ``I/N``."""
         part, _, parts = text.partition("/")
-        if not (part.strip().isdecimal() and parts.strip().isdecimal()):
-            raise ConfigError(f"{_SHARD_RULE}, got {text!r}")
+        if not (_NUMBER.fullmatch(part.strip()) and _NUMBER.fullmatch(parts.strip())):
+            raise ConfigError(f"{_SHARD_RULE}, got {quoted(text)}")
         return cls(int(part), int(parts))
 
     def __str__(self) -> str:
@@ -92,15 +95,16 @@ class Published:
 
     def lies_in(self, folder: Path) -> bool:
         """Tell whether a folder is one of this data set."""
-        return any((folder / mark).is_file() for mark in self.marks)
+        return any(os.path.isfile(folder / mark) for mark in self.marks)
 
     def require(self, path: Path, prefix: str) -> None:
         """Refuse a place where it is not, and say where it is if that is near."""
-        if path.is_file() or self.lies_in(path):
+        is_folder = os.path.isdir(path)
+        if os.path.isfile(path) or self.lies_in(path):
             return
-        near = (*places_below(path), *path.absolute().parents[:1]) if path.is_dir() else ()
+        near = (*places_below(path), *path.absolute().parents[:1]) if is_folder else ()
         found = next((place for place in near if self.lies_in(place)), None)
-        got = "no such file" if path.is_dir() else "no such folder"
+        got = "no such file" if is_folder else "no such folder"
         hint = f"did you mean {prefix}:{found}?" if found else "check the path"
         raise DataError(
             f"{path}: must be the folder of {self.title}, which contains "

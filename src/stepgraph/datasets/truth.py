@@ -84,7 +84,9 @@ def read_truth(
         return segments
     header = [cell.lower() for cell in rows[0][1]] if rows else []
     if header != _COLUMNS:
-        what = f"columns must be {', '.join(_COLUMNS)}, got {quoted(', '.join(header))}"
+        # Of a file that is no truth at all nothing is said: it may hold anything.
+        got = quoted(", ".join(header)) if set(header) & set(_COLUMNS) else "none of them"
+        what = f"columns must be {', '.join(_COLUMNS)}, got {got}"
         problems.add(f"{path}:1", "wrong columns", what)
         return segments
     for where, row in rows[1:]:
@@ -130,7 +132,7 @@ def _segment(
             problems.add(where, "bad number", f"{_TIME_RULE}, got {text[:60]!r}")
             return None
     try:
-        keystep = vocabulary.index(name)
+        keystep = vocabulary.index(name, hints=problems.counts["unknown keystep"] < 20)
     except DataError as error:
         problems.add(where, "unknown keystep", str(error))
         return None
@@ -157,5 +159,5 @@ def labelled(
 def _task_of(segments: Iterable[Segment], vocabulary: Vocabulary) -> str | None:
     """Name the one task that lists all true keysteps of a video; it is shown, never used."""
     done = {segment.keystep for segment in segments}
-    fitting = [task for task, members in vocabulary.tasks.items() if done <= set(members)]
-    return fitting[0] if len(fitting) == 1 else None
+    fitting = set.intersection(*(set(vocabulary.tasks_of(keystep)) for keystep in done))
+    return fitting.pop() if len(fitting) == 1 else None

@@ -47,6 +47,7 @@ _BRACES = re.compile(r"\{[^{}]*\}")
 _SQUARE = re.compile(r"\[[^\[\]]*\]")
 _ROUND = re.compile(r"\([^()]*\)")
 _MARKS = re.compile(r"[♩♪♫♬]|(?<!\S)>>+")
+_NO_CHARACTER = re.compile("&#[0-9]{8,};?")
 _INVISIBLE = re.compile("[\x00-\x08\x0e-\x1b\x7f\u200b\u200e\u200f\u2060\ufeff\ud800-\udfff]")
 # Round brackets also hold asides that are spoken, "(or a phone)"; these are not.
 _SOUND = re.compile(
@@ -169,7 +170,7 @@ def _has_repeats(starts: list[float], ends: list[float], said: list[str]) -> boo
 def _spoken_lines(text: str) -> tuple[tuple[str, ...], ...]:
     text = _TAG.sub("", _LINE_BREAK_TAG.sub("\n", text))
     # Entities come after tags: "&lt;i&gt;" is text that shows angle brackets.
-    text = _INVISIBLE.sub("", html.unescape(text))
+    text = _INVISIBLE.sub("", unescaped(text))
     for pattern in (_BRACES, _SQUARE, _MARKS):
         text = pattern.sub(_same_breaks, text)
     text = _ROUND.sub(
@@ -181,6 +182,11 @@ def _spoken_lines(text: str) -> tuple[tuple[str, ...], ...]:
 
 # Most texts that need cleaning are one of a few marks, such as [Music].
 _lines_of_mark = lru_cache(maxsize=64)(_spoken_lines)
+
+
+def unescaped(text: str) -> str:
+    """Text with its entities as characters; a number of any length is one that stands for none."""
+    return html.unescape(_NO_CHARACTER.sub("\ufffd", text))
 
 
 def _same_breaks(found: re.Match[str]) -> str:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import NamedTuple, TypeAlias
 
 from stepgraph.core import Vocabulary
-from stepgraph.errors import ConfigError, DataError
+from stepgraph.errors import ConfigError, DataError, quoted
 from stepgraph.files.disk import MIB, read_text, reading
 from stepgraph.vocabulary.saving import load_vocabulary
 
@@ -43,7 +43,7 @@ def read_vocabulary(path: str | Path) -> Vocabulary:
     path = Path(path)
     if _is_json(path):
         return load_vocabulary(path)
-    vocabulary = _parse(read_text(path, limit=16 * MIB).splitlines(), str(path))
+    vocabulary = _parse(read_text(path, limit=16 * MIB).split("\n"), str(path))
     if len(vocabulary) > LONG_LIST and not vocabulary.tasks:
         warnings.warn(
             f"{path}: {len(vocabulary)} keysteps without a heading are taken as one task; if they "
@@ -115,11 +115,12 @@ def _parse(lines: Iterable[str], origin: str) -> Vocabulary:
 def _open_task(line: _Line, tasks: dict[str, _Task], origin: str) -> dict[str, None]:
     name = line.text.lstrip("#").strip().rstrip(_COLONS)
     if not name:
-        raise DataError(f"{origin}:{line.number}: a heading must name a task, got {line.text!r}")
+        got = quoted(line.text)
+        raise DataError(f"{origin}:{line.number}: a heading must name a task, got {got}")
     if name in tasks:
         raise DataError(
-            f"{origin}:{line.number}: tasks must differ, got {name!r} again; put its keysteps "
-            f"under one heading"
+            f"{origin}:{line.number}: tasks must differ, got {quoted(name)} again; put its "
+            f"keysteps under one heading"
         )
     tasks[name] = (line.number, {})
     return tasks[name][1]
@@ -127,7 +128,7 @@ def _open_task(line: _Line, tasks: dict[str, _Task], origin: str) -> dict[str, N
 
 def _check(names: Mapping[str, str], tasks: Mapping[str, _Task], origin: str) -> None:
     if len(names) < 2:
-        found = "none" if not names else f"only {next(iter(names.values()))!r}"
+        found = "none" if not names else f"only {quoted(next(iter(names.values())))}"
         raise DataError(
             f"{origin}: must list at least 2 keysteps, one a line, got {found}; "
             f"a graph of transitions needs something to go from and to"
@@ -135,7 +136,7 @@ def _check(names: Mapping[str, str], tasks: Mapping[str, _Task], origin: str) ->
     for name, (number, keysteps) in tasks.items():
         if not keysteps:
             raise DataError(
-                f"{origin}:{number}: task {name!r} must have at least one keystep, got none"
+                f"{origin}:{number}: task {quoted(name)} must have at least one keystep, got none"
             )
 
 
