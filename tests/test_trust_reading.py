@@ -10,7 +10,7 @@ import pytest
 
 from stepgraph.core import Vocabulary
 from stepgraph.datasets import Shard, open_source
-from stepgraph.datasets.survey import build_vocabulary
+from stepgraph.datasets.published import build_vocabulary
 from stepgraph.errors import ConfigError, DataError, StepgraphError, quoted
 from stepgraph.ingest import open_video, read_transcript
 from stepgraph.ingest.cleaning import clean

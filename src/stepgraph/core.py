@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -69,8 +69,7 @@ class Vocabulary:
             )
         if len(self._positions) != len(self.keysteps):
             twice = sorted(name for name, count in Counter(self.keysteps).items() if count > 1)
-            got = quoted(twice[:5])
-            raise DataError(f"keysteps of a vocabulary must be unique, got {got} repeatedly")
+            raise DataError(f"keysteps must be unique, got {quoted(twice[:5])} repeatedly")
         for name in (*self.keysteps, *self.tasks):
             if not name.isascii() and not is_unicode(name):
                 raise DataError(f"names of a vocabulary must be Unicode text, got {quoted(name)}")
@@ -99,11 +98,11 @@ class Vocabulary:
         return hashlib.sha256(text.encode()).hexdigest()[:16]
 
     @cached_property
-    def _tasks_of(self) -> dict[int, tuple[str, ...]]:
-        found: dict[int, tuple[str, ...]] = {}
+    def _tasks_of(self) -> dict[int, list[str]]:
+        found: defaultdict[int, list[str]] = defaultdict(list)
         for task, members in self.tasks.items():
             for keystep in dict.fromkeys(members):
-                found[keystep] = (*found.get(keystep, ()), task)
+                found[keystep].append(task)
         return found
 
     def index(self, name: str, *, hints: bool = True) -> int:
@@ -116,12 +115,11 @@ class Vocabulary:
         others = self.keysteps if hints and len(name) <= 200 else ()
         near = [quoted(one) for one in get_close_matches(name, others, n=3, cutoff=0.4)]
         hint = f"did you mean {' or '.join(near)}?" if near else "none is similar"
-        got = f"keystep {quoted(name)} is not among the {len(self)} of the vocabulary"
-        raise DataError(f"{got}; {hint}" if others else got)
+        raise DataError(f"keystep {quoted(name)} is not among the {len(self)} known ones; {hint}")
 
     def tasks_of(self, keystep: int) -> tuple[str, ...]:
         """Names of the tasks that list ``keystep``."""
-        return self._tasks_of.get(keystep, ())
+        return tuple(self._tasks_of.get(keystep, ()))
 
 
 @dataclass(frozen=True)

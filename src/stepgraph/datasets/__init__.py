@@ -5,23 +5,16 @@ from __future__ import annotations
 import os
 import re
 from dataclasses import replace
-from importlib import import_module
 from pathlib import Path
 
 from stepgraph.core import Dataset, Vocabulary
-from stepgraph.datasets.published import Opening, Published, Shard
+from stepgraph.datasets.published import REGISTRY, Opening, Shard, find_published
 from stepgraph.errors import ConfigError, DataError, quoted
+from stepgraph.files.disk import listed
 from stepgraph.ingest import Listening
 from stepgraph.ingest.naming import MEDIA_SUFFIXES
 
-__all__ = ["REGISTRY", "Shard", "find_published", "open_source"]
-
-REGISTRY = {
-    "crosstask": "stepgraph.datasets.crosstask",
-    "coin": "stepgraph.datasets.coin",
-    "howto100m": "stepgraph.datasets.howto100m",
-}
-"""Published data sets by prefix: modules with a ``PUBLISHED``."""
+__all__ = ["REGISTRY", "Shard", "open_source"]
 
 
 def open_source(
@@ -78,15 +71,9 @@ def open_source(
     return _part(_open_own(text, strict, vocabulary, listening), shard)
 
 
-def find_published(prefix: str) -> Published:
-    """The published data set of a prefix; its module is imported only now."""
-    found: Published = import_module(REGISTRY[prefix]).PUBLISHED
-    return found
-
-
 def _films(folder: Path) -> dict[str, Path]:
     """Video files of a published data set, which lie in a folder under their ids."""
-    files = sorted(folder.iterdir()) if folder.is_dir() else ()
+    files = listed(folder) if folder.is_dir() else ()
     return {path.stem: path for path in files if path.suffix in MEDIA_SUFFIXES}
 
 

@@ -15,9 +15,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from stepgraph.core import LONGEST, Dataset, Labels, Segment, Video, Vocabulary
-from stepgraph.datasets.narration import Narration
 from stepgraph.datasets.published import Opening, Published
-from stepgraph.datasets.truth import checked_segment, has_id
+from stepgraph.datasets.reading import Narration, checked_segment, has_id
 from stepgraph.errors import DataError, quoted
 from stepgraph.files.disk import MIB, parse_json, read_text
 from stepgraph.problems import Problems
@@ -149,7 +148,7 @@ def _read(path: Path, problems: Problems) -> _Release:
         if name != step.label:
             what = f"step {step.id} must be {quoted(name)} as before, got {quoted(step.label)}"
             problems.add(step.place, "unknown step number", what)
-    narration = Narration.beside(file.parent, "narration", "captions", "coin_processed")
+    narration = Narration.beside(file.parent, problems, "narration", "captions", "coin_processed")
     return _Release(file, entries, dict(sorted(names.items())), narration)
 
 

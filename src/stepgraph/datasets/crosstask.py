@@ -15,9 +15,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from stepgraph.core import Dataset, Segment, Video, Vocabulary
-from stepgraph.datasets.narration import Narration
 from stepgraph.datasets.published import Opening, Published
-from stepgraph.datasets.truth import checked_segment, has_id, labelled, lines_of
+from stepgraph.datasets.reading import Narration, checked_segment, has_id, labelled, lines_of
 from stepgraph.errors import DataError, quoted
 from stepgraph.files.disk import read_text
 from stepgraph.problems import Problems
@@ -155,7 +154,7 @@ def _read_release(folder: Path, problems: Problems) -> _Release:
             for path, (task, mark, video) in annotations
             if not mark or has_id(video, str(path), problems)
         },
-        narration=Narration.beside(folder, "narration", "crosstask_processed"),
+        narration=Narration.beside(folder, problems, "narration", "crosstask_processed"),
     )
 
 

@@ -16,8 +16,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from stepgraph.core import Dataset, Segment, Video, Vocabulary, rows_in
-from stepgraph.datasets.narration import best_transcripts
-from stepgraph.datasets.truth import has_id, labelled, read_truth
+from stepgraph.datasets.reading import best_transcripts, has_id, labelled, read_truth
 from stepgraph.errors import DataError, StepgraphError
 from stepgraph.files.ids import check_id
 from stepgraph.ingest import Listening, open_video

@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 from stepgraph.core import Dataset, Vocabulary
 from stepgraph.datasets.folder import open_all, vocabulary_of, with_truth
-from stepgraph.datasets.truth import csv_rows, has_id, lines_of
+from stepgraph.datasets.reading import csv_rows, has_id, lines_of
 from stepgraph.errors import DataError, quoted
 from stepgraph.ingest import Listening
 from stepgraph.ingest.naming import transcript_stem

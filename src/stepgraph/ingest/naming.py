@@ -11,6 +11,7 @@ from collections import defaultdict
 from functools import lru_cache
 from pathlib import Path
 
+from stepgraph.files.disk import listed
 from stepgraph.ingest.timed_text import is_pasted
 
 TRANSCRIPT_SUFFIXES = (
@@ -64,21 +65,18 @@ def find_transcript(media: Path) -> Path | None:
     for suffix in TRANSCRIPT_SUFFIXES:
         if is_transcript(path := media.with_suffix(suffix)) and path.is_file():
             return path
-    try:
-        changed, now = media.parent.stat().st_mtime_ns, time.time_ns()
-        # What changed just now may change again without a later time.
-        listed = _by_stem(media.parent, changed if changed < now - 2_000_000_000 else now)
-    except OSError:
-        return None
-    found = [path for path in listed[media.stem] if path.is_file() and is_transcript(path)]
+    changed, now = media.parent.stat().st_mtime_ns, time.time_ns()
+    # What changed just now may change again without a later time.
+    near = _by_stem(media.parent, changed if changed < now - 2_000_000_000 else now)
+    found = [path for path in near.get(media.stem, ()) if path.is_file() and is_transcript(path)]
     return min(found, key=lambda path: transcript_preference(path, media.stem), default=None)
 
 
 @lru_cache(maxsize=1)
-def _by_stem(folder: Path, _changed: int) -> defaultdict[str, list[Path]]:
+def _by_stem(folder: Path, _changed: int) -> dict[str, list[Path]]:
     """Files by what they may belong to; a folder of many videos is listed once for all."""
     found: defaultdict[str, list[Path]] = defaultdict(list)
-    for path in folder.iterdir():
+    for path in listed(folder):
         for stem in {path.stem, transcript_stem(path)}:
             found[stem].append(path)
     return found
