@@ -425,3 +425,23 @@ def test_a_cue_after_a_week_takes_no_memory(tmp_path):
 
     assert video.duration == 604_795
     assert peak < 4_000_000
+
+
+@pytest.mark.parametrize("shard", [Shard(), Shard(1, 2)])
+def test_truth_of_videos_that_last_a_week_takes_no_memory(tmp_path, shard):
+    rows = ["video,start,end,keystep", *(f"v{n},604790,604795,boil" for n in range(40))]
+    write(tmp_path, truth__csv="\n".join(rows), steps__txt="boil\npour\n")
+    for number in range(40):
+        (tmp_path / f"v{number}.srt").write_text("1\n167:59:50,000 --> 167:59:55,000\nboil\n")
+    tracemalloc.start()
+    try:
+        dataset = open_source(tmp_path, shard=shard)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+    assert peak < 8_000_000  # a row of one of them is 5 MB
+    assert len(dataset.truth) == len(dataset.videos)
+    first = next(iter(dataset.truth))
+    assert dataset.truth[first].segments()[0][:2] == (604_790, 604_795)
+    assert "gone" not in dataset.truth

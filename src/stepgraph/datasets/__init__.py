@@ -9,6 +9,7 @@ from pathlib import Path
 
 from stepgraph.core import Dataset, Vocabulary
 from stepgraph.datasets.published import REGISTRY, Opening, Shard, find_published
+from stepgraph.datasets.reading import Truth
 from stepgraph.errors import ConfigError, DataError, quoted
 from stepgraph.files.disk import listed
 from stepgraph.ingest import Listening
@@ -113,5 +114,7 @@ def _part(dataset: Dataset, shard: Shard) -> Dataset:
         raise DataError(
             f"shard {shard} of {dataset.name} must hold videos, got none; take fewer parts"
         )
-    truth = {video: labels for video, labels in dataset.truth.items() if video in shard}
+    truth = dataset.truth
+    if isinstance(truth, Truth):
+        truth = Truth(truth.vocabulary, {one: truth.done[one] for one in truth if one in shard})
     return replace(dataset, videos=videos, truth=truth)

@@ -14,9 +14,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from stepgraph.core import LONGEST, Dataset, Labels, Segment, Video, Vocabulary
+from stepgraph.core import LONGEST, Dataset, Segment, Video, Vocabulary
 from stepgraph.datasets.published import Opening, Published
-from stepgraph.datasets.reading import Narration, checked_segment, has_id
+from stepgraph.datasets.reading import Narration, Truth, checked_segment, has_id
 from stepgraph.errors import DataError, quoted
 from stepgraph.files.disk import MIB, parse_json, read_text
 from stepgraph.problems import Problems
@@ -97,10 +97,8 @@ def _open(path: Path, how: Opening) -> Dataset:
         film = how.films.get(entry.video)
         videos.append(Video(entry.video, duration, transcript, film, entry.task))
         if segments:
-            truth[entry.video] = Labels.from_segments(
-                entry.video, segments, vocabulary, duration=duration
-            )
-    return Dataset("coin", tuple(videos), vocabulary, truth, problems)
+            truth[entry.video] = duration, segments
+    return Dataset("coin", tuple(videos), vocabulary, Truth(vocabulary, truth), problems)
 
 
 def _survey(path: Path) -> tuple[dict[str, int], tuple[str, ...]]:

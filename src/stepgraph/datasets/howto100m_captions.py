@@ -23,12 +23,8 @@ from stepgraph.files.disk import MIB, reading
 from stepgraph.ingest.formats import cues_from_lists
 from stepgraph.problems import Problems
 
-LONGEST_RECORD = 16 * MIB
-"""Bytes of the longest record that is read: more than a week of speech."""
-
-CHUNK = MIB
-"""Bytes read at once."""
-
+LONGEST_RECORD = 16 * MIB  # bytes of the longest record that is read: more than a week of speech
+CHUNK = MIB  # bytes read at once
 _SPACE = b" \t\r\n"
 # What stands before and after the brace of a record is looked for within so many bytes.
 _NEAR = 512

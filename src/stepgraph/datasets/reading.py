@@ -140,9 +140,27 @@ def _segment(
     return checked_segment((times[0], times[1]), keystep, where, problems, length=length)
 
 
+@dataclass(frozen=True, eq=False)
+class Truth(Mapping[str, Labels]):
+    """Labels by video, made when they are asked for: who says it lasts a week, fills no memory."""
+
+    vocabulary: Vocabulary
+    done: Mapping[str, tuple[float, list[Segment]]]  # how long each video is, and its segments
+
+    def __getitem__(self, video: str) -> Labels:
+        duration, segments = self.done[video]
+        return Labels.from_segments(video, segments, self.vocabulary, duration=duration)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.done)
+
+    def __len__(self) -> int:
+        return len(self.done)
+
+
 def labelled(
     videos: Iterable[Video], segments: Mapping[str, list[Segment]], vocabulary: Vocabulary
-) -> tuple[tuple[Video, ...], dict[str, Labels]]:
+) -> tuple[tuple[Video, ...], Truth]:
     """Give videos that last as long as their truth, with their tasks, and the truth of each."""
     lasting = []
     truth = {}
@@ -152,9 +170,9 @@ def labelled(
             task = video.task or _task_of(done, vocabulary)
             duration = max(video.duration, *(segment.end for segment in done))
             video = replace(video, task=task, duration=duration)
-            truth[video.id] = Labels.from_segments(video.id, done, vocabulary, duration=duration)
+            truth[video.id] = duration, done
         lasting.append(video)
-    return tuple(lasting), truth
+    return tuple(lasting), Truth(vocabulary, truth)
 
 
 def _task_of(segments: Iterable[Segment], vocabulary: Vocabulary) -> str | None:

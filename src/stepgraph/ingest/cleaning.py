@@ -19,27 +19,19 @@ from typing import Any, NamedTuple
 
 from stepgraph.core import LONGEST, Sentence
 
-AT_ONCE = 0.1
-"""Seconds within which a cue counts as directly following the one before."""
-
-SURE_REPEAT = 3
-"""A line of this many words shown again at once is a display effect in any file."""
-
+AT_ONCE = 0.1  # seconds within which a cue counts as directly following the one before
+SURE_REPEAT = 3  # a line of this many words shown again at once is a display effect in any file
 ROLLING_SHARE = 0.05
 """Share of cues that repeat a line from which on even a one-word repeat is a display effect.
 
 In plain transcripts people stammer across a cue border 5 times in 72,226 cues (HowTo100M).
 """
 
-SCREEN_LINES = 20
-"""No display shows more lines than this at once, so no more can be shown again."""
-
+SCREEN_LINES = 20  # no display shows more lines than this at once, so no more can be shown again
 SAME_START = 0.001
 """Starts closer than this (seconds, the resolution of the formats) are one start."""
 
-ALONE = 1.0
-"""Seconds given to a cue without length that touches no other."""
-
+ALONE = 1.0  # seconds given to a cue without length that touches no other
 _LINE_BREAK_TAG = re.compile(r"<br\s*/?>", re.IGNORECASE)
 # Only what looks like a tag or a stamp: "if < 5 minutes and > 2" is speech.
 _TAG = re.compile(r"</?[A-Za-z][^<>]*>|<[0-9][0-9:.]*>")

@@ -16,9 +16,7 @@ from stepgraph.errors import DataError, quoted
 from stepgraph.ingest.cues import Cue
 
 _CLOCK = r"(-?)(?:([0-9]{1,6}):)?([0-9]{1,2}):([0-9]{1,2}(?:[.,][0-9]{1,9})?)"
-CLOCK = re.compile(_CLOCK)
-"""Hours if any, minutes and seconds."""
-
+CLOCK = re.compile(_CLOCK)  # hours if any, minutes and seconds
 _TIMES = re.compile(rf"\s*{_CLOCK}\s*-->\s*{_CLOCK}(?:\s.*)?")
 _LIKE_TIMES = re.compile(r".*-->.*|\s*-?[0-9]+:[0-9]{2}\S*\s*[-–—=]+>?\s*-?[0-9]+:[0-9]{2}.*")
 # 0:00:01.500,0:00:04.200
