@@ -467,3 +467,10 @@ def test_with_as_many_rows_as_keysteps_none_is_dropped():
 
     assert decoded(DropDTW(), backwards, chain_of(0, 1, size=2)) == [0, 1]
     assert decoded(DropDTW(drop_keysteps=True), backwards, chain_of(0, 1, size=2)) != [0, 1]
+
+
+def test_two_keysteps_without_an_order_are_refused():
+    graph = TaskGraph.from_order(keysteps(2), [])
+
+    with pytest.raises(DataError, match="must chain its 2 candidate keysteps in one order, got 0"):
+        DropDTW().decode(heard(0, 1, size=2), graph)
