@@ -140,7 +140,7 @@ def kill_and_compare(nursery, folder, verb, kills, *, read=Path.read_bytes, seed
     status, moments = nursery.run(*verb(folder / "whole"))
     assert status == 0, nursery.log.read_text()
     expected = files_in(folder / "whole", read)
-    assert moments > 5
+    assert moments > 3
     for number in range(kills):
         place = folder / f"killed-{number}"
         while True:

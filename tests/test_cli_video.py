@@ -131,7 +131,7 @@ def test_a_graph_does_not_choose_which_code_is_run(graph, capsys):
     assert main(["recognize", "videos", "--graph", graph]) == 1
 
     assert (
-        "must be used with the function it was mined with, 'painting:make'; name it with"
+        "must be named by you if it is a function, got 'painting:make'; to use it, add: --encoder"
         in (said(capsys)[1])
     )
 

@@ -8,8 +8,7 @@ import pytest
 
 from stepgraph.core import Segment, Sentence, Vocabulary
 from stepgraph.datasets import open_source
-from stepgraph.datasets.narration import Narration
-from stepgraph.datasets.truth import read_truth
+from stepgraph.datasets.reading import Narration, read_truth
 from stepgraph.errors import ConfigError, DataError
 from stepgraph.files.ids import check_id
 from stepgraph.problems import Problems
@@ -394,7 +393,7 @@ def test_of_several_transcripts_the_best_of_the_first_folder_is_taken(tmp_path):
     fill(tmp_path / "one", a__en__vtt="", a__vtt="", _a_b__json="", b__info__json="")
     fill(tmp_path / "two", a__vtt="", c__srt="", __hidden__vtt="", note__txt="")
 
-    found = Narration.beside(tmp_path, "one", "two", "absent").files
+    found = Narration.beside(tmp_path, Problems(), "one", "two", "absent").files
 
     assert found == {
         "a": tmp_path / "one" / "a.vtt",
@@ -432,7 +431,9 @@ def test_one_transcript_is_a_data_set_of_one_video(omelette_folder, videos):
 def test_unknown_sources_are_answered_with_the_known_ones(tmp_path, monkeypatch, source):
     monkeypatch.chdir(tmp_path)
 
-    with pytest.raises(ConfigError, match=rf"'demo', 'gen.*:PATH'.*, got '{source}', where"):
+    with pytest.raises(
+        ConfigError, match=rf"'demo', 'gen.*:PATH'.*, got '{source[:200]}'…?, where"
+    ):
         open_source(source)
 
 

@@ -138,7 +138,7 @@ def test_records_may_hold_other_fields(write, problems):
         ('"x": {"start": [0.0], "end": [1.0], "text": ["a', r"must be JSON, got"),
         ('"x": {"start": [0.0], "end": [1.0], "text": ["a]}', r"must be JSON, got"),
         ('"x": {"start": [0.0], "end": [1.0], "text": ["a"', r"must be JSON, got"),
-        ('"x": {"start": [0.0], "end": [1.0], "text": "a"}', r"'text' must be a list, got 'a'"),
+        ('"x": {"start": [0.0], "end": [1.0], "text": "a"}', r"'text' must be a list, got a text"),
         ('"x": {"start": [0.0], "end": [1.0]}', r"must have lists .*, got no 'text'"),
         ('"x": {"start": [0.0], "end": [1, 2], "text": ["a"]}', r"equally long, got 1, 2 and 1"),
         ('"x": {}', r"must have lists 'start', 'end' and 'text', got no 'start'"),

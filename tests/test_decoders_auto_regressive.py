@@ -9,7 +9,11 @@ import pytest
 from reference import make_graph, make_scores
 from stepgraph.core import BACKGROUND
 from stepgraph.decoders import Argmax
-from stepgraph.decoders.auto_regressive import train_auto_regressive, without_repetitions
+from stepgraph.decoders.auto_regressive import (
+    _hide,
+    train_auto_regressive,
+    without_repetitions,
+)
 from stepgraph.errors import ConfigError, DataError
 
 SIZE = 8
@@ -183,3 +187,16 @@ def test_scores_must_be_over_the_vocabulary_that_was_trained_for(trained):
 def test_options_must_be_possible(option, value):
     with pytest.raises(ConfigError, match=f"{option} must be a .*number from 0 on, got {value}"):
         train_auto_regressive([np.array([0, 1])], 3, **{"epochs": 0, option: value})
+
+
+def test_of_each_sequence_a_label_is_hidden_and_never_the_padding():
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        parts = [rng.integers(0, 5, int(rng.integers(1, 9))) for _ in range(12)]
+
+        batch, hidden = _hide(parts, 5, rng)
+
+        assert hidden.any(axis=1).all()
+        assert batch[hidden].max() < 5
+        for row, part in zip(batch, parts, strict=True):
+            assert row.tolist() == [*part, *[6] * (batch.shape[1] - len(part))]

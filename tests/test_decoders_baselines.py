@@ -226,6 +226,21 @@ def test_what_is_drawn_is_the_same_on_every_machine():
     assert labels.keysteps.tolist() == [1, 4, 3, 1, 2, 3, 0, 1, 0, 0, 0, 2]
 
 
+def test_a_row_that_allows_one_keystep_is_given_it():
+    only = make_scores(np.zeros((6, 5))).restrict([3])
+
+    assert Random().decode(only, make_graph(np.eye(5))).keysteps.tolist() == [3] * 6
+
+
+def test_what_one_row_forbids_may_be_done_in_another():
+    values = [[0.9, -math.inf, 0.1], [0.1, 0.1, 0.1], [0.1, 0.1, 0.9]]
+    scores = make_scores(values, [True, False, True])
+
+    labels = AdaptiveThreshold().decode(scores, make_graph([[0, 1, 0], [0, 0, 1], [0, 0, 0]]))
+
+    assert labels.keysteps.tolist() == [0, 1, 2]
+
+
 def test_pruning_takes_the_average_over_what_is_allowed():
     scores = make_scores([[0.4, -math.inf, 0.5, 0.5]])
 

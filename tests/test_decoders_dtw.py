@@ -443,6 +443,7 @@ def test_graph2vid_refuses_too_many_keysteps_without_order():
     ("kind", "name", "value", "rule"),
     [
         *((kind, "percentile", 101, "between 0 and 100") for kind in (DropDTW, Graph2Vid)),
+        *((kind, "percentile", -0.5, "between 0 and 100") for kind in (DropDTW, Graph2Vid)),
         *((kind, "percentile", math.nan, "between 0 and 100") for kind in (DropDTW, Graph2Vid)),
         *((kind, "temperature", 0, "more than 0") for kind in (DropDTW, Graph2Vid)),
         (Graph2Vid, "majority", 2, "between 0 and 1"),
@@ -459,3 +460,17 @@ def test_the_ends_of_a_range_are_in_it(share):
     found = Graph2Vid(percentile=100 * share, majority=share, max_states=2)
 
     assert (found.majority, found.max_states) == (share, 2)
+
+
+def test_with_as_many_rows_as_keysteps_none_is_dropped():
+    backwards = heard(1, 0, size=2)
+
+    assert decoded(DropDTW(), backwards, chain_of(0, 1, size=2)) == [0, 1]
+    assert decoded(DropDTW(drop_keysteps=True), backwards, chain_of(0, 1, size=2)) != [0, 1]
+
+
+def test_two_keysteps_without_an_order_are_refused():
+    graph = TaskGraph.from_order(keysteps(2), [])
+
+    with pytest.raises(DataError, match="must chain its 2 candidate keysteps in one order, got 0"):
+        DropDTW().decode(heard(0, 1, size=2), graph)

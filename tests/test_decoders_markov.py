@@ -288,6 +288,7 @@ def test_epsilon_must_be_a_number_from_zero_on(epsilon):
     ("options", "message"),
     [
         ({"temperature": 0}, "temperature must be a number above 0, got 0"),
+        ({"temperature": math.inf}, "temperature must be a number above 0, got inf"),
         ({"temperature": math.nan}, "temperature must be a number above 0, got nan"),
         ({"stay": 1.5}, "stay must be between 0 and 1 or None, got 1.5"),
         ({"stay": math.nan}, "stay must be between 0 and 1 or None, got nan"),

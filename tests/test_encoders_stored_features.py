@@ -376,7 +376,9 @@ def test_a_folder_cannot_choose_what_is_run(tmp_path, vocabulary):
     encoder.options = EncoderOptions("antigravity:fly")
     filled(tmp_path, VIDEOS, encoder)
 
-    with pytest.raises(ConfigError, match="must be chosen with --encoder if it is a function"):
+    with pytest.raises(
+        ConfigError, match="must be named by you if it is a function, got 'antigrav"
+    ):
         StoredEncoder(tmp_path).encode_keysteps(vocabulary)
 
     assert "antigravity" not in sys.modules

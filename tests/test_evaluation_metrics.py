@@ -361,3 +361,9 @@ def test_a_tally_of_arrays_has_the_keysteps_that_they_hold(truth, found, size):
     counts = metrics.tally(truth, found)
 
     assert {len(counts.true), len(counts.predicted), len(counts.hits)} == {size}
+
+
+def test_labels_and_arrays_may_be_compared():
+    labels = make_labels([0, 1, -1])
+
+    assert metrics.accuracy(labels, [0, 2, 2]) == metrics.accuracy([0, 1, -1], labels) / 2 == 0.5

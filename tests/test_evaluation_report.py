@@ -3,6 +3,7 @@
 import json
 import math
 import time
+from dataclasses import replace
 from statistics import fmean, stdev
 
 import numpy as np
@@ -404,3 +405,12 @@ def test_calibration_of_a_video_without_truth_is_refused():
 def test_calibration_of_labels_of_another_length_is_refused():
     with pytest.raises(DataError, match="video"):
         calibration_error([sure_labels([0], [0.5])], {"video": sure_labels([0, 1], None)})
+
+
+def test_calibration_is_measured_in_tenths():
+    labels = replace(make_labels([0, 1]), confidence=np.array([0.105, 0.19]))
+
+    # One right and one wrong, together in the second tenth.
+    found = calibration_error([labels], {"video": make_labels([0, 0])})
+
+    assert found == pytest.approx((1 - 0.105 - 0.19) / 2)

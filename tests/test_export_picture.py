@@ -13,8 +13,10 @@ from reference import make_scores
 from stepgraph.core import Labels, Timeline, Video, Vocabulary
 from stepgraph.export.layout import draw_graph
 from stepgraph.export.report import STRONGEST, keystep_colours
-from stepgraph.export.timeline import to_json, to_youtube
+from stepgraph.export.terminal import describe_vocabulary
+from stepgraph.export.timeline import to_json, to_text, to_youtube
 from stepgraph.graph import TaskGraph
+from stepgraph.problems import Problems
 from test_export_report import embedded, kitchen, omelette, write
 
 NAMES = (
@@ -155,3 +157,43 @@ def test_a_keystep_that_comes_again_after_a_pause_goes_on_with_its_chapter():
     first, second = to_youtube(timeline(rows, duration=42.0)).splitlines()
 
     assert (first[:9], first[-4:], second) == ("0:00 boil", "pour", "0:30 stir")
+
+
+def test_the_most_travelled_task_comes_first():
+    counts = np.zeros((9, 9), np.int64)
+    counts[[0, 1, 4, 5], [1, 2, 5, 6]] = [1, 2, 3, 4]
+    vocabulary = Vocabulary(NAMES, {"seldom": (0, 1, 2), "often": (4, 5, 6), "never": (7, 8)})
+
+    picture = draw_graph(TaskGraph(vocabulary, csr_array(counts)))
+
+    assert [panel.title for panel in picture.panels] == ["often", "seldom"]
+
+
+def test_boxes_are_embedded_to_a_tenth_of_a_pixel(tmp_path):
+    data = embedded(write(tmp_path / "report.html"))
+
+    # Position in the list of keysteps, centre, size, lines.
+    assert data["panels"][0]["nodes"][1] == [1, 71.0, 112.0, 94.0, 28.0, ["whisk eggs"]]
+    assert data["panels"][0]["edges"][0][:4] == [0, 1, 1.0, 5]
+
+
+def test_a_vocabulary_is_described_by_its_first_tasks():
+    tasks = {f"task {n}": tuple(range(n, n + 5)) for n in range(5)} | {"short": (0, 1, 2, 3)}
+    vocabulary = Vocabulary(tuple(f"k{n}" for n in range(11)), tasks)
+
+    lines = describe_vocabulary(vocabulary, Problems(), output=None, as_json=False).splitlines()
+
+    assert lines[0].startswith("11 keysteps of 6 tasks (29 steps; 8 keysteps in several tasks)")
+    assert lines[1:] == [
+        "  task 0: k0, k1, k2, k3, …",
+        "  task 1: k1, k2, k3, k4, …",
+        "  task 2: k2, k3, k4, k5, …",
+        "  … and 3 tasks more",
+    ]
+
+
+@pytest.mark.parametrize(("sure", "shown"), [(0.5, True), (0.49, False)])
+def test_a_task_is_named_from_even_odds_on(sure, shown):
+    text = to_text(timeline([0, 0], duration=2.0, tasks={"make tea": sure}))
+
+    assert ("make tea" in text) == shown

@@ -10,7 +10,7 @@ import pytest
 import stepgraph as sg
 from reference import make_graph
 from stepgraph.errors import DataError
-from stepgraph.evaluation.saving import load_report
+from stepgraph.export.saving import load_report
 from stepgraph.files.saved_arrays import write_arrays
 
 TEA = sg.Vocabulary(("boil", "pöur", "stir"), {"make tea": (0, 1)})
@@ -197,3 +197,17 @@ def test_scores_of_an_edited_vocabulary_are_refused(tmp_path):
 
     with pytest.raises(DataError, match=r"must hold the keysteps it was saved with .*another"):
         sg.load(tmp_path / "scores.npz")
+
+
+@pytest.mark.parametrize("name", ARTEFACTS)
+def test_every_file_is_of_the_first_version_of_its_format(name, tmp_path):
+    path = tmp_path / name
+    sg.save(ARTEFACTS[name], path)
+
+    if path.suffix == ".npz":
+        with np.load(path) as archive:
+            header = json.loads(archive["header"].tobytes())
+    else:
+        header = json.loads(path.read_text("utf-8"))
+
+    assert header["version"] == 1

@@ -13,7 +13,7 @@ import pytest
 
 from reference import make_scores
 from stepgraph.core import Chapter, Labels, Segment, Sentence, Timeline, Video, Vocabulary
-from stepgraph.datasets.truth import read_truth
+from stepgraph.datasets.reading import read_truth
 from stepgraph.export.timeline import (
     FORMATS,
     to_csv,

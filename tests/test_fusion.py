@@ -148,6 +148,21 @@ def test_a_weight_is_a_share(weight):
         fuse(scores([[1, 0, 0]]), scores([[0, 1, 0]]), weight=weight)
 
 
+def test_what_has_no_share_rules_nothing_out():
+    first, second = scores([[1, 0, 0]]), scores([[0, -np.inf, 0]])
+
+    assert fuse(first, second, weight=1.0).values.tolist() == [[1, 0, 0]]
+    assert fuse(second, first, weight=0.0).values.tolist() == [[1, 0, 0]]
+
+
+@pytest.mark.parametrize("join", [Fusion(0.5).join, Fusion().join])
+def test_only_scores_of_one_video_are_joined(join):
+    with pytest.raises(DataError, match="scores to fuse must be of one video and its rows"):
+        join(scores([[1, 0, 0]]), scores([[1, 0, 0]], video="w"))
+    with pytest.raises(DataError, match="must share one vocabulary"):
+        join(scores([[1, 0, 0]]), make_scores([[1, 0, 0]], video="v"))
+
+
 def test_a_weighted_fusion_is_the_weighted_mean():
     both = Fusion(0.25).join(scores([[1, 0, 0]]), scores([[0, 1, 0]]))
 

@@ -366,3 +366,22 @@ def test_a_segment_without_times_lasts_as_long_as_its_words(tmp_path):
     path.write_text(json.dumps({"segments": [{"words": words}]}))
 
     assert read_transcript(path) == (Sentence(2, 6, "word2 word3 word4 word5"),)
+
+
+@pytest.mark.parametrize(
+    ("rest", "said"),
+    [
+        ("2\n00:00:0", "a cue that is cut off"),
+        ("2\n00:00:0\n\n\n\n", "a cue that is cut off"),
+        ("2\n\n\n", "a cue that is cut off"),
+        ("2\n00:00:0x,000 --> 00:00:04,000\nthere\n", "times must read like"),
+        ("2\n00:00:0x,000 --> 00:00:04,000\n\n", "a cue that is cut off"),
+    ],
+)
+def test_what_is_left_of_a_last_cue_is_noted_and_not_said(tmp_path, rest, said):
+    path = tmp_path / "talk.srt"
+    path.write_text(f"1\n00:00:01,000 --> 00:00:02,000\nhello\n\n{rest}")
+    problems = Problems()
+
+    assert read_transcript(path, problems=problems) == (Sentence(1, 2, "hello"),)
+    assert [said in one.what for one in problems.found] == [True]

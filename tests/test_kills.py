@@ -108,3 +108,36 @@ def test_train_is_killed(nursery, labels, tmp_path, clips):
 
     kills = KILLS or (3 if clips == "stored" else 2)
     kill_and_compare(nursery, tmp_path, verb, kills, read=read_result)
+
+
+@pytest.fixture(scope="module")
+def graph(nursery, transcripts, tmp_path_factory):
+    """A graph of the transcripts, mined with the encoder above."""
+    folder = tmp_path_factory.mktemp("graph")
+    (folder / "steps.txt").write_text("stir the soup\nserve it\n")
+    status, _ = nursery.run(*mine(transcripts, folder)(folder))
+    assert status == 0, nursery.log.read_text()
+    return folder / "graph.json"
+
+
+def mine(transcripts, given):
+    steps, stub = given / "steps.txt", "stub_encoder:Stub"
+
+    def verb(folder):
+        output = ("-o", folder / "graph.json")
+        return "mine", transcripts, "--vocabulary", steps, "--encoder", stub, *output
+
+    return verb
+
+
+def test_mine_is_killed(nursery, transcripts, graph, tmp_path):
+    kill_and_compare(nursery, tmp_path, mine(transcripts, graph.parent), KILLS or 5)
+
+
+@pytest.mark.parametrize("name", ["recognize", "label"])
+def test_verbs_that_use_a_graph_are_killed(nursery, transcripts, graph, tmp_path, name):
+    def verb(folder):
+        stub = ("--encoder", "stub_encoder:Stub")
+        return name, transcripts, "--graph", graph, *stub, "-o", folder
+
+    kill_and_compare(nursery, tmp_path, verb, KILLS or 5)

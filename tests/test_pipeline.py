@@ -1,6 +1,7 @@
 """The stages in a straight line."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -9,6 +10,7 @@ import stepgraph
 from reference import make_graph
 from stepgraph.core import Dataset, Sentence, Video, Vocabulary
 from stepgraph.decoders import DEFAULT_DECODER, Argmax, PathSearch, encoder_for
+from stepgraph.encoders import EncoderOptions
 from stepgraph.errors import ConfigError, DataError
 from stepgraph.export.artefacts import load, save
 from stepgraph.graph import mine_graph
@@ -138,6 +140,8 @@ def test_each_timeline_has_its_own_video(videos, graph, encoder):
 def test_the_encoder_of_the_graph_is_used(videos, graph, encoder, monkeypatch):
     asked = []
     monkeypatch.setattr(scorers, "open_encoder", lambda options: asked.append(options) or encoder)
+
+    graph = replace(graph, encoder=EncoderOptions("text:minilm", context=3))
 
     recognize(videos[0], graph)
 

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy.special import ndtri
 
 from stepgraph.core import Scores, Vocabulary
 from stepgraph.errors import ConfigError
@@ -48,7 +49,15 @@ def test_scores_that_are_all_alike_have_no_scale_to_change():
     assert standardise(alike) is alike
 
 
-@pytest.mark.parametrize(("low", "high"), [(1, 1), (2, 1), (np.nan, 1), (0, np.inf)])
+@pytest.mark.parametrize(("low", "high"), [(1, 1), (2, 1), (np.nan, 1), (0, np.inf), (-np.inf, 0)])
 def test_extremes_that_are_none_are_refused(low, high):
     with pytest.raises(ConfigError, match="low must be below high, both finite, got"):
         rescale(scores_of(TABLE[:2]), low, high)
+
+
+def test_the_better_of_two_is_as_far_from_their_mean_as_the_best_of_fifty():
+    scores = standardise(scores_of([[1.0, 3.0], [0.0, 0.0]]))
+
+    # Blom: the best of 50 normal numbers is 2.24 deviations from their mean, of 2 it is 0.59.
+    far = 0.1 * ndtri(49.625 / 50.25) / ndtri(1.625 / 2.25)
+    assert scores.values[0] == pytest.approx([0.15 - far, 0.15 + far], abs=1e-6)

@@ -113,6 +113,9 @@ def test_videos_without_scores_are_left_out_and_the_others_read_by_the_second(
     [(video, scores)] = StoredScores(tmp_path).read_each(videos, vocabulary, problems=Problems())
 
     assert (video, scores.hop, len(scores)) == (VIDEO, 1.0, ROWS)
+    np.testing.assert_array_equal(scores.values, TABLE)
+    with pytest.raises(DataError, match="gone: must be a file of stored scores"):
+        list(StoredScores(tmp_path).read_each(videos, vocabulary))
 
 
 @pytest.mark.parametrize("video", ["../talk", "a/../../talk", "x" * 5000, "a\0b", ""])

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from stepgraph.datasets import REGISTRY, open_source
-from stepgraph.datasets.survey import build_vocabulary, survey
+from stepgraph.datasets.published import build_vocabulary, survey
 from stepgraph.errors import ConfigError, DataError
 
 VTT = "WEBVTT\n\n00:00.000 --> 00:02.000\nboil the water\n"

@@ -10,6 +10,7 @@ import pytest
 from stepgraph.cli import main
 from stepgraph.core import Vocabulary
 from stepgraph.errors import one_line
+from stepgraph.files.arrays import SUFFIXES
 from stepgraph.vocabulary.saving import save_vocabulary
 
 CUE = "1\n00:00:01,000 --> 00:00:04,000\nboil the water\n"
@@ -186,3 +187,9 @@ def test_a_long_error_keeps_its_beginning_and_what_to_do():
     assert line.startswith("subject must rule, got xxx")
     assert line.endswith("xxx; what to do")
     assert len(line) <= 1000
+
+
+def test_every_kind_of_array_is_in_the_table_of_inputs():
+    page = (Path(__file__).parent.parent / "SECURITY.md").read_text()
+
+    assert [suffix for suffix in SUFFIXES if f"`{suffix}`" not in page] == []

@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -20,7 +21,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from stepgraph.errors import DataError
+from stepgraph.errors import DataError, quoted
 from stepgraph.problems import Problems
 
 BACKGROUND = -1
@@ -67,16 +68,16 @@ class Vocabulary:
                 f"a graph of transitions needs something to go from and to"
             )
         if len(self._positions) != len(self.keysteps):
-            twice = sorted({name for name in self.keysteps if self.keysteps.count(name) > 1})
-            raise DataError(f"keysteps of a vocabulary must be unique, got {twice[:5]} repeatedly")
+            twice = sorted(name for name, count in Counter(self.keysteps).items() if count > 1)
+            raise DataError(f"keysteps must be unique, got {quoted(twice[:5])} repeatedly")
         for name in (*self.keysteps, *self.tasks):
             if not name.isascii() and not is_unicode(name):
-                raise DataError(f"names of a vocabulary must be Unicode text, got {name!r}")
+                raise DataError(f"names of a vocabulary must be Unicode text, got {quoted(name)}")
         for task, members in self.tasks.items():
             if any(not 0 <= keystep < len(self.keysteps) for keystep in members):
                 raise DataError(
-                    f"task {task!r} must list keysteps between 0 and {len(self.keysteps) - 1}, "
-                    f"got {list(members)[:5]}"
+                    f"task {quoted(task)} must list keysteps between 0 and "
+                    f"{len(self.keysteps) - 1}, got {list(members)[:5]}"
                 )
 
     def __len__(self) -> int:
@@ -96,19 +97,29 @@ class Vocabulary:
         text = json.dumps([list(self.keysteps), tasks], ensure_ascii=False)
         return hashlib.sha256(text.encode()).hexdigest()[:16]
 
-    def index(self, name: str) -> int:
-        """Position of a keystep name; an unknown name is answered with the nearest ones."""
+    @cached_property
+    def _tasks_of(self) -> dict[int, list[str]]:
+        found: defaultdict[int, list[str]] = defaultdict(list)
+        for task, members in self.tasks.items():
+            for keystep in dict.fromkeys(members):
+                found[keystep].append(task)
+        return found
+
+    def index(self, name: str, *, hints: bool = True) -> int:
+        """Position of a keystep name; an unknown one is answered with the nearest, if wanted."""
         if name in self._positions:
             return self._positions[name]
         from difflib import get_close_matches
 
-        near = get_close_matches(name, self.keysteps, n=3, cutoff=0.4)
-        hint = f"did you mean {' or '.join(map(repr, near))}?" if near else "none is similar"
-        raise DataError(f"keystep {name!r} is not among the {len(self)} of the vocabulary; {hint}")
+        # Comparing takes long, and names without end are like no other.
+        others = self.keysteps if hints and len(name) <= 200 else ()
+        near = [quoted(one) for one in get_close_matches(name, others, n=3, cutoff=0.4)]
+        hint = f"did you mean {' or '.join(near)}?" if near else "none is similar"
+        raise DataError(f"keystep {quoted(name)} is not among the {len(self)} known ones; {hint}")
 
     def tasks_of(self, keystep: int) -> tuple[str, ...]:
         """Names of the tasks that list ``keystep``."""
-        return tuple(task for task, members in self.tasks.items() if keystep in members)
+        return tuple(self._tasks_of.get(keystep, ()))
 
 
 @dataclass(frozen=True)

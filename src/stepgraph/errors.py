@@ -65,7 +65,10 @@ def one_line(message: str, longest: int = 1000) -> str:
 
 def quoted(value: object, limit: int = 200) -> str:
     """What came, as a message shows it: a file may hold anything, also megabytes of it."""
-    text = value if isinstance(value, str) else repr(value)
+    try:
+        text = value if isinstance(value, str) else repr(value)
+    except RecursionError:
+        text = "what is nested without end"
     shown = repr(text[:limit]) if text is value else text[:limit]
     return printable(shown if len(text) <= limit else f"{shown}…")
 

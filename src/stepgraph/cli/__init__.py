@@ -32,6 +32,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     given = sys.argv[1:] if argv is None else list(argv)
     args = make_parser(given).parse_args(given)
     args.given = given
+    if args.offline:
+        os.environ["HF_HUB_OFFLINE"] = "1"
     warnings.showwarning = _show_warning
     try:
         with progress.shown():

@@ -50,6 +50,7 @@ def make_parser(asked: Sequence[str] | None = None) -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"stepgraph {__version__}")
     switch("--debug", "show the traceback of an error")(parser)
+    switch("--offline", "fetch no model, also none that is named here")(parser)
     added = parser.add_subparsers(title="verbs", metavar="VERB", required=True)
     chosen = None if asked is None else next((a for a in asked if not a.startswith("-")), "")
     for name, (about, function, *options) in _VERBS.items():

@@ -9,7 +9,7 @@ from stepgraph.cli.asked import must_be_writable, refuse, show_table
 from stepgraph.cli.fields import given_fields
 from stepgraph.cli.verbs import open_with_truth
 from stepgraph.core import Dataset, Scores
-from stepgraph.datasets.survey import build_vocabulary
+from stepgraph.datasets.published import build_vocabulary
 from stepgraph.encoders import EncoderOptions, load_encoder
 from stepgraph.errors import ConfigError
 from stepgraph.experiments import run_table

@@ -3,24 +3,19 @@
 from __future__ import annotations
 
 import os
+import re
 from dataclasses import replace
-from importlib import import_module
 from pathlib import Path
 
 from stepgraph.core import Dataset, Vocabulary
-from stepgraph.datasets.published import Opening, Published, Shard
-from stepgraph.errors import ConfigError, DataError
+from stepgraph.datasets.published import REGISTRY, Opening, Shard, find_published
+from stepgraph.datasets.reading import Truth
+from stepgraph.errors import ConfigError, DataError, quoted
+from stepgraph.files.disk import listed
 from stepgraph.ingest import Listening
 from stepgraph.ingest.naming import MEDIA_SUFFIXES
 
-__all__ = ["REGISTRY", "Shard", "find_published", "open_source"]
-
-REGISTRY = {
-    "crosstask": "stepgraph.datasets.crosstask",
-    "coin": "stepgraph.datasets.coin",
-    "howto100m": "stepgraph.datasets.howto100m",
-}
-"""Published data sets by prefix: modules with a ``PUBLISHED``."""
+__all__ = ["REGISTRY", "Shard", "open_source"]
 
 
 def open_source(
@@ -62,30 +57,24 @@ def open_source(
     published = find_published(kind) if colon and kind in REGISTRY else None
     splits = published.splits if published else ("all",)
     if split not in splits:
-        subject, known = kind if published else repr(text), ", ".join(map(repr, splits))
-        raise ConfigError(f"split of {subject} must be one of {known}, got {split!r}")
+        subject, known = kind if published else quoted(text), ", ".join(map(repr, splits))
+        raise ConfigError(f"split of {subject} must be one of {known}, got {quoted(split)}")
     if published:
         path = Path(os.path.expanduser(rest))
         published.require(path, kind)
         films = _films(path / "videos")
         how = Opening(bool(strict), split, shard, listening.needed, films)
         return _part(published.open(path, how), shard)
-    if kind == "generated" and (not colon or rest.isdecimal()):
+    if kind == "generated" and (not colon or re.fullmatch("[0-9]{1,18}", rest)):
         from stepgraph.datasets.generated import open_generated
 
         return _part(open_generated(int(rest or 0)), shard)
     return _part(_open_own(text, strict, vocabulary, listening), shard)
 
 
-def find_published(prefix: str) -> Published:
-    """The published data set of a prefix; its module is imported only now."""
-    found: Published = import_module(REGISTRY[prefix]).PUBLISHED
-    return found
-
-
 def _films(folder: Path) -> dict[str, Path]:
     """Video files of a published data set, which lie in a folder under their ids."""
-    files = sorted(folder.iterdir()) if folder.is_dir() else ()
+    files = listed(folder) if folder.is_dir() else ()
     return {path.stem: path for path in files if path.suffix in MEDIA_SUFFIXES}
 
 
@@ -110,7 +99,8 @@ def _open_own(
         published = "".join(f"'{prefix}:PATH', " for prefix in REGISTRY)
         raise ConfigError(
             f"source must be a folder, a video or transcript file, a manifest (.jsonl, .csv), "
-            f"'demo', 'generated', {published}or 'manifest:PATH', got {text!r}, where nothing is"
+            f"'demo', 'generated', {published}or 'manifest:PATH', got {quoted(text)}, where "
+            f"nothing is"
         )
     return opener(path, strict=strict, vocabulary=vocabulary, listening=listening)
 
@@ -124,5 +114,7 @@ def _part(dataset: Dataset, shard: Shard) -> Dataset:
         raise DataError(
             f"shard {shard} of {dataset.name} must hold videos, got none; take fewer parts"
         )
-    truth = {video: labels for video, labels in dataset.truth.items() if video in shard}
+    truth = dataset.truth
+    if isinstance(truth, Truth):
+        truth = Truth(truth.vocabulary, {one: truth.done[one] for one in truth if one in shard})
     return replace(dataset, videos=videos, truth=truth)

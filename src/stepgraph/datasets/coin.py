@@ -9,15 +9,14 @@ from __future__ import annotations
 
 import json
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from stepgraph.core import LONGEST, Dataset, Labels, Segment, Video, Vocabulary
-from stepgraph.datasets.narration import Narration
+from stepgraph.core import LONGEST, Dataset, Segment, Video, Vocabulary
 from stepgraph.datasets.published import Opening, Published
-from stepgraph.datasets.truth import checked_segment, has_id
+from stepgraph.datasets.reading import Narration, Truth, checked_segment, has_id
 from stepgraph.errors import DataError, quoted
 from stepgraph.files.disk import MIB, parse_json, read_text
 from stepgraph.problems import Problems
@@ -98,10 +97,8 @@ def _open(path: Path, how: Opening) -> Dataset:
         film = how.films.get(entry.video)
         videos.append(Video(entry.video, duration, transcript, film, entry.task))
         if segments:
-            truth[entry.video] = Labels.from_segments(
-                entry.video, segments, vocabulary, duration=duration
-            )
-    return Dataset("coin", tuple(videos), vocabulary, truth, problems)
+            truth[entry.video] = duration, segments
+    return Dataset("coin", tuple(videos), vocabulary, Truth(vocabulary, truth), problems)
 
 
 def _survey(path: Path) -> tuple[dict[str, int], tuple[str, ...]]:
@@ -147,9 +144,9 @@ def _read(path: Path, problems: Problems) -> _Release:
     for step in (step for entry in entries for step in entry.steps):
         name = names.setdefault(step.id, step.label)
         if name != step.label:
-            what = f"step {step.id} must be {name!r} as before, got {step.label!r}"
+            what = f"step {step.id} must be {quoted(name)} as before, got {quoted(step.label)}"
             problems.add(step.place, "unknown step number", what)
-    narration = Narration.beside(file.parent, "narration", "captions", "coin_processed")
+    narration = Narration.beside(file.parent, problems, "narration", "captions", "coin_processed")
     return _Release(file, entries, dict(sorted(names.items())), narration)
 
 
@@ -159,11 +156,11 @@ def _read_entries(file: Path, problems: Problems) -> list[_Entry]:
     database = record.get("database") if isinstance(record, dict) else None
     if not isinstance(database, dict) or not database:
         raise DataError(
-            f"{file}: must hold an object 'database' of videos, got {str(record)[:60]!r}; "
+            f"{file}: must hold an object 'database' of videos, got {quoted(record, 60)}; "
             f"is it COIN's own file?"
         )
     for video in _listed_twice(text, database):
-        what = f"video {video!r} must be listed once, got it twice; the last is taken"
+        what = f"video {quoted(video, 80)} must be listed once, got it twice; the last is taken"
         problems.add(str(file), "duplicate video", what)
     found = (
         _read_entry(video, fields, f"{file}: video {quoted(video, 80)}", problems)
@@ -183,8 +180,8 @@ def _listed_twice(text: str, database: Mapping[str, Any]) -> list[str]:
     twice: list[str] = []
 
     def note(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        names = [name for name, value in pairs if isinstance(value, dict)]
-        twice.extend(sorted({name for name in names if names.count(name) > 1}))
+        names = Counter(name for name, value in pairs if isinstance(value, dict))
+        twice.extend(sorted(name for name, count in names.items() if count > 1))
         return dict(pairs)
 
     json.loads(text, object_pairs_hook=note)
@@ -195,19 +192,19 @@ def _read_entry(video: str, fields: Any, place: str, problems: Problems) -> _Ent
     if not has_id(video, place, problems):
         return None
     if not isinstance(fields, dict):
-        problems.add(place, "unreadable video", f"must be an object, got {fields!r:.60}")
+        problems.add(place, "unreadable video", f"must be an object, got {quoted(fields, 60)}")
         return None
     task = _text(fields.get("class"))
     if not task:
-        what = f"'class' must name the task, got {fields.get('class')!r:.60}"
+        what = f"'class' must name the task, got {quoted(fields.get('class'), 60)}"
         problems.add(place, "missing task", what)
     split = fields.get("subset")
     if split not in _SPLITS:
-        what = f"'subset' must be 'training' or 'testing', got {split!r:.60}"
+        what = f"'subset' must be 'training' or 'testing', got {quoted(split, 60)}"
         problems.add(place, "unknown split", what)
     duration = _number(fields.get("duration"))
     if duration is None or not 0 < duration <= LONGEST:
-        what = f"'duration' must be seconds, over 0, got {fields.get('duration')!r:.60}"
+        what = f"'duration' must be seconds, over 0, got {quoted(fields.get('duration'), 60)}"
         problems.add(place, "impossible time", what)
         duration = None
     steps = _read_steps(fields.get("annotation"), place, problems)
@@ -216,7 +213,7 @@ def _read_entry(video: str, fields: Any, place: str, problems: Problems) -> _Ent
 
 def _read_steps(annotation: Any, place: str, problems: Problems) -> tuple[_Step, ...]:
     if not isinstance(annotation, list):
-        what = f"'annotation' must be a list, got {annotation!r:.60}"
+        what = f"'annotation' must be a list, got {quoted(annotation, 60)}"
         problems.add(place, "unreadable annotation", what)
         return ()
     if not annotation:
@@ -232,13 +229,13 @@ def _read_step(fields: Any, place: str, problems: Problems) -> _Step | None:
     fields = fields if isinstance(fields, dict) else {}
     number, label = str(fields.get("id")), _text(fields.get("label"))
     if not (number.isascii() and number.isdigit() and len(number) < 10):
-        what = f"'id' must be the number of a step, got {fields.get('id')!r:.60}"
+        what = f"'id' must be the number of a step, got {quoted(fields.get('id'), 60)}"
         problems.add(place, "unknown step number", what)
         return None
     segment = fields.get("segment")
     times = [_number(time) for time in segment] if isinstance(segment, list) else []
     if not label or len(times) != 2 or times[0] is None or times[1] is None:
-        what = f"must have 'label' and 'segment' [start, end], got {fields!r:.100}"
+        what = f"must have 'label' and 'segment' [start, end], got {quoted(fields, 100)}"
         problems.add(place, "unreadable annotation", what)
         return None
     return _Step(int(number), label, (times[0], times[1]), place)

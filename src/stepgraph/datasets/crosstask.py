@@ -8,16 +8,16 @@ the order of the file; the release annotates no related task.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
 from stepgraph.core import Dataset, Segment, Video, Vocabulary
-from stepgraph.datasets.narration import Narration
 from stepgraph.datasets.published import Opening, Published
-from stepgraph.datasets.truth import checked_segment, has_id, labelled, lines_of
-from stepgraph.errors import DataError
+from stepgraph.datasets.reading import Narration, checked_segment, has_id, labelled, lines_of
+from stepgraph.errors import DataError, quoted
 from stepgraph.files.disk import read_text
 from stepgraph.problems import Problems
 from stepgraph.progress import track
@@ -154,7 +154,7 @@ def _read_release(folder: Path, problems: Problems) -> _Release:
             for path, (task, mark, video) in annotations
             if not mark or has_id(video, str(path), problems)
         },
-        narration=Narration.beside(folder, "narration", "crosstask_processed"),
+        narration=Narration.beside(folder, problems, "narration", "crosstask_processed"),
     )
 
 
@@ -167,7 +167,7 @@ def _read_tasks(path: Path, problems: Problems) -> dict[str, _Task]:
         where = f"{path}:{start + 1}"
         task = _read_task(lines[start : start + 5], where, problems)
         if task is not None and lines[start] in tasks:
-            problems.add(where, "bad task", f"tasks must differ, got {lines[start]!r} again")
+            problems.add(where, "bad task", f"tasks must differ, got {quoted(lines[start])} again")
         elif task is not None:
             tasks[lines[start]] = task
     if not tasks:
@@ -177,9 +177,9 @@ def _read_tasks(path: Path, problems: Problems) -> dict[str, _Task]:
 
 
 def _read_task(block: list[str], where: str, problems: Problems) -> _Task | None:
-    if len(block) < 5 or not (block[3].isascii() and block[3].isdigit()):
+    if len(block) < 5 or not re.fullmatch("[0-9]{1,6}", block[3]):
         rule = "a task must have 5 lines (id, name, address, number of keysteps, keysteps)"
-        problems.add(where, "bad task", f"{rule}, got {block}")
+        problems.add(where, "bad task", f"{rule}, got {quoted(block)}")
         return None
     names = tuple(name.strip() for name in block[4].split(","))
     if len(names) != int(block[3]) or not all(names):
@@ -206,7 +206,9 @@ def _read_list(path: Path, problems: Problems) -> dict[_Pair, str]:
         elif not has_id(cells[1], where, problems):
             continue
         elif (pair := (cells[0], cells[1])) in pairs:
-            what = f"a video must be listed once for a task, got {cells[1]!r} of {cells[0]} again"
+            what = (
+                f"a video must be listed once for a task, got {cells[1]!r} of {cells[0]:.40} again"
+            )
             problems.add(where, "duplicate video", what)
         else:
             pairs[pair] = where
@@ -217,7 +219,7 @@ def _check_release(release: _Release, problems: Problems) -> None:
     """Count what the files of the release say against each other."""
     for (task_id, video), where in release.places.items():
         if task_id not in release.primary and task_id not in release.related:
-            what = f"task of video {video!r} must be in a task file, got {task_id!r}"
+            what = f"task of video {video!r} must be in a task file, got {quoted(task_id, 40)}"
             problems.add(where, "missing task", what)
     if not release.listed:
         return

@@ -8,6 +8,7 @@ a folder.
 from __future__ import annotations
 
 import math
+import os
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -15,8 +16,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from stepgraph.core import Dataset, Segment, Video, Vocabulary, rows_in
-from stepgraph.datasets.narration import best_transcripts
-from stepgraph.datasets.truth import has_id, labelled, read_truth
+from stepgraph.datasets.reading import best_transcripts, has_id, labelled, read_truth
 from stepgraph.errors import DataError, StepgraphError
 from stepgraph.files.ids import check_id
 from stepgraph.ingest import Listening, open_video
@@ -48,7 +48,7 @@ def open_folder(
     """Open every video or transcript below a folder; its id is its path without suffixes."""
     problems = Problems(strict=strict is not False)
     vocabulary = vocabulary_of(path) or vocabulary
-    found = _find(path)
+    found = _find(path, problems)
     if not found:
         raise DataError(
             f"{path}: must contain transcripts ({', '.join(TRANSCRIPT_SUFFIXES)}) or videos "
@@ -141,10 +141,18 @@ def with_truth(
     return replace(dataset, videos=videos, truth=truth)
 
 
-def _find(folder: Path) -> dict[str, Path]:
+def _find(folder: Path, problems: Problems) -> dict[str, Path]:
     """What to open for each id: the media file if there is one, else the best transcript."""
-    files = [path for path in sorted(folder.rglob("*")) if _is_candidate(path, folder)]
-    media = {path.with_suffix(""): path for path in files if _is_media(path)}
+
+    def note(error: OSError) -> None:
+        what = f"must be a folder that can be listed, got {error.strerror}; check its permissions"
+        problems.add(str(error.filename), "unreadable folder", what, lost=True)
+
+    files = []
+    for place, folders, names in os.walk(folder, onerror=note):
+        folders[:] = [name for name in folders if not name.startswith(".")]
+        files += [path for name in names if _is_candidate(path := Path(place, name))]
+    media = {path.with_suffix(""): path for path in sorted(files) if _is_media(path)}
     transcripts = [
         path
         for path in files
@@ -155,9 +163,9 @@ def _find(folder: Path) -> dict[str, Path]:
     return dict(sorted((_id(place, folder), path) for place, path in found.items()))
 
 
-def _is_candidate(path: Path, folder: Path) -> bool:
-    hidden = any(part.startswith(".") for part in path.relative_to(folder).parts)
-    if hidden or not path.is_file():
+def _is_candidate(path: Path) -> bool:
+    # What cannot even be looked at is reported when it is opened.
+    if path.name.startswith(".") or (os.access(path, os.F_OK) and not path.is_file()):
         return False
     if _is_media(path):
         return not _PART_OF_DOWNLOAD.search(path.name.lower())
@@ -177,5 +185,8 @@ def _is_our_own(path: Path) -> bool:
     """A graph, timeline or vocabulary that was saved into the folder of its videos."""
     if path.suffix.lower() != ".json":
         return False
-    with path.open("rb") as file:
-        return b'"format": "stepgraph-' in file.read(64)
+    try:
+        with path.open("rb") as file:
+            return b'"format": "stepgraph-' in file.read(64)
+    except OSError:  # of which opening it will say more
+        return False

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 from stepgraph.core import Dataset, Video, is_unicode
 from stepgraph.datasets.howto100m_captions import read_captions
 from stepgraph.datasets.published import Opening, Published
-from stepgraph.datasets.truth import has_id
+from stepgraph.datasets.reading import has_id
 from stepgraph.errors import DataError, quoted
 from stepgraph.files.disk import reading
 from stepgraph.ingest.formats import transcript_from_lists

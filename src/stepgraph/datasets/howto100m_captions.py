@@ -18,17 +18,13 @@ import orjson
 
 from stepgraph.core import is_unicode
 from stepgraph.datasets.published import Shard
-from stepgraph.errors import DataError
+from stepgraph.errors import DataError, quoted
 from stepgraph.files.disk import MIB, reading
 from stepgraph.ingest.formats import cues_from_lists
 from stepgraph.problems import Problems
 
-LONGEST_RECORD = 16 * MIB
-"""Bytes of the longest record that is read: more than a week of speech."""
-
-CHUNK = MIB
-"""Bytes read at once."""
-
+LONGEST_RECORD = 16 * MIB  # bytes of the longest record that is read: more than a week of speech
+CHUNK = MIB  # bytes read at once
 _SPACE = b" \t\r\n"
 # What stands before and after the brace of a record is looked for within so many bytes.
 _NEAR = 512
@@ -76,7 +72,7 @@ def read_captions(path: Path, *, problems: Problems, shard: Shard = Shard()) -> 
             # All regions but broken ones hold one record.
             for record in _parsed_at_once(region) or _parsed_in_steps(region, path, problems):
                 if mistake := _mistake(record):
-                    place = f"{path}: byte {record.position}: video {record.video!r}"
+                    place = f"{path}: byte {record.position}: video {quoted(record.video, 80)}"
                     problems.add(place, "broken record", mistake)
                 else:
                     yield record
@@ -144,7 +140,7 @@ def _mistake(record: Caption) -> str:
     if not video or (not video.isascii() and not is_unicode(video)):
         return "the id of a video must be Unicode text, at least one character; correct it"
     if not isinstance(lists, dict):
-        return f"must be an object with lists 'start', 'end' and 'text', got {lists!r:.40}"
+        return f"must be an object with lists 'start', 'end' and 'text', got {quoted(lists, 40)}"
     try:
         cues_from_lists(lists, "")
     except DataError as error:
@@ -189,7 +185,7 @@ def _parsed_in_steps(region: _Region, path: Path, problems: Problems) -> Iterato
         kind = "cut-off file"
     if mistake:
         place = f"{path}: byte {region.position + _bytes_in(text[:begin])}"
-        problems.add(f"{place}: video {video!r}" if video else place, kind, mistake)
+        problems.add(f"{place}: video {quoted(video, 80)}" if video else place, kind, mistake)
 
 
 def _text_of(region: _Region) -> tuple[str, str]:

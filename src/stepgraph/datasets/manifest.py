@@ -17,8 +17,8 @@ from typing import NamedTuple
 
 from stepgraph.core import Dataset, Vocabulary
 from stepgraph.datasets.folder import open_all, vocabulary_of, with_truth
-from stepgraph.datasets.truth import csv_rows, has_id, lines_of
-from stepgraph.errors import DataError
+from stepgraph.datasets.reading import csv_rows, has_id, lines_of
+from stepgraph.errors import DataError, quoted
 from stepgraph.ingest import Listening
 from stepgraph.ingest.naming import transcript_stem
 from stepgraph.problems import Problems
@@ -93,7 +93,7 @@ def _json_fields(
         fields = {name: record[name] for name in COLUMNS if record.get(name) not in (None, "")}
         wrong = [name for name, value in fields.items() if not isinstance(value, str)]
         if wrong:
-            what = f"{wrong[0]} must be text, got {fields[wrong[0]]!r:.60}"
+            what = f"{wrong[0]} must be text, got {quoted(fields[wrong[0]], 60)}"
             problems.add(where, "unreadable row", what, lost=True)
         else:
             yield where, fields
@@ -106,7 +106,8 @@ def _csv_fields(path: Path, problems: Problems) -> Iterator[tuple[str, dict[str,
     if not {"media", "transcript"} & set(header) or len(set(header)) < len(header):
         raise DataError(
             f"{first}: a manifest must begin with its columns, each once "
-            f"({', '.join(COLUMNS)}; media or transcript at least), got {', '.join(header)[:80]!r}"
+            f"({', '.join(COLUMNS)}; media or transcript at least), got "
+            f"{quoted(', '.join(header), 80)}"
         )
     _check_columns(header, first, problems)
     for where, row in rows:
@@ -121,7 +122,7 @@ def _csv_fields(path: Path, problems: Problems) -> Iterator[tuple[str, dict[str,
 def _check_columns(names: Iterable[str], where: str, problems: Problems) -> None:
     unknown = [name for name in names if name not in COLUMNS]
     if unknown:
-        what = f"columns must be among {', '.join(COLUMNS)}, got {', '.join(unknown)[:80]!r}"
+        what = f"columns must be among {', '.join(COLUMNS)}, got {quoted(', '.join(unknown), 80)}"
         problems.add(where, "unknown column", what)
 
 
@@ -133,7 +134,7 @@ def _row(fields: Mapping[str, str], where: str, folder: Path, problems: Problems
         if os.path.isfile(path):
             paths[name] = path
             continue
-        what = f"{name} must be a file, got {str(path)!r}, where none is"
+        what = f"{name} must be a file, got {quoted(str(path))}, where none is"
         problems.add(where, "missing file", what, lost=name != "truth")
         if name != "truth":
             return None

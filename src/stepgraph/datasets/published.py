@@ -1,22 +1,36 @@
-"""What a published data set brings to be opened, surveyed and asked for keysteps by its name.
+"""Published data sets by name: how they are opened, what lies in a folder, and their keysteps.
 
-``open_source``, the survey and the vocabularies know no more of a data set than its
-:class:`Published` and its line in the registry.
+Nothing knows more of a data set than its :class:`Published` and its line in the registry.
 """
 
 from __future__ import annotations
 
 import hashlib
+import os
+import re
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
+from typing import NamedTuple
 
 from stepgraph.core import Dataset, Vocabulary
-from stepgraph.errors import ConfigError, DataError
+from stepgraph.errors import ConfigError, DataError, StepgraphError, quoted
+from stepgraph.files.disk import listed
 from stepgraph.problems import Problems
+from stepgraph.vocabulary import read_articles, read_vocabulary, vocabulary_from_articles
+
+REGISTRY = {
+    "crosstask": "stepgraph.datasets.crosstask",
+    "coin": "stepgraph.datasets.coin",
+    "howto100m": "stepgraph.datasets.howto100m",
+}
+"""Published data sets by prefix: modules with a ``PUBLISHED``."""
 
 # How deep below a folder a data set is looked for.
 _DEPTH = 2
+_NUMBER = re.compile("[0-9]{1,9}")
 _SHARD_RULE = "shard must be I/N with I from 1 to N, such as 2/8"
 
 
@@ -43,8 +57,8 @@ class Shard:
     def parse(cls, text: str) -> Shard:
         """Read ``I/N``."""
         part, _, parts = text.partition("/")
-        if not (part.strip().isdecimal() and parts.strip().isdecimal()):
-            raise ConfigError(f"{_SHARD_RULE}, got {text!r}")
+        if not (_NUMBER.fullmatch(part.strip()) and _NUMBER.fullmatch(parts.strip())):
+            raise ConfigError(f"{_SHARD_RULE}, got {quoted(text)}")
         return cls(int(part), int(parts))
 
     def __str__(self) -> str:
@@ -92,15 +106,16 @@ class Published:
 
     def lies_in(self, folder: Path) -> bool:
         """Tell whether a folder is one of this data set."""
-        return any((folder / mark).is_file() for mark in self.marks)
+        return any(os.path.isfile(folder / mark) for mark in self.marks)
 
     def require(self, path: Path, prefix: str) -> None:
         """Refuse a place where it is not, and say where it is if that is near."""
-        if path.is_file() or self.lies_in(path):
+        is_folder = os.path.isdir(path)
+        if os.path.isfile(path) or self.lies_in(path):
             return
-        near = (*places_below(path), *path.absolute().parents[:1]) if path.is_dir() else ()
+        near = (*places_below(path), *path.absolute().parents[:1]) if is_folder else ()
         found = next((place for place in near if self.lies_in(place)), None)
-        got = "no such file" if path.is_dir() else "no such folder"
+        got = "no such file" if is_folder else "no such folder"
         hint = f"did you mean {prefix}:{found}?" if found else "check the path"
         raise DataError(
             f"{path}: must be the folder of {self.title}, which contains "
@@ -108,10 +123,106 @@ class Published:
         )
 
 
+def find_published(prefix: str) -> Published:
+    """The published data set of a prefix; its module is imported only now."""
+    found: Published = import_module(REGISTRY[prefix]).PUBLISHED
+    return found
+
+
 def places_below(folder: Path, depth: int = _DEPTH) -> Iterator[Path]:
     """A folder and those below it, as far as data sets are looked for."""
     yield folder
-    if depth:
-        for below in sorted(folder.iterdir()):
+    with suppress(DataError):
+        for below in listed(folder) if depth else ():
             if below.is_dir() and not below.name.startswith("."):
                 yield from places_below(below, depth - 1)
+
+
+class Found(NamedTuple):
+    """A data set in a folder, the source to open it by, how much it holds and what it lacks."""
+
+    name: str
+    source: str
+    counts: Mapping[str, int]
+    missing: tuple[str, ...]
+
+
+def survey(folder: Path) -> list[Found]:
+    """Recognise the data sets in a folder and the folders below it."""
+    if not folder.is_dir():
+        raise DataError(f"{folder}: must be a folder, got none; check the path")
+    found = [one for place in places_below(folder) for one in _found_in(place)]
+    if not found:
+        known = [find_published(prefix) for prefix in REGISTRY]
+        names = ", ".join(f"{one.title} ({one.marks[0]})" for one in known)
+        raise DataError(
+            f"{folder}: must contain {names} or WikiHow articles (.jsonl, wikihowAll.csv), got "
+            f"none of them"
+        )
+    return found
+
+
+def _found_in(place: Path) -> Iterator[Found]:
+    for prefix in REGISTRY:
+        published = find_published(prefix)
+        if published.lies_in(place):
+            # A broken data set is named with its error, and hides no other.
+            try:
+                yield Found(published.title, f"{prefix}:{place}", *published.survey(place))
+            except StepgraphError as error:
+                title = f"{published.title} (broken)"
+                yield Found(title, f"{prefix}:{place}", {}, (str(error),))
+    tables = (place / name for name in ("wikihowAll.csv", "wikihowSep.csv"))
+    for path in (*sorted(place.glob("*.jsonl")), *tables):
+        # What has no articles is some other file of lines, or not there.
+        with suppress(StepgraphError):
+            steps = [len(article.steps) for article in read_articles(path, problems=Problems())]
+            counts = {"articles": len(steps), "steps": sum(steps)}
+            yield Found("WikiHow articles", f"articles:{path}", counts, ())
+
+
+def build_vocabulary(
+    source: str,
+    *,
+    articles: Path | None = None,
+    min_videos: int = 100,
+    max_steps: int | None = None,
+    problems: Problems | None = None,
+) -> Vocabulary:
+    """Build the vocabulary that a name stands for.
+
+    The paper takes the keysteps of CrossTask and COIN as they are, and for HowTo100M the step
+    headlines of the WikiHow articles of its frequent tasks.
+
+    Parameters
+    ----------
+    source
+        ``crosstask:PATH``, ``coin:PATH``, ``howto100m:PATH`` (needs ``articles``),
+        ``articles:PATH`` (every article is a task), or a file: a list or a saved vocabulary.
+    articles, min_videos, max_steps
+        See :func:`~stepgraph.vocabulary.vocabulary_from_articles`.
+    """
+    problems = problems if problems is not None else Problems()
+    kind, colon, rest = source.partition(":")
+    path = Path(os.path.expanduser(rest))
+    tasks = None
+    if colon and kind in REGISTRY:
+        published = find_published(kind)
+        published.require(path, kind)
+        if published.vocabulary:
+            return published.vocabulary(path, problems)
+        if articles is None or published.tasks is None:
+            raise ConfigError(
+                f"a vocabulary of {published.title} must be built from articles, got none; "
+                "pass WikiHow articles with --articles PATH"
+            )
+        tasks, path = published.tasks(path, problems), articles
+    elif not (colon and kind == "articles"):
+        return read_vocabulary(Path(source))
+    return vocabulary_from_articles(
+        tasks,
+        read_articles(path, problems=problems),
+        min_videos=min_videos,
+        max_steps=max_steps,
+        problems=problems,
+    )

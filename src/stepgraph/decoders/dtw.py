@@ -162,8 +162,8 @@ def ordered_states(keysteps: Integers) -> States:
 @lru_cache(maxsize=64)
 def topological_states(before: tuple[int, ...], max_states: int) -> States:
     """Enumerate the states of a partial order, as :func:`partial_order` gives it."""
-    states, position = [0], {0: 0}
-    steps = []
+    states, steps = [0], []
+    position: dict[int, int] = {}
     # The list grows while it is read: smaller sets come first, and the full one comes last.
     for number, over in enumerate(states):
         for keystep, needed in enumerate(before):

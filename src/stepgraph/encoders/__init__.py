@@ -163,15 +163,12 @@ class Encoder(Protocol):
     @property
     def options(self) -> EncoderOptions:
         """What :func:`load_encoder` makes this encoder from."""
-        ...
 
     def encode_keysteps(self, vocabulary: Vocabulary) -> NDArray[np.float32]:
         """Unit vectors of all keysteps, shape (K, D)."""
-        ...
 
     def encode_videos(self, videos: Iterable[Video]) -> Iterator[Features]:
         """Unit vectors of the parts of each video, in the order of the videos."""
-        ...
 
 
 def load_encoder(

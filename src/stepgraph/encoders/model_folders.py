@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 import os
+import shlex
 import tomllib
-from collections.abc import Mapping
-from itertools import product
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
 
-from stepgraph.encoders import KINDS
+from stepgraph.encoders import KINDS, EncoderOptions
 from stepgraph.errors import ConfigError
 from stepgraph.files.disk import read_json
 
@@ -19,17 +19,43 @@ PUBLISHED = tomllib.loads(Path(__file__).with_name("published.toml").read_text("
 
 # Weights as transformers looks for them: one file, or several with an index.
 _WEIGHTS = ("model*.safetensors", "pytorch_model*.bin")
-_BESIDES = ("*.json", "*.txt", "*.model", "[0-9]_*/*")
+_BESIDES = ("*.json", "*.txt", "*.model", "[0-9]_*/model*.safetensors")
+_BUILT_IN = ("text:minilm", "colour:motion")
+_PATH = (".", "~", os.sep)  # what a path begins with, and no name of the hub
+_PATHS = ("own", "s3d", "videoclip")  # kinds that are always files of this machine
 # Which kind of encoder takes models of a type that is named otherwise.
 _OTHERS = {"bert": "text", "mpnet": "text"}
 
 
+def require_named(options: EncoderOptions, whose: str, typed: Collection[str | None] = ()) -> None:
+    """Refuse what a file must not choose: code to run, files to open, a model to fetch.
+
+    What the user typed as well is allowed, and so is what is built in or in the local cache.
+    """
+    for option, name in (("--encoder", options.name), ("--also", options.also)):
+        if name is None or name in typed or name in _BUILT_IN:
+            continue
+        kind, _, model = name.partition(":")
+        if kind not in KINDS:
+            what = "a function"
+        elif kind in _PATHS or model.startswith(_PATH) or os.path.exists(model):
+            what = "a path"
+        elif find_cached(kind, model) is None:
+            what = "not in the local model cache"
+        else:
+            continue
+        raise ConfigError(
+            f"{whose} must be named by you if it is {what}, got {name!r}; to use it, add: "
+            f"{option} {shlex.quote(name)}"
+        )
+
+
 def find_folder(kind: str, model: str) -> Path | None:
     """Folder of a model, or None for a name under which the hub may have one."""
-    folder = Path(os.path.expanduser(model))  # leaves an unknown ~user alone
-    if folder.is_dir():
-        return folder.resolve()
-    if model.startswith((".", "~", os.sep)):
+    folder = os.path.expanduser(model)  # leaves an unknown ~user alone
+    if os.path.isdir(folder):
+        return Path(folder).resolve()
+    if model.startswith(_PATH):
         raise ConfigError(
             f"{kind} encoder {model!r} must be the folder of a {kind} model, "
             f"got a path where no folder is"
@@ -39,43 +65,62 @@ def find_folder(kind: str, model: str) -> Path | None:
 
 def fetch_folder(kind: str, model: str) -> Path:
     """Folder of a model: a folder here, the user's hub cache, or downloaded into that."""
-    folder = find_folder(kind, model)
+    folder = find_folder(kind, model) or find_cached(kind, model)
     if folder is not None:
         return folder
-    import logging
-
-    # The client says much about every attempt to reach the hub.
-    logging.getLogger("huggingface_hub").setLevel(logging.ERROR)
-    # Of some models of its own, sentence-transformers takes the bare names.
-    bare = kind == "text" and "/" not in model
-    names = (f"sentence-transformers/{model}", model) if bare else (model,)
-    for find, name in product((_find_cached, _download), names):
+    rule = f"{kind} encoder {model!r} must be a {kind} model that is a folder here"
+    if os.environ.get("HF_HUB_OFFLINE", "").upper() in ("1", "ON", "TRUE", "YES"):
+        raise ConfigError(f"{rule} or lies in the local model cache; offline, nothing is fetched")
+    said: Exception | None = None
+    for name in _names(kind, model):
         try:
-            return find(name)
+            return _download(name)
         except (OSError, ValueError) as error:
-            said = error
+            said = said or error
     raise ConfigError(
-        f"{kind} encoder {model!r} must be a {kind} model that is a folder here, lies in the "
-        f"local model cache, or can be downloaded; got: {first_line(said)}"
+        f"{rule}, lies in the local model cache, or can be downloaded; got: {first_line(said)}"
     ) from said
 
 
-def _find_cached(name: str) -> Path:
+def find_cached(kind: str, model: str) -> Path | None:
+    """Folder of a model in the user's hub cache, if it is whole; no network is asked."""
     from huggingface_hub import snapshot_download
 
-    folder = Path(snapshot_download(name, local_files_only=True))
-    if not (folder / "config.json").is_file() or not find_weights(folder):
-        raise FileNotFoundError(f"{folder} is not whole")
-    return folder
+    for name in _names(kind, model):
+        try:
+            folder = Path(snapshot_download(name, local_files_only=True))
+        except (OSError, ValueError):
+            continue
+        if (folder / "config.json").is_file() and find_weights(folder):
+            return folder
+    return None
+
+
+def _names(kind: str, model: str) -> tuple[str, ...]:
+    """What the hub may call a model; of some, sentence-transformers takes the bare names."""
+    bare = kind == "text" and "/" not in model
+    return (f"sentence-transformers/{model}", model) if bare else (model,)
 
 
 def _download(name: str) -> Path:
+    import logging
+
     from huggingface_hub import snapshot_download
 
+    # The client says much about every attempt to reach the hub.
+    logging.getLogger("huggingface_hub").setLevel(logging.ERROR)
     folder = Path(snapshot_download(name, allow_patterns=[*_BESIDES, _WEIGHTS[0]]))
     if not find_weights(folder):
         snapshot_download(name, allow_patterns=_WEIGHTS[1])
     return folder
+
+
+def quieten() -> None:
+    """Keep bars and remarks of transformers from the terminal."""
+    from transformers.utils import logging
+
+    logging.set_verbosity_error()
+    logging.disable_progress_bar()
 
 
 def find_weights(folder: Path) -> list[Path]:
@@ -84,7 +129,7 @@ def find_weights(folder: Path) -> list[Path]:
     return next((files for files in found if files), [])
 
 
-def first_line(error: BaseException) -> str:
+def first_line(error: BaseException | None) -> str:
     """What another library says in many lines, in its first."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     return lines[0].removeprefix("Got: ") if lines else type(error).__name__

@@ -7,8 +7,7 @@ reader has scaled and cut them; what is left is to bring colours to the range of
 from __future__ import annotations
 
 import string
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from math import ceil
@@ -24,6 +23,7 @@ from stepgraph.encoders.model_folders import (
     fetch_folder,
     find_folder,
     first_line,
+    quieten,
     read_config,
     read_pixel_settings,
     three_numbers,
@@ -148,26 +148,10 @@ def load_model(kind: str, model: str, window: float | None = None) -> Pretrained
             f"{folder}: must contain a tokenizer ({' or '.join(_TOKENIZERS)}), got none; "
             f"copy the whole model"
         )
-    with _quiet_library():
-        network = _load_network(kind, folder)
-        tokenizer = _load_tokenizer(kind, folder, network.config.text_config.vocab_size)
+    quieten()
+    network = _load_network(kind, folder)
+    tokenizer = _load_tokenizer(kind, folder, network.config.text_config.vocab_size)
     return PretrainedModel(kind, network, tokenizer, _read_pixels(kind, folder, network), window)
-
-
-@contextmanager
-def _quiet_library() -> Iterator[None]:
-    """Keep bars and remarks of transformers from the terminal while a model is loaded."""
-    from transformers.utils import logging
-
-    level, bars = logging.get_verbosity(), logging.is_progress_bar_enabled()
-    logging.set_verbosity_error()
-    logging.disable_progress_bar()
-    try:
-        yield
-    finally:
-        logging.set_verbosity(level)
-        if bars:
-            logging.enable_progress_bar()
 
 
 def _load_network(kind: str, folder: Path) -> Any:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from stepgraph.core import Features, Video, Vocabulary
 from stepgraph.encoders import Encoder, EncoderOptions, load_encoder
 from stepgraph.encoders.feature_store import FeatureStore, of_length_one
+from stepgraph.encoders.model_folders import require_named
 from stepgraph.errors import ConfigError, DataError
 from stepgraph.files.arrays import SUFFIXES, Kind, read_array
 from stepgraph.files.stored import Reading
@@ -100,11 +101,7 @@ class StoredEncoder:
                 f"({KEYSTEPS}.npy, K x D) or an encoder for them, got neither; choose the encoder "
                 f"that made the features with --encoder"
             )
-        if options.is_function:  # a folder from somewhere must not choose what is run here
-            raise ConfigError(
-                f"{self._store.path}: encoder must be chosen with --encoder if it is a function, "
-                f"got features of {options.name!r}"
-            )
+        require_named(options, f"{self._store.path}: encoder")
         return load_encoder(options)
 
 

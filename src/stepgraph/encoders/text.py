@@ -23,7 +23,7 @@ from stepgraph import progress
 from stepgraph.core import Features, Video, Vocabulary
 from stepgraph.encoders import EncoderOptions
 from stepgraph.encoders.cache import EmbeddingCache
-from stepgraph.encoders.model_folders import fetch_folder, find_folder, first_line
+from stepgraph.encoders.model_folders import fetch_folder, find_folder, first_line, quieten
 from stepgraph.encoders.vectors import TaskVectors, keystep_vectors, task_vectors, unit
 from stepgraph.errors import ConfigError, DataError
 
@@ -121,9 +121,8 @@ class TextEncoder:
             _check_weights(Path(str(self._folder)) / "model.safetensors")
         import torch
         from sentence_transformers import SentenceTransformer
-        from transformers.utils.logging import disable_progress_bar
 
-        disable_progress_bar()
+        quieten()
         how = {"dtype": torch.bfloat16 if self._bfloat16 else torch.float32}
         folder = self._folder or fetch_folder("text", self.options.model)
         try:

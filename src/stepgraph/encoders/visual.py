@@ -38,15 +38,12 @@ class VisualModel(Protocol):
     @property
     def clips(self) -> ClipOptions:
         """What it looks at for one row."""
-        ...
 
     def encode_clips(self, frames: NDArray[np.uint8]) -> NDArray[np.float32]:
         """Vectors of clips, from shape (B, F, H, W, 3) to (B, D); of any length."""
-        ...
 
     def encode_texts(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Vectors of texts, shape (N, D); of any length."""
-        ...
 
 
 class VisualEncoder:

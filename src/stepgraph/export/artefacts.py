@@ -7,35 +7,32 @@ from pathlib import Path
 from typing import Any
 
 from stepgraph.core import Features, Labels, Scores, Timeline, Vocabulary
-from stepgraph.encoders.saving import FEATURES_KIND, load_features, save_features
 from stepgraph.errors import DataError, quoted
 from stepgraph.evaluation.report import Report
-from stepgraph.evaluation.saving import REPORT_KIND, load_report, save_report
-from stepgraph.export.labels import LABELS_KIND, load_labels, save_labels
+from stepgraph.export import saving
 from stepgraph.export.timeline import TIMELINE_FORMAT
 from stepgraph.files.disk import MIB, require_file
 from stepgraph.files.headers import read_format
 from stepgraph.files.saved_arrays import read_fields
 from stepgraph.graph import TaskGraph
 from stepgraph.graph.saving import GRAPH_KIND, load_graph, save_graph
-from stepgraph.scoring.saving import SCORES_KIND, load_scores, save_scores
 from stepgraph.vocabulary.saving import VOCABULARY_KIND, load_vocabulary, save_vocabulary
 
 _SAVERS: dict[type, Callable[[Any, str | Path], None]] = {
     Vocabulary: save_vocabulary,
     TaskGraph: save_graph,
-    Labels: save_labels,
-    Report: save_report,
-    Scores: save_scores,
-    Features: save_features,
+    Labels: saving.save_labels,
+    Report: saving.save_report,
+    Scores: saving.save_scores,
+    Features: saving.save_features,
 }
 _LOADERS: dict[str, Callable[[Path], Any]] = {
     VOCABULARY_KIND.format: load_vocabulary,
     GRAPH_KIND.format: load_graph,
-    LABELS_KIND.format: load_labels,
-    REPORT_KIND.format: load_report,
-    SCORES_KIND.format: load_scores,
-    FEATURES_KIND.format: load_features,
+    saving.LABELS_KIND.format: saving.load_labels,
+    saving.REPORT_KIND.format: saving.load_report,
+    saving.SCORES_KIND.format: saving.load_scores,
+    saving.FEATURES_KIND.format: saving.load_features,
 }
 _KINDS = "a vocabulary, task graph, labels, report, scores or features"
 

@@ -57,6 +57,17 @@ def read_text(path: Path, *, limit: int = 64 * MIB, kind: str = "file") -> str:
     return _decoded(data, path).replace("\r\n", "\n").replace("\r", "\n")
 
 
+def listed(folder: Path) -> list[Path]:
+    """What lies in a folder, in order; one that cannot be listed is a :class:`DataError`."""
+    try:
+        return sorted(folder.iterdir())
+    except OSError as error:
+        raise DataError(
+            f"{folder}: must be a folder that can be listed, got {error.strerror}; "
+            f"check its permissions"
+        ) from error
+
+
 @contextmanager
 def reading(path: Path, kind: str = "file") -> Iterator[BinaryIO]:
     """Open a file to read its bytes; where that fails, now or later, is a :class:`DataError`."""

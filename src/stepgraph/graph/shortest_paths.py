@@ -128,7 +128,8 @@ def _meet(
         if first[side][here] < first[side][here + 1]:
             edge = first[side][here]
             heappush(waiting[side], (cost[side][edge], edge, here))
-    while waiting[0] and waiting[1] and waiting[0][0][0] + waiting[1][0][0] < best:
+    # Edges come in order of cost, so that no later meeting in a keystep is cheaper than the first.
+    while waiting[0] and waiting[1] and best == math.inf:
         side = 0 if grown[0] <= grown[1] else 1
         total, edge, here = waiting[side][0]
         there = target[side][edge]

@@ -19,27 +19,19 @@ from typing import Any, NamedTuple
 
 from stepgraph.core import LONGEST, Sentence
 
-AT_ONCE = 0.1
-"""Seconds within which a cue counts as directly following the one before."""
-
-SURE_REPEAT = 3
-"""A line of this many words shown again at once is a display effect in any file."""
-
+AT_ONCE = 0.1  # seconds within which a cue counts as directly following the one before
+SURE_REPEAT = 3  # a line of this many words shown again at once is a display effect in any file
 ROLLING_SHARE = 0.05
 """Share of cues that repeat a line from which on even a one-word repeat is a display effect.
 
 In plain transcripts people stammer across a cue border 5 times in 72,226 cues (HowTo100M).
 """
 
-SCREEN_LINES = 20
-"""No display shows more lines than this at once, so no more can be shown again."""
-
+SCREEN_LINES = 20  # no display shows more lines than this at once, so no more can be shown again
 SAME_START = 0.001
 """Starts closer than this (seconds, the resolution of the formats) are one start."""
 
-ALONE = 1.0
-"""Seconds given to a cue without length that touches no other."""
-
+ALONE = 1.0  # seconds given to a cue without length that touches no other
 _LINE_BREAK_TAG = re.compile(r"<br\s*/?>", re.IGNORECASE)
 # Only what looks like a tag or a stamp: "if < 5 minutes and > 2" is speech.
 _TAG = re.compile(r"</?[A-Za-z][^<>]*>|<[0-9][0-9:.]*>")
@@ -47,6 +39,7 @@ _BRACES = re.compile(r"\{[^{}]*\}")
 _SQUARE = re.compile(r"\[[^\[\]]*\]")
 _ROUND = re.compile(r"\([^()]*\)")
 _MARKS = re.compile(r"[♩♪♫♬]|(?<!\S)>>+")
+_NO_CHARACTER = re.compile("&#[0-9]{8,};?")
 _INVISIBLE = re.compile("[\x00-\x08\x0e-\x1b\x7f\u200b\u200e\u200f\u2060\ufeff\ud800-\udfff]")
 # Round brackets also hold asides that are spoken, "(or a phone)"; these are not.
 _SOUND = re.compile(
@@ -169,7 +162,7 @@ def _has_repeats(starts: list[float], ends: list[float], said: list[str]) -> boo
 def _spoken_lines(text: str) -> tuple[tuple[str, ...], ...]:
     text = _TAG.sub("", _LINE_BREAK_TAG.sub("\n", text))
     # Entities come after tags: "&lt;i&gt;" is text that shows angle brackets.
-    text = _INVISIBLE.sub("", html.unescape(text))
+    text = _INVISIBLE.sub("", unescaped(text))
     for pattern in (_BRACES, _SQUARE, _MARKS):
         text = pattern.sub(_same_breaks, text)
     text = _ROUND.sub(
@@ -181,6 +174,11 @@ def _spoken_lines(text: str) -> tuple[tuple[str, ...], ...]:
 
 # Most texts that need cleaning are one of a few marks, such as [Music].
 _lines_of_mark = lru_cache(maxsize=64)(_spoken_lines)
+
+
+def unescaped(text: str) -> str:
+    """Text with its entities as characters; a number of any length is one that stands for none."""
+    return html.unescape(_NO_CHARACTER.sub("\ufffd", text))
 
 
 def _same_breaks(found: re.Match[str]) -> str:

@@ -29,9 +29,7 @@ OUT_OF_PLACE_SHARE = 0.1
 LONGEST_TEXT = 100_000
 """Characters of one cue: two hours of speech.  More is no transcript, and slow to clean."""
 
-LAST_SECONDS = 5.0
-"""Given to a cue that does not say when it ends, if no other follows."""
-
+LAST_SECONDS = 5.0  # given to a cue that does not say when it ends, if no other follows
 _Item = TypeVar("_Item")
 
 

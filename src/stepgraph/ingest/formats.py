@@ -8,15 +8,14 @@ is guessed; a cue that cannot be read is left out with its reason.
 from __future__ import annotations
 
 import re
-import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from stepgraph.core import Sentence
-from stepgraph.errors import DataError, reason
+from stepgraph.errors import DataError, quoted
 from stepgraph.files import disk
-from stepgraph.ingest import timed_text
+from stepgraph.ingest import styled, timed_text
 from stepgraph.ingest.cleaning import clean, clean_lists
 from stepgraph.ingest.cues import Cue, checked, read_each
 from stepgraph.ingest.naming import TRANSCRIPT_SUFFIXES
@@ -47,16 +46,14 @@ def read_transcript(path: Path | str, *, problems: Problems | None = None) -> tu
         raise DataError(f"{path}: must hold a transcript, got {got}; fetch or write it again")
     origin = str(path)
     name = _format_of(text, path.suffix.lower())
-    read = _READERS.get(name)
-    cues = list(read(text, origin) if read else _read_with_pysubs2(text, name, origin))
+    cues = list(_READERS[name](text, origin))
     if not cues:
-        beginning = text.strip().splitlines()[0][:40]
         raise DataError(
-            f"{origin}: must hold cues with times, got none in a text that begins {beginning!r}; "
+            f"{origin}: must hold cues with times, got none; "
             f"give a transcript in one of the formats {' '.join(TRANSCRIPT_SUFFIXES)}"
         )
     # Styled formats list signs and speech in separate runs, each beginning at zero.
-    return clean(checked(cues, origin, problems, in_order=name in _READERS))
+    return clean(checked(cues, origin, problems, in_order=name not in ("ass", "ttml", "microdvd")))
 
 
 def transcript_from_lists(
@@ -77,7 +74,7 @@ def _format_of(text: str, suffix: str) -> str:
     if timed_text.is_webvtt(beginning):
         return "timed text"
     if beginning.startswith(("[Script Info]", "[V4")) or suffix in (".ass", ".ssa"):
-        return "ssa" if suffix == ".ssa" else "ass"
+        return "ass"
     if suffix in (".json", ".json3") or _JSON_BEGINNING.match(beginning):
         return "json"
     if beginning.startswith(_TSV_HEADER) or suffix == ".tsv":
@@ -100,9 +97,10 @@ def _read_tsv(text: str, origin: str) -> Iterator[Cue | DataError]:
             start, end, said = line.split("\t", 2)
             yield Cue(float(start) / 1000, float(end) / 1000, said, place)
         except ValueError:
+            got = "other times" if line.count("\t") > 1 else "fewer tabs"
             yield DataError(
                 f"{place}: a line must read start, end (milliseconds) and text between tabs, "
-                f"got {line[:60]!r}; correct or remove it"
+                f"got {got}; correct or remove it"
             )
 
 
@@ -117,11 +115,8 @@ def _read_json(text: str, origin: str) -> Iterable[Cue | DataError]:
                 return read_each(_as_list(record[key], f"{origin}: {key!r}"), read, origin)
         if {"start", "end", "text"} <= record.keys():
             return cues_from_lists(record, origin)
-        got = f"an object with keys {list(record)[:5]}"
-    else:
-        got = f"{record!r:.40}"
     expected = "'segments', 'events', or lists 'start', 'end' and 'text'"
-    raise DataError(f"{origin}: a JSON transcript must hold {expected}, got {got}")
+    raise DataError(f"{origin}: a JSON transcript must hold {expected}, got {_shown(record)}")
 
 
 def cues_from_lists(record: Mapping[str, Any], origin: str) -> Iterable[Cue | DataError]:
@@ -152,7 +147,7 @@ def _from_segment(segment: Any, place: str) -> Cue | None:
         return cue._replace(end=None) if end is None else cue
     if isinstance(segment, list):
         return _cue(*_fields_of_tuple(segment, place), place)
-    raise DataError(f"{place}: must be an object with start, end, text, got {segment!r:.40}")
+    raise DataError(f"{place}: must be an object with start, end, text, got {_shown(segment)}")
 
 
 def _fields_of_object(segment: Mapping[str, Any], place: str) -> tuple[Any, Any, Any]:
@@ -177,7 +172,7 @@ def _fields_of_tuple(segment: Sequence[Any], place: str) -> tuple[Any, Any, Any]
     position = next((i for i, value in enumerate(segment) if isinstance(value, str)), 0)
     if position < 2:
         raise DataError(
-            f"{place}: a list must read [id, seek, start, end, text, ...], got {segment!r:.60}"
+            f"{place}: a list must read [id, seek, start, end, text, ...], got another"
         )
     return segment[position - 2], segment[position - 1], segment[position]
 
@@ -185,7 +180,7 @@ def _fields_of_tuple(segment: Sequence[Any], place: str) -> tuple[Any, Any, Any]
 def _from_event(event: Any, place: str) -> Cue | None:
     """Read YouTube's timed text; events without text only open windows and break lines."""
     if not isinstance(event, dict):
-        raise DataError(f"{place}: must be an object with tStartMs, got {event!r:.40}")
+        raise DataError(f"{place}: must be an object with tStartMs, got {_shown(event)}")
     segments = _as_list(event.get("segs") or [], f"{place}: 'segs'")
     text = "".join(str(one.get("utf8", "")) for one in segments if isinstance(one, dict))
     if not text.strip():
@@ -197,19 +192,25 @@ def _from_event(event: Any, place: str) -> Cue | None:
 
 def _cue(start: Any, end: Any, text: Any, place: str) -> Cue:
     if not isinstance(text, str):
-        raise DataError(f"{place}: text must be a string, got {text!r:.40}")
+        raise DataError(f"{place}: text must be a string, got {quoted(text, 40)}")
     return Cue(_number(start, f"{place}: start"), _number(end, f"{place}: end"), text, place)
 
 
 def _as_list(value: Any, subject: str) -> list[Any]:
     if not isinstance(value, list):
-        raise DataError(f"{subject} must be a list, got {value!r:.40}")
+        raise DataError(f"{subject} must be a list, got {_shown(value)}")
     return value
+
+
+def _shown(value: Any) -> str:
+    """What came instead; of text nothing is said, since this may be no transcript at all."""
+    kinds: dict[type, str] = {str: "a text", list: "a list", dict: "an object"}
+    return kinds.get(type(value)) or repr(value)
 
 
 def _number(value: Any, subject: str) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float):
-        raise DataError(f"{subject} must be a number, got {value!r:.40}")
+        raise DataError(f"{subject} must be a number, got {quoted(value, 40)}")
     try:
         return float(value)
     except OverflowError:
@@ -221,28 +222,7 @@ _READERS: dict[str, Callable[[str, str], Iterable[Cue | DataError]]] = {
     "tsv": _read_tsv,
     "timed text": timed_text.read_timed_text,
     "pasted": timed_text.read_pasted,
+    "ass": styled.read_ass,
+    "ttml": styled.read_ttml,
+    "microdvd": styled.read_microdvd,
 }
-
-
-def _read_with_pysubs2(text: str, name: str, origin: str) -> list[Cue]:
-    import pysubs2
-
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", RuntimeWarning)  # about fonts and margins
-        try:
-            events = pysubs2.SSAFile.from_string(text, format_=name)
-        except pysubs2.exceptions.UnknownFPSError as error:
-            raise DataError(
-                f"{origin}: must state its frame rate in its first line, like {{1}}{{1}}25, "
-                f"got none; add it, or convert the file to .srt"
-            ) from error
-        except Exception as error:  # its parsers raise whatever they stumble over
-            raise DataError(
-                f"{origin}: must be a readable {name.upper()} transcript, got an error "
-                f"({reason(error)}); convert it to .srt"
-            ) from error
-    spoken = [event for event in events if not (event.is_comment or event.is_drawing)]
-    return [
-        Cue(event.start / 1000, event.end / 1000, event.plaintext, f"{origin}: cue {number}")
-        for number, event in enumerate(spoken, 1)
-    ]

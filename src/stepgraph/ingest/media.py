@@ -15,6 +15,7 @@ from stepgraph.errors import DataError, MissingExtraError
 from stepgraph.files.disk import require_file
 from stepgraph.ingest.cleaning import clean
 from stepgraph.ingest.cues import Cue, checked
+from stepgraph.ingest.styled import said_in_ass
 from stepgraph.problems import Problems
 
 _TEXT_CODECS = frozenset({"mov_text", "srt", "subrip", "ass", "ssa", "webvtt", "text"})
@@ -106,7 +107,6 @@ def _cues_of(packet: Any, origin: str, beginning: float) -> Iterator[Cue]:
     end = start + float((packet.duration or 0) * packet.time_base)
     for item in packet.decode():
         fields = item.ass.split(b",", _FIELDS_BEFORE_TEXT)
-        text = fields[-1].decode("utf-8", errors="replace")
-        for mark, meaning in ((r"\N", "\n"), (r"\n", "\n"), (r"\h", " ")):
-            text = text.replace(mark, meaning)
-        yield Cue(start, end, text, f"{origin}: cue at {start:.3f} s")
+        said = said_in_ass(fields[-1].decode("utf-8", errors="replace"))
+        if said is not None:
+            yield Cue(start, end, said, f"{origin}: cue at {start:.3f} s")

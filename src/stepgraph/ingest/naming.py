@@ -6,8 +6,12 @@ Names decide; only into a ``.txt``, which may be anything, the beginning is look
 from __future__ import annotations
 
 import re
+import time
+from collections import defaultdict
+from functools import lru_cache
 from pathlib import Path
 
+from stepgraph.files.disk import listed
 from stepgraph.ingest.timed_text import is_pasted
 
 TRANSCRIPT_SUFFIXES = (
@@ -58,19 +62,24 @@ def is_transcript(path: Path) -> bool:
 
 def find_transcript(media: Path) -> Path | None:
     """Return the transcript that lies beside a video file, or None."""
-    # Asking for the likely names first keeps a folder of many videos from being listed
-    # once for each of them.
     for suffix in TRANSCRIPT_SUFFIXES:
         if is_transcript(path := media.with_suffix(suffix)) and path.is_file():
             return path
-    found = [
-        path
-        for path in media.parent.iterdir()
-        if media.stem in (path.stem, transcript_stem(path))
-        and path.is_file()
-        and is_transcript(path)
-    ]
+    changed, now = media.parent.stat().st_mtime_ns, time.time_ns()
+    # What changed just now may change again without a later time.
+    near = _by_stem(media.parent, changed if changed < now - 2_000_000_000 else now)
+    found = [path for path in near.get(media.stem, ()) if path.is_file() and is_transcript(path)]
     return min(found, key=lambda path: transcript_preference(path, media.stem), default=None)
+
+
+@lru_cache(maxsize=1)
+def _by_stem(folder: Path, _changed: int) -> dict[str, list[Path]]:
+    """Files by what they may belong to; a folder of many videos is listed once for all."""
+    found: defaultdict[str, list[Path]] = defaultdict(list)
+    for path in listed(folder):
+        for stem in {path.stem, transcript_stem(path)}:
+            found[stem].append(path)
+    return found
 
 
 def transcript_preference(path: Path, stem: str) -> tuple[int, int, str]:

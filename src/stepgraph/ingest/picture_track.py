@@ -22,9 +22,7 @@ CUT_OFF_SHARE = 0.05
 The end that a file states is often a few frames wrong; a copy that broke off misses more.
 """
 
-BROKEN_SHARE = 0.05
-"""Share of the packets that may be undecodable; players pass over them, too."""
-
+BROKEN_SHARE = 0.05  # share of the packets that may be undecodable; players pass over them, too
 # Times carry float noise, and containers state their start to the microsecond.
 _NOISE = 1e-6
 # The decoder's threads hold a picture each: of 8K pictures 5, of 4K and smaller all 16.

@@ -12,10 +12,11 @@ import re
 from collections.abc import Iterator
 from itertools import zip_longest
 
-from stepgraph.errors import DataError
+from stepgraph.errors import DataError, quoted
 from stepgraph.ingest.cues import Cue
 
 _CLOCK = r"(-?)(?:([0-9]{1,6}):)?([0-9]{1,2}):([0-9]{1,2}(?:[.,][0-9]{1,9})?)"
+CLOCK = re.compile(_CLOCK)  # hours if any, minutes and seconds
 _TIMES = re.compile(rf"\s*{_CLOCK}\s*-->\s*{_CLOCK}(?:\s.*)?")
 _LIKE_TIMES = re.compile(r".*-->.*|\s*-?[0-9]+:[0-9]{2}\S*\s*[-–—=]+>?\s*-?[0-9]+:[0-9]{2}.*")
 # 0:00:01.500,0:00:04.200
@@ -53,10 +54,20 @@ def read_timed_text(text: str, origin: str) -> Iterator[Cue | DataError]:
         for position, line in enumerate(lines)
         if times.fullmatch(line) or _is_bad(lines, position, like_times)
     ]
+    any_times = any(times.fullmatch(lines[position]) for position in begins)
+    last = max((position for position, line in enumerate(lines) if line.strip()), default=0)
     for position, following in zip_longest(begins, begins[1:]):
         found = times.fullmatch(lines[position])
         if not found:
-            yield _refused(lines, position, origin)
+            if position >= last:
+                yield _cut_off(origin, position + 1)
+                continue
+            # A file without any times may be no transcript, and nothing is said of it.
+            got = quoted(lines[position].strip(), 60) if any_times else "another line"
+            yield DataError(
+                f"{origin}:{position + 1}: times must read like 00:01:02,500 --> 00:01:04,000, "
+                f"got {got}; correct this line or remove the cue"
+            )
             continue
         said = lines[position + 1 : following]
         begun = 0
@@ -72,12 +83,13 @@ def read_timed_text(text: str, origin: str) -> Iterator[Cue | DataError]:
         if not cut_off:
             spoken = "\n".join(said[: len(said) - begun])
             place = f"{origin}:{position + 1}"
-            yield Cue(_seconds(found, 1), _seconds(found, 5), spoken, place)
+            yield Cue(seconds(found, 1), seconds(found, 5), spoken, place)
         if cut_off or (following is None and begun):
-            yield _cut_off(origin, len(text.rstrip().split("\n")))
+            yield _cut_off(origin, last + 1)
 
 
-def _seconds(found: re.Match[str], group: int) -> float:
+def seconds(found: re.Match[str], group: int) -> float:
+    """The time of a clock whose sign is that group of a match."""
     sign, hours, minutes, seconds = found.group(group, group + 1, group + 2, group + 3)
     total = 3600 * int(hours or 0) + 60 * int(minutes) + float(seconds.replace(",", "."))
     # Rounded because 3600 + 0.1 + ... carries noise that no format can express.
@@ -91,15 +103,6 @@ def _is_bad(lines: list[str], position: int, like_times: re.Pattern[str]) -> boo
         return False
     above = lines[position - 1].strip() if position else ""
     return above == "" or above.isdecimal()
-
-
-def _refused(lines: list[str], position: int, origin: str) -> DataError:
-    if not any(line.strip() for line in lines[position + 1 :]):
-        return _cut_off(origin, position + 1)
-    return DataError(
-        f"{origin}:{position + 1}: times must read like 00:01:02,500 --> 00:01:04,000, "
-        f"got {lines[position].strip()[:60]!r}; correct this line or remove the cue"
-    )
 
 
 def _cut_off(origin: str, number: int) -> DataError:

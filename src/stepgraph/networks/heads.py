@@ -69,7 +69,6 @@ class Transformer(nn.Module):
 
 
 HEADS = {"mlp": MLP, "transformer": Transformer}
-"""Heads by name."""
 
 
 def _waves(length: int, device: torch.device) -> Tensor:

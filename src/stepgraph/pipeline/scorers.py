@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from stepgraph.decoders import DEFAULT_DECODER, encoder_for
-from stepgraph.encoders import KINDS, Encoder, EncoderOptions
+from stepgraph.encoders import Encoder, EncoderOptions
+from stepgraph.encoders.model_folders import require_named
 from stepgraph.encoders.stored_features import StoredEncoder
 from stepgraph.errors import ConfigError
 from stepgraph.graph import TaskGraph
@@ -97,9 +98,13 @@ def _open_stored(asked: Asked, encoder: Encoder | None) -> Encoder:
 def _encoder_options(
     given: Mapping[str, Any], graph: TaskGraph | None, decoder: str
 ) -> EncoderOptions:
-    if "name" not in given and graph is not None and graph.encoder is not None:
-        _refuse_function(graph.encoder)
-        return replace(graph.encoder, **given)
+    mined = graph.encoder if graph is not None else None
+    named = (given.get("name"), given.get("also"))
+    # To name the same again is to allow it, and not to choose another one.
+    if mined is not None and (named[0] is None or named == (mined.name, mined.also)):
+        meant = replace(mined, **given)
+        require_named(meant, "encoder of the graph", typed=named)
+        return meant
     own = encoder_for(decoder)
     if not given:
         return own
@@ -108,17 +113,6 @@ def _encoder_options(
         # Two encoders: the one that hears is as the decoder likes it.
         given = {name: getattr(own, name) for name in hearing} | dict(given)
     return EncoderOptions(**given)
-
-
-def _refuse_function(options: EncoderOptions) -> None:
-    """A file must not choose code to run."""
-    if options.is_function:
-        names = [name for name in (options.name, options.also) if name and ":" in name]
-        function = next(name for name in names if name.partition(":")[0] not in KINDS)
-        raise ConfigError(
-            f"the graph must be used with the function it was mined with, {function!r}; "
-            f"name it with --encoder to have it run"
-        )
 
 
 def options_of(scorer: Scorer) -> EncoderOptions | None:

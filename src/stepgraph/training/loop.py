@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import closing
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -24,7 +24,7 @@ from stepgraph.networks.timesformer import normalise
 from stepgraph.problems import Problem
 from stepgraph.progress import counting
 from stepgraph.training.batches import Batch, Source
-from stepgraph.training.logs import Logs, write_curve
+from stepgraph.training.logs import open_logs, write_curve
 from stepgraph.training.schedule import Epoch, TrainingOptions, make_optimiser, plan
 from stepgraph.training.state import (
     EpochRecord,
@@ -89,6 +89,7 @@ class _Run:
     pending: list[tuple[Tensor, int]] = field(default_factory=list)
     failed: dict[str, Problem] = field(default_factory=dict)
     fetched: float = field(default_factory=time.perf_counter)
+    logs: Any = None
 
     def __post_init__(self) -> None:
         self.plan = plan(self.options.phases)
@@ -128,16 +129,16 @@ class _Run:
         if self.options.running.compile:
             model.compile()
         model.train()
-        logs = self.folder / "logs" if self.options.running.logs and team.leads else None
         left = (len(self.plan) - position.epoch) * len(self.source.examples) - position.clips
-        with (
-            closing(Logs(logs if left > 0 else None, len(position.losses))) as log,
-            counting("training (clips)", left) as done,
-        ):
+        with ExitStack() as stack:
+            done = stack.enter_context(counting("training (clips)", left))
+            if left > 0 and self.options.running.logs and team.leads:
+                self.logs = open_logs(self.folder / "logs", len(position.losses))
+                stack.callback(self.logs.close)
             while position.epoch < len(self.plan):
-                self._train_epoch(model, log, done)
+                self._train_epoch(model, done)
 
-    def _train_epoch(self, model: nn.Module, log: Logs, done: Callable[[int], None]) -> None:
+    def _train_epoch(self, model: nn.Module, done: Callable[[int], None]) -> None:
         position, epoch = self.position, self.plan[self.position.epoch]
         if self.optimiser is None or (not position.step and epoch.number == 1):
             self.optimiser = self._new_optimiser()
@@ -149,12 +150,12 @@ class _Run:
             position.step += 1
             saving = position.step % self.options.running.save_every == 0
             if saving or len(self.pending) >= _FETCHED:
-                self._fetch(log, epoch)
+                self._fetch(epoch)
             if saving:
                 self._save(LAST, self.optimiser)
             done(total)
-        self._fetch(log, epoch)
-        self._close_epoch(log, epoch)
+        self._fetch(epoch)
+        self._close_epoch(epoch)
 
     def _batches(self) -> Iterator[tuple[Batch, int]]:
         """The rest of an epoch's batches, and how many clips count in all processes together."""
@@ -200,7 +201,7 @@ class _Run:
         sums = torch.stack([loss.detach(), right.to(loss.dtype)])
         self.pending.append((self.team.sum(sums), total))
 
-    def _fetch(self, log: Logs, epoch: Epoch) -> None:
+    def _fetch(self, epoch: Epoch) -> None:
         """Bring the losses of the last steps from the device, all at once."""
         if not self.pending:
             return
@@ -225,9 +226,9 @@ class _Run:
             "train/rate": epoch.rate,
             "train/clips per second": sum(clips) / max(self.fetched - since, 1e-9),
         }
-        log.write(len(position.losses), shown)
+        self._log(len(position.losses), shown)
 
-    def _close_epoch(self, log: Logs, epoch: Epoch) -> None:
+    def _close_epoch(self, epoch: Epoch) -> None:
         position = self.position
         if not position.clips:
             why = f": {next(iter(self.failed.values())).what}" if self.failed else ""
@@ -247,13 +248,17 @@ class _Run:
         position.epochs.append(record)
         position.epoch, position.step = position.epoch + 1, 0
         position.loss, position.correct, position.clips = 0.0, 0.0, 0
-        log.write(position.epoch, {"epoch/loss": record.loss, "epoch/accuracy": record.accuracy})
+        self._log(position.epoch, {"epoch/loss": record.loss, "epoch/accuracy": record.accuracy})
         # The state last: whatever a kill prevents before it, the next run does again.
         if self.team.leads:
             write_curve(self.folder / "curve.csv", position.epochs)
         if is_best:
             self._save(BEST, None)
         self._save(LAST, self.optimiser)
+
+    def _log(self, step: int, shown: Mapping[str, float]) -> None:
+        for name, value in shown.items() if self.logs is not None else ():
+            self.logs.add_scalar(name, value, step)
 
     def _save(self, name: str, optimiser: torch.optim.Optimizer | None) -> None:
         if self.team.leads:

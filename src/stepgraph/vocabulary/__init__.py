@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 from stepgraph.vocabulary.articles import Article, read_articles
-from stepgraph.vocabulary.from_articles import vocabulary_from_articles
-from stepgraph.vocabulary.lists import add_noise, make_vocabulary, read_vocabulary
+from stepgraph.vocabulary.lists import (
+    add_noise,
+    make_vocabulary,
+    read_vocabulary,
+    vocabulary_from_articles,
+)
 
 __all__ = [
     "Article",

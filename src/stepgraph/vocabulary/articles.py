@@ -9,8 +9,8 @@ the method to the title (``How to Make Pesto2``); matching puts the methods toge
 from __future__ import annotations
 
 import csv
-import html
 import json
+import os
 import re
 import unicodedata
 from collections import defaultdict
@@ -21,8 +21,9 @@ from pathlib import Path
 from typing import Any, TypeAlias
 from urllib.parse import unquote
 
-from stepgraph.errors import DataError
+from stepgraph.errors import DataError, quoted, reason
 from stepgraph.files.disk import MIB, reading
+from stepgraph.ingest.cleaning import unescaped
 from stepgraph.problems import Problems
 
 # Bytes of a line, cell or file of one article; more is another kind of file, or an open quote.
@@ -34,7 +35,7 @@ _STEP_FIELDS = ("steps", "headlines", "headline", "methods", "parts", "sections"
 
 _LINE_END = re.compile(r"[\r\n]+")
 _NO_TEXT = re.compile("[\ud800-\udfff]")  # what stands for bytes that are no UTF-8
-_INITIALS = re.compile(r"\b(?:\w\.){2,}$")
+_INITIALS = re.compile(r"\b\w\.\w\.$")
 _METHOD = re.compile(r"(?<=[^\W\d_]|[)\]\"'”’?!])(?:[1-9]|1\d)$")
 _METHOD_AFTER_DIGIT = re.compile(r"(?<=\d)[1-9]$")
 _APOSTROPHES = dict.fromkeys(map(ord, "'’‘‛ʼʹ′`´＇"))
@@ -71,7 +72,8 @@ def read_articles(path: str | Path, *, problems: Problems) -> Iterator[Article]:
     file that is broken and was skipped.
     """
     path = Path(path)
-    found = _read_folder(path, problems) if path.is_dir() else _read_file(path, problems)
+    # os.path answers False for a name that is too long, Path would raise.
+    found = (_read_folder if os.path.isdir(path) else _read_file)(path, problems)
     return _at_least_one(found, path, problems)
 
 
@@ -98,7 +100,8 @@ def _read_file(path: Path, problems: Problems) -> Iterator[Article | None]:
     text = head.decode("utf-8-sig", "replace").replace("\0", "").lstrip()
     if text.startswith("{"):
         return _read_lines(path, problems)
-    columns = {name.strip().lower() for name in next(csv.reader(text.splitlines()[:1]), [])}
+    header = next(csv.reader(_LINE_END.split(text)[:1]), [])
+    columns = {name.strip().lower() for name in header}
     if {"title", "headline"} <= columns:
         one_step_a_row = {"overview", "sectionlabel"} & columns
         return (_read_sep if one_step_a_row else _read_all)(path, problems)
@@ -149,7 +152,7 @@ def _parse(data: bytes, where: str, problems: Problems) -> Article | None:
         # Control characters inside a text do no harm here: white space is evened out anyway.
         content = json.loads(data.decode("utf-8-sig"), strict=False)
         if not isinstance(content, dict):
-            raise TypeError(f"an object with title and steps was expected, got {content!r}")
+            raise TypeError(f"an object with title and steps was expected, got {quoted(content)}")
         title, steps = content.get("title"), _steps(content)
     except UnicodeDecodeError as error:
         byte = f"byte 0x{data[error.start]:02x} at position {error.start}"
@@ -180,7 +183,7 @@ def _flat(value: Any) -> list[str]:
         return [text for item in value for text in _flat(item)]
     if isinstance(value, dict):
         return _steps(value)
-    raise TypeError(f"steps must be texts, got {value!r}")
+    raise TypeError(f"steps must be texts, got {quoted(value)}")
 
 
 def _read_all(path: Path, problems: Problems) -> Iterator[Article | None]:
@@ -208,9 +211,13 @@ def _rows(path: Path, problems: Problems) -> Iterator[tuple[str, str, str]]:
         exhausted.append(True)
 
     reader = csv.reader(lines())
-    header = next(row for row in reader if any(map(str.strip, row)))
-    columns = [name.strip().lower() for name in header]
-    title, headline = columns.index("title"), columns.index("headline")
+    try:
+        header = next(row for row in reader if any(map(str.strip, row)))
+        columns = [name.strip().lower() for name in header]
+        title, headline = columns.index("title"), columns.index("headline")
+    except (csv.Error, StopIteration, ValueError) as error:
+        what = f"must be CSV with columns title and headline, got others ({reason(error)})"
+        raise DataError(f"{path}:1: {what}; is a quote not closed?") from error
     while True:
         where = f"{path}:{reader.line_num + 1}"
         try:
@@ -236,10 +243,12 @@ def _article(title: str, steps: Iterable[str], where: str, problems: Problems) -
     if not title:
         problems.add(where, "article without title", "an article must have a title, got none")
     elif not cleaned:
-        what = f"an article must have steps, got none in {title!r}"
+        what = f"an article must have steps, got none in {quoted(title)}"
         problems.add(where, "article without steps", what)
     elif _NO_TEXT.search("".join((title, *cleaned))):
-        what = f"an article must be UTF-8 text, got other bytes in {title!r}; convert the file"
+        what = (
+            f"an article must be UTF-8 text, got other bytes in {quoted(title)}; convert the file"
+        )
         problems.add(where, "not UTF-8", what)
     else:
         return Article(title, cleaned)
@@ -290,7 +299,7 @@ def join_methods(articles: Iterable[Article], problems: Problems) -> list[Articl
     numbers: defaultdict[str, set[int]] = defaultdict(set)
     for article in articles:
         if first.setdefault(article.title, article) is not article:
-            what = f"articles must differ in their titles, got {article.title!r} again"
+            what = f"articles must differ in their titles, got {quoted(article.title)} again"
             problems.add("articles", "article repeated", what)
         base, number = _split(article.title, _METHOD)
         numbers[base].add(number)
@@ -333,7 +342,7 @@ def _split(title: str, number: re.Pattern[str]) -> tuple[str, int]:
 
 def _plain(title: str) -> str:
     """A title as people read it, without the escapes of web addresses and pages."""
-    return _even(html.unescape(unquote(title)))
+    return _even(unescaped(unquote(title)))
 
 
 def _key(plain: str) -> str:

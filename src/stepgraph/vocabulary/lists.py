@@ -1,4 +1,4 @@
-"""Make vocabularies: of a list that a person wrote, as one was saved, or with noise mixed in."""
+"""Make vocabularies: of a list, as one was saved, of articles, or with noise mixed in."""
 
 from __future__ import annotations
 
@@ -6,14 +6,17 @@ import hashlib
 import math
 import re
 import warnings
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import zip_longest
+from itertools import chain, count, zip_longest
 from pathlib import Path
 from typing import NamedTuple, TypeAlias
 
 from stepgraph.core import Vocabulary
-from stepgraph.errors import ConfigError, DataError
+from stepgraph.errors import ConfigError, DataError, quoted
 from stepgraph.files.disk import MIB, read_text, reading
+from stepgraph.problems import Problems
+from stepgraph.vocabulary.articles import Article, join_methods, match_articles
 from stepgraph.vocabulary.saving import load_vocabulary
 
 LONG_LIST = 20
@@ -43,7 +46,7 @@ def read_vocabulary(path: str | Path) -> Vocabulary:
     path = Path(path)
     if _is_json(path):
         return load_vocabulary(path)
-    vocabulary = _parse(read_text(path, limit=16 * MIB).splitlines(), str(path))
+    vocabulary = _parse(read_text(path, limit=16 * MIB).split("\n"), str(path))
     if len(vocabulary) > LONG_LIST and not vocabulary.tasks:
         warnings.warn(
             f"{path}: {len(vocabulary)} keysteps without a heading are taken as one task; if they "
@@ -115,11 +118,12 @@ def _parse(lines: Iterable[str], origin: str) -> Vocabulary:
 def _open_task(line: _Line, tasks: dict[str, _Task], origin: str) -> dict[str, None]:
     name = line.text.lstrip("#").strip().rstrip(_COLONS)
     if not name:
-        raise DataError(f"{origin}:{line.number}: a heading must name a task, got {line.text!r}")
+        got = quoted(line.text)
+        raise DataError(f"{origin}:{line.number}: a heading must name a task, got {got}")
     if name in tasks:
         raise DataError(
-            f"{origin}:{line.number}: tasks must differ, got {name!r} again; put its keysteps "
-            f"under one heading"
+            f"{origin}:{line.number}: tasks must differ, got {quoted(name)} again; put its "
+            f"keysteps under one heading"
         )
     tasks[name] = (line.number, {})
     return tasks[name][1]
@@ -127,7 +131,7 @@ def _open_task(line: _Line, tasks: dict[str, _Task], origin: str) -> dict[str, N
 
 def _check(names: Mapping[str, str], tasks: Mapping[str, _Task], origin: str) -> None:
     if len(names) < 2:
-        found = "none" if not names else f"only {next(iter(names.values()))!r}"
+        found = "none" if not names else f"only {quoted(next(iter(names.values())))}"
         raise DataError(
             f"{origin}: must list at least 2 keysteps, one a line, got {found}; "
             f"a graph of transitions needs something to go from and to"
@@ -135,7 +139,7 @@ def _check(names: Mapping[str, str], tasks: Mapping[str, _Task], origin: str) ->
     for name, (number, keysteps) in tasks.items():
         if not keysteps:
             raise DataError(
-                f"{origin}:{number}: task {name!r} must have at least one keystep, got none"
+                f"{origin}:{number}: task {quoted(name)} must have at least one keystep, got none"
             )
 
 
@@ -197,3 +201,81 @@ def add_noise(
 def compared(name: str) -> str:
     """A name as it is compared with others: case and spaces do not count."""
     return " ".join(name.split()).casefold()
+
+
+def vocabulary_from_articles(
+    tasks: Iterable[tuple[str, int]] | None,
+    articles: Iterable[Article],
+    *,
+    min_videos: int = 100,
+    max_steps: int | None = None,
+    problems: Problems | None = None,
+) -> Vocabulary:
+    """Make a vocabulary of the step headlines of the articles that teach the tasks.
+
+    The paper's rule for HowTo100M: of the tasks with at least 100 videos, all step headlines of
+    the article with the task's title.  A headline that several tasks share is one keystep of
+    each of them.
+
+    Parameters
+    ----------
+    tasks
+        Name and number of videos of each task; None takes every article as a task.
+    min_videos
+        Tasks with fewer videos are left out.
+    max_steps
+        So many steps of each article, from its first, are taken; None takes all.
+    problems
+        Receives the tasks that have no article.
+    """
+    if max_steps is not None and max_steps < 1:
+        raise ConfigError(f"max_steps must be at least 1, or None for all, got {max_steps}")
+    problems = problems if problems is not None else Problems()
+    if tasks is None:
+        found = {article.title: article for article in join_methods(articles, problems)}
+    else:
+        found = _articles_of(_frequent(tasks, min_videos), articles, min_videos, problems)
+    steps = {task: article.steps[:max_steps] for task, article in found.items()}
+    keysteps: dict[str, str] = {}  # as compared: as first written
+    for step in chain.from_iterable(steps.values()):
+        keysteps.setdefault(compared(step), step)
+    if len(keysteps) < 2:
+        raise DataError(
+            f"articles must have at least 2 different steps in all, got {len(keysteps)}; give "
+            f"more articles, lower min_videos ({min_videos}) or raise max_steps ({max_steps})"
+        )
+    members = {task: [keysteps[compared(step)] for step in own] for task, own in steps.items()}
+    return vocabulary_of_tasks(keysteps.values(), members, "articles")
+
+
+def _frequent(tasks: Iterable[tuple[str, int]], min_videos: int) -> list[str]:
+    videos: Counter[str] = Counter()
+    for name, found in tasks:
+        videos[name] += found
+    kept = [name for name, found in videos.items() if found >= min_videos]
+    if not kept:
+        most = max(videos.values(), default=0)
+        raise DataError(
+            f"min_videos must leave some of the {len(videos)} tasks, got {min_videos}, and the "
+            f"task with most videos has {most}; lower it"
+        )
+    return kept
+
+
+def _articles_of(
+    names: Sequence[str], articles: Iterable[Article], min_videos: int, problems: Problems
+) -> dict[str, Article]:
+    counter = count()
+    found = match_articles(names, (article for article, _ in zip(articles, counter, strict=False)))
+    read = next(counter)  # as many as were taken
+    if not found:
+        raise DataError(
+            f"tasks must have articles of the same title, got none for the {len(names)} with at "
+            f"least {min_videos} videos, such as {names[0]!r}, among {read} articles; give other "
+            f"articles, or lower min_videos"
+        )
+    for name in names:
+        if name not in found:
+            what = f"a task must have an article of the same title, got none among {read}"
+            problems.add(f"task {name!r}", "task without article", what)
+    return found

@@ -26,12 +26,8 @@ from stepgraph.errors import ConfigError, DataError, MissingExtraError
 from stepgraph.files.disk import cache_folder, write_text
 from stepgraph.progress import counting
 
-VERSION = 2
-"""Of scripts and pictures; a folder of another version is not taken."""
-
-PER_TASK = 12
-"""Clips of each task."""
-
+VERSION = 2  # of scripts and pictures; a folder of another version is not taken
+PER_TASK = 12  # clips of each task
 _LIST = "generated.json"
 _PARTIAL = ".partial"
 _THREADS = 2  # clips rendered at once, each on one thread of its own

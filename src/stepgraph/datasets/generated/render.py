@@ -29,12 +29,8 @@ from stepgraph.datasets.generated.scripts import HUES, KEYSTEPS, Script, Shot, V
 WIDTH, HEIGHT = 160, 120
 """Size of the pictures."""
 
-EDGE = 6
-"""Pixels by which a camera may shake: the room is so much larger on all sides."""
-
-RATE = 10
-"""Frames a second."""
-
+EDGE = 6  # pixels by which a camera may shake: the room is so much larger on all sides
+RATE = 10  # frames a second
 CODECS = {
     "libx264": {"crf": "29", "preset": "superfast", "threads": "1"},
     "mpeg4": {"qmin": "4", "qmax": "8", "threads": "1"},

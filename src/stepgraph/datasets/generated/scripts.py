@@ -68,9 +68,7 @@ VIEWS: dict[View, float] = _WRITTEN["views"]
 VOICES: dict[View, dict[Voice, float]] = _WRITTEN["voices"]
 CHAT: list[str] = _WRITTEN["chat"]
 
-WORDS_A_SECOND = 4.2
-"""How fast people speak."""
-
+WORDS_A_SECOND = 4.2  # how fast people speak
 _Name = TypeVar("_Name", bound=str)
 _PATIENCE = 2.5  # seconds by which a sentence may come late before it is left unsaid
 

@@ -1,7 +1,6 @@
-"""What readers of annotated data sets share: checked segments and truth files.
+"""What readers of data sets share: ids, narration, checked segments and truth files.
 
 A mistake is added to the problems of the data set with its place, and the rest is read on.
-Nothing here decides what is a video.
 """
 
 from __future__ import annotations
@@ -9,15 +8,17 @@ from __future__ import annotations
 import csv
 import math
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
-from stepgraph.core import LONGEST, Labels, Segment, Video, Vocabulary
+from stepgraph.core import LONGEST, Labels, Segment, Sentence, Video, Vocabulary
 from stepgraph.errors import DataError, quoted
 from stepgraph.files.cells import read_cell
-from stepgraph.files.disk import read_text
+from stepgraph.files.disk import listed, read_text
 from stepgraph.files.ids import check_id
+from stepgraph.ingest.formats import read_transcript
+from stepgraph.ingest.naming import is_transcript, transcript_preference, transcript_stem
 from stepgraph.problems import Problems
 
 _COLUMNS = ["video", "start", "end", "keystep"]
@@ -84,7 +85,9 @@ def read_truth(
         return segments
     header = [cell.lower() for cell in rows[0][1]] if rows else []
     if header != _COLUMNS:
-        what = f"columns must be {', '.join(_COLUMNS)}, got {quoted(', '.join(header))}"
+        # Of a file that is no truth at all nothing is said: it may hold anything.
+        got = quoted(", ".join(header)) if set(header) & set(_COLUMNS) else "none of them"
+        what = f"columns must be {', '.join(_COLUMNS)}, got {got}"
         problems.add(f"{path}:1", "wrong columns", what)
         return segments
     for where, row in rows[1:]:
@@ -130,16 +133,34 @@ def _segment(
             problems.add(where, "bad number", f"{_TIME_RULE}, got {text[:60]!r}")
             return None
     try:
-        keystep = vocabulary.index(name)
+        keystep = vocabulary.index(name, hints=problems.counts["unknown keystep"] < 20)
     except DataError as error:
         problems.add(where, "unknown keystep", str(error))
         return None
     return checked_segment((times[0], times[1]), keystep, where, problems, length=length)
 
 
+@dataclass(frozen=True, eq=False)
+class Truth(Mapping[str, Labels]):
+    """Labels by video, made when they are asked for: who says it lasts a week, fills no memory."""
+
+    vocabulary: Vocabulary
+    done: Mapping[str, tuple[float, list[Segment]]]  # how long each video is, and its segments
+
+    def __getitem__(self, video: str) -> Labels:
+        duration, segments = self.done[video]
+        return Labels.from_segments(video, segments, self.vocabulary, duration=duration)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.done)
+
+    def __len__(self) -> int:
+        return len(self.done)
+
+
 def labelled(
     videos: Iterable[Video], segments: Mapping[str, list[Segment]], vocabulary: Vocabulary
-) -> tuple[tuple[Video, ...], dict[str, Labels]]:
+) -> tuple[tuple[Video, ...], Truth]:
     """Give videos that last as long as their truth, with their tasks, and the truth of each."""
     lasting = []
     truth = {}
@@ -149,13 +170,83 @@ def labelled(
             task = video.task or _task_of(done, vocabulary)
             duration = max(video.duration, *(segment.end for segment in done))
             video = replace(video, task=task, duration=duration)
-            truth[video.id] = Labels.from_segments(video.id, done, vocabulary, duration=duration)
+            truth[video.id] = duration, done
         lasting.append(video)
-    return tuple(lasting), truth
+    return tuple(lasting), Truth(vocabulary, truth)
 
 
 def _task_of(segments: Iterable[Segment], vocabulary: Vocabulary) -> str | None:
     """Name the one task that lists all true keysteps of a video; it is shown, never used."""
     done = {segment.keystep for segment in segments}
-    fitting = [task for task, members in vocabulary.tasks.items() if done <= set(members)]
-    return fitting[0] if len(fitting) == 1 else None
+    fitting = set.intersection(*(set(vocabulary.tasks_of(keystep)) for keystep in done))
+    return fitting.pop() if len(fitting) == 1 else None
+
+
+@dataclass(frozen=True)
+class Narration:
+    """Transcripts by video, in one or several folders."""
+
+    folders: tuple[Path, ...]
+    files: Mapping[str, Path]
+
+    @classmethod
+    def beside(cls, folder: Path, problems: Problems, *names: str) -> Narration:
+        """Look into folders of these names, if they are there; the earlier one wins."""
+        folders = tuple(folder / name for name in names)
+        files: dict[str, Path] = {}
+        for place in filter(Path.is_dir, reversed(folders)):
+            try:
+                paths = [path for path in listed(place) if not path.name.startswith(".")]
+            except DataError as error:
+                problems.add_error(error, "unreadable folder", str(place), lost=True)
+                continue
+            found = best_transcripts(path for path in paths if is_transcript(path))
+            files |= {video.name: path for video, path in found.items()}
+        return cls(folders, files)
+
+    def read(self, video: str, problems: Problems) -> tuple[Sentence, ...] | None:
+        """What is said in a video: nothing where there is no narration, None if it is broken."""
+        path = self.files.get(video)
+        if path is None:
+            return ()
+        try:
+            return read_transcript(path, problems=problems)
+        except DataError as error:
+            problems.add_error(error, "unreadable narration", str(path))
+            return None
+
+    def check(
+        self, wanted: Sequence[str], known: Collection[str], where: Path, problems: Problems
+    ) -> None:
+        """Note how many of the videos wanted have none, and what is of no known video."""
+        silent = [video for video in wanted if video not in self.files]
+        if silent:
+            names = " or ".join(folder.name for folder in self.folders)
+            several = f" and {len(silent) - 1:,} others" if len(silent) > 1 else ""
+            what = f"a video must be narrated in {names}, got nothing for {silent[0]!r}{several}"
+            scope = f"{len(silent):,} of {len(wanted):,} videos"
+            problems.add(str(where), "without narration", what, scope=scope)
+        stray = [path for video, path in self.files.items() if video not in known]
+        if stray:
+            several = f"; so are {len(stray) - 1:,} more" if len(stray) > 1 else ""
+            what = f"narration must be of a listed video, got that of another{several}"
+            kind, scope = "with narration of unlisted videos", f"{len(stray):,} files"
+            problems.add(str(stray[0]), kind, what, scope=scope)
+
+    def missing(self, count: int, of_what: str) -> tuple[str, ...]:
+        """Say how much is missing and where to put it."""
+        if not count:
+            return ()
+        where = self.folders[0]
+        return (f"narration of {count:,} {of_what}: not published; put transcripts into {where}",)
+
+
+def best_transcripts(paths: Iterable[Path]) -> dict[Path, Path]:
+    """Of several transcripts of a video the one to take, by the video's place without suffix."""
+    best: dict[Path, Path] = {}
+    for path in paths:
+        stem = transcript_stem(path)
+        place = path.parent / stem
+        rivals = (best.get(place, path), path)
+        best[place] = min(rivals, key=lambda one: transcript_preference(one, stem))
+    return best
