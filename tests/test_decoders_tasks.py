@@ -422,6 +422,16 @@ def test_stretches_follow_one_another_without_gap():
         assert all(first[1] == second[0] for first, second in pairwise(found))
 
 
+def test_a_stretch_is_of_the_closer_task_however_many_keysteps_the_other_has():
+    """On the first rows the short list is a little closer, then the long one by much."""
+    tasks = {"short": (0, 1, 2), "long": tuple(range(3, 14))}
+    values = np.full((460, 14), 0.45)
+    values[:400, :3] = 0.5
+    values[400:, 3:] = 0.9
+
+    assert stretches_of(make_scores(values), tasks) == [(0, 400), (400, 460)]
+
+
 @pytest.mark.parametrize("rows", [1, 9])
 def test_one_task_is_one_stretch(rows):
     scores = clear_scores([0] * rows)
