@@ -335,6 +335,43 @@ def test_a_keystep_that_may_not_be_is_never_predicted_from_vectors_of_tasks():
         assert np.isfinite(labels.confidence).all()
 
 
+def slow_talk(scores, task, members, background):
+    """How probable it is that a row is introduction or farewell, one row at a time."""
+    rows, heard = len(scores), np.flatnonzero(scores.observed).tolist()
+    ahead = {
+        row: slow_closeness(scores, row, task, -1)
+        - max(slow_closeness(scores, row, task, k) for k in members)
+        for row in heard
+    }
+    mean = sum(ahead.values()) / len(ahead)
+    spread = math.sqrt(sum((one - mean) ** 2 for one in ahead.values()) / len(ahead))
+    talk = []
+    for row in range(rows):
+        end = min(row + 0.5, rows - row - 0.5) / rows
+        odds = 1 / (math.exp(2 * end / background) - 1)
+        odds *= math.exp((ahead[row] - mean) / spread) if row in ahead else 1.0
+        talk.append(odds / (1 + odds))
+    return talk
+
+
+def test_rows_are_left_empty_as_far_from_the_middle_and_as_close_to_the_title_as_they_are():
+    """Confidence of a row left empty is how probable that is."""
+    decoder = TaskMarkov(background=1.0, change_cost=0.0, background_slope=1, background_bias=0)
+    vocabulary = Vocabulary(keysteps(3).keysteps, {"tea": (0, 1, 2)})
+    graph, empty = make_graph(np.eye(3, k=1, dtype=np.int64), vocabulary), 0
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        scores = random_products(rng, vocabulary, parts=6, titles=True)
+
+        labels = decoder.decode(scores, graph)
+
+        talk = slow_talk(scores, "tea", (0, 1, 2), 1.0)
+        for row in np.flatnonzero(labels.keysteps == BACKGROUND):
+            assert labels.confidence[row] == pytest.approx(talk[row], abs=1e-5)
+            empty += 1
+    assert empty > 50
+
+
 def test_a_row_closer_to_the_title_than_to_any_keystep_is_rather_left_empty():
     """Title and keysteps are directions; the first rows are of the one or of the other."""
     vocabulary = Vocabulary(keysteps(2).keysteps, {"tea": (0, 1)})

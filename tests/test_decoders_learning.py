@@ -293,6 +293,52 @@ def test_words_have_a_vector_and_a_bias_for_each_keystep():
         assert bias.shape == (len(LISTED[task]),)
 
 
+def slow_words(videos, graph):
+    """Fisher's discriminants of the sentences of each task, one sentence at a time."""
+    said = {}
+    for scores in sorted(videos, key=lambda one: one.video):
+        shares = slow_posterior(scores)
+        task, heard = max(shares, key=shares.get), hear(scores)
+        close = heard.closeness(task, LISTED[task]).keysteps
+        rows = TaskMarkov().weigh(heard, close, task, graph)
+        for moment, vector in enumerate(heard.vectors().astype(float)):
+            said.setdefault(task, []).append((vector, rows[heard.moment == moment].mean(axis=0)))
+    scatter, number = np.zeros((16, 16)), 0
+    for sentences_of_task in said.values():
+        middle = np.mean([vector for vector, _ in sentences_of_task], axis=0)
+        for vector, _ in sentences_of_task:
+            scatter += np.outer(vector - middle, vector - middle)
+            number += 1
+    scatter /= number
+    inverse = np.linalg.inv(0.9 * scatter + 0.1 * (np.trace(scatter) / 16 + 1e-9) * np.eye(16))
+    found = {}
+    for task, pairs in said.items():
+        middle = np.mean([vector for vector, _ in pairs], axis=0)
+        for place in range(len(LISTED[task])):
+            total = sum(share[place] for _, share in pairs)
+            mean = sum(share[place] * vector for vector, share in pairs) / total - middle
+            direction = inverse @ mean
+            bias = -direction @ middle - 0.5 * mean @ direction
+            found.setdefault(task, []).append((direction, bias))
+    return found
+
+
+def test_words_are_the_linear_discriminants_of_what_was_said():
+    for seed in range(5):
+        rng = np.random.default_rng(seed)
+        tasks = ["tea", "soup", "tea", "tea", "soup"]
+        videos = [spoken_video(rng, task, f"{n}") for n, task in enumerate(tasks)]
+
+        graph = learn_graph(videos, VOCABULARY)
+
+        plain = replace(graph, habits=replace(graph.habits, words={}))
+        expected = slow_words(videos, plain)
+        assert {*graph.habits.words} == {*expected} == {"tea", "soup"}
+        for task, (vectors, bias) in graph.habits.words.items():
+            assert vectors == pytest.approx(np.array([one for one, _ in expected[task]]), abs=1e-4)
+            assert bias == pytest.approx([one for _, one in expected[task]], abs=1e-6)
+
+
 def secret_video(rng, name, *, open_share):
     """Sentences of tea in any order, each with a word that the vocabulary does not know.
 

@@ -99,7 +99,7 @@ def test_scores_of_one_keystep_on_some_rows_are_those_of_all_values():
 
 def test_restricting_twice_allows_what_both_allow():
     products, dense = random_pair(0)
-    for allowed in ([0, 1], [1]):
+    for allowed in ([1], [0, 1]):
         products, dense = products.restrict(allowed), dense.restrict(allowed)
 
     assert_close(products.values[dense.observed], dense.values[dense.observed])
