@@ -8,7 +8,7 @@ bounded number of videos of each task, labelled with the times that were counted
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from hashlib import sha256
 from operator import itemgetter
@@ -16,6 +16,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.linalg import cho_factor, cho_solve
 from scipy.special import entr
 
 from stepgraph.core import Scores, Vocabulary
@@ -152,10 +153,8 @@ class Learner:
         if not said:
             return {}
         around = np.concatenate([vectors - vectors.mean(axis=0) for vectors, _ in said.values()])
-        scatter = around.T @ around / len(around)
-        even = np.trace(scatter) / len(scatter) + 1e-9
-        scatter = (1 - _SHRINKAGE) * scatter + _SHRINKAGE * even * np.eye(len(scatter))
-        return {task: _discriminant(*pair, scatter) for task, pair in said.items()}
+        undo = _whitening(around)
+        return {task: _discriminant(*pair, undo) for task, pair in said.items()}
 
     def _labelled(
         self, task: str, videos: list[Products], graph: TaskGraph
@@ -174,11 +173,26 @@ class Learner:
         return np.concatenate(vectors), np.concatenate(labels)
 
 
-def _discriminant(vectors: Floats, labels: Floats, scatter: Floats) -> Words:
+def _whitening(around: Floats) -> Callable[[Floats], Floats]:
+    """What divides by the shrunk scatter of vectors about their means, shape (N, D).
+
+    With fewer sentences than dimensions it is done in their span (Woodbury's identity).
+    """
+    sentences, width = around.shape
+    even = _SHRINKAGE * (np.square(around).sum() / sentences / width + 1e-9)
+    share = (1 - _SHRINKAGE) / sentences
+    if sentences < width:
+        inner = cho_factor(even * np.eye(sentences) + share * around @ around.T)
+        return lambda means: (means - share * cho_solve(inner, around @ means.T).T @ around) / even
+    outer = cho_factor(even * np.eye(width) + share * around.T @ around)
+    return lambda means: cho_solve(outer, means.T).T
+
+
+def _discriminant(vectors: Floats, labels: Floats, undo: Callable[[Floats], Floats]) -> Words:
     """Fisher's linear discriminant of classes that are known with probabilities only."""
     middle = vectors.mean(axis=0)
     means = labels.T @ vectors / np.maximum(labels.sum(axis=0), 1e-6)[:, None] - middle
-    directions = np.linalg.solve(scatter, means.T).T
+    directions = undo(means)
     bias = -0.5 * (means * directions).sum(axis=1) - directions @ middle
     return Words(directions.astype(np.float32), bias)
 
