@@ -69,6 +69,7 @@ TESTS = {
     "ingest/media": "ingest_media ingest_speech",
     "ingest/picture_track": "ingest_picture_track ingest_frames",
     "ingest/speech": "ingest_speech ingest_media",
+    "ingest/styled": "ingest_styled ingest_formats",
     "export/layout": "export_picture export_layout",
     "export/media": "export_report_video",
     "export/report": "export_picture export_report export_report_video",

@@ -12,7 +12,7 @@ from reference import keysteps, make_graph, make_scores, random_graph
 from stepgraph.core import Vocabulary
 from stepgraph.encoders import EncoderOptions
 from stepgraph.errors import DataError
-from stepgraph.graph import TaskGraph, Transition
+from stepgraph.graph import MiningOptions, TaskGraph, Transition
 
 
 def random_problem(seed):
@@ -242,6 +242,29 @@ def test_timing_is_in_twentieths():
     assert graph.mean_times.tolist() == [9.5, 9.5]
     with pytest.raises(DataError, match=r"timing of a task graph must have shape \(2, 20\)"):
         make_graph([[0, 1], [0, 0]], timing=np.ones((2, 21), np.int64))
+
+
+def test_a_keystep_that_was_never_timed_is_done_at_no_time():
+    timing = np.zeros((2, 20), np.int64)
+    timing[0, [3, 5]] = 1
+
+    assert make_graph([[0, 1], [0, 0]], timing=timing).mean_times.tolist() == [4, np.inf]
+    assert make_graph([[0, 1], [0, 0]]).mean_times.tolist() == [np.inf, np.inf]
+
+
+@pytest.mark.parametrize("keystep", [-1, 2])
+def test_a_keystep_past_the_vocabulary_is_refused(keystep):
+    graph = make_graph([[0, 1], [0, 0]])
+
+    for asked in (lambda: graph.path(0, keystep), lambda: graph.path(keystep, 0)):
+        with pytest.raises(DataError, match=f"must be between 0 and 1, got {keystep}"):
+            asked()
+    with pytest.raises(DataError, match=f"must be between 0 and 1, got {keystep}"):
+        graph.following(keystep)
+
+
+def test_without_options_mining_has_no_limits():
+    assert MiningOptions() == MiningOptions(min_score=-np.inf, max_gap=np.inf)
 
 
 def test_scores_of_another_vocabulary_are_refused():

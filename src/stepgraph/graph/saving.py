@@ -111,7 +111,7 @@ def _matrix(triples: Any, shape: tuple[int, int]) -> Matrix:
     if len(table) and (table[:, :2].min() < 0 or (table[:, :2].max(axis=0) >= shape).any()):
         raise DataError(f"counts of keysteps that are not among the {shape[0]} of its vocabulary")
     row, column, count = table.T
-    if count.min(initial=0) < 0:
+    if (count < 0).any():
         raise DataError(f"counts must be at least 0, got {count.min()}")
     return csr_array(coo_array((count, (row, column)), shape=shape))
 
