@@ -97,10 +97,11 @@ def test_no_installed_package_has_a_known_hole():
             "pip-audit has no database of its own, it asks pypi.org or osv.dev: where these can "
             "be reached, install pip-audit and set STEPGRAPH_AUDIT=1"
         )
+    options = ("--strict", "--no-deps", "--disable-pip", "-r", "/dev/stdin")
     listed = "\n".join(f"{name}=={one.version.split('+')[0]}" for name, one in INSTALLED.items())
 
     done = subprocess.run(
-        [sys.executable, "-m", "pip_audit", "--strict", "--no-deps", "--disable-pip", "-r", "/dev/stdin"],
+        [sys.executable, "-m", "pip_audit", *options],
         input=listed,
         capture_output=True,
         text=True,
