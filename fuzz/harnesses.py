@@ -207,7 +207,7 @@ def read_state(path, out):
 
 
 def run_commands(path, out):
-    """Mine and recognise from the command line, as a user does with files of others."""
+    """Mine, recognise and evaluate from the command line, as a user does with files of others."""
     source = f"howto100m:{path}" if (path / "raw_caption.json").is_file() else path
     mined = out / "graph.json"
     steps = path / "steps.txt"
@@ -216,6 +216,9 @@ def run_commands(path, out):
     graph = path / "graph.json" if (path / "graph.json").is_file() else mined
     options = ("--encoder", ENCODER, "--skip-bad", "-o", out / "keysteps")
     code = _command("recognize", source, "--graph", graph, *options)
+    if (path / "truth.csv").is_file():
+        report = ("--report", out / "report.html")
+        _command("evaluate", source, "--encoder", ENCODER, "--skip-bad", *report)
     assert not list(out.rglob("*.partial")), "left half a file"
     return code
 
