@@ -31,6 +31,7 @@ class Lines:
     def __enter__(self):
         self.new, self._left = 0, _MOST_EVENTS
         sys.settrace(self._enter_function)
+        return self
 
     def __exit__(self, *_):
         sys.settrace(None)

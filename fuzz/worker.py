@@ -13,7 +13,7 @@ import signal
 import sys
 import traceback
 import warnings
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from multiprocessing.connection import Connection
 from pathlib import Path
 
@@ -42,21 +42,24 @@ def serve(connection, harnesses):
             resource.setrlimit(resource.RLIMIT_AS, (resource.RLIM_INFINITY,) * 2)
             seeds = harness.seeds()
             for files in seeds:  # imports and compiles what is needed, before anything is limited
-                _attempt(harness, files, watch, Lines(), StepgraphError)
+                _attempt(harness, files, watch, nullcontext(), StepgraphError)
             _limit_memory()
             connection.send(seeds)
         else:
-            connection.send(_attempt(harness, request, watch, lines, StepgraphError))
+            files, follow = request
+            following = lines if follow else nullcontext()
+            connection.send(_attempt(harness, files, watch, following, StepgraphError))
 
 
-def _attempt(harness, files, watch, lines, refusals):
+def _attempt(harness, files, watch, following, refusals):
     """Read one input: ``read``, ``refused`` or ``find``; where; in words; how many new lines."""
+    lines = None
     path, out = _lay_out(files, harness.folder)
     kind, place, words = "read", "", ""
     with warnings.catch_warnings(record=True) as warned, watch:
         warnings.simplefilter("always")
         try:
-            with _limited_time(), lines:
+            with _limited_time(), following as lines:
                 harness.read(path, out)
         except refusals as error:
             kind, words = "refused", str(error)
@@ -72,7 +75,7 @@ def _attempt(harness, files, watch, lines, refusals):
             words = f"warns: {one.message}"
     if kind != "find" and watch.mischief:
         kind, place, words = "find", watch.mischief[0].split(":")[0], watch.mischief[0]
-    return kind, place, words, lines.new
+    return kind, place, words, lines.new if lines else 0
 
 
 def _lay_out(files, folder):
