@@ -1,24 +1,18 @@
 """What an error or a line of output must look like where somebody reads it in a terminal."""
 
-import io
 import unicodedata
-from contextlib import redirect_stderr
 
-from stepgraph import cli
+from stepgraph.errors import one_line
 
 LONGEST = 2000
 
 
 def require_error(message):
-    """Refuse a message that is not one line, too long, or printed with control characters."""
-    assert message.strip(), "an error without a message"
-    assert len(message) < LONGEST, f"has {len(message):,} characters: {message[:200]!r}"
-    said = io.StringIO()
-    with redirect_stderr(said):
-        cli._fail(message)
-    line = said.getvalue()
-    assert line.endswith("\n"), repr(line[-80:])
-    require_printable(line[:-1])
+    """Refuse a message that the command line does not print as one line of some length."""
+    line = one_line(message)
+    assert line.strip(), "is empty"
+    assert len(line) < LONGEST, f"has {len(line):,} characters: {line[:200]!r}"
+    require_printable(line)
 
 
 def require_printable(line):
