@@ -177,12 +177,15 @@ def is_installed(harness):
 def fuzz(worker, name, *, inputs=None, seconds=None, seed=0, names=True):
     """Try so many inputs on a harness, or for so long; each place is found once."""
     tally = Tally(name)
-    kept = list(worker.open(name))
+    # What is still read is damaged more often: a refusal hides what comes after it.
+    whole = list(worker.open(name))
+    kept = list(whole)
     begun, found = time.monotonic(), set()
     while _goes_on(tally.inputs, inputs, time.monotonic() - begun, seconds):
         rng = random.Random(f"{seed} {name} {tally.inputs}")
         first = kept[tally.inputs] if tally.inputs < len(worker.seeds) else None
-        files = first or damage(rng.choice(kept), kept, rng, names=names)
+        chosen = rng.choice(whole if rng.random() < 0.7 else kept)
+        files = first or damage(chosen, kept, rng, names=names)
         # Following an input takes three times as long, so most are only read.
         outcome = worker.run(files, follow=tally.inputs % 3 == 0)
         tally.inputs += 1
@@ -192,9 +195,10 @@ def fuzz(worker, name, *, inputs=None, seconds=None, seed=0, names=True):
             found.add(outcome.place)
             tally.finds.append(minimise(worker, Find(name, files, outcome)))
         elif outcome.new and first is None:
-            kept.append(files)
-            if len(kept) > _KEPT:
-                del kept[rng.randrange(len(worker.seeds), len(kept))]
+            for pool in (kept, whole) if outcome.kind == "read" else (kept,):
+                pool.append(files)
+                if len(pool) > _KEPT:
+                    del pool[rng.randrange(len(worker.seeds), len(pool))]
     tally.seconds = time.monotonic() - begun
     return tally
 

@@ -98,7 +98,7 @@ def _renamed(name, rng):
 
 
 def _damaged(data, other, rng):
-    if rng.random() < 0.5:
+    if rng.random() < 0.65:
         for structural in (_in_zip, _in_safetensors, _in_json, _in_line):
             changed = structural(data, rng)
             if changed is not None:
