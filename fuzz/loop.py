@@ -211,6 +211,15 @@ def minimise(worker, find):
     """Take away what is not needed to find the same again, as far as a few tries go."""
     tries = 12 if find.outcome.place.startswith("end ") else _TRIES
     files = dict(find.files)
+
+    def is_same(smaller):
+        outcome = worker.run(smaller)
+        return (outcome.kind, outcome.place) == ("find", find.outcome.place)
+
+    for name in sorted(files):
+        without = {other: data for other, data in files.items() if other != name}
+        if without and is_same(without):
+            files = without
     for name in sorted(files):
         size = max(1, len(files[name]) // 2)
         while size and tries > 0:
@@ -219,7 +228,7 @@ def minimise(worker, find):
                 tries -= 1
                 data = files[name]
                 smaller = files | {name: data[:begin] + data[begin + size :]}
-                if worker.run(smaller).place == find.outcome.place:
+                if is_same(smaller):
                     files = smaller
                 else:
                     begin += size

@@ -94,8 +94,9 @@ def _check_refusal(error):
     """Where an error was raised, and what is wrong with it."""
     cause = error
     while cause is not None:
-        if isinstance(cause, MemoryError):
-            return _place(error), f"takes more memory than it may, and then says: {error}"
+        # FFmpeg calls it a lack of memory, too, where a number in a file is beyond all bounds.
+        if isinstance(cause, MemoryError) and not type(cause).__module__.startswith("av."):
+            return f"memory {_place(error)}", f"takes more than it may, and then says: {error}"
         cause = cause.__cause__ or cause.__context__
     try:
         require_error(str(error))
