@@ -17,6 +17,8 @@ class Harness:
         Whether the reader gets the folder of the input, whatever number of files it has.
     needs
         Modules of extras without which it cannot run.
+    programs
+        Whether the reader may start a process of its own.
     inputs
         How many the tests try: fewer where each takes long.
     """
@@ -25,6 +27,7 @@ class Harness:
     read: Callable[[Path, Path], object]
     folder: bool = False
     needs: tuple[str, ...] = ()
+    programs: bool = False
     inputs: int = 400
 
 
@@ -49,7 +52,7 @@ HARNESSES = {
     "pickle": Harness(binary_seeds.pickled_arrays, readers.read_arrays, folder=True),
     "hdf5": Harness(binary_seeds.hdf5_arrays, readers.read_arrays, folder=True, needs=("h5py",)),
     "parquet": Harness(
-        binary_seeds.parquet_arrays, readers.read_arrays, folder=True, needs=_TRAIN
+        binary_seeds.parquet_arrays, readers.read_arrays, folder=True, needs=_TRAIN, programs=True
     ),
     "features": Harness(own_seeds.own_features, readers.read_arrays, folder=True),
     "labels": Harness(own_seeds.own_labels, readers.read_labels, folder=True, needs=_TRAIN),

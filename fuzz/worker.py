@@ -39,6 +39,7 @@ def serve(connection, harnesses):
             return
         if isinstance(request, str):
             harness, lines = harnesses[request], Lines()
+            watch.programs = harness.programs
             resource.setrlimit(resource.RLIMIT_AS, (resource.RLIM_INFINITY,) * 2)
             seeds = harness.seeds()
             for files in seeds:  # imports and compiles what is needed, before anything is limited
