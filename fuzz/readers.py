@@ -139,7 +139,7 @@ def read_arrays(path, out):
     for features in encoder.encode_videos(videos):
         assert np.isfinite(features.vectors).all()
     _check_problems(problems)
-    with suppress(sg.ConfigError):  # most have no vectors of keysteps
+    if list(path.glob("keysteps.*")):  # else a model would be loaded, if the folder names one
         encoder.encode_keysteps(VOCABULARY)
     return encoder
 
