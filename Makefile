@@ -40,10 +40,6 @@ SEED = 0
 fuzz: $(VENV)/.dev
 	$(BIN)/python -m fuzz --seconds $(SECONDS) --seed $(SEED)
 
-# The same for hours, with other inputs each day.
-soak: $(VENV)/.dev
-	$(BIN)/python -m fuzz --seconds 8100 --seed $(shell date +%Y%m%d)
-
 # Small mistakes in the package that the tests should notice: make mutants COUNT=400 SEED=1
 COUNT = 40
 mutants: $(VENV)/.dev

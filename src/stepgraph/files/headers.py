@@ -66,14 +66,7 @@ def reading_fields(path: Path, kind: FileKind) -> Iterator[None]:
     """Turn whatever goes wrong with the fields of a saved file into one clear error."""
     try:
         yield
-    except (
-        KeyError,
-        TypeError,
-        ValueError,
-        AttributeError,
-        OverflowError,
-        RecursionError,
-    ) as error:
+    except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
         what = (
             str(error) if isinstance(error, StepgraphError) else f"{type(error).__name__}: {error}"
         )

@@ -17,8 +17,8 @@ import torch
 from torch import Tensor, nn
 
 from stepgraph.errors import ConfigError, DataError
-from stepgraph.files.disk import replacing
-from stepgraph.files.headers import FileKind, check_header, reading_fields
+from stepgraph.files.disk import parse_json, replacing
+from stepgraph.files.headers import FileKind, as_text, check_header, reading_fields
 from stepgraph.files.pickles import Refusal
 from stepgraph.labelling.folders import shortened
 from stepgraph.networks.weights import read_torch
@@ -107,7 +107,7 @@ def read_state(path: Path) -> dict[str, Any]:
 def require_same(path: Path, state: Mapping[str, Any], identity: Mapping[str, Any]) -> None:
     """Refuse to go on with a training that was begun in another way."""
     with reading_fields(path, _KIND):
-        begun = dict(json.loads(state["identity"]))
+        begun = dict(parse_json(as_text(state["identity"]), "identity"))
     wanted = json.loads(json.dumps(identity))
     for name in {**begun, **wanted}:
         if begun.get(name) != wanted.get(name):
