@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN = $(VENV)/bin
 
-.PHONY: demo test lint docs published bench docs-tables fuzz mutants soak clean
+.PHONY: demo test lint docs published bench docs-tables fuzz soak mutants clean
 
 demo: $(VENV)/.use
 	$(BIN)/stepgraph demo
@@ -34,9 +34,14 @@ bench: $(VENV)/.dev
 docs-tables: $(VENV)/.dev
 	$(BIN)/python -m benchmarks.docs
 
+# Damaged files for every reader, for so many seconds in all; what is found lies in fuzz/finds.
+SECONDS = 300
+SEED = 0
+fuzz: $(VENV)/.dev
+	$(BIN)/python -m fuzz --seconds $(SECONDS) --seed $(SEED)
+
 # Small mistakes in the package that the tests should notice: make mutants COUNT=400 SEED=1
 COUNT = 40
-SEED = 0
 mutants: $(VENV)/.dev
 	$(BIN)/python fuzz/mutants.py --count $(COUNT) --seed $(SEED) $(ROOMS)
 

@@ -154,17 +154,18 @@ def _load_own(path: Path, *, classify: bool) -> NetworkModel:
 
 
 def _load_published(model: str) -> NetworkModel:
-    from stepgraph.networks.timesformer import TimeSformer, load_hf
+    from stepgraph.networks.timesformer import TimeSformer, from_hf
     from stepgraph.networks.weights import read_weights
 
     folder = fetch_folder(_KIND, model)
-    network = TimeSformer(_read_options(folder))
-    files = find_weights(folder)
+    options, files = _read_options(folder), find_weights(folder)
     state = {name: weight for file in files for name, weight in read_weights(file).items()}
     try:
-        load_hf(network, state)
+        ours = from_hf(state, options)
     except DataError as error:
         raise DataError(f"{folder}: {error}") from error
+    network = TimeSformer(options)  # only now: before, it might have been of any size
+    network.load_state_dict(ours, strict=False)
     return NetworkModel(network, _PUBLISHED_WINDOW, colours=_read_colours(folder))
 
 

@@ -161,7 +161,7 @@ def read_config(kind: str, folder: Path) -> Mapping[str, Any]:
 
 def three_numbers(values: Any, above: float = -math.inf) -> tuple[float, ...]:
     """A number for each colour, as an image processor has them."""
-    found = tuple(float(value) for value in values)
+    found = tuple(float(f"{value}") for value in values)  # also of a number beyond all bounds
     if len(found) != 3 or not all(above < value < math.inf for value in found):
         raise ValueError(f"{len(found)} colours {values!r} where there must be 3 numbers")
     return found

@@ -96,7 +96,8 @@ def checked(
         if cue.end is not None:
             return cue.end
         following = bisect_right(starts, cue.start)
-        return starts[following] if following < len(starts) else cue.start + LAST_SECONDS
+        last = min(cue.start + LAST_SECONDS, LONGEST)
+        return starts[following] if following < len(starts) else last
 
     return [Sentence(cue.start, end_of(cue), cue.text) for cue in ordered]
 

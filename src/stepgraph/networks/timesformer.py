@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, fields, replace
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
@@ -275,7 +275,7 @@ def from_hf(state: Mapping[str, Tensor], options: TimeSformerOptions) -> dict[st
             f"weights of a TimeSformer must have {options.depth} blocks, got {len(blocks)}"
         )
     ours: dict[str, Tensor] = {}
-    for name, shape in _shapes(options).items():
+    for name, shape in _shapes(replace(options, depth=len(blocks) or 1)).items():
         theirs = name if is_ours else names.their_name(name)
         if theirs in state:
             weight = names.in_our_shape(name, state[theirs], shape)

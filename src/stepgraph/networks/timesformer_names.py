@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 import tomllib
+from contextlib import suppress
 from pathlib import Path
 
 import torch
@@ -40,18 +41,8 @@ def in_our_shape(name: str, weight: Tensor, shape: torch.Size) -> Tensor | None:
 
     Embeddings of another number of places or frames are stretched as the library does it.
     """
-    weight = weight.float()
-    if name == "patches.weight":
-        weight = weight.flatten(1)
-    elif name == "clip_token":
-        weight = weight.flatten()
-    elif name in _EMBEDDINGS:
-        weight = weight.reshape(-1, weight.shape[-1])
-        if name == "time_embedding":
-            weight = _stretched(weight, (shape[0],))
-        else:
-            side = math.isqrt(shape[0] - 1)
-            weight = torch.cat([weight[:1], _stretched(weight[1:], (side, side))])
+    with suppress(IndexError, RuntimeError):  # of a weight with too few dimensions
+        weight = _reshaped(name, weight.float(), shape)
     if weight.shape == shape:
         return weight
     if name.startswith(HEAD) and weight.shape[1:] == shape[1:]:
@@ -62,9 +53,25 @@ def in_our_shape(name: str, weight: Tensor, shape: torch.Size) -> Tensor | None:
     )
 
 
+def _reshaped(name: str, weight: Tensor, shape: torch.Size) -> Tensor:
+    if name == "patches.weight":
+        return weight.flatten(1)
+    if name == "clip_token":
+        return weight.flatten()
+    if name not in _EMBEDDINGS:
+        return weight
+    weight = weight.reshape(-1, weight.shape[-1])
+    if name == "time_embedding":
+        return _stretched(weight, (shape[0],))
+    side = math.isqrt(shape[0] - 1)
+    return torch.cat([weight[:1], _stretched(weight[1:], (side, side))])
+
+
 def _stretched(embeddings: Tensor, sides: tuple[int, ...]) -> Tensor:
     """Embeddings of a line or a square for another number of points: each the nearest old one."""
-    if len(embeddings) == math.prod(sides):
+    # What is to become a hundred times as many belongs to another network, if to any.
+    wanted = math.prod(sides)
+    if len(embeddings) == wanted or 100 * len(embeddings) < wanted:
         return embeddings
     old = round(len(embeddings) ** (1 / len(sides)))
     if not old or old ** len(sides) != len(embeddings):

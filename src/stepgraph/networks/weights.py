@@ -58,6 +58,29 @@ def _read_torch(path: Path) -> dict[str, torch.Tensor]:
     return {name: _as_torch(file, tensor) for name, tensor in _weights_in(file.content).items()}
 
 
+def read_torch(path: Path) -> Any:
+    """Read all plain values and tensors of a file of ``torch.save``, or raise a Refusal."""
+    file, known = TensorFile(path), dict[int, Any]()
+
+    def with_numbers(value: Any) -> Any:
+        # Each part once, however many others hold it.
+        if id(value) not in known:
+            if type(value) is Tensor:
+                known[id(value)] = _as_torch(file, value)
+            elif isinstance(value, dict):
+                known[id(value)] = {key: with_numbers(each) for key, each in value.items()}
+            elif isinstance(value, list | tuple):
+                known[id(value)] = type(value)(map(with_numbers, value))
+            elif not isinstance(value, str | int | float | None):
+                raise Refusal("more than plain values and tensors")
+        return known.get(id(value), value)
+
+    try:
+        return with_numbers(file.content)
+    except RecursionError:
+        raise Refusal("values inside one another without end") from None
+
+
 def _as_torch(file: TensorFile, tensor: Tensor) -> torch.Tensor:
     try:
         found = torch.from_numpy(file.read(tensor))

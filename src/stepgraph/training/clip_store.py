@@ -26,6 +26,7 @@ from numpy.typing import NDArray
 
 from stepgraph.errors import DataError
 from stepgraph.files.disk import read_json, replacing, write_text
+from stepgraph.files.headers import FileKind, as_whole, reading_fields
 from stepgraph.ingest.frames import ClipOptions, read_clips
 from stepgraph.problems import Problems
 from stepgraph.progress import counting
@@ -33,7 +34,7 @@ from stepgraph.progress import counting
 UNDECODABLE = "video that cannot be decoded"
 """Kind of the problem with a video of which nothing can be learned."""
 
-_FORMAT, _VERSION = "stepgraph-clips", 1
+_KIND = FileKind("stepgraph-clips", 1, "note on decoded clips", "delete it and run again")
 _HEADER = "clips.json"
 # Files that stay open: enough for the videos of several batches.
 _OPEN = 512
@@ -46,7 +47,7 @@ class ClipStore:
         self.folder = folder
         self.options = options
         self._opened = lru_cache(_OPEN)(self._open)
-        header = {"format": _FORMAT, "version": _VERSION, "options": asdict(options)}
+        header = {"format": _KIND.format, "version": _KIND.version, "options": asdict(options)}
         path = folder / _HEADER
         if not path.exists():
             write_text(path, json.dumps(header, indent=1) + "\n")
@@ -64,12 +65,10 @@ class ClipStore:
 
     def count(self, video: str, path: Path) -> int | None:
         """How many clips of a video are stored; None where it or its file are not the same."""
-        place = self._place(video, ".json")
-        if not place.exists():
+        if not self._place(video, ".json").exists():
             return None
-        said = read_json(place)
-        same = isinstance(said, dict) and said.get("source") == _stamp(path)
-        return int(said["clips"]) if same else None
+        source, clips = self._said(video)
+        return clips if source == _stamp(path) else None
 
     def read(self, video: str, clip: int) -> NDArray[np.uint8]:
         """One clip, shape (F, H, W, 3)."""
@@ -104,14 +103,28 @@ class ClipStore:
 
     def _open(self, video: str) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
         path = self._place(video, ".npy")
+        _, clips = self._said(video)
         try:
-            pictures = np.load(path, mmap_mode="r")
-        except (OSError, ValueError) as error:
+            with np.errstate(over="ignore"):  # of a size that is then refused
+                pictures = np.load(path, mmap_mode="r")
+            # Every clip has a picture that no clip before it has.
+            numbers = self._numbers(min(clips, len(pictures) + 1))
+            if pictures.shape[1:] != (self.options.height, self.options.width, 3):
+                raise ValueError(f"pictures of shape {pictures.shape[1:]}")
+            if not numbers.size or numbers.max() >= len(pictures):
+                raise ValueError(f"{len(pictures)} pictures for {clips} clips")
+        except Exception as error:  # damaged files fail in any way there is
             raise DataError(
                 f"{path}: must be decoded clips, got {error}; delete it and run again"
             ) from error
-        said = read_json(self._place(video, ".json"))
-        return pictures, self._numbers(int(said["clips"]))
+        return pictures, numbers
+
+    def _said(self, video: str) -> tuple[Any, int]:
+        """The stamp of a video's file, and how many clips it has."""
+        place = self._place(video, ".json")
+        said = read_json(place)
+        with reading_fields(place, _KIND):
+            return said["source"], as_whole(said["clips"])
 
     def _moments(self, clips: NDArray[np.int64]) -> NDArray[np.int64]:
         """Times of the pictures of clips in whole microseconds, by which shared ones are known."""

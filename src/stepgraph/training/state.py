@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import io
 import json
-import pickle
-import warnings
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -19,9 +17,11 @@ import torch
 from torch import Tensor, nn
 
 from stepgraph.errors import ConfigError, DataError
-from stepgraph.files.disk import replacing
-from stepgraph.files.headers import FileKind, check_header, reading_fields
+from stepgraph.files.disk import parse_json, replacing
+from stepgraph.files.headers import FileKind, as_text, check_header, reading_fields
+from stepgraph.files.pickles import Refusal
 from stepgraph.labelling.folders import shortened
+from stepgraph.networks.weights import read_torch
 
 _KIND = FileKind("stepgraph-training", 1, "state of a training", "delete it to begin anew")
 
@@ -92,10 +92,8 @@ def save_state(
 def read_state(path: Path) -> dict[str, Any]:
     """Read what :func:`save_state` wrote, on the CPU, without running anything in it."""
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # that the file is odd is said below, in one line
-            content = torch.load(path, map_location="cpu", weights_only=True)
-    except (RuntimeError, ValueError, EOFError, OSError, LookupError, pickle.PickleError) as error:
+        content = read_torch(path)
+    except (Refusal, OSError) as error:
         said = " ".join(str(error).split())[:80]
         raise DataError(
             f"{path}: must be the whole state of a training, got a file that cannot be read "
@@ -108,7 +106,8 @@ def read_state(path: Path) -> dict[str, Any]:
 
 def require_same(path: Path, state: Mapping[str, Any], identity: Mapping[str, Any]) -> None:
     """Refuse to go on with a training that was begun in another way."""
-    begun = json.loads(state["identity"])
+    with reading_fields(path, _KIND):
+        begun = dict(parse_json(as_text(state["identity"]), "identity"))
     wanted = json.loads(json.dumps(identity))
     for name in {**begun, **wanted}:
         if begun.get(name) != wanted.get(name):
