@@ -130,8 +130,8 @@ def test_bars_and_certainty_are_embedded_by_segment(tmp_path):
     assert video["sure"][1] == [0.67, 60, 1.33, 55, 1.67, 0, 2, 34]
 
 
-def timeline(keysteps, *, duration, **fields):
-    vocabulary = Vocabulary(("boil", "pour", "stir"))
+def timeline(keysteps, *, duration, names=("boil", "pour", "stir"), **fields):
+    vocabulary = Vocabulary(names)
     labels = Labels("v", np.array(keysteps), vocabulary, **fields)
     values = np.full((len(labels), 3), 0.123456)
     return Timeline(Video("v", duration), labels, make_scores(values, vocabulary=vocabulary))
@@ -197,3 +197,12 @@ def test_a_task_is_named_from_even_odds_on(sure, shown):
     text = to_text(timeline([0, 0], duration=2.0, tasks={"make tea": sure}))
 
     assert ("make tea" in text) == shown
+
+
+@pytest.mark.parametrize(("letters", "whole"), [(100, True), (101, False)])
+def test_a_title_of_a_hundred_letters_fits(letters, whole):
+    name = "x" * letters
+
+    text = to_youtube(timeline([0] * 12, duration=12.0, names=(name, "pour", "stir")))
+
+    assert (name in text) == whole

@@ -8,7 +8,7 @@ import pytest
 
 from stepgraph.core import Sentence
 from stepgraph.errors import DataError
-from stepgraph.ingest import read_transcript
+from stepgraph.ingest import open_video, read_transcript
 from stepgraph.problems import Problems
 
 EGGS = (Sentence(1.0, 2.5, "crack the eggs"), Sentence(3.0, 4.0, "whisk them well"))
@@ -385,3 +385,10 @@ def test_what_is_left_of_a_last_cue_is_noted_and_not_said(tmp_path, rest, said):
 
     assert read_transcript(path, problems=problems) == (Sentence(1, 2, "hello"),)
     assert [said in one.what for one in problems.found] == [True]
+
+
+def test_a_transcript_alone_lasts_until_its_last_sentence_ends(tmp_path):
+    path = tmp_path / "talk.srt"
+    path.write_text("1\n00:00:01,000 --> 00:00:02,000\na\n\n2\n00:00:05,000 --> 00:00:09,500\nb\n")
+
+    assert open_video(path).duration == 9.5

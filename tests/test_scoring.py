@@ -203,3 +203,11 @@ def test_a_weight_outside_its_range_is_refused():
 
     with pytest.raises(ConfigError, match="weight must be between 0 and 1, got 2"):
         fuse(video, text, weight=2)
+
+
+def test_a_row_is_a_second_unless_asked_otherwise():
+    features = Features("v", 4.0, np.eye(2, dtype=np.float32), np.array([[0.0, 2.0], [2.0, 4.0]]))
+
+    found = score_features(features, np.eye(2, dtype=np.float32), keysteps(2), EncoderOptions())
+
+    assert (found.hop, len(found)) == (1.0, 4)
