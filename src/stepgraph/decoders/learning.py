@@ -7,7 +7,7 @@ bounded number of videos of each task, labelled with the times that were counted
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from hashlib import sha256
@@ -19,18 +19,21 @@ from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve
 from scipy.special import entr
 
-from stepgraph.core import Scores, Vocabulary
+from stepgraph.core import Labels, Scores, Vocabulary
 from stepgraph.decoders.hearing import Heard, hear
 from stepgraph.decoders.task_markov import TaskMarkov
 from stepgraph.decoders.tasks import task_evidence, task_posterior
 from stepgraph.graph import TIMING_BINS, TaskGraph, mine_graph
 from stepgraph.graph.habits import Habits, Words, listed_tasks, sample
+from stepgraph.graph.layers import Layers
 from stepgraph.scoring.products import Products
 
 Floats: TypeAlias = NDArray[np.float64]
 
 # Videos of a task, and of all tasks, whose words are learned from.
 _VIDEOS, _ALL_VIDEOS = 400, 1000
+# Videos of a task whose words are learned from: more of them tell little more.
+_WORDS = 100
 # Share of an even spread in the scatter of words: with few sentences no direction is certain.
 _SHRINKAGE = 0.1
 
@@ -53,7 +56,8 @@ def learn_graph(
     """
     learner = Learner(vocabulary, decoder)
     graph = mine_graph(learner.watch(videos), vocabulary, **options)
-    return replace(graph, habits=learner.habits(graph))
+    graph = replace(graph, habits=learner.habits(graph))
+    return replace(graph, layers=learner.layers(graph))
 
 
 class Learner:
@@ -74,6 +78,7 @@ class Learner:
         self._videos: defaultdict[str, float] = defaultdict(float)
         self._timing: dict[str, Floats] = {}
         self._kept: defaultdict[str, dict[str, Products]] = defaultdict(dict)
+        self._met: Counter[str] = Counter()
 
     def watch(self, videos: Iterable[Scores]) -> Iterator[Scores]:
         """Give the scores of videos on, and remember what they tell."""
@@ -123,12 +128,18 @@ class Learner:
 
     def _keep(self, task: str, scores: Products) -> None:
         self._kept[task][scores.video] = scores
+        self._met[task] += 1
         if len(self._kept[task]) > 2 * self._allowed():
             self._kept[task] = dict(self._chosen(task))
 
     def _allowed(self) -> int:
-        """Videos a task to keep; the more tasks were met, the fewer."""
-        return max(2, min(_VIDEOS, _ALL_VIDEOS // len(self._kept)))
+        """Videos a task to keep: as many as all tasks can keep of those that were met of them."""
+        left, tasks = _ALL_VIDEOS, len(self._met)
+        for met in sorted(self._met.values()):
+            if met * tasks > left:
+                return max(2, min(_VIDEOS, left // tasks))
+            left, tasks = left - met, tasks - 1
+        return _VIDEOS
 
     def _chosen(self, task: str) -> list[tuple[str, Products]]:
         """The same videos in whatever order they came."""
@@ -143,11 +154,27 @@ class Learner:
             return found
         return replace(found, words=self._learn_words(replace(graph, habits=found)))
 
+    def layers(self, graph: TaskGraph) -> Layers | None:
+        """Recognise the videos that were kept, each as one of its task, and count what is done.
+
+        Every row counts: what is left empty for a reader may still tell an order.
+        """
+        decoder = replace(self._decoder, background=0.0, change_cost=0.0)
+        found = None
+        for task in sorted(self._kept):
+            for video, scores in self._chosen(task):
+                keysteps = decoder.label_task(hear(scores), task, self._tasks[task], graph)
+                counted = Layers.of_video(
+                    task, Labels(video, keysteps, scores.vocabulary, scores.hop)
+                )
+                found = counted if found is None else found + counted
+        return found
+
     def _learn_words(self, graph: TaskGraph) -> dict[str, Words]:
         """One linear discriminant a task, with the scatter of all tasks together."""
         said = {}
         for task in self._kept:
-            kept = [scores for _, scores in sorted(self._chosen(task), key=itemgetter(0))]
+            kept = [scores for _, scores in sorted(self._chosen(task)[:_WORDS], key=itemgetter(0))]
             if len(kept) > 1 and len(self._tasks[task]) > 1:
                 said[task] = self._labelled(task, kept, graph)
         if not said:

@@ -147,6 +147,12 @@ class TaskMarkov:
         bias = np.where(empty, self.background_bias, self.bias)
         return np.where(own > 0, expit(bias + slope * odds), 0.0)
 
+    def label_task(
+        self, heard: Heard, task: str, members: tuple[int, ...], graph: TaskGraph
+    ) -> NDArray[np.int64]:
+        """Label every row with the keysteps of a task that is known."""
+        return self._decode_task(heard, task, members, graph).keysteps
+
     def _decode_task(
         self, heard: Heard, task: str, members: tuple[int, ...], graph: TaskGraph
     ) -> _Decoded:

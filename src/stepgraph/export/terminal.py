@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Sequence
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 from stepgraph.core import Vocabulary
 from stepgraph.datasets.published import Found
+from stepgraph.decoders.tasks import tasks_of
 from stepgraph.errors import printable
 from stepgraph.evaluation.report import Report
 from stepgraph.graph import Relation, TaskGraph
@@ -48,6 +50,7 @@ def describe_graph(graph: TaskGraph, *, top: int, as_json: bool) -> str:
             transitions=graph.counts.nnz,
             videos=len(graph.mined_on),
             directional=[_relation_json(graph, pair) for pair in pairs],
+            orders=[order_of_task(graph, task) for task in recognised_tasks(graph)],
         )
     names = graph.vocabulary.keysteps
     size = (
@@ -57,7 +60,45 @@ def describe_graph(graph: TaskGraph, *, top: int, as_json: bool) -> str:
     lines = [("first", "then", "there", "back")]
     lines += [(names[p.first], names[p.second], f"{p.forward}", f"{p.backward}") for p in pairs]
     found = _columns(lines) if pairs else "No pair of keysteps has a clear direction yet."
-    return f"{size}\n\nStrongest directions:\n{found}"
+    orders = "".join(map(partial(_task_table, graph), recognised_tasks(graph)[:top]))
+    return f"{size}\n{orders}\nStrongest directions of neighbouring rows:\n{found}"
+
+
+def recognised_tasks(graph: TaskGraph) -> list[str]:
+    """Tasks whose order is known from recognised videos, those of most videos first."""
+    videos = graph.layers.videos if graph.layers else {}
+    return sorted(videos, key=lambda task: (-videos[task], task))
+
+
+def order_of_task(graph: TaskGraph, task: str) -> dict[str, Any]:
+    """The keysteps of a task in the order in which recognised videos do them."""
+    layers, names = graph.layers, graph.vocabulary.keysteps
+    assert layers is not None, "only recognised tasks are asked for"
+    steps, members = [], tasks_of(graph)[task]
+    for keystep in layers.order(members):
+        rows, shown = int(layers.rows[keystep]), int(layers.shown[keystep])
+        steps.append(
+            {
+                "keystep": names[keystep],
+                "videos": shown,
+                "rows": round(rows / shown, 1) if shown else None,
+                "next": [
+                    {"keystep": names[one], "count": count}
+                    for one, count in layers.next_after(keystep, among=members)
+                ],
+            }
+        )
+    return {"task": task, "videos": layers.videos[task], "keysteps": steps}
+
+
+def _task_table(graph: TaskGraph, task: str) -> str:
+    order = order_of_task(graph, task)
+    lines = [("keystep", "videos", "rows", "most often next")]
+    for step in order["keysteps"]:
+        following = next(iter(step["next"]), {"keystep": ""})["keystep"]
+        lines.append((step["keystep"], f"{step['videos']}", f"{step['rows'] or ''}", following))
+    title = f"{printable(task)}, as {order['videos']} videos do it (recognised, not true):"
+    return f"\n{title}\n{_columns(lines)}\n"
 
 
 def directional_pairs(graph: TaskGraph, top: int) -> list[Relation]:

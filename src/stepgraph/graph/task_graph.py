@@ -22,6 +22,7 @@ from stepgraph.encoders import EncoderOptions
 from stepgraph.errors import ConfigError, DataError
 from stepgraph.graph.communities import find_communities
 from stepgraph.graph.habits import Habits
+from stepgraph.graph.layers import Layers
 from stepgraph.graph.order import DIRECTIONAL_SHARE
 from stepgraph.graph.shortest_paths import Matrix, Network, cheapest_path, make_network
 
@@ -98,6 +99,8 @@ class TaskGraph:
         course of a video, it is done.
     habits
         What the corpus tells about its tasks, for stepgraph's own recogniser.
+    layers
+        What that recogniser then found: which keystep is done before which, and which next.
 
     Examples
     --------
@@ -117,6 +120,7 @@ class TaskGraph:
     mining: MiningOptions | None = None
     timing: NDArray[np.int64] | None = None
     habits: Habits | None = None
+    layers: Layers | None = None
 
     def __post_init__(self) -> None:
         size = len(self.vocabulary)
@@ -296,6 +300,7 @@ class TaskGraph:
             mined_on=self.mined_on + other.mined_on,
             timing=timing,
             habits=self.habits.merge(other.habits) if self.habits and other.habits else None,
+            layers=self.layers + other.layers if self.layers and other.layers else None,
         )
 
     def to_networkx(self) -> networkx.DiGraph[str]:
