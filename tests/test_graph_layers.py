@@ -120,6 +120,28 @@ def test_a_video_in_which_nothing_is_done_counts_as_a_video_only(rows):
     assert not found.following.nnz
 
 
+def test_a_written_order_counts_as_some_videos_and_many_videos_overrule_it():
+    tea = Vocabulary(WORDS.keysteps, {"tea": (0, 1, 2)})
+    against = Labels("v", np.array([1, 0]), tea)
+
+    few = Layers.of_video("tea", against, imagined=10.0)
+    many = sum([few] * 29, few)
+
+    assert (few.precedence(0, 1).before, few.precedence(0, 1).after) == (0, 1)
+    assert few.precedence(0, 1).share > 0.8 > 0.5 > many.precedence(0, 1).share
+    assert (few.order([0, 1]), many.order([0, 1])) == ([0, 1], [1, 0])
+    assert (few.next_after(0), few.next_after(1)) == ([(1, 0)], [(2, 0), (0, 1)])
+    assert many.next_after(1) == [(0, 30), (2, 0)]
+
+
+def test_an_order_that_was_not_believed_counts_nothing():
+    tea = Vocabulary(WORDS.keysteps, {"tea": (0, 1, 2)})
+    layers = Layers.of_video("tea", Labels("v", np.array([1, 0]), tea))
+
+    assert layers.precedence(1, 2).share == 0.5
+    assert layers.next_after(1) == [(0, 1)]
+
+
 def graph_with_layers():
     vocabulary = Vocabulary(WORDS.keysteps, {"tea": (0, 1, 2)})
     videos = [Labels(f"{n}", np.array([2, 2, 0]), vocabulary) for n in range(3)]
@@ -141,7 +163,13 @@ def test_layers_are_saved_and_loaded(tmp_path):
 
 @pytest.mark.parametrize(
     ("name", "value"),
-    [("shown", [1, 2]), ("rows", [-1] * 5), ("before", [[9, 0, 1]]), ("videos", {"tea": "x"})],
+    [
+        ("shown", [1, 2]),
+        ("rows", [-1] * 5),
+        ("before", [[9, 0, 1]]),
+        ("videos", {"tea": "x"}),
+        ("imagined", -1),
+    ],
 )
 def test_damaged_layers_are_refused(name, value, tmp_path):
     sg.save(graph_with_layers(), tmp_path / "graph.json")

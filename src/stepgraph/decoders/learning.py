@@ -160,13 +160,13 @@ class Learner:
         Every row counts: what is left empty for a reader may still tell an order.
         """
         decoder = replace(self._decoder, background=0.0, change_cost=0.0)
+        imagined = decoder.order * decoder.order_videos
         found = None
         for task in sorted(self._kept):
             for video, scores in self._chosen(task):
                 keysteps = decoder.label_task(hear(scores), task, self._tasks[task], graph)
-                counted = Layers.of_video(
-                    task, Labels(video, keysteps, scores.vocabulary, scores.hop)
-                )
+                labels = Labels(video, keysteps, scores.vocabulary, scores.hop)
+                counted = Layers.of_video(task, labels, imagined)
                 found = counted if found is None else found + counted
         return found
 

@@ -10,6 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from itertools import combinations, pairwise
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
@@ -17,7 +19,7 @@ from numpy.typing import NDArray
 from scipy.sparse import coo_array, csr_array
 from scipy.special import betaincinv
 
-from stepgraph.core import Labels, without_repetitions
+from stepgraph.core import Labels, Vocabulary, without_repetitions
 from stepgraph.graph.shortest_paths import Matrix
 
 Integers: TypeAlias = NDArray[np.int64]
@@ -29,8 +31,8 @@ CREDIBLE = 0.9
 class Precedence(NamedTuple):
     """In how many videos one keystep is done before another, and in how many after it.
 
-    ``share`` is the expected share of the former, with one imagined video each way; ``low`` and
-    ``high`` hold it with a probability of 90 %.
+    ``share`` is the expected share of the former, with one imagined video each way and those that
+    the written order counts as; ``low`` and ``high`` hold it with a probability of 90 %.
     """
 
     before: int
@@ -55,6 +57,11 @@ class Layers:
         In how many videos the middle of one keystep comes before that of another.
     following : shape (K, K)
         How often one was the next after another.
+    vocabulary
+        Whose lists are the written order.
+    imagined
+        How many videos that order counts as much as, beside those counted; 0 where it was not
+        believed.
     """
 
     videos: Mapping[str, int]
@@ -64,9 +71,11 @@ class Layers:
     last: Integers
     before: Matrix
     following: Matrix
+    vocabulary: Vocabulary
+    imagined: float = 0.0
 
     @classmethod
-    def of_video(cls, task: str, labels: Labels) -> Layers:
+    def of_video(cls, task: str, labels: Labels, imagined: float = 0.0) -> Layers:
         """Count one recognised video."""
         size, keysteps = len(labels.vocabulary), labels.keysteps
         done = np.unique(keysteps[keysteps >= 0])
@@ -82,16 +91,37 @@ class Layers:
             np.bincount(sequence[-1:], minlength=size),
             _counted(done[sooner], done[later], size),
             _counted(sequence[:-1], sequence[1:], size),
+            labels.vocabulary,
+            imagined,
         )
 
     def __add__(self, other: Layers) -> Layers:
         tasks = {**self.videos, **other.videos}
         videos = {task: self.videos.get(task, 0) + other.videos.get(task, 0) for task in tasks}
-        sums = (
-            getattr(self, name) + getattr(other, name)
-            for name in ("shown", "rows", "first", "last", "before", "following")
+        return Layers(
+            dict(sorted(videos.items())),
+            self.shown + other.shown,
+            self.rows + other.rows,
+            self.first + other.first,
+            self.last + other.last,
+            self.before + other.before,
+            self.following + other.following,
+            self.vocabulary,
+            min(self.imagined, other.imagined),
         )
-        return Layers(dict(sorted(videos.items())), *sums)
+
+    @cached_property
+    def _written(self) -> tuple[Matrix, Matrix]:
+        """How many lists have one keystep before another, and directly before it."""
+        lists = self.vocabulary.tasks.values()
+        pairs = [pair for members in lists for pair in combinations(members, 2)]
+        near = [pair for members in lists for pair in pairwise(members)]
+        size = len(self.vocabulary)
+        before, following = (np.array(one, np.int64).reshape(-1, 2) for one in (pairs, near))
+        return (
+            _counted(before[:, 0], before[:, 1], size),
+            _counted(following[:, 0], following[:, 1], size),
+        )
 
     def precedence(self, first: int, second: int) -> Precedence:
         """Say whether one keystep is done before another.
@@ -103,10 +133,12 @@ class Layers:
         >>> found.before, found.after, found.share, round(found.low, 2)
         (2, 0, 0.75, 0.37)
         """
+        written = self._written[0]
         before, after = int(self.before[first, second]), int(self.before[second, first])
-        low, high = betaincinv(before + 1, after + 1, [(1 - CREDIBLE) / 2, (1 + CREDIBLE) / 2])
-        share = (before + 1) / (before + after + 2)
-        return Precedence(before, after, share, float(low), float(high))
+        one = before + 1 + self.imagined * float(written[first, second])
+        other = after + 1 + self.imagined * float(written[second, first])
+        low, high = betaincinv(one, other, [(1 - CREDIBLE) / 2, (1 + CREDIBLE) / 2])
+        return Precedence(before, after, one / (one + other), float(low), float(high))
 
     def order(self, keysteps: Sequence[int]) -> list[int]:
         """Put keysteps into the order in which they are done: how many others each comes before.
@@ -114,7 +146,8 @@ class Layers:
         Of equals, the one that is listed first comes first.
         """
         places = list(keysteps)
-        before = np.asarray(self.before[places][:, places].toarray(), dtype=np.float64)
+        every = self.before + self.imagined * self._written[0]
+        before = np.asarray(every[places][:, places].toarray(), dtype=np.float64)
         shares = (before + 1) / (before + before.T + 2)
         return [places[one] for one in np.argsort(-shares.sum(axis=1), kind="stable")]
 
@@ -122,10 +155,11 @@ class Layers:
         self, keystep: int, limit: int = 4, *, among: Sequence[int] | None = None
     ) -> list[tuple[int, int]]:
         """Keysteps that most often come next, each with how often it did; of all or of some."""
-        row = self.following[[keystep]].tocoo()
-        found = sorted(zip(row.coords[1].tolist(), row.data.tolist(), strict=True))
-        wanted = [pair for pair in found if among is None or pair[0] in among]
-        return sorted(wanted, key=lambda pair: -pair[1])[:limit]
+        counted = self.following[[keystep]]
+        every = (counted + self.imagined * self._written[1][[keystep]]).tocoo()
+        found = sorted(zip((-every.data).tolist(), every.coords[1].tolist(), strict=True))
+        wanted = [place for _, place in found if among is None or place in among]
+        return [(place, int(counted[0, place])) for place in wanted[:limit]]
 
 
 def _counted(source: Integers, target: Integers, size: int) -> Matrix:

@@ -28,7 +28,7 @@ from stepgraph.files.headers import (
     write_fields,
 )
 from stepgraph.graph.layers import Layers
-from stepgraph.graph.saving_habits import habits_fields, habits_of
+from stepgraph.graph.saving_habits import amount, habits_fields, habits_of
 from stepgraph.graph.shortest_paths import Matrix
 from stepgraph.graph.task_graph import TIMING_BINS, MiningOptions, TaskGraph
 from stepgraph.vocabulary.saving import (
@@ -70,7 +70,7 @@ def load_graph(path: str | Path) -> TaskGraph:
             _mining_of(content["mining"]),
             None if timing is None else _matrix(timing, shape).toarray(),
             habits_of(content.get("habits"), vocabulary),
-            _layers_of(content.get("layers"), len(vocabulary)),
+            _layers_of(content.get("layers"), vocabulary),
         )
     if vocabulary.fingerprint != content.get("fingerprint"):
         raise DataError(
@@ -89,20 +89,21 @@ def _layers_fields(layers: Layers | None) -> dict[str, Any] | None:
         return None
     arrays = {name: getattr(layers, name).tolist() for name in _ARRAYS}
     matrices = {name: _triples(getattr(layers, name)) for name in _MATRICES}
-    return {"videos": dict(layers.videos), **arrays, **matrices}
+    return {"videos": dict(layers.videos), "imagined": layers.imagined, **arrays, **matrices}
 
 
-def _layers_of(fields: Any, size: int) -> Layers | None:
+def _layers_of(fields: Any, vocabulary: Vocabulary) -> Layers | None:
     """Check what was read, and make layers of it; graphs of older versions have none."""
     if fields is None:
         return None
+    size, imagined = len(vocabulary), amount(fields["imagined"])
     arrays = {name: np.array([*map(_count, as_list(fields[name]))], np.int64) for name in _ARRAYS}
     if any(len(one) != size for one in arrays.values()):
         raise DataError(f"layers of another number of keysteps than the {size} of its vocabulary")
     videos = {as_text(task): _count(number) for task, number in fields["videos"].items()}
     before, following = (_matrix(fields[name], (size, size)) for name in _MATRICES)
     shown, rows, first, last = arrays.values()
-    return Layers(videos, shown, rows, first, last, before, following)
+    return Layers(videos, shown, rows, first, last, before, following, vocabulary, imagined)
 
 
 def _count(value: Any) -> int:

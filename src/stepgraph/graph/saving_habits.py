@@ -39,7 +39,7 @@ def habits_of(fields: Any, vocabulary: Vocabulary) -> Habits | None:
     tasks = listed_tasks(vocabulary)
     if as_list(fields["tasks"]) != [*tasks]:
         raise DataError("habits of other tasks than those of the vocabulary")
-    videos = {as_text(task): _amount(number) for task, number in fields["videos"].items()}
+    videos = {as_text(task): amount(number) for task, number in fields["videos"].items()}
     timing = {task: _times(fields["timing"][task], len(tasks[task])) for task in videos}
     evidence = {
         as_text(video): _evidence(text, len(tasks)) for video, text in fields["evidence"].items()
@@ -70,7 +70,8 @@ def _words(fields: Any, size: int) -> Words:
     return Words(vectors.reshape(size, -1), bias)
 
 
-def _amount(value: Any) -> float:
+def amount(value: Any) -> float:
+    """A number of videos, which need not be whole."""
     if type(value) not in (int, float) or not 0 <= value < math.inf:
         raise TypeError(f"numbers of videos were expected, got {value!r}"[:200])
     return float(value)
