@@ -6,6 +6,7 @@ are in :mod:`stepgraph.networks`, imported when something must be encoded.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -189,7 +190,8 @@ def _read_words(path: Path) -> list[str]:
     """Words of S3D in their order: an array of texts, or one a line."""
     if path.suffix != ".npy":
         return read_text(path).split()
-    with explaining(str(path), path.suffix, Kind("words")):
+    ignored = warnings.catch_warnings(action="ignore")  # of strange escapes in a header
+    with ignored, explaining(str(path), path.suffix, Kind("words")):
         # Mapped, an array that claims more than its file holds is refused before it is made.
         words = np.load(path, mmap_mode="r", allow_pickle=False)
     if words.ndim != 1 or words.dtype.kind != "U":
