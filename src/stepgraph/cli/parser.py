@@ -135,7 +135,7 @@ _VERBS: dict[str, tuple[Any, ...]] = {
     ),
     "reproduce": (
         "measure a table of the paper, beside what it prints",
-        "reproduce:reproduce",
+        "learning:reproduce",
         option(
             "table",
             metavar="TABLE",

@@ -9,7 +9,7 @@ from typing import Any
 
 from stepgraph.cli.asked import must_be_writable
 from stepgraph.cli.fields import list_fields
-from stepgraph.datasets.published import build_vocabulary, survey
+from stepgraph.datasets import build_vocabulary, survey
 from stepgraph.decoders import DECODERS
 from stepgraph.encoders import KINDS, EncoderOptions, open_kind
 from stepgraph.errors import ConfigError

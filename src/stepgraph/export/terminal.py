@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from stepgraph.core import Vocabulary
-from stepgraph.datasets.published import Found
+from stepgraph.datasets import Found
 from stepgraph.errors import printable
 from stepgraph.evaluation.report import Report
 from stepgraph.graph import Relation, TaskGraph
