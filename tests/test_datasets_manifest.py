@@ -6,7 +6,7 @@ import pytest
 
 from stepgraph.core import Vocabulary
 from stepgraph.datasets import open_source
-from stepgraph.datasets.manifest import open_manifest
+from stepgraph.datasets.own import open_manifest
 from stepgraph.errors import DataError
 from stepgraph.vocabulary.saving import save_vocabulary
 

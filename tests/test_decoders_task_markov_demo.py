@@ -9,7 +9,7 @@ from stepgraph.decoders import Argmax, PathSearch, TaskMarkov
 from stepgraph.decoders.learning import learn_graph
 from stepgraph.encoders import load_encoder
 from stepgraph.graph import mine_graph
-from stepgraph.pipeline.measuring import run_evaluation
+from stepgraph.pipeline import run_evaluation
 from stepgraph.scoring import score
 
 

@@ -13,8 +13,7 @@ import pytest
 from stepgraph.cli import main
 from stepgraph.encoders import EncoderOptions
 from stepgraph.errors import ConfigError
-from stepgraph.pipeline import mine
-from stepgraph.pipeline.scorers import Asked, open_scorer
+from stepgraph.pipeline import Asked, mine, open_scorer
 
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")
 

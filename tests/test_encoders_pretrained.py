@@ -366,7 +366,9 @@ def test_weights_that_run_code_are_refused(own_folder):
             return (print, ("this must not be printed",))
 
     (own_folder / "model.safetensors").unlink()
-    (own_folder / "pytorch_model.bin").write_bytes(pickle.dumps({"weight": Hostile()}))
+    (own_folder / "pytorch_model.bin").write_bytes(
+        pickle.dumps({"weight": Hostile(), "as many bytes as its config says": bytes(10**6)})
+    )
 
     with pytest.raises(DataError, match="must hold the weights of a CLIPModel, got: "):
         load_model("clip", str(own_folder))

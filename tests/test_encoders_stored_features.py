@@ -363,12 +363,12 @@ def test_keysteps_of_another_width_than_the_features_are_refused(tmp_path, vocab
         list(score(VIDEOS, vocabulary, StoredEncoder(tmp_path)))
 
 
-def test_keysteps_come_from_the_encoder_that_the_folder_names(tmp_path, vocabulary):
+def test_keysteps_come_from_the_encoder_that_the_folder_names(tmp_path):
     filled(tmp_path)
 
-    found = StoredEncoder(tmp_path).encode_keysteps(vocabulary)
+    found = StoredEncoder(tmp_path).encode_keysteps(Vocabulary(("lift the red one", "be patient")))
 
-    assert found.shape[0] == 5
+    assert found.any(axis=1).tolist() == [True, False]
 
 
 def test_a_folder_cannot_choose_what_is_run(tmp_path, vocabulary):

@@ -14,7 +14,7 @@ from stepgraph.experiments import TABLES, methods, run_table
 from stepgraph.experiments.plans import PLANS
 from stepgraph.experiments.setting import NotAvailableError, Options, enlarge, prepare
 from stepgraph.graph import mine_graph
-from stepgraph.pipeline.measuring import run_evaluation
+from stepgraph.pipeline import run_evaluation
 from stepgraph.scoring import score
 
 TASK = "Make an omelette"

@@ -16,7 +16,7 @@ import pytest
 
 import test_export_report
 from stepgraph.core import Dataset, Video
-from stepgraph.export.media import media_address
+from stepgraph.export.report import media_address
 from test_export_report import HOSTILE, embedded, kitchen, omelette, write
 
 browser = test_export_report.browser

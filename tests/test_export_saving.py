@@ -10,7 +10,7 @@ import pytest
 import stepgraph as sg
 from reference import make_graph
 from stepgraph.errors import DataError
-from stepgraph.export.saving import load_report
+from stepgraph.export.artefacts import load_report
 from stepgraph.files.saved_arrays import write_arrays
 
 TEA = sg.Vocabulary(("boil", "pöur", "stir"), {"make tea": (0, 1)})

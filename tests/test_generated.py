@@ -9,11 +9,11 @@ import pytest
 
 from stepgraph.core import Sentence
 from stepgraph.datasets import generated
-from stepgraph.datasets.folder import open_folder
 from stepgraph.datasets.generated import generated_folder, is_whole, open_generated, write_scripts
 from stepgraph.datasets.generated.drawing import MOTIONS, SHAPES, Place, colour_of, draw
 from stepgraph.datasets.generated.render import HEIGHT, RATE, WIDTH, film, make_scene, render
 from stepgraph.datasets.generated.scripts import CHAT, HUES, KEYSTEPS, TASKS, Script, Shot
+from stepgraph.datasets.own import open_folder
 from stepgraph.decoders import Argmax, PathSearch
 from stepgraph.encoders import load_encoder
 from stepgraph.errors import ConfigError, DataError, MissingExtraError

@@ -8,7 +8,7 @@ from contextlib import suppress
 import pytest
 
 from stepgraph.errors import DataError
-from stepgraph.ingest import read_transcript, styled
+from stepgraph.ingest import read_transcript, timed_text
 from stepgraph.problems import Problems
 
 ASS = """[Script Info]
@@ -91,14 +91,15 @@ def test_dialogue_is_read_as_by_another_reader():
         ]
         text = ASS + "\n".join(lines) + "\n"
 
-        assert milliseconds(styled.read_ass(text, "t")) == with_pysubs2(text, "ass")
+        assert milliseconds(timed_text.read_ass(text, "t")) == with_pysubs2(text, "ass")
 
 
 def test_frames_are_read_as_by_another_reader():
     text = "{1}{1}23.976\n{10}{25}crack|{y:i}the eggs\nnonsense\n {30} { 4000 }whisk\n"
 
     found = [
-        cue._replace(text=cue.text.replace("{y:i}", "")) for cue in styled.read_microdvd(text, "t")
+        cue._replace(text=cue.text.replace("{y:i}", ""))
+        for cue in timed_text.read_microdvd(text, "t")
     ]
     assert milliseconds(found) == with_pysubs2(text, "microdvd")
 
@@ -111,7 +112,7 @@ def test_paragraphs_are_read_as_by_another_reader(begin):
     )
     text = TTML.format(begin, ' begin="2s"', said)
 
-    assert milliseconds(styled.read_ttml(text, "t")) == with_pysubs2(text, "ttml")
+    assert milliseconds(timed_text.read_ttml(text, "t")) == with_pysubs2(text, "ttml")
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ import torch
 import reference_networks as reference
 from stepgraph.errors import DataError
 from stepgraph.networks.s3d import MAX_WORDS, S3D, find_words
-from stepgraph.networks.weights import fill, read_weights
+from stepgraph.networks.weights import make_filled, read_weights
 
 WORDS = 50
 
@@ -195,10 +195,9 @@ def test_odd_sides_are_refused(network):
 def test_a_published_file_is_read_and_gives_the_same(tmp_path, network, weights, zipped):
     path = tmp_path / "s3d_howto100m.pth"
     torch.save(weights, path, _use_new_zipfile_serialization=zipped)
-    other = S3D(WORDS).eval()
     clips = torch.rand(1, 3, 4, 32, 32)
 
-    fill(other, read_weights(path), path)
+    other = make_filled(lambda: S3D(WORDS), read_weights(path), path).eval()
 
     with torch.inference_mode():
         assert torch.equal(other(clips), network(clips))
@@ -212,14 +211,13 @@ def test_a_file_of_another_network_is_refused_by_name(tmp_path, weights):
     with pytest.raises(
         DataError, match=r"a.pth: must hold the .* weights of S3D, got no 'mixed_5c"
     ):
-        fill(S3D(WORDS), without, path)
+        make_filled(lambda: S3D(WORDS), without, path)
     with pytest.raises(DataError, match=r"'fc.bias' of shape \(400,\) instead of \(512,\); is it"):
-        fill(S3D(WORDS), shorter, path)
+        make_filled(lambda: S3D(WORDS), shorter, path)
 
 
 def test_a_network_that_only_looks_needs_no_words(network, weights):
-    eye = S3D(None).eval()
-    fill(eye, weights, "here")
+    eye = make_filled(lambda: S3D(None), weights, "here").eval()
     clips = torch.rand(1, 3, 4, 32, 32)
 
     with torch.inference_mode():

@@ -13,11 +13,10 @@ from stepgraph.networks.videoclip import (
     VideoCLIP,
     VideoClipOptions,
     embed_rows,
-    from_checkpoint,
     options_of,
     pad_tokens,
 )
-from stepgraph.networks.weights import fill, read_weights
+from stepgraph.networks.weights import make_filled, read_weights
 
 # Two heads, and as many layers as tell one from the other.
 SMALL = VideoClipOptions(
@@ -180,9 +179,8 @@ def test_a_checkpoint_is_read_and_gives_the_same(tmp_path, network, weights, zip
     path = tmp_path / "checkpoint_best.pt"
     torch.save(checkpoint_of(weights), path, _use_new_zipfile_serialization=zipped)
 
-    read = from_checkpoint(read_weights(path))
-    other = VideoCLIP(options_of(read)).eval()
-    fill(other, read, path)
+    read = {name.removeprefix("mmmodel."): w for name, w in read_weights(path).items()}
+    other = make_filled(lambda: VideoCLIP(options_of(read)), read, path).eval()
 
     assert other.options == SMALL
     features = features_of(5)
@@ -192,9 +190,9 @@ def test_a_checkpoint_is_read_and_gives_the_same(tmp_path, network, weights, zip
 
 
 def test_half_precision_checkpoints_are_read(network, weights):
-    other = VideoCLIP(SMALL).eval()
+    halves = {name: weight.half() for name, weight in weights.items()}
 
-    fill(other, {name: weight.half() for name, weight in weights.items()}, "here")
+    other = make_filled(lambda: VideoCLIP(SMALL), halves, "here").eval()
 
     tokens = pad_tokens(TEXTS)
     assert other.embed_texts(*tokens).dtype == torch.float32
@@ -209,4 +207,4 @@ def test_a_file_of_another_network_is_refused_by_name():
     with pytest.raises(
         DataError, match=r"a.pt: must hold the .* weights of VideoCLIP, got no 'vid"
     ):
-        fill(VideoCLIP(SMALL), {"fc.weight": torch.zeros(2, 2)}, "a.pt")
+        make_filled(lambda: VideoCLIP(SMALL), {"fc.weight": torch.zeros(2, 2)}, "a.pt")

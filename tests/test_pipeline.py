@@ -8,14 +8,14 @@ import pytest
 
 import stepgraph
 from reference import make_graph
+from stepgraph import pipeline
 from stepgraph.core import Dataset, Sentence, Video, Vocabulary
 from stepgraph.decoders import DEFAULT_DECODER, Argmax, PathSearch, encoder_for
 from stepgraph.encoders import EncoderOptions
 from stepgraph.errors import ConfigError, DataError
 from stepgraph.export.artefacts import load, save
 from stepgraph.graph import mine_graph
-from stepgraph.pipeline import mine, recognize, recognize_all, scorers
-from stepgraph.pipeline.measuring import run_evaluation
+from stepgraph.pipeline import mine, recognize, recognize_all, run_evaluation
 from stepgraph.scoring import score
 
 
@@ -139,7 +139,7 @@ def test_each_timeline_has_its_own_video(videos, graph, encoder):
 
 def test_the_encoder_of_the_graph_is_used(videos, graph, encoder, monkeypatch):
     asked = []
-    monkeypatch.setattr(scorers, "open_encoder", lambda options: asked.append(options) or encoder)
+    monkeypatch.setattr(pipeline, "open_encoder", lambda options: asked.append(options) or encoder)
 
     graph = replace(graph, encoder=EncoderOptions("text:minilm", context=3))
 
@@ -152,7 +152,7 @@ def test_a_graph_without_encoder_uses_the_one_that_the_decoder_is_made_for(
     videos, vocabulary, encoder, monkeypatch
 ):
     asked = []
-    monkeypatch.setattr(scorers, "open_encoder", lambda options: asked.append(options) or encoder)
+    monkeypatch.setattr(pipeline, "open_encoder", lambda options: asked.append(options) or encoder)
 
     recognize(videos[0], make_graph(np.zeros((5, 5), np.int64), vocabulary))
 

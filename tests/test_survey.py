@@ -4,8 +4,7 @@ import json
 
 import pytest
 
-from stepgraph.datasets import REGISTRY, open_source
-from stepgraph.datasets.published import build_vocabulary, survey
+from stepgraph.datasets import REGISTRY, build_vocabulary, open_source, survey
 from stepgraph.errors import ConfigError, DataError
 
 VTT = "WEBVTT\n\n00:00.000 --> 00:02.000\nboil the water\n"
@@ -313,7 +312,7 @@ def test_where_no_data_set_is_near_none_is_named(tmp_path, place, got):
 def test_a_data_set_is_its_module_and_a_line_in_the_registry(tmp_path, monkeypatch):
     (tmp_path / "toy.py").write_text(
         "from stepgraph.core import Dataset, Video, Vocabulary\n"
-        "from stepgraph.datasets.published import Published\n"
+        "from stepgraph.datasets import Published\n"
         "words = Vocabulary(('boil', 'pour'))\n"
         "videos = (Video('one', 1.0), Video('two', 2.0))\n"
         "def opened(path, how): return Dataset('toy', videos, words)\n"

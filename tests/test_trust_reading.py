@@ -9,8 +9,7 @@ import tracemalloc
 import pytest
 
 from stepgraph.core import Vocabulary
-from stepgraph.datasets import Shard, open_source
-from stepgraph.datasets.published import build_vocabulary
+from stepgraph.datasets import Shard, build_vocabulary, open_source
 from stepgraph.errors import ConfigError, DataError, StepgraphError, quoted
 from stepgraph.ingest import open_video, read_transcript
 from stepgraph.ingest.cleaning import clean

@@ -21,7 +21,7 @@ from stepgraph.errors import ConfigError, DataError, IncompleteError, one_line
 from stepgraph.files.disk import write_text
 from stepgraph.graph import TaskGraph
 from stepgraph.ingest import Listening
-from stepgraph.pipeline.scorers import Asked, open_scorer
+from stepgraph.pipeline import Asked, open_scorer
 from stepgraph.problems import Problems
 from stepgraph.scoring import Scorer
 from stepgraph.vocabulary import read_vocabulary

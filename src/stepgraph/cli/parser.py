@@ -82,7 +82,7 @@ def _questions(verb: argparse.ArgumentParser) -> None:
     graph, two = option("graph", type=Path, metavar="GRAPH"), ("first", "second")
     asked = verb.add_subparsers(title="questions", metavar="QUESTION", required=True)
     for name, about, keysteps, top in (
-        ("show", "its size and its strongest directional pairs", (), 10),
+        ("show", "its size, and each task in the order in which it is done", (), 10),
         ("next", "which keysteps most probably follow one", ("keystep",), 4),
         ("path", "the most probable path between two keysteps", two, 0),
         ("relation", "how two keysteps relate", two, 0),
@@ -90,6 +90,8 @@ def _questions(verb: argparse.ArgumentParser) -> None:
         options = [graph, *(option(keystep, metavar="KEYSTEP") for keystep in keysteps)]
         options += [option("--top", type=int, default=top)] if top else []
         _fill(asked.add_parser(name, help=about), f"questions:graph_{name}", [*options, JSON])
+    check = asked.add_parser("check", help="hold its order against the truth of videos")
+    _fill(check, "questions:graph_check", [graph, option("source", metavar="SOURCE"), JSON])
     several = option("graphs", type=Path, nargs="+", metavar="GRAPH")
     merge = asked.add_parser("merge", help="add up graphs of different videos")
     _fill(merge, "questions:graph_merge", [several, output("graph.json", "FILE")])
@@ -135,7 +137,7 @@ _VERBS: dict[str, tuple[Any, ...]] = {
     ),
     "reproduce": (
         "measure a table of the paper, beside what it prints",
-        "reproduce:reproduce",
+        "learning:reproduce",
         option(
             "table",
             metavar="TABLE",

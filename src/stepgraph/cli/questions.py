@@ -9,11 +9,14 @@ from typing import Any
 
 from stepgraph.cli.asked import must_be_writable
 from stepgraph.cli.fields import list_fields
-from stepgraph.datasets.published import build_vocabulary, survey
+from stepgraph.core import Labels, require_same_vocabulary
+from stepgraph.datasets import build_vocabulary, open_source, survey
 from stepgraph.decoders import DECODERS
 from stepgraph.encoders import KINDS, EncoderOptions, open_kind
-from stepgraph.errors import ConfigError
+from stepgraph.errors import ConfigError, DataError
+from stepgraph.evaluation.order import check_order
 from stepgraph.export.terminal import (
+    describe_check,
     describe_graph,
     describe_next,
     describe_path,
@@ -52,6 +55,26 @@ def graph_relation(args: argparse.Namespace) -> str:
     graph = load_graph(args.graph)
     first, second = graph.vocabulary.index(args.first), graph.vocabulary.index(args.second)
     return describe_relation(graph, first, second, as_json=args.json)
+
+
+def graph_check(args: argparse.Namespace) -> str:
+    """Hold the order that a graph tells against the truth of a source, task by task."""
+    graph = load_graph(args.graph)
+    if graph.layers is None:
+        raise ConfigError(
+            f"{args.graph}: must hold recognised videos to be checked, got none; mine it from "
+            f"narration with this version of stepgraph"
+        )
+    dataset = open_source(args.source)
+    truth: dict[str, list[Labels]] = {}
+    for video in dataset.videos:
+        if video.id in dataset.truth:
+            labels = dataset.truth[video.id]
+            require_same_vocabulary(labels.vocabulary, graph.vocabulary, "truth and graph")
+            truth.setdefault(video.task or "no task", []).append(labels)
+    if not truth:
+        raise DataError(f"{dataset.name}: must have a truth to check a graph with, got none")
+    return describe_check(check_order(graph, truth), as_json=args.json)
 
 
 def graph_merge(args: argparse.Namespace) -> str:

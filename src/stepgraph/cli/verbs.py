@@ -44,8 +44,7 @@ from stepgraph.export.terminal import metrics_table
 from stepgraph.export.timeline import fits_youtube, to_text, write_timeline
 from stepgraph.graph import MiningOptions
 from stepgraph.graph.saving import load_graph, mining_fields, same_vocabulary, save_graph
-from stepgraph.pipeline.measuring import Evaluation, run_evaluation
-from stepgraph.pipeline.scorers import Asked, looks, open_scorer, options_of
+from stepgraph.pipeline import Asked, Evaluation, looks, open_scorer, options_of, run_evaluation
 from stepgraph.problems import Problems
 from stepgraph.scoring import Scorer
 from stepgraph.vocabulary import read_vocabulary

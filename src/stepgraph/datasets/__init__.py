@@ -1,21 +1,145 @@
-"""Sources of videos by name: a folder, a file, a manifest, the demo, or a published data set."""
+"""Sources of videos by name: a folder, a file, a manifest, the demo, or a published data set.
+
+Nothing knows more of a published one than its :class:`Published` and its line in the registry.
+"""
 
 from __future__ import annotations
 
+import hashlib
 import os
 import re
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from importlib import import_module
 from pathlib import Path
+from typing import NamedTuple
 
 from stepgraph.core import Dataset, Vocabulary
-from stepgraph.datasets.published import REGISTRY, Opening, Shard, find_published
+from stepgraph.datasets.own import open_file, open_folder, open_manifest
 from stepgraph.datasets.reading import Truth
-from stepgraph.errors import ConfigError, DataError, quoted
+from stepgraph.errors import ConfigError, DataError, StepgraphError, quoted
 from stepgraph.files.disk import listed
 from stepgraph.ingest import Listening
 from stepgraph.ingest.naming import MEDIA_SUFFIXES
+from stepgraph.problems import Problems
+from stepgraph.vocabulary import read_articles, read_vocabulary, vocabulary_from_articles
 
-__all__ = ["REGISTRY", "Shard", "open_source"]
+REGISTRY = {
+    "crosstask": "stepgraph.datasets.crosstask",
+    "coin": "stepgraph.datasets.coin",
+    "howto100m": "stepgraph.datasets.howto100m",
+}
+"""Published data sets by prefix: modules with a ``PUBLISHED``."""
+
+# How deep below a folder a data set is looked for.
+_DEPTH = 2
+_NUMBER = re.compile("[0-9]{1,9}")
+_SHARD_RULE = "shard must be I/N with I from 1 to N, such as 2/8"
+
+
+@dataclass(frozen=True)
+class Shard:
+    """One part of a corpus that several machines share: the ``part``-th of so many ``parts``.
+
+    Which part a video belongs to depends on its id alone: not on the order of the others, nor on
+    which of them have a narration or stored scores.
+
+    >>> shard = Shard.parse("2/8")
+    >>> str(shard), shard.part, "0Zz4" in shard
+    ('2/8', 2, False)
+    """
+
+    part: int = 1
+    parts: int = 1
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.part <= self.parts:
+            raise ConfigError(f"{_SHARD_RULE}, got '{self}'")
+
+    @classmethod
+    def parse(cls, text: str) -> Shard:
+        """Read ``I/N``."""
+        part, _, parts = text.partition("/")
+        if not (_NUMBER.fullmatch(part.strip()) and _NUMBER.fullmatch(parts.strip())):
+            raise ConfigError(f"{_SHARD_RULE}, got {quoted(text)}")
+        return cls(int(part), int(parts))
+
+    def __str__(self) -> str:
+        return f"{self.part}/{self.parts}"
+
+    def __contains__(self, video: str) -> bool:
+        if self.parts == 1:
+            return True
+        # A hash that is the same on every machine and in every run.
+        digest = hashlib.blake2b(video.encode("utf-8", "surrogatepass"), digest_size=8).digest()
+        return int.from_bytes(digest, "big") % self.parts == self.part - 1
+
+
+@dataclass(frozen=True)
+class Opening:
+    """How a data set is to be opened; see :func:`~stepgraph.open_source`.
+
+    ``narrated`` asks for narrated videos only; who looks takes the others, too.  ``films`` are
+    the video files by id.
+    """
+
+    strict: bool
+    split: str
+    shard: Shard
+    narrated: bool
+    films: Mapping[str, Path]
+
+
+@dataclass(frozen=True)
+class Published:
+    """A published data set; a folder in which one of the files ``marks`` lies is one of it.
+
+    ``open`` opens the videos; one that streams them reads only those of the shard.  ``survey``
+    counts what it holds, and says what it lacks.  Its keysteps are its own ``vocabulary``, or
+    else those of articles about its ``tasks``: their names, with how many videos each has.
+    """
+
+    title: str
+    marks: tuple[str, ...]
+    open: Callable[[Path, Opening], Dataset]
+    survey: Callable[[Path], tuple[Mapping[str, int], tuple[str, ...]]]
+    vocabulary: Callable[[Path, Problems], Vocabulary] | None = None
+    tasks: Callable[[Path, Problems], list[tuple[str, int]]] | None = None
+    splits: tuple[str, ...] = ("all",)
+
+    def lies_in(self, folder: Path) -> bool:
+        """Tell whether a folder is one of this data set."""
+        return any(os.path.isfile(folder / mark) for mark in self.marks)
+
+    def require(self, path: Path, prefix: str) -> None:
+        """Refuse a place where it is not, and say where it is if that is near."""
+        is_folder = os.path.isdir(path)
+        if os.path.isfile(path) or self.lies_in(path):
+            return
+        near = (*places_below(path), *path.absolute().parents[:1]) if is_folder else ()
+        found = next((place for place in near if self.lies_in(place)), None)
+        got = "no such file" if is_folder else "no such folder"
+        hint = f"did you mean {prefix}:{found}?" if found else "check the path"
+        raise DataError(
+            f"{path}: must be the folder of {self.title}, which contains "
+            f"{' or '.join(self.marks)}, got {got}; {hint}"
+        )
+
+
+def find_published(prefix: str) -> Published:
+    """The published data set of a prefix; its module is imported only now."""
+    found: Published = import_module(REGISTRY[prefix]).PUBLISHED
+    return found
+
+
+def places_below(folder: Path, depth: int = _DEPTH) -> Iterator[Path]:
+    """A folder and those below it, as far as data sets are looked for."""
+    yield folder
+    with suppress(DataError):
+        for below in listed(folder) if depth else ():
+            if below.is_dir() and not below.name.startswith("."):
+                yield from places_below(below, depth - 1)
 
 
 def open_source(
@@ -24,7 +148,7 @@ def open_source(
     strict: bool | None = None,
     split: str = "all",
     vocabulary: Vocabulary | None = None,
-    shard: Shard = Shard(),
+    shard: Shard = Shard(),  # noqa: B008 - frozen
     listening: Listening = Listening(),
 ) -> Dataset:
     """Open videos, and their vocabulary and truth where the source has them.
@@ -81,20 +205,18 @@ def _films(folder: Path) -> dict[str, Path]:
 def _open_own(
     text: str, strict: bool | None, vocabulary: Vocabulary | None, listening: Listening
 ) -> Dataset:
-    from stepgraph.datasets import folder, manifest
-
     if text == "demo":
-        return folder.open_folder(Path(__file__).parent / "demo", name="demo")
+        return open_folder(Path(__file__).parent / "demo", name="demo")
     # os.path answers False for a name that is too long, Path would raise.
     named = text.startswith("manifest:") and not os.path.exists(text)
     text = text.removeprefix("manifest:") if named else text
     path = Path(text if os.path.exists(text) else os.path.expanduser(text))
     if named or (os.path.isfile(path) and path.suffix.lower() in (".jsonl", ".csv")):
-        opener = manifest.open_manifest
+        opener = open_manifest
     elif text.strip() and os.path.isdir(path):
-        opener = folder.open_folder
+        opener = open_folder
     elif os.path.isfile(path):
-        opener = folder.open_file
+        opener = open_file
     else:
         published = "".join(f"'{prefix}:PATH', " for prefix in REGISTRY)
         raise ConfigError(
@@ -118,3 +240,93 @@ def _part(dataset: Dataset, shard: Shard) -> Dataset:
     if isinstance(truth, Truth):
         truth = Truth(truth.vocabulary, {one: truth.done[one] for one in truth if one in shard})
     return replace(dataset, videos=videos, truth=truth)
+
+
+class Found(NamedTuple):
+    """A data set in a folder, the source to open it by, how much it holds and what it lacks."""
+
+    name: str
+    source: str
+    counts: Mapping[str, int]
+    missing: tuple[str, ...]
+
+
+def survey(folder: Path) -> list[Found]:
+    """Recognise the data sets in a folder and the folders below it."""
+    if not folder.is_dir():
+        raise DataError(f"{folder}: must be a folder, got none; check the path")
+    found = [one for place in places_below(folder) for one in _found_in(place)]
+    if not found:
+        known = [find_published(prefix) for prefix in REGISTRY]
+        names = ", ".join(f"{one.title} ({one.marks[0]})" for one in known)
+        raise DataError(
+            f"{folder}: must contain {names} or WikiHow articles (.jsonl, wikihowAll.csv), got "
+            f"none of them"
+        )
+    return found
+
+
+def _found_in(place: Path) -> Iterator[Found]:
+    for prefix in REGISTRY:
+        published = find_published(prefix)
+        if published.lies_in(place):
+            # A broken data set is named with its error, and hides no other.
+            try:
+                yield Found(published.title, f"{prefix}:{place}", *published.survey(place))
+            except StepgraphError as error:
+                title = f"{published.title} (broken)"
+                yield Found(title, f"{prefix}:{place}", {}, (str(error),))
+    tables = (place / name for name in ("wikihowAll.csv", "wikihowSep.csv"))
+    for path in (*sorted(place.glob("*.jsonl")), *tables):
+        # What has no articles is some other file of lines, or not there.
+        with suppress(StepgraphError):
+            steps = [len(article.steps) for article in read_articles(path, problems=Problems())]
+            counts = {"articles": len(steps), "steps": sum(steps)}
+            yield Found("WikiHow articles", f"articles:{path}", counts, ())
+
+
+def build_vocabulary(
+    source: str,
+    *,
+    articles: Path | None = None,
+    min_videos: int = 100,
+    max_steps: int | None = None,
+    problems: Problems | None = None,
+) -> Vocabulary:
+    """Build the vocabulary that a name stands for.
+
+    The paper takes the keysteps of CrossTask and COIN as they are, and for HowTo100M the step
+    headlines of the WikiHow articles of its frequent tasks.
+
+    Parameters
+    ----------
+    source
+        ``crosstask:PATH``, ``coin:PATH``, ``howto100m:PATH`` (needs ``articles``),
+        ``articles:PATH`` (every article is a task), or a file: a list or a saved vocabulary.
+    articles, min_videos, max_steps
+        See :func:`~stepgraph.vocabulary.vocabulary_from_articles`.
+    """
+    problems = problems if problems is not None else Problems()
+    kind, colon, rest = source.partition(":")
+    path = Path(os.path.expanduser(rest))
+    tasks = None
+    if colon and kind in REGISTRY:
+        published = find_published(kind)
+        published.require(path, kind)
+        if published.vocabulary:
+            return published.vocabulary(path, problems)
+        if articles is None or published.tasks is None:
+            raise ConfigError(
+                f"a vocabulary of {published.title} must be built from articles, got none; "
+                "pass WikiHow articles with --articles PATH"
+            )
+        tasks, path = published.tasks(path, problems), articles
+    elif not (colon and kind == "articles"):
+        return read_vocabulary(Path(source))
+    return vocabulary_from_articles(
+        tasks,
+        read_articles(path, problems=problems),
+        min_videos=min_videos,
+        max_steps=max_steps,
+        problems=problems,
+    )

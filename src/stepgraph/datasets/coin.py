@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from stepgraph.core import LONGEST, Dataset, Segment, Video, Vocabulary
-from stepgraph.datasets.published import Opening, Published
+from stepgraph.datasets import Opening, Published
 from stepgraph.datasets.reading import Narration, Truth, checked_segment, has_id
 from stepgraph.errors import DataError, quoted
 from stepgraph.files.disk import MIB, parse_json, read_text

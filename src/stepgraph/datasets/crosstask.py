@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from stepgraph.core import Dataset, Segment, Video, Vocabulary
-from stepgraph.datasets.published import Opening, Published
+from stepgraph.datasets import Opening, Published
 from stepgraph.datasets.reading import Narration, checked_segment, has_id, labelled, lines_of
 from stepgraph.errors import DataError, quoted
 from stepgraph.files.disk import read_text

@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from stepgraph.core import Dataset, Video, is_unicode
+from stepgraph.datasets import Opening, Published
 from stepgraph.datasets.howto100m_captions import read_captions
-from stepgraph.datasets.published import Opening, Published
 from stepgraph.datasets.reading import has_id
 from stepgraph.errors import DataError, quoted
 from stepgraph.files.disk import reading

@@ -17,7 +17,7 @@ from typing import Any, BinaryIO, NamedTuple
 import orjson
 
 from stepgraph.core import is_unicode
-from stepgraph.datasets.published import Shard
+from stepgraph.datasets import Shard
 from stepgraph.errors import DataError, quoted
 from stepgraph.files.disk import MIB, reading
 from stepgraph.ingest.formats import cues_from_lists

@@ -161,9 +161,7 @@ class FeatureStore:
             return
         if self.path.exists() and not self.path.is_dir():
             raise DataError(f"{self.path}: must be a folder to fill with features, got a file")
-        if self.path.is_dir() and any(
-            not path.name.startswith(".") for path in _listed(self.path)
-        ):
+        if self.path.is_dir() and any(not name.startswith(".") for name in os.listdir(self.path)):
             raise DataError(
                 f"{self.path}: must be a new or empty folder, or one that stepgraph encode "
                 f"filled, got a folder without {HEADER}; choose another place with -o"
@@ -204,15 +202,6 @@ class FeatureStore:
             file.flush()
             # A name must not outlive what it names, also where the power fails.
             os.fsync(file.fileno())
-
-
-def _listed(folder: Path) -> list[Path]:
-    try:
-        return list(folder.iterdir())
-    except OSError as error:
-        raise DataError(
-            f"{folder}: must be a folder that can be read, got {error.strerror or error}"
-        ) from error
 
 
 def _read_header(path: Path) -> EncoderOptions:

@@ -6,6 +6,7 @@ are in :mod:`stepgraph.networks`, imported when something must be encoded.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,7 +15,6 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from stepgraph.core import Vocabulary
 from stepgraph.encoders import EncoderOptions
 from stepgraph.encoders.model_folders import PUBLISHED, find_folder
 from stepgraph.encoders.visual import VisualEncoder, as_array, pick_device
@@ -30,13 +30,14 @@ if TYPE_CHECKING:
 # 10 frames a second, as S3D was trained and evaluated; 30, as VideoCLIP was trained on it.
 _S3D_CLIPS = ClipOptions(frames=16, window=1.6)
 _VIDEOCLIP_CLIPS = ClipOptions(frames=30, window=1.0)
+_WRAPPER = "mmmodel."  # what VideoCLIP's training framework puts before every name
 _LONGEST = 32  # seconds; networks.videoclip.LONGEST, known without importing torch
 
 
 def make_s3d(options: EncoderOptions) -> VisualEncoder:
     """Make the encoder ``s3d:FOLDER``."""
     files = _find_files(options, "s3d", "words")
-    return S3DEncoder(options, lambda: _load_s3d(*files))
+    return VisualEncoder(options, lambda: _load_s3d(*files))
 
 
 def make_videoclip(options: EncoderOptions) -> VisualEncoder:
@@ -68,20 +69,6 @@ def _find_files(options: EncoderOptions, *names: str) -> list[Path]:
             )
         found.append(path)
     return found
-
-
-class S3DEncoder(VisualEncoder):
-    """Clips and keysteps as MIL-NCE's S3D and its word vectors see them."""
-
-    def encode_keysteps(self, vocabulary: Vocabulary) -> NDArray[np.float32]:
-        """See :class:`~stepgraph.encoders.Encoder`; zeros for one without any known word."""
-        vectors = super().encode_keysteps(vocabulary)
-        if not vectors.any():
-            raise DataError(
-                f"encoder {self.options.name!r} must know a word of some keystep, got none in "
-                f"{list(vocabulary.keysteps[:3])}; its words are English"
-            )
-        return vectors
 
 
 class VideoClipEncoder(VisualEncoder):
@@ -174,13 +161,12 @@ def _look(network: S3D, frames: NDArray[np.uint8], device: str) -> NDArray[np.fl
 
 def _load_s3d(weights: Path, words: Path) -> _S3DModel:
     from stepgraph.networks.s3d import PUBLISHED_WORDS, S3D
-    from stepgraph.networks.weights import fill, read_weights
+    from stepgraph.networks.weights import make_filled, read_weights
 
     content = read_weights(weights)
     table = content.get("text_module.word_embd.weight")
-    rows = PUBLISHED_WORDS if table is None else len(table)
-    network = S3D(rows)
-    fill(network, content, weights)
+    rows = table.shape[0] if table is not None and table.ndim else PUBLISHED_WORDS
+    network = make_filled(lambda: S3D(rows), content, weights)
     positions = _positions(_read_words(words), rows, words)
     device = pick_device()
     return _S3DModel(network.to(device).eval(), positions, device)
@@ -188,14 +174,13 @@ def _load_s3d(weights: Path, words: Path) -> _S3DModel:
 
 def _load_videoclip(checkpoint: Path, weights: Path, tokenizer: Path) -> _VideoClip:
     from stepgraph.networks.s3d import S3D
-    from stepgraph.networks.videoclip import VideoCLIP, from_checkpoint, options_of
-    from stepgraph.networks.weights import fill, read_weights
+    from stepgraph.networks.videoclip import VideoCLIP, options_of
+    from stepgraph.networks.weights import make_filled, read_weights
 
-    s3d = S3D(words=None)
-    fill(s3d, read_weights(weights), weights)
-    content = from_checkpoint(read_weights(checkpoint))
-    network = VideoCLIP(options_of(content))
-    fill(network, content, checkpoint)
+    s3d = make_filled(lambda: S3D(words=None), read_weights(weights), weights)
+    content = {name.removeprefix(_WRAPPER): w for name, w in read_weights(checkpoint).items()}
+    options = options_of(content)
+    network = make_filled(lambda: VideoCLIP(options), content, checkpoint)
     read = _read_tokenizer(tokenizer, network.options.words)
     device = pick_device()
     return _VideoClip(network.to(device).eval(), s3d.to(device).eval(), read, device)
@@ -205,7 +190,8 @@ def _read_words(path: Path) -> list[str]:
     """Words of S3D in their order: an array of texts, or one a line."""
     if path.suffix != ".npy":
         return read_text(path).split()
-    with explaining(str(path), path.suffix, Kind("words")):
+    ignored = warnings.catch_warnings(action="ignore")  # of strange escapes in a header
+    with ignored, explaining(str(path), path.suffix, Kind("words")):
         # Mapped, an array that claims more than its file holds is refused before it is made.
         words = np.load(path, mmap_mode="r", allow_pickle=False)
     if words.ndim != 1 or words.dtype.kind != "U":

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import math
 import os
+import re
 import shlex
 import tomllib
 from collections.abc import Collection, Mapping
@@ -11,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from stepgraph.encoders import KINDS, EncoderOptions
-from stepgraph.errors import ConfigError
+from stepgraph.errors import ConfigError, DataError, one_line
 from stepgraph.files.disk import read_json
 
 PUBLISHED = tomllib.loads(Path(__file__).with_name("published.toml").read_text("utf-8"))
@@ -23,6 +25,7 @@ _BESIDES = ("*.json", "*.txt", "*.model", "[0-9]_*/model*.safetensors")
 _BUILT_IN = ("text:minilm", "colour:motion")
 _PATH = (".", "~", os.sep)  # what a path begins with, and no name of the hub
 _PATHS = ("own", "s3d", "videoclip")  # kinds that are always files of this machine
+_DEEPEST = 1000  # layers of a network
 # Which kind of encoder takes models of a type that is named otherwise.
 _OTHERS = {"bert": "text", "mpnet": "text"}
 
@@ -125,8 +128,32 @@ def quieten() -> None:
 
 def find_weights(folder: Path) -> list[Path]:
     """Files of weights in the folder of a model, those that are preferred alone."""
-    found = (sorted(folder.glob(pattern)) for pattern in _WEIGHTS)
+    found = (sorted(filter(Path.is_file, folder.glob(pattern))) for pattern in _WEIGHTS)
     return next((files for files in found if files), [])
+
+
+def require_weights(folder: Path) -> None:
+    """Refuse a config that claims a larger network than its weights are, before one is made."""
+    import torch
+    from transformers import AutoConfig, AutoModel
+
+    path, held = folder / "config.json", sum(file.stat().st_size for file in find_weights(folder))
+    try:
+        # Layers are made one by one, however many there are.
+        for number in re.findall(r'layers": (\d+)', json.dumps(read_json(path))):
+            if int(number) > _DEEPEST:
+                raise ValueError(f"more than {_DEEPEST} layers")
+        config = AutoConfig.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
+        with torch.device("meta"):
+            network = AutoModel.from_config(config, trust_remote_code=False)
+        count = sum(weight.numel() for weight in network.parameters())
+        if count > held:
+            raise ValueError(f"{count:,} numbers in {held:,} bytes")
+    except Exception as error:  # whatever the library makes of numbers that make no sense
+        raise DataError(
+            f"{path}: must describe the network whose weights lie beside it, got: "
+            f"{one_line(first_line(error), 200)}; copy the whole model again"
+        ) from error
 
 
 def first_line(error: BaseException | None) -> str:

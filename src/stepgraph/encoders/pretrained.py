@@ -26,10 +26,11 @@ from stepgraph.encoders.model_folders import (
     quieten,
     read_config,
     read_pixel_settings,
+    require_weights,
     three_numbers,
 )
 from stepgraph.encoders.visual import VisualEncoder, as_array, pick_device, running
-from stepgraph.errors import ConfigError, DataError
+from stepgraph.errors import ConfigError, DataError, quoted
 from stepgraph.ingest.frames import ClipOptions
 
 if TYPE_CHECKING:
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
 
 # Frames of one row that are pooled, at most: a window of minutes must not fill the memory.
 _MOST_FRAMES = 16
+_MARGIN = 16  # times the side of what a network sees, at most, is read
 _TOKENIZERS = ("tokenizer.json", "vocab.json", "spiece.model", "tokenizer.model")
 _NO_PUNCTUATION = str.maketrans("", "", string.punctuation)
 
@@ -149,6 +151,7 @@ def load_model(kind: str, model: str, window: float | None = None) -> Pretrained
             f"copy the whole model"
         )
     quieten()
+    require_weights(folder)
     network = _load_network(kind, folder)
     tokenizer = _load_tokenizer(kind, folder, network.config.text_config.vocab_size)
     return PretrainedModel(kind, network, tokenizer, _read_pixels(kind, folder, network), window)
@@ -185,7 +188,9 @@ def _load_tokenizer(kind: str, folder: Path, pieces: int) -> Any:
     whole = kind == "siglip" and (folder / "tokenizer.json").is_file()
     try:
         chosen = PreTrainedTokenizerFast if whole else AutoTokenizer
-        tokenizer = chosen.from_pretrained(folder, local_files_only=True)
+        # Else the library would ask whether to run code of the folder.
+        how: dict[str, Any] = {"local_files_only": True, "trust_remote_code": False}
+        tokenizer = chosen.from_pretrained(folder, **how)
         tokenizer(["boil", "boil water"], padding=True)
         if len(tokenizer) < pieces // 2:  # the library makes an empty one where a file is missing
             raise ValueError(f"{len(tokenizer)} pieces of {pieces}")
@@ -226,6 +231,8 @@ def make_pixels(
         if not given.get("do_center_crop", family["crop"]):
             cut = resized
         read = (max(resized[0], cut[0]), max(resized[1], cut[1]))
+        if min(*resized, *cut) < 1 or max(read) > _MARGIN * max(size):
+            raise ValueError(f"pictures of {quoted(read)} for a network that sees {size}")
         if not given.get("do_normalize", True):
             given = {**given, "image_mean": (0, 0, 0), "image_std": (1, 1, 1)}
         return Pixels(

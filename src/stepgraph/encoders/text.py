@@ -23,7 +23,13 @@ from stepgraph import progress
 from stepgraph.core import Features, Video, Vocabulary
 from stepgraph.encoders import EncoderOptions
 from stepgraph.encoders.cache import EmbeddingCache
-from stepgraph.encoders.model_folders import fetch_folder, find_folder, first_line, quieten
+from stepgraph.encoders.model_folders import (
+    fetch_folder,
+    find_folder,
+    first_line,
+    quieten,
+    require_weights,
+)
 from stepgraph.encoders.vectors import TaskVectors, keystep_vectors, task_vectors, unit
 from stepgraph.errors import ConfigError, DataError
 
@@ -125,9 +131,11 @@ class TextEncoder:
         quieten()
         how = {"dtype": torch.bfloat16 if self._bfloat16 else torch.float32}
         folder = self._folder or fetch_folder("text", self.options.model)
+        if self.options.model != MINILM and (folder / "config.json").is_file():
+            require_weights(folder)
         try:
             return SentenceTransformer(str(folder), model_kwargs=how, local_files_only=True)
-        except (OSError, ValueError) as error:
+        except Exception as error:  # whatever those below it make of a broken file
             raise ConfigError(
                 f"text encoder {self.options.model!r} must be a sentence-transformers model that "
                 f"can be loaded, got: {first_line(error)}"

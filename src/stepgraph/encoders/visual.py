@@ -74,8 +74,15 @@ class VisualEncoder:
         return clips if window is None else replace(clips, window=window)
 
     def encode_keysteps(self, vocabulary: Vocabulary) -> NDArray[np.float32]:
-        """See :class:`~stepgraph.encoders.Encoder`; a keystep is encoded by its plain name."""
-        return keystep_vectors(vocabulary, self._encode_texts, task_names=self.options.task_names)
+        """See :class:`~stepgraph.encoders.Encoder`; zeros for one without any known word."""
+        names = self.options.task_names
+        vectors = keystep_vectors(vocabulary, self._encode_texts, task_names=names)
+        if not vectors.any():
+            raise DataError(
+                f"encoder {self.options.name!r} must know a word of some keystep, got none in "
+                f"{list(vocabulary.keysteps[:3])}; its words are English"
+            )
+        return vectors
 
     def encode_videos(self, videos: Iterable[Video]) -> Iterator[Features]:
         """See :class:`~stepgraph.encoders.Encoder`; a video is decoded once, in order."""

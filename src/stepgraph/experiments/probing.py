@@ -20,7 +20,7 @@ from stepgraph.core import Dataset, Features, Labels, Vocabulary, rows_in
 from stepgraph.errors import ConfigError, DataError
 from stepgraph.evaluation.metrics import split_standard_error
 from stepgraph.experiments import paper
-from stepgraph.scoring.rows import part_of_row
+from stepgraph.scoring.products import part_of_row
 
 
 @dataclass(frozen=True)

@@ -13,12 +13,14 @@ import hashlib
 import html
 import json
 import math
+import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import numpy as np
 
@@ -26,9 +28,9 @@ from stepgraph.core import BACKGROUND, Dataset, Labels, Video, runs
 from stepgraph.evaluation import metrics
 from stepgraph.evaluation.report import METRICS, Report
 from stepgraph.export.layout import Link, Panel, Picture, draw_graph, strongest_links
-from stepgraph.export.media import media_address
 from stepgraph.files.disk import replacing
 from stepgraph.graph import TaskGraph
+from stepgraph.ingest.naming import MEDIA_SUFFIXES
 
 STRONGEST = 3
 """Transitions shown per keystep."""
@@ -363,3 +365,36 @@ def _hex(lightness: float, chroma: float, hue: float) -> str:
     linear = np.clip(rgb @ (cone @ [lightness, a, b]) ** 3, 0, 1)
     encoded = np.where(linear > 0.0031308, 1.055 * linear ** (1 / 2.4) - 0.055, 12.92 * linear)
     return "#" + "".join(f"{round(255 * channel):02x}" for channel in encoded)
+
+
+def media_address(video: Video, page: Path) -> str | None:
+    """Return the percent-encoded address of a video's file as seen from a page, or None.
+
+    It is relative where both lie under one folder, so that this folder can be moved, copied
+    or served; else it is a ``file:`` URI, which works on this computer only.  Whether the
+    file is there and can be played is for the browser to find out, and for the page to say.
+    None is for a video without a path or whose path is not called like a video file.
+
+    >>> tea = Video("tea", 9.0, path=Path("videos/tea 100%.mp4"))
+    >>> media_address(tea, Path("reports/tea.html"))
+    '../videos/tea%20100%25.mp4'
+    """
+    if video.path is None or video.path.suffix.lower() not in MEDIA_SUFFIXES:
+        return None
+    # Links are not followed: a browser takes addresses apart by their letters, too.
+    file, folder = Path(os.path.abspath(video.path)), Path(os.path.abspath(page)).parent
+    if not _share_a_folder(file, folder):
+        return file.as_uri()
+    relative = Path(os.path.relpath(file, folder)).as_posix()
+    # A colon is encoded with the rest, so that no name is taken for a scheme; a name in
+    # another encoding than the system's keeps its bytes.
+    return quote(os.fsencode(relative))
+
+
+def _share_a_folder(file: Path, folder: Path) -> bool:
+    """Whether there is a folder with both; the root of the disk is everybody's and not one."""
+    try:
+        common = Path(os.path.commonpath([file, folder]))
+    except ValueError:  # two drives
+        return False
+    return common != Path(common.anchor)

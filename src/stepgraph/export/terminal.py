@@ -11,9 +11,10 @@ from pathlib import Path
 from typing import Any
 
 from stepgraph.core import Vocabulary
-from stepgraph.datasets.published import Found
+from stepgraph.datasets import Found
 from stepgraph.decoders.tasks import tasks_of
 from stepgraph.errors import printable
+from stepgraph.evaluation.order import OrderCheck
 from stepgraph.evaluation.report import Report
 from stepgraph.graph import Relation, TaskGraph
 from stepgraph.problems import Problems
@@ -126,14 +127,23 @@ def describe_next(graph: TaskGraph, keystep: int, *, top: int, as_json: bool) ->
     every = graph.following(keystep, limit=len(names))
     changes = sum(edge.count for edge in every)
     found = [(names[e.keystep], e.count / changes, e.probability, e.count) for e in every[:top]]
+    done = graph.layers.next_after(keystep, top) if graph.layers else []
     if as_json:
         keys = ("keystep", "chance", "probability", "count")
-        return _json(keystep=names[keystep], next=[dict(zip(keys, f, strict=True)) for f in found])
+        return _json(
+            keystep=names[keystep],
+            next=[dict(zip(keys, f, strict=True)) for f in found],
+            recognised=[{"keystep": names[one], "count": count} for one, count in done],
+        )
     if not found:
         return f"Nothing was seen to follow {names[keystep]!r}."
     lines = [("next", "chance", "seen")]
     lines += [(name, f"{100 * chance:.0f} %", f"{seen}") for name, chance, _, seen in found]
-    return f"After {names[keystep]!r}:\n{_columns(lines)}"
+    text = f"After {names[keystep]!r}, by neighbouring rows:\n{_columns(lines)}"
+    if done:
+        table = _columns([("next", "seen"), *((names[one], f"{count}") for one, count in done)])
+        text = f"After {names[keystep]!r}, in recognised videos:\n{table}\n\n{text}"
+    return text
 
 
 def describe_path(graph: TaskGraph, first: int, second: int, *, as_json: bool) -> str:
@@ -154,9 +164,27 @@ def describe_relation(graph: TaskGraph, first: int, second: int, *, as_json: boo
     """How two keysteps relate, in a sentence."""
     relation = graph.relation(first, second)
     if as_json:
-        return _json(**_relation_json(graph, relation))
+        layers = graph.layers
+        order = None if layers is None else layers.precedence(first, second)._asdict()
+        return _json(**_relation_json(graph, relation), order=order)
+    return f"{_describe_relation(graph, relation)}{_describe_order(graph, first, second)}"
+
+
+def _describe_order(graph: TaskGraph, first: int, second: int) -> str:
+    """In how many recognised videos one comes before the other, where any was recognised."""
+    if graph.layers is None:
+        return ""
+    names, found = graph.vocabulary.keysteps, graph.layers.precedence(first, second)
+    return (
+        f"\nIn {found.before} of {found.before + found.after} recognised videos that show both, "
+        f"{names[first]!r} is done before {names[second]!r}: {100 * found.share:.0f} % "
+        f"({100 * found.low:.0f} to {100 * found.high:.0f} %)."
+    )
+
+
+def _describe_relation(graph: TaskGraph, relation: Relation) -> str:
     names = graph.vocabulary.keysteps
-    a, b = names[first], names[second]
+    a, b = names[relation.first], names[relation.second]
     counts = f"{a!r} → {b!r} was seen {relation.forward} times, the reverse {relation.backward}"
     if relation.kind == "unconnected":
         return f"unconnected: {a!r} and {b!r} never follow one another."
@@ -164,6 +192,17 @@ def describe_relation(graph: TaskGraph, first: int, second: int, *, as_json: boo
         return f"connected: either may come first ({counts})."
     before, after = (a, b) if relation.forward > relation.backward else (b, a)
     return f"directional: {before!r} comes before {after!r} ({counts})."
+
+
+def describe_check(found: Sequence[OrderCheck], *, as_json: bool) -> str:
+    """What a graph says about order, beside the truth."""
+    if as_json:
+        rows = [one._asdict() for one in found]
+        defined = [{k: None if v != v else v for k, v in row.items()} for row in rows]
+        return _json(tasks=defined[:-1], mean=defined[-1])
+    head = ("", "videos", "clear pairs", "right", "next", "possible", "covered")
+    rows = [(one.task, f"{one.videos}", f"{one.pairs}", *map(_percent, one[3:])) for one in found]
+    return _columns([head, *rows])
 
 
 def describe_vocabulary(

@@ -13,7 +13,12 @@ from stepgraph.core import Sentence, Video
 from stepgraph.errors import MissingExtraError
 from stepgraph.files.disk import require_file
 from stepgraph.ingest.formats import read_transcript
-from stepgraph.ingest.media import NoTextTrackError, media_duration, read_embedded_transcript
+from stepgraph.ingest.media import (
+    NoTextTrackError,
+    media_duration,
+    read_embedded_transcript,
+    transcribe,
+)
 from stepgraph.ingest.naming import MEDIA_SUFFIXES, find_transcript, transcript_stem
 from stepgraph.problems import Problems
 
@@ -80,8 +85,6 @@ def _hear(path: Path, listening: Listening, problems: Problems | None) -> tuple[
         return read_embedded_transcript(path, problems=problems)
     except NoTextTrackError:
         if listening.speech is not None:
-            from stepgraph.ingest.speech import transcribe
-
             return transcribe(path, listening.speech)
         if listening.needed:
             raise

@@ -15,7 +15,7 @@ from typing import Any
 from stepgraph.core import Sentence
 from stepgraph.errors import DataError, quoted
 from stepgraph.files import disk
-from stepgraph.ingest import styled, timed_text
+from stepgraph.ingest import timed_text
 from stepgraph.ingest.cleaning import clean, clean_lists
 from stepgraph.ingest.cues import Cue, checked, read_each
 from stepgraph.ingest.naming import TRANSCRIPT_SUFFIXES
@@ -222,7 +222,7 @@ _READERS: dict[str, Callable[[str, str], Iterable[Cue | DataError]]] = {
     "tsv": _read_tsv,
     "timed text": timed_text.read_timed_text,
     "pasted": timed_text.read_pasted,
-    "ass": styled.read_ass,
-    "ttml": styled.read_ttml,
-    "microdvd": styled.read_microdvd,
+    "ass": timed_text.read_ass,
+    "ttml": timed_text.read_ttml,
+    "microdvd": timed_text.read_microdvd,
 }

@@ -28,8 +28,7 @@ from stepgraph.labelling.folders import (
     write_labels,
 )
 from stepgraph.labelling.statistics import LabelStatistics, label_statistics
-from stepgraph.pipeline import recognize_all
-from stepgraph.pipeline.scorers import open_scorer
+from stepgraph.pipeline import open_scorer, recognize_all
 from stepgraph.problems import Problems
 from stepgraph.scoring import Scorer
 from stepgraph.scoring.stored_scores import StoredScores

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from stepgraph.core import BACKGROUND, Scores, Timeline
 from stepgraph.decoders.path import best_keysteps
-from stepgraph.scoring.rows import part_of_row
+from stepgraph.scoring.products import part_of_row
 
 ORIGINS = ("anchor", "path", "label")
 """As in a timeline: heard or seen clearly; found along the graph; the decoder does not tell."""

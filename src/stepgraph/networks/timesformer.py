@@ -20,9 +20,11 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
-from stepgraph.errors import ConfigError, DataError
-from stepgraph.files.disk import replacing, require_file
+from stepgraph.errors import ConfigError, DataError, quoted
+from stepgraph.files.disk import parse_json, replacing, require_file
+from stepgraph.files.headers import as_list, as_text
 from stepgraph.networks import timesformer_names as names
+from stepgraph.networks.weights import make_filled, read_weights
 
 MEAN, DEVIATION = 0.45, 0.225
 """Of every colour channel, as the published weights expect it."""
@@ -32,6 +34,7 @@ _CAN_COMPILE = bool(torch.version.cuda and find_spec("triton"))
 _KERNELS: Any = import_module("stepgraph.networks.kernels") if _CAN_COMPILE else None
 _FORMAT, _VERSION = "stepgraph-timesformer", "1"
 _EPSILON = 1e-6
+_DEEPEST = 1000  # blocks, which are made one by one
 _ATTENTION = ("CUDNN_ATTENTION", "FLASH_ATTENTION", "EFFICIENT_ATTENTION", "MATH")
 _FASTEST_FIRST = [getattr(SDPBackend, name) for name in _ATTENTION]
 
@@ -69,10 +72,11 @@ class TimeSformerOptions:
     def __post_init__(self) -> None:
         for field in fields(self):
             value = getattr(self, field.name)
-            if type(value) is not int or not 1 <= value <= 1_000_000:
+            most = _DEEPEST if field.name == "depth" else 1_000_000
+            if type(value) is not int or not 1 <= value <= most:
                 raise ConfigError(
-                    f"{field.name} of a TimeSformer must be a whole number, 1 to a million, "
-                    f"got {value!r}"
+                    f"{field.name} of a TimeSformer must be a whole number, 1 to {most:,}, "
+                    f"got {quoted(value)}"
                 )
         for whole, part in (("size", "patch"), ("width", "heads")):
             if getattr(self, whole) % getattr(self, part):
@@ -331,13 +335,13 @@ def save_checkpoint(
             f"keysteps of a checkpoint must have a name for each of {model.options.classes} "
             f"classes, got {len(keysteps)}"
         )
-    said = {
-        "options": asdict(model.options),
-        "keysteps": list(keysteps),
-        "extra": dict(extra or {}),
+    header = {
+        "format": _FORMAT,
+        "version": _VERSION,
+        "options": json.dumps(asdict(model.options)),
+        "keysteps": json.dumps(list(keysteps)),
+        "extra": json.dumps(dict(extra or {})),
     }
-    header = {"format": _FORMAT, "version": _VERSION}
-    header |= {key: json.dumps(value) for key, value in said.items()}
     state = {name: w.detach().cpu().contiguous() for name, w in model.state_dict().items()}
     data = memoryview(save(state))
     start = 8 + int.from_bytes(data[:8], "little")
@@ -358,6 +362,7 @@ def read_header(path: Path) -> Header:
     try:
         with safe_open(path, framework="pt") as file:
             said = file.metadata() or {}
+            held = file.get_slice("head.bias").get_shape() if "head.bias" in file.keys() else []  # noqa: SIM118
     except (SafetensorError, OSError) as error:
         raise DataError(
             f"{path}: must be a checkpoint of stepgraph, got a file that is no safetensors "
@@ -369,9 +374,12 @@ def read_header(path: Path) -> Header:
             f"file of another kind; a folder of the transformers library is 'timesformer:FOLDER'"
         )
     try:
-        options = TimeSformerOptions(**json.loads(said["options"]))
-        keysteps = tuple(map(str, json.loads(said["keysteps"])))
-        return Header(options, keysteps, dict(json.loads(said["extra"])))
+        found = {name: parse_json(said[name], name) for name in ("options", "keysteps", "extra")}
+        options = TimeSformerOptions(**found["options"])
+        keysteps = tuple(map(as_text, as_list(found["keysteps"])))
+        if not [len(keysteps)] == [options.classes] == held:
+            raise ValueError(f"{len(keysteps)} keysteps for {options.classes} classes of {held}")
+        return Header(options, keysteps, dict(found["extra"]))
     except (KeyError, TypeError, ValueError) as error:
         raise DataError(
             f"{path}: must have options, keysteps and extra in its header, got: {error!r}; "
@@ -381,14 +389,6 @@ def read_header(path: Path) -> Header:
 
 def load_checkpoint(path: Path) -> tuple[TimeSformer, tuple[str, ...]]:
     """Read a model (on the CPU) and the names of its classes, as save_checkpoint wrote them."""
-    from stepgraph.networks.weights import read_weights
-
     header = read_header(path)
-    state = read_weights(Path(path))
-    shapes = {name: weight.shape for name, weight in state.items()}
-    fits = header.options.depth <= len(shapes) and shapes == _shapes(header.options)
-    if not fits or len(header.keysteps) != header.options.classes:
-        raise DataError(f"{path}: must hold what its header describes, got others; write it again")
-    model = TimeSformer(header.options)
-    model.load_state_dict(state)
+    model = make_filled(lambda: TimeSformer(header.options), read_weights(Path(path)), Path(path))
     return model, header.keysteps

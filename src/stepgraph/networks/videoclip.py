@@ -26,7 +26,6 @@ MAX_TOKENS = 61
 
 _CLS, _SEP = 101, 102  # of bert-base-uncased
 _HEAD = 64  # dimensions of a head, in every BERT that was published
-_WRAPPER = "mmmodel."  # what its training framework puts before every name
 _LAYER = re.compile(r"(video_encoder\.bert|text_encoder)\.encoder\.layer\.(\d+)\.")
 
 
@@ -137,11 +136,6 @@ def pad_tokens(texts: Sequence[Sequence[int]]) -> tuple[Tensor, Tensor]:
     return tokens, torch.arange(tokens.shape[1]) < lengths[:, None]
 
 
-def from_checkpoint(weights: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """Weights of the published checkpoint under the names they have here."""
-    return {name.removeprefix(_WRAPPER): weight for name, weight in weights.items()}
-
-
 def options_of(weights: Mapping[str, Tensor]) -> VideoClipOptions:
     """Sizes of a checkpoint, by its weights; where there are none, those published."""
     given: dict[str, int] = {}
@@ -156,8 +150,8 @@ def options_of(weights: Mapping[str, Tensor]) -> VideoClipOptions:
             given |= dict(zip(fields, weights[name].shape, strict=False))
     layers = [match.groups() for name in weights if (match := _LAYER.match(name))]
     for tower, field in (("video_encoder.bert", "video_layers"), ("text_encoder", "text_layers")):
-        found = [int(number) for whose, number in layers if whose == tower]
-        given |= {field: max(found) + 1} if found else {}
+        found = {number for whose, number in layers if whose == tower}
+        given |= {field: len(found)} if found else {}
     return VideoClipOptions(**given)
 
 

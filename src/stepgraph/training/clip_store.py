@@ -11,6 +11,7 @@ from __future__ import annotations
 import hashlib
 import json
 import shutil
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
@@ -105,7 +106,8 @@ class ClipStore:
         path = self._place(video, ".npy")
         _, clips = self._said(video)
         try:
-            with np.errstate(over="ignore"):  # of a size that is then refused
+            # Of a size that is then refused, and of strange escapes in a header.
+            with np.errstate(over="ignore"), warnings.catch_warnings(action="ignore"):
                 pictures = np.load(path, mmap_mode="r")
             # Every clip has a picture that no clip before it has.
             numbers = self._numbers(min(clips, len(pictures) + 1))

@@ -19,12 +19,11 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 
-from stepgraph.errors import DataError
+from stepgraph.errors import DataError, MissingExtraError
 from stepgraph.networks.timesformer import normalise
 from stepgraph.problems import Problem
 from stepgraph.progress import counting
 from stepgraph.training.batches import Batch, Source
-from stepgraph.training.logs import open_logs, write_curve
 from stepgraph.training.schedule import Epoch, TrainingOptions, make_optimiser, plan
 from stepgraph.training.state import (
     EpochRecord,
@@ -32,8 +31,8 @@ from stepgraph.training.state import (
     position_of,
     read_state,
     require_same,
-    restore_chance,
     save_state,
+    write_curve,
 )
 from stepgraph.training.targets import distribution_losses
 from stepgraph.training.team import Team
@@ -74,6 +73,18 @@ def is_half(options: TrainingOptions, device: torch.device) -> bool:
     return options.precision == "bfloat16"
 
 
+def _open_logs(folder: Path, step: int) -> Any:
+    """What TensorBoard shows by step; what a killed run logged after ``step`` is dropped."""
+    try:
+        from torch.utils.tensorboard import SummaryWriter
+    except ImportError as error:
+        raise MissingExtraError(
+            "logs for TensorBoard need the 'train' extra; run: pip install 'stepgraph[train]', or "
+            "train without logs"
+        ) from error
+    return SummaryWriter(str(folder), purge_step=step or None)
+
+
 @dataclass
 class _Run:
     """A training in progress."""
@@ -110,8 +121,10 @@ class _Run:
                 # That of a phase begins as new.
                 if self.position.step or self.plan[self.position.epoch].number > 1:
                     self.optimiser.load_state_dict(state["optimiser"])
-            restore_chance(state["chance"])
-        except (KeyError, TypeError, ValueError, RuntimeError, AttributeError) as error:
+            torch.set_rng_state(state["chance"][0])
+            if self.team.device.type == "cuda" and state["chance"][1:]:
+                torch.cuda.set_rng_state(state["chance"][1])
+        except (LookupError, TypeError, ValueError, RuntimeError, AttributeError) as error:
             said = " ".join(str(error).split())[:80]
             raise DataError(
                 f"{path}: must hold this network and its optimiser, got others ({said}); "
@@ -133,7 +146,7 @@ class _Run:
         with ExitStack() as stack:
             done = stack.enter_context(counting("training (clips)", left))
             if left > 0 and self.options.running.logs and team.leads:
-                self.logs = open_logs(self.folder / "logs", len(position.losses))
+                self.logs = _open_logs(self.folder / "logs", len(position.losses))
                 stack.callback(self.logs.close)
             while position.epoch < len(self.plan):
                 self._train_epoch(model, done)

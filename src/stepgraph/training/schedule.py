@@ -31,25 +31,10 @@ def _require_whole(what: str, value: object, *, least: int) -> None:
 
 @dataclass(frozen=True)
 class Phase:
-    """Some epochs with one optimiser.
+    """Some epochs with one optimiser, at a rate that drops to a tenth from some epochs on.
 
-    Attributes
-    ----------
-    optimiser
-        SGD or AdamW.
-    epochs
-        Passes over all clips.
-    rate
-        Learning rate of the first epoch.
-    drops
-        Epochs, counted from 1, from which on the rate is a tenth of what it was before.
-    momentum
-        Of SGD; AdamW has its own and ignores it.
-    weight_decay
-        How strongly weights are drawn to zero.
+    AdamW has momenta of its own and ignores that of SGD.
 
-    Examples
-    --------
     >>> phase = Phase("sgd", epochs=15, rate=5e-3)
     >>> [f"{phase.rate_in(epoch):g}" for epoch in (1, 10, 11, 13, 14, 15)]
     ['0.005', '0.005', '0.0005', '0.0005', '5e-05', '5e-05']

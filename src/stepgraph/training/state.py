@@ -6,22 +6,22 @@ else's can do nothing.
 
 from __future__ import annotations
 
+import csv
 import io
 import json
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, astuple, dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
 import torch
-from torch import Tensor, nn
+from torch import nn
 
-from stepgraph.errors import ConfigError, DataError
-from stepgraph.files.disk import parse_json, replacing
-from stepgraph.files.headers import FileKind, as_text, check_header, reading_fields
-from stepgraph.files.pickles import Refusal
+from stepgraph.errors import ConfigError
+from stepgraph.files.disk import parse_json, replacing, write_text
+from stepgraph.files.headers import FileKind, as_text, as_whole, check_header, reading_fields
 from stepgraph.labelling.folders import shortened
-from stepgraph.networks.weights import read_torch
+from stepgraph.networks.weights import read_saved
 
 _KIND = FileKind("stepgraph-training", 1, "state of a training", "delete it to begin anew")
 
@@ -59,6 +59,15 @@ class Position:
     clips: int = 0
 
 
+def write_curve(path: Path, records: Sequence[EpochRecord]) -> None:
+    """Write one line an epoch, for spreadsheets."""
+    buffer = io.StringIO()
+    writer = csv.writer(buffer)
+    writer.writerow([field.name for field in fields(EpochRecord)])
+    writer.writerows(astuple(record) for record in records)
+    write_text(path, buffer.getvalue())
+
+
 def save_state(
     path: Path,
     identity: Mapping[str, Any],
@@ -91,14 +100,7 @@ def save_state(
 
 def read_state(path: Path) -> dict[str, Any]:
     """Read what :func:`save_state` wrote, on the CPU, without running anything in it."""
-    try:
-        content = read_torch(path)
-    except (Refusal, OSError) as error:
-        said = " ".join(str(error).split())[:80]
-        raise DataError(
-            f"{path}: must be the whole state of a training, got a file that cannot be read "
-            f"({said}); delete it to begin anew"
-        ) from error
+    content = read_saved(path, f"the whole {_KIND.noun}")
     check_header(content, path, _KIND)
     state: dict[str, Any] = content
     return state
@@ -107,7 +109,7 @@ def read_state(path: Path) -> dict[str, Any]:
 def require_same(path: Path, state: Mapping[str, Any], identity: Mapping[str, Any]) -> None:
     """Refuse to go on with a training that was begun in another way."""
     with reading_fields(path, _KIND):
-        begun = dict(parse_json(as_text(state["identity"]), "identity"))
+        begun = dict(parse_json(as_text(state["identity"]), f"{path}: identity"))
     wanted = json.loads(json.dumps(identity))
     for name in {**begun, **wanted}:
         if begun.get(name) != wanted.get(name):
@@ -122,11 +124,7 @@ def position_of(path: Path, state: Mapping[str, Any]) -> Position:
     with reading_fields(path, _KIND):
         records = [EpochRecord(**record) for record in state["records"]]
         losses = state["losses"].tolist()
-        return Position(state["epoch"], state["step"], losses, records, *state["sums"])
-
-
-def restore_chance(states: list[Tensor]) -> None:
-    """Put the random numbers of torch back to where they stood."""
-    torch.set_rng_state(states[0])
-    if len(states) > 1 and torch.cuda.is_available():
-        torch.cuda.set_rng_state(states[1])
+        epoch, step = as_whole(state["epoch"]), as_whole(state["step"])
+        if epoch != len(records) or step < 0:
+            raise ValueError(f"{len(records)} records of {epoch} epochs, and {step} steps")
+        return Position(epoch, step, losses, records, *state["sums"])

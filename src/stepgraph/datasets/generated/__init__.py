@@ -19,9 +19,9 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from stepgraph.core import Dataset
-from stepgraph.datasets.folder import TRUTH_FILE, VOCABULARY_FILES, open_folder
 from stepgraph.datasets.generated.render import render
 from stepgraph.datasets.generated.scripts import TASKS, Script, write_script
+from stepgraph.datasets.own import TRUTH_FILE, VOCABULARY_FILES, open_folder
 from stepgraph.errors import ConfigError, DataError, MissingExtraError
 from stepgraph.files.disk import cache_folder, write_text
 from stepgraph.progress import counting

@@ -1,0 +1,370 @@
+"""The stages in a straight line, for people who do not want to think in stages."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Sized
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, TypeVar
+
+from stepgraph.core import Dataset, Scores, Timeline, Video, Vocabulary
+from stepgraph.datasets import open_source
+from stepgraph.decoders import DEFAULT_DECODER, Decoder, checked_decode, encoder_for, load_decoder
+from stepgraph.decoders.learning import learn_graph
+from stepgraph.encoders import Encoder, EncoderOptions
+from stepgraph.encoders.model_folders import require_named
+from stepgraph.encoders.stored_features import StoredEncoder
+from stepgraph.errors import ConfigError, DataError
+from stepgraph.evaluation.report import calibration_error, evaluate, task_accuracy
+from stepgraph.export.report import Measured
+from stepgraph.graph import TaskGraph
+from stepgraph.ingest import Listening, open_video
+from stepgraph.problems import Problems
+from stepgraph.progress import track
+from stepgraph.scoring import Scorer, score, score_each
+from stepgraph.scoring.fusion import Fused, open_encoder
+from stepgraph.scoring.stored_scores import StoredScores
+from stepgraph.vocabulary import make_vocabulary, read_vocabulary
+
+_Item = TypeVar("_Item")
+
+
+def mine(
+    source: str | Path | Dataset,
+    vocabulary: Vocabulary | Sequence[str] | str | Path | None = None,
+    *,
+    encoder: Scorer | None = None,
+    min_score: float = -math.inf,
+    max_gap: float = math.inf,
+    problems: Problems | None = None,
+) -> TaskGraph:
+    """Mine a task graph from narrated videos.
+
+    Parameters
+    ----------
+    source
+        Whatever :func:`~stepgraph.open_source` opens, or an open data set.
+    vocabulary
+        The keysteps that may occur: a vocabulary, names, or a file of names.  If not given,
+        the source must bring its own.
+    encoder
+        What scores the videos; built-in MiniLM as stepgraph's own recogniser wants it, if not
+        given.
+    min_score, max_gap
+        See :func:`~stepgraph.mine_graph`.
+    problems
+        Where to note videos that cannot be encoded; if not given, the first is an error.
+
+    Examples
+    --------
+    >>> graph = mine("demo")
+    >>> len(graph.vocabulary), len(graph.mined_on)
+    (49, 36)
+    """
+    dataset = source if isinstance(source, Dataset) else open_source(source)
+    keysteps = choose_vocabulary(dataset, vocabulary)
+    scorer = encoder or open_scorer()
+    scores = score(dataset.videos, keysteps, scorer, problems=problems)
+    graph = learn_graph(
+        counted(scores, dataset.videos, "mining"),
+        keysteps,
+        min_score=min_score,
+        max_gap=max_gap,
+        encoder=options_of(scorer),
+    )
+    if not graph.mined_on:
+        raise nothing_left(dataset, "a video that can be mined", problems)
+    return graph
+
+
+def nothing_left(dataset: Dataset, what: str, problems: Problems | None = None) -> DataError:
+    """The error of a data set of which nothing can be used, with the reasons."""
+    found = [some.summary() for some in (dataset.problems, problems) if some]
+    why = f": {'; '.join(found)}" if found else ""
+    return DataError(f"{dataset.name}: must hold {what}, got none{why}")
+
+
+def recognize(
+    video: Video | str | Path,
+    graph: TaskGraph,
+    *,
+    decoder: Decoder | None = None,
+    encoder: Scorer | None = None,
+) -> Timeline:
+    """Recognise the keysteps of one video.
+
+    Parameters
+    ----------
+    video
+        A video or transcript file, or an open video.
+    decoder
+        :class:`~stepgraph.TaskMarkov` if not given.
+    encoder
+        The one that the graph was mined with if not given.
+
+    Examples
+    --------
+    >>> videos = {video.id: video for video in open_source("demo").videos}
+    >>> timeline = recognize(videos["chair-1"], mine("demo"))
+    >>> next(iter(timeline.labels.tasks))
+    'Repair a wobbly chair'
+    """
+    scorer = encoder or open_scorer(graph=graph)
+    listening = Listening(needed=not looks(scorer))
+    opened = video if isinstance(video, Video) else open_video(video, listening=listening)
+    [timeline] = recognize_all([opened], graph, decoder=decoder, encoder=scorer)
+    return timeline
+
+
+def recognize_all(
+    videos: Iterable[Video],
+    graph: TaskGraph,
+    *,
+    decoder: Decoder | None = None,
+    encoder: Scorer | None = None,
+    problems: Problems | None = None,
+) -> Iterator[Timeline]:
+    """Recognise the keysteps of many videos, one after the other.
+
+    Parameters
+    ----------
+    problems
+        Where to note a video that cannot be encoded, so that the others go on; if not given,
+        the first such video is an error.
+    """
+    decoder = decoder or load_decoder()
+    scorer = encoder or open_scorer(graph=graph)
+    for video, scores in score_each(videos, graph.vocabulary, scorer, problems=problems):
+        yield Timeline(video, checked_decode(decoder, scores, graph), scores)
+
+
+def counted(items: Iterable[_Item], videos: Iterable[Video], label: str) -> Iterator[_Item]:
+    """Show progress in videos; how many there are is known unless they are streamed."""
+    return track(items, label, len(videos) if isinstance(videos, Sized) else None)
+
+
+def choose_vocabulary(
+    dataset: Dataset, vocabulary: Vocabulary | Sequence[str] | str | Path | None
+) -> Vocabulary:
+    """The vocabulary asked for, or the one that the data set brings."""
+    if isinstance(vocabulary, Vocabulary):
+        return vocabulary
+    if isinstance(vocabulary, str | Path):
+        return read_vocabulary(vocabulary)
+    if vocabulary is not None:
+        return make_vocabulary(vocabulary)
+    if dataset.vocabulary is None:
+        raise DataError(
+            f"{dataset.name}: must come with a vocabulary, got none; write the keysteps one a "
+            f"line into a file and pass it with --vocabulary steps.txt"
+        )
+    return dataset.vocabulary
+
+
+@dataclass(frozen=True, eq=False)
+class Evaluation:
+    """Several decoders measured on the same videos with the same graph.
+
+    Attributes
+    ----------
+    dataset
+        The videos that were measured.
+    with_truth
+        How many videos have a truth; those without usable scores were not measured.
+    """
+
+    dataset: Dataset
+    graph: TaskGraph
+    measured: tuple[Measured, ...]
+    with_truth: int
+
+
+def run_evaluation(
+    dataset: Dataset,
+    decoders: dict[str, Decoder],
+    *,
+    encoder: Scorer | None = None,
+    graph: TaskGraph | None = None,
+    mining: Callable[..., TaskGraph] = learn_graph,
+) -> Evaluation:
+    """Measure decoders on the videos of a data set that have a truth.
+
+    Parameters
+    ----------
+    encoder
+        What scores the videos; the graph's, or the paper's, if not given.
+    graph
+        One mined elsewhere; if not given, it is mined from all videos of the data set,
+        without their truth.
+    mining
+        What mines the graph where none is given: called like :func:`~stepgraph.mine_graph`.
+    """
+    if not dataset.truth:
+        raise DataError(
+            f"{dataset.name}: must have a truth to be evaluated, got none; put a truth.csv "
+            f"(video, start, end, keystep) and a steps.txt beside the transcripts"
+        )
+    vocabulary = choose_vocabulary(dataset, None)
+    scorer = encoder or open_scorer(graph=graph, decoder="path-search")
+    require_narration(dataset, scorer)
+    stream = score(dataset.videos, vocabulary, scorer, problems=dataset.problems)
+    scored = list(counted(stream, dataset.videos, "scoring"))
+    known = [one for one in scored if one.video in dataset.truth]
+    if not any(one.observed.any() for one in known):
+        raise nothing_left(dataset, "videos with a truth that can be scored")
+    mined = graph or mining(scored, vocabulary, encoder=options_of(scorer))
+    where = _mined_where(mined, known)
+    measured = tuple(
+        _measure(name, decoder, known, dataset, mined, where) for name, decoder in decoders.items()
+    )
+    shown = {one.video for one in known}
+    with_truth = [video for video in dataset.videos if video.id in dataset.truth]
+    evaluated = replace(dataset, videos=[video for video in with_truth if video.id in shown])
+    return Evaluation(evaluated, mined, measured, len(with_truth))
+
+
+def require_narration(dataset: Dataset, scorer: Scorer) -> None:
+    """Refuse to listen where nobody speaks; to find that out by scoring may take long."""
+    if looks(scorer) or any(video.transcript for video in dataset.videos):
+        return
+    raise nothing_left(
+        dataset,
+        "narration to be heard (put transcripts beside the videos, look at them with --encoder, "
+        "or bring --scores)",
+    )
+
+
+def _measure(
+    name: str,
+    decoder: Decoder,
+    known: Sequence[Scores],
+    dataset: Dataset,
+    graph: TaskGraph,
+    where: str,
+) -> Measured:
+    labels = [checked_decode(decoder, one, graph) for one in track(known, f"decoding: {name}")]
+    report = replace(
+        evaluate(labels, dataset.truth, decoder=name, graph_mined_on=where),
+        task_accuracy=task_accuracy(labels, dataset.videos),
+        calibration_error=calibration_error(labels, dataset.truth),
+    )
+    return Measured(name, report, {one.video: one for one in labels})
+
+
+def _mined_where(graph: TaskGraph, evaluated: Sequence[Scores]) -> str:
+    """Say in words how the mined and the evaluated videos overlap."""
+    mined, shown = set(graph.mined_on), {scores.video for scores in evaluated}
+    both = len(mined & shown)
+    if mined == shown:
+        return f"the {len(shown)} evaluated videos, without their truth"
+    if not both:
+        return f"{len(mined)} other videos"
+    return f"{len(mined)} videos, {both} of them among the {len(shown)} evaluated"
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What a user asked to score with; the rest follows from the graph and the decoder.
+
+    Attributes
+    ----------
+    encoder
+        Options of :class:`~stepgraph.encoders.EncoderOptions`, those that were given.
+    features
+        Stored features to take instead of what the first encoder makes of the videos.
+    scores
+        Stored scores to take instead of any encoder's.
+    scale, seconds_per_row, all_videos
+        See :class:`~stepgraph.scoring.stored_scores.StoredScores`.
+    problems
+        Receives what is odd about stored features.
+    """
+
+    encoder: Mapping[str, Any] = field(default_factory=dict)
+    features: Path | None = None
+    scores: Path | None = None
+    scale: str = "raw"
+    seconds_per_row: float = 1.0
+    all_videos: bool = False
+    problems: Problems | None = None
+
+    def __post_init__(self) -> None:
+        if self.scores is not None and (self.encoder or self.features is not None):
+            raise ConfigError(
+                "scores must come from one place, got stored scores and an encoder; "
+                "remove --scores, or the options of the encoder"
+            )
+        if self.scores is None and self.scale != "raw":
+            raise ConfigError("scale must be of stored scores, got none; give them with --scores")
+        if self.all_videos and self.scores is None and self.features is None:
+            raise ConfigError(
+                "all videos must be asked for with stored scores or features, got neither; "
+                "others are never left out"
+            )
+
+
+def open_scorer(
+    asked: Asked | None = None,
+    *,
+    graph: TaskGraph | None = None,
+    decoder: str = DEFAULT_DECODER,
+) -> Scorer:
+    """Open what scores videos: the one answer to the question which encoder is meant.
+
+    What was asked for comes first; then what the graph was mined with; then what the decoder is
+    made for.  To name any option of the encoder without a graph is to start from a plain one.
+    """
+    asked = asked or Asked()
+    if asked.scores is not None:
+        return StoredScores(asked.scores, asked.scale, asked.seconds_per_row, asked.all_videos)
+    if asked.features is None:
+        return open_encoder(_encoder_options(asked.encoder, graph, decoder))
+    if not asked.encoder.keys() & {"name", "also"}:
+        return _open_stored(asked, None)  # the folder says which encoder, or has the keysteps
+    encoder = open_encoder(_encoder_options(asked.encoder, graph, decoder))
+    if isinstance(encoder, Fused):
+        return replace(encoder, first=_open_stored(asked, encoder.first))
+    return _open_stored(asked, encoder)
+
+
+def _open_stored(asked: Asked, encoder: Encoder | None) -> Encoder:
+    assert asked.features is not None, "this is asked for features"
+    return StoredEncoder(
+        asked.features,
+        encoder,
+        seconds_per_row=asked.seconds_per_row,
+        problems=asked.problems,
+        all_videos=asked.all_videos,
+    )
+
+
+def _encoder_options(
+    given: Mapping[str, Any], graph: TaskGraph | None, decoder: str
+) -> EncoderOptions:
+    mined = graph.encoder if graph is not None else None
+    named = (given.get("name"), given.get("also"))
+    # To name the same again is to allow it, and not to choose another one.
+    if mined is not None and (named[0] is None or named == (mined.name, mined.also)):
+        meant = replace(mined, **given)
+        require_named(meant, "encoder of the graph", typed=named)
+        return meant
+    own = encoder_for(decoder)
+    if not given:
+        return own
+    hearing = {"context", "task_names", "blend"}
+    if "also" in given and not hearing & given.keys():
+        # Two encoders: the one that hears is as the decoder likes it.
+        given = {name: getattr(own, name) for name in hearing} | dict(given)
+    return EncoderOptions(**given)
+
+
+def options_of(scorer: Scorer) -> EncoderOptions | None:
+    """Options of the encoder behind scores, where one is known."""
+    return None if isinstance(scorer, StoredScores) else scorer.options
+
+
+def looks(scorer: Scorer) -> bool:
+    """Whether videos are scored without their narration."""
+    options = options_of(scorer)
+    return options is None or options.looks
