@@ -9,9 +9,10 @@ from scipy.stats import beta
 
 import stepgraph as sg
 from reference import keysteps, make_graph
+from stepgraph.cli import main
 from stepgraph.core import BACKGROUND, Labels, Vocabulary
 from stepgraph.errors import DataError
-from stepgraph.export.terminal import describe_graph
+from stepgraph.export.terminal import describe_graph, describe_next, describe_relation
 from stepgraph.graph.layers import Layers
 
 SIZE = 5
@@ -195,6 +196,37 @@ def test_the_order_of_a_task_is_shown_beside_how_many_videos_told_it():
         "rows": 2.0,
         "next": [{"keystep": "keystep 0", "count": 3}],
     }
+
+
+def test_relation_and_next_say_what_recognised_videos_do():
+    graph = graph_with_layers()
+
+    relation = describe_relation(graph, 2, 0, as_json=False)
+    following = describe_next(graph, 2, top=4, as_json=True)
+
+    assert "In 3 of 3 recognised videos that show both, 'keystep 2' is done before" in relation
+    assert "80 %" in relation
+    assert json.loads(following)["recognised"] == [{"keystep": "keystep 0", "count": 3}]
+
+
+def test_a_graph_is_checked_against_the_truth_of_its_source(tmp_path, capsys):
+    assert main(["mine", "demo", "-o", str(tmp_path / "graph.json")]) == 0
+    capsys.readouterr()
+
+    assert main(["graph", "check", str(tmp_path / "graph.json"), "demo", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+
+    assert [one["videos"] for one in found["tasks"]] == [6] * 6
+    assert found["mean"]["next_share"] > 0.4
+    assert found["mean"]["right_directions"] is None  # no pair is in ten videos
+
+
+def test_a_graph_without_recognised_videos_cannot_be_checked(tmp_path, capsys):
+    graph = make_graph(np.zeros((SIZE, SIZE), np.int64))
+    sg.save(graph, tmp_path / "graph.json")
+
+    assert main(["graph", "check", str(tmp_path / "graph.json"), "demo"]) == 1
+    assert "must hold recognised videos to be checked, got none" in capsys.readouterr().err
 
 
 def test_a_corpus_of_spoken_videos_tells_its_order():

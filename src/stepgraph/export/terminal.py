@@ -139,10 +139,10 @@ def describe_next(graph: TaskGraph, keystep: int, *, top: int, as_json: bool) ->
         return f"Nothing was seen to follow {names[keystep]!r}."
     lines = [("next", "chance", "seen")]
     lines += [(name, f"{100 * chance:.0f} %", f"{seen}") for name, chance, _, seen in found]
-    text = f"After {names[keystep]!r}, by neighbouring rows:\n{_columns(lines)}"
+    text = f"After {names[keystep]!r}:\n{_columns(lines)}"
     if done:
         table = _columns([("next", "seen"), *((names[one], f"{count}") for one, count in done)])
-        text = f"After {names[keystep]!r}, in recognised videos:\n{table}\n\n{text}"
+        text = f"After {names[keystep]!r}, in recognised videos:\n{table}\n\nBy neighbouring rows: {text}"
     return text
 
 
@@ -197,8 +197,8 @@ def _describe_relation(graph: TaskGraph, relation: Relation) -> str:
 def describe_check(found: Sequence[OrderCheck], *, as_json: bool) -> str:
     """What a graph says about order, beside the truth."""
     if as_json:
-        rows = [one._asdict() for one in found]
-        defined = [{k: None if v != v else v for k, v in row.items()} for row in rows]
+        said = [one._asdict() for one in found]
+        defined = [{k: None if v != v else v for k, v in one.items()} for one in said]
         return _json(tasks=defined[:-1], mean=defined[-1])
     head = ("", "videos", "clear pairs", "right", "next", "possible", "covered")
     rows = [(one.task, f"{one.videos}", f"{one.pairs}", *map(_percent, one[3:])) for one in found]
