@@ -142,7 +142,8 @@ def describe_next(graph: TaskGraph, keystep: int, *, top: int, as_json: bool) ->
     text = f"After {names[keystep]!r}:\n{_columns(lines)}"
     if done:
         table = _columns([("next", "seen"), *((names[one], f"{count}") for one, count in done)])
-        text = f"After {names[keystep]!r}, in recognised videos:\n{table}\n\nBy neighbouring rows: {text}"
+        seen = f"After {names[keystep]!r}, in recognised videos:\n{table}"
+        text = f"{seen}\n\nBy neighbouring rows. {text}"
     return text
 
 
