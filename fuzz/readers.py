@@ -83,7 +83,7 @@ def read_graph(path, out):
 
 
 def read_results(path, out):
-    from stepgraph.experiments.state import State
+    from stepgraph.experiments.setting import State
 
     return State(path)
 

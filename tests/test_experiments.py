@@ -195,7 +195,7 @@ def test_a_task_with_too_many_orders_is_n_a(setting, monkeypatch):
         def decode(self, scores, graph):
             raise DataError("a graph of 30 keysteps must have fewer states")
 
-    labeller = methods.on_task(lambda *_: Refusing())(setting, "text")
+    labeller = methods.on_task(Refusing(), setting, "text")
 
     with pytest.raises(NotAvailableError, match="task 'Make an omelette' cannot be aligned: a gr"):
         labeller(next(iter(setting.scored("text"))))

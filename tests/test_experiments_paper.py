@@ -1,6 +1,6 @@
 import pytest
 
-from stepgraph.experiments.paper import ANY, DATASETS, HEADS, HOWTO100M, MODALITIES, PRINTED, Place
+from stepgraph.experiments.table import ANY, DATASETS, HEADS, HOWTO100M, MODALITIES, PRINTED, Place
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ import pytest
 from stepgraph import experiments
 from stepgraph.decoders import Argmax
 from stepgraph.errors import DataError
-from stepgraph.experiments import behaviours, methods, run_table
+from stepgraph.experiments import methods, plans, run_table
 from stepgraph.experiments.plans import PLANS
 from stepgraph.experiments.setting import Options, prepare
 from stepgraph.graph import mine_graph
@@ -129,7 +129,7 @@ def test_another_video_threshold_measures_again(omelette, encoder, tmp_path):
 
 def test_no_two_methods_are_kept_under_one_key(omelette, encoder):
     setting = prepare(omelette, encoder, Options())
-    jobs = list(behaviours._jobs(setting, "crosstask", "text"))
+    jobs = list(plans._jobs(setting, "crosstask", "text"))
     found = [method for plan in PLANS.values() for method in plan.methods]
     found += [method for _, method, _ in jobs if method.identity]
     # The same method stands in several tables; path searches are made anew for each.
@@ -143,7 +143,7 @@ def test_no_two_methods_are_kept_under_one_key(omelette, encoder):
 def test_finished_noise_is_not_scored_again(omelette, encoder, tmp_path, monkeypatch):
     state = tmp_path / "state.json"
     first = run_table("noise", omelette, encoder=encoder, noise=OTHERS, state=state)
-    monkeypatch.setattr(experiments.noise, "enlarge", None)
+    monkeypatch.setattr(experiments.plans, "enlarge", None)
 
     assert run_table("noise", omelette, encoder=encoder, noise=OTHERS, state=state) == first
 

@@ -7,8 +7,9 @@ import pytest
 from stepgraph.core import Dataset, Video
 from stepgraph.datasets import open_source
 from stepgraph.errors import DataError
-from stepgraph.experiments import paper, transfer
+from stepgraph.experiments import transfer
 from stepgraph.experiments.setting import Options
+from stepgraph.experiments.table import HEADS, PROBES
 from stepgraph.experiments.transfer import divide, make_transfer_table
 from stepgraph.networks.timesformer import TimeSformerOptions
 from stepgraph.training import Phase, Running, TrainingOptions
@@ -102,7 +103,7 @@ def test_what_was_measured_with_other_options_is_not_taken(
     painted, quick, encoder, tmp_path, monkeypatch
 ):
     made = []
-    numbers = {f"{head} {probe}": 0.5 for head in paper.HEADS for probe in paper.PROBES}
+    numbers = {f"{head} {probe}": 0.5 for head in HEADS for probe in PROBES}
     monkeypatch.setattr(transfer, "_measure", lambda *job: made.append(job) or numbers)
 
     for threshold in (0.4, 0.6, 0.4):

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
 from stepgraph.core import Dataset
 from stepgraph.encoders import Encoder
 from stepgraph.errors import ConfigError
-from stepgraph.experiments.behaviours import make_behaviours_table
-from stepgraph.experiments.classification import make_tasks_table
-from stepgraph.experiments.measure import Bench
-from stepgraph.experiments.noise import make_noise_table
-from stepgraph.experiments.plans import PLANS, make_table
-from stepgraph.experiments.setting import Options, make_options, prepare
-from stepgraph.experiments.state import State
+from stepgraph.experiments.downstream import make_tasks_table
+from stepgraph.experiments.plans import (
+    PLANS,
+    make_behaviours_table,
+    make_noise_table,
+    make_table,
+)
+from stepgraph.experiments.setting import Options, State, prepare
 from stepgraph.experiments.table import Table
 from stepgraph.experiments.transfer import make_transfer_table
 
@@ -50,16 +52,19 @@ def run_table(
     """
     if name not in TABLES:
         raise ConfigError(f"table must be one of {', '.join(TABLES)}, got {name!r}")
-    chosen = make_options(options)
+    known = [one.name for one in fields(Options)]
+    for option in options:
+        if option not in known:
+            raise ConfigError(f"a table has no option {option!r}; it has {', '.join(known)}")
+    chosen = Options(**options)
     if name == "tasks":
         return make_tasks_table(dataset, encoder, chosen)
     if name == "transfer":
         folder = state.with_name("transfer") if state else None
         return make_transfer_table(dataset, encoder, chosen, folder)
-    done = State(state)
-    bench = Bench(prepare(dataset, encoder, chosen), done)
+    setting = prepare(dataset, encoder, chosen, State(state))
     if name == "noise":
-        return make_noise_table(bench, encoder)
+        return make_noise_table(setting, encoder)
     if name == "compat":
-        return make_behaviours_table(bench)
-    return make_table(PLANS[name], bench)
+        return make_behaviours_table(setting)
+    return make_table(PLANS[name], setting)

@@ -1,21 +1,22 @@
-"""Every row of the paper as a method behind one interface, read from ``tables.toml``.
+"""Every row of the paper as a method behind one interface, and what is said under its table.
 
 A method is made ready for a setting once, and then labels one video after the other.  What it
-cannot do on the data at hand it says by raising ``NotAvailableError`` with the reason.
+cannot do on the data at hand it says by raising ``NotAvailableError`` with the reason.  Methods
+and notes stand in ``tables.toml``.
 """
 
 from __future__ import annotations
 
 import os
 import tomllib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import cache, partial
 from pathlib import Path
 from typing import Any, TypeAlias
 
 from stepgraph.core import Labels, Scores
-from stepgraph.decoders import DECODERS, Argmax, Decoder, PathSearch, load_decoder
+from stepgraph.decoders import DECODERS, Decoder, PathSearch, load_decoder
 from stepgraph.decoders.auto_regressive import train_auto_regressive
 from stepgraph.decoders.baselines import (
     cluster_keysteps,
@@ -25,8 +26,8 @@ from stepgraph.decoders.baselines import (
 )
 from stepgraph.decoders.path import best_keysteps
 from stepgraph.errors import DataError
-from stepgraph.experiments.paper import MODALITIES
 from stepgraph.experiments.setting import NotAvailableError, Setting
+from stepgraph.experiments.table import DATASETS, MODALITIES
 from stepgraph.graph import TaskGraph, mine_graph
 from stepgraph.scoring.fusion import fuse
 
@@ -36,21 +37,17 @@ TABLES = tomllib.loads(Path(__file__).with_name("tables.toml").read_text("utf-8"
 Labeller: TypeAlias = Callable[[Scores], Labels]
 """From the scores of one video to its labels."""
 
-# Each is made for a setting and a modality.
-_MakeLabeller: TypeAlias = Callable[[Setting, str], Labeller]
-_MakeDecoder: TypeAlias = Callable[[Setting, str], Decoder]
-_MakeGraph: TypeAlias = Callable[[Setting, str], TaskGraph]
-
 
 @dataclass(frozen=True)
 class Method:
     """A row of a table; ``tables.toml`` says what its fields are.
 
-    ``identity`` tells it from another method of the same name and description.
+    ``prepare`` makes it ready for a setting and a modality; ``identity`` tells it from another
+    method of the same name and description.
     """
 
     name: str
-    prepare: _MakeLabeller
+    prepare: Callable[[Setting, str], Labeller]
     about: str = ""
     modalities: tuple[str, ...] = tuple(MODALITIES)
     task_level: bool = False
@@ -86,59 +83,54 @@ def _require_tasks(setting: Setting) -> None:
         raise NotAvailableError("task unknown: the source does not say which task a video shows")
 
 
-def _mined(setting: Setting, modality: str) -> TaskGraph:
-    return setting.graphs[modality]
+def _prepare(written: Mapping[str, Any], setting: Setting, modality: str) -> Labeller:
+    """Make a method ready that stands in ``tables.toml``."""
+    if "video_weight" in written:
+        return _fusing(written["video_weight"], setting, modality)
+    decoder = _decoder(written["decoder"], written.get("options", {}), setting, modality)
+    if written.get("task_level"):
+        in_order = written.get("graph") == "in order"
+        return on_task(decoder, setting, modality, in_order=in_order)
+    graph = _graph(written.get("graph"), setting, modality)
+    if written.get("pruned"):
+        count, seed = _clusters_of(setting), setting.options.seed
+        clusters = cluster_keysteps(setting.keystep_vectors, count, seed)
+        return lambda scores: decoder.decode(prune_keysteps(scores, clusters), graph)
+    return lambda scores: decoder.decode(scores, graph)
 
 
-def _linear(setting: Setting, _: str) -> TaskGraph:
+def _graph(kind: str | None, setting: Setting, modality: str) -> TaskGraph:
+    if kind != "linear":
+        mined = setting.graphs[modality]
+        return non_probabilistic(mined) if kind == "equally likely" else mined
     if not setting.vocabulary.tasks:
         raise NotAvailableError("no order of keysteps: the vocabulary has no tasks that list them")
     return linear_graph(setting.vocabulary)
 
 
-def _equally_likely(setting: Setting, modality: str) -> TaskGraph:
-    return non_probabilistic(setting.graphs[modality])
-
-
-_GRAPHS = {"mined": _mined, "linear": _linear, "equally likely": _equally_likely}
-
-
-def decoding(make: _MakeDecoder, graph: _MakeGraph = _mined) -> _MakeLabeller:
-    """Label with a decoder on a graph of all tasks."""
-
-    def prepare(setting: Setting, modality: str) -> Labeller:
-        decoder, on = make(setting, modality), graph(setting, modality)
-        return lambda scores: decoder.decode(scores, on)
-
-    return prepare
-
-
-def on_task(make: _MakeDecoder, *, in_order: bool = False) -> _MakeLabeller:
-    """Label with a decoder that may choose only among the keysteps of the video's own task.
+def on_task(
+    decoder: Decoder, setting: Setting, modality: str, *, in_order: bool = False
+) -> Labeller:
+    """Let a decoder choose only among the keysteps of the video's own task.
 
     ``in_order`` takes the order in which the data set lists them as the graph.
     """
 
-    def prepare(setting: Setting, modality: str) -> Labeller:
-        decoder = make(setting, modality)
+    @cache
+    def graph_of(members: tuple[int, ...]) -> TaskGraph:
+        if in_order:
+            return TaskGraph.from_order(setting.vocabulary, [members])
+        return setting.graphs[modality].restrict(members)
 
-        @cache
-        def graph_of(members: tuple[int, ...]) -> TaskGraph:
-            if in_order:
-                return TaskGraph.from_order(setting.vocabulary, [members])
-            return setting.graphs[modality].restrict(members)
+    def label(scores: Scores) -> Labels:
+        task = setting.tasks[scores.video]
+        members = tuple(dict.fromkeys(setting.vocabulary.tasks[task]))
+        try:
+            return decoder.decode(scores.restrict(members), graph_of(members))
+        except DataError as error:  # a task of too many keysteps without order
+            raise NotAvailableError(f"task {task!r} cannot be aligned: {error}") from error
 
-        def label(scores: Scores) -> Labels:
-            members = setting.members(scores.video)
-            try:
-                return decoder.decode(scores.restrict(members), graph_of(members))
-            except DataError as error:  # a task of too many keysteps without order
-                task = setting.tasks[scores.video]
-                raise NotAvailableError(f"task {task!r} cannot be aligned: {error}") from error
-
-        return label
-
-    return prepare
+    return label
 
 
 def _decoder(name: str, options: Mapping[str, Any], setting: Setting, modality: str) -> Decoder:
@@ -163,44 +155,21 @@ def _auto_regressive(setting: Setting, modality: str) -> Decoder:
         raise NotAvailableError(f"the transformer cannot be trained: {error}") from error
 
 
-def _pruning(setting: Setting, modality: str) -> Labeller:
-    count, graph = _clusters_of(setting), setting.graphs[modality]
-    clusters = cluster_keysteps(setting.keystep_vectors, count, setting.options.seed)
-    return lambda scores: Argmax().decode(prune_keysteps(scores, clusters), graph)
-
-
 def _clusters_of(setting: Setting) -> int:
     """How many clusters Pruning Keysteps makes: the paper does not say."""
     keysteps = len(setting.vocabulary)
     return min(len(setting.vocabulary.tasks) or max(2, keysteps // 6), keysteps)
 
 
-def _fusion(weight: float) -> _MakeLabeller:
+def _fusing(weight: float, setting: Setting, modality: str) -> Labeller:
     """Path search on blended scores: so much of the video's, the rest of the text's."""
-
-    def prepare(setting: Setting, modality: str) -> Labeller:
-        text = {one.video: one for one in setting.scored("text")}
-        fused = {
-            one.video: fuse(one, text[one.video], weight=weight) for one in setting.scored("video")
-        }
-        graph = mine_graph(fused.values(), setting.vocabulary)
-        search = PathSearch(setting.options.threshold_of(modality))
-        return lambda scores: search.decode(fused[scores.video], graph)
-
-    return prepare
-
-
-def _prepare(written: Mapping[str, Any]) -> _MakeLabeller:
-    """How a method that stands in ``tables.toml`` labels."""
-    make = partial(_decoder, written["decoder"], written.get("options", {}))
-    graph = written.get("graph", "mined")
-    if written.get("pruned"):
-        return _pruning
-    if "video_weight" in written:
-        return _fusion(written["video_weight"])
-    if written.get("task_level"):
-        return on_task(make, in_order=graph == "in order")
-    return decoding(make, _GRAPHS[graph])
+    text = {one.video: one for one in setting.scored("text")}
+    fused = {
+        one.video: fuse(one, text[one.video], weight=weight) for one in setting.scored("video")
+    }
+    graph = mine_graph(fused.values(), setting.vocabulary)
+    search = PathSearch(setting.options.threshold_of(modality))
+    return lambda scores: search.decode(fused[scores.video], graph)
 
 
 def _read() -> Iterator[tuple[str, Method]]:
@@ -208,8 +177,57 @@ def _read() -> Iterator[tuple[str, Method]]:
     for key, written in TABLES["methods"].items():
         given = {name: value for name, value in written.items() if name in ours}
         modalities = tuple(written.get("modalities", MODALITIES))
-        yield key, Method(prepare=_prepare(written), modalities=modalities, **given)
+        yield key, Method(prepare=partial(_prepare, written), modalities=modalities, **given)
 
 
 METHODS = dict(_read())
 """Every method of the tables, by what ``tables.toml`` calls it."""
+
+
+def written_notes(table: str, **values: object) -> list[str]:
+    """What ``tables.toml`` says under a table, with the values filled in."""
+    return [note.format(**values) for note in TABLES["notes"][table]]
+
+
+def protocol(setting: Setting, used: Sequence[Method]) -> Iterator[str]:
+    """How the table was measured, sentence by sentence."""
+    options, truth, vocabulary = setting.options, setting.truth, setting.vocabulary
+    videos = [one for one in setting.scored("text") if one.video in truth]
+    tasks = {setting.tasks[one.video] for one in videos if one.video in setting.tasks}
+    named = f" ({', '.join(sorted(tasks))})" if len(tasks) <= 3 else ""
+    yield from written_notes(
+        "measured",
+        dataset=setting.dataset.name,
+        split=options.split,
+        videos=len(videos),
+        tasks=f"{len(tasks)} of {len(vocabulary.tasks)} tasks{named}"
+        if tasks
+        else "unknown tasks",
+        rows=sum(map(len, videos)),
+        labelled=sum(int((truth[one.video].keysteps >= 0).sum()) for one in videos),
+    )
+    unknown = sum(one.video not in setting.tasks for one in videos)
+    if unknown and any(method.task_level for method in used):
+        yield f"The task of {unknown} videos is unknown; they are left out."
+    yield from written_notes(
+        "setting",
+        keysteps=len(vocabulary),
+        tasks=len(vocabulary.tasks),
+        fingerprint=vocabulary.fingerprint,
+        encoder=setting.encoder,
+        names=", with task names" if setting.encoder.task_names else "",
+        seed=options.seed,
+    )
+    if "video" in options.scores:
+        yield f"Video scores: {options.video_scores}; threshold {options.video_threshold:g}."
+    for modality in setting.scores:
+        yield f"Graph ({modality}) mined {setting.mined_where(modality)}."
+    for method in used:
+        if method.about:
+            yield f"{method.name}: {method.described(setting)}."
+
+
+def paper_notes(datasets: Sequence[str]) -> list[str]:
+    """What to bear in mind about the paper's columns."""
+    named = " and ".join(DATASETS[dataset] for dataset in datasets)
+    return written_notes("paper", datasets=named) if datasets else []

@@ -1,19 +1,57 @@
-"""The tables by name: which methods, which columns, what the paper prints, what to note."""
+"""The tables that are measured on one setting: which methods and columns, and what to note.
+
+Most have one shape and stand in ``tables.toml``.  Two have their own: the supplement's experiment
+on noise, with ever more keysteps that have nothing to do with it, and what each behaviour of the
+authors' scripts is worth, alone and all together.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from stepgraph.experiments import paper
-from stepgraph.experiments.measure import Bench, measured_cells
-from stepgraph.experiments.methods import METHODS, TABLES, Method
-from stepgraph.experiments.notes import errors_note, paper_notes, protocol, written_notes
-from stepgraph.experiments.setting import Setting
-from stepgraph.experiments.table import Beside, Column, Row, Table
+from stepgraph.core import Labels, Vocabulary
+from stepgraph.encoders import Encoder
+from stepgraph.errors import ConfigError
+from stepgraph.evaluation.entropy import accuracy_by_entropy
+from stepgraph.evaluation.metrics import split_standard_error
+from stepgraph.evaluation.report import ALL_METRICS, evaluate, split_videos
+from stepgraph.experiments.authors import (
+    AuthorsBayesFilter,
+    AuthorsPathSearch,
+    Behaviours,
+    agglomerate,
+    mine_as_authors,
+)
+from stepgraph.experiments.methods import (
+    METHODS,
+    TABLES,
+    Labeller,
+    Method,
+    paper_notes,
+    protocol,
+    written_notes,
+)
+from stepgraph.experiments.setting import NotAvailableError, Numbers, Setting, enlarge
+from stepgraph.experiments.table import (
+    ANY,
+    DATASETS,
+    MODALITIES,
+    Beside,
+    Cell,
+    Column,
+    Row,
+    Table,
+    measured_cell,
+)
 from stepgraph.progress import track
+from stepgraph.vocabulary import add_noise
+
+ERROR = " ±"
+"""What stands behind the name of a metric whose standard error it is."""
 
 PRINTED = (Column("acc", "Acc"), Column("iou", "IoU"))
 """What most tables of the paper print."""
@@ -55,33 +93,251 @@ PLANS = {name: _read(name, written) for name, written in TABLES["tables"].items(
 """Tables of one shape; ``noise`` and ``compat`` have shapes of their own."""
 
 
-def make_table(plan: Plan, bench: Bench) -> Table:
+def make_table(plan: Plan, setting: Setting) -> Table:
     """Measure all cells of a plan and put the paper's beside them."""
-    setting, rows = bench.setting, []
-    beside = Beside(plan.source or plan.name, printed_datasets(setting), plan.printed)
-    jobs = [(modality, method) for modality in _sections(plan, setting) for method in plan.methods]
+    beside = Beside(plan.source or plan.name, _printed_datasets(setting), plan.printed)
+    sections = [one for one in MODALITIES if plan.everywhere or one in setting.scores]
+    jobs = [(modality, method) for modality in sections for method in plan.methods]
+    rows = []
     for modality, method in track(jobs, plan.name):
-        cells = measured_cells(
-            plan.columns, partial(bench.measure, plan.measure, method, modality)
-        )
+        cells = _measured(plan.columns, setting, method, modality, plan.measure)
         # Of table 2 the paper does not say from which modality it is.
-        printed = beside.cells(method.name, paper.ANY if plan.name == "table2" else modality)
-        rows.append(Row(paper.MODALITIES[modality], method.name, (*cells, *printed)))
+        printed = beside.cells(method.name, ANY if plan.name == "table2" else modality)
+        rows.append(Row(MODALITIES[modality], method.name, (*cells, *printed)))
     means = written_notes("means") if plan.columns == ACCURACY else []
     notes = [*protocol(setting, plan.methods), *means, *plan.notes, *paper_notes(beside.shown)]
     if any(cell.error for row in rows for cell in row.cells[: len(plan.columns)]):
-        notes.append(errors_note(setting))
+        parts = min(setting.options.parts, sum(1 for _ in setting.evaluated("text")))
+        notes += written_notes("errors", parts=parts, seed=setting.options.seed)
     columns = (*plan.columns, *beside.columns)
     return Table(plan.name, plan.title, columns, tuple(rows), tuple(notes))
 
 
-def printed_datasets(setting: Setting) -> tuple[str, ...]:
+def _printed_datasets(setting: Setting) -> tuple[str, ...]:
     """Which of the paper's data sets stand beside: the same one, or all."""
-    same = setting.dataset.name in paper.DATASETS
-    return (setting.dataset.name,) if same else tuple(paper.DATASETS)
+    same = setting.dataset.name in DATASETS
+    return (setting.dataset.name,) if same else tuple(DATASETS)
 
 
-def _sections(plan: Plan, setting: Setting) -> tuple[str, ...]:
-    if plan.everywhere:
-        return tuple(paper.MODALITIES)
-    return tuple(modality for modality in paper.MODALITIES if modality in setting.scores)
+# --- from labels to numbers, and from these to cells ---------------------------------------
+
+
+def _measured(
+    columns: Sequence[Column], setting: Setting, method: Method, modality: str, what: str
+) -> tuple[Cell, ...]:
+    """All metrics of a ``report``, or the accuracies by ``entropy``, of one method."""
+    decided_by = {
+        "what": what,
+        "method": (method.name, method.about, method.identity),
+        "how": (method.task_level, method.spread),
+        "modality": modality,
+        "input": setting.fingerprint,
+    }
+    measure = partial(_entropy if what == "entropy" else _report, setting, method, modality)
+    return _cells(columns, lambda: setting.state.get(decided_by, measure))
+
+
+def _cells(columns: Sequence[Column], measure: Callable[[], Numbers]) -> tuple[Cell, ...]:
+    """Cells of one row, or the reason why it has none."""
+    try:
+        numbers = measure()
+    except NotAvailableError as error:
+        return tuple(Cell(None, reason=str(error)) for _ in columns)
+    return tuple(
+        measured_cell(numbers[one.key], one.unit, numbers.get(one.key + ERROR)) for one in columns
+    )
+
+
+def _report(setting: Setting, method: Method, modality: str) -> Numbers:
+    labels = method.label(setting, modality)
+    report = evaluate(labels.values(), setting.truth)
+    numbers = {name: _or_none(getattr(report, name)) for name in ALL_METRICS}
+    return numbers | (_errors(labels, setting) if method.spread else {})
+
+
+def _errors(labels: Mapping[str, Labels], setting: Setting) -> Numbers:
+    """Standard error of each metric over random parts of the videos."""
+    options = setting.options
+    reports = [
+        evaluate((labels[video] for video in part), setting.truth)
+        for part in split_videos(labels, min(options.parts, len(labels)), seed=options.seed)
+    ]
+    return {
+        name + ERROR: _or_none(split_standard_error([getattr(one, name) for one in reports]))
+        for name in ALL_METRICS
+    }
+
+
+def _entropy(setting: Setting, method: Method, modality: str) -> Numbers:
+    labels = method.label(setting, modality)
+    ours = METHODS["ours"]
+    starts = labels if method is ours else ours.label(setting, modality)
+    split = accuracy_by_entropy(
+        labels.values(), setting.truth, setting.graphs[modality], starts=starts
+    )
+    return {name: _or_none(float(value)) for name, value in split._asdict().items()}
+
+
+def _or_none(value: float) -> float | None:
+    return None if math.isnan(value) else value
+
+
+# --- noise ---------------------------------------------------------------------------------
+
+SIZES = (1.0, 1.5, 2.0, 4.0, 5.0, 10.0)
+"""Sizes of the vocabulary, in times its clean size."""
+
+_COMPARED = (METHODS["distant"], METHODS["ours"])
+_GAINS = (
+    Column("argmax", "DistantSup."),
+    Column("ours", "Ours"),
+    Column("gain", "gain", "relative"),
+)
+_ALL_GAINS = (
+    *_GAINS,
+    Column("argmax_pooled", "DistantSup. pooled"),
+    Column("ours_pooled", "Ours pooled"),
+    Column("gain_pooled", "gain", "relative"),
+)
+
+
+def make_noise_table(setting: Setting, encoder: Encoder) -> Table:
+    """Measure argmax and path search with every size of the vocabulary."""
+    beside = Beside("noise", _printed_datasets(setting), _GAINS)
+    rows = []
+    for size in track(SIZES, "noise"):
+        name = f"{size:g} x N"
+        cells = _cells(_ALL_GAINS, partial(_with_noise, setting, encoder, size))
+        rows.append(Row("", name, (*cells, *beside.cells(name, "text"))))
+    notes = list(protocol(setting, _COMPARED))
+    if (noise := setting.options.noise) is not None:
+        notes += written_notes("drawn", others=len(noise), seed=setting.options.seed)
+    notes += [*written_notes("noise"), *paper_notes(beside.shown)]
+    title = "Supplement: accuracy with irrelevant keysteps in the vocabulary, text only"
+    return Table("noise", title, (*_ALL_GAINS, *beside.columns), tuple(rows), tuple(notes))
+
+
+def _noisy_vocabulary(setting: Setting, size: float) -> Vocabulary:
+    """The vocabulary at ``size`` times its own size, or the reason why it cannot be had."""
+    options = setting.options
+    if size == 1:
+        return setting.vocabulary
+    if options.graph is not None:
+        raise NotAvailableError("the graph that was given has no irrelevant keysteps")
+    if options.noise is None:
+        raise NotAvailableError(
+            "no irrelevant keysteps: give articles or a vocabulary to draw them from"
+        )
+    try:
+        return add_noise(setting.vocabulary, options.noise, factor=size - 1, seed=options.seed)
+    except ConfigError as error:
+        raise NotAvailableError(f"too few irrelevant keysteps: {error}") from error
+
+
+def _with_noise(setting: Setting, encoder: Encoder, size: float) -> Numbers:
+    vocabulary = _noisy_vocabulary(setting, size)
+
+    def compute() -> Numbers:
+        noisy = setting if size == 1 else enlarge(setting, vocabulary, encoder)
+        labels = [method.label(noisy, "text").values() for method in _COMPARED]
+        argmax, ours = (evaluate(some, noisy.truth) for some in labels)
+        numbers: Numbers = {}
+        for metric, end in (("accuracy_per_keystep", ""), ("accuracy", "_pooled")):
+            before, after = getattr(argmax, metric), getattr(ours, metric)
+            gain = after / before - 1 if before > 0 else None
+            numbers |= {f"argmax{end}": before, f"ours{end}": after, f"gain{end}": gain}
+        return numbers
+
+    decided_by = {"what": "noise", "vocabulary": vocabulary, "input": setting.fingerprint}
+    return setting.state.get(decided_by, compute)
+
+
+# --- behaviours of the authors' scripts ----------------------------------------------------
+
+PAPERS = "as in the paper"
+TOGETHER = "all together"
+
+_MPNET = "text:all-mpnet-base-v2"
+_PRICES = (
+    Column("accuracy_per_keystep_change", "Δ Acc", "points"),
+    Column("accuracy_change", "Δ Acc pooled", "points"),
+)
+# The filter has neither anchors nor paths.
+_OF_FILTER = ("first_counted_twice", "extrema", "added_belief")
+
+
+def make_behaviours_table(setting: Setting) -> Table:
+    """Measure path search and the Bayes filter with each behaviour."""
+    numbers_of = setting.dataset.name if setting.dataset.name in DATASETS else "crosstask"
+    beside = Beside("table1-expanded", [numbers_of], PRINTED)
+    jobs = [job for modality in ("text", "video") for job in _jobs(setting, numbers_of, modality)]
+    base: dict[str, tuple[Cell, ...]] = {}
+    rows = []
+    for section, method, modality in track(jobs, "compat"):
+        cells = _measured(ACCURACY, setting, method, modality, "report")
+        change = _change(cells, base.setdefault(section, cells))
+        # The published numbers came from all behaviours together.
+        name = ("BRF" if section.endswith("filter") else "Ours") if method.name == TOGETHER else ""
+        rows.append(Row(section, method.name, (*cells, *change, *beside.cells(name, modality))))
+    used = tuple({method.name: method for _, method, _ in jobs}.values())
+    notes = [*protocol(setting, used), *written_notes("means")]
+    notes += written_notes("compat", dataset=DATASETS[numbers_of])
+    notes += paper_notes([numbers_of])
+    title = "What each behaviour of the authors' released scripts is worth"
+    columns = (*ACCURACY, *_PRICES, *beside.columns)
+    return Table("compat", title, columns, tuple(rows), tuple(notes))
+
+
+def _jobs(setting: Setting, numbers_of: str, modality: str) -> Iterator[tuple[str, Method, str]]:
+    if modality not in setting.scores:
+        return
+    alone = Behaviours.alone(numbers_of, modality)
+    together = Behaviours.authors(numbers_of, modality)
+    for decoder, names in (
+        ("path search", [name for name in alone if name != "added_belief"]),
+        ("Bayes filter", [name for name in alone if name in _OF_FILTER]),
+    ):
+        section = f"{MODALITIES[modality]}, {decoder}"
+        some = {name: alone[name] for name in names}
+        for row, chosen in {PAPERS: Behaviours(), **some, TOGETHER: together}.items():
+            yield section, _method(row, chosen, decoder), modality
+        if modality == "text":
+            yield section, Method(_MPNET, _other_encoder), modality
+
+
+def _method(name: str, chosen: Behaviours, decoder: str) -> Method:
+    words = {PAPERS: "none of the behaviours", TOGETHER: "all behaviours"}
+    value = getattr(chosen, name, True)
+    about = words.get(name) or TABLES["behaviours"][name] + ("" if value is True else f": {value}")
+    labeller = partial(_behaving, chosen, decoder)
+    return Method(name, labeller, about, identity=f"{decoder} {chosen!r}")
+
+
+def _behaving(chosen: Behaviours, decoder: str, setting: Setting, modality: str) -> Labeller:
+    graph, limit = setting.graphs[modality], chosen.limit
+    if chosen.first_counted_twice:
+        if setting.options.graph is not None:
+            raise NotAvailableError("the graph was given: which transition was first is not known")
+        graph = mine_as_authors(setting.scored(modality), setting.vocabulary, chosen)
+    if decoder == "Bayes filter":
+        return partial(AuthorsBayesFilter(behaviours=chosen).decode, graph=graph)
+    clusters: tuple[int, ...] = ()
+    if limit is not None and limit.kind == "cluster":
+        clusters = agglomerate(setting.keystep_vectors, limit.distance)
+    search = AuthorsPathSearch(setting.options.threshold, chosen, clusters)
+    return partial(search.decode, graph=graph)
+
+
+def _other_encoder(setting: Setting, _: str) -> Labeller:
+    raise NotAvailableError(
+        f"another encoder: the scripts embed with {_MPNET}; measure the table with it, too"
+    )
+
+
+def _change(cells: tuple[Cell, ...], base: tuple[Cell, ...]) -> Iterator[Cell]:
+    """Change of both accuracies, in points."""
+    for cell, before in ((cells[0], base[0]), (cells[2], base[2])):
+        if cell.value is None or before.value is None:
+            yield Cell(None, reason=cell.reason or before.reason)
+        else:
+            yield measured_cell((cell.value - before.value) / 100, "points")

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from stepgraph.core import Dataset, Features, Labels, Vocabulary, rows_in
 from stepgraph.errors import ConfigError, DataError
 from stepgraph.evaluation.metrics import split_standard_error
-from stepgraph.experiments import paper
+from stepgraph.experiments.table import HEADS, PROBES
 from stepgraph.scoring.products import part_of_row
 
 
@@ -93,15 +93,15 @@ class ProbeOptions:
 
     length: int = 32
     seeds: int = 3
-    heads: tuple[str, ...] = tuple(paper.HEADS)
-    probes: tuple[str, ...] = tuple(paper.PROBES)
+    heads: tuple[str, ...] = tuple(HEADS)
+    probes: tuple[str, ...] = tuple(PROBES)
     epochs: int = 40
 
     def __post_init__(self) -> None:
         for name in ("length", "seeds", "epochs"):
             if getattr(self, name) < 1:
                 raise ConfigError(f"{name} must be at least 1, got {getattr(self, name)}")
-        for name, known in (("heads", paper.HEADS), ("probes", paper.PROBES)):
+        for name, known in (("heads", HEADS), ("probes", PROBES)):
             some = getattr(self, name)
             if not some or not set(some) <= set(known):
                 raise ConfigError(f"{name} must be some of {', '.join(known)}, got {some}")

@@ -1,15 +1,26 @@
-"""What every method of a table works on: one data set, scored once, with its mined graph."""
+"""What every method of a table works on: one data set, scored once, with its mined graph.
+
+What a long run has finished is kept in a file, so that an interrupted one goes on.  Each result is
+kept under a key of everything that decides it: the program, the videos and their truth, the
+vocabulary, the encoder, the method and all options.  Whatever changes, the key changes, so that a
+result is never taken for another.
+"""
 
 from __future__ import annotations
 
+import hashlib
+import json
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields, is_dataclass, replace
+from functools import cache
+from pathlib import Path
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
+from stepgraph import __version__
 from stepgraph.core import (
     Dataset,
     Features,
@@ -22,13 +33,86 @@ from stepgraph.core import (
 from stepgraph.encoders import Encoder, EncoderOptions
 from stepgraph.encoders.each import encode_each
 from stepgraph.errors import ConfigError, DataError, StepgraphError
-from stepgraph.experiments.paper import MODALITIES
-from stepgraph.experiments.state import digest
+from stepgraph.experiments.table import MODALITIES
+from stepgraph.files.disk import read_json, write_text
+from stepgraph.files.headers import FileKind, check_header, reading_fields
 from stepgraph.graph import TaskGraph, mine_graph
+from stepgraph.labelling import graph_fingerprint
 from stepgraph.pipeline import choose_vocabulary
 from stepgraph.progress import track
 from stepgraph.scoring import score_features
 from stepgraph.scoring.fusion import prioritise
+
+_KIND = FileKind(
+    "stepgraph-reproduce", 1, "file of finished results", "name another file, or delete this one"
+)
+
+Numbers: TypeAlias = dict[str, float | None]
+"""Metrics by name; an undefined one is None.  Standard errors end in ``±``."""
+
+
+class State:
+    """Finished results by key, in a JSON file to go on from, or only in memory."""
+
+    def __init__(self, path: Path | None = None) -> None:
+        self.path = path
+        self._done: dict[str, Numbers] = {}
+        if path and path.exists():
+            content = read_json(path)
+            check_header(content, path, _KIND)
+            with reading_fields(path, _KIND):
+                for key, one in content["done"].items():
+                    self._done[key] = {n: v if v is None else float(v) for n, v in one.items()}
+
+    def get(self, decided_by: Mapping[str, Any], compute: Callable[[], Numbers]) -> Numbers:
+        """Take a finished result, or compute it and keep it under all that decides it."""
+        key = digest({"stepgraph": __version__, "code": _code(), **decided_by})
+        if key not in self._done:
+            self._done[key] = compute()
+            if self.path:
+                content = {"format": _KIND.format, "version": _KIND.version, "done": self._done}
+                write_text(self.path, json.dumps(content, indent=1) + "\n")
+        return self._done[key]
+
+
+def digest(content: Any) -> str:
+    """A short hash of plain values, arrays, graphs, and dataclasses and collections of these.
+
+    All fields of a dataclass count, so that none can be forgotten; a value that is not known
+    here is an error, not left out.
+
+    >>> digest({"a": 1, "b": (2,)}) == digest({"b": [2], "a": 1})
+    True
+    """
+    text = json.dumps(content, sort_keys=True, default=_plain)
+    return hashlib.sha256(text.encode()).hexdigest()[:32]
+
+
+def _plain(value: Any) -> Any:
+    """What JSON has no word for, in words that it has."""
+    if isinstance(value, Vocabulary):
+        return value.fingerprint
+    if isinstance(value, TaskGraph):
+        return graph_fingerprint(value)
+    if isinstance(value, np.ndarray):
+        hashed = hashlib.sha256(np.ascontiguousarray(value).tobytes())
+        return [value.dtype.str, value.shape, hashed.hexdigest()]
+    if is_dataclass(value):
+        return {one.name: getattr(value, one.name) for one in fields(value)}
+    if isinstance(value, Mapping | Sequence):
+        return dict(value) if isinstance(value, Mapping) else list(value)
+    raise TypeError(f"a hash must be of plain values, arrays and dataclasses, got {value!r}")
+
+
+@cache
+def _code() -> str:
+    """A hash of this package's source: one version of it may be in the making for long."""
+    folder = Path(__file__).parents[1]
+    hashed = hashlib.sha256()
+    for path in sorted((*folder.rglob("*.py"), *folder.rglob("*.toml"))):
+        hashed.update(path.relative_to(folder).as_posix().encode() + path.read_bytes())
+    return hashed.hexdigest()[:32]
+
 
 # Bytes of scores that are kept; more are computed again from the features each time.
 _KEPT = 1 << 30
@@ -90,22 +174,13 @@ class Options:
                 raise ConfigError(f"scores must be of one of {known}, got {modality!r}")
 
 
-def make_options(chosen: Mapping[str, Any]) -> Options:
-    """Options by name; an unknown one is answered with those there are."""
-    known = [one.name for one in fields(Options)]
-    for name in chosen:
-        if name not in known:
-            raise ConfigError(f"a table has no option {name!r}; it has {', '.join(known)}")
-    return Options(**chosen)
-
-
 @dataclass(frozen=True, eq=False)
 class Setting:
     """A data set with the scores of all its videos, and what was mined from these.
 
     Scores and graphs are by modality; scores may be iterated again and again.  ``tasks`` has the
     videos whose task is known and in the vocabulary.  ``fingerprint`` is a hash of all that was
-    given: videos, truth, vocabulary, encoder, options.
+    given: videos, truth, vocabulary, encoder, options.  ``state`` has what was measured so far.
     """
 
     dataset: Dataset
@@ -118,6 +193,7 @@ class Setting:
     encoder: EncoderOptions
     options: Options
     fingerprint: str
+    state: State
 
     @property
     def truth(self) -> Mapping[str, Labels]:
@@ -136,10 +212,6 @@ class Setting:
     def evaluated(self, modality: str) -> Iterator[Scores]:
         """Scores of the videos that have a truth."""
         return (one for one in self.scored(modality) if one.video in self.truth)
-
-    def members(self, video: str) -> tuple[int, ...]:
-        """Keysteps of the video's own task, in the order in which the data set lists them."""
-        return tuple(dict.fromkeys(self.vocabulary.tasks[self.tasks[video]]))
 
     def mined_where(self, modality: str) -> str:
         """Say in words how the mined and the evaluated videos overlap."""
@@ -167,7 +239,9 @@ class _Recomputed:
             yield score_features(one, self.keysteps, self.vocabulary, self.encoder)
 
 
-def prepare(dataset: Dataset, encoder: Encoder, options: Options) -> Setting:
+def prepare(
+    dataset: Dataset, encoder: Encoder, options: Options, state: State | None = None
+) -> Setting:
     """Encode a data set once, and mine its graph without looking at the truth."""
     vocabulary = choose_vocabulary(dataset, None)
     videos = tuple(track(dataset.videos, "reading"))
@@ -182,14 +256,20 @@ def prepare(dataset: Dataset, encoder: Encoder, options: Options) -> Setting:
     scores = {"text": _scored(features, keysteps, vocabulary, encoder.options), **options.scores}
     if "video" in scores and "video-text" not in scores:
         scores["video-text"] = _by_priority(scores["video"], scores["text"], options)
+    if options.graph is not None:
+        require_same_vocabulary(options.graph.vocabulary, vocabulary, "the graph and the data set")
     graphs = {
-        modality: _graph(some, vocabulary, encoder.options, options)
+        modality: options.graph or mine_graph(some, vocabulary, encoder=encoder.options)
         for modality, some in scores.items()
     }
     # The vectors of the keysteps tell one encoder from another of its name.
-    given: dict[str, Any] = {"encoder": encoder.options, "keysteps": keysteps}
-    given |= {"vocabulary": vocabulary, "options": options}
-    given["data"] = content_of(videos, dataset.truth)
+    given = {
+        "encoder": encoder.options,
+        "keysteps": keysteps,
+        "vocabulary": vocabulary,
+        "options": options,
+        "data": content_of(videos, dataset.truth),
+    }
     return Setting(
         dataset=replace(dataset, videos=videos),
         vocabulary=vocabulary,
@@ -201,6 +281,7 @@ def prepare(dataset: Dataset, encoder: Encoder, options: Options) -> Setting:
         encoder=encoder.options,
         options=options,
         fingerprint=digest(given),
+        state=state or State(),
     )
 
 
@@ -248,12 +329,3 @@ def _scored(
     lazy = _Recomputed(features, keysteps, vocabulary, encoder)
     size = 4 * len(vocabulary) * sum(one.duration + 1 for one in features)
     return tuple(lazy) if size <= _KEPT else lazy
-
-
-def _graph(
-    scores: Iterable[Scores], vocabulary: Vocabulary, encoder: EncoderOptions, options: Options
-) -> TaskGraph:
-    if options.graph is None:
-        return mine_graph(scores, vocabulary, encoder=encoder)
-    require_same_vocabulary(options.graph.vocabulary, vocabulary, "the graph and the data set")
-    return options.graph

@@ -1,18 +1,41 @@
 """A table that was measured here, beside the one that the paper prints; for people and programs.
 
-The two never mix: each column is one or the other, and says which.
+The two never mix: each column is one or the other, and says which.  The numbers that the paper
+prints stand in ``paper.toml``; none was measured here.
 """
 
 from __future__ import annotations
 
 import json
 import math
+import tomllib
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
-from itertools import groupby
-from typing import Any, Literal
+from itertools import groupby, product
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
 
-from stepgraph.experiments import paper
+DATASETS = {"coin": "COIN", "crosstask": "CrossTask"}
+"""Data sets of the paper, by the names of the readers here."""
+
+MODALITIES = {"text": "Text-only", "video": "Video-only", "video-text": "Video-Text"}
+"""What keysteps are compared with, and how the paper calls it."""
+
+HOWTO100M = "howto100m"
+"""The data set of the paper's task classification."""
+
+NAMES = DATASETS | {HOWTO100M: "HowTo100M"}
+"""How the paper calls its data sets."""
+
+HEADS = {"mlp": "MLP", "transformer": "Transformer"}
+"""What is trained on frozen features; stands in the place of the modality."""
+
+PROBES = {"keystep": "SR", "task": "TR", "forecast": "SF"}
+"""What is told from frozen features, and how the paper calls it."""
+
+ANY = ""
+"""Modality of the tables that do not say which they used."""
+
 
 MEASURED = "measured here"
 PAPER = "paper"
@@ -54,6 +77,40 @@ class Cell:
 
 NOTHING = Cell(None)
 """A place at which the paper prints nothing."""
+
+
+class Place(NamedTuple):
+    """Where in the paper a number stands."""
+
+    table: str
+    method: str
+    dataset: str
+    modality: str
+    metric: str
+
+
+def _read() -> dict[Place, Cell]:
+    found = {}
+    tables = tomllib.loads(Path(__file__).with_name("paper.toml").read_text("utf-8"))
+    for table, block in tables.items():
+        columns = list(product(block["modalities"], block["datasets"], block["metrics"]))
+        for line in block["printed"].splitlines():
+            method, _, numbers = line.partition("|")
+            for (modality, dataset, metric), text in zip(columns, numbers.split(), strict=True):
+                if text != "-":
+                    place = Place(table, method.strip(), dataset, modality, metric)
+                    found[place] = _printed(text)
+    return found
+
+
+def _printed(text: str) -> Cell:
+    value, _, error = text.rstrip("%").partition("±")
+    shown = text.replace("±", " ± ").replace("%", " %")
+    return Cell(float(value), float(error) if error else None, text=shown)
+
+
+PRINTED = _read()
+"""Every number of these tables by its place; a place that is n/a in the paper is not in it."""
 
 
 @dataclass(frozen=True)
@@ -143,7 +200,9 @@ class Table:
     def _row_json(self, row: Row) -> dict[str, Any]:
         groups: dict[str, dict[str, Any]] = {}
         for column, cell in zip(self.columns, row.cells, strict=True):
-            groups.setdefault(column.group, {})[column.key] = _cell_json(cell)
+            more = {"standard_error": cell.error, "reason": cell.reason or None}
+            content = {name: known for name, known in more.items() if known is not None}
+            groups.setdefault(column.group, {})[column.key] = {"value": cell.value, **content}
         return {"section": row.section, "name": row.name} | groups
 
     def _shown(self, row: Row) -> list[str]:
@@ -168,28 +227,22 @@ class Beside:
     @property
     def shown(self) -> list[str]:
         """Data sets with a number in the table."""
-        found = {place.dataset for place in paper.PRINTED if place.table == self.table}
+        found = {place.dataset for place in PRINTED if place.table == self.table}
         return [dataset for dataset in self.datasets if dataset in found]
 
     @property
     def columns(self) -> tuple[Column, ...]:
         """All metrics of one data set after the other."""
-        groups = [f"{PAPER}, {paper.NAMES[dataset]}" for dataset in self.shown]
+        groups = [f"{PAPER}, {NAMES[dataset]}" for dataset in self.shown]
         return tuple(replace(one, group=group) for group in groups for one in self.metrics)
 
     def cells(self, method: str, modality: str) -> tuple[Cell, ...]:
         """What the paper prints for a method."""
         return tuple(
-            printed_cell(self.table, method, dataset, modality, one.key)
+            PRINTED.get(Place(self.table, method, dataset, modality, one.key), NOTHING)
             for dataset in self.shown
             for one in self.metrics
         )
-
-
-def printed_cell(*place: str) -> Cell:
-    """What the paper prints at a :class:`~stepgraph.experiments.paper.Place`."""
-    number = paper.PRINTED.get(paper.Place(*place))
-    return NOTHING if number is None else Cell(number.value, number.error, text=number.text)
 
 
 def measured_cell(value: float | None, unit: Unit, error: float | None = None) -> Cell:
@@ -207,15 +260,6 @@ def measured_cell(value: float | None, unit: Unit, error: float | None = None) -
     if error is not None:
         text += f" ± {error:{digits}}"
     return Cell(factor * value, error, text=text)
-
-
-def _cell_json(cell: Cell) -> dict[str, Any]:
-    content: dict[str, Any] = {"value": cell.value}
-    if cell.error is not None:
-        content["standard_error"] = cell.error
-    if cell.reason:
-        content["reason"] = cell.reason
-    return content
 
 
 def _aligned(cells: Sequence[str], widths: Sequence[int]) -> str:

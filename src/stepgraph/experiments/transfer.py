@@ -23,12 +23,10 @@ from stepgraph.decoders import Decoder, PathSearch
 from stepgraph.encoders import Encoder
 from stepgraph.errors import DataError
 from stepgraph.evaluation.metrics import split_standard_error
-from stepgraph.experiments import paper
-from stepgraph.experiments.notes import written_notes
+from stepgraph.experiments.methods import written_notes
 from stepgraph.experiments.probing import ProbeOptions, halves, probe
-from stepgraph.experiments.setting import Options, content_of
-from stepgraph.experiments.state import Numbers, State, digest
-from stepgraph.experiments.table import Cell, Column, Row, Table, measured_cell
+from stepgraph.experiments.setting import Numbers, Options, State, content_of, digest
+from stepgraph.experiments.table import HEADS, PROBES, Cell, Column, Row, Table, measured_cell
 from stepgraph.graph import mine_graph
 from stepgraph.labelling import LabelStatistics, label_source, label_statistics
 from stepgraph.pipeline import choose_vocabulary
@@ -92,11 +90,11 @@ def make_transfer_table(
             numbers[which].append(state.get(decided_by, job))
         shutil.rmtree(own / "clips", ignore_errors=True)
     rows = tuple(
-        Row(paper.HEADS[head], name, tuple(_cell(numbers[which], head, p) for p in paper.PROBES))
-        for head in paper.HEADS
+        Row(HEADS[head], name, tuple(_cell(numbers[which], head, p) for p in PROBES))
+        for head in HEADS
         for which, name in _ROWS.items()
     )
-    columns = tuple(Column(one, name) for one, name in paper.PROBES.items())
+    columns = tuple(Column(one, name) for one, name in PROBES.items())
     notes = written_notes(
         "transfer",
         **{part: _counted(vars(corpus)[part]) for part in ("pretraining", "train", "test")},
