@@ -11,8 +11,7 @@ from stepgraph.core import Video
 from stepgraph.datasets import Shard, open_source
 from stepgraph.datasets.howto100m import read_tasks
 from stepgraph.errors import DataError
-from stepgraph.ingest.cleaning import clean, clean_lists
-from stepgraph.ingest.cues import checked
+from stepgraph.ingest.cleaning import checked, clean, clean_lists
 from stepgraph.ingest.formats import cues_from_lists, transcript_from_lists
 from stepgraph.problems import Problems
 

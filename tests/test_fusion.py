@@ -9,8 +9,17 @@ from stepgraph.encoders import EncoderOptions
 from stepgraph.errors import ConfigError, DataError
 from stepgraph.problems import Problems
 from stepgraph.scoring import score
-from stepgraph.scoring.fusion import Fused, Fusion, fuse, open_encoder, prioritise
-from stepgraph.scoring.scales import COMMON_MEAN, COMMON_SPREAD, standardise, to_scale
+from stepgraph.scoring.fusion import (
+    COMMON_MEAN,
+    COMMON_SPREAD,
+    Fused,
+    Fusion,
+    fuse,
+    open_encoder,
+    prioritise,
+    standardise,
+    to_scale,
+)
 
 TEA = Vocabulary(("boil", "pour", "stir"))
 

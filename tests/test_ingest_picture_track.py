@@ -5,8 +5,7 @@ import pytest
 
 import videos
 from stepgraph.errors import DataError
-from stepgraph.ingest.frames import ClipOptions, read_clips
-from stepgraph.ingest.picture_track import PictureTrack
+from stepgraph.ingest.frames import ClipOptions, PictureTrack, read_clips
 from videos import number_in, numbered, numbers_in, plain, write_sound, write_video
 
 SMALL = ClipOptions(height=32, width=32)

@@ -6,7 +6,7 @@ from scipy.special import ndtri
 
 from stepgraph.core import Scores, Vocabulary
 from stepgraph.errors import ConfigError
-from stepgraph.scoring.scales import EXTREMA, rescale, standardise
+from stepgraph.scoring.fusion import EXTREMA, rescale, standardise
 
 TABLE = np.random.default_rng(3).normal(size=(6, 5)).astype(np.float32)
 

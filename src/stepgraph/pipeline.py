@@ -207,7 +207,10 @@ def run_evaluation(
         )
     vocabulary = choose_vocabulary(dataset, None)
     scorer = encoder or open_scorer(graph=graph, decoder="path-search")
-    require_narration(dataset, scorer)
+    # To find out by scoring that nobody speaks may take long.
+    if not looks(scorer) and not any(video.transcript for video in dataset.videos):
+        ways = "put transcripts beside the videos, look at them with --encoder, or bring --scores"
+        raise nothing_left(dataset, f"narration to be heard ({ways})")
     stream = score(dataset.videos, vocabulary, scorer, problems=dataset.problems)
     scored = list(counted(stream, dataset.videos, "scoring"))
     known = [one for one in scored if one.video in dataset.truth]
@@ -222,17 +225,6 @@ def run_evaluation(
     with_truth = [video for video in dataset.videos if video.id in dataset.truth]
     evaluated = replace(dataset, videos=[video for video in with_truth if video.id in shown])
     return Evaluation(evaluated, mined, measured, len(with_truth))
-
-
-def require_narration(dataset: Dataset, scorer: Scorer) -> None:
-    """Refuse to listen where nobody speaks; to find that out by scoring may take long."""
-    if looks(scorer) or any(video.transcript for video in dataset.videos):
-        return
-    raise nothing_left(
-        dataset,
-        "narration to be heard (put transcripts beside the videos, look at them with --encoder, "
-        "or bring --scores)",
-    )
 
 
 def _measure(

@@ -44,21 +44,17 @@ def open_dataset(args: argparse.Namespace, *, looks: bool = False) -> Dataset:
     )
 
 
-def asked_of(args: argparse.Namespace) -> Asked:
-    """What the options say about scoring."""
+def open_asked(args: argparse.Namespace, graph: TaskGraph | None = None) -> Scorer:
+    """Open what scores the videos of a verb."""
     given = given_fields(args, EncoderOptions)
     if args.encoder:
         given["name"] = args.encoder
     args.stored = Problems(strict=bool(args.strict))
-    return Asked(
+    asked = Asked(
         given, args.features, args.scores, args.scale, args.every, args.all_videos, args.stored
     )
-
-
-def open_asked(args: argparse.Namespace, graph: TaskGraph | None = None) -> Scorer:
-    """Open what scores the videos of a verb."""
     decoder = decoder_name(args) if "decoder" in args else DEFAULT_DECODER
-    return open_scorer(asked_of(args), graph=graph, decoder=decoder)
+    return open_scorer(asked, graph=graph, decoder=decoder)
 
 
 def decoder_name(args: argparse.Namespace) -> str:
@@ -75,11 +71,6 @@ def open_decoder(args: argparse.Namespace) -> Decoder:
     own = {name: getattr(args, name, None) for name in ("threshold", "background")}
     options = {name: value for name, value in own.items() if value is not None}
     return load_decoder(name, **(options | dict(parse_option(one, kind) for one in args.option)))
-
-
-def warn(message: str) -> None:
-    """Say something that is no error, in one line."""
-    print(f"stepgraph: warning: {one_line(message)}", file=sys.stderr)
 
 
 def say(args: argparse.Namespace, text: str, **content: Any) -> str:
@@ -99,7 +90,8 @@ def finish(answer: str, args: argparse.Namespace, *found: Problems) -> str:
         raise IncompleteError(f"{len(lost)} failed, the rest is done: {lost.summary()}", answer)
     if all_found:
         source = f"{args.source}: " if "source" in args else ""
-        warn(f"{source}problems, the rest was used: {all_found.summary()}")
+        found_in = f"{source}problems, the rest was used: {all_found.summary()}"
+        print(f"stepgraph: warning: {one_line(found_in)}", file=sys.stderr)
     return answer
 
 

@@ -11,7 +11,8 @@ import ast
 import math
 import re
 import types
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import MISSING, Field, fields, is_dataclass
 from pathlib import Path
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
@@ -21,9 +22,7 @@ from stepgraph.errors import ConfigError
 _WORDS = {"true": True, "yes": True, "false": False, "no": False}
 
 
-def add_fields(
-    verb: Any, kind: type[Any], names: Iterable[str] = (), *, metavar: str | None = None
-) -> None:
+def add_fields(verb: Any, kind: type[Any], names: Iterable[str] = ()) -> None:
     """Add an option for each field of a dataclass, or for some; only what is given is parsed."""
     known = {one.name: one for one in fields(kind)}
     hints, meanings = get_type_hints(kind), describe_fields(kind)
@@ -38,7 +37,7 @@ def add_fields(
             flag,
             type=_typed(hint),
             default=argparse.SUPPRESS,
-            metavar=metavar or _metavar(hint),
+            metavar=_metavar(hint),
             help=meaning,
         )
 
@@ -60,7 +59,9 @@ def parse_option(text: str, kind: type[Any]) -> tuple[str, Any]:
     if not equals or not name:
         raise ConfigError(f"--option must be like stay=0.9, got {text!r}")
     if not is_dataclass(kind):
-        return name, _literal(value)
+        with suppress(ValueError, SyntaxError):
+            return name, ast.literal_eval(value)
+        return name, value
     hints = {one.name: get_type_hints(kind)[one.name] for one in fields(kind)}
     if name not in hints:
         known = ", ".join(hints) if hints else "none"
@@ -83,29 +84,16 @@ def parse_value(text: str, hint: Any, what: str) -> Any:
 
 def _as(text: str, hint: Any) -> Any:
     """A value of one plain type; a ValueError where the text is none."""
-    if get_origin(hint) is Literal:
-        return _choice(text, get_args(hint))
+    if get_origin(hint) is Literal and text in get_args(hint):
+        return text
     if get_origin(hint) is tuple:
         parts = (part.strip() for part in text.split(","))
         return tuple(_as(part, get_args(hint)[0]) for part in parts if part)
-    if hint is bool:
-        return _WORDS[_choice(text.lower(), tuple(_WORDS))]
+    if hint is bool and text.lower() in _WORDS:
+        return _WORDS[text.lower()]
     if hint in (int, float, str, Path):
         return hint(text)
     raise ValueError(text)
-
-
-def _choice(text: str, choices: Sequence[str]) -> str:
-    if text not in choices:
-        raise ValueError(text)
-    return text
-
-
-def _literal(text: str) -> Any:
-    try:
-        return ast.literal_eval(text)
-    except (ValueError, SyntaxError):
-        return text
 
 
 def words_for(hint: Any) -> str:

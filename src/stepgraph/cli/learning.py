@@ -163,7 +163,10 @@ def reproduce(args: argparse.Namespace) -> str:
     if dataset.vocabulary is None and args.vocabulary:
         dataset = replace(dataset, vocabulary=read_vocabulary(args.vocabulary))
     scores = {} if args.table == "transfer" else _video_scores(args, dataset)
-    dataset = _only_seen(dataset, scores)
+    if scores:
+        # Only those that were seen, so that all columns are of the same videos.
+        seen = {one.video for one in scores["video"]}
+        dataset = replace(dataset, videos=tuple(v for v in dataset.videos if v.id in seen))
     table = run_table(
         args.table,
         dataset,
@@ -219,14 +222,6 @@ def _refuse_what_would_be_ignored(args: argparse.Namespace, dataset: Dataset) ->
         raise ConfigError("--features must be of a video encoder, got none; name it with --video")
     if args.scale != "raw" and not args.video_scores:
         raise ConfigError("--scale must be of stored scores, got none; give --video-scores DIR")
-
-
-def _only_seen(dataset: Dataset, scores: dict[str, list[Scores]]) -> Dataset:
-    """Leave out videos without video scores, so that all columns are of the same ones."""
-    if "video" not in scores:
-        return dataset
-    seen = {one.video for one in scores["video"]}
-    return replace(dataset, videos=tuple(v for v in dataset.videos if v.id in seen))
 
 
 def _video_encoder(args: argparse.Namespace, dataset: Dataset) -> str | None:

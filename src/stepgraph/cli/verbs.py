@@ -107,15 +107,13 @@ def evaluate(args: argparse.Namespace) -> str:
         args.report = Path("report.html")
     if args.report:
         must_be_writable(args.report.parent, args.report)
-    measured = _evaluate_compat(args) if args.compat else _evaluate(args)
-    evaluation, scorer, options = measured
+    evaluation, scorer, options = _evaluate_compat(args) if args.compat else _evaluate(args)
     if args.report:
         write_evaluation(evaluation, args.report, shlex.join(["stepgraph", *args.given]))
-    last = evaluation.measured[-1]
     encoder = options_of(scorer)
     content = (
         {"format": "stepgraph-evaluation", "version": 1}
-        | last.report.to_json()
+        | evaluation.measured[-1].report.to_json()
         | {
             **options,
             "source": args.source,
@@ -155,12 +153,9 @@ def _evaluate(args: argparse.Namespace) -> tuple[Evaluation, Scorer, dict[str, A
         graph=graph,
         mining=partial(learn_graph, **mining),
     )
-    return evaluation, scorer, {"options": _options_of(decoder)}
-
-
-def _options_of(decoder: Any) -> dict[str, Any]:
-    """Options of a decoder; one of the user's may have none."""
-    return asdict(decoder) if is_dataclass(type(decoder)) else {}
+    # A decoder of the user's may have no options.
+    options: dict[str, Any] = asdict(decoder) if is_dataclass(decoder) else {}
+    return evaluation, scorer, {"options": options}
 
 
 def _evaluate_compat(args: argparse.Namespace) -> tuple[Evaluation, Scorer, dict[str, Any]]:
@@ -239,7 +234,10 @@ def demo(args: argparse.Namespace) -> str:
         table, there = metrics_table(reports), "it plays the clips beside their timelines"
         there = f"Open {path} in a browser: {there} (both: seen and heard)."
     else:
-        evaluation = _measure_text()
+        # Counting only what was heard clearly makes the picture of the graph readable.
+        mining = partial(learn_graph, min_score=0.5)
+        corpus, decoder = open_source("demo"), load_decoder()
+        evaluation = measure(corpus, DEFAULT_DECODER, decoder, open_scorer(), mining=mining)
         reports = [one.report for one in evaluation.measured]
         table = f"{show_metrics(evaluation)} Rows whose best score is under 0.5 did not vote."
         there = f"Open {path} in a browser; graph and keysteps lie beside it."
@@ -252,13 +250,6 @@ def demo(args: argparse.Namespace) -> str:
     write_evaluation(evaluation, path, f"stepgraph demo{' --video' * args.video}")
     measured = [report.to_json() for report in reports]
     return say(args, f"{table}\n\n{there}", measured=measured, report=str(path))
-
-
-def _measure_text() -> Evaluation:
-    # Counting only what was heard clearly makes the picture of the graph readable.
-    mining = partial(learn_graph, min_score=0.5)
-    scorer, decoder = open_scorer(), load_decoder()
-    return measure(open_source("demo"), DEFAULT_DECODER, decoder, scorer, mining=mining)
 
 
 def _measure_video() -> tuple[Evaluation, list[Report]]:

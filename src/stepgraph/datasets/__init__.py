@@ -186,7 +186,9 @@ def open_source(
     if published:
         path = Path(os.path.expanduser(rest))
         published.require(path, kind)
-        films = _films(path / "videos")
+        folder = path / "videos"
+        files = listed(folder) if folder.is_dir() else ()
+        films = {file.stem: file for file in files if file.suffix in MEDIA_SUFFIXES}
         how = Opening(bool(strict), split, shard, listening.needed, films)
         return _part(published.open(path, how), shard)
     if kind == "generated" and (not colon or re.fullmatch("[0-9]{1,18}", rest)):
@@ -194,12 +196,6 @@ def open_source(
 
         return _part(open_generated(int(rest or 0)), shard)
     return _part(_open_own(text, strict, vocabulary, listening), shard)
-
-
-def _films(folder: Path) -> dict[str, Path]:
-    """Video files of a published data set, which lie in a folder under their ids."""
-    files = listed(folder) if folder.is_dir() else ()
-    return {path.stem: path for path in files if path.suffix in MEDIA_SUFFIXES}
 
 
 def _open_own(

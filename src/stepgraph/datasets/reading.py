@@ -167,19 +167,15 @@ def labelled(
     for video in videos:
         done = segments.get(video.id, [])
         if done:
-            task = video.task or _task_of(done, vocabulary)
+            # The one task that lists all true keysteps of a video is shown, never used.
+            listing = (set(vocabulary.tasks_of(segment.keystep)) for segment in done)
+            fitting = set.intersection(*listing)
+            task = video.task or (fitting.pop() if len(fitting) == 1 else None)
             duration = max(video.duration, *(segment.end for segment in done))
             video = replace(video, task=task, duration=duration)
             truth[video.id] = duration, done
         lasting.append(video)
     return tuple(lasting), Truth(vocabulary, truth)
-
-
-def _task_of(segments: Iterable[Segment], vocabulary: Vocabulary) -> str | None:
-    """Name the one task that lists all true keysteps of a video; it is shown, never used."""
-    done = {segment.keystep for segment in segments}
-    fitting = set.intersection(*(set(vocabulary.tasks_of(keystep)) for keystep in done))
-    return fitting.pop() if len(fitting) == 1 else None
 
 
 @dataclass(frozen=True)

@@ -33,7 +33,7 @@ from stepgraph.errors import ConfigError, DataError
 from stepgraph.graph import Matrix, TaskGraph, mine_graph
 from stepgraph.graph.mining import transitions
 from stepgraph.graph.shortest_paths import Network, cheapest_path, make_network
-from stepgraph.scoring.scales import EXTREMA, rescale
+from stepgraph.scoring.fusion import EXTREMA, rescale
 
 
 @dataclass(frozen=True)

@@ -43,8 +43,6 @@ _DEFINITIONS = {
     "iou_per_keystep": "The same ratio for each keystep of the truth, averaged.",
 }
 
-_UNDEFINED = "–"
-
 
 @dataclass(frozen=True, eq=False)
 class Measured:
@@ -185,7 +183,7 @@ def _metrics(dataset: Dataset, methods: Sequence[Measured]) -> str:
 def _metric_cell(column: Sequence[float], position: int) -> str:
     value = column[position]
     if math.isnan(value):
-        return f"<td>{_UNDEFINED}</td>"
+        return "<td>–</td>"
     best = len(column) > 1 and f"{100 * value:.1f}" == f"{100 * np.nanmax(column):.1f}"
     shown = f"<strong>{100 * value:.1f}</strong>" if best else f"{100 * value:.1f}"
     bar = f'<span class=bar style="--share:{value:.4f}"></span>'
@@ -383,18 +381,13 @@ def media_address(video: Video, page: Path) -> str | None:
         return None
     # Links are not followed: a browser takes addresses apart by their letters, too.
     file, folder = Path(os.path.abspath(video.path)), Path(os.path.abspath(page)).parent
-    if not _share_a_folder(file, folder):
+    try:
+        common = Path(os.path.commonpath([file, folder]))
+    except ValueError:  # two drives
+        common = Path(file.anchor)
+    if common == Path(common.anchor):  # which is everybody's and no folder of both
         return file.as_uri()
     relative = Path(os.path.relpath(file, folder)).as_posix()
     # A colon is encoded with the rest, so that no name is taken for a scheme; a name in
     # another encoding than the system's keeps its bytes.
     return quote(os.fsencode(relative))
-
-
-def _share_a_folder(file: Path, folder: Path) -> bool:
-    """Whether there is a folder with both; the root of the disk is everybody's and not one."""
-    try:
-        common = Path(os.path.commonpath([file, folder]))
-    except ValueError:  # two drives
-        return False
-    return common != Path(common.anchor)

@@ -15,7 +15,7 @@ from stepgraph.datasets import Found
 from stepgraph.decoders.tasks import tasks_of
 from stepgraph.errors import printable
 from stepgraph.evaluation.order import OrderCheck
-from stepgraph.evaluation.report import Report
+from stepgraph.evaluation.report import METRICS, Report
 from stepgraph.graph import Relation, TaskGraph
 from stepgraph.problems import Problems
 
@@ -26,13 +26,7 @@ def metrics_table(reports: Sequence[Report]) -> str:
         ("", "Acc pooled", "Acc / keystep", "IoU pooled", "IoU / keystep")
     ]
     for report in reports:
-        values = (
-            report.accuracy,
-            report.accuracy_per_keystep,
-            report.iou,
-            report.iou_per_keystep,
-        )
-        lines.append((report.decoder, *map(_percent, values)))
+        lines.append((report.decoder, *(_percent(getattr(report, name)) for name in METRICS)))
     first = reports[0]
     return (
         f"{_columns(lines)}\n\n"
@@ -152,10 +146,10 @@ def describe_path(graph: TaskGraph, first: int, second: int, *, as_json: bool) -
     names = graph.vocabulary.keysteps
     path = graph.path(first, second)
     if as_json:
-        probability = None if path is None else _path_probability(graph, path)
-        return _json(
-            path=None if path is None else [names[k] for k in path], probability=probability
-        )
+        if path is None:
+            return _json(path=None, probability=None)
+        cost = sum(float(graph.costs[a, b]) for a, b in pairwise(path))
+        return _json(path=[names[keystep] for keystep in path], probability=math.exp(-cost))
     if path is None:
         return f"No path leads from {names[first]!r} to {names[second]!r}."
     return " → ".join(printable(names[keystep]) for keystep in path)
@@ -206,6 +200,10 @@ def describe_check(found: Sequence[OrderCheck], *, as_json: bool) -> str:
     return _columns([head, *rows])
 
 
+def _percent(share: float) -> str:
+    return "–" if math.isnan(share) else f"{100 * share:.1f}"
+
+
 def describe_vocabulary(
     vocabulary: Vocabulary, problems: Problems, *, output: Path | None, as_json: bool
 ) -> str:
@@ -252,14 +250,6 @@ def describe_survey(found: Sequence[Found]) -> str:
 def _relation_json(graph: TaskGraph, relation: Relation) -> dict[str, Any]:
     names = graph.vocabulary.keysteps
     return relation._asdict() | {"first": names[relation.first], "second": names[relation.second]}
-
-
-def _path_probability(graph: TaskGraph, path: tuple[int, ...]) -> float:
-    return math.exp(-sum(float(graph.costs[a, b]) for a, b in pairwise(path)))
-
-
-def _percent(value: float) -> str:
-    return "–" if math.isnan(value) else f"{100 * value:.1f}"
 
 
 def _columns(lines: Sequence[tuple[str, ...]]) -> str:

@@ -16,8 +16,7 @@ from stepgraph.core import Sentence
 from stepgraph.errors import DataError, quoted
 from stepgraph.files import disk
 from stepgraph.ingest import timed_text
-from stepgraph.ingest.cleaning import clean, clean_lists
-from stepgraph.ingest.cues import Cue, checked, read_each
+from stepgraph.ingest.cleaning import Cue, checked, clean, clean_lists, read_each
 from stepgraph.ingest.naming import TRANSCRIPT_SUFFIXES
 from stepgraph.problems import Problems
 

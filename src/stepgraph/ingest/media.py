@@ -16,8 +16,7 @@ from typing import Any
 from stepgraph.core import Sentence
 from stepgraph.errors import DataError, MissingExtraError, reason
 from stepgraph.files.disk import require_file
-from stepgraph.ingest.cleaning import clean
-from stepgraph.ingest.cues import Cue, checked
+from stepgraph.ingest.cleaning import Cue, checked, clean
 from stepgraph.ingest.timed_text import said_in_ass
 from stepgraph.problems import Problems
 

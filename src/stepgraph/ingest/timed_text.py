@@ -17,7 +17,7 @@ from itertools import zip_longest
 from xml.etree.ElementTree import Element, ParseError, iterparse
 
 from stepgraph.errors import DataError, quoted, reason
-from stepgraph.ingest.cues import Cue
+from stepgraph.ingest.cleaning import Cue
 
 _CLOCK = r"(-?)(?:([0-9]{1,6}):)?([0-9]{1,2}):([0-9]{1,2}(?:[.,][0-9]{1,9})?)"
 CLOCK = re.compile(_CLOCK)  # hours if any, minutes and seconds

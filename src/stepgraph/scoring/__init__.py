@@ -7,7 +7,7 @@ video.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import NamedTuple, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,20 +18,12 @@ from stepgraph.encoders.each import encode_each
 from stepgraph.encoders.text import TextEncoder
 from stepgraph.encoders.vectors import TaskVectors
 from stepgraph.problems import Problems
-from stepgraph.scoring.fusion import Fused
+from stepgraph.scoring.fusion import Fused, standardise
 from stepgraph.scoring.products import Products
-from stepgraph.scoring.scales import standardise
 from stepgraph.scoring.stored_scores import StoredScores
 
 Scorer: TypeAlias = Encoder | Fused | StoredScores
 """What scores come from: an encoder, two of them, or scores that were computed elsewhere."""
-
-
-class Scored(NamedTuple):
-    """The scores of a video, with the video."""
-
-    video: Video
-    scores: Scores
 
 
 def score(
@@ -56,7 +48,7 @@ def score(
         Where to note a video that cannot be scored, so that the others go on; if not given,
         the first such video is an error.
     """
-    return (one.scores for one in score_each(videos, vocabulary, scorer, hop, problems))
+    return (scores for _, scores in score_each(videos, vocabulary, scorer, hop, problems))
 
 
 def score_each(
@@ -65,24 +57,23 @@ def score_each(
     scorer: Scorer,
     hop: float = 1.0,
     problems: Problems | None = None,
-) -> Iterator[Scored]:
+) -> Iterator[tuple[Video, Scores]]:
     """Score each video; see :func:`score`."""
     if isinstance(scorer, StoredScores):
-        for video, scores in scorer.read_each(videos, vocabulary, hop, problems):
-            yield Scored(video, scores)
+        yield from scorer.read_each(videos, vocabulary, hop, problems)
     elif isinstance(scorer, Fused):
         first, second = scorer.first, scorer.second
         again = second.encode_keysteps(vocabulary)
         for video, scores in score_each(videos, vocabulary, first, hop, problems):
             for _, features in encode_each([video], second, problems):
                 other = score_features(features, again, vocabulary, second.options, hop)
-                yield Scored(video, scorer.fusion.join(scores, other))
+                yield video, scorer.fusion.join(scores, other)
     else:
         keysteps = scorer.encode_keysteps(vocabulary)
         tasks = scorer.encode_tasks(vocabulary) if isinstance(scorer, TextEncoder) else None
         for video, features in encode_each(videos, scorer, problems):
-            scores = score_features(features, keysteps, vocabulary, scorer.options, hop, tasks)
-            yield Scored(video, scores)
+            options = scorer.options
+            yield video, score_features(features, keysteps, vocabulary, options, hop, tasks)
 
 
 def score_features(

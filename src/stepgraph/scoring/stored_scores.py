@@ -14,13 +14,12 @@ from functools import partial
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
 from stepgraph.core import Scores, Video, Vocabulary
 from stepgraph.files.arrays import Kind, open_arrays
 from stepgraph.files.stored import Reading, check_seconds, note_length, stored_rows
 from stepgraph.problems import Problems
-from stepgraph.scoring.scales import to_scale
+from stepgraph.scoring.fusion import to_scale
 
 
 @dataclass(frozen=True)
@@ -37,7 +36,7 @@ class StoredScores:
         Holds ``<video>.npy`` or another of :data:`stepgraph.files.arrays.SUFFIXES`; of several the
         first is taken.  Or one file with the scores of each video.
     scale
-        Which of :data:`~stepgraph.scoring.scales.SCALES` they are brought to.
+        Which of :data:`~stepgraph.scoring.fusion.SCALES` they are brought to.
     seconds_per_row
         How much time one stored row covers.
     all_videos
@@ -70,7 +69,8 @@ class StoredScores:
         """
         check_seconds(hop=hop, seconds_per_row=self.seconds_per_row)
         problems = problems if problems is not None else Problems(strict=True)
-        stored = open_arrays(self.path, _kind(vocabulary))
+        hint = "were they computed with another vocabulary?"
+        stored = open_arrays(self.path, Kind("scores", "keystep", vocabulary.keysteps, hint))
         reading, width = Reading(stored, problems), len(vocabulary)
         for video in videos:
             rows = reading.attempt(video.id, partial(stored.read, video.id, width))
@@ -80,25 +80,10 @@ class StoredScores:
                 rows = np.zeros((0, width), np.float32)
             else:
                 continue
-            scores = _resampled(rows, video, vocabulary, hop, self.seconds_per_row)
+            position = stored_rows(video.duration, hop, self.seconds_per_row)
+            observed = position < len(rows)
+            values = np.zeros((len(position), width), np.float32)
+            values[observed] = rows[position[observed]]
+            scores = Scores(video.id, values, observed, vocabulary, hop)
             yield video, to_scale(scores, self.scale)
         reading.finish()
-
-
-def _kind(vocabulary: Vocabulary) -> Kind:
-    hint = "were they computed with another vocabulary?"
-    return Kind("scores", "keystep", vocabulary.keysteps, hint)
-
-
-def _resampled(
-    rows: NDArray[np.float32],
-    video: Video,
-    vocabulary: Vocabulary,
-    hop: float,
-    seconds_per_row: float,
-) -> Scores:
-    position = stored_rows(video.duration, hop, seconds_per_row)
-    observed = position < len(rows)
-    values = np.zeros((len(position), len(vocabulary)), np.float32)
-    values[observed] = rows[position[observed]]
-    return Scores(video.id, values, observed, vocabulary, hop)

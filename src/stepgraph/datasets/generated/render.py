@@ -107,12 +107,6 @@ def _lying(rng: np.random.Generator, hues: dict[str, float]) -> Thing:
     return Thing(str(rng.choice(list(SHAPES))), colour, place)
 
 
-def set_stage(scene: Scene, shot: Shot, rng: np.random.Generator) -> Stage:
-    """Prepare a shot of any kind."""
-    kinds = {"step": _doing, "talk": _talking, "clutter": _looking_around}
-    return kinds[shot.kind](scene, shot, rng)
-
-
 def _doing(scene: Scene, shot: Shot, rng: np.random.Generator) -> Stage:
     """A keystep is done; other things lie about, and arms may come in between."""
     assert shot.keystep is not None, "where something is done, it is a keystep"
@@ -269,7 +263,8 @@ def film(scene: Scene, shot: Shot) -> Iterator[NDArray[np.uint8]]:
     """Draw the frames of a shot, shape (HEIGHT, WIDTH, 3)."""
     rng = np.random.default_rng(shot.seed)
     bad = shot.kind == "step" and shot.view == "busy" and rng.random() < 0.6
-    draw_at = set_stage(scene, shot, rng)
+    stages = {"step": _doing, "talk": _talking, "clutter": _looking_around}
+    draw_at = stages[shot.kind](scene, shot, rng)
     camera = _Camera(rng, bad=bad)
     for frame in range(round((shot.end - shot.start) * RATE)):
         time = frame / RATE
