@@ -19,9 +19,8 @@ def labelled(*sequence, video="v"):
 
 
 def graph_of(*videos):
-    first, *rest = [Layers.of_video("tea", one) for one in videos]
     counts = make_graph(np.zeros((4, 4), np.int64), WORDS).counts
-    return TaskGraph(WORDS, counts, layers=sum(rest, first))
+    return TaskGraph(WORDS, counts, layers=Layers.of_videos("tea", videos))
 
 
 def test_a_pair_is_clear_from_three_quarters_of_ten_videos_on():

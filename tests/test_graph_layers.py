@@ -25,8 +25,7 @@ def random_labels(rng, video="v"):
 
 
 def counted(videos):
-    first, *rest = [Layers.of_video("task", one) for one in videos]
-    return sum(rest, first)
+    return Layers.of_videos("task", videos)
 
 
 def slow_counts(videos):
@@ -113,7 +112,7 @@ def test_next_are_the_most_frequent_first_and_only_those_asked_for():
 
 @pytest.mark.parametrize("rows", [[], [BACKGROUND] * 3])
 def test_a_video_in_which_nothing_is_done_counts_as_a_video_only(rows):
-    found = Layers.of_video("task", Labels("v", np.array(rows, np.int64), WORDS))
+    found = Layers.of_videos("task", [Labels("v", np.array(rows, np.int64), WORDS)])
 
     assert dict(found.videos) == {"task": 1}
     assert not found.shown.any()
@@ -125,7 +124,7 @@ def test_a_written_order_counts_as_some_videos_and_many_videos_overrule_it():
     tea = Vocabulary(WORDS.keysteps, {"tea": (0, 1, 2)})
     against = Labels("v", np.array([1, 0]), tea)
 
-    few = Layers.of_video("tea", against, imagined=10.0)
+    few = Layers.of_videos("tea", [against], imagined=10.0)
     many = sum([few] * 29, few)
 
     assert (few.precedence(0, 1).before, few.precedence(0, 1).after) == (0, 1)
@@ -137,7 +136,7 @@ def test_a_written_order_counts_as_some_videos_and_many_videos_overrule_it():
 
 def test_an_order_that_was_not_believed_counts_nothing():
     tea = Vocabulary(WORDS.keysteps, {"tea": (0, 1, 2)})
-    layers = Layers.of_video("tea", Labels("v", np.array([1, 0]), tea))
+    layers = Layers.of_videos("tea", [Labels("v", np.array([1, 0]), tea)])
 
     assert layers.precedence(1, 2).share == 0.5
     assert layers.next_after(1) == [(0, 1)]
@@ -146,9 +145,8 @@ def test_an_order_that_was_not_believed_counts_nothing():
 def graph_with_layers():
     vocabulary = Vocabulary(WORDS.keysteps, {"tea": (0, 1, 2)})
     videos = [Labels(f"{n}", np.array([2, 2, 0]), vocabulary) for n in range(3)]
-    first, *rest = [Layers.of_video("tea", one) for one in videos]
     graph = make_graph(np.zeros((SIZE, SIZE), np.int64), vocabulary)
-    return sg.TaskGraph(vocabulary, graph.counts, layers=sum(rest, first))
+    return sg.TaskGraph(vocabulary, graph.counts, layers=Layers.of_videos("tea", videos))
 
 
 def test_layers_are_saved_and_loaded(tmp_path):

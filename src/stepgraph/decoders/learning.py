@@ -163,11 +163,12 @@ class Learner:
         imagined = decoder.order * decoder.order_videos
         found = None
         for task in sorted(self._kept):
+            videos = []
             for video, scores in self._chosen(task):
                 keysteps = decoder.label_task(hear(scores), task, self._tasks[task], graph)
-                labels = Labels(video, keysteps, scores.vocabulary, scores.hop)
-                counted = Layers.of_video(task, labels, imagined)
-                found = counted if found is None else found + counted
+                videos.append(Labels(video, keysteps, scores.vocabulary, scores.hop))
+            counted = Layers.of_videos(task, videos, imagined)
+            found = counted if found is None else found + counted
         return found
 
     def _learn_words(self, graph: TaskGraph) -> dict[str, Words]:

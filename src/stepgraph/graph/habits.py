@@ -13,7 +13,6 @@ from typing import NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import minimize_scalar
 from scipy.special import gammaln, logsumexp
 
 from stepgraph.core import Vocabulary
@@ -24,7 +23,7 @@ Floats: TypeAlias = NDArray[np.float64]
 # that graphs of parts of a corpus choose the same ones as a graph of all of it.
 _SAMPLE = 2000
 # From how many imagined videos a task the prior may be learned: from hardly any to all alike.
-_LEAST, _MOST = 1e-3, 1e3
+_LEAST, _MOST, _TRIED, _FINER = 1e-3, 1e3, 25, 3
 _ROUNDS = 30
 
 
@@ -154,12 +153,11 @@ def learn_prior(evidence: Floats) -> Floats:
 
 def _imagined(counts: Floats) -> float:
     """Videos a task to imagine beside those counted: what makes the counts most probable."""
-
-    def improbable(log_videos: float) -> float:
-        each = np.exp(log_videos)
-        every = each * len(counts)
-        likely = gammaln(every) - gammaln(every + counts.sum())
-        return -float(likely + (gammaln(counts + each) - gammaln(each)).sum())
-
-    found = minimize_scalar(improbable, bounds=(np.log(_LEAST), np.log(_MOST)), method="bounded")
-    return float(np.exp(found.x))
+    low, high, size = _LEAST, _MOST, len(counts)
+    for _ in range(_FINER):
+        each = np.geomspace(low, high, _TRIED)
+        likely = gammaln(each * size) - gammaln(each * size + counts.sum())
+        likely += (gammaln(counts[:, None] + each) - gammaln(each)).sum(axis=0)
+        best = int(likely.argmax())
+        low, high = each[max(0, best - 1)], each[min(_TRIED - 1, best + 1)]
+    return float(each[best])

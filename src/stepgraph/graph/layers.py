@@ -75,23 +75,26 @@ class Layers:
     imagined: float = 0.0
 
     @classmethod
-    def of_video(cls, task: str, labels: Labels, imagined: float = 0.0) -> Layers:
-        """Count one recognised video."""
-        size, keysteps = len(labels.vocabulary), labels.keysteps
-        done = np.unique(keysteps[keysteps >= 0])
-        sequence = without_repetitions(keysteps)
-        middle = np.array([np.median(np.flatnonzero(keysteps == one)) for one in done])
-        sooner, later = np.nonzero(middle[:, None] < middle[None, :])
-        rows = np.bincount(keysteps[keysteps >= 0], minlength=size)
+    def of_videos(cls, task: str, videos: Sequence[Labels], imagined: float = 0.0) -> Layers:
+        """Count recognised videos of a task, at least one."""
+        vocabulary = videos[0].vocabulary
+        rows = [one.keysteps[one.keysteps >= 0] for one in videos]
+        sequences = [without_repetitions(one.keysteps) for one in videos]
+        pairs = [_before(one.keysteps) for one in videos]
+        size = len(vocabulary)
         return cls(
-            {task: 1},
-            np.bincount(done, minlength=size),
-            rows,
-            np.bincount(sequence[:1], minlength=size),
-            np.bincount(sequence[-1:], minlength=size),
-            _counted(done[sooner], done[later], size),
-            _counted(sequence[:-1], sequence[1:], size),
-            labels.vocabulary,
+            {task: len(videos)},
+            _histogram([np.unique(one) for one in rows], size),
+            _histogram(rows, size),
+            _histogram([one[:1] for one in sequences], size),
+            _histogram([one[-1:] for one in sequences], size),
+            _counted(*(np.concatenate(ends) for ends in zip(*pairs, strict=True)), size=size),
+            _counted(
+                np.concatenate([one[:-1] for one in sequences]),
+                np.concatenate([one[1:] for one in sequences]),
+                size=size,
+            ),
+            vocabulary,
             imagined,
         )
 
@@ -119,8 +122,8 @@ class Layers:
         size = len(self.vocabulary)
         before, following = (np.array(one, np.int64).reshape(-1, 2) for one in (pairs, near))
         return (
-            _counted(before[:, 0], before[:, 1], size),
-            _counted(following[:, 0], following[:, 1], size),
+            _counted(before[:, 0], before[:, 1], size=size),
+            _counted(following[:, 0], following[:, 1], size=size),
         )
 
     def precedence(self, first: int, second: int) -> Precedence:
@@ -128,8 +131,8 @@ class Layers:
 
         >>> from stepgraph.core import Vocabulary
         >>> tea = Vocabulary(("boil", "pour"))
-        >>> video = Layers.of_video("tea", Labels("v", np.array([0, 0, -1, 1]), tea))
-        >>> found = (video + video).precedence(0, 1)
+        >>> video = Labels("v", np.array([0, 0, -1, 1]), tea)
+        >>> found = Layers.of_videos("tea", [video, video]).precedence(0, 1)
         >>> found.before, found.after, found.share, round(found.low, 2)
         (2, 0, 0.75, 0.37)
         """
@@ -162,6 +165,18 @@ class Layers:
         return [(place, int(counted[0, place])) for place in wanted[:limit]]
 
 
-def _counted(source: Integers, target: Integers, size: int) -> Matrix:
+def _before(keysteps: Integers) -> tuple[Integers, Integers]:
+    """Pairs of keysteps of which the middle of one comes before that of the other."""
+    done = np.unique(keysteps[keysteps >= 0])
+    middle = np.array([np.median(np.flatnonzero(keysteps == one)) for one in done])
+    sooner, later = np.nonzero(middle[:, None] < middle[None, :])
+    return done[sooner], done[later]
+
+
+def _histogram(keysteps: Sequence[Integers], size: int) -> Integers:
+    return np.bincount(np.concatenate(keysteps), minlength=size).astype(np.int64)
+
+
+def _counted(source: Integers, target: Integers, *, size: int) -> Matrix:
     ones = np.ones(len(source), dtype=np.int64)
     return csr_array(coo_array((ones, (source, target)), shape=(size, size)))
