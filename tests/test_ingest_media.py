@@ -47,7 +47,8 @@ def write_video(path, codec=None, payload=str.encode, cues=CUES):
             packet = av.Packet(payload(text))
             packet.stream, packet.time_base = track, Fraction(1, 1000)
             packet.pts = packet.dts = round(1000 * start)
-            packet.duration = round(1000 * (end - start))
+            if end is not None:
+                packet.duration = round(1000 * (end - start))
             container.mux(packet)
     return path
 
@@ -71,6 +72,12 @@ def test_markup_of_a_text_track_is_not_speech(tmp_path):
     path = write_video(tmp_path / "talk.mkv", "subrip", cues=[(1.0, 2.0, "add <i>the</i> egg")])
 
     assert read_embedded_transcript(path) == (Sentence(1.0, 2.0, "add the egg"),)
+
+
+def test_a_cue_of_a_text_track_that_does_not_say_how_long_it_is_shown_lasts_a_second(tmp_path):
+    path = write_video(tmp_path / "talk.mkv", "subrip", cues=[(1.5, None, "add the egg")])
+
+    assert read_embedded_transcript(path) == (Sentence(1.5, 2.5, "add the egg"),)
 
 
 @pytest.mark.parametrize("name", ["talk.mp4", "talk.mkv", "talk.avi"])
