@@ -49,6 +49,9 @@ def refusal(path):
         ("t.sub", b"{10}{20}hello\n", "t.sub: must state its frame rate in its first line, like"),
         ("t.ttml", b"<tt", "t.ttml: must be a readable TTML transcript, got an error (unclosed"),
         ("t.tsv", b"1\t2\ta\nx\ty\tb\n3\t4\tc\n", "t.tsv:2: a line must read start, end (millis"),
+        ("t.tsv", b"1\t2\ta\nx\ty\tb\n3\t4\tc\n", "between tabs, got other times; correct"),
+        ("t.tsv", b"1\t2\ta\n3\t4\n", "t.tsv:2: a line must read start, end (millis"),
+        ("t.tsv", b"1\t2\ta\n3\t4\n", "between tabs, got fewer tabs; correct or remove it"),
     ],
 )
 def test_a_file_that_is_no_transcript_is_refused(tmp_path, name, data, message):

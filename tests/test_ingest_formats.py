@@ -356,6 +356,10 @@ def test_a_youtube_event_without_a_start_begins_with_the_video(read):
     assert read("talk.json3", json.dumps(events)) == (Sentence(0.0, 1.5, "hello"),)
 
 
+def test_a_tab_that_is_part_of_what_is_said_is_kept_apart_from_those_of_the_table(read):
+    assert read("talk.tsv", TSV.replace("crack the", "crack\tthe")) == EGGS
+
+
 def test_a_string_is_taken_for_a_path(tmp_path):
     path = tmp_path / "talk.srt"
     path.write_text(SRT, "utf-8")
@@ -381,23 +385,24 @@ def test_a_segment_without_times_lasts_as_long_as_its_words(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("rest", "said"),
+    ("rest", "line", "said"),
     [
-        ("2\n00:00:0", "a cue that is cut off"),
-        ("2\n00:00:0\n\n\n\n", "a cue that is cut off"),
-        ("2\n\n\n", "a cue that is cut off"),
-        ("2\n00:00:0x,000 --> 00:00:04,000\nthere\n", "times must read like"),
-        ("2\n00:00:0x,000 --> 00:00:04,000\n\n", "a cue that is cut off"),
-        ("2\n00:00:03,000 --> 00:00:04,000\n\n3\n00:00:0", "a cue that is cut off"),
+        ("2\n00:00:0", 6, "a cue that is cut off"),
+        ("2\n00:00:0\n\n\n\n", 6, "a cue that is cut off"),
+        ("2\n\n\n", 5, "a cue that is cut off"),
+        ("2\n00:00:0x,000 --> 00:00:04,000\nthere\n", 6, "times must read like"),
+        ("2\n00:00:0x,000 --> 00:00:04,000\n\n", 6, "a cue that is cut off"),
+        ("2\n00:00:03,000 --> 00:00:04,000\n\n3\n00:00:0", 9, "a cue that is cut off"),
     ],
 )
-def test_what_is_left_of_a_last_cue_is_noted_and_not_said(tmp_path, rest, said):
+def test_what_is_left_of_a_last_cue_is_noted_and_not_said(tmp_path, rest, line, said):
     path = tmp_path / "talk.srt"
     path.write_text(f"1\n00:00:01,000 --> 00:00:02,000\nhello\n\n{rest}")
     problems = Problems()
 
     assert read_transcript(path, problems=problems) == (Sentence(1, 2, "hello"),)
     assert [said in one.what for one in problems.found] == [True]
+    assert f"talk.srt:{line}: " in problems.summary()
 
 
 def test_a_transcript_alone_lasts_until_its_last_sentence_ends(tmp_path):
