@@ -176,6 +176,12 @@ def test_starts_more_than_a_millisecond_apart_are_two():
     assert len(texts_of((1.0, 3, "crack"), (1.0005, 4, "whisk"))) == 1
 
 
+def test_what_starts_together_does_so_with_the_first():
+    cues = [(1.0, 3, "crack"), (1.0006, 4, "whisk"), (1.0012, 5, "pour")]
+
+    assert texts_of(*cues) == ["crack whisk", "pour"]
+
+
 PLAIN = [f"sentence number {n}" for n in range(40)]
 
 
@@ -185,6 +191,7 @@ PLAIN = [f"sentence number {n}" for n in range(40)]
         ([1], [2], ["hello"]),
         ([0.0, 0.001], [0.001, 1.0], ["hello", "bye"]),
         ([1.0], [LONGEST], ["hello"]),
+        ([0.0, 1.0], [1.0, 2.0], ["egg", "eggs are good"]),
         # Somebody stammers once.
         (range(42), range(1, 43), ["took my", "took my square", *PLAIN]),
     ],
@@ -194,6 +201,25 @@ def test_a_plain_transcript_is_cleaned_at_once_as_it_is_with_care(starts, ends, 
 
     assert quick == clean(map(Sentence, starts, ends, texts))
     assert [sentence.text for sentence in quick] == texts
+
+
+def test_whatever_is_cleaned_at_once_is_as_with_care():
+    repeated = ["took", "took a cup", "put", "put it down", *PLAIN[:36]]
+    lists = [([*range(40)], [*range(1, 41)], repeated)]
+    lists.append(([0.0, 1.1], [1.0, 2.0], ["crack the eggs", "crack the eggs now"]))
+    for seed in range(200):
+        rng = random.Random(seed)
+        starts = sorted(rng.choices(range(40), k=rng.randint(1, 20)))
+        ends = [start + rng.choice([0, 0.9, 1, 1, 3]) for start in starts]
+        lists.append(
+            (starts, ends, [" ".join(rng.choices("abA", k=rng.randint(0, 4))) for _ in starts])
+        )
+
+    quick = [clean_lists(*one) for one in lists]
+
+    for one, found in zip(lists, quick, strict=True):
+        assert found is None or found == clean(map(Sentence, *one))
+    assert len([found for found in quick if found]) > 20
 
 
 @pytest.mark.parametrize(
