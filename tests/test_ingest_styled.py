@@ -118,7 +118,7 @@ def test_paragraphs_are_read_as_by_another_reader(begin):
 def test_times_count_from_what_they_stand_in_and_from_nothing_else():
     """A number without a unit is seconds."""
     said = '<p begin="1" end="2.5">a</p></div><div begin="30s"><p begin="1s" dur="2s">b</p>'
-    found = styled.read_ttml(TTML.format(' begin="10s"', ' begin="5s"', said), "t")
+    found = timed_text.read_ttml(TTML.format(' begin="10s"', ' begin="5s"', said), "t")
 
     assert [(cue.start, cue.end) for cue in found] == [(16.0, 17.5), (41.0, 43.0)]
 
