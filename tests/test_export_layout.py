@@ -106,6 +106,50 @@ def test_only_the_most_used_keysteps_of_a_large_vocabulary_are_drawn():
     assert max(len(panel.nodes) for panel in picture.panels) <= 24
 
 
+def ring(size, tasks):
+    """Each keystep is followed by the next, the last one by the first."""
+    counts = np.roll(9 * np.eye(size, dtype=np.int64), 1, axis=1)
+    return TaskGraph(Vocabulary(tuple(f"k{n}" for n in range(size)), tasks), csr_array(counts))
+
+
+def test_three_hundred_keysteps_are_drawn_and_no_more():
+    tasks = {f"task {n}": tuple(range(20 * n, 20 * n + 20)) for n in range(16)}
+
+    assert len(draw_graph(ring(320, tasks)).keysteps) == 300
+
+
+def test_a_panel_holds_24_keysteps_and_is_cut_in_two_from_25_on():
+    [whole] = draw_graph(ring(24, {"tea": tuple(range(24))})).panels
+    halves = draw_graph(ring(25, {"tea": tuple(range(25))})).panels
+
+    assert (whole.title, len(whole.nodes)) == ("tea", 24)
+    assert sorted((panel.title, len(panel.nodes)) for panel in halves) == [
+        ("tea (1 of 2)", 13),
+        ("tea (2 of 2)", 12),
+    ]
+
+
+def test_what_forks_and_meets_again_is_drawn_as_a_diamond():
+    counts = np.zeros((4, 4), np.int64)
+    counts[[0, 0, 1, 2], [1, 2, 3, 3]] = 9
+
+    [panel] = draw_graph(TaskGraph(OMELETTE, csr_array(counts))).panels
+
+    top, left, right, bottom = sorted(panel.nodes, key=lambda node: (node.y, node.x))
+    assert left.y == right.y
+    assert top.x == bottom.x == (left.x + right.x) / 2
+
+
+def test_capitals_take_a_quarter_more_room():
+    names = ("abcdefghijklmnop", "ABCDEFGHIJKLMNOP")
+    graph = TaskGraph(Vocabulary(names), csr_array(np.array([[0, 1], [0, 0]])))
+
+    [panel] = draw_graph(graph).panels
+
+    # Beside the letters there is as much as always: 12 pixels to the left and to the right.
+    assert {node.keystep: node.width - 24 for node in panel.nodes} == {0: 16 * 7, 1: 20 * 7}
+
+
 def test_layers_hold_few_keysteps_and_follow_the_order():
     links = strongest_links(chain_graph((0, 1)), 0, 1)
 

@@ -151,6 +151,14 @@ def test_numbers_of_a_timeline_have_four_digits_and_probabilities_add_up():
     assert '"tea": 0.6123, "soup": 0.2, "eggs": 0.1, "none of them": 0.0877' in text
 
 
+def test_the_five_most_probable_tasks_are_named():
+    tasks = dict.fromkeys("abcdefg", 0.1)
+
+    content = json.loads(to_json(timeline([0, 0], duration=2.0, tasks=tasks)))
+
+    assert content["tasks"] == dict.fromkeys("abcde", 0.1) | {"none of them": 0.3}
+
+
 def test_a_keystep_that_comes_again_after_a_pause_goes_on_with_its_chapter():
     rows = [0] * 3 + [1] * 12 + [-1] * 3 + [1] * 12 + [2] * 12
 

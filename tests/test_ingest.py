@@ -9,7 +9,12 @@ import pytest
 from stepgraph.core import Sentence
 from stepgraph.errors import DataError
 from stepgraph.ingest import open_video
-from stepgraph.ingest.naming import TRANSCRIPT_SUFFIXES, find_transcript, transcript_stem
+from stepgraph.ingest.naming import (
+    TRANSCRIPT_SUFFIXES,
+    find_transcript,
+    is_transcript,
+    transcript_stem,
+)
 
 SRT = "1\n00:00:01,000 --> 00:00:02,500\nhello there\n"
 
@@ -105,6 +110,13 @@ def test_a_video_whose_name_ends_like_a_language_finds_its_transcript(media):
     media.with_name("talk.en.VTT").touch()
 
     assert find_transcript(media.with_name("talk.en.mp4")).name == "talk.en.VTT"
+
+
+def test_a_folder_called_like_a_transcript_is_none(media):
+    media.with_suffix(".txt").mkdir()
+
+    assert not is_transcript(media.with_suffix(".txt"))
+    assert find_transcript(media) is None
 
 
 @pytest.mark.parametrize("name", ["none.mp4", "n" * 300 + ".mp4"])

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from stepgraph.core import Sentence
+from stepgraph.core import LONGEST, Sentence
 from stepgraph.ingest import read_transcript
-from stepgraph.ingest.cleaning import clean
+from stepgraph.ingest.cleaning import clean, clean_lists
 from stepgraph.ingest.formats import transcript_from_lists
 
 DATA = Path(
@@ -142,6 +142,84 @@ def test_a_long_line_shown_again_in_a_plain_transcript_is_dropped():
     said = texts_of((0, 1, "crack the eggs"), (1, 2, "crack the eggs"), *plain)
 
     assert said[:2] == ["crack the eggs", "sentence number 1"]
+
+
+def test_one_short_repeat_in_a_short_transcript_is_a_stammer():
+    assert texts_of((0, 1, "took"), (1, 2, "took my square"), (2, 3, "and went")) == [
+        *("took", "took my square", "and went"),
+    ]
+
+
+@pytest.mark.parametrize(("cues", "rolling"), [(40, True), (41, False)])
+def test_short_repeats_are_dropped_where_a_twentieth_of_all_cues_repeats(cues, rolling):
+    plain = [(10.0 * i, 10.0 * i + 9, f"sentence number {i}") for i in range(1, cues - 3)]
+    late = 10.0 * cues
+
+    said = texts_of(
+        *((0, 1, "took"), (1, 2, "took a cup"), *plain),
+        *((late, late + 1, "put"), (late + 1, late + 2, "put it down")),
+    )
+
+    expected = ("a cup", "it down") if rolling else ("took a cup", "put it down")
+    assert (len(said), said[1], said[-1]) == (cues, *expected)
+
+
+@pytest.mark.parametrize(("lines", "times"), [(20, 1), (21, 2)])
+def test_more_lines_than_a_screen_has_cannot_be_shown_again(lines, times):
+    shown = "\n".join(f"line number {n}" for n in range(lines))
+
+    assert len(texts_of((0, 1, shown), (1, 2, shown))) == times
+
+
+def test_starts_more_than_a_millisecond_apart_are_two():
+    assert len(texts_of((1.0, 3, "crack"), (1.0015, 4, "whisk"))) == 2
+    assert len(texts_of((1.0, 3, "crack"), (1.0005, 4, "whisk"))) == 1
+
+
+def test_what_starts_together_does_so_with_the_first():
+    cues = [(1.0, 3, "crack"), (1.0006, 4, "whisk"), (1.0012, 5, "pour")]
+
+    assert texts_of(*cues) == ["crack whisk", "pour"]
+
+
+PLAIN = [f"sentence number {n}" for n in range(40)]
+
+
+@pytest.mark.parametrize(
+    ("starts", "ends", "texts"),
+    [
+        ([1], [2], ["hello"]),
+        ([0.0, 0.001], [0.001, 1.0], ["hello", "bye"]),
+        ([1.0], [LONGEST], ["hello"]),
+        ([0.0, 1.0], [1.0, 2.0], ["egg", "eggs are good"]),
+        # Somebody stammers once.
+        (range(42), range(1, 43), ["took my", "took my square", *PLAIN]),
+    ],
+)
+def test_a_plain_transcript_is_cleaned_at_once_as_it_is_with_care(starts, ends, texts):
+    quick = clean_lists([*starts], [*ends], texts)
+
+    assert quick == clean(map(Sentence, starts, ends, texts))
+    assert [sentence.text for sentence in quick] == texts
+
+
+def test_whatever_is_cleaned_at_once_is_as_with_care():
+    repeated = ["took", "took a cup", "put", "put it down", *PLAIN[:36]]
+    lists = [([*range(40)], [*range(1, 41)], repeated)]
+    lists.append(([0.0, 1.1], [1.0, 2.0], ["crack the eggs", "crack the eggs now"]))
+    for seed in range(200):
+        rng = random.Random(seed)
+        starts = sorted(rng.choices(range(40), k=rng.randint(1, 20)))
+        ends = [start + rng.choice([0, 0.9, 1, 1, 3]) for start in starts]
+        lists.append(
+            (starts, ends, [" ".join(rng.choices("abA", k=rng.randint(0, 4))) for _ in starts])
+        )
+
+    quick = [clean_lists(*one) for one in lists]
+
+    for one, found in zip(lists, quick, strict=True):
+        assert found is None or found == clean(map(Sentence, *one))
+    assert len([found for found in quick if found]) > 20
 
 
 @pytest.mark.parametrize(

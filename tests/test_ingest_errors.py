@@ -7,7 +7,7 @@ import pytest
 
 from stepgraph.core import Sentence
 from stepgraph.errors import DataError
-from stepgraph.ingest import read_transcript
+from stepgraph.ingest import open_video, read_transcript
 from stepgraph.ingest.formats import transcript_from_lists
 from stepgraph.problems import Problems
 
@@ -49,6 +49,9 @@ def refusal(path):
         ("t.sub", b"{10}{20}hello\n", "t.sub: must state its frame rate in its first line, like"),
         ("t.ttml", b"<tt", "t.ttml: must be a readable TTML transcript, got an error (unclosed"),
         ("t.tsv", b"1\t2\ta\nx\ty\tb\n3\t4\tc\n", "t.tsv:2: a line must read start, end (millis"),
+        ("t.tsv", b"1\t2\ta\nx\ty\tb\n3\t4\tc\n", "between tabs, got other times; correct"),
+        ("t.tsv", b"1\t2\ta\n3\t4\n", "t.tsv:2: a line must read start, end (millis"),
+        ("t.tsv", b"1\t2\ta\n3\t4\n", "between tabs, got fewer tabs; correct or remove it"),
     ],
 )
 def test_a_file_that_is_no_transcript_is_refused(tmp_path, name, data, message):
@@ -114,6 +117,9 @@ def written(path, starts):
         ([900, 1, 2, 3], 900, "start must not jump on by"),
         ([10, 11, 12, 1], 1, "start must not jump back by"),
         ([61, 1], 1, "start must not jump"),
+        ([10, 11, 1, 12, 13], 1, "start must not jump back by"),
+        ([10, 20, 9, 11, 12], 20, "start must not jump on by"),  # 9 is only a little early
+        ([1, 2, 3, 20, 19, 18, 21, 22], 20, "start must not jump on by"),
     ],
 )
 def test_one_start_out_of_place_costs_no_other_cue(tmp_path, starts, bad, message):
@@ -136,6 +142,46 @@ def test_two_transcripts_in_one_file_are_refused(tmp_path):
             read_transcript(path, problems=problems)
 
 
+def test_from_two_cues_on_a_tenth_out_of_place_are_too_many(tmp_path):
+    def jumping(cues, jumps):
+        starts = list(range(cues - jumps))
+        for jump in range(jumps):
+            starts.insert(3 * jump + 2, 900 + jump)
+        return written(tmp_path / "talk.srt", starts)
+
+    assert len(lenient(jumping(20, 2), 2)) == 18
+    for path in (jumping(6, 2), jumping(20, 3)):
+        with pytest.raises(DataError, match="cues are out of place, two transcripts may have"):
+            read_transcript(path, problems=Problems())
+
+
+def test_two_cues_that_start_together_out_of_place_cost_no_later_one(tmp_path):
+    path = written(tmp_path / "talk.srt", [1, 2, 3, 900, 900, 4, 5, 6])
+
+    texts = [sentence.text for sentence in lenient(path, 1)]
+
+    assert texts[:6] == list("123456")
+
+
+def test_lists_out_of_order_are_told_of_as_well():
+    problems = Problems()
+    record = {"start": [1, 900, 3, 4], "end": [2, 901, 4, 5], "text": list("abcd")}
+
+    sentences = transcript_from_lists(record, origin="v1", problems=problems)
+
+    assert [sentence.text for sentence in sentences] == list("acd")
+    assert "v1: cue 2: start must not jump on by more than 1.0 s" in problems.summary()
+
+
+def test_the_longest_time_and_the_longest_text_are_read(tmp_path):
+    path = tmp_path / "talk.srt"
+    path.write_text(f"1\n00:00:01,000 --> 168:00:00,000\n{'hello ' * 16_666}bye!", "utf-8")
+
+    [sentence] = read_transcript(path, problems=Problems(strict=True))
+
+    assert (sentence.end, sentence.text[-10:]) == (604_800.0, "hello bye!")
+
+
 def test_without_a_place_for_problems_a_warning_tells_of_cues_that_are_left_out(tmp_path):
     path = written(tmp_path / "talk.srt", [1, 2, 900, 3, 4])
 
@@ -143,6 +189,15 @@ def test_without_a_place_for_problems_a_warning_tells_of_cues_that_are_left_out(
         UserWarning, match=r"^left out: 1 unreadable cue \(.*talk\.srt:7: start must"
     ):
         assert len(read_transcript(path)) == 4
+
+
+def test_the_warning_points_to_the_line_that_opened_the_video(tmp_path):
+    path = written(tmp_path / "talk.srt", [1, 2, 900, 3, 4])
+
+    with pytest.warns(UserWarning, match=r"^left out: 1 unreadable cue ") as caught:
+        open_video(path)
+
+    assert [one.filename for one in caught] == [__file__]
 
 
 def test_a_file_of_nothing_but_bad_cues_is_refused_with_the_first(tmp_path):

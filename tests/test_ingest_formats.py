@@ -183,6 +183,12 @@ def test_pasted_hours_are_read(read):
     assert (first.start, first.end, second.start) == (3599.0, 3605.0, 3605.0)
 
 
+def test_a_time_in_words_is_kept_where_nothing_else_is_said(read):
+    [first, second] = read("talk.txt", "0:01\n5 seconds\n0:03\n3 seconds\nwhisk")
+
+    assert (first.text, second.text) == ("5 seconds", "whisk")
+
+
 @pytest.mark.parametrize(
     "text", ["mix the dough\nbake it\n", "Bake at noon\n12:30 bake\n", "", "0:01"]
 )
@@ -344,6 +350,16 @@ def test_a_youtube_event_without_duration_loses_no_word(read):
     assert read("talk.json3", json.dumps(events)) == (Sentence(1.0, 2.0, "hello"),)
 
 
+def test_a_youtube_event_without_a_start_begins_with_the_video(read):
+    events = {"events": [{"dDurationMs": 1500, "segs": [{"utf8": "hello"}]}]}
+
+    assert read("talk.json3", json.dumps(events)) == (Sentence(0.0, 1.5, "hello"),)
+
+
+def test_a_tab_that_is_part_of_what_is_said_is_kept_apart_from_those_of_the_table(read):
+    assert read("talk.tsv", TSV.replace("crack the", "crack\tthe")) == EGGS
+
+
 def test_a_string_is_taken_for_a_path(tmp_path):
     path = tmp_path / "talk.srt"
     path.write_text(SRT, "utf-8")
@@ -369,22 +385,24 @@ def test_a_segment_without_times_lasts_as_long_as_its_words(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("rest", "said"),
+    ("rest", "line", "said"),
     [
-        ("2\n00:00:0", "a cue that is cut off"),
-        ("2\n00:00:0\n\n\n\n", "a cue that is cut off"),
-        ("2\n\n\n", "a cue that is cut off"),
-        ("2\n00:00:0x,000 --> 00:00:04,000\nthere\n", "times must read like"),
-        ("2\n00:00:0x,000 --> 00:00:04,000\n\n", "a cue that is cut off"),
+        ("2\n00:00:0", 6, "a cue that is cut off"),
+        ("2\n00:00:0\n\n\n\n", 6, "a cue that is cut off"),
+        ("2\n\n\n", 5, "a cue that is cut off"),
+        ("2\n00:00:0x,000 --> 00:00:04,000\nthere\n", 6, "times must read like"),
+        ("2\n00:00:0x,000 --> 00:00:04,000\n\n", 6, "a cue that is cut off"),
+        ("2\n00:00:03,000 --> 00:00:04,000\n\n3\n00:00:0", 9, "a cue that is cut off"),
     ],
 )
-def test_what_is_left_of_a_last_cue_is_noted_and_not_said(tmp_path, rest, said):
+def test_what_is_left_of_a_last_cue_is_noted_and_not_said(tmp_path, rest, line, said):
     path = tmp_path / "talk.srt"
     path.write_text(f"1\n00:00:01,000 --> 00:00:02,000\nhello\n\n{rest}")
     problems = Problems()
 
     assert read_transcript(path, problems=problems) == (Sentence(1, 2, "hello"),)
     assert [said in one.what for one in problems.found] == [True]
+    assert f"talk.srt:{line}: " in problems.summary()
 
 
 def test_a_transcript_alone_lasts_until_its_last_sentence_ends(tmp_path):

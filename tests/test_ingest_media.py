@@ -1,6 +1,7 @@
 """Video files: their duration and the text track inside them."""
 
 import sys
+from contextlib import nullcontext
 from fractions import Fraction
 from types import SimpleNamespace
 
@@ -28,8 +29,11 @@ def as_ass(text):
     return ("0,0,Default,,0,0,0,," + r"{\an8}" + text.replace("\n", r"\N")).encode()
 
 
-def write_video(path, codec=None, payload=str.encode, cues=CUES):
-    """Write ten seconds of black, and the cues as a text track if a codec is given."""
+def write_video(path, codec=None, payload=str.encode, cues=CUES, begin=0):
+    """Write ten seconds of black, and the cues as a text track if a codec is given.
+
+    All times of the file are later by ``begin`` seconds, as in a piece of a recording.
+    """
     av = pytest.importorskip("av")
     with av.open(str(path), "w") as container:
         picture = container.add_stream("mpeg4", rate=10)
@@ -37,8 +41,9 @@ def write_video(path, codec=None, payload=str.encode, cues=CUES):
         track = container.add_stream(codec) if codec else None
         if codec:
             track.codec_context.subtitle_header = b"[Script Info]\n"
-        for _ in range(100):
+        for number in range(100):
             frame = av.VideoFrame(64, 48, "yuv420p")
+            frame.pts, frame.time_base = 10 * begin + number, Fraction(1, 10)
             for plane in frame.planes:
                 plane.update(bytes(plane.buffer_size))
             container.mux(picture.encode(frame))
@@ -46,8 +51,9 @@ def write_video(path, codec=None, payload=str.encode, cues=CUES):
         for start, end, text in cues if codec else ():
             packet = av.Packet(payload(text))
             packet.stream, packet.time_base = track, Fraction(1, 1000)
-            packet.pts = packet.dts = round(1000 * start)
-            packet.duration = round(1000 * (end - start))
+            packet.pts = packet.dts = round(1000 * (begin + start))
+            if end is not None:
+                packet.duration = round(1000 * (end - start))
             container.mux(packet)
     return path
 
@@ -67,10 +73,22 @@ def test_the_text_track_of_a_video_is_its_transcript(tmp_path, name, codec, payl
     assert read_embedded_transcript(path) == SENTENCES
 
 
+def test_times_of_a_text_track_count_from_where_players_show_0(tmp_path):
+    path = write_video(tmp_path / "talk.mkv", "subrip", begin=100)
+
+    assert read_embedded_transcript(path) == SENTENCES
+
+
 def test_markup_of_a_text_track_is_not_speech(tmp_path):
     path = write_video(tmp_path / "talk.mkv", "subrip", cues=[(1.0, 2.0, "add <i>the</i> egg")])
 
     assert read_embedded_transcript(path) == (Sentence(1.0, 2.0, "add the egg"),)
+
+
+def test_a_cue_of_a_text_track_that_does_not_say_how_long_it_is_shown_lasts_a_second(tmp_path):
+    path = write_video(tmp_path / "talk.mkv", "subrip", cues=[(1.5, None, "add the egg")])
+
+    assert read_embedded_transcript(path) == (Sentence(1.5, 2.5, "add the egg"),)
 
 
 @pytest.mark.parametrize("name", ["talk.mp4", "talk.mkv", "talk.avi"])
@@ -92,6 +110,25 @@ def test_duration_that_is_not_stated_is_found_by_reading(tmp_path):
         assert container.duration is None
 
     assert media_duration(live) == pytest.approx(10.0, abs=0.11)
+
+
+def stating(monkeypatch, microseconds):
+    """Make every file one that states a duration."""
+    container = SimpleNamespace(duration=microseconds)
+    monkeypatch.setattr("stepgraph.ingest.media.opened", lambda path: nullcontext(container))
+
+
+def test_a_duration_is_stated_in_microseconds(monkeypatch):
+    stating(monkeypatch, 90_500_000)
+
+    assert media_duration("talk.mp4") == 90.5
+
+
+def test_a_file_that_lasts_no_time_is_refused(monkeypatch):
+    stating(monkeypatch, 0)
+
+    with pytest.raises(DataError, match=r"talk.mp4: must last longer than 0 s, got 0.0; is it"):
+        media_duration("talk.mp4")
 
 
 def test_a_video_without_a_text_track_says_what_to_do(tmp_path):

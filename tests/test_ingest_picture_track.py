@@ -1,5 +1,7 @@
 """Which files hold a picture, which are cut off or damaged, and what is done about it."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
@@ -124,6 +126,20 @@ def test_a_track_that_appears_late_costs_no_picture(tmp_path):
         shown = [number_in(frame.to_ndarray(format="rgb24")) for _, frame in track.pictures()]
 
     assert shown == list(range(50))
+
+
+@pytest.mark.parametrize("rate", [25, 10])
+def test_a_picture_without_a_time_follows_at_the_rate_of_the_file(tmp_path, monkeypatch, rate):
+    av = pytest.importorskip("av")
+    path = write_video(tmp_path / "talk.mp4", map(numbered, range(3)), rate=rate)
+    timeless = SimpleNamespace(pts=None, dts=None, duration=0)
+    monkeypatch.setattr(PictureTrack, "_decoded", lambda self: iter([timeless] * 3))
+
+    with av.open(str(path)) as container:
+        tick = container.streams.video[0].time_base
+        ticks = [begin for begin, _ in PictureTrack(container, path).pictures()]
+
+    assert [float((one - ticks[0]) * tick) for one in ticks] == [0, 1 / rate, 2 / rate]
 
 
 def write_with_art(path, pictures):

@@ -227,11 +227,18 @@ def test_a_whole_model_is_run_on_the_sound_of_a_file(talk, tmp_path, monkeypatch
 
 @pytest.mark.parametrize(
     ("sound", "file", "begin"),
-    [(None, None, 0.0), (3, None, 1.5), (3, 500_000, 1.0), (None, 500_000, 0.0)],
+    [
+        (None, None, 0.0),
+        (3, None, 1.5),
+        (3, 500_000, 1.0),
+        (None, 500_000, 0.0),
+        (None, -500_000, 0.5),
+    ],
 )
 def test_sound_begins_when_players_say_so(monkeypatch, sound, file, begin):
     track = SimpleNamespace(start_time=sound, time_base=0.5)
-    container = SimpleNamespace(streams=SimpleNamespace(audio=[track]), start_time=file)
+    other = SimpleNamespace(start_time=9, time_base=0.5)  # recognisers listen to the first
+    container = SimpleNamespace(streams=SimpleNamespace(audio=[track, other]), start_time=file)
     monkeypatch.setattr(speech, "opened", lambda path: nullcontext(container))
 
     assert speech._begin_of_sound(Path("talk.mp4")) == begin

@@ -115,9 +115,23 @@ def test_paragraphs_are_read_as_by_another_reader(begin):
     assert milliseconds(timed_text.read_ttml(text, "t")) == with_pysubs2(text, "ttml")
 
 
+def test_times_count_from_what_they_stand_in_and_from_nothing_else():
+    """A number without a unit is seconds."""
+    said = '<p begin="1" end="2.5">a</p></div><div begin="30s"><p begin="1s" dur="2s">b</p>'
+    found = timed_text.read_ttml(TTML.format(' begin="10s"', ' begin="5s"', said), "t")
+
+    assert [(cue.start, cue.end) for cue in found] == [(16.0, 17.5), (41.0, 43.0)]
+
+
 @pytest.mark.parametrize(
     ("name", "text", "message"),
     [
+        (
+            "t.ass",
+            f"{ASS}{SAID}\n{SAID.replace(',,hello', ',hello').strip()}\n",
+            r"t.ass:7: dialogue must have 10 fields and times like 0:01:02.50, got ",
+        ),
+        ("t.sub", "{1}{1}25\n{25}{50}a\n{75}{50}b\n", r"t.sub:3: end must not be before start"),
         ("t.ass", f"{ASS}{SAID}\nDialogue: 0,x,y\n", r"t.ass:7: dialogue must have 10 fields and"),
         ("t.ass", f"{ASS}{SAID}\nDialogue: 0,1,2,3,4,5,6,7,8,9\n", r"t.ass:7: .* like 0:01:02.50"),
         (

@@ -53,6 +53,12 @@ def test_table_says_what_was_measured():
     )
 
 
+def test_letters_of_all_scripts_are_written_as_they_are():
+    graph = make_graph([[0, 3], [0, 0]], Vocabulary(("boil", "茶を注ぐ")))
+
+    assert '"keystep": "茶を注ぐ"' in describe_next(graph, 0, top=1, as_json=True)
+
+
 def test_undefined_metrics_are_dashes():
     table = metrics_table([report("argmax", *[math.nan] * 4)])
 

@@ -6,7 +6,7 @@ import json
 import math
 from collections.abc import Sequence
 from functools import partial
-from itertools import pairwise
+from itertools import islice, pairwise
 from pathlib import Path
 from typing import Any
 
@@ -105,14 +105,8 @@ def directional_pairs(graph: TaskGraph, top: int) -> list[Relation]:
         for first, second, value in zip(*surplus.coords, surplus.data, strict=True)
         if value > 0
     )
-    found: list[Relation] = []
-    for _, first, second in order:
-        if len(found) == top:
-            break
-        relation = graph.relation(first, second)
-        if relation.kind == "directional":
-            found.append(relation)
-    return found
+    relations = (graph.relation(first, second) for _, first, second in order)
+    return list(islice((one for one in relations if one.kind == "directional"), top))
 
 
 def describe_next(graph: TaskGraph, keystep: int, *, top: int, as_json: bool) -> str:

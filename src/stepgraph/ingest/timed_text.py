@@ -37,7 +37,8 @@ _STYLE = re.compile(r"\{[^}]*\}")
 _DRAWING = re.compile(r"\\p[1-9]")
 _LINE_BREAK = re.compile(r"\\[Nn]")
 _FRAMES = re.compile(r" *\{ *([0-9]{1,9}) *\} *\{ *([0-9]{0,9}) *\}(.*)")
-_OFFSET = re.compile(r"([0-9]{1,9}(?:\.[0-9]{1,9})?)(h|ms|m|s|)")
+_NUMBER = re.compile(r"[0-9]{1,9}(?:\.[0-9]{1,9})?")
+_OFFSET = re.compile(rf"({_NUMBER.pattern})(h|ms|m|s|)")
 _SPACES = re.compile(r"\s+")
 _BREAK = "\0"  # which no XML holds
 _SECONDS = {"h": 3600.0, "m": 60.0, "s": 1.0, "": 1.0, "ms": 0.001}
@@ -178,11 +179,11 @@ def read_ass(text: str, origin: str) -> Iterator[Cue | DataError]:
 
 def said_in_ass(text: str) -> str | None:
     """What is said in a field of ASS without its styles, or None where it is a drawing."""
-    closed = text.rfind("}") + 1  # all braces before it are closed, so each is looked at once
-    if any(map(_DRAWING.search, _STYLE.findall(text, 0, closed))):
+    before, brace, after = text.rpartition("}")
+    styled = before + brace  # every brace in it is closed, so each is looked at once
+    if any(map(_DRAWING.search, _STYLE.findall(styled))):
         return None
-    bare = _STYLE.sub("", text[:closed]) + text[closed:]
-    return _LINE_BREAK.sub("\n", bare).replace(r"\h", " ")
+    return _LINE_BREAK.sub("\n", _STYLE.sub("", styled) + after).replace(r"\h", " ")
 
 
 def read_microdvd(text: str, origin: str) -> Iterator[Cue]:
@@ -196,8 +197,8 @@ def read_microdvd(text: str, origin: str) -> Iterator[Cue]:
             end = int(last) / rate if last else None
             yield Cue(int(first) / rate, end, said.replace("|", "\n"), f"{origin}:{number}")
             continue
-        stated = _OFFSET.fullmatch(said.strip()) if (first, last) == ("1", "1") else None
-        rate = float(stated[1]) if stated else 0.0
+        stated = _NUMBER.fullmatch(said.strip()) if (first, last) == ("1", "1") else None
+        rate = float(stated[0]) if stated else 0.0
         if not rate:
             raise DataError(
                 f"{origin}: must state its frame rate in its first line, like {{1}}{{1}}25, "
