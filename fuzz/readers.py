@@ -127,7 +127,7 @@ def read_articles(path, out):
 
 def read_arrays(path, out):
     from stepgraph.encoders.stored_features import StoredEncoder
-    from stepgraph.scoring.stored_scores import StoredScores
+    from stepgraph.scoring import StoredScores
 
     videos = [sg.Video("v", 6.0), sg.Video("w", 2.0)]
     place = next(iter(sorted(path.glob("all.*"))), path)

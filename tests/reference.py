@@ -13,7 +13,7 @@ from scipy.sparse import csr_array
 from stepgraph.core import BACKGROUND, Labels, Scores, Vocabulary
 from stepgraph.files.arrays import Kind, read_array
 from stepgraph.graph import TaskGraph
-from stepgraph.scoring.stored_scores import StoredScores
+from stepgraph.scoring import StoredScores
 
 
 def keysteps(number):

@@ -7,7 +7,7 @@ from typing import Literal
 
 import pytest
 
-from stepgraph.cli.fields import (
+from stepgraph.cli.asked import (
     add_fields,
     describe_fields,
     given_fields,

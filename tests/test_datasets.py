@@ -363,7 +363,7 @@ def test_truth_past_the_end_of_a_video_is_refused_or_cut_there(tmp_path):
 
 
 def test_a_video_file_says_how_long_its_truth_may_be(tmp_path, monkeypatch):
-    monkeypatch.setattr("stepgraph.ingest.media_duration", lambda path: 5.2)
+    monkeypatch.setattr("stepgraph.ingest.media.media_duration", lambda path: 5.2)
     fill(tmp_path, a__vtt="boil")
     (tmp_path / "a.mp4").touch()
     (tmp_path / "steps.txt").write_text("boil\npour\n")

@@ -14,8 +14,8 @@ from stepgraph.errors import DataError
 from stepgraph.labelling import label_clips, label_source, read_labels
 from stepgraph.pipeline import mine, recognize_all
 from stepgraph.problems import Problems
+from stepgraph.scoring import StoredScores
 from stepgraph.scoring.fusion import Fused
-from stepgraph.scoring.stored_scores import StoredScores
 
 
 class Counting(WordEncoder):

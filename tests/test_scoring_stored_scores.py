@@ -13,7 +13,7 @@ from reference import read_scores, read_stored
 from stepgraph.core import Video
 from stepgraph.errors import ConfigError, DataError
 from stepgraph.problems import Problems
-from stepgraph.scoring.stored_scores import StoredScores
+from stepgraph.scoring import StoredScores
 
 ROWS, KEYSTEPS = 6, 5
 TABLE = np.random.default_rng(3).normal(size=(ROWS, KEYSTEPS)).astype(np.float32)

@@ -22,9 +22,8 @@ from stepgraph.graph import TaskGraph
 from stepgraph.ingest import Listening, open_video
 from stepgraph.problems import Problems
 from stepgraph.progress import track
-from stepgraph.scoring import Scorer, score, score_each
+from stepgraph.scoring import Scorer, StoredScores, score, score_each
 from stepgraph.scoring.fusion import Fused, open_encoder
-from stepgraph.scoring.stored_scores import StoredScores
 from stepgraph.vocabulary import make_vocabulary, read_vocabulary
 
 _Item = TypeVar("_Item")
@@ -268,7 +267,7 @@ class Asked:
     scores
         Stored scores to take instead of any encoder's.
     scale, seconds_per_row, all_videos
-        See :class:`~stepgraph.scoring.stored_scores.StoredScores`.
+        See :class:`~stepgraph.scoring.StoredScores`.
     problems
         Receives what is odd about stored features.
     """

@@ -6,7 +6,6 @@ in one line, 2 wrong usage.  Nothing heavy is imported before a verb runs, so th
 
 from __future__ import annotations
 
-import argparse
 import os
 import sys
 import warnings
@@ -35,9 +34,13 @@ def main(argv: Sequence[str] | None = None) -> int:
     if args.offline:
         os.environ["HF_HUB_OFFLINE"] = "1"
     warnings.showwarning = _show_warning
+    failed = ""
     try:
         with progress.shown():
-            answer, failed = _answer(args)
+            try:
+                answer = args.run(args)
+            except IncompleteError as error:
+                answer, failed = error.answer, str(error)
         print(printable(answer, lines=True))
         sys.stdout.flush()
         if failed:
@@ -55,14 +58,6 @@ def main(argv: Sequence[str] | None = None) -> int:
             raise
         return _fail(str(error))
     return 0
-
-
-def _answer(args: argparse.Namespace) -> tuple[str, str]:
-    """What a verb answers, and what of its work failed."""
-    try:
-        return args.run(args), ""
-    except IncompleteError as error:
-        return error.answer, str(error)
 
 
 def _fail(message: str) -> int:

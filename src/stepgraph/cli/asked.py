@@ -1,18 +1,26 @@
 """What the options of a verb mean: which data set, which scores, which decoder, what is an error.
 
-The verbs ask here; nothing here computes.
+Many options are fields of a dataclass, named, typed and explained there.  A field is an option of
+its name in kebab case; its type says how text becomes a value, its default what is taken without
+it, and the class's docstring what it means.  The verbs ask here; nothing here computes.
 """
 
 from __future__ import annotations
 
 import argparse
+import ast
 import json
+import math
 import os
+import re
 import sys
+import types
+from collections.abc import Iterable
+from contextlib import suppress
+from dataclasses import MISSING, Field, fields, is_dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
-from stepgraph.cli.fields import given_fields, parse_option
 from stepgraph.core import Dataset
 from stepgraph.datasets import open_source
 from stepgraph.decoders import DEFAULT_DECODER, Decoder, decoder_class, load_decoder
@@ -25,6 +33,160 @@ from stepgraph.pipeline import Asked, open_scorer
 from stepgraph.problems import Problems
 from stepgraph.scoring import Scorer
 from stepgraph.vocabulary import read_vocabulary
+
+_WORDS = {"true": True, "yes": True, "false": False, "no": False}
+
+
+def add_fields(verb: Any, kind: type[Any], names: Iterable[str] = ()) -> None:
+    """Add an option for each field of a dataclass, or for some; only what is given is parsed."""
+    known = {one.name: one for one in fields(kind)}
+    hints, meanings = get_type_hints(kind), describe_fields(kind)
+    for name in names or known:
+        flag, hint = f"--{name.replace('_', '-')}", hints[name]
+        meaning = f"{meanings.get(name, '')} {_default(known[name])}".strip().replace("%", "%%")
+        if hint is bool:
+            action = argparse.BooleanOptionalAction
+            verb.add_argument(flag, action=action, default=argparse.SUPPRESS, help=meaning)
+            continue
+        verb.add_argument(
+            flag,
+            type=_typed(hint),
+            default=argparse.SUPPRESS,
+            metavar=_metavar(hint),
+            help=meaning,
+        )
+
+
+def given_fields(args: argparse.Namespace, kind: type[Any]) -> dict[str, Any]:
+    """Fields of a dataclass that were given as options."""
+    return {one.name: getattr(args, one.name) for one in fields(kind) if one.name in args}
+
+
+def parse_option(text: str, kind: type[Any]) -> tuple[str, Any]:
+    """Read ``name=value`` as a field of a class, or as a literal where the class has no fields.
+
+    >>> from stepgraph.decoders.baselines import Random
+    >>> parse_option("seed=3", Random)
+    ('seed', 3)
+    """
+    name, equals, value = text.partition("=")
+    name = name.strip().replace("-", "_")
+    if not equals or not name:
+        raise ConfigError(f"--option must be like stay=0.9, got {text!r}")
+    if not is_dataclass(kind):
+        with suppress(ValueError, SyntaxError):
+            return name, ast.literal_eval(value)
+        return name, value
+    hints = {one.name: get_type_hints(kind)[one.name] for one in fields(kind)}
+    if name not in hints:
+        known = ", ".join(hints) if hints else "none"
+        raise ConfigError(f"{kind.__name__} has no option {name!r}; it has {known}")
+    return name, parse_value(value, hints[name], f"--option {name}")
+
+
+def parse_value(text: str, hint: Any, what: str) -> Any:
+    """Read text as a value of a type: numbers, words, paths, choices, tuples of them, or none."""
+    choices = get_args(hint) if get_origin(hint) in (Union, types.UnionType) else (hint,)
+    if type(None) in choices and text.strip().lower() in ("none", ""):
+        return None
+    for choice in choices:
+        try:
+            return _as(text, choice)
+        except ValueError:
+            continue
+    raise ConfigError(f"{what} must be {words_for(hint)}, got {text!r}")
+
+
+def _as(text: str, hint: Any) -> Any:
+    """A value of one plain type; a ValueError where the text is none."""
+    if get_origin(hint) is Literal and text in get_args(hint):
+        return text
+    if get_origin(hint) is tuple:
+        parts = (part.strip() for part in text.split(","))
+        return tuple(_as(part, get_args(hint)[0]) for part in parts if part)
+    if hint is bool and text.lower() in _WORDS:
+        return _WORDS[text.lower()]
+    if hint in (int, float, str, Path):
+        return hint(text)
+    raise ValueError(text)
+
+
+def words_for(hint: Any) -> str:
+    """What a value of a type looks like, in words.
+
+    >>> words_for(int | None)
+    'a whole number or none'
+    """
+    if get_origin(hint) in (Union, types.UnionType):
+        return " or ".join(map(words_for, get_args(hint)))
+    if get_origin(hint) is Literal:
+        return f"one of {', '.join(get_args(hint))}"
+    if get_origin(hint) is tuple:
+        return f"{words_for(get_args(hint)[0])}, or several between commas"
+    plain = {int: "a whole number", float: "a number", bool: "yes or no", type(None): "none"}
+    return plain.get(hint, "text")
+
+
+def describe_fields(kind: type[Any]) -> dict[str, str]:
+    """First sentence on each field in the ``Attributes`` section of a class's docstring."""
+    _, _, section = (kind.__doc__ or "").partition("Attributes\n")
+    found: dict[str, str] = {}
+    for block in re.split(r"\n(?=    \w)", section.split("\n\n")[0])[1:]:
+        head, _, body = block.partition("\n")
+        sentence = re.split(r"(?<=[.;])\s", " ".join(body.split()))[0].rstrip(".;")
+        plain = re.sub(r":\w+:`~?(?:[\w.]*\.)?([\w]+)`", r"\1", sentence).replace("``", "")
+        names = head.split(" : ")[0].split(",")
+        found |= {name.strip(): plain[:1].lower() + plain[1:] for name in names}
+    return found
+
+
+def list_fields(kind: type[Any]) -> list[dict[str, Any]]:
+    """Name, default, type and meaning of each field of a dataclass, for people and programs."""
+    hints, meanings = get_type_hints(kind), describe_fields(kind)
+    return [
+        {
+            "name": one.name,
+            "default": None if default_of(one) is MISSING else default_of(one),
+            "type": words_for(hints[one.name]),
+            "about": meanings.get(one.name, ""),
+        }
+        for one in fields(kind)
+    ]
+
+
+def default_of(field: Field[Any]) -> Any:
+    """The default of a field, or ``MISSING``."""
+    if field.default_factory is not MISSING:
+        return field.default_factory()
+    return field.default
+
+
+def _default(field: Field[Any]) -> str:
+    value = default_of(field)
+    if value is MISSING or value is None or value is False:
+        return ""
+    if isinstance(value, float) and math.isinf(value):
+        return "(default: no limit)"
+    if isinstance(value, tuple):
+        value = ",".join(map(str, value))
+    return f"(default: {value})"
+
+
+def _typed(hint: Any) -> Any:
+    def read(text: str) -> Any:
+        try:
+            return parse_value(text, hint, "it")
+        except ConfigError as error:
+            raise argparse.ArgumentTypeError(str(error).removeprefix("it ")) from error
+
+    return read
+
+
+def _metavar(hint: Any) -> str:
+    choices = [one for one in get_args(hint) if one is not type(None)] or [hint]
+    if get_origin(hint) is Literal:
+        return "|".join(get_args(hint))
+    return {int: "N", float: "X", Path: "PATH"}.get(choices[0], "NAME")
 
 
 def open_dataset(args: argparse.Namespace, *, looks: bool = False) -> Dataset:

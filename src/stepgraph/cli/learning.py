@@ -7,17 +7,7 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
-from stepgraph.cli.asked import (
-    finish,
-    must_be_writable,
-    open_asked,
-    open_dataset,
-    open_decoder,
-    refuse,
-    say,
-    show_table,
-)
-from stepgraph.cli.fields import given_fields
+from stepgraph.cli import asked
 from stepgraph.cli.verbs import open_with_truth
 from stepgraph.core import Dataset, Scores
 from stepgraph.datasets import build_vocabulary, open_source
@@ -42,10 +32,10 @@ _BUILT_IN = "colour:motion"
 
 def encode(args: argparse.Namespace) -> str:
     """Encode videos into a folder of features; run it again to go on after an interruption."""
-    must_be_writable(args.output)
-    options = EncoderOptions(**{"name": args.encoder} | given_fields(args, EncoderOptions))
+    asked.must_be_writable(args.output)
+    options = EncoderOptions(**{"name": args.encoder} | asked.given_fields(args, EncoderOptions))
     encoder = load_encoder(options)
-    dataset = open_dataset(args, looks=options.looks)
+    dataset = asked.open_dataset(args, looks=options.looks)
     failed = Problems(strict=args.strict)
     done = encode_to(FeatureStore(args.output), dataset.videos, encoder, failed)
     speed = f"{done.rows:,} rows, {done.per_second(done.rows):,.1f} rows/s"
@@ -53,24 +43,24 @@ def encode(args: argparse.Namespace) -> str:
         speed += f", {done.per_second(done.frames):,.1f} frames/s"
     there = f", {done.skipped} were there" if done.skipped else ""
     text = f"{args.output}: {done.written} videos encoded ({speed}){there}"
-    answer = say(args, text, folder=str(args.output), **asdict(done))
-    return finish(answer, args, dataset.problems, failed)
+    answer = asked.say(args, text, folder=str(args.output), **asdict(done))
+    return asked.finish(answer, args, dataset.problems, failed)
 
 
 def label(args: argparse.Namespace) -> str:
     """Label every clip of many videos with a task graph, to learn from."""
     from stepgraph.labelling import label_source, label_statistics
 
-    must_be_writable(args.output)
+    asked.must_be_writable(args.output)
     graph, failed = load_graph(args.graph), Problems(strict=args.strict)
-    scorer, decoder = open_asked(args, graph), open_decoder(args)
-    dataset = open_dataset(args, looks=looks(scorer))
+    scorer, decoder = asked.open_asked(args, graph), asked.open_decoder(args)
+    dataset = asked.open_dataset(args, looks=looks(scorer))
     label_source(
         dataset.videos, graph, args.output, decoder=decoder, encoder=scorer, problems=failed
     )
     statistics = label_statistics(args.output)
-    answer = say(args, str(statistics), folder=str(args.output), **asdict(statistics))
-    return finish(answer, args, dataset.problems, failed)
+    answer = asked.say(args, str(statistics), folder=str(args.output), **asdict(statistics))
+    return asked.finish(answer, args, dataset.problems, failed)
 
 
 def train(args: argparse.Namespace) -> str:
@@ -80,17 +70,19 @@ def train(args: argparse.Namespace) -> str:
     from stepgraph.training import PAPER, Running, TrainingOptions, short_phases
     from stepgraph.training import train as run_training
 
-    must_be_writable(args.output)
+    asked.must_be_writable(args.output)
     keysteps = open_labels(args.labels).provenance.vocabulary
     phases = PAPER if args.epochs is None else short_phases(args.epochs, PAPER)
     if args.rate is not None:
         phases = tuple(replace(phase, rate=args.rate * phase.rate) for phase in phases)
-    running = Running(**given_fields(args, Running))
+    running = Running(**asked.given_fields(args, Running))
     result = run_training(
         args.labels,
         args.output,
-        model=TimeSformerOptions(len(keysteps), **given_fields(args, TimeSformerOptions)),
-        options=TrainingOptions(phases, running=running, **given_fields(args, TrainingOptions)),
+        model=TimeSformerOptions(len(keysteps), **asked.given_fields(args, TimeSformerOptions)),
+        options=TrainingOptions(
+            phases, running=running, **asked.given_fields(args, TrainingOptions)
+        ),
         initial=args.initial,
         which=args.use,
     )
@@ -101,20 +93,20 @@ def train(args: argparse.Namespace) -> str:
         f"Use it: stepgraph recognize VIDEO --graph GRAPH --encoder own:{result.checkpoint}"
     )
     counts = {"clips": result.clips, "videos": result.videos, "losses": [first, last]}
-    answer = say(args, text, checkpoint=str(result.checkpoint), **counts)
-    return finish(answer, args, result.problems)
+    answer = asked.say(args, text, checkpoint=str(result.checkpoint), **counts)
+    return asked.finish(answer, args, result.problems)
 
 
 def probe(args: argparse.Namespace) -> str:
     """Measure what frozen features are worth: keysteps, tasks, and what comes next."""
     if args.output:
-        must_be_writable(args.output)
-    options = ProbeOptions(**given_fields(args, ProbeOptions))
+        asked.must_be_writable(args.output)
+    options = ProbeOptions(**asked.given_fields(args, ProbeOptions))
     problems = Problems()
     backbones = _backbones(args, problems)
     divided = [_divided(source, args, problems) for source in args.sources]
     table = make_downstream_table(divided, backbones, options, problems)
-    return show_table(table, args, "downstream", problems)
+    return asked.show_table(table, args, "downstream", problems)
 
 
 def _backbones(args: argparse.Namespace, problems: Problems) -> dict[str, Encoder]:
@@ -156,7 +148,7 @@ def _divided(source: str, args: argparse.Namespace, problems: Problems) -> Divid
 def reproduce(args: argparse.Namespace) -> str:
     """Measure a table of the paper on any source with truth, beside what the paper prints."""
     if args.output:
-        must_be_writable(args.output)
+        asked.must_be_writable(args.output)
     encoder = load_encoder(_text_options(args))
     dataset = open_with_truth(args, scorer_looks=bool(args.video))
     _refuse_what_would_be_ignored(args, dataset)
@@ -167,6 +159,12 @@ def reproduce(args: argparse.Namespace) -> str:
         # Only those that were seen, so that all columns are of the same videos.
         seen = {one.video for one in scores["video"]}
         dataset = replace(dataset, videos=tuple(v for v in dataset.videos if v.id in seen))
+    stored, threshold = args.video_scores, args.video_threshold
+    if threshold is None:  # scores of an encoder are on the scale of the text's
+        threshold = args.threshold if stored is None else 0.3
+    looked = f"{_video_encoder(args, dataset)}, on the common scale (docs/video.md)"
+    if stored is not None:
+        looked = f"stored in {stored.name}, scale {args.scale}"
     table = run_table(
         args.table,
         dataset,
@@ -178,16 +176,16 @@ def reproduce(args: argparse.Namespace) -> str:
         graph=load_graph(args.graph) if args.graph else None,
         noise=build_vocabulary(args.noise_from) if args.noise_from else None,
         scores=scores,
-        video_threshold=_video_threshold(args),
-        video_scores=_video_words(args, dataset),
+        video_threshold=float(threshold),
+        video_scores=looked,
     )
-    return show_table(table, args, args.table, dataset.problems)
+    return asked.show_table(table, args, args.table, dataset.problems)
 
 
 def _text_options(args: argparse.Namespace) -> EncoderOptions:
     """Options of the encoder behind the rows of text."""
     named = {"name": args.encoder} if args.encoder else {}
-    options = EncoderOptions(**named, **given_fields(args, EncoderOptions))
+    options = EncoderOptions(**named, **asked.given_fields(args, EncoderOptions))
     if not options.hears:
         raise ConfigError(
             f"--encoder must hear what is said, for the rows of text, got {options.name!r}; name "
@@ -215,7 +213,7 @@ def _video_scores(args: argparse.Namespace, dataset: Dataset) -> dict[str, list[
 
 def _refuse_what_would_be_ignored(args: argparse.Namespace, dataset: Dataset) -> None:
     if args.video_scores:
-        refuse(args, "--video-scores", ("video", "features"))
+        asked.refuse(args, "--video-scores", ("video", "features"))
     if args.noise_from and args.table != "noise":
         raise ConfigError(f"--noise-from must be of the table noise, got {args.table}; remove it")
     if args.features and not _video_encoder(args, dataset):
@@ -229,16 +227,3 @@ def _video_encoder(args: argparse.Namespace, dataset: Dataset) -> str | None:
     if args.video:
         return str(args.video)
     return _BUILT_IN if dataset.name.startswith("generated") else None
-
-
-def _video_words(args: argparse.Namespace, dataset: Dataset) -> str:
-    if args.video_scores is not None:
-        return f"stored in {args.video_scores.name}, scale {args.scale}"
-    return f"{_video_encoder(args, dataset)}, on the common scale (docs/video.md)"
-
-
-def _video_threshold(args: argparse.Namespace) -> float:
-    """As asked; scores of an encoder are on the scale of the text's."""
-    if args.video_threshold is not None:
-        return float(args.video_threshold)
-    return 0.3 if args.video_scores is not None else float(args.threshold)

@@ -11,14 +11,10 @@ import argparse
 from collections.abc import Callable, Iterable, Sequence
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 from stepgraph import __version__
-from stepgraph.cli.fields import add_fields
 from stepgraph.errors import ConfigError, printable
-
-if TYPE_CHECKING:
-    from stepgraph.datasets import Shard
 
 Option: TypeAlias = Callable[[Any], object]
 """Adds itself to a parser, or to a group of one."""
@@ -73,6 +69,8 @@ def fields_of(kind: str, *names: str, without: Iterable[str] = (), group: str = 
     """Fields of a class such as ``graph:MiningOptions`` as options: some, or all but some."""
 
     def add(verb: Any) -> None:
+        from stepgraph.cli.asked import add_fields
+
         module, _, name = kind.partition(":")
         found = getattr(import_module(f"stepgraph.{module}"), name)
         wanted = names or [one for one in found.__dataclass_fields__ if one not in without]
@@ -92,7 +90,7 @@ def grouped(title: str, about: str, *options: Option) -> Option:
     return add
 
 
-def _shard(text: str) -> Shard:
+def _shard(text: str) -> Any:
     from stepgraph.datasets import Shard
 
     try:

@@ -7,23 +7,14 @@ import json
 from functools import reduce
 from typing import Any
 
-from stepgraph.cli.asked import must_be_writable
-from stepgraph.cli.fields import list_fields
+from stepgraph.cli.asked import list_fields, must_be_writable
 from stepgraph.core import Labels, require_same_vocabulary
 from stepgraph.datasets import build_vocabulary, open_source, survey
 from stepgraph.decoders import DECODERS
 from stepgraph.encoders import KINDS, EncoderOptions, open_kind
 from stepgraph.errors import ConfigError, DataError
 from stepgraph.evaluation.order import check_order
-from stepgraph.export.terminal import (
-    describe_check,
-    describe_graph,
-    describe_next,
-    describe_path,
-    describe_relation,
-    describe_survey,
-    describe_vocabulary,
-)
+from stepgraph.export import terminal
 from stepgraph.graph import TaskGraph
 from stepgraph.graph.saving import load_graph, save_graph
 from stepgraph.problems import Problems
@@ -33,28 +24,28 @@ from stepgraph.vocabulary.saving import save_vocabulary
 
 def graph_show(args: argparse.Namespace) -> str:
     """Print what a graph holds: its size and its strongest directional pairs."""
-    return describe_graph(load_graph(args.graph), top=args.top, as_json=args.json)
+    return terminal.describe_graph(load_graph(args.graph), top=args.top, as_json=args.json)
 
 
 def graph_next(args: argparse.Namespace) -> str:
     """Print which keysteps most probably follow one."""
     graph = load_graph(args.graph)
     keystep = graph.vocabulary.index(args.keystep)
-    return describe_next(graph, keystep, top=args.top, as_json=args.json)
+    return terminal.describe_next(graph, keystep, top=args.top, as_json=args.json)
 
 
 def graph_path(args: argparse.Namespace) -> str:
     """Print the most probable path between two keysteps."""
     graph = load_graph(args.graph)
     first, second = graph.vocabulary.index(args.first), graph.vocabulary.index(args.second)
-    return describe_path(graph, first, second, as_json=args.json)
+    return terminal.describe_path(graph, first, second, as_json=args.json)
 
 
 def graph_relation(args: argparse.Namespace) -> str:
     """Print how two keysteps relate."""
     graph = load_graph(args.graph)
     first, second = graph.vocabulary.index(args.first), graph.vocabulary.index(args.second)
-    return describe_relation(graph, first, second, as_json=args.json)
+    return terminal.describe_relation(graph, first, second, as_json=args.json)
 
 
 def graph_check(args: argparse.Namespace) -> str:
@@ -74,7 +65,7 @@ def graph_check(args: argparse.Namespace) -> str:
             truth.setdefault(video.task or "no task", []).append(labels)
     if not truth:
         raise DataError(f"{dataset.name}: must have a truth to check a graph with, got none")
-    return describe_check(check_order(graph, truth), as_json=args.json)
+    return terminal.describe_check(check_order(graph, truth), as_json=args.json)
 
 
 def graph_merge(args: argparse.Namespace) -> str:
@@ -110,7 +101,7 @@ def vocabulary(args: argparse.Namespace) -> str:
         built = add_noise(built, others, factor=args.noise, seed=args.seed)
     if args.output:
         save_vocabulary(built, args.output)
-    return describe_vocabulary(built, problems, output=args.output, as_json=args.json)
+    return terminal.describe_vocabulary(built, problems, output=args.output, as_json=args.json)
 
 
 def datasets(args: argparse.Namespace) -> str:
@@ -118,7 +109,7 @@ def datasets(args: argparse.Namespace) -> str:
     found = survey(args.folder)
     if args.json:
         return json.dumps([one._asdict() for one in found], ensure_ascii=False, indent=1)
-    return describe_survey(found)
+    return terminal.describe_survey(found)
 
 
 def decoders(args: argparse.Namespace) -> str:

@@ -14,17 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from stepgraph import __version__, decoders, pipeline, progress
-from stepgraph.cli.asked import (
-    decoder_name,
-    finish,
-    must_be_writable,
-    open_asked,
-    open_dataset,
-    open_decoder,
-    refuse,
-    say,
-)
-from stepgraph.cli.fields import given_fields
+from stepgraph.cli import asked
 from stepgraph.core import Dataset
 from stepgraph.datasets import open_source
 from stepgraph.decoders import DEFAULT_DECODER, Decoder, load_decoder
@@ -33,12 +23,7 @@ from stepgraph.encoders import EncoderOptions, load_encoder
 from stepgraph.encoders.each import note_failure
 from stepgraph.errors import ConfigError, DataError, DiskError
 from stepgraph.evaluation.report import Report
-from stepgraph.experiments.authors import (
-    AuthorsPathSearch,
-    agglomerate,
-    choose_behaviours,
-    mine_as_authors,
-)
+from stepgraph.experiments import authors
 from stepgraph.export.report import write_report
 from stepgraph.export.terminal import metrics_table
 from stepgraph.export.timeline import fits_youtube, to_text, write_timeline
@@ -52,11 +37,11 @@ from stepgraph.vocabulary import read_vocabulary
 
 def mine(args: argparse.Namespace) -> str:
     """Mine a task graph from many narrated videos."""
-    must_be_writable(args.output.parent, args.output)
-    scorer, failed = open_asked(args), Problems(strict=args.strict)
-    dataset = open_dataset(args, looks=looks(scorer))
+    asked.must_be_writable(args.output.parent, args.output)
+    scorer, failed = asked.open_asked(args), Problems(strict=args.strict)
+    dataset = asked.open_dataset(args, looks=looks(scorer))
     vocabulary = pipeline.choose_vocabulary(dataset, args.vocabulary)
-    options = given_fields(args, MiningOptions)
+    options = asked.given_fields(args, MiningOptions)
     graph = pipeline.mine(dataset, vocabulary, encoder=scorer, problems=failed, **options)
     save_graph(graph, args.output)
     text = (
@@ -64,16 +49,16 @@ def mine(args: argparse.Namespace) -> str:
         f"mined from {len(graph.mined_on)} videos"
     )
     size = {"keysteps": len(vocabulary), "transitions": graph.counts.nnz}
-    answer = say(args, text, graph=str(args.output), **size, videos=len(graph.mined_on))
-    return finish(answer, args, dataset.problems, failed)
+    answer = asked.say(args, text, graph=str(args.output), **size, videos=len(graph.mined_on))
+    return asked.finish(answer, args, dataset.problems, failed)
 
 
 def recognize(args: argparse.Namespace) -> str:
     """Recognise the keysteps of videos with a graph mined earlier."""
-    must_be_writable(args.output)
+    asked.must_be_writable(args.output)
     graph, failed = load_graph(args.graph), Problems(strict=args.strict)
-    scorer, decoder = open_asked(args, graph), open_decoder(args)
-    dataset = open_dataset(args, looks=looks(scorer))
+    scorer, decoder = asked.open_asked(args, graph), asked.open_decoder(args)
+    dataset = asked.open_dataset(args, looks=looks(scorer))
     timelines = pipeline.recognize_all(
         progress.track(dataset.videos, "recognising"),
         graph,
@@ -97,8 +82,8 @@ def recognize(args: argparse.Namespace) -> str:
     text = f"{shown}{videos}: chapters in {args.output}"
     if few:
         text += f" ({few} with fewer than the three of ten seconds that YouTube needs)"
-    answer = say(args, text, folder=str(args.output), videos=written)
-    return finish(answer, args, dataset.problems, failed)
+    answer = asked.say(args, text, folder=str(args.output), videos=written)
+    return asked.finish(answer, args, dataset.problems, failed)
 
 
 def evaluate(args: argparse.Namespace) -> str:
@@ -106,7 +91,7 @@ def evaluate(args: argparse.Namespace) -> str:
     if args.report is None and not args.json:
         args.report = Path("report.html")
     if args.report:
-        must_be_writable(args.report.parent, args.report)
+        asked.must_be_writable(args.report.parent, args.report)
     evaluation, scorer, options = _evaluate_compat(args) if args.compat else _evaluate(args)
     if args.report:
         write_evaluation(evaluation, args.report, shlex.join(["stepgraph", *args.given]))
@@ -130,24 +115,24 @@ def evaluate(args: argparse.Namespace) -> str:
         }
     )
     text = f"{show_metrics(evaluation)}\n\nOpen {args.report} in a browser."
-    return finish(say(args, text, **content), args, evaluation.dataset.problems)
+    return asked.finish(asked.say(args, text, **content), args, evaluation.dataset.problems)
 
 
 def _evaluate(args: argparse.Namespace) -> tuple[Evaluation, Scorer, dict[str, Any]]:
     graph = load_graph(args.graph) if args.graph else None
-    mining = given_fields(args, MiningOptions)
+    mining = asked.given_fields(args, MiningOptions)
     if graph and mining:
         raise ConfigError(
             f"--{next(iter(mining)).replace('_', '-')} must be of a graph to mine, got one that "
             f"is mined already; remove --graph"
         )
-    scorer, decoder = open_asked(args, graph), open_decoder(args)
+    scorer, decoder = asked.open_asked(args, graph), asked.open_decoder(args)
     dataset = open_with_truth(args, scorer_looks=looks(scorer))
     if graph and dataset.vocabulary:
         same_vocabulary(graph, dataset.vocabulary, args.graph)
     evaluation = measure(
         dataset,
-        decoder_name(args),
+        asked.decoder_name(args),
         decoder,
         scorer,
         graph=graph,
@@ -160,34 +145,34 @@ def _evaluate(args: argparse.Namespace) -> tuple[Evaluation, Scorer, dict[str, A
 
 def _evaluate_compat(args: argparse.Namespace) -> tuple[Evaluation, Scorer, dict[str, Any]]:
     """Measure path search with behaviours of the authors' scripts."""
-    refuse(
+    asked.refuse(
         args,
         "--compat",
         ("graph", "decoder", "threshold", "background", "option", "min_score", "max_gap"),
     )
     args.decoder = "path-search"
-    scorer = open_asked(args)
+    scorer = asked.open_asked(args)
     dataset = open_with_truth(args, scorer_looks=looks(scorer))
-    compat = choose_behaviours(args.compat, dataset.name)
+    compat = authors.choose_behaviours(args.compat, dataset.name)
     clusters: tuple[int, ...] = ()
     if compat.limit is not None and compat.limit.kind == "cluster":
         encoder = load_encoder(EncoderOptions())
         vectors = encoder.encode_keysteps(pipeline.choose_vocabulary(dataset, None))
-        clusters = agglomerate(vectors, compat.limit.distance)
+        clusters = authors.agglomerate(vectors, compat.limit.distance)
     chosen: dict[str, Decoder] = {
         "argmax": decoders.Argmax(),
-        "compat": AuthorsPathSearch(behaviours=compat, clusters=clusters),
+        "compat": authors.AuthorsPathSearch(behaviours=compat, clusters=clusters),
     }
-    mining = partial(mine_as_authors, behaviours=compat)
+    mining = partial(authors.mine_as_authors, behaviours=compat)
     evaluation = run_evaluation(dataset, chosen, encoder=scorer, mining=mining)
     return evaluation, scorer, {"compat": asdict(compat)}
 
 
 def open_with_truth(args: argparse.Namespace, *, scorer_looks: bool) -> Dataset:
     """Open a source to be measured, whose truth decides the vocabulary."""
-    dataset = open_dataset(args, looks=scorer_looks)
-    asked = read_vocabulary(args.vocabulary) if args.vocabulary else None
-    if asked is not None and dataset.vocabulary not in (None, asked):
+    dataset = asked.open_dataset(args, looks=scorer_looks)
+    given = read_vocabulary(args.vocabulary) if args.vocabulary else None
+    if given is not None and dataset.vocabulary not in (None, given):
         raise ConfigError(
             f"{args.source}: must be measured with the vocabulary that its truth refers to, got "
             f"another one with --vocabulary; remove that option"
@@ -227,7 +212,7 @@ def show_metrics(evaluation: Evaluation) -> str:
 
 def demo(args: argparse.Namespace) -> str:
     """Run the whole job on the embedded corpus and write a report."""
-    must_be_writable(args.output)
+    asked.must_be_writable(args.output)
     path = args.output / "report.html"
     if args.video:
         evaluation, reports = _measure_video()
@@ -249,18 +234,18 @@ def demo(args: argparse.Namespace) -> str:
         evaluation = replace(evaluation, dataset=dataset)
     write_evaluation(evaluation, path, f"stepgraph demo{' --video' * args.video}")
     measured = [report.to_json() for report in reports]
-    return say(args, f"{table}\n\n{there}", measured=measured, report=str(path))
+    return asked.say(args, f"{table}\n\n{there}", measured=measured, report=str(path))
 
 
 def _measure_video() -> tuple[Evaluation, list[Report]]:
     """Measure rendered video files by what is seen, what is heard, and both, which comes last."""
     dataset, reports = open_source("generated"), []
-    for way, asked in {
+    for way, how in {
         "heard": Asked(),
         "seen": Asked({"name": "colour:motion"}),
         "both": Asked({"name": "colour:motion", "also": "text:minilm"}),
     }.items():
-        evaluation = measure(dataset, DEFAULT_DECODER, load_decoder(), open_scorer(asked))
+        evaluation = measure(dataset, DEFAULT_DECODER, load_decoder(), open_scorer(how))
         for one in evaluation.measured:
             reports.append(replace(one.report, decoder=f"{way}: {one.report.decoder}"))
     return evaluation, reports

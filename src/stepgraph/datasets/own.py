@@ -21,23 +21,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 from stepgraph.core import Dataset, Segment, Video, Vocabulary, rows_in
-from stepgraph.datasets.reading import (
-    best_transcripts,
-    csv_rows,
-    has_id,
-    labelled,
-    lines_of,
-    read_truth,
-)
+from stepgraph.datasets import reading
 from stepgraph.errors import DataError, StepgraphError, quoted
 from stepgraph.files.ids import check_id
-from stepgraph.ingest import Listening, open_video
-from stepgraph.ingest.naming import (
-    MEDIA_SUFFIXES,
-    TRANSCRIPT_SUFFIXES,
-    is_transcript,
-    transcript_stem,
-)
+from stepgraph.ingest import Listening, naming, open_video
 from stepgraph.problems import Problems
 from stepgraph.progress import track
 from stepgraph.vocabulary import read_vocabulary
@@ -65,13 +52,13 @@ def open_folder(
     found = _find(path, problems)
     if not found:
         raise DataError(
-            f"{path}: must contain transcripts ({', '.join(TRANSCRIPT_SUFFIXES)}) or videos "
-            f"with a text track, got none; put each video's transcript beside it, same name"
+            f"{path}: must contain transcripts ({', '.join(naming.TRANSCRIPT_SUFFIXES)}) or "
+            f"videos with a text track, got none; put each video's transcript beside it, same name"
         )
     files = {
         video_id: (file, None)
         for video_id, file in found.items()
-        if has_id(video_id, str(file), problems)
+        if reading.has_id(video_id, str(file), problems)
     }
     videos = open_all(files, problems, listening, strict_cues=strict is True)
     own = path / TRUTH_FILE
@@ -150,8 +137,10 @@ def with_truth(
         # A video that could not be opened may have a truth all the same.
         lasting = {video: lengths.get(video, math.inf) for video in ids}
         only = ids[0] if alone and len(ids) == 1 else ""
-        segments |= read_truth(path, dataset.vocabulary, lasting, dataset.problems, only=only)
-    videos, truth = labelled(dataset.videos, segments, dataset.vocabulary)
+        segments |= reading.read_truth(
+            path, dataset.vocabulary, lasting, dataset.problems, only=only
+        )
+    videos, truth = reading.labelled(dataset.videos, segments, dataset.vocabulary)
     return replace(dataset, videos=videos, truth=truth)
 
 
@@ -171,9 +160,9 @@ def _find(folder: Path, problems: Problems) -> dict[str, Path]:
         path
         for path in files
         if not _is_media(path)
-        and not {path.with_suffix(""), path.parent / transcript_stem(path)} & media.keys()
+        and not {path.with_suffix(""), path.parent / naming.transcript_stem(path)} & media.keys()
     ]
-    found = media | best_transcripts(transcripts)
+    found = media | reading.best_transcripts(transcripts)
     return dict(sorted((_id(place, folder), path) for place, path in found.items()))
 
 
@@ -183,11 +172,11 @@ def _is_candidate(path: Path) -> bool:
         return False
     if _is_media(path):
         return not _PART_OF_DOWNLOAD.search(path.name.lower())
-    return is_transcript(path) and not _is_our_own(path)
+    return naming.is_transcript(path) and not _is_our_own(path)
 
 
 def _is_media(path: Path) -> bool:
-    return path.suffix.lower() in MEDIA_SUFFIXES
+    return path.suffix.lower() in naming.MEDIA_SUFFIXES
 
 
 def _id(place: Path, folder: Path) -> str:
@@ -243,7 +232,7 @@ def open_manifest(
 def _rows(path: Path, problems: Problems) -> dict[str, _Row]:
     """Rows by id, without those that cannot be used."""
     rows: dict[str, _Row] = {}
-    lines = lines_of(path)
+    lines = reading.lines_of(path)
     is_json = bool(lines) and lines[0][1].lstrip().startswith("{")
     found = _json_fields(lines, problems) if is_json else _csv_fields(path, problems)
     for where, fields in found:
@@ -279,7 +268,7 @@ def _json_fields(
 
 
 def _csv_fields(path: Path, problems: Problems) -> Iterator[tuple[str, dict[str, str]]]:
-    rows = csv_rows(path)
+    rows = reading.csv_rows(path)
     first, cells = next(rows, (f"{path}:1", []))
     header = [cell.lower() for cell in cells]
     if not {"media", "transcript"} & set(header) or len(set(header)) < len(header):
@@ -322,9 +311,9 @@ def _row(fields: Mapping[str, str], where: str, folder: Path, problems: Problems
         what = "must name a media file or a transcript, got none"
         problems.add(where, "unreadable row", what, lost=True)
         return None
-    stem = files[0].stem if "media" in paths else transcript_stem(files[0])
+    stem = files[0].stem if "media" in paths else naming.transcript_stem(files[0])
     video_id = fields.get("id") or stem
-    if not has_id(video_id, where, problems):
+    if not reading.has_id(video_id, where, problems):
         return None
     both = (files[0], files[1] if len(files) > 1 else None)
     return _Row(video_id, both, fields.get("task"), paths.get("truth"))

@@ -91,7 +91,10 @@ def draw_graph(graph: TaskGraph, *, strongest: int = 3, limit: int = 300) -> Pic
     limit
         Keysteps drawn; those with most transitions are kept.
     """
-    shown = _most_used(graph, limit)
+    counts = graph.counts
+    use = np.asarray(counts.sum(axis=0)).ravel() + np.asarray(counts.sum(axis=1)).ravel()
+    use = use - 2 * counts.diagonal()
+    shown = [int(keystep) for keystep in np.argsort(-use, kind="stable")[:limit]]
     wanted = set(shown)
     groups = [
         (task, [one for one in dict.fromkeys(members) if one in wanted])
@@ -143,13 +146,6 @@ def _box_size(lines: Sequence[str]) -> tuple[float, float]:
         for line in lines
     )
     return max(72.0, wide * CHARACTER + 2 * PADDING), len(lines) * LINE + PADDING
-
-
-def _most_used(graph: TaskGraph, limit: int) -> list[int]:
-    counts = graph.counts
-    use = np.asarray(counts.sum(axis=0)).ravel() + np.asarray(counts.sum(axis=1)).ravel()
-    use = use - 2 * counts.diagonal()
-    return [int(keystep) for keystep in np.argsort(-use, kind="stable")[:limit]]
 
 
 def _community_groups(graph: TaskGraph, keysteps: Sequence[int]) -> list[tuple[str, list[int]]]:

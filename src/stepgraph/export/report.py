@@ -77,6 +77,7 @@ def write_report(
     """
     picture = draw_graph(graph, strongest=STRONGEST)
     data = _payload(dataset, methods, graph, picture, path)
+    text = json.dumps(data, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     script = _static("player.js") + _static("report.js")
     made = f"<p class=command>Made with <code>{html.escape(command)}</code></p>"
     parts = {
@@ -90,7 +91,8 @@ def write_report(
         "metrics": _metrics(dataset, methods),
         "picture": _picture_note(picture, graph),
         "table": _next_table(picture, graph),
-        "data": _script_json(data),
+        # JSON that cannot end the script element it stands in.
+        "data": text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026"),
     }
     # One pass: what is filled in is never searched for further placeholders.
     page = re.sub(r"\{\{(\w+)\}\}", lambda match: parts[match[1]], _static("report.html"))
@@ -112,12 +114,6 @@ def _policy(script: str, *, plays: bool) -> str:
         f"default-src 'none'; img-src data:; {media}style-src 'unsafe-inline'; "
         f"script-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'"
     )
-
-
-def _script_json(value: object) -> str:
-    """JSON that cannot end the script element it stands in."""
-    text = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
-    return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
 
 
 def _facts(dataset: Dataset, methods: Sequence[Measured], graph: TaskGraph) -> str:

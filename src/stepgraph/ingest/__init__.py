@@ -12,13 +12,8 @@ from pathlib import Path
 from stepgraph.core import Sentence, Video
 from stepgraph.errors import MissingExtraError
 from stepgraph.files.disk import require_file
+from stepgraph.ingest import media
 from stepgraph.ingest.formats import read_transcript
-from stepgraph.ingest.media import (
-    NoTextTrackError,
-    media_duration,
-    read_embedded_transcript,
-    transcribe,
-)
 from stepgraph.ingest.naming import MEDIA_SUFFIXES, find_transcript, transcript_stem
 from stepgraph.problems import Problems
 
@@ -71,7 +66,7 @@ def open_video(
     else:
         sentences = _hear(path, listening, problems)
     try:
-        duration = media_duration(path)
+        duration = media.media_duration(path)
     except MissingExtraError:
         if not sentences:
             raise
@@ -82,10 +77,10 @@ def open_video(
 def _hear(path: Path, listening: Listening, problems: Problems | None) -> tuple[Sentence, ...]:
     """What is said according to the file itself: its text track, or else its sound."""
     try:
-        return read_embedded_transcript(path, problems=problems)
-    except NoTextTrackError:
+        return media.read_embedded_transcript(path, problems=problems)
+    except media.NoTextTrackError:
         if listening.speech is not None:
-            return transcribe(path, listening.speech)
+            return media.transcribe(path, listening.speech)
         if listening.needed:
             raise
     return ()

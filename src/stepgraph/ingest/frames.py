@@ -141,8 +141,12 @@ class PictureTrack:
         if not _is_short(end, stated):
             return
         # The stated end may be that of the sound where the picture has none of its own.
-        if not stream.duration and not _is_short(_end_of_sound(self.path), stated):
-            return
+        if not stream.duration:
+            with opened(self.path) as container:
+                tracks = container.streams.audio
+                packets = container.demux(*tracks) if tracks else ()
+                if not _is_short(max(map(end_of, packets), default=0.0), stated):
+                    return
         raise DataError(
             f"{self.path}: picture must last the {stated:.1f} s that the file states, got "
             f"{end:.1f} s; the file is cut off, fetch or copy it again"
@@ -177,12 +181,6 @@ def _shown_track(container: Any, path: Path) -> Any:
             f"convert it, for example to H.264"
         )
     return track
-
-
-def _end_of_sound(path: Path) -> float:
-    with opened(path) as container:
-        tracks = container.streams.audio
-        return max(map(end_of, container.demux(*tracks)), default=0.0) if tracks else 0.0
 
 
 @dataclass(frozen=True)

@@ -30,8 +30,7 @@ from stepgraph.labelling.folders import (
 from stepgraph.labelling.statistics import LabelStatistics, label_statistics
 from stepgraph.pipeline import open_scorer, recognize_all
 from stepgraph.problems import Problems
-from stepgraph.scoring import Scorer
-from stepgraph.scoring.stored_scores import StoredScores
+from stepgraph.scoring import Scorer, StoredScores
 
 __all__ = [
     "ORIGINS",

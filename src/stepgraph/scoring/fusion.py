@@ -173,16 +173,15 @@ def open_encoder(options: EncoderOptions) -> Encoder | Fused:
     """Make the encoder of some options, or the two of them."""
     if options.also is None:
         return load_encoder(options)
-    first, second = (load_encoder(_only(options, name)) for name in (options.name, options.also))
-    return Fused(first, second, Fusion.named(options.fusion))
-
-
-def _only(options: EncoderOptions, name: str) -> EncoderOptions:
-    """What concerns one of two encoders."""
-    one = EncoderOptions(name, task_names=options.task_names)
-    if one.hears:
-        return replace(one, context=options.context, blend=options.blend)
-    return replace(one, window=options.window)
+    both = []
+    for name in (options.name, options.also):
+        one = EncoderOptions(name, task_names=options.task_names)
+        if one.hears:
+            one = replace(one, context=options.context, blend=options.blend)
+        else:
+            one = replace(one, window=options.window)
+        both.append(load_encoder(one))
+    return Fused(both[0], both[1], Fusion.named(options.fusion))
 
 
 def fuse(first: Scores, second: Scores, *, weight: float = 0.5) -> Scores:
