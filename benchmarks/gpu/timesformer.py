@@ -26,7 +26,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 from transformers import TimesformerConfig, TimesformerForVideoClassification
 
-from stepgraph.networks.timesformer import TimeSformer, TimeSformerOptions, load_hf, to_hf
+from stepgraph.networks.timesformer import TimeSformer, TimeSformerOptions, from_hf, load_hf
 
 CLASSES = 10_588
 CEILING = 790.0  # TFLOP/s in bfloat16: a product of 8,192 x 8,192 matrices on an H200
@@ -79,8 +79,7 @@ def reference(library: nn.Module, clips: Tensor, labels: Tensor) -> tuple[Tensor
 
 
 def grads_of(model: nn.Module) -> Grads:
-    grads = {n: p.grad.detach().clone() for n, p in model.named_parameters() if p.grad is not None}
-    return to_hf(grads) if isinstance(model, TimeSformer) else grads
+    return {n: p.grad.detach().clone() for n, p in model.named_parameters() if p.grad is not None}
 
 
 def relative(found: Tensor, true: Tensor) -> float:
@@ -126,6 +125,8 @@ def measure(
     loss.backward()
     torch.cuda.synchronize()
     first = time.perf_counter() - begin
+    if isinstance(model, TimeSformer):
+        true = true[0], from_hf(true[1], model.options)
     errors = compared(logits.detach(), grads_of(model), true)
     model.zero_grad(set_to_none=True)
     torch.cuda.reset_peak_memory_stats()
