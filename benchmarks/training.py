@@ -28,8 +28,8 @@ from stepgraph.training import clip_store as stores
 from stepgraph.training.batches import Batch, Source, StoredSource
 from stepgraph.training.clip_store import ClipStore, fill
 from stepgraph.training.loop import fit
+from stepgraph.training.schedule import joined
 from stepgraph.training.targets import Examples
-from stepgraph.training.team import joined
 
 # The loop waits for the device after every so many steps; only whole rounds are timed.
 ROUND = 20

@@ -13,8 +13,8 @@ from stepgraph.ingest.frames import ClipOptions
 from stepgraph.training import Phase, Running, TrainingOptions
 from stepgraph.training.batches import StoredSource, StreamedSource
 from stepgraph.training.loop import fit
+from stepgraph.training.schedule import ALONE, joined
 from stepgraph.training.targets import Examples
-from stepgraph.training.team import ALONE, joined
 
 CLIP = ClipOptions(frames=2, height=6, width=6)
 QUICK = (Phase("sgd", 2, 0.05, drops=(2,)), Phase("adamw", 2, 0.01, drops=(2,)))

@@ -8,7 +8,7 @@ from stepgraph.core import Vocabulary
 from stepgraph.datasets import open_source
 from stepgraph.datasets.own import open_manifest
 from stepgraph.errors import DataError
-from stepgraph.vocabulary.saving import save_vocabulary
+from stepgraph.vocabulary.lists import save_vocabulary
 
 VTT = "WEBVTT\n\n00:00.000 --> 00:04.000\n{}\n"
 TRUTH = "video,start,end,keystep\n"

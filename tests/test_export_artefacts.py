@@ -12,7 +12,7 @@ from stepgraph.errors import DataError
 from stepgraph.export.artefacts import load, save
 from stepgraph.graph.saving import load_graph, same_vocabulary
 from stepgraph.vocabulary import read_vocabulary
-from stepgraph.vocabulary.saving import load_vocabulary, save_vocabulary
+from stepgraph.vocabulary.lists import load_vocabulary, save_vocabulary
 
 
 @pytest.fixture

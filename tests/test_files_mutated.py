@@ -18,7 +18,7 @@ from stepgraph.export.artefacts import load, save
 from stepgraph.export.terminal import describe_graph, describe_next, describe_path
 from stepgraph.export.timeline import FORMATS
 from stepgraph.graph import TaskGraph, mine_graph
-from stepgraph.vocabulary.saving import vocabulary_of
+from stepgraph.vocabulary.lists import vocabulary_of
 
 VOCABULARY = Vocabulary(("boil", "pour", "stir", "drink"), {"tea": (0, 1, 2, 3)})
 SCORES = make_scores(np.random.default_rng(3).random((30, 4)), vocabulary=VOCABULARY)

@@ -15,7 +15,7 @@ from pyarrow import parquet
 from stepgraph.errors import DataError
 from stepgraph.files.arrays import open_arrays, read_array
 from stepgraph.files.arrays.parquet import _READER
-from stepgraph.labelling.parquet import read_footer
+from stepgraph.labelling.clips import read_footer
 from test_files_arrays import TABLE, save
 
 # Two rows of lists, with one byte of what describes them changed: pyarrow 26 aborts at it.

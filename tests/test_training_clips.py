@@ -16,7 +16,7 @@ from stepgraph.problems import Problems
 from stepgraph.training import clip_store as stores
 from stepgraph.training.batches import StoredSource, StreamedSource, augment
 from stepgraph.training.clip_store import ClipStore, fill
-from stepgraph.training.team import Team
+from stepgraph.training.schedule import Team
 from videos import number_in, numbered, write_video
 
 KINDS = {

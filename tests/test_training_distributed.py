@@ -13,8 +13,7 @@ import torch
 from small_training import CASES, Colours, make_examples, run_case
 from stepgraph.errors import ConfigError
 from stepgraph.training.batches import StoredSource
-from stepgraph.training.schedule import TrainingOptions
-from stepgraph.training.team import ALONE, Team, joined
+from stepgraph.training.schedule import ALONE, Team, TrainingOptions, joined
 from videos import plain, write_video
 
 CPU = torch.device("cpu")

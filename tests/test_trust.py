@@ -11,7 +11,7 @@ from stepgraph.cli import main
 from stepgraph.core import Vocabulary
 from stepgraph.errors import one_line
 from stepgraph.files.arrays import SUFFIXES
-from stepgraph.vocabulary.saving import save_vocabulary
+from stepgraph.vocabulary.lists import save_vocabulary
 
 CUE = "1\n00:00:01,000 --> 00:00:04,000\nboil the water\n"
 STEPS = "boil the water\nadd the tea leaves\n"

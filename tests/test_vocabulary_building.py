@@ -19,7 +19,7 @@ from stepgraph.vocabulary import (
     vocabulary_from_articles,
 )
 from stepgraph.vocabulary.articles import join_methods, match_articles
-from stepgraph.vocabulary.saving import save_vocabulary
+from stepgraph.vocabulary.lists import save_vocabulary
 
 TEA = Article("Make Tea", ("Boil water", "Add the leaves", "Serve"))
 SOUP = Article("Make Soup", ("Chop", "boil  Water", "Stir", "Serve"))

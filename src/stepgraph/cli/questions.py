@@ -19,7 +19,7 @@ from stepgraph.graph import TaskGraph
 from stepgraph.graph.saving import load_graph, save_graph
 from stepgraph.problems import Problems
 from stepgraph.vocabulary import add_noise
-from stepgraph.vocabulary.saving import save_vocabulary
+from stepgraph.vocabulary.lists import save_vocabulary
 
 
 def graph_show(args: argparse.Namespace) -> str:

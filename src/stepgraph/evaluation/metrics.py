@@ -2,6 +2,7 @@
 
 ``docs/metrics.md`` defines each, and says what holds for all: background is -1 and never a class,
 the keysteps that count are those of the truth, and what is undefined is ``nan``, never 0.
+Four take background seriously: what is said of rows on which nothing is done.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from stepgraph.core import BACKGROUND, Labels, require_same_vocabulary
+from stepgraph.core import BACKGROUND, Labels, require_same_vocabulary, runs
 from stepgraph.errors import DataError
 
 Rows: TypeAlias = "Labels | ArrayLike"
@@ -226,3 +227,29 @@ def _defined(values: Iterable[float]) -> NDArray[np.float64]:
 
 def _mean(values: NDArray[np.float64]) -> float:
     return float(values.mean()) if values.size else math.nan
+
+
+OF_BACKGROUND = ("frame_accuracy", "background_share", "background_precision", "empty_segments")
+
+
+def background_tally(truth: Rows, predicted: Rows) -> NDArray[np.int64]:
+    """Count, so that videos add up: four hits, then what each of them is a part of.
+
+    >>> background_tally([-1, 0, 0, -1, -1], [-1, -1, 0, 1, 1]).tolist()
+    [2, 2, 1, 1, 5, 5, 2, 2]
+    """
+    true, found = compared(truth, predicted)
+    empty = found == BACKGROUND
+    pieces = [slice(*run) for run in runs(found) if found[run[0]] != BACKGROUND]
+    idle = sum((true[piece] == BACKGROUND).all() for piece in pieces)
+    right = (true == found).sum(), empty.sum(), (empty & (true == BACKGROUND)).sum(), idle
+    return np.array([*right, len(true), len(true), empty.sum(), len(pieces)], dtype=np.int64)
+
+
+def background_metrics(counts: NDArray[np.int64]) -> dict[str, float]:
+    """Each metric of :data:`OF_BACKGROUND`, of the tallies of any number of videos."""
+    parts, wholes = counts[:4].tolist(), counts[4:].tolist()
+    return {
+        name: part / whole if whole else math.nan
+        for name, part, whole in zip(OF_BACKGROUND, parts, wholes, strict=True)
+    }

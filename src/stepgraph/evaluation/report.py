@@ -13,7 +13,6 @@ import numpy as np
 from stepgraph.core import BACKGROUND, Labels, Video, Vocabulary, require_same_vocabulary
 from stepgraph.errors import ConfigError, DataError
 from stepgraph.evaluation import metrics, segments
-from stepgraph.evaluation.background import NAMES, background_metrics, background_tally
 
 
 def _metric(name: str) -> Any:
@@ -99,7 +98,7 @@ def evaluate(
     """
     counts = metrics.Tally.empty()
     pieces = metrics.Tally.empty(len(segments.OVERLAPS))
-    background = np.zeros(2 * len(NAMES), dtype=np.int64)
+    background = np.zeros(2 * len(metrics.OF_BACKGROUND), dtype=np.int64)
     vocabulary: Vocabulary | None = None
     videos = rows = keystep_rows = 0
     # What cannot be added up over videos.
@@ -111,7 +110,7 @@ def evaluate(
         counted = metrics.tally(true, labels)
         counts += counted
         pieces += segments.segment_tally(true, labels)
-        background += background_tally(true, labels)
+        background += metrics.background_tally(true, labels)
         each["accuracy_per_video"].append(metrics.accuracy(counted))
         each["iou_per_video"].append(metrics.iou(counted))
         each["edit_distance"].append(segments.edit_distance(true, labels))
@@ -125,7 +124,7 @@ def evaluate(
         keystep_rows=keystep_rows,
         graph_mined_on=graph_mined_on,
         **_pooled(counts, pieces),
-        **background_metrics(background),
+        **metrics.background_metrics(background),
         **{name: metrics.mean_defined(values) for name, values in each.items()},
     )
 

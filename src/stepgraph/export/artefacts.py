@@ -32,7 +32,7 @@ from stepgraph.files.headers import (
 from stepgraph.files.saved_arrays import read_fields, read_saved, write_arrays
 from stepgraph.graph import TaskGraph
 from stepgraph.graph.saving import GRAPH_KIND, load_graph, save_graph
-from stepgraph.vocabulary.saving import (
+from stepgraph.vocabulary.lists import (
     VOCABULARY_KIND,
     load_vocabulary,
     require_as_saved,

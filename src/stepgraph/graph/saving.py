@@ -31,7 +31,7 @@ from stepgraph.graph.layers import Layers
 from stepgraph.graph.saving_habits import amount, habits_fields, habits_of
 from stepgraph.graph.shortest_paths import Matrix
 from stepgraph.graph.task_graph import TIMING_BINS, MiningOptions, TaskGraph
-from stepgraph.vocabulary.saving import (
+from stepgraph.vocabulary.lists import (
     vocabulary_fields,
     vocabulary_of,
 )

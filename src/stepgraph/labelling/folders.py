@@ -24,11 +24,17 @@ from stepgraph.files.headers import (
     header,
     reading_fields,
 )
-from stepgraph.labelling.clips import ClipLabels, label_clips
-from stepgraph.labelling.parquet import LABELS_KIND, read_footer, read_table, write_table
+from stepgraph.labelling.clips import (
+    LABELS_KIND,
+    ClipLabels,
+    label_clips,
+    read_footer,
+    read_table,
+    write_table,
+)
 from stepgraph.problems import Problems
 from stepgraph.progress import counting
-from stepgraph.vocabulary.saving import require_as_saved, vocabulary_fields, vocabulary_of
+from stepgraph.vocabulary.lists import require_as_saved, vocabulary_fields, vocabulary_of
 
 MANIFEST = "labels.json"
 _MANIFEST_KIND = replace(LABELS_KIND, noun="manifest of labels")

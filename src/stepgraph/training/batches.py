@@ -24,9 +24,8 @@ from stepgraph.ingest.frames import ClipOptions, read_clips
 from stepgraph.networks.timesformer import DEVIATION, MEAN
 from stepgraph.problems import Problem
 from stepgraph.training.clip_store import UNDECODABLE, ClipStore
-from stepgraph.training.schedule import TrainingOptions
+from stepgraph.training.schedule import ALONE, Team, TrainingOptions
 from stepgraph.training.targets import Examples
-from stepgraph.training.team import ALONE, Team
 
 # Batches that each worker prepares ahead.
 _AHEAD = 4
@@ -76,7 +75,6 @@ class Source(IterableDataset[Batch]):
         loader = DataLoader(
             self,
             batch_size=None,
-            collate_fn=_as_it_is,
             num_workers=self.workers,
             # Where a GPU fetches batches without waiting.
             pin_memory=self.team.device.type == "cuda",
@@ -182,10 +180,6 @@ def _which_worker() -> tuple[int, int]:
     """Which of how many workers this is."""
     info = get_worker_info()
     return (info.id, info.num_workers) if info else (0, 1)
-
-
-def _as_it_is(batch: Any) -> Any:
-    return batch
 
 
 def too_short(video: str, path: Path, wanted: int, got: int) -> Problem:

@@ -24,7 +24,7 @@ from stepgraph.networks.timesformer import normalise
 from stepgraph.problems import Problem
 from stepgraph.progress import counting
 from stepgraph.training.batches import Batch, Source
-from stepgraph.training.schedule import Epoch, TrainingOptions, make_optimiser, plan
+from stepgraph.training.schedule import Epoch, Team, TrainingOptions, make_optimiser, plan
 from stepgraph.training.state import (
     EpochRecord,
     Position,
@@ -35,7 +35,6 @@ from stepgraph.training.state import (
     write_curve,
 )
 from stepgraph.training.targets import distribution_losses
-from stepgraph.training.team import Team
 
 LAST, BEST = "last.pt", "best.pt"
 # Steps whose losses stay on the device until they are fetched together.

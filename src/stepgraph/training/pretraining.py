@@ -29,10 +29,9 @@ from stepgraph.problems import Problems
 from stepgraph.training.batches import Source, StoredSource, StreamedSource, too_short
 from stepgraph.training.clip_store import ClipStore, fill
 from stepgraph.training.loop import BEST, fit, is_half
-from stepgraph.training.schedule import TrainingOptions
+from stepgraph.training.schedule import Team, TrainingOptions, joined
 from stepgraph.training.state import EpochRecord, read_state
 from stepgraph.training.targets import Examples, Which, load_examples
-from stepgraph.training.team import Team, joined
 
 ENCODER, BEST_ENCODER = "encoder.safetensors", "best.safetensors"
 # More processes than this do not read faster, and all hold memory.
