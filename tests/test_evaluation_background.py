@@ -8,13 +8,13 @@ import pytest
 from reference import random_labels
 from stepgraph.core import BACKGROUND
 from stepgraph.errors import DataError
-from stepgraph.evaluation.background import NAMES, background_metrics, background_tally
+from stepgraph.evaluation.metrics import OF_BACKGROUND, background_metrics, background_tally
 
 
 def metrics(truth, predicted):
     """The four metrics of one video, in the order of their names."""
     found = background_metrics(background_tally(truth, predicted))
-    assert tuple(found) == NAMES
+    assert tuple(found) == OF_BACKGROUND
     return list(found.values())
 
 
