@@ -33,7 +33,7 @@ class Harness:
 
 
 _of_folder = partial(Harness, folder=True)
-_of_arrays = partial(Harness, read=readers.read_arrays, folder=True, inputs=500)
+_of_arrays = partial(Harness, read=readers.read_arrays, folder=True, programs=True, inputs=500)
 _source = readers.read_source
 _VIDEO, _TRAIN = ("av",), ("pyarrow",)
 HARNESSES = {
@@ -49,13 +49,13 @@ HARNESSES = {
     "articles": Harness(text_seeds.articles, readers.read_articles, inputs=500),
     "graph": Harness(own_seeds.graph, readers.read_graph, inputs=500),
     "saved": Harness(own_seeds.saved, readers.read_saved),
-    "saved-arrays": Harness(own_seeds.saved_arrays, readers.read_saved),
+    "saved-arrays": Harness(own_seeds.saved_arrays, readers.read_saved, programs=True),
     "results": Harness(own_seeds.results, readers.read_results),
     "numpy": _of_arrays(binary_seeds.numpy_arrays, inputs=1000),
     "torch": _of_arrays(binary_seeds.torch_arrays),
     "pickle": _of_arrays(binary_seeds.pickled_arrays),
     "hdf5": _of_arrays(binary_seeds.hdf5_arrays, needs=("h5py",)),
-    "parquet": _of_arrays(binary_seeds.parquet_arrays, needs=_TRAIN, programs=True),
+    "parquet": _of_arrays(binary_seeds.parquet_arrays, needs=_TRAIN),
     "features": _of_arrays(own_seeds.own_features, inputs=1000),
     "labels": _of_folder(own_seeds.own_labels, readers.read_labels, needs=_TRAIN),
     "cache": Harness(own_seeds.embedding_cache, readers.read_cache, inputs=300),

@@ -268,11 +268,11 @@ def test_bytes_spelt_as_text_are_not_copied_again_and_again(read):
         read(data)
 
 
-def test_too_many_instructions_are_refused(read, monkeypatch):
+def test_too_many_instructions_are_refused(monkeypatch):
     monkeypatch.setattr("stepgraph.files.pickles._INSTRUCTIONS", 10_000)
 
-    with pytest.raises(DataError, match="got a pickle of more than 10,000 instructions"):
-        read(b"(" + b"}" * 10_000 + b"t.")
+    with pytest.raises(Refusal, match="got a pickle of more than 10,000 instructions"):
+        unpickle(io.BytesIO(b"(" + b"}" * 10_000 + b"t."), lambda name: None)
 
 
 @pytest.mark.parametrize(
@@ -347,11 +347,12 @@ def test_a_second_pickle_in_the_file_is_not_lost_silently(read):
         read(pickle.dumps(ROWS) + pickle.dumps(1))
 
 
-def test_a_file_over_the_limit_is_refused(read, monkeypatch):
-    monkeypatch.setattr("stepgraph.files.arrays.pickled._LARGEST", 1 << 20)
+def test_a_file_over_the_limit_is_refused(tmp_path):
+    with (tmp_path / "a.pkl").open("wb") as file:
+        file.truncate(257 << 20)
 
-    with pytest.raises(DataError, match=r"must be a pickle of at most 1 MiB, got 2 MiB"):
-        read(b"x" * (2 << 20))
+    with pytest.raises(DataError, match=r"pkl: must be a pickle of at most 256 MiB, got 257 MiB"):
+        read_array(tmp_path / "a.pkl")
 
 
 def test_a_pickle_cut_off_anywhere_is_refused(read):

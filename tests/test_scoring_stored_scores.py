@@ -250,7 +250,7 @@ def test_scores_of_another_vocabulary_or_no_table_are_refused(tmp_path, read, su
     ("content", "got"),
     [
         ([TABLE[:1], TABLE[:1, :4]], r"row 1 must be an array of shape \(1, 5\), got \(1, 4\)"),
-        ([TABLE], r"row 0 must be an array of shape \(1, 5\), got \(6, 5\); was it computed with"),
+        ([TABLE], r"row 0 must be an array of shape \(1, 5\), got \(6, 5\); save one array of"),
         ([0.5], "row 0 must be an array .*, got a float"),
         ({"a": TABLE}, "must hold a list of arrays, one a row, got a dict"),
         (TABLE[0], r"scores must have shape \(rows, 5\), got \(5,\)"),
@@ -297,14 +297,16 @@ def test_scores_that_are_no_real_numbers_are_refused(tmp_path, read, suffix, dty
 def test_arrays_of_other_things_are_refused(tmp_path, read, dtype):
     np.save(tmp_path / "talk.npy", np.zeros((6, 5), dtype), allow_pickle=True)
 
-    with pytest.raises(DataError, match=r"talk\.npy: scores must be real numbers, got values of"):
+    with pytest.raises(
+        DataError, match=r"talk\.npy: .*(must be real numbers, got |Python objects)"
+    ):
         read()
 
 
 def test_an_archive_of_two_arrays_is_refused(tmp_path, read):
     np.savez(tmp_path / "talk.npz", a=TABLE, b=TABLE)
 
-    with pytest.raises(DataError, match=r"talk\.npz: must hold one array, got 2: \['a\.npy', "):
+    with pytest.raises(DataError, match=r"talk\.npz: must hold one array, got 2: \['a', "):
         read()
 
 
@@ -324,7 +326,7 @@ def test_an_array_that_claims_more_than_it_has_is_refused(tmp_path, vocabulary, 
         archive.writestr("a.npy", npy(shape, b"\0" * 24))
 
     for name in ("talk.npy", "talk.npz"):
-        with pytest.raises(DataError, match=rf"{name}: must be as large as it says, got an array"):
+        with pytest.raises(DataError, match=rf"{name}: must be a whole np[yz] file of stored"):
             read_stored(tmp_path / name, vocabulary)
 
 
@@ -341,14 +343,12 @@ def test_tensors_that_are_no_table_of_their_own_are_refused(tmp_path, vocabulary
 
     tensor = torch.from_numpy(TABLE)
     expected = {
-        r"must hold one tensor of scores, got a list": [tensor],
-        r"must hold one tensor of scores, got a dict with 2": {"a": tensor, "b": tensor},
-        r"must hold one tensor of scores, got a dict with 0": {},
-        r"must be as large as it says, got an array of shape \(1000000, 5\)": tensor[:1].expand(
-            10**6, 5
-        ),
-        r"must hold one tensor of scores, got something that is no dense": tensor.to_sparse(),
-        r"must hold one tensor of scores, got something that is no dense tensor of re": TABLE,
+        r"must hold one tensor, alone or in a dict, got a list": [tensor],
+        r"must hold one array, got 2: \['a', 'b'\]": {"a": tensor, "b": tensor},
+        r"must hold one array, got 0": {},
+        r"got a tensor of shape \(1000000, 5\) in 30 numbers": tensor[:1].expand(10**6, 5),
+        r"must hold one tensor, .* got something that is no dense tensor": tensor.to_sparse(),
+        r"must hold one tensor, .* got something that is no dense tensor of re": TABLE,
     }
 
     for message, content in expected.items():
@@ -379,7 +379,7 @@ def test_a_hostile_file_does_not_run(tmp_path, read, suffix):
     else:
         np.save(path, np.array([Touch(mark)], dtype=object), allow_pickle=True)
 
-    with pytest.raises(DataError, match=r"which was not made; if|real numbers|one tensor of"):
+    with pytest.raises(DataError, match=r"which was not made; if|Python objects|one tensor, "):
         read()
 
     assert not mark.exists()
@@ -406,7 +406,7 @@ def rewritten(path, change, compression=zipfile.ZIP_STORED):
 def test_files_that_ask_for_more_than_tensors_are_refused(tmp_path, read, pickled):
     rewritten(save(tmp_path, suffix=".pt"), lambda _: b"\x80\x02" + pickled)
 
-    with pytest.raises(DataError, match=r"talk\.pt: must hold one tensor .*, got something that"):
+    with pytest.raises(DataError, match=r"talk\.pt: must hold one tensor, .* got something that"):
         read()
 
 

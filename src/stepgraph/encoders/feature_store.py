@@ -16,8 +16,8 @@ from stepgraph import __version__
 from stepgraph.core import LONGEST, Features, Video
 from stepgraph.encoders import EncoderOptions
 from stepgraph.errors import DataError
-from stepgraph.files.arrays import FEATURES, ArrayFiles, open_arrays, read_arrays
-from stepgraph.files.arrays.checks import Wanted, explaining
+from stepgraph.files.arrays import ArrayFiles, open_arrays, read_arrays
+from stepgraph.files.arrays.checks import Wanted
 from stepgraph.files.disk import MIB, read_json, replacing, write_text
 from stepgraph.files.headers import FileKind, check_header, reading_fields
 from stepgraph.files.ids import file_in
@@ -122,11 +122,10 @@ class FeatureStore:
 
     def _read_own(self, video: Video) -> Features:
         where = self.where(video.id)
-        with explaining(where, ".npz", FEATURES):
-            vectors, intervals, seconds = read_arrays(Path(where), _ARRAYS)
+        vectors, intervals, seconds = read_arrays(Path(where), _ARRAYS)
         # A video without a sentence has no vectors, and so no width.
         wanted = Wanted(where, width=self.width if vectors.size else None)
-        wanted.check(vectors.shape, vectors.dtype)
+        wanted.check(vectors.shape, str(vectors.dtype))
         _check_times(where, intervals, seconds, len(vectors))
         if abs(float(seconds) - video.duration) > _HOP:
             longer = "shorter" if float(seconds) < video.duration else "longer"

@@ -19,7 +19,6 @@ from stepgraph.encoders import EncoderOptions
 from stepgraph.encoders.model_folders import PUBLISHED, find_folder
 from stepgraph.encoders.visual import VisualEncoder, as_array, pick_device
 from stepgraph.errors import ConfigError, DataError
-from stepgraph.files.arrays.checks import Kind, explaining
 from stepgraph.files.disk import read_text
 from stepgraph.ingest.frames import ClipOptions
 
@@ -190,10 +189,13 @@ def _read_words(path: Path) -> list[str]:
     """Words of S3D in their order: an array of texts, or one a line."""
     if path.suffix != ".npy":
         return read_text(path).split()
-    ignored = warnings.catch_warnings(action="ignore")  # of strange escapes in a header
-    with ignored, explaining(str(path), path.suffix, Kind("words")):
+    try:
         # Mapped, an array that claims more than its file holds is refused before it is made.
-        words = np.load(path, mmap_mode="r", allow_pickle=False)
+        with warnings.catch_warnings(action="ignore"):  # of strange escapes in a header
+            words = np.lib.format.open_memmap(path, mode="r")
+    except Exception as error:  # foreign files fail in any way there is
+        said = " ".join(str(error).split())[:120]
+        raise DataError(f"{path}: must be a whole npy file of words, got: {said}") from error
     if words.ndim != 1 or words.dtype.kind != "U":
         raise DataError(
             f"{path}: must be a list of words, got shape {words.shape} of {words.dtype}; "

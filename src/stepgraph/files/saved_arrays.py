@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import zipfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -13,11 +12,10 @@ from numpy.typing import NDArray
 
 from stepgraph.errors import DataError
 from stepgraph.files.arrays import Kind, read_arrays
-from stepgraph.files.arrays.checks import explaining
+from stepgraph.files.arrays.checks import Wanted
+from stepgraph.files.arrays.reader import READER
 from stepgraph.files.disk import MIB, encoded, parse_json, replacing, require_file
 from stepgraph.files.headers import FileKind, check_header
-
-_HEADER = "header.npy"
 
 
 def write_arrays(path: Path, fields: Mapping[str, Any], **arrays: NDArray[Any]) -> None:
@@ -34,20 +32,18 @@ def read_saved(
     """Read the fields and arrays of a file of some kind."""
     fields = read_fields(path)
     check_header(fields, path, kind)
-    with explaining(str(path), ".npz", Kind(kind.noun)):
-        _, *arrays = read_arrays(path, ("header", *names))
+    _, *arrays = read_arrays(path, ("header", *names), Kind(kind.noun))
     return fields, arrays
 
 
 def read_fields(path: Path) -> dict[str, Any]:
     """Read the fields alone."""
     require_file(path)
-    with explaining(str(path), ".npz", Kind("arrays")), zipfile.ZipFile(path) as archive:
-        if _HEADER not in archive.namelist():
-            raise DataError(f"{path}: must be saved by stepgraph, got arrays without a header")
-        if archive.getinfo(_HEADER).file_size > 64 * MIB:
-            raise DataError(f"{path}: must have a header of at most 64 MiB, got a larger one")
-        with archive.open(_HEADER) as file:
-            text = np.lib.format.read_array(file, allow_pickle=False).tobytes().decode()
-    fields: dict[str, Any] = parse_json(text, str(path))
+    wanted = Wanted(str(path), Kind("arrays"), own=True)
+    if not READER.ask("has", path, wanted, "header")["has"]:
+        raise DataError(f"{path}: must be saved by stepgraph, got arrays without a header")
+    data = READER.read(path, wanted, "header").tobytes()
+    if len(data) > 64 * MIB:
+        raise DataError(f"{path}: must have a header of at most 64 MiB, got a larger one")
+    fields: dict[str, Any] = parse_json(data.decode(errors="replace"), str(path))
     return fields

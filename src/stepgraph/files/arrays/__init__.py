@@ -1,24 +1,23 @@
 """Arrays of numbers that were computed elsewhere, one for each video: its rows by some columns.
 
 An array lies in a file of its own in a folder, or all of them lie in one file.  No file is
-trusted: none can run code, none can lead to another file, and none can claim more memory than
-its content or 1 GiB.  Of a file with many arrays, only the one asked for is read.
+trusted: a process of its own reads it (see :mod:`~stepgraph.files.arrays.reader`), none can run
+code or lead to another file, and none may hold more than 1 GiB.  Of a file with many arrays, only
+the one asked for is read.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from stepgraph.errors import DataError
-from stepgraph.files.arrays import hdf5, numpy_files, parquet, pickled, tensors
-from stepgraph.files.arrays.checks import FEATURES, LARGEST, Kind, Reader, Wanted, explaining
-from stepgraph.files.arrays.numpy_files import read_arrays
-from stepgraph.files.disk import MIB
+from stepgraph.files.arrays.checks import FEATURES, Kind, Wanted
+from stepgraph.files.arrays.reader import READER
 
 __all__ = [
     "FEATURES",
@@ -30,17 +29,10 @@ __all__ = [
     "read_arrays",
 ]
 
-_READERS: dict[str, Callable[[Path, Wanted], NDArray[Any]]] = {
-    ".npy": numpy_files.read_npy,
-    ".npz": numpy_files.read_npz,
-    ".pt": tensors.read_pt,
-    ".pkl": pickled.read_pkl,
-    ".h5": hdf5.read_h5,
-    ".hdf5": hdf5.read_h5,
-    ".parquet": parquet.read_parquet,
-}
-SUFFIXES = tuple(_READERS)
+SUFFIXES = (".npy", ".npz", ".pt", ".pkl", ".h5", ".hdf5", ".parquet")
 """Suffixes of the files of one array; of several files of a video the first is taken."""
+
+_OF_MANY = (".npz", ".pt", ".h5", ".hdf5", ".parquet")
 
 
 def read_array(
@@ -48,10 +40,15 @@ def read_array(
 ) -> NDArray[np.float32]:
     """Read the array of finite numbers that a file holds; ``width`` is that of its columns."""
     wanted = Wanted(str(path), kind, width)
-    with explaining(wanted.where, path.suffix, kind):
-        if (size := path.stat().st_size) > LARGEST:
-            raise DataError(f"{path}: must be at most 1 GiB, got {size / MIB:,.0f} MiB")
-        return wanted.finished(_READERS[path.suffix](path, wanted))
+    return wanted.finished(READER.read(path, wanted))
+
+
+def read_arrays(path: Path, names: Sequence[str], kind: Kind = FEATURES) -> list[NDArray[Any]]:
+    """Read arrays of real numbers of any shape by name, from a file of ours with no others."""
+    found = READER.ask("open", path, Wanted(str(path), kind, own=True))["names"]
+    if set(found) != set(names):
+        raise DataError(f"{path}: must hold {', '.join(names)}, got {found}")
+    return [READER.read(path, Wanted(f"{path}: {n}", kind, own=True), n) for n in names]
 
 
 class ArrayFiles:
@@ -83,32 +80,16 @@ class ArrayFiles:
         return read_array(self.path / self.names(video)[0], kind=self.kind, width=width)
 
 
-class _Opened(Protocol):
-    """An open file that holds several arrays, such as a dict."""
-
-    def get(self, name: str, /) -> Reader | None: ...
-
-
-_OPENERS: dict[str, Callable[[Path], _Opened]] = {
-    ".npz": numpy_files.open_npz,
-    ".pt": tensors.open_pt,
-    ".h5": hdf5.OpenFile,
-    ".hdf5": hdf5.OpenFile,
-    ".parquet": parquet.open_videos,
-}
-
-
 class _OneFile(ArrayFiles):
-    """Arrays in one file; it is opened here, and closed when nobody needs it."""
+    """Arrays in one file, which the process that reads it keeps open."""
 
     def __init__(self, path: Path, kind: Kind) -> None:
         super().__init__(path, kind)
-        with explaining(str(path), path.suffix, kind):
-            self._opened = _OPENERS[path.suffix](path)
+        READER.ask("open", path, Wanted(str(path), kind))
 
     def names(self, video: str) -> list[str]:
-        with explaining(self.where(video), self.path.suffix, self.kind):
-            return [] if self._opened.get(video) is None else [video]
+        wanted = Wanted(self.where(video), self.kind)
+        return [video] if READER.ask("has", self.path, wanted, video)["has"] else []
 
     def where(self, video: str) -> str:
         return f"{self.path}:{video}"
@@ -117,12 +98,10 @@ class _OneFile(ArrayFiles):
         return f"must be an array of stored {self.kind.noun} in that file, got none"
 
     def read(self, video: str, width: int | None = None) -> NDArray[np.float32]:
+        if not self.names(video):
+            raise DataError(f"{self.where(video)}: {self.absence()}")
         wanted = Wanted(self.where(video), self.kind, width)
-        with explaining(wanted.where, self.path.suffix, self.kind):
-            reader = self._opened.get(video)
-            if reader is None:
-                raise DataError(f"{wanted.where}: {self.absence()}")
-            return wanted.finished(reader(wanted))
+        return wanted.finished(READER.read(self.path, wanted, video))
 
 
 def open_arrays(path: Path, kind: Kind = FEATURES) -> ArrayFiles:
@@ -143,10 +122,10 @@ def open_arrays(path: Path, kind: Kind = FEATURES) -> ArrayFiles:
             f"{path}: must be a folder of stored {kind.noun}, got no folder and no file; "
             f"check the path"
         )
-    if path.suffix not in _OPENERS:
+    if path.suffix not in _OF_MANY:
         raise DataError(
             f"{path}: must be a folder of stored {kind.noun}, or one file with an array for each "
-            f"video ({', '.join(_OPENERS)}), got a file {path.suffix or 'without suffix'}; "
+            f"video ({', '.join(_OF_MANY)}), got a file {path.suffix or 'without suffix'}; "
             f"put the file of one video into a folder, and give the folder"
         )
     return _OneFile(path, kind)

@@ -1,22 +1,20 @@
 """What every stored array is checked for, whatever file it lies in.
 
-It is refused by its description, before its content takes memory; then its numbers are looked at.
+It is refused by its description, before it takes memory here; then its numbers are looked at.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from stepgraph.errors import DataError, StepgraphError
+from stepgraph.errors import DataError
 from stepgraph.files.disk import MIB
-from stepgraph.files.pickles import Refusal
 
 LARGEST = 1024 * MIB
 """Bytes of the largest array: an hour of the 10,588 keysteps of HowTo100M takes 152 MB."""
@@ -45,40 +43,31 @@ FEATURES = Kind()
 
 @dataclass(frozen=True)
 class Wanted:
-    """The array that is to be read: where it lies and, where that is known, how wide it is."""
+    """The array that is to be read: where it lies and, where that is known, how wide it is.
+
+    One of our ``own`` files is an ``.npz``, whatever it is called, with arrays of any shape.
+    """
 
     where: str
     kind: Kind = FEATURES
     width: int | None = None
-    any_shape: bool = False
+    own: bool = False
 
-    def check(self, shape: tuple[int, ...], dtype: Any) -> None:
-        """Refuse an array by its description."""
-        if np.dtype(dtype).kind not in "fiu":
+    def check(self, shape: tuple[int, ...], dtype: str) -> None:
+        """Refuse an array by its description; ``dtype`` is as numpy writes it."""
+        # Whatever else there is, records and texts among it, begins or goes on otherwise.
+        if not dtype.lstrip("<>=").startswith(("f", "i", "u")):
             raise DataError(
-                f"{self.where}: {self.kind.noun} must be real numbers, "
-                f"got values of type {str(dtype)[:80]}"
+                f"{self.where}: {self.kind.noun} must be real numbers, got values of type {dtype}"
             )
         fits = len(shape) == 2 and shape[1] >= 1 and self.width in (None, shape[1])
-        if not fits and not self.any_shape:
+        if not fits and not self.own:
             width = "columns" if self.width is None else self.width
             raise DataError(
                 f"{self.where}: {self.kind.noun} must have shape (rows, {width}), "
-                f"got {tuple(shape)}; {self.kind.hint}"
+                f"got {shape}; {self.kind.hint}"
             )
-
-    def check_size(self, shape: tuple[int, ...], itemsize: int, size: int) -> None:
-        """Refuse an array that claims more than the ``size`` bytes it has."""
-        if min(shape, default=0) < 0 or math.prod(shape) * itemsize > size:
-            raise DataError(
-                f"{self.where}: must be as large as it says, got an array of shape {tuple(shape)} "
-                f"in {size:,} bytes; it is cut off, or a view that was saved without copying it"
-            )
-        self.check_memory(shape, itemsize)
-
-    def check_memory(self, shape: tuple[int, ...], itemsize: int) -> None:
-        """Refuse an array that would take too much memory, here or where it is read."""
-        size = math.prod(shape) * max(itemsize, np.dtype(np.float32).itemsize)
+        size = math.prod(shape) * max(np.dtype(dtype).itemsize, np.dtype(np.float32).itemsize)
         if size > LARGEST:
             raise DataError(
                 f"{self.where}: must hold an array of at most {LARGEST / MIB:,.0f} MiB, "
@@ -100,27 +89,8 @@ class Wanted:
         return single
 
 
-Reader: TypeAlias = Callable[[Wanted], NDArray[Any]]
-"""Reads one array of a file that holds several."""
-
-
-@contextmanager
-def explaining(where: str, suffix: str, kind: Kind) -> Iterator[None]:
-    """Give whatever goes wrong in a library one form: foreign files fail in any way there is."""
-    try:
-        yield
-    except StepgraphError:
-        raise
-    except Exception as error:
-        refusal = error if isinstance(error, Refusal) else Refusal(unreadable(error))
-        said = " ".join(str(refusal).split())[:240]
-        raise DataError(
-            f"{where}: must be a whole {suffix.removeprefix('.')} file of stored {kind.noun}, "
-            f"{said}"
-        ) from error
-
-
-def unreadable(error: Exception) -> str:
-    """What was got where a library failed."""
-    said = " ".join(str(error).split())[:120]
-    return f"one that cannot be read ({type(error).__name__}: {said})"
+def only(arrays: Mapping[str, Callable[[], Any]]) -> Any:
+    """What is read of a file that must hold one array."""
+    if len(arrays) != 1:
+        raise DataError(f"must hold one array, got {len(arrays)}: {sorted(arrays)[:5]}")
+    return next(iter(arrays.values()))()

@@ -1,172 +1,157 @@
-"""Arrays in Parquet files, read by another process.
-
-The library that reads them ends its process at some damaged files, and takes all memory at others.
-So a process of our own reads them, within bounds, and answers in JSON and plain numbers; a file
-that it dies of is refused, and the next one is read by a new process.
-"""
+"""Arrays in Parquet files: a column of vectors, or a column of numbers for each of the width."""
 
 from __future__ import annotations
 
-import atexit
-import json
-import math
-import os
-import subprocess
-import sys
-import threading
-from contextlib import suppress
-from functools import lru_cache, partial
-from importlib.util import find_spec
+from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from stepgraph.errors import DataError, MissingExtraError, StepgraphError
-from stepgraph.files.arrays.checks import LARGEST, Kind, Reader, Wanted, unreadable
-from stepgraph.files.arrays.parquet_rows import Rows
-from stepgraph.files.pickles import Refusal
+from stepgraph.core import runs
+from stepgraph.errors import DataError
+from stepgraph.files.disk import MIB
 
-_MEMORY = 8 * LARGEST  # of the process; most of it is reserved and never used
-_SECONDS = 300  # for one answer
+VIDEO = "video"
+"""The column that says to which video a row belongs, where a file holds several."""
+
+_VECTOR = "vector"
+_INDEX = "__index_level_"  # how pandas calls an index without a name
+_BATCH = 1024  # rows decoded at once
 
 
-def read_parquet(path: Path, wanted: Wanted) -> NDArray[Any]:
+def read_parquet(path: Path) -> NDArray[Any]:
     """Read a file whose rows are all of one video."""
-    return _read(path, None, wanted)
+    rows = _Rows(path)
+    return rows.read(0, int(rows.starts[-1]))
 
 
-def open_videos(path: Path) -> dict[str, Reader]:
+def open_videos(path: Path) -> dict[str, Callable[[], Any]]:
     """Open a file of many videos, the rows of each one after the other."""
-    videos = _READER.ask(path, {"videos": True}, None)[0]["videos"]
-    return {name: partial(_read, path, rows) for name, *rows in videos}
+    rows = _Rows(path)
+    return {name: partial(rows.read, *place) for name, place in rows.videos().items()}
 
 
-def _read(path: Path, rows: list[int] | None, wanted: Wanted) -> NDArray[Any]:
-    asked = {"rows": rows, "where": wanted.where, "width": wanted.width}
-    words = {"noun": wanted.kind.noun, "hint": wanted.kind.hint}
-    answer, numbers = _READER.ask(path, asked | words, wanted)
-    return np.frombuffer(numbers, np.float32).reshape(answer["shape"])
+class _Rows:
+    """The rows of an open file.
 
+    Where reading stopped is kept: the rows of many videos that share a row group are decoded
+    once if they are read in their order, not once for each video.
+    """
 
-class _Reader:
-    """The process that reads: it ends with the one that asks, and a fork starts its own."""
+    def __init__(self, path: Path) -> None:
+        from pyarrow import parquet
 
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._owner = -1
-        self._child: subprocess.Popen[bytes] | None = None
+        # Names stay numbers, so that a long one which a million rows share takes no more than
+        # one; and a column is read piece by piece, however large it is.
+        metadata = parquet.read_metadata(path)
+        named = [VIDEO] if VIDEO in metadata.schema.to_arrow_schema().names else None
+        how = {"read_dictionary": named, "buffer_size": MIB, "pre_buffer": False}
+        self._file = parquet.ParquetFile(path, metadata=metadata, **how)
+        groups = range(metadata.num_row_groups)
+        self.starts = np.cumsum([0, *(metadata.row_group(group).num_rows for group in groups)])
+        self._next = -1
+        self._rest: Any = None
+        self._batches: Iterator[Any] = iter(())
 
-    def ask(
-        self, path: Path, asked: dict[str, Any], wanted: Wanted | None
-    ) -> tuple[dict[str, Any], bytes]:
-        """What it answers to a question about a file, and the numbers behind that."""
-        if find_spec("pyarrow") is None:
-            raise MissingExtraError(
-                f"{path}: reading Parquet needs the 'train' extra; run: pip install pyarrow"
+    def videos(self) -> dict[str, tuple[int, int]]:
+        """The first row of each video in a file of many, and that after its last."""
+        names = self._file.schema_arrow.names
+        if VIDEO not in names:
+            raise DataError(
+                f"must have a column {VIDEO!r} that names the video of each row, got {names[:5]}; "
+                f"put the file of one video into a folder, and give the folder"
             )
-        with self._lock:
-            child = self._running()
-            timer = threading.Timer(_SECONDS, child.kill)
-            timer.start()
-            try:
-                place = {"path": str(path), "folder": os.getcwd()}
-                answer, numbers = _exchange(child, asked | place, wanted)
-            except BaseException:
-                self.stop()  # what it still says would be taken for its next answer
-                raise
-            finally:
-                timer.cancel()
-        if "refused" in answer:
-            raise DataError(answer["refused"])
-        if "failed" in answer:
-            raise Refusal(answer["failed"])
-        return answer, numbers
+        column = self._file.read(columns=[VIDEO]).column(0)
+        if column.null_count:
+            raise DataError(f"column {VIDEO!r} must name a video in each row, got none in one")
+        column = column.dictionary_encode().unify_dictionaries().combine_chunks()
+        codes, named = column.indices.to_numpy(), column.dictionary
+        found: dict[str, tuple[int, int]] = {}
+        for first, last in runs(codes):
+            name = str(named[int(codes[first])].as_py())
+            if name in found:
+                raise DataError(
+                    f"rows of a video must stand together, got {name[:80]!r} again in row "
+                    f"{first:,}; sort the rows by video"
+                )
+            found[name] = first, last
+        return found
 
-    def stop(self) -> None:
-        """End the process, if there is one of ours."""
-        if self._child is not None and self._owner == os.getpid():
-            self._child.kill()
-            self._child.communicate()
-        self._child = None
+    def read(self, first: int, last: int) -> NDArray[Any]:
+        """Read some rows."""
+        columns = _columns(self._file.schema_arrow)
+        parts = [_as_array(batch) for batch in self._slices(first, last, columns)]
+        _check_lengths({part.shape[1] for part in parts})
+        array = np.concatenate(parts) if parts else np.empty((0, 0), np.float32)
+        if len(array) < last - first:
+            raise DataError(f"must have {last - first:,} rows, got {len(array):,}")
+        return array
 
-    def _running(self) -> subprocess.Popen[bytes]:
-        if self._child is not None and self._child.poll() is not None:
-            self.stop()  # somebody else ended it
-        if self._child is None or self._owner != os.getpid():
-            # -P: no module is taken from the folder we are in, which may be a stranger's.
-            command = [sys.executable, "-P", "-c", f"from {__name__} import serve; serve()"]
-            places = [str(Path(__file__).parents[3]), os.environ.get("PYTHONPATH", "")]
-            self._child = subprocess.Popen(
-                command,
-                env=os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, places))},
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.DEVNULL,
+    def _slices(self, first: int, last: int, columns: list[str]) -> Iterator[Any]:
+        """Yield rows in batches; those before them in their row group are decoded and left."""
+        group = int(np.searchsorted(self.starts, first, side="right")) - 1
+        if not self.starts[group] <= self._next <= first:
+            self._batches = self._decode(group, columns)
+            self._next, self._rest = int(self.starts[group]), None
+        while self._next < last:
+            start, self._next = self._next, -1  # if this fails, the next one begins anew
+            batch = next(self._batches, None) if self._rest is None else self._rest
+            if batch is None:
+                return
+            end = min(last - start, len(batch))
+            self._next, self._rest = start + end, batch[end:] if end < len(batch) else None
+            if start + end > first:
+                yield batch[max(first - start, 0) : end]
+
+    def _decode(self, group: int, columns: list[str]) -> Iterator[Any]:
+        """Decode all from a row group on; the next one only when it is asked for."""
+        for number in range(group, len(self.starts) - 1):
+            yield from self._file.iter_batches(_BATCH, [number], columns)
+
+
+def _columns(schema: Any) -> list[str]:
+    """Which columns make an array: one of lists, or all that hold numbers."""
+    import pyarrow.types as kinds
+
+    lists = [field for field in schema if kinds.is_fixed_size_list(field.type)]
+    if _VECTOR in schema.names:
+        chosen = [schema.field(_VECTOR)]
+    elif len(lists) == 1:
+        chosen = lists
+    else:
+        chosen = [f for f in schema if f.name != VIDEO and not f.name.startswith(_INDEX)]
+    for field in chosen:
+        listed = len(chosen) == 1 and hasattr(field.type, "value_type")
+        number = field.type.value_type if listed else field.type
+        if not (kinds.is_integer(number) or kinds.is_floating(number)):
+            raise DataError(
+                f"columns must be real numbers, got column {field.name[:80]!r} of type "
+                f"{str(field.type)[:80]}; leave it out, or put the numbers into a column "
+                f"{_VECTOR!r}"
             )
-            self._owner = os.getpid()
-        return self._child
+    names = [field.name for field in chosen]
+    if len(set(names)) < len(names) or not names:
+        raise DataError(f"must have columns of different names, got {names[:5]}")
+    return names
 
 
-_READER = _Reader()
-atexit.register(_READER.stop)
+def _as_array(batch: Any) -> NDArray[np.float32]:
+    columns, lists = batch.columns, hasattr(batch.columns[0].type, "value_type")
+    lengths = {1}
+    if lists:
+        lengths = set(columns[0].value_lengths().to_pylist())
+        columns = [columns[0], columns[0].flatten()]
+    if any(column.null_count for column in columns):
+        raise DataError("numbers must be finite, got a null; compute them again")
+    _check_lengths(lengths)
+    with np.errstate(over="ignore"):  # what overflows is infinite, and found later
+        found = [np.asarray(column, np.float32) for column in columns[lists:]]
+    return found[0].reshape(len(batch), -1) if lists else np.stack(found, axis=1)
 
 
-def _exchange(
-    child: subprocess.Popen[bytes], asked: dict[str, Any], wanted: Wanted | None
-) -> tuple[dict[str, Any], bytes]:
-    assert child.stdin is not None
-    assert child.stdout is not None
-    with suppress(BrokenPipeError):
-        child.stdin.write(json.dumps(asked).encode() + b"\n")
-        child.stdin.flush()
-    line = child.stdout.readline()
-    if not line:
-        raise Refusal("one at which the library that reads it fails")
-    answer: dict[str, Any] = json.loads(line)
-    numbers = b""
-    if wanted is not None and "shape" in answer:
-        shape = tuple(answer["shape"])
-        wanted.check(shape, np.float32)
-        wanted.check_memory(shape, 4)
-        numbers = child.stdout.read(4 * math.prod(shape))
-    return answer, numbers
-
-
-def serve() -> None:
-    """Read what is asked for, until nobody asks any more; this is what the process runs."""
-    with suppress(ImportError, ValueError, OSError):  # where memory cannot be bounded
-        import resource
-
-        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-        resource.setrlimit(resource.RLIMIT_AS, (_MEMORY, _MEMORY))
-    answers = os.fdopen(os.dup(1), "wb")
-    os.dup2(2, 1)  # what a library prints is no answer
-    for line in sys.stdin.buffer:
-        try:
-            answer, numbers = _answer(json.loads(line))
-        except StepgraphError as error:
-            answer, numbers = {"refused": str(error)}, b""
-        except Exception as error:  # foreign files fail in any way there is
-            answer, numbers = {"failed": unreadable(error)}, b""
-        answers.write(json.dumps(answer).encode() + b"\n" + numbers)
-        answers.flush()
-
-
-def _answer(asked: dict[str, Any]) -> tuple[dict[str, Any], bytes]:
-    os.chdir(asked["folder"])
-    path = Path(asked["path"])
-    stamp = path.stat()
-    rows = _opened(path, stamp.st_mtime_ns, stamp.st_size, stamp.st_ino)
-    if asked.get("videos"):
-        return {"videos": rows.videos()}, b""
-    kind = Kind(asked["noun"], hint=asked["hint"])
-    first, last = asked["rows"] or (0, len(rows))
-    array = rows.read(first, last, Wanted(asked["where"], kind, asked["width"]))
-    return {"shape": array.shape}, array.tobytes()
-
-
-@lru_cache(maxsize=1)
-def _opened(path: Path, *stamp: int) -> Rows:
-    return Rows(path)
+def _check_lengths(lengths: set[int]) -> None:
+    if len(lengths) > 1 or 0 in lengths:
+        raise DataError(f"must have as many numbers in each row, got {sorted(lengths)[:5]}")

@@ -1,0 +1,140 @@
+"""The process that reads arrays of others: what a file does to it, it does not do to this one.
+
+Libraries end their process at some damaged files, and take all memory or time at others.  So a
+process of our own reads, within bounds, and answers in JSON and plain numbers; a file that it dies
+of is refused, and the next one is read by a new process.
+"""
+
+from __future__ import annotations
+
+import atexit
+import json
+import os
+import subprocess
+import sys
+import threading
+from contextlib import suppress
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stepgraph.errors import DataError, MissingExtraError
+from stepgraph.files.arrays.checks import Wanted
+from stepgraph.files.pickles import Refusal
+
+_SERVING = "stepgraph.files.arrays.serving"
+_SECONDS = 300  # for one answer
+_LONGEST = 1 << 20  # bytes of what it says before the numbers
+_FAILED = {"failed": str(Refusal("one at which the library that reads it fails"))}
+_LIBRARIES = {
+    ".h5": ("HDF5", "video", "h5py"),
+    ".hdf5": ("HDF5", "video", "h5py"),
+    ".parquet": ("Parquet", "train", "pyarrow"),
+}
+# Arrow reserves no memory that it does not use, and HDF5 loads no filters from elsewhere.
+_SETTINGS = {"ARROW_DEFAULT_MEMORY_POOL": "system", "HDF5_PLUGIN_PRELOAD": "::"}
+
+
+class Reader:
+    """The process: started when first asked, it ends with ours, and a fork starts its own."""
+
+    def __init__(self) -> None:
+        self._lock = threading.RLock()
+        self._owner = -1
+        self._child: subprocess.Popen[bytes] | None = None
+
+    def ask(
+        self,
+        what: str,
+        path: Path,
+        wanted: Wanted,
+        name: str | None = None,
+        into: NDArray[Any] | None = None,
+    ) -> dict[str, Any]:
+        """What it answers to a question about a file, and the numbers behind that."""
+        suffix = ".npz" if wanted.own else path.suffix
+        noun, extra, library = _LIBRARIES.get(suffix, ("", "", "numpy"))
+        if find_spec(library) is None:
+            raise MissingExtraError(
+                f"{path}: reading {noun} needs the {extra!r} extra; run: pip install {library}"
+            )
+        place = {"path": os.path.abspath(path), "suffix": suffix, "name": name}
+        with self._lock:
+            answer = self._exchange(place | {"what": what}, into)
+        if "refused" in answer:
+            raise DataError(f"{wanted.where}: {answer['refused']}")
+        if "failed" in answer:
+            raise DataError(
+                f"{wanted.where}: must be a whole {suffix.removeprefix('.')} file of stored "
+                f"{wanted.kind.noun}, {answer['failed']}"
+            )
+        return answer
+
+    def read(self, path: Path, wanted: Wanted, name: str | None = None) -> NDArray[Any]:
+        """Read the array of some name in a file, or without a name its only one."""
+        with self._lock:
+            found = self.ask("read", path, wanted, name)
+            shape = tuple(found["shape"])
+            if shape == (0, 0):  # no rows, and so no width
+                shape = 0, wanted.width or 1
+            wanted.check(shape, found["dtype"])
+            numbers = np.empty(shape, found["dtype"])
+            self.ask("send", path, wanted, into=numbers)
+        return numbers
+
+    def stop(self) -> None:
+        """End the process, if there is one of ours."""
+        if self._child is not None and self._owner == os.getpid():
+            self._child.kill()
+            self._child.communicate()
+        self._child = None
+
+    def _exchange(self, question: dict[str, Any], into: NDArray[Any] | None) -> dict[str, Any]:
+        child = self._running()
+        assert child.stdin is not None
+        assert child.stdout is not None
+        timer = threading.Timer(_SECONDS, child.kill)
+        timer.start()
+        try:
+            with suppress(BrokenPipeError):
+                child.stdin.write(json.dumps(question).encode() + b"\n")
+                child.stdin.flush()
+            line = child.stdout.readline(_LONGEST)
+            answer: dict[str, Any] = json.loads(line) if line.endswith(b"\n") else _FAILED
+            if into is not None and answer == {}:
+                flat = into.reshape(-1).view(np.uint8)
+                if child.stdout.readinto(flat) < len(flat):  # type: ignore[attr-defined]
+                    answer = _FAILED
+        except BaseException:
+            self.stop()  # what it still says would be taken for its next answer
+            raise
+        finally:
+            timer.cancel()
+        if answer is _FAILED:
+            self.stop()
+        return answer
+
+    def _running(self) -> subprocess.Popen[bytes]:
+        if self._child is not None and self._child.poll() is not None:
+            self.stop()  # somebody else ended it
+        if self._child is None or self._owner != os.getpid():
+            # -P: no module is taken from the folder we are in, which may be a stranger's.
+            command = [sys.executable, "-P", "-c", f"from {_SERVING} import serve; serve()"]
+            places = [str(Path(__file__).parents[3]), os.environ.get("PYTHONPATH", "")]
+            paths = {"PYTHONPATH": os.pathsep.join(filter(None, places))}
+            self._child = subprocess.Popen(
+                command,
+                env=os.environ | paths | _SETTINGS,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+            )
+            self._owner = os.getpid()
+        return self._child
+
+
+READER = Reader()
+atexit.register(READER.stop)

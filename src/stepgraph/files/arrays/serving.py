@@ -1,0 +1,179 @@
+"""What the process of :mod:`stepgraph.files.arrays.reader` runs: the libraries do the work.
+
+A question is a line of JSON: ``open`` a file of several arrays, say whether it ``has`` one,
+``read`` one, or ``send`` the numbers of what was read last.  So is an answer, with the numbers
+behind it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Callable
+from contextlib import suppress
+from functools import partial
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.lib.npyio import NpzFile
+from numpy.typing import NDArray
+
+from stepgraph.errors import DataError
+from stepgraph.files.arrays import hdf5, parquet, pickled
+from stepgraph.files.arrays.checks import LARGEST, only
+from stepgraph.files.disk import MIB
+from stepgraph.files.pickles import Refusal
+from stepgraph.files.tensors import BFLOAT16, Blank, Tensor, TensorFile
+
+_MEMORY = 4 * LARGEST  # of this process: what is read, and what it is made from
+_FORBIDDEN = ("socket.", "subprocess.", "os.system", "os.exec", "os.fork", "os.posix_spawn")
+_FILES = 4  # of several arrays, that stay open
+
+# What was read has a shape and a type, and gives its numbers for ``[()]``.
+_Reads: TypeAlias = Callable[[], Any]
+_Arrays: TypeAlias = dict[str, _Reads] | hdf5.OpenFile
+
+
+def _open_npz(path: Path) -> dict[str, _Reads]:
+    archive = NpzFile(path.open("rb"), own_fid=True, allow_pickle=False)
+    return {name: partial(_member, archive, name) for name in archive.files}
+
+
+def _member(archive: Any, name: str) -> NDArray[Any]:
+    return np.asarray(archive[name])  # what is no array comes as bytes
+
+
+def _open_pt(path: Path, *, alone: bool = False) -> dict[str, _Reads]:
+    file = TensorFile(path)
+    content = file.content
+    if alone and isinstance(content, Tensor):
+        content = {"": content}
+    if not isinstance(content, dict):
+        if alone:
+            raise DataError(f"must hold one tensor, alone or in a dict, got {_kind_of(content)}")
+        raise DataError(
+            f"must hold a dict of tensors, one a video, got {_kind_of(content)}; "
+            f"put the file of one video into a folder, and give the folder"
+        )
+    return {
+        str(key): partial(_numbers, file, tensor)
+        for key, tensor in content.items()
+        if isinstance(key, str | int) and isinstance(tensor, Tensor)
+    }
+
+
+def _kind_of(content: Any) -> str:
+    if content is Blank or isinstance(content, Blank):
+        return "something that is no dense tensor of real numbers"
+    return f"a {type(content).__name__.lower()}"
+
+
+def _numbers(file: TensorFile, tensor: Tensor) -> NDArray[Any]:
+    values = file.read(tensor)
+    # A float of 16 bits of this kind is the first half of one of 32.
+    half = tensor.storage.kind == BFLOAT16
+    return (values.astype("<u4") << 16).view("<f4") if half else values
+
+
+_MANY: dict[str, Callable[[Path], _Arrays]] = {
+    ".npz": _open_npz,
+    ".pt": _open_pt,
+    ".h5": hdf5.OpenFile,
+    ".hdf5": hdf5.OpenFile,
+    ".parquet": parquet.open_videos,
+}
+_ONE: dict[str, Callable[[Path], Any]] = {
+    # Mapped, an array that claims more than its file holds is refused before it is made.
+    ".npy": partial(np.lib.format.open_memmap, mode="r"),
+    ".npz": lambda path: only(_open_npz(path)),
+    ".pt": lambda path: only(_open_pt(path, alone=True)),
+    ".pkl": pickled.read_pkl,
+    ".h5": lambda path: hdf5.read_thing(hdf5.OpenFile(path).file),
+    ".hdf5": lambda path: hdf5.read_thing(hdf5.OpenFile(path).file),
+    ".parquet": parquet.read_parquet,
+}
+
+
+class _Server:
+    """Answers questions, and keeps what is open."""
+
+    def __init__(self) -> None:
+        self._open: dict[str, tuple[list[int], _Arrays]] = {}
+        self._last: Any = None
+
+    def answer(self, asked: dict[str, Any]) -> tuple[dict[str, Any], Any]:
+        """Return an answer and the numbers behind it."""
+        if asked["what"] == "send":
+            last, self._last = self._last, None
+            return {}, np.ascontiguousarray(last[()]).reshape(-1).view(np.uint8)
+        self._last = None
+        path, suffix, name = Path(asked["path"]), asked["suffix"], asked["name"]
+        if asked["what"] == "open":
+            arrays = self._opened(path, suffix)
+            return {"names": sorted(arrays)[:5] if isinstance(arrays, dict) else []}, b""
+        if name is not None:
+            read = self._opened(path, suffix).get(name)
+            if asked["what"] == "has":
+                return {"has": read is not None}, b""
+            if read is None:
+                raise DataError("must be an array in that file, got none")
+        elif (size := path.stat().st_size) > LARGEST:
+            raise DataError(f"must be at most 1 GiB, got {size / MIB:,.0f} MiB")
+        else:
+            read = partial(_ONE[suffix], path)
+        self._last = read()
+        return {"shape": self._last.shape or (), "dtype": str(self._last.dtype)[:80]}, b""
+
+    def _opened(self, path: Path, suffix: str) -> _Arrays:
+        state, key = path.stat(), str(path)
+        stamp = [state.st_mtime_ns, state.st_size, state.st_ino]
+        if key not in self._open or self._open[key][0] != stamp:
+            # One that was written again is closed first: HDF5 knows a file that it has open.
+            self._open.pop(key, None)
+            while len(self._open) >= _FILES:
+                del self._open[next(iter(self._open))]
+            self._open[key] = stamp, _MANY[suffix](path)
+        return self._open[key][1]
+
+
+def serve() -> None:
+    """Answer until nobody asks any more."""
+    _limit()
+    answers = os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)  # what a library prints is no answer
+    server = _Server()
+    for line in sys.stdin.buffer:
+        numbers: Any = b""
+        try:
+            answer, numbers = server.answer(json.loads(line))
+        except DataError as error:
+            answer = {"refused": str(error)}
+        except Exception as error:  # foreign files fail in any way there is
+            refusal = error if isinstance(error, Refusal) else _unreadable(error)
+            answer = {"failed": " ".join(str(refusal).split())[:240]}
+        answers.write(json.dumps(answer).encode() + b"\n")
+        answers.write(numbers)
+        answers.flush()
+
+
+def _limit() -> None:
+    """Take little memory, write no file, and start and reach nothing."""
+    with suppress(ImportError, ValueError, OSError):  # where that cannot be bounded
+        import resource
+
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+        resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
+        resource.setrlimit(resource.RLIMIT_AS, (_MEMORY, _MEMORY))
+
+    def watch(event: str, _: Any) -> None:
+        if event.startswith(_FORBIDDEN):
+            raise PermissionError(f"{event} is not for files of others")
+
+    sys.addaudithook(watch)
+
+
+def _unreadable(error: Exception) -> Refusal:
+    said = " ".join(str(error).split())[:120]
+    return Refusal(f"one that cannot be read ({type(error).__name__}: {said})")
