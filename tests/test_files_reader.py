@@ -152,6 +152,21 @@ def test_files_of_one_array_and_of_many_are_read_again_when_they_change(tmp_path
             np.testing.assert_array_equal(read(), table)
 
 
+def test_a_fork_reads_with_a_process_of_its_own_also_while_ours_is_asked(tmp_path):
+    good = save(tmp_path, layout=".h5")
+    code = (
+        "import os, sys; from pathlib import Path;"
+        "from stepgraph.files.arrays import read_array, reader;"
+        f"good = Path({str(good)!r}); read_array(good);"
+        "lock = reader.READER._lock; thread = __import__('threading').Thread(target=lock.acquire);"
+        "thread.start(); thread.join(); pid = os.fork();"
+        "pid or (read_array(good), reader.READER.stop(), os._exit(7));"
+        "sys.exit(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))"
+    )
+
+    assert subprocess.run([sys.executable, "-c", code], timeout=60).returncode == 7
+
+
 def test_a_source_without_arrays_starts_no_process(tmp_path):
     code = (
         "from pathlib import Path; from stepgraph.files.arrays import open_arrays, reader;"

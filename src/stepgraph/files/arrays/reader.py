@@ -43,8 +43,8 @@ class Reader:
 
     def __init__(self) -> None:
         self._lock = threading.RLock()
-        self._owner = -1
         self._child: subprocess.Popen[bytes] | None = None
+        self._forked_from: Any = None
 
     def ask(
         self,
@@ -86,11 +86,16 @@ class Reader:
         return numbers
 
     def stop(self) -> None:
-        """End the process, if there is one of ours."""
-        if self._child is not None and self._owner == os.getpid():
+        """End the process, if there is one."""
+        if self._child is not None:
             self._child.kill()
             self._child.communicate()
         self._child = None
+
+    def forget(self) -> None:
+        """Leave the process to the one that we were forked from, however far it was in asking."""
+        self._lock = threading.RLock()
+        self._child, self._forked_from = None, self._child
 
     def _exchange(self, question: dict[str, Any], into: NDArray[Any] | None) -> dict[str, Any]:
         child = self._running()
@@ -120,7 +125,7 @@ class Reader:
     def _running(self) -> subprocess.Popen[bytes]:
         if self._child is not None and self._child.poll() is not None:
             self.stop()  # somebody else ended it
-        if self._child is None or self._owner != os.getpid():
+        if self._child is None:
             # -P: no module is taken from the folder we are in, which may be a stranger's.
             command = [sys.executable, "-P", "-c", f"from {_SERVING} import serve; serve()"]
             places = [str(Path(__file__).parents[3]), os.environ.get("PYTHONPATH", "")]
@@ -132,9 +137,10 @@ class Reader:
                 stdout=subprocess.PIPE,
                 stderr=subprocess.DEVNULL,
             )
-            self._owner = os.getpid()
         return self._child
 
 
 READER = Reader()
 atexit.register(READER.stop)
+if hasattr(os, "register_at_fork"):  # on Windows, nothing forks
+    os.register_at_fork(after_in_child=READER.forget)
