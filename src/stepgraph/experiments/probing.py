@@ -8,7 +8,7 @@ next given the video so far.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import NamedTuple
@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from stepgraph.core import Dataset, Features, Labels, Vocabulary, rows_in
+from stepgraph.core import Dataset, Features, Vocabulary, rows_in
 from stepgraph.errors import ConfigError, DataError
 from stepgraph.evaluation.metrics import split_standard_error
 from stepgraph.experiments.table import HEADS, PROBES
@@ -53,8 +53,7 @@ class Classes:
         """Number of a keystep of a video whose task may be unknown."""
         if (task, keystep) in self.keysteps:
             return self.keysteps[task, keystep]
-        first = next((t for t in self.vocabulary.tasks_of(keystep)), None)
-        return self.keysteps[first, keystep]
+        return self.keysteps[next(iter(self.vocabulary.tasks_of(keystep)), None), keystep]
 
     @cached_property
     def tasks(self) -> dict[str, int]:
@@ -158,24 +157,22 @@ def probe(
         )
     classes = Classes(train.vocabulary)
     for name in options.probes:
-        parts = [
-            list(examples(name, part, features, classes, length=options.length))
-            for part in (train, test)
-        ]
-        for part, found in zip((train, test), parts, strict=True):
-            if not found:
+        parts = []
+        for part in (train, test):
+            parts.append(list(examples(name, part, features, classes, length=options.length)))
+            if not parts[-1]:
                 raise DataError(
                     f"{part.name}: must hold examples to probe {name!r}, got none; are there "
                     f"features and truth of its videos?"
                 )
         for head in options.heads:
-            yield _probed(head, name, (parts[0], parts[1]), classes.count(name), options)
+            yield _probed(head, name, parts, classes.count(name), options)
 
 
 def _probed(
     head: str,
     name: str,
-    parts: tuple[list[Example], list[Example]],
+    parts: Sequence[Sequence[Example]],
     classes: int,
     options: ProbeOptions,
 ) -> Probed:
@@ -215,18 +212,13 @@ def examples(
             if video.task in classes.tasks and seen.any():
                 yield Example(thin(rows[seen], length), classes.tasks[video.task])
             continue
-        for first, last, keystep in _regions(truth, len(rows)):
+        for segment in truth.segments():
+            first, last = round(segment.start / truth.hop), round(segment.end / truth.hop)
             region = slice(first, last) if name == "keystep" else slice(0, first)
             shown = rows[region][seen[region]]
-            if len(shown):
-                yield Example(thin(shown, length), classes.keystep_of(video.task, keystep))
-
-
-def _regions(truth: Labels, rows: int) -> Iterator[tuple[int, int, int]]:
-    for segment in truth.segments():
-        first, last = round(segment.start / truth.hop), round(segment.end / truth.hop)
-        if first < rows:
-            yield first, min(last, rows), segment.keystep
+            if first < len(rows) and len(shown):
+                keystep = classes.keystep_of(video.task, segment.keystep)
+                yield Example(thin(shown, length), keystep)
 
 
 def rows_of(features: Features, hop: float) -> tuple[NDArray[np.float32], NDArray[np.bool_]]:

@@ -95,9 +95,10 @@ def make_transfer_table(
         for which, name in _ROWS.items()
     )
     columns = tuple(Column(one, name) for one, name in PROBES.items())
+    parts: dict[str, Dataset] = vars(corpus)
     notes = written_notes(
         "transfer",
-        **{part: _counted(vars(corpus)[part]) for part in ("pretraining", "train", "test")},
+        **{part: f"{len(tuple(one.videos))} videos of {one.name}" for part, one in parts.items()},
         encoder=encoder.options.name,
         keysteps=len(corpus.vocabulary),
         labels=statistics,
@@ -105,10 +106,6 @@ def make_transfer_table(
     )
     title = "Pretraining on pseudo-labels, probed downstream: SR keystep, TR task, SF next keystep"
     return Table("transfer", title, columns, rows, tuple(notes))
-
-
-def _counted(part: Dataset) -> str:
-    return f"{sum(1 for _ in part.videos)} videos of {part.name}"
 
 
 def _fingerprint(corpus: Corpus, encoder: Encoder, options: Options) -> str:

@@ -62,6 +62,7 @@ class LabelStatistics:
             for name, count in self.origins.items()
             if count
         )
+        sure = "unknown" if math.isnan(self.confidence) else f"{self.confidence:.3f}"
         lines = [
             f"{self.rows:,} clips of {self.videos:,} videos"
             + (f" ({self.failed:,} videos could not be labelled)" if self.failed else ""),
@@ -71,7 +72,7 @@ class LabelStatistics:
             f"({_share(self.changed, self.argmax_labelled)}), {self.added:,} added, "
             f"{self.removed:,} removed",
             f"origin            {origins or 'none'}",
-            f"mean confidence   {_number(self.confidence)}",
+            f"mean confidence   {sure}",
             f"vocabulary        {self.covered:,} of {self.keysteps:,} keysteps occur "
             f"({_share(self.covered, self.keysteps)}); by argmax {self.argmax_covered:,}",
             f"most frequent     {_listed(self.most)}",
@@ -89,10 +90,6 @@ class LabelStatistics:
 
 def _share(part: int, whole: int) -> str:
     return f"{100 * part / whole:.1f} %" if whole else "-"
-
-
-def _number(value: float) -> str:
-    return "unknown" if math.isnan(value) else f"{value:.3f}"
 
 
 def _listed(counts: Sequence[tuple[str, int]]) -> str:

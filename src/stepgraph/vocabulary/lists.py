@@ -173,7 +173,17 @@ def _parse(lines: Iterable[str], origin: str) -> Vocabulary:
         elif not divides and (text := line.text.rstrip(_COLONS)):
             names.setdefault(text.casefold(), text)
             current[text.casefold()] = None
-    _check(names, tasks, origin)
+    if len(names) < 2:
+        found = "none" if not names else f"only {quoted(next(iter(names.values())))}"
+        raise DataError(
+            f"{origin}: must list at least 2 keysteps, one a line, got {found}; "
+            f"a graph of transitions needs something to go from and to"
+        )
+    for name, (number, keysteps) in tasks.items():
+        if not keysteps:
+            raise DataError(
+                f"{origin}:{number}: task {quoted(name)} must have at least one keystep, got none"
+            )
     members = {name: [names[key] for key in keys] for name, (_, keys) in tasks.items()}
     return vocabulary_of_tasks(names.values(), members, origin)
 
@@ -190,20 +200,6 @@ def _open_task(line: _Line, tasks: dict[str, _Task], origin: str) -> dict[str, N
         )
     tasks[name] = (line.number, {})
     return tasks[name][1]
-
-
-def _check(names: Mapping[str, str], tasks: Mapping[str, _Task], origin: str) -> None:
-    if len(names) < 2:
-        found = "none" if not names else f"only {quoted(next(iter(names.values())))}"
-        raise DataError(
-            f"{origin}: must list at least 2 keysteps, one a line, got {found}; "
-            f"a graph of transitions needs something to go from and to"
-        )
-    for name, (number, keysteps) in tasks.items():
-        if not keysteps:
-            raise DataError(
-                f"{origin}:{number}: task {quoted(name)} must have at least one keystep, got none"
-            )
 
 
 def vocabulary_of_tasks(
