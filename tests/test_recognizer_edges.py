@@ -3,6 +3,7 @@
 import json
 from base64 import b64encode
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -12,7 +13,7 @@ from reference import make_graph, make_scores
 from spoken import sentences
 from stepgraph.core import Features, Vocabulary
 from stepgraph.decoders import TaskMarkov
-from stepgraph.decoders.learning import learn_graph
+from stepgraph.decoders.learning import Learner, learn_graph
 from stepgraph.encoders.vectors import unit
 from stepgraph.errors import DataError
 from stepgraph.graph.habits import Habits, listed_tasks
@@ -127,3 +128,27 @@ def test_a_task_may_have_the_name_that_loose_keysteps_are_given():
     tasks = listed_tasks(Vocabulary(tuple("abc"), {"other keysteps": (0, 1)}))
 
     assert sorted(keystep for members in tasks.values() for keystep in members) == [0, 1, 2]
+
+
+@pytest.mark.parametrize(
+    ("met", "of_one", "of_all", "kept"),
+    [
+        ({"tea": 20, "soup": 2}, 7, 8, {"tea": 6, "soup": 2}),  # what is rare is kept whole
+        ({"tea": 20, "soup": 2}, 7, 10, {"tea": 7, "soup": 2}),
+        ({"tea": 3, "soup": 3}, 7, 8, {"tea": 3, "soup": 3}),
+        ({"tea": 20, "soup": 20}, 7, 8, {"tea": 4, "soup": 4}),
+        ({"tea": 9, "soup": 9, "pie": 9}, 7, 3, {"tea": 2, "soup": 2, "pie": 2}),
+    ],
+)
+def test_as_many_videos_are_kept_as_may_be_of_one_task_and_of_all(
+    monkeypatch, met, of_one, of_all, kept
+):
+    monkeypatch.setattr("stepgraph.decoders.learning._VIDEOS", of_one)
+    monkeypatch.setattr("stepgraph.decoders.learning._ALL_VIDEOS", of_all)
+    learner = Learner(VOCABULARY)
+    for number in range(max(met.values())):
+        for task in met:
+            if number < met[task]:
+                learner._keep(task, SimpleNamespace(video=f"{task} {number}"))
+
+    assert {task: len(learner._chosen(task)) for task in met} == kept

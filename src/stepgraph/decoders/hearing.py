@@ -99,9 +99,8 @@ class Heard:
         possible = np.isfinite(ever)
         heard = np.add.reduceat(np.where(possible, ever, 0.0), targets.first)
         keysteps = np.add.reduceat(possible.astype(np.float64), targets.first)
-        known = (rows > 0) & (keysteps > 0)
         total = explained / np.maximum(rows, 1) + heard / np.maximum(keysteps, 1)
-        return np.where(known, total, -np.inf)
+        return np.where(rows > 0, total, -np.inf)
 
     def closest(self, tasks: Tasks) -> Floats:
         """How close each moment is to the closest keystep of each task, shape (N, Z)."""
