@@ -88,6 +88,35 @@ def test_colours_stay_what_they_were():
     ]
 
 
+def hue(colour):
+    """Angle of a colour in OKLab, by Ottosson's matrices the other way round."""
+    encoded = np.array([int(colour[at : at + 2], 16) for at in (1, 3, 5)]) / 255
+    linear = np.where(encoded > 0.04045, ((encoded + 0.055) / 1.055) ** 2.4, encoded / 12.92)
+    to_cone = [[0.4122, 0.5363, 0.0514], [0.2119, 0.6807, 0.1074], [0.0883, 0.2817, 0.6300]]
+    _, a, b = [
+        [0.2105, 0.7936, -0.0041],
+        [1.9780, -2.4286, 0.4506],
+        [0.0259, 0.7828, -0.8087],
+    ] @ np.cbrt(to_cone @ linear)
+    return np.degrees(np.arctan2(b, a))
+
+
+@pytest.mark.parametrize("size", [2, 3, 4, 5, 7])
+@pytest.mark.parametrize("shared", range(7))
+def test_a_keystep_of_two_tasks_has_a_hue_of_its_own_in_both(size, shared):
+    tasks = [tuple(range(7)), (shared, *range(7, 6 + size))]
+
+    hues = [hue(colour) for colour in keystep_colours(20, tasks)]
+
+    for task in tasks:
+        apart = [
+            abs((hues[one] - hues[other] + 180) % 360 - 180)
+            for at, one in enumerate(task)
+            for other in task[:at]
+        ]
+        assert min(apart) > 180 / len(task)  # half of what an even spread would give
+
+
 @pytest.mark.parametrize(("tasks", "panels"), [(True, "task"), (False, "community of keysteps")])
 def test_the_page_says_what_a_panel_is_and_what_is_left_out(tmp_path, tasks, panels):
     vocabulary = omelette()
