@@ -55,12 +55,12 @@ TESTS = {
     "decoders/baselines": "decoders decoders_baselines",
     "decoders/chains": "decoders_chains decoders_markov recognizer_edges",
     "decoders/dtw": "decoders decoders_dtw",
-    "decoders/hearing": "decoders_hearing recognizer_edges decoders_learning",
-    "decoders/learning": "decoders_learning recognizer_edges graph_habits",
+    "decoders/hearing": "decoders_hearing decoders_task_markov_formulas recognizer_edges",
+    "decoders/learning": "decoders_learning decoders_task_markov_formulas recognizer_edges",
     "decoders/markov": "decoders decoders_markov",
     "decoders/path": "decoders decoders_path properties",
-    "decoders/task_markov": "decoders_task_markov recognizer_edges decoders_task_markov_demo",
-    "decoders/tasks": "decoders_tasks recognizer_edges decoders_task_markov",
+    "decoders/task_markov": "decoders_task_markov_formulas decoders_task_markov recognizer_edges",
+    "decoders/tasks": "decoders_tasks decoders_task_markov_formulas recognizer_edges",
     "evaluation/entropy": "evaluation_entropy properties",
     "evaluation/metrics": "evaluation_metrics evaluation_background evaluation_report properties",
     "evaluation/order": "evaluation_order",
@@ -300,9 +300,9 @@ class Copy:
             os._exit(int(code))
 
 
-def shown(chosen: Chosen) -> str:
-    """The difference that a mutant makes, as a diff."""
-    source = _path(ROOT, chosen.module).read_bytes()
+def shown(chosen: Chosen, folder: Path = ROOT) -> str:
+    """The difference that a mutant makes in a tree, as a diff."""
+    source = _path(folder, chosen.module).read_bytes()
     before, after = (s.decode().splitlines() for s in (source, chosen.mutant.apply(source)))
     lines = difflib.unified_diff(before, after, chosen.module, chosen.mutant.kind, "", "", 1, "")
     return "\n".join(lines)
@@ -334,7 +334,7 @@ def main(argv: list[str] | None = None) -> int:
             if copy.notices(chosen.module, chosen.mutant, args.limit):
                 noticed[room] += 1
             else:
-                print(f"survived:\n{shown(chosen)}\n", flush=True)
+                print(f"survived:\n{shown(chosen, copy.folder)}\n", flush=True)
     for room in sorted(tried):
         print(f"{room:12} {noticed[room]:4} of {tried[room]:4} noticed")
     print(f"{'all':12} {noticed.total():4} of {tried.total():4} noticed")

@@ -37,6 +37,7 @@ def test_a_keystep_that_may_not_be_on_one_row_is_not_predicted_there():
     labels = TaskMarkov().decode(scores, GRAPH)
 
     assert 1 not in labels.keysteps[14:16]
+    assert {*labels.keysteps[10:14]} == {*labels.keysteps[16:20]} == {1}
     assert np.isfinite(labels.confidence).all()
 
 

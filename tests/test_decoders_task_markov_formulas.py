@@ -1,0 +1,204 @@
+"""Every formula of the recogniser, written once more with loops and small numbers."""
+
+from dataclasses import asdict, replace
+from math import exp, expm1, log, sqrt
+
+import numpy as np
+import pytest
+
+from reference import keysteps, make_graph
+from spoken import random_products, random_unit
+from stepgraph.core import Labels, Vocabulary
+from stepgraph.decoders import TaskMarkov
+from stepgraph.decoders.hearing import hear
+from stepgraph.decoders.learning import learn_graph
+from stepgraph.decoders.task_markov import _Decoded
+from stepgraph.decoders.tasks import rank_tasks
+from stepgraph.graph.habits import Habits, Words, listed_tasks
+
+TASKS = {"tea": (0, 1, 2), "soup": (4, 3), "boil": (5,), "long": (0, 2, 4, 6, 1)}
+VOCABULARY = Vocabulary(keysteps(7).keysteps, TASKS)
+LISTED = listed_tasks(VOCABULARY)
+
+
+def random_counts(seed):
+    return np.random.default_rng(seed).integers(0, 30, (7, 7))
+
+
+def logistic(odds):
+    return 1 / (1 + exp(-odds))
+
+
+def test_options_stay_those_that_were_published():
+    assert asdict(TaskMarkov()) == {
+        **{"background": 0.13, "temperature": 0.1, "common": 0.5, "stay": 0.9, "spread": 0.25},
+        **{"order": 1.0, "order_videos": 10.0, "order_votes": 100.0, "change_cost": 1.0},
+        **{"slope": 0.4, "bias": -1.6, "background_slope": 0.55, "background_bias": 2.0},
+    }
+
+
+def slow_transitions(decoder, members, counts, order):
+    """Going on to the next keystep is likeliest, far ones less, and back half as much."""
+    size, rows = len(members), []
+    for start in range(size):
+        ahead = [
+            exp(-min(abs(end - start - 1), 40) / 2) * (1 if end > start else 0.5)
+            for end in range(size)
+            if end != start
+        ]
+        votes = [
+            decoder.order_votes * (order * vote / sum(ahead) + (1 - order) / (size - 1))
+            for vote in ahead
+        ]
+        others = [end for end in range(size) if end != start]
+        for at, end in enumerate(others):
+            votes[at] += counts[members[start], members[end]]
+        row = [(1 - decoder.stay) * vote / sum(votes) for vote in votes]
+        row.insert(start, decoder.stay)
+        rows.append(row)
+    return rows
+
+
+@pytest.mark.parametrize("order", [1.0, 0.6, 0.0])
+@pytest.mark.parametrize("task", ["tea", "soup", "long"])
+def test_transitions_are_counts_beside_imagined_ones(task, order):
+    decoder = TaskMarkov(order=order, stay=0.8, order_votes=20.0)
+    counts = random_counts(3)
+
+    found = decoder.transitions(TASKS[task], make_graph(counts, VOCABULARY))
+
+    assert found == pytest.approx(np.array(slow_transitions(decoder, TASKS[task], counts, order)))
+
+
+def test_without_headings_there_is_no_order():
+    found = TaskMarkov(stay=0.7).transitions((0, 1, 2, 3), make_graph(np.zeros((4, 4), int)))
+
+    assert found == pytest.approx(np.where(np.eye(4), 0.7, 0.1))
+
+
+def test_a_task_of_one_keystep_never_changes():
+    assert TaskMarkov().transitions((5,), make_graph(random_counts(0), VOCABULARY)).tolist() == [
+        [1.0]
+    ]
+
+
+@pytest.mark.parametrize("order", [1.0, 0.6, 0.0])
+def test_a_keystep_is_due_around_its_place_in_the_order(order):
+    decoder = TaskMarkov(order=order, spread=0.3)
+
+    found = decoder.log_timing("tea", 3, make_graph(random_counts(0), VOCABULARY))
+
+    for place in range(3):
+        near = [exp(-(((n + 0.5) / 20 - (place + 0.5) / 3) ** 2) / 0.3**2 / 2) for n in range(20)]
+        due = [order * one / sum(near) + (1 - order) / 20 for one in near]
+        assert found[place] == pytest.approx([log(20 * one) for one in due])
+
+
+def heard_with_titles(seed, parts=6):
+    rng = np.random.default_rng(seed)
+    return hear(random_products(rng, VOCABULARY, parts=parts, titles=True))
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_talk_is_at_the_ends_and_closer_to_the_title_than_to_any_keystep(seed):
+    heard = heard_with_titles(seed)
+    close = heard.closeness("tea", TASKS["tea"])
+    rows = len(heard.moment)
+    ahead = [title - max(own) for title, own in zip(close.title, close.keysteps, strict=True)]
+    of_rows = [ahead[moment] for moment in heard.moment if moment >= 0]
+    mean = sum(of_rows) / len(of_rows)
+    spread = sqrt(sum((one - mean) ** 2 for one in of_rows) / len(of_rows))
+
+    found = TaskMarkov(background=0.2)._background(heard, close)
+
+    for row, moment in enumerate(heard.moment):
+        when = (row + 0.5) / rows
+        odds = -log(expm1(min(when, 1 - when) / 0.1))
+        odds += (ahead[moment] - mean) / spread if moment >= 0 else 0
+        assert found[row] == pytest.approx(logistic(odds))
+
+
+@pytest.mark.parametrize("videos", [1.0, 50.0, 1000.0])
+def test_words_weigh_up_to_about_a_third_and_half_of_it_from_fifty_videos_on(videos):
+    heard, rng = heard_with_titles(0), np.random.default_rng(1)
+    words = Words(random_unit(rng, 3), rng.normal(size=3))
+    habits = Habits(tuple(LISTED), {}, {"tea": videos}, {"tea": np.ones((3, 20))}, {"tea": words})
+
+    found = TaskMarkov()._log_words(heard, "tea", habits)
+
+    share = 0.35 * videos / (videos + 50)
+    expected = share * (heard.vectors().astype(float) @ words.vectors.T + words.bias)
+    assert found == pytest.approx(expected, abs=1e-6)
+
+
+def test_words_speak_for_the_keysteps_that_they_were_learned_for():
+    """Also in the labels: what is spoken of with a word of one keystep is that keystep."""
+    heard = heard_with_titles(2)
+    vectors = np.stack([5 * heard.vectors().sum(axis=0), *np.zeros((2, 8))]).astype(np.float32)
+    graph = make_graph(np.zeros((7, 7), int), VOCABULARY)
+    words = Words(40 * vectors, np.array([50.0, 0.0, 0.0]))
+    timing = {"tea": np.ones((3, 20))}
+    habits = Habits(tuple(LISTED), {}, {"tea": 1e6}, timing, {"tea": words})
+    decoder = TaskMarkov(background=0.0)
+
+    without, spoken = (
+        decoder.label_task(heard, "tea", TASKS["tea"], replace(graph, habits=one))
+        for one in (replace(habits, words={}), habits)
+    )
+
+    assert (spoken == 0).sum() > (without == 0).sum()
+
+
+def test_confidence_is_calibrated_on_the_scale_of_log_odds():
+    decoder = TaskMarkov(slope=0.5, bias=-1.0, background_slope=0.25, background_bias=1.5)
+    probability = [0.9, 0.2, 0.0, 1.0, 0.9, 0.2, 1.0]
+    found = decoder._confidence(
+        _Decoded(np.array([2, 2, 2, 2, -1, -1, -1]), np.array(probability)), 0.5
+    )
+
+    def odds(one):
+        return log(one / (1 - one))
+
+    expected = [logistic(-1.0 + 0.5 * odds(0.5 * one)) for one in (0.9, 0.2)]
+    expected += [0.0, logistic(-1.0 + 0.5 * odds(0.5))]
+    expected += [logistic(1.5 + 0.25 * odds(one)) for one in (0.9, 0.2, 1 - 1e-6)]
+    assert found == pytest.approx(expected)
+
+
+def test_certainty_is_as_certain_as_a_number_can_say():
+    found = TaskMarkov()._confidence(_Decoded(np.array([2, 2]), np.array([1.0, 1e-9])), 1.0)
+
+    odds = log((1 - 1e-6) / 1e-6)
+    assert found == pytest.approx([logistic(-1.6 + 0.4 * odds), logistic(-1.6 - 0.4 * odds)])
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_the_closest_of_a_task_is_its_closest_keystep_or_its_title(seed):
+    rng = np.random.default_rng(seed)
+    heard = hear(random_products(rng, VOCABULARY, parts=5, titles=seed % 2 == 0))
+
+    found = heard.closest(LISTED)
+
+    for place, (task, members) in enumerate(LISTED.items()):
+        close = heard.closeness(task, members)
+        columns = [close.keysteps] + ([] if close.title is None else [close.title[:, None]])
+        assert found[:, place] == pytest.approx(np.hstack(columns).max(axis=1), abs=1e-6)
+
+
+def test_the_order_counts_as_so_many_videos_in_what_was_recognised():
+    rng = np.random.default_rng(0)
+    videos = [random_products(rng, VOCABULARY, parts=6, titles=True, video=f"{n}") for n in "abc"]
+
+    graph = learn_graph(videos, VOCABULARY, decoder=TaskMarkov(order=0.5, order_videos=8.0))
+
+    assert graph.layers.imagined == 0.5 * 8.0
+
+
+def test_a_keystep_of_several_tasks_votes_for_each_in_part():
+    vocabulary = Vocabulary(tuple("abc"), {"tea": (0,), "eggs": (0,), "soup": (1,)})
+
+    def ranked(*rows):
+        return rank_tasks(Labels("v", np.array(rows), vocabulary))
+
+    assert ranked(0, 0, 0, 1, 1) == ("soup", "tea", "eggs")
+    assert ranked(2, 2, 2, 0) == ("tea", "eggs")
