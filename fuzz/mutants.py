@@ -49,7 +49,7 @@ TESTS = {
     "graph/saving_habits": "graph_habits recognizer_edges",
     "scoring/__init__": "scoring scoring_stored_scores pipeline",
     "scoring/fusion": "scoring_scales fusion",
-    "scoring/products": "scoring_products recognizer_edges",
+    "scoring/products": "scoring scoring_products recognizer_edges",
     "decoders/__init__": "decoders",
     "decoders/auto_regressive": "decoders_auto_regressive",
     "decoders/baselines": "decoders decoders_baselines",

@@ -151,6 +151,15 @@ def test_what_was_edited_into_nonsense_is_refused_in_one_line(name, changed, tmp
     assert "\n" not in str(said.value)
 
 
+@pytest.mark.parametrize("name", [name for name in ARTEFACTS if name.endswith(".json")])
+def test_a_file_of_a_later_version_is_refused(name, tmp_path):
+    sg.save(ARTEFACTS[name], tmp_path / name)
+    edit(tmp_path / name, version=99)
+
+    with pytest.raises(DataError, match=rf"{name}: format version must be"):
+        sg.load(tmp_path / name)
+
+
 @pytest.mark.parametrize("changed", [{"format": "stepgraph-graph"}, {"version": 99}], ids=str)
 def test_a_report_that_says_it_is_something_else_is_refused(changed, tmp_path):
     sg.save(ARTEFACTS["report.json"], tmp_path / "report.json")

@@ -432,3 +432,12 @@ def _with(number, kind):
         return b64encode(array.tobytes()).decode()
 
     return damaged
+
+
+def test_more_videos_than_a_number_can_say_are_refused(whole):
+    path, content = whole
+    for task in TASKS:
+        many = json.dumps(changed(content, ("videos", task), lambda _: "many"))
+        path.write_text(many.replace('"many"', "1e999"), "utf-8")
+        with pytest.raises(DataError, match=r"graph\.json: must be"):
+            sg.load(path)

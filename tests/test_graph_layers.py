@@ -100,6 +100,13 @@ def test_order_is_that_of_the_videos_and_of_the_list_where_they_are_silent():
     assert layers.order([2, 0]) == [2, 0]
 
 
+def test_the_four_most_frequent_are_enough_where_nothing_else_is_said():
+    vocabulary = Vocabulary(tuple("abcdefg"))
+    videos = [Labels(f"{n}", np.array([0, n]), vocabulary) for n in range(1, 7)]
+
+    assert len(counted(videos).next_after(0)) == 4
+
+
 def test_next_are_the_most_frequent_first_and_only_those_asked_for():
     sequences = [[0, 1], [0, 2], [0, 2], [0, 3]]
     layers = counted([Labels(f"{n}", np.array(one), WORDS) for n, one in enumerate(sequences)])

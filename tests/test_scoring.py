@@ -41,6 +41,12 @@ def test_no_intervals_cover_no_row():
     assert part_of_row(np.zeros((0, 2)), 3, 1.0).tolist() == [-1, -1, -1]
 
 
+def test_what_begins_before_the_video_or_ends_after_it_counts_within_it():
+    intervals = np.array([[-1.5, 0.6], [2.5, 9.0]])
+
+    assert part_of_row(intervals, 4, 1.0).tolist() == [0, -1, 1, 1]
+
+
 def test_no_rows_have_no_parts():
     assert part_of_row(np.array([[0.0, 1.0]]), 0, 1.0).tolist() == []
 
