@@ -9,7 +9,7 @@ import pytest
 from stepgraph.core import Sentence
 from stepgraph.errors import DataError
 from stepgraph.ingest import open_video
-from stepgraph.ingest.naming import (
+from stepgraph.ingest.formats import (
     TRANSCRIPT_SUFFIXES,
     find_transcript,
     is_transcript,

@@ -118,7 +118,7 @@ def test_a_headline_of_initials_is_cleaned_at_once(tmp_path):
 
 
 def test_a_folder_of_many_videos_is_listed_once(tmp_path, monkeypatch):
-    from stepgraph.ingest import naming
+    from stepgraph.ingest import formats
 
     for number in range(40):
         (tmp_path / f"v{number}.mp4").touch()
@@ -128,13 +128,13 @@ def test_a_folder_of_many_videos_is_listed_once(tmp_path, monkeypatch):
     listed = type(tmp_path).iterdir
     monkeypatch.setattr(type(tmp_path), "iterdir", lambda path: asked.append(path) or listed(path))
 
-    found = [naming.find_transcript(tmp_path / f"v{number}.mp4") for number in range(40)]
+    found = [formats.find_transcript(tmp_path / f"v{number}.mp4") for number in range(40)]
 
     assert found == [tmp_path / f"v{number}.en.vtt" for number in range(40)]
     assert len(asked) == 1
     (tmp_path / "w.mp4").touch()
     (tmp_path / "w.en.vtt").write_text(VTT)
-    assert naming.find_transcript(tmp_path / "w.mp4") == tmp_path / "w.en.vtt"
+    assert formats.find_transcript(tmp_path / "w.mp4") == tmp_path / "w.en.vtt"
 
 
 # --- Numbers, lines and nesting

@@ -12,7 +12,7 @@ from stepgraph.core import Dataset, Scores, Timeline, Video, Vocabulary
 from stepgraph.datasets import open_source
 from stepgraph.decoders import DEFAULT_DECODER, Decoder, checked_decode, encoder_for, load_decoder
 from stepgraph.decoders.learning import learn_graph
-from stepgraph.encoders import Encoder, EncoderOptions
+from stepgraph.encoders import EncoderOptions
 from stepgraph.encoders.model_folders import require_named
 from stepgraph.encoders.stored_features import StoredEncoder
 from stepgraph.errors import ConfigError, DataError
@@ -217,30 +217,19 @@ def run_evaluation(
         raise nothing_left(dataset, "videos with a truth that can be scored")
     mined = graph or mining(scored, vocabulary, encoder=options_of(scorer))
     where = _mined_where(mined, known)
-    measured = tuple(
-        _measure(name, decoder, known, dataset, mined, where) for name, decoder in decoders.items()
-    )
+    measured = []
+    for name, decoder in decoders.items():
+        labels = [checked_decode(decoder, one, mined) for one in track(known, f"decoding: {name}")]
+        report = replace(
+            evaluate(labels, dataset.truth, decoder=name, graph_mined_on=where),
+            task_accuracy=task_accuracy(labels, dataset.videos),
+            calibration_error=calibration_error(labels, dataset.truth),
+        )
+        measured.append(Measured(name, report, {one.video: one for one in labels}))
     shown = {one.video for one in known}
     with_truth = [video for video in dataset.videos if video.id in dataset.truth]
     evaluated = replace(dataset, videos=[video for video in with_truth if video.id in shown])
-    return Evaluation(evaluated, mined, measured, len(with_truth))
-
-
-def _measure(
-    name: str,
-    decoder: Decoder,
-    known: Sequence[Scores],
-    dataset: Dataset,
-    graph: TaskGraph,
-    where: str,
-) -> Measured:
-    labels = [checked_decode(decoder, one, graph) for one in track(known, f"decoding: {name}")]
-    report = replace(
-        evaluate(labels, dataset.truth, decoder=name, graph_mined_on=where),
-        task_accuracy=task_accuracy(labels, dataset.videos),
-        calibration_error=calibration_error(labels, dataset.truth),
-    )
-    return Measured(name, report, {one.video: one for one in labels})
+    return Evaluation(evaluated, mined, tuple(measured), len(with_truth))
 
 
 def _mined_where(graph: TaskGraph, evaluated: Sequence[Scores]) -> str:
@@ -311,23 +300,17 @@ def open_scorer(
         return StoredScores(asked.scores, asked.scale, asked.seconds_per_row, asked.all_videos)
     if asked.features is None:
         return open_encoder(_encoder_options(asked.encoder, graph, decoder))
-    if not asked.encoder.keys() & {"name", "also"}:
-        return _open_stored(asked, None)  # the folder says which encoder, or has the keysteps
-    encoder = open_encoder(_encoder_options(asked.encoder, graph, decoder))
-    if isinstance(encoder, Fused):
-        return replace(encoder, first=_open_stored(asked, encoder.first))
-    return _open_stored(asked, encoder)
-
-
-def _open_stored(asked: Asked, encoder: Encoder | None) -> Encoder:
-    assert asked.features is not None, "this is asked for features"
-    return StoredEncoder(
+    encoder = None  # the folder says which encoder, or has the keysteps
+    if asked.encoder.keys() & {"name", "also"}:
+        encoder = open_encoder(_encoder_options(asked.encoder, graph, decoder))
+    stored = StoredEncoder(
         asked.features,
-        encoder,
+        encoder.first if isinstance(encoder, Fused) else encoder,
         seconds_per_row=asked.seconds_per_row,
         problems=asked.problems,
         all_videos=asked.all_videos,
     )
+    return replace(encoder, first=stored) if isinstance(encoder, Fused) else stored
 
 
 def _encoder_options(

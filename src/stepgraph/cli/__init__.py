@@ -16,8 +16,6 @@ from stepgraph import progress
 from stepgraph.cli.parser import make_parser
 from stepgraph.errors import IncompleteError, StepgraphError, one_line, printable
 
-__all__ = ["main", "run"]
-
 
 def run() -> None:
     """Entry point of the ``stepgraph`` command."""

@@ -10,7 +10,7 @@ from typing import Any
 from stepgraph.cli import asked
 from stepgraph.cli.verbs import open_with_truth
 from stepgraph.core import Dataset, Scores
-from stepgraph.datasets import build_vocabulary, open_source
+from stepgraph.datasets import REGISTRY, build_vocabulary, find_published, open_source
 from stepgraph.encoders import Encoder, EncoderOptions, load_encoder
 from stepgraph.encoders.feature_store import FeatureStore
 from stepgraph.encoders.filling import encode_to
@@ -129,14 +129,12 @@ def _backbones(args: argparse.Namespace, problems: Problems) -> dict[str, Encode
     return found
 
 
-_SPLITS = {"crosstask": ("train", "val"), "coin": ("training", "testing")}
-
-
 def _divided(source: str, args: argparse.Namespace, problems: Problems) -> Divided:
     """A data set by its own split, by two sources, or at random."""
     kind = source.partition(":")[0]
     how: dict[str, Any] = {"listening": Listening(needed=False), "strict": False}
-    parts = [open_source(source, split=part, **how) for part in _SPLITS.get(kind, ("all",))]
+    splits = find_published(kind).splits[1:] if kind in REGISTRY else ()
+    parts = [open_source(source, split=part, **how) for part in splits or ("all",)]
     for part in parts:
         problems.take(part.problems)
     if len(parts) == 2:
@@ -149,7 +147,14 @@ def reproduce(args: argparse.Namespace) -> str:
     """Measure a table of the paper on any source with truth, beside what the paper prints."""
     if args.output:
         asked.must_be_writable(args.output)
-    encoder = load_encoder(_text_options(args))
+    named = {"name": args.encoder} if args.encoder else {}
+    options = EncoderOptions(**named, **asked.given_fields(args, EncoderOptions))
+    if not options.hears:
+        raise ConfigError(
+            f"--encoder must hear what is said, for the rows of text, got {options.name!r}; name "
+            f"an encoder that looks with --video"
+        )
+    encoder = load_encoder(options)
     dataset = open_with_truth(args, scorer_looks=bool(args.video))
     _refuse_what_would_be_ignored(args, dataset)
     if dataset.vocabulary is None and args.vocabulary:
@@ -180,18 +185,6 @@ def reproduce(args: argparse.Namespace) -> str:
         video_scores=looked,
     )
     return asked.show_table(table, args, args.table, dataset.problems)
-
-
-def _text_options(args: argparse.Namespace) -> EncoderOptions:
-    """Options of the encoder behind the rows of text."""
-    named = {"name": args.encoder} if args.encoder else {}
-    options = EncoderOptions(**named, **asked.given_fields(args, EncoderOptions))
-    if not options.hears:
-        raise ConfigError(
-            f"--encoder must hear what is said, for the rows of text, got {options.name!r}; name "
-            f"an encoder that looks with --video"
-        )
-    return options
 
 
 def _video_scores(args: argparse.Namespace, dataset: Dataset) -> dict[str, list[Scores]]:

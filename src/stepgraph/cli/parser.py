@@ -30,9 +30,9 @@ def place(name: str, meaning: str, metavar: str = "FILE", **more: Any) -> Option
     return option(name, type=Path, metavar=metavar, help=meaning, **more)
 
 
-def number(name: str, meaning: str, default: float | None = None) -> Option:
+def number(name: str, meaning: str, default: float | None = None, metavar: str = "X") -> Option:
     """A number that need not be whole."""
-    return option(name, type=float, default=default, metavar="X", help=meaning)
+    return option(name, type=float, default=default, metavar=metavar, help=meaning)
 
 
 def switch(name: str, meaning: str) -> Option:
@@ -44,9 +44,7 @@ def output(default: str | None, metavar: str, meaning: str = "") -> Option:
     """Where results are written."""
     meaning = meaning or f"where to write (default: {default})"
     standard = Path(default) if default else None
-    return lambda verb: verb.add_argument(
-        "-o", "--output", type=Path, default=standard, metavar=metavar, help=meaning
-    )
+    return option("-o", "--output", type=Path, default=standard, metavar=metavar, help=meaning)
 
 
 def seed(meaning: str) -> Option:
@@ -130,13 +128,8 @@ FORMAT = (
     ),
 )
 ENCODER = "text:minilm, another of 'stepgraph encoders', or module:function of yours"
-EVERY = option(
-    "--every",
-    type=float,
-    default=1.0,
-    metavar="SECONDS",
-    help="what a row of stored features or scores covers (default: 1)",
-)
+_EVERY = "what a row of stored features or scores covers (default: 1)"
+EVERY = number("--every", _EVERY, 1.0, "SECONDS")
 MINING = fields_of("graph:MiningOptions", group="mining")
 
 
@@ -348,9 +341,7 @@ _VERBS: dict[str, tuple[Any, ...]] = {
         option(
             "--max-steps", type=int, metavar="N", help="take at most so many steps of an article"
         ),
-        option(
-            "--noise", type=float, default=0.0, metavar="FACTOR", help="mix in irrelevant keysteps"
-        ),
+        number("--noise", "mix in irrelevant keysteps", 0.0, "FACTOR"),
         option(
             "--noise-from", metavar="SOURCE", help="where those come from: any SOURCE of this verb"
         ),

@@ -7,7 +7,7 @@ import json
 from functools import reduce
 from typing import Any
 
-from stepgraph.cli.asked import list_fields, must_be_writable
+from stepgraph.cli.asked import list_fields, must_be_writable, say
 from stepgraph.core import Labels, require_same_vocabulary
 from stepgraph.datasets import build_vocabulary, open_source, survey
 from stepgraph.decoders import DECODERS
@@ -128,11 +128,10 @@ def encoders(args: argparse.Namespace) -> str:
     """List the kinds of encoders, and the options that they share."""
     found = [{"name": f"{kind}:", "about": _first_line(open_kind(kind))} for kind in KINDS]
     options = list_fields(EncoderOptions)
-    if args.json:
-        return json.dumps({"encoders": found, "options": options}, ensure_ascii=False, indent=1)
     lines = [f"{one['name']}MODEL\n  {one['about']}" for one in found]
     own = "module:function\n  A function of your own that makes one: see docs/extending.md."
-    return "\n".join([*lines, own, "\nOptions that they share:", _options(options)])
+    text = "\n".join([*lines, own, "\nOptions that they share:", _options(options)])
+    return say(args, text, encoders=found, options=options)
 
 
 def _first_line(thing: Any) -> str:

@@ -21,7 +21,7 @@ from stepgraph.datasets.reading import Truth
 from stepgraph.errors import ConfigError, DataError, StepgraphError, quoted
 from stepgraph.files.disk import listed
 from stepgraph.ingest import Listening
-from stepgraph.ingest.naming import MEDIA_SUFFIXES
+from stepgraph.ingest.formats import MEDIA_SUFFIXES
 from stepgraph.problems import Problems
 from stepgraph.vocabulary import read_articles, read_vocabulary, vocabulary_from_articles
 
@@ -32,8 +32,6 @@ REGISTRY = {
 }
 """Published data sets by prefix: modules with a ``PUBLISHED``."""
 
-# How deep below a folder a data set is looked for.
-_DEPTH = 2
 _NUMBER = re.compile("[0-9]{1,9}")
 _SHARD_RULE = "shard must be I/N with I from 1 to N, such as 2/8"
 
@@ -133,7 +131,7 @@ def find_published(prefix: str) -> Published:
     return found
 
 
-def places_below(folder: Path, depth: int = _DEPTH) -> Iterator[Path]:
+def places_below(folder: Path, depth: int = 2) -> Iterator[Path]:
     """A folder and those below it, as far as data sets are looked for."""
     yield folder
     with suppress(DataError):

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from io import TextIOWrapper
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, TypeAlias
 
 from stepgraph.core import Dataset, Video, is_unicode
 from stepgraph.datasets import Opening, Published
@@ -34,11 +34,8 @@ _COLUMNS = ["video_id", "category_1", "category_2", "rank", "task_id"]
 _LONGEST_LINE = 1 << 16
 
 
-class _Listing(NamedTuple):
-    """Names of tasks by id, and the ids of the tasks that each video was found with."""
-
-    names: Mapping[str, str]
-    tasks_of: Mapping[str, tuple[str, ...]]
+# Names of tasks by id, and the ids of the tasks that each video was found with.
+_Listing: TypeAlias = tuple[Mapping[str, str], Mapping[str, tuple[str, ...]]]
 
 
 def _open(folder: Path, how: Opening) -> Dataset:
@@ -47,7 +44,7 @@ def _open(folder: Path, how: Opening) -> Dataset:
     if not path.is_file():
         raise _lacks(folder, " or ".join(CAPTION_FILES))
     problems = Problems(strict=how.strict)
-    listing = _Listing({}, {})
+    listing: _Listing = ({}, {})
     if (folder / VIDEOS_FILE).is_file() and (folder / TASKS_FILE).is_file():
         listing = _read_listing(folder, problems)
     videos = _Videos(path, listing, how, _ReportedOnce(problems))
@@ -109,7 +106,7 @@ class _Videos:
 
     def __iter__(self) -> Iterator[Video]:
         seen: set[str] = set()
-        problems = self.problems
+        problems, (names, tasks_of) = self.problems, self.listing
         records = read_captions(self.path, problems=problems, shard=self.how.shard)
         for video, lists, position in records:
             place = f"{self.path}: byte {position}: video {quoted(video, 80)}"
@@ -125,8 +122,8 @@ class _Videos:
                 continue
             seen.add(video)
             duration = sentences[-1].end if sentences else 0.0
-            tasks = self.listing.tasks_of.get(video)
-            task = self.listing.names[tasks[0]] if tasks else None
+            tasks = tasks_of.get(video)
+            task = names[tasks[0]] if tasks else None
             yield Video(video, duration, sentences, self.how.films.get(video), task)
 
 
@@ -187,7 +184,7 @@ def _read_listing(folder: Path, problems: Problems) -> _Listing:
             problems.add(f"{path}:{number}", "duplicate video", what)
         else:
             tasks_of[video] = known + alone[task] if known else alone[task]
-    return _Listing(names, tasks_of)
+    return names, tasks_of
 
 
 def _lines(path: Path, problems: Problems) -> Iterator[tuple[int, str]]:

@@ -24,7 +24,7 @@ from stepgraph.core import Dataset, Segment, Video, Vocabulary, rows_in
 from stepgraph.datasets import reading
 from stepgraph.errors import DataError, StepgraphError, quoted
 from stepgraph.files.ids import check_id
-from stepgraph.ingest import Listening, naming, open_video
+from stepgraph.ingest import Listening, formats, open_video
 from stepgraph.problems import Problems
 from stepgraph.progress import track
 from stepgraph.vocabulary import read_vocabulary
@@ -52,7 +52,7 @@ def open_folder(
     found = _find(path, problems)
     if not found:
         raise DataError(
-            f"{path}: must contain transcripts ({', '.join(naming.TRANSCRIPT_SUFFIXES)}) or "
+            f"{path}: must contain transcripts ({', '.join(formats.TRANSCRIPT_SUFFIXES)}) or "
             f"videos with a text track, got none; put each video's transcript beside it, same name"
         )
     files = {
@@ -160,10 +160,13 @@ def _find(folder: Path, problems: Problems) -> dict[str, Path]:
         path
         for path in files
         if not _is_media(path)
-        and not {path.with_suffix(""), path.parent / naming.transcript_stem(path)} & media.keys()
+        and not {path.with_suffix(""), path.parent / formats.transcript_stem(path)} & media.keys()
     ]
     found = media | reading.best_transcripts(transcripts)
-    return dict(sorted((_id(place, folder), path) for place, path in found.items()))
+    relative = (place.relative_to(folder).as_posix() for place in found)
+    # A name in another encoding than the system's could never be written into a result.
+    ids = (name.encode("utf-8", "backslashreplace").decode() for name in relative)
+    return dict(sorted(zip(ids, found.values(), strict=True)))
 
 
 def _is_candidate(path: Path) -> bool:
@@ -172,16 +175,11 @@ def _is_candidate(path: Path) -> bool:
         return False
     if _is_media(path):
         return not _PART_OF_DOWNLOAD.search(path.name.lower())
-    return naming.is_transcript(path) and not _is_our_own(path)
+    return formats.is_transcript(path) and not _is_our_own(path)
 
 
 def _is_media(path: Path) -> bool:
-    return path.suffix.lower() in naming.MEDIA_SUFFIXES
-
-
-def _id(place: Path, folder: Path) -> str:
-    # A name in another encoding than the system's could never be written into a result.
-    return place.relative_to(folder).as_posix().encode("utf-8", "backslashreplace").decode()
+    return path.suffix.lower() in formats.MEDIA_SUFFIXES
 
 
 def _is_our_own(path: Path) -> bool:
@@ -311,7 +309,7 @@ def _row(fields: Mapping[str, str], where: str, folder: Path, problems: Problems
         what = "must name a media file or a transcript, got none"
         problems.add(where, "unreadable row", what, lost=True)
         return None
-    stem = files[0].stem if "media" in paths else naming.transcript_stem(files[0])
+    stem = files[0].stem if "media" in paths else formats.transcript_stem(files[0])
     video_id = fields.get("id") or stem
     if not reading.has_id(video_id, where, problems):
         return None

@@ -17,8 +17,12 @@ from stepgraph.errors import DataError, quoted
 from stepgraph.files.cells import read_cell
 from stepgraph.files.disk import listed, read_text
 from stepgraph.files.ids import check_id
-from stepgraph.ingest.formats import read_transcript
-from stepgraph.ingest.naming import is_transcript, transcript_preference, transcript_stem
+from stepgraph.ingest.formats import (
+    is_transcript,
+    read_transcript,
+    transcript_preference,
+    transcript_stem,
+)
 from stepgraph.problems import Problems
 
 _COLUMNS = ["video", "start", "end", "keystep"]

@@ -16,30 +16,14 @@ from stepgraph.core import Features, Labels, Scores, Timeline, Vocabulary
 from stepgraph.errors import DataError, quoted
 from stepgraph.evaluation.report import Report
 from stepgraph.export.timeline import TIMELINE_FORMAT
+from stepgraph.files import headers
 from stepgraph.files.disk import MIB, read_json, require_file
-from stepgraph.files.headers import (
-    FileKind,
-    as_list,
-    as_seconds,
-    as_text,
-    as_whole,
-    check_header,
-    header,
-    read_format,
-    reading_fields,
-    write_fields,
-)
+from stepgraph.files.headers import FileKind, as_list, as_seconds, as_text, as_whole, read_format
 from stepgraph.files.saved_arrays import read_fields, read_saved, write_arrays
 from stepgraph.graph import TaskGraph
 from stepgraph.graph.saving import GRAPH_KIND, load_graph, save_graph
-from stepgraph.vocabulary.lists import (
-    VOCABULARY_KIND,
-    load_vocabulary,
-    require_as_saved,
-    save_vocabulary,
-    vocabulary_fields,
-    vocabulary_of,
-)
+from stepgraph.vocabulary import lists
+from stepgraph.vocabulary.lists import require_as_saved, vocabulary_fields, vocabulary_of
 
 _REMEDY = "make it with: sg.save"
 _LABELS = FileKind("stepgraph-video-labels", 1, "file of a video's labels", _REMEDY)
@@ -83,7 +67,7 @@ def load(path: str | Path) -> Any:
 
 def _first(kind: FileKind, labelled: Labels | Scores) -> dict[str, Any]:
     vocabulary = labelled.vocabulary
-    first = header(kind.format, kind.version, vocabulary) | vocabulary_fields(vocabulary)
+    first = headers.header(kind.format, kind.version, vocabulary) | vocabulary_fields(vocabulary)
     return first | {"video": labelled.video, "hop": labelled.hop}
 
 
@@ -100,13 +84,13 @@ def _save_labels(labels: Labels, path: Path) -> None:
         "confidence": None if confidence is None else confidence.tolist(),
         "probable_tasks": None if labels.tasks is None else dict(labels.tasks),
     }
-    write_fields(_first(_LABELS, labels) | rows, path)
+    headers.write_fields(_first(_LABELS, labels) | rows, path)
 
 
 def _load_labels(path: Path) -> Labels:
     content = read_json(path, limit=4096 * MIB)
-    check_header(content, path, _LABELS)
-    with reading_fields(path, _LABELS):
+    headers.check_header(content, path, _LABELS)
+    with headers.reading_fields(path, _LABELS):
         tasks = content["probable_tasks"]
         labels = Labels(
             as_text(content["video"]),
@@ -132,7 +116,7 @@ def _save_scores(scores: Scores, path: Path) -> None:
 
 def _load_scores(path: Path) -> Scores:
     fields, (values, observed) = read_saved(path, _SCORES, ("values", "observed"))
-    with reading_fields(path, _SCORES):
+    with headers.reading_fields(path, _SCORES):
         if observed.ndim != 1 or np.isnan(values).any():
             raise TypeError("observed must be a number a row, and scores must be numbers")
         scores = Scores(
@@ -153,7 +137,7 @@ def _save_features(features: Features, path: Path) -> None:
 
 def _load_features(path: Path) -> Features:
     fields, (vectors, intervals) = read_saved(path, _FEATURES, ("vectors", "intervals"))
-    with reading_fields(path, _FEATURES):
+    with headers.reading_fields(path, _FEATURES):
         return Features(
             as_text(fields["video"]),
             as_seconds(fields["duration"]),
@@ -163,14 +147,14 @@ def _load_features(path: Path) -> Features:
 
 
 def _save_report(report: Report, path: Path) -> None:
-    write_fields(_marks(_REPORT) | report.to_json(), path)
+    headers.write_fields(_marks(_REPORT) | report.to_json(), path)
 
 
 def load_report(path: Path) -> Report:
     """Load a report, or what ``evaluate --json`` printed; what stands beside it is left out."""
     content = read_json(path)
-    check_header(content, path, _REPORT)
-    with reading_fields(path, _REPORT):
+    headers.check_header(content, path, _REPORT)
+    with headers.reading_fields(path, _REPORT):
         found = {one.name: content[one.name] for one in fields_of(Report)}
         for one in fields_of(Report):
             value = found[one.name]
@@ -182,7 +166,7 @@ def load_report(path: Path) -> Report:
 
 
 _ARTEFACTS: dict[str, tuple[type, Callable[[Any, Path], None], Callable[[Path], Any]]] = {
-    VOCABULARY_KIND.format: (Vocabulary, save_vocabulary, load_vocabulary),
+    lists.VOCABULARY_KIND.format: (Vocabulary, lists.save_vocabulary, lists.load_vocabulary),
     GRAPH_KIND.format: (TaskGraph, save_graph, load_graph),
     _LABELS.format: (Labels, _save_labels, _load_labels),
     _REPORT.format: (Report, _save_report, load_report),

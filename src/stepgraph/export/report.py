@@ -30,7 +30,7 @@ from stepgraph.evaluation.report import METRICS, Report
 from stepgraph.export.layout import Link, Panel, Picture, draw_graph, strongest_links
 from stepgraph.files.disk import replacing
 from stepgraph.graph import TaskGraph
-from stepgraph.ingest.naming import MEDIA_SUFFIXES
+from stepgraph.ingest.formats import MEDIA_SUFFIXES
 
 STRONGEST = 3
 """Transitions shown per keystep."""

@@ -13,8 +13,12 @@ from stepgraph.core import Sentence, Video
 from stepgraph.errors import MissingExtraError
 from stepgraph.files.disk import require_file
 from stepgraph.ingest import media
-from stepgraph.ingest.formats import read_transcript
-from stepgraph.ingest.naming import MEDIA_SUFFIXES, find_transcript, transcript_stem
+from stepgraph.ingest.formats import (
+    MEDIA_SUFFIXES,
+    find_transcript,
+    read_transcript,
+    transcript_stem,
+)
 from stepgraph.problems import Problems
 
 __all__ = ["Listening", "open_video", "read_transcript"]

@@ -1,14 +1,18 @@
-"""Read one transcript file, whatever its format, as clean sentences.
+"""Tell which files are transcripts and of which video, and read one as clean sentences.
 
-The format is told by the content, since suffixes lie; the suffix decides only where the
-content cannot.  A file that cannot be read is one error that says what to do, and no encoding
+Names decide what is a transcript; only into a ``.txt``, which may be anything, the beginning is
+looked at.  The format is told by the content, since suffixes lie; the suffix decides only where
+the content cannot.  A file that cannot be read is one error that says what to do, and no encoding
 is guessed; a cue that cannot be read is left out with its reason.
 """
 
 from __future__ import annotations
 
 import re
+import time
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +21,6 @@ from stepgraph.errors import DataError, quoted
 from stepgraph.files import disk
 from stepgraph.ingest import timed_text
 from stepgraph.ingest.cleaning import Cue, checked, clean, clean_lists, read_each
-from stepgraph.ingest.naming import TRANSCRIPT_SUFFIXES
 from stepgraph.problems import Problems
 
 MAX_BYTES = 64 * 2**20
@@ -26,6 +29,22 @@ MAX_BYTES = 64 * 2**20
 _JSON_BEGINNING = re.compile(r"\{\s*[\"}]|\[\s*[\[{\]]")
 _MICRODVD_BEGINNING = re.compile(r"\{[0-9]+\}\{[0-9]*\}")
 _TSV_HEADER = "start\tend\ttext"
+TRANSCRIPT_SUFFIXES = (
+    *(".vtt", ".srt", ".sbv", ".json3", ".json", ".tsv", ".ass", ".ssa", ".ttml", ".sub"),
+    ".txt",
+)
+"""What transcript files are called; of several for one video the first is taken."""
+
+MEDIA_SUFFIXES = (".mp4", ".mkv", ".webm", ".mov", ".m4v", ".avi", ".mpg", ".ts", ".flv", ".wmv")
+"""What video files are called."""
+
+# What this program and yt-dlp write beside a video; no transcript of anything.
+_NOT_TRANSCRIPTS = (
+    *(".chapters.vtt", ".chapters.txt", ".steps.json", ".info.json", ".live_chat.json"),
+)
+
+# Two letters, or a longer code that video sites use: "dr.who.vtt" is not in the language "who".
+_LANGUAGE = re.compile(r"(?:[a-z]{2}|eng|fil|yue)(?:[-_][A-Za-z0-9]{2,8})*")
 
 
 def read_transcript(path: Path | str, *, problems: Problems | None = None) -> tuple[Sentence, ...]:
@@ -225,3 +244,60 @@ _READERS: dict[str, Callable[[str, str], Iterable[Cue | DataError]]] = {
     "ttml": timed_text.read_ttml,
     "microdvd": timed_text.read_microdvd,
 }
+
+
+def transcript_stem(path: Path) -> str:
+    """Return the name of the video that a transcript file belongs to.
+
+    >>> transcript_stem(Path("talk.en-US.vtt")), transcript_stem(Path("talk.mp4.srt"))
+    ('talk', 'talk')
+    """
+    stem = Path(path).stem
+    head, _, tag = stem.rpartition(".")
+    if head and _LANGUAGE.fullmatch(tag):
+        stem = head
+    # Some recognisers append their suffix to that of the video.
+    return Path(stem).stem if Path(stem).suffix.lower() in MEDIA_SUFFIXES else stem
+
+
+def is_transcript(path: Path) -> bool:
+    """Tell whether a file is a transcript by its name, a ``.txt`` by how it begins."""
+    name = path.name.lower()
+    if not name.endswith(TRANSCRIPT_SUFFIXES) or name.endswith(_NOT_TRANSCRIPTS):
+        return False
+    if not name.endswith(".txt"):
+        return True
+    try:
+        with path.open(encoding="utf-8-sig", errors="replace") as file:
+            return timed_text.is_pasted(file.read(2000))
+    except OSError:
+        return False
+
+
+def find_transcript(media: Path) -> Path | None:
+    """Return the transcript that lies beside a video file, or None."""
+    for suffix in TRANSCRIPT_SUFFIXES:
+        if is_transcript(path := media.with_suffix(suffix)) and path.is_file():
+            return path
+    changed, now = media.parent.stat().st_mtime_ns, time.time_ns()
+    # What changed just now may change again without a later time.
+    near = _by_stem(media.parent, changed if changed < now - 2_000_000_000 else now)
+    found = [path for path in near.get(media.stem, ()) if path.is_file() and is_transcript(path)]
+    return min(found, key=lambda path: transcript_preference(path, media.stem), default=None)
+
+
+@lru_cache(maxsize=1)
+def _by_stem(folder: Path, _changed: int) -> dict[str, list[Path]]:
+    """Files by what they may belong to; a folder of many videos is listed once for all."""
+    found: defaultdict[str, list[Path]] = defaultdict(list)
+    for path in disk.listed(folder):
+        for stem in {path.stem, transcript_stem(path)}:
+            found[stem].append(path)
+    return found
+
+
+def transcript_preference(path: Path, stem: str) -> tuple[int, int, str]:
+    """Sort key of the transcripts of a video: without a language first, then English."""
+    tag = path.stem[len(stem) :].lower()
+    language = 0 if not tag else 1 if tag.startswith(".en") else 2
+    return language, TRANSCRIPT_SUFFIXES.index(path.suffix.lower()), path.name

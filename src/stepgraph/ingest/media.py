@@ -124,7 +124,21 @@ def transcribe(path: Path, model: Path) -> tuple[Sentence, ...]:
     ``model`` is the folder of one of faster-whisper (CTranslate2); see :data:`MODEL_FILES`.
     """
     path, model = Path(path), Path(model)
-    _require_model(model, path)
+    try:
+        import faster_whisper  # noqa: F401 - only to know whether it is there
+    except ImportError as error:
+        raise MissingExtraError(
+            f"{path}: recognising speech needs the 'speech' extra; "
+            f"run: pip install 'stepgraph[speech]'"
+        ) from error
+    # Without all of them faster-whisper would try to download the model.
+    missing = [name for name in MODEL_FILES if not (model / name).is_file()]
+    if missing:
+        got = f"no {' and no '.join(missing)}" if model.is_dir() else "no such folder"
+        raise DataError(
+            f"{model}: must be the folder of a faster-whisper model ({', '.join(MODEL_FILES)}), "
+            f"got {got}; nothing is downloaded, put one there"
+        )
     begin = _begin_of_sound(path)
     recogniser = _load(model.resolve())
     try:
@@ -139,24 +153,6 @@ def transcribe(path: Path, model: Path) -> tuple[Sentence, ...]:
             f"play it to see whether it is whole, or take another model"
         ) from error
     return clean(checked(cues, str(path), in_order=False))
-
-
-def _require_model(model: Path, path: Path) -> None:
-    """Refuse what faster-whisper would try to download."""
-    try:
-        import faster_whisper  # noqa: F401 - only to know whether it is there
-    except ImportError as error:
-        raise MissingExtraError(
-            f"{path}: recognising speech needs the 'speech' extra; "
-            f"run: pip install 'stepgraph[speech]'"
-        ) from error
-    missing = [name for name in MODEL_FILES if not (model / name).is_file()]
-    if missing:
-        got = f"no {' and no '.join(missing)}" if model.is_dir() else "no such folder"
-        raise DataError(
-            f"{model}: must be the folder of a faster-whisper model ({', '.join(MODEL_FILES)}), "
-            f"got {got}; nothing is downloaded, put one there"
-        )
 
 
 def _begin_of_sound(path: Path) -> float:

@@ -114,12 +114,12 @@ class Fusion:
             raise ConfigError(f"weight must be between 0 and 1, got {self.weight}")
 
     @classmethod
-    def named(cls, name: str, *, threshold: float = 0.4) -> Fusion:
+    def named(cls, name: str) -> Fusion:
         """``priority``, ``mean``, or the weight of the first as a number."""
         if name == "priority":
-            return cls(None, threshold)
+            return cls()
         try:
-            return cls(0.5 if name == "mean" else float(name), threshold)
+            return cls(0.5 if name == "mean" else float(name))
         except ValueError as error:
             raise ConfigError(
                 f"fusion must be priority, mean, or the weight of the first encoder between 0 "

@@ -15,15 +15,8 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from stepgraph.datasets.generated.drawing import (
-    MOTIONS,
-    SHAPES,
-    Picture,
-    Place,
-    colour_of,
-    draw,
-    draw_oval,
-)
+from stepgraph.datasets.generated import drawing
+from stepgraph.datasets.generated.drawing import Picture, Place, colour_of
 from stepgraph.datasets.generated.scripts import HUES, KEYSTEPS, Script, Shot, View
 
 WIDTH, HEIGHT = 160, 120
@@ -104,7 +97,7 @@ def _lying(rng: np.random.Generator, hues: dict[str, float]) -> Thing:
     x, y = side * rng.uniform(0.4, 0.62), rng.uniform(0.0, 0.45)
     place = Place(x, y, rng.uniform(0.06, 0.1), rng.uniform(0, 6))
     colour = colour_of(hue, rng.uniform(0.35, 0.65), rng.uniform(0.4, 0.8))
-    return Thing(str(rng.choice(list(SHAPES))), colour, place)
+    return Thing(str(rng.choice(list(drawing.SHAPES))), colour, place)
 
 
 def _doing(scene: Scene, shot: Shot, rng: np.random.Generator) -> Stage:
@@ -200,10 +193,12 @@ def _several(scene: Scene, rng: np.random.Generator, least: int, most: int) -> t
 
 def _draw_thing(picture: Picture, thing: Thing, time: float, shift: Shift) -> None:
     x, y, size, angle, _ = thing.place
-    moved = MOTIONS[thing.motion](time * thing.pace, size) if thing.motion else Place(size=size)
+    moved = Place(size=size)
+    if thing.motion:
+        moved = drawing.MOTIONS[thing.motion](time * thing.pace, size)
     x, y = x + moved.x + shift[0], y + moved.y + shift[1]
     place = moved._replace(x=x, y=y, angle=angle + moved.angle)
-    draw(picture, thing.shape, place, thing.colour)
+    drawing.draw(picture, thing.shape, place, thing.colour)
 
 
 def _draw_presenter(
@@ -212,21 +207,21 @@ def _draw_presenter(
     """A body, a head that nods, a mouth that opens and shuts, an arm that waves."""
     x, y = where
     nod = 0.012 * math.sin(5 * time)
-    draw_oval(picture, (x, y + 0.42 * size), (0.27 * size, 0.42 * size), scene.sweater)
-    draw_oval(picture, (x, y - 0.12 * size + nod), (0.13 * size, 0.17 * size), scene.skin)
+    drawing.draw_oval(picture, (x, y + 0.42 * size), (0.27 * size, 0.42 * size), scene.sweater)
+    drawing.draw_oval(picture, (x, y - 0.12 * size + nod), (0.13 * size, 0.17 * size), scene.skin)
     if math.sin(9 * time) > 0:
         mouth = scene.skin * np.float32(0.4)
-        draw_oval(picture, (x, y - 0.05 * size + nod), (0.04 * size, 0.02 * size), mouth)
+        drawing.draw_oval(picture, (x, y - 0.05 * size + nod), (0.04 * size, 0.02 * size), mouth)
     hand = x + 0.3 * size, y + (0.25 + 0.08 * math.sin(3 * time)) * size
-    draw_oval(picture, hand, (0.06 * size, 0.06 * size), scene.skin)
+    drawing.draw_oval(picture, hand, (0.06 * size, 0.06 * size), scene.skin)
 
 
 def _draw_arm(picture: Picture, scene: Scene, progress: float, home: Shift) -> None:
     """A sleeve and a hand that reach over the middle of things and away again."""
     reach = math.sin(math.pi * progress)
     x = home[0] + 0.7 - 0.7 * reach
-    draw_oval(picture, (x + 0.45, home[1] + 0.12), (0.45, 0.13), scene.sweater)
-    draw_oval(picture, (x, home[1] + 0.05), (0.2, 0.19), scene.skin)
+    drawing.draw_oval(picture, (x + 0.45, home[1] + 0.12), (0.45, 0.13), scene.sweater)
+    drawing.draw_oval(picture, (x, home[1] + 0.05), (0.2, 0.19), scene.skin)
 
 
 class _Camera:
