@@ -75,6 +75,7 @@ class Source(IterableDataset[Batch]):
         loader = DataLoader(
             self,
             batch_size=None,
+            collate_fn=_as_it_is,
             num_workers=self.workers,
             # Where a GPU fetches batches without waiting.
             pin_memory=self.team.device.type == "cuda",
@@ -180,6 +181,10 @@ def _which_worker() -> tuple[int, int]:
     """Which of how many workers this is."""
     info = get_worker_info()
     return (info.id, info.num_workers) if info else (0, 1)
+
+
+def _as_it_is(batch: Batch) -> Batch:
+    return batch  # torch would make lists of its tuples
 
 
 def too_short(video: str, path: Path, wanted: int, got: int) -> Problem:
