@@ -183,7 +183,7 @@ def _which_worker() -> tuple[int, int]:
     return (info.id, info.num_workers) if info else (0, 1)
 
 
-def _as_it_is(batch: Batch) -> Batch:
+def _as_it_is(batch: Any) -> Any:
     return batch  # torch would make lists of its tuples
 
 
