@@ -186,7 +186,7 @@ def swap(one: Suite) -> None:
 
 
 def best_options(scores: Sequence[Scores], graph: TaskGraph, one: Suite) -> dict[str, float]:
-    """Options of most IoU, then the maps of confidence that make the truth most probable."""
+    """Options of most accuracy plus IoU, then the maps that make the truth most probable."""
     grid = [dict(zip(GRID, values, strict=True)) for values in product(*GRID.values())]
 
     def worth(options: dict[str, float]) -> float:

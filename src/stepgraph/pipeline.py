@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Sized
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -10,7 +9,14 @@ from typing import Any, TypeVar
 
 from stepgraph.core import Dataset, Scores, Timeline, Video, Vocabulary
 from stepgraph.datasets import open_source
-from stepgraph.decoders import DEFAULT_DECODER, Decoder, checked_decode, encoder_for, load_decoder
+from stepgraph.decoders import (
+    DEFAULT_DECODER,
+    Decoder,
+    TaskMarkov,
+    checked_decode,
+    encoder_for,
+    load_decoder,
+)
 from stepgraph.decoders.learning import learn_graph
 from stepgraph.encoders import EncoderOptions
 from stepgraph.encoders.model_folders import require_named
@@ -34,9 +40,9 @@ def mine(
     vocabulary: Vocabulary | Sequence[str] | str | Path | None = None,
     *,
     encoder: Scorer | None = None,
-    min_score: float = -math.inf,
-    max_gap: float = math.inf,
+    decoder: TaskMarkov | None = None,
     problems: Problems | None = None,
+    **mining: float,
 ) -> TaskGraph:
     """Mine a task graph from narrated videos.
 
@@ -50,10 +56,13 @@ def mine(
     encoder
         What scores the videos; built-in MiniLM as stepgraph's own recogniser wants it, if not
         given.
-    min_score, max_gap
-        See :func:`~stepgraph.mine_graph`.
+    decoder
+        The recogniser that is to use what is learned, where not with its defaults: with
+        ``TaskMarkov(order=0)`` a written order is not believed.
     problems
         Where to note videos that cannot be encoded; if not given, the first is an error.
+    mining
+        ``min_score`` and ``max_gap``: see :func:`~stepgraph.mine_graph`.
 
     Examples
     --------
@@ -68,9 +77,9 @@ def mine(
     graph = learn_graph(
         counted(scores, dataset.videos, "mining"),
         keysteps,
-        min_score=min_score,
-        max_gap=max_gap,
+        decoder=decoder,
         encoder=options_of(scorer),
+        **mining,
     )
     if not graph.mined_on:
         raise nothing_left(dataset, "a video that can be mined", problems)

@@ -230,7 +230,7 @@ def open_decoder(args: argparse.Namespace) -> Decoder:
     """Make the decoder asked for, with the options that were given."""
     name = decoder_name(args)
     kind = decoder_class(name)
-    own = {name: getattr(args, name, None) for name in ("threshold", "background")}
+    own = {name: getattr(args, name, None) for name in ("threshold", "background", "order")}
     options = {name: value for name, value in own.items() if value is not None}
     return load_decoder(name, **(options | dict(parse_option(one, kind) for one in args.option)))
 

@@ -158,6 +158,11 @@ def scoring(default: str = "the decoder is made for") -> Option:
     )
 
 
+ORDER = number(
+    "--order", "how far the order of the list is believed, 0 where it has none (default: 1)"
+)
+
+
 def decoding(verb: argparse.ArgumentParser) -> None:
     """Which decoder, and its options."""
     from stepgraph.decoders import DEFAULT_DECODER
@@ -177,6 +182,7 @@ def decoding(verb: argparse.ArgumentParser) -> None:
             "share of introduction and farewell in a video, from 0, where "
             "every row is labelled, to 1 (default: 0.13)",
         ),
+        ORDER,
         option("--option", action="append", default=[], metavar="NAME=VALUE", help=other),
     )(verb)
 
@@ -258,7 +264,7 @@ _VERBS: dict[str, tuple[Any, ...]] = {
     "mine": (
         "mine a task graph from many narrated videos",
         "verbs:mine",
-        *(source, VOCABULARY, output("graph.json", "FILE"), JSON, MINING, scoring()),
+        *(source, VOCABULARY, output("graph.json", "FILE"), JSON, MINING, ORDER, scoring()),
     ),
     "recognize": (
         "recognise the keysteps of videos with a graph",

@@ -56,7 +56,7 @@ def graph_check(args: argparse.Namespace) -> str:
             f"{args.graph}: must hold recognised videos to be checked, got none; mine it from "
             f"narration with this version of stepgraph"
         )
-    dataset = open_source(args.source)
+    dataset = open_source(args.source, vocabulary=graph.vocabulary)
     truth: dict[str, list[Labels]] = {}
     for video in dataset.videos:
         if video.id in dataset.truth:

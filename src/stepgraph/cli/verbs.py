@@ -17,7 +17,7 @@ from stepgraph import __version__, decoders, pipeline, progress
 from stepgraph.cli import asked
 from stepgraph.core import Dataset
 from stepgraph.datasets import open_source
-from stepgraph.decoders import DEFAULT_DECODER, Decoder, load_decoder
+from stepgraph.decoders import DEFAULT_DECODER, Decoder, TaskMarkov, load_decoder
 from stepgraph.decoders.learning import learn_graph
 from stepgraph.encoders import EncoderOptions, load_encoder
 from stepgraph.encoders.each import note_failure
@@ -41,8 +41,11 @@ def mine(args: argparse.Namespace) -> str:
     scorer, failed = asked.open_asked(args), Problems(strict=args.strict)
     dataset = asked.open_dataset(args, looks=looks(scorer))
     vocabulary = pipeline.choose_vocabulary(dataset, args.vocabulary)
+    decoder = TaskMarkov() if args.order is None else TaskMarkov(order=args.order)
     options = asked.given_fields(args, MiningOptions)
-    graph = pipeline.mine(dataset, vocabulary, encoder=scorer, problems=failed, **options)
+    graph = pipeline.mine(
+        dataset, vocabulary, encoder=scorer, decoder=decoder, problems=failed, **options
+    )
     save_graph(graph, args.output)
     text = (
         f"{args.output}: {len(vocabulary)} keysteps, {graph.counts.nnz} transitions between them, "
@@ -136,7 +139,9 @@ def _evaluate(args: argparse.Namespace) -> tuple[Evaluation, Scorer, dict[str, A
         decoder,
         scorer,
         graph=graph,
-        mining=partial(learn_graph, **mining),
+        mining=partial(
+            learn_graph, decoder=decoder if isinstance(decoder, TaskMarkov) else None, **mining
+        ),
     )
     # A decoder of the user's may have no options.
     options: dict[str, Any] = asdict(decoder) if is_dataclass(decoder) else {}
@@ -148,7 +153,7 @@ def _evaluate_compat(args: argparse.Namespace) -> tuple[Evaluation, Scorer, dict
     asked.refuse(
         args,
         "--compat",
-        ("graph", "decoder", "threshold", "background", "option", "min_score", "max_gap"),
+        ("graph", "decoder", "threshold", "background", "order", "option", "min_score", "max_gap"),
     )
     args.decoder = "path-search"
     scorer = asked.open_asked(args)

@@ -22,7 +22,12 @@ from scipy.special import entr
 from stepgraph.core import Labels, Scores, Vocabulary
 from stepgraph.decoders.hearing import Heard, hear
 from stepgraph.decoders.task_markov import TaskMarkov
-from stepgraph.decoders.tasks import task_evidence, task_posterior
+from stepgraph.decoders.tasks import (
+    task_evidence,
+    task_posterior,
+    task_stretches,
+    tasks_of,
+)
 from stepgraph.graph import TIMING_BINS, TaskGraph, mine_graph
 from stepgraph.graph.habits import Habits, Words, listed_tasks, sample
 from stepgraph.graph.layers import Layers
@@ -73,6 +78,7 @@ class Learner:
 
     def __init__(self, vocabulary: Vocabulary, decoder: TaskMarkov | None = None) -> None:
         self._tasks = listed_tasks(vocabulary)
+        self._listed = any(vocabulary.tasks.values())
         self._decoder = decoder or TaskMarkov()
         self._evidence: dict[str, NDArray[np.float32]] = {}
         self._videos: defaultdict[str, float] = defaultdict(float)
@@ -96,6 +102,8 @@ class Learner:
         total = sum(posterior.values())
         if not total:
             return
+        if len(task_stretches(heard, self._tasks, evidence)) > 1:
+            return  # what is said of several tasks tells nothing about the course of one
         share = posterior[task] / total
         self._evidence[scores.video] = evidence.astype(np.float32)
         if len(self._evidence) > 10_000:
@@ -137,7 +145,7 @@ class Learner:
         left, tasks = _ALL_VIDEOS, len(self._met)
         for met in sorted(self._met.values()):
             if met * tasks > left:
-                return max(2, min(_VIDEOS, left // tasks))
+                return min(_VIDEOS, max(1, left // tasks))
             left, tasks = left - met, tasks - 1
         return _VIDEOS
 
@@ -150,7 +158,7 @@ class Learner:
         names = tuple(self._tasks)
         evidence = sample(self._evidence)
         found = Habits(names, evidence, dict(self._videos), dict(self._timing), {})
-        if set(names) == {"everything"}:
+        if not self._listed:
             return found
         return replace(found, words=self._learn_words(replace(graph, habits=found)))
 
@@ -162,7 +170,8 @@ class Learner:
         decoder = replace(self._decoder, background=0.0, change_cost=0.0)
         imagined = decoder.order * decoder.order_videos
         found = None
-        for task in sorted(self._kept):
+        known = tasks_of(graph)
+        for task in sorted(known.keys() & self._kept.keys()):
             videos = []
             for video, scores in self._chosen(task):
                 keysteps = decoder.label_task(hear(scores), task, self._tasks[task], graph)
@@ -180,13 +189,12 @@ class Learner:
                 said[task] = self._labelled(task, kept, graph)
         if not said:
             return {}
-        around = np.concatenate([vectors - vectors.mean(axis=0) for vectors, _ in said.values()])
-        undo = _whitening(around)
+        undo = _whitening([vectors for vectors, _ in said.values()])
         return {task: _discriminant(*pair, undo) for task, pair in said.items()}
 
     def _labelled(
         self, task: str, videos: list[Products], graph: TaskGraph
-    ) -> tuple[Floats, Floats]:
+    ) -> tuple[NDArray[np.float32], Floats]:
         """Vectors of all sentences of a task, and how probable each keystep is in each."""
         vectors, labels = [], []
         for scores in videos:
@@ -197,28 +205,41 @@ class Learner:
             sums = np.zeros((len(heard.said), rows.shape[1]))
             np.add.at(sums, heard.moment[spoken], rows[spoken])
             labels.append(sums / heard.weight[:, None])
-            vectors.append(scores.vectors[heard.said].astype(np.float64))
+            vectors.append(scores.vectors[heard.said])
         return np.concatenate(vectors), np.concatenate(labels)
 
 
-def _whitening(around: Floats) -> Callable[[Floats], Floats]:
-    """What divides by the shrunk scatter of vectors about their means, shape (N, D).
+def _whitening(tasks: list[NDArray[np.float32]]) -> Callable[[Floats], Floats]:
+    """What divides by the shrunk scatter of the vectors of tasks, each about its own mean.
 
     With fewer sentences than dimensions it is done in their span (Woodbury's identity).
     """
-    sentences, width = around.shape
-    even = _SHRINKAGE * (np.square(around).sum() / sentences / width + 1e-9)
+    sentences, width = sum(map(len, tasks)), tasks[0].shape[1]
     share = (1 - _SHRINKAGE) / sentences
     if sentences < width:
+        around = np.concatenate([_around(vectors) for vectors in tasks])
+        even = _SHRINKAGE * (np.square(around).sum() / sentences / width + 1e-9)
         inner = cho_factor(even * np.eye(sentences) + share * around @ around.T)
         return lambda means: (means - share * cho_solve(inner, around @ means.T).T @ around) / even
-    outer = cho_factor(even * np.eye(width) + share * around.T @ around)
+    scatter = np.zeros((width, width))
+    for vectors in tasks:
+        scatter += _around(vectors).T @ _around(vectors)
+    even = _SHRINKAGE * (np.trace(scatter) / sentences / width + 1e-9)
+    outer = cho_factor(even * np.eye(width) + share * scatter)
     return lambda means: cho_solve(outer, means.T).T
 
 
-def _discriminant(vectors: Floats, labels: Floats, undo: Callable[[Floats], Floats]) -> Words:
+def _around(vectors: NDArray[np.float32]) -> Floats:
+    exact = vectors.astype(np.float64)
+    exact -= exact.mean(axis=0)
+    return exact
+
+
+def _discriminant(
+    vectors: NDArray[np.float32], labels: Floats, undo: Callable[[Floats], Floats]
+) -> Words:
     """Fisher's linear discriminant of classes that are known with probabilities only."""
-    middle = vectors.mean(axis=0)
+    middle = vectors.mean(axis=0, dtype=np.float64)
     means = labels.T @ vectors / np.maximum(labels.sum(axis=0), 1e-6)[:, None] - middle
     directions = undo(means)
     bias = -0.5 * (means * directions).sum(axis=1) - directions @ middle

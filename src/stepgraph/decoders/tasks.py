@@ -42,7 +42,7 @@ def tasks_of(graph: TaskGraph) -> dict[str, tuple[int, ...]]:
     into communities of the graph, each named after the keystep that is done first.
     """
     tasks = listed_tasks(graph.vocabulary)
-    if "everything" not in tasks or len(graph.vocabulary) <= _ONE_TASK:
+    if any(graph.vocabulary.tasks.values()) or len(graph.vocabulary) <= _ONE_TASK:
         return tasks
     found = {}
     for community in graph.communities:

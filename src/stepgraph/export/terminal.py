@@ -55,7 +55,10 @@ def describe_graph(graph: TaskGraph, *, top: int, as_json: bool) -> str:
     lines = [("first", "then", "there", "back")]
     lines += [(names[p.first], names[p.second], f"{p.forward}", f"{p.backward}") for p in pairs]
     found = _columns(lines) if pairs else "No pair of keysteps has a clear direction yet."
-    orders = "".join(map(partial(_task_table, graph), recognised_tasks(graph)[:top]))
+    tasks = recognised_tasks(graph)
+    orders = "".join(map(partial(_task_table, graph), tasks[:top]))
+    if tasks[top:]:
+        orders += f"\n… and {len(tasks) - top} tasks more (--top)\n"
     return f"{size}\n{orders}\nStrongest directions of neighbouring rows:\n{found}"
 
 
@@ -88,11 +91,12 @@ def order_of_task(graph: TaskGraph, task: str) -> dict[str, Any]:
 
 def _task_table(graph: TaskGraph, task: str) -> str:
     order = order_of_task(graph, task)
-    lines = [("keystep", "videos", "rows", "most often next")]
+    lines = [("keystep", "videos, of any task", "rows each", "most often next")]
     for step in order["keysteps"]:
         following = next(iter(step["next"]), {"keystep": ""})["keystep"]
         lines.append((step["keystep"], f"{step['videos']}", f"{step['rows'] or ''}", following))
-    title = f"{printable(task)}, as {order['videos']} videos do it (recognised, not true):"
+    times = "1 video does" if order["videos"] == 1 else f"{order['videos']} videos do"
+    title = f"{printable(task)}, as {times} it (recognised, not true):"
     return f"\n{title}\n{_columns(lines)}\n"
 
 
@@ -123,7 +127,7 @@ def describe_next(graph: TaskGraph, keystep: int, *, top: int, as_json: bool) ->
             next=[dict(zip(keys, f, strict=True)) for f in found],
             recognised=[{"keystep": names[one], "count": count} for one, count in done],
         )
-    if not found:
+    if not found and not done:
         return f"Nothing was seen to follow {names[keystep]!r}."
     lines = [("next", "chance", "seen")]
     lines += [(name, f"{100 * chance:.0f} %", f"{seen}") for name, chance, _, seen in found]
@@ -164,10 +168,13 @@ def _describe_order(graph: TaskGraph, first: int, second: int) -> str:
     if graph.layers is None:
         return ""
     names, found = graph.vocabulary.keysteps, graph.layers.precedence(first, second)
+    if not found.before + found.after:
+        return "\nNo recognised video shows both."
     return (
         f"\nIn {found.before} of {found.before + found.after} recognised videos that show both, "
         f"{names[first]!r} is done before {names[second]!r}: {100 * found.share:.0f} % "
-        f"({100 * found.low:.0f} to {100 * found.high:.0f} %)."
+        f"({100 * found.low:.0f} to {100 * found.high:.0f} %), the written order counted as "
+        f"{graph.layers.imagined:.0f} videos."
     )
 
 

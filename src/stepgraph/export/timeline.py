@@ -74,14 +74,18 @@ def to_csv(timeline: Timeline) -> str:
     writer = csv.writer(buffer)  # with the line ends of its standard, which quotes all others
     own = ("start", "end", "keystep", "score", "origin", "confidence", "words")
     writer.writerow(["video", *own, "task"])
-    task = _task(timeline) or [""]
+    task = (_task(timeline) or ("", 0.0))[0]
+    vocabulary = timeline.labels.vocabulary
     for chapter in timeline:
         cells = {name: getattr(chapter, name) for name in own}
         for name in ("score", "confidence"):
             cells[name] = "" if cells[name] is None else f"{cells[name]:.4f}"
         for name in ("keystep", "words"):
             cells[name] = write_cell(cells[name] or "")
-        writer.writerow([write_cell(timeline.video.id), *cells.values(), write_cell(task[0])])
+        # A part of the video may show another task than most of it.
+        listing = vocabulary.tasks_of(vocabulary.index(chapter.keystep))
+        shown = task if not task or task in listing or not listing else listing[0]
+        writer.writerow([write_cell(timeline.video.id), *cells.values(), write_cell(shown)])
     return buffer.getvalue()
 
 

@@ -27,6 +27,7 @@ from stepgraph.files.headers import (
     reading_fields,
     write_fields,
 )
+from stepgraph.graph.habits import listed_tasks
 from stepgraph.graph.layers import Layers
 from stepgraph.graph.saving_habits import amount, habits_fields, habits_of
 from stepgraph.graph.shortest_paths import Matrix
@@ -101,6 +102,8 @@ def _layers_of(fields: Any, vocabulary: Vocabulary) -> Layers | None:
     if any(len(one) != size for one in arrays.values()):
         raise DataError(f"layers of another number of keysteps than the {size} of its vocabulary")
     videos = {as_text(task): _count(number) for task, number in fields["videos"].items()}
+    if not videos.keys() <= listed_tasks(vocabulary).keys():
+        raise DataError("layers of other tasks than those of the vocabulary")
     before, following = (_matrix(fields[name], (size, size)) for name in _MATRICES)
     shown, rows, first, last = arrays.values()
     return Layers(videos, shown, rows, first, last, before, following, vocabulary, imagined)

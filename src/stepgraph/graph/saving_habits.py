@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from base64 import b64decode, b64encode
 from typing import Any
 
@@ -14,6 +13,9 @@ from stepgraph.errors import DataError
 from stepgraph.files.headers import as_list, as_text
 from stepgraph.graph.habits import Habits, Words, listed_tasks
 from stepgraph.graph.task_graph import TIMING_BINS
+
+# More videos than anybody has; their sums stay exact.
+_MOST = 1e12
 
 
 def habits_fields(habits: Habits | None) -> dict[str, Any] | None:
@@ -50,7 +52,7 @@ def habits_of(fields: Any, vocabulary: Vocabulary) -> Habits | None:
 
 def _times(text: Any, size: int) -> NDArray[np.float64]:
     times = _array(text, np.float64)
-    if len(times) != size * TIMING_BINS or times.min(initial=0.0) < 0:
+    if len(times) != size * TIMING_BINS or times.min(initial=0.0) < 0 or times.max() > _MOST:
         raise DataError(f"{len(times)} times, where {size} keysteps have {TIMING_BINS} each")
     return times.reshape(size, TIMING_BINS)
 
@@ -72,7 +74,7 @@ def _words(fields: Any, size: int) -> Words:
 
 def amount(value: Any) -> float:
     """A number of videos, which need not be whole."""
-    if type(value) not in (int, float) or not 0 <= value < math.inf:
+    if type(value) not in (int, float) or not 0 <= value <= _MOST:
         raise TypeError(f"numbers of videos were expected, got {value!r}"[:200])
     return float(value)
 
