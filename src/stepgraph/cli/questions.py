@@ -7,7 +7,7 @@ import json
 from functools import reduce
 from typing import Any
 
-from stepgraph.cli.asked import list_fields, must_be_writable, say
+from stepgraph.cli.asked import list_fields, must_be_writable, say, warn
 from stepgraph.core import Labels, require_same_vocabulary
 from stepgraph.datasets import build_vocabulary, open_source, survey
 from stepgraph.decoders import DECODERS
@@ -71,7 +71,14 @@ def graph_check(args: argparse.Namespace) -> str:
 def graph_merge(args: argparse.Namespace) -> str:
     """Add up graphs that were mined from different videos with one vocabulary."""
     must_be_writable(args.output.parent)
-    merged = reduce(TaskGraph.merge, map(load_graph, args.graphs))
+    graphs = {path: load_graph(path) for path in args.graphs}
+    bare = [str(path) for path, graph in graphs.items() if graph.layers is None]
+    if bare and len(bare) < len(graphs):
+        warn(
+            f"{', '.join(bare[:5])}: without what was recognised in its videos, as graphs of 0.1.0 "
+            f"are; so is the sum"
+        )
+    merged = reduce(TaskGraph.merge, graphs.values())
     save_graph(merged, args.output)
     return (
         f"{args.output}: {len(args.graphs)} graphs, {merged.counts.nnz} transitions, "
