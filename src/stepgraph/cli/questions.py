@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import argparse
 import json
+import warnings
 from functools import reduce
 from typing import Any
 
-from stepgraph.cli.asked import list_fields, must_be_writable, say, warn
+from stepgraph.cli.asked import list_fields, must_be_writable, say
 from stepgraph.core import Labels, require_same_vocabulary
 from stepgraph.datasets import build_vocabulary, open_source, survey
 from stepgraph.decoders import DECODERS
@@ -74,9 +75,11 @@ def graph_merge(args: argparse.Namespace) -> str:
     graphs = {path: load_graph(path) for path in args.graphs}
     bare = [str(path) for path, graph in graphs.items() if graph.layers is None]
     if bare and len(bare) < len(graphs):
-        warn(
-            f"{', '.join(bare[:5])}: without what was recognised in its videos, as graphs of 0.1.0 "
-            f"are; so is the sum"
+        # Shown as one line by the command line.
+        warnings.warn(
+            f"{', '.join(bare[:5])}: holds nothing that was recognised, like graphs of 0.1.0; "
+            f"nor does the sum",
+            stacklevel=2,
         )
     merged = reduce(TaskGraph.merge, graphs.values())
     save_graph(merged, args.output)
