@@ -14,6 +14,7 @@ from stepgraph.decoders.hearing import hear
 from stepgraph.decoders.learning import learn_graph
 from stepgraph.decoders.task_markov import _Decoded
 from stepgraph.decoders.tasks import rank_tasks
+from stepgraph.encoders import EncoderOptions
 from stepgraph.graph.habits import Habits, Words, listed_tasks
 
 TASKS = {"tea": (0, 1, 2), "soup": (4, 3), "boil": (5,), "long": (0, 2, 4, 6, 1)}
@@ -35,6 +36,7 @@ def test_options_stay_those_that_were_published():
         **{"order": 1.0, "order_videos": 10.0, "order_votes": 100.0, "change_cost": 1.0},
         **{"slope": 0.4, "bias": -1.6, "background_slope": 0.55, "background_bias": 2.0},
     }
+    assert TaskMarkov.encoder == EncoderOptions(context=1, task_names=True, blend=True)
 
 
 def slow_transitions(decoder, members, counts, order):
@@ -170,6 +172,15 @@ def test_certainty_is_as_certain_as_a_number_can_say():
 
     odds = log((1 - 1e-6) / 1e-6)
     assert found == pytest.approx([logistic(-1.6 + 0.4 * odds), logistic(-1.6 - 0.4 * odds)])
+
+
+def test_there_is_no_confidence_where_no_keystep_may_be():
+    products = random_products(np.random.default_rng(0), VOCABULARY, parts=4, titles=True)
+
+    labels = TaskMarkov().decode(products.restrict([]), make_graph(random_counts(0), VOCABULARY))
+
+    assert {*labels.keysteps.tolist()} == {-1}
+    assert {*labels.confidence.tolist()} == {0.0}
 
 
 @pytest.mark.parametrize("seed", range(12))

@@ -137,6 +137,14 @@ def test_the_page_says_what_a_panel_is_and_what_is_left_out(tmp_path, tasks, pan
     assert "Shown are the most used" not in page
 
 
+def test_rows_are_said_to_be_judged_only_where_a_method_was(tmp_path):
+    with_methods = write(tmp_path / "report.html")
+    without = write(tmp_path / "report.html", methods=[])
+
+    assert "of them with a true keystep" in with_methods
+    assert "of them with a true keystep" not in without
+
+
 def test_bars_and_certainty_are_embedded_by_segment(tmp_path):
     dataset, methods = kitchen(omelette())
     keysteps = np.array([0, 0, 1, 1, -1, 2])

@@ -7,6 +7,7 @@ import pytest
 
 import videos
 from stepgraph.errors import DataError
+from stepgraph.ingest import frames
 from stepgraph.ingest.frames import ClipOptions, PictureTrack, read_clips
 from videos import number_in, numbered, numbers_in, plain, write_sound, write_video
 
@@ -172,6 +173,28 @@ def test_cover_art_is_not_the_video(tmp_path):
 
     assert [number_in(clip.frames[0]) for clip in clips[:2]] == [12, 37]
     assert refusal(song).startswith("must contain a picture track, got only cover art; give")
+
+
+@pytest.mark.parametrize(("marked", "shown"), [([], 0), ([1], 1), ([1, 2], 1), ([0, 1, 2], 0)])
+def test_of_several_picture_tracks_players_show_the_first_that_is_marked_or_the_first(
+    marked, shown
+):
+    pytest.importorskip("av")
+    from av.stream import Disposition
+
+    marks = [Disposition.default if at in marked else Disposition(0) for at in range(3)]
+    tracks = [SimpleNamespace(disposition=mark, codec_context="known") for mark in marks]
+    container = SimpleNamespace(streams=SimpleNamespace(video=tracks, audio=[]))
+
+    assert frames._shown_track(container, "talk.mp4") is tracks[shown]
+
+
+@pytest.mark.parametrize(
+    ("end", "stated", "short"),
+    [(8.0, 10.0, False), (7.9, 10.0, True), (95.0, 100.0, False), (94.9, 100.0, True)],
+)
+def test_a_picture_may_end_two_seconds_or_a_twentieth_too_early(end, stated, short):
+    assert frames._is_short(end, stated) == short
 
 
 @pytest.mark.parametrize("name", ["talk.mp4", "talk.mkv"])
