@@ -12,7 +12,7 @@ from reference import keysteps, make_graph, make_scores, random_graph
 from stepgraph.core import Vocabulary
 from stepgraph.encoders import EncoderOptions
 from stepgraph.errors import DataError
-from stepgraph.graph import MiningOptions, TaskGraph, Transition
+from stepgraph.graph import MiningOptions, TaskGraph, Transition, find_communities
 
 
 def random_problem(seed):
@@ -339,3 +339,11 @@ def test_an_order_is_a_chain_and_shared_pairs_count_twice():
         [0, 0, 0, 0],
         [0, 0, 0, 0],
     ]
+
+
+def test_communities_are_given_the_largest_first_and_what_is_alone_is_in_none():
+    counts = np.zeros((6, 6), np.int64)
+    counts[[0, 2, 3, 4, 5], [1, 3, 4, 2, 5]] = 9
+
+    assert find_communities(csr_array(counts)) == [[2, 3, 4], [0, 1]]
+    assert find_communities(csr_array((3, 3), dtype=np.int64)) == []
