@@ -161,6 +161,19 @@ def test_videos_missing_among_the_starts_are_refused():
         entropy.accuracy_by_entropy([SPLIT_LABELS], {}, SPLIT_GRAPH, starts={})
 
 
+@pytest.mark.parametrize(
+    ("rows", "size", "why"), [([0], 3, "equal length"), ([0, 1], 4, "share one vocabulary")]
+)
+def test_starts_that_do_not_belong_to_the_truth_are_refused(rows, size, why):
+    labels, true = make_labels([0, 1], 3), make_labels([0, 1], 3)
+    starts = replace(make_labels(rows, size), anchors=np.ones(len(rows), bool))
+
+    with pytest.raises(DataError, match=why):
+        entropy.accuracy_by_entropy(
+            [labels], {"video": true}, SPLIT_GRAPH, starts={"video": starts}
+        )
+
+
 def test_one_row_has_nothing_between_anchors():
     labels = replace(make_labels([1], 3), anchors=np.array([False]))
 

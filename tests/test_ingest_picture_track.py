@@ -143,6 +143,23 @@ def test_a_picture_without_a_time_follows_at_the_rate_of_the_file(tmp_path, monk
     assert [float((one - ticks[0]) * tick) for one in ticks] == [0, 1 / rate, 2 / rate]
 
 
+def test_pictures_that_tell_only_when_they_are_decoded_begin_where_their_track_does(
+    tmp_path, monkeypatch
+):
+    av = pytest.importorskip("av")
+    times = 1700 + 40 * np.arange(3)
+    path = write_video(tmp_path / "late.mp4", map(numbered, range(3)), times=times)
+
+    with av.open(str(path)) as container:
+        start = container.streams.video[0].start_time
+        decoded = [SimpleNamespace(pts=None, dts=9 * start + n, duration=1) for n in range(3)]
+        monkeypatch.setattr(PictureTrack, "_decoded", lambda self: iter(decoded))
+        ticks = [begin for begin, _ in PictureTrack(container, path).pictures()]
+
+    assert start > 0
+    assert ticks == [start, start + 1, start + 2]
+
+
 def write_with_art(path, pictures):
     """Write a file that begins with cover art, then sound, then pictures if there are any."""
     av = pytest.importorskip("av")
