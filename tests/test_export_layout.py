@@ -155,6 +155,9 @@ def test_layers_hold_few_keysteps_and_follow_the_order():
 
     assert assign_layers([0, 1, 2, 3], links) == [0, 1, 2, 2]
     assert assign_layers([0, 1, 2, 3], []) == [0, 0, 0, 1]
+    # What nothing leads to stands beside what comes before it.
+    links += strongest_links(chain_graph((2, 3)), 2, 1)
+    assert assign_layers([0, 1, 2, 3], links) == [0, 1, 1, 2]
 
 
 def test_a_keystep_that_a_task_lists_twice_is_drawn_once():

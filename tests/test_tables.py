@@ -2,12 +2,13 @@
 
 import json
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from reference import make_graph
-from stepgraph.core import Vocabulary
+from stepgraph.core import Labels, Vocabulary
 from stepgraph.errors import DataError
 from stepgraph.evaluation.report import Report
 from stepgraph.export.terminal import (
@@ -18,6 +19,7 @@ from stepgraph.export.terminal import (
     directional_pairs,
     metrics_table,
 )
+from stepgraph.graph.layers import Layers
 
 NAMES = Vocabulary(("boil", "pour", "stir", "drink"), {"tea": (0, 1)})
 GRAPH = make_graph(
@@ -57,6 +59,52 @@ def test_letters_of_all_scripts_are_written_as_they_are():
     graph = make_graph([[0, 3], [0, 0]], Vocabulary(("boil", "茶を注ぐ")))
 
     assert '"keystep": "茶を注ぐ"' in describe_next(graph, 0, top=1, as_json=True)
+
+
+def recognised_graph():
+    names = Vocabulary(NAMES.keysteps, {"soup": (3,), "tea": (0, 1, 2)})
+    tea = [Labels("a", np.array([0, 0, 1, 1, 1, 2]), names), Labels("b", np.array([0, 2]), names)]
+    layers = Layers.of_videos("tea", tea) + Layers.of_videos(
+        "soup", [Labels("c", np.array([3]), names)]
+    )
+    return replace(make_graph(GRAPH.counts.toarray(), names), layers=layers)
+
+
+def test_tasks_are_shown_as_recognised_videos_do_them_the_most_frequent_first():
+    text = describe_graph(recognised_graph(), top=1, as_json=False)
+
+    title = "tea, as 2 videos do it (recognised, not true):\n"
+    table = text.partition(title)[2].splitlines()[:4]
+    assert [line.split() for line in table] == [
+        ["keystep", "videos", "rows", "most", "often", "next"],
+        ["boil", "2", "1.5", "pour"],
+        ["pour", "1", "3.0", "stir"],
+        ["stir", "2", "1.0"],
+    ]
+    assert "soup, as" not in text
+
+
+def test_every_recognised_task_is_written_for_programs():
+    content = json.loads(describe_graph(recognised_graph(), top=1, as_json=True))
+
+    tea, soup = content["orders"]
+    assert (tea["task"], tea["videos"], soup["task"], soup["videos"]) == ("tea", 2, "soup", 1)
+    assert tea["keysteps"][0]["next"] == [
+        {"keystep": "pour", "count": 1},
+        {"keystep": "stir", "count": 1},
+    ]
+    assert [step["rows"] for step in tea["keysteps"]] == [1.5, 3.0, 1.0]
+
+
+def test_what_follows_in_recognised_videos_is_told_first():
+    text = describe_next(recognised_graph(), 0, top=1, as_json=False)
+
+    assert [line.split() for line in text.splitlines()[:3]] == [
+        ["After", "'boil',", "in", "recognised", "videos:"],
+        ["next", "seen"],
+        ["pour", "1"],
+    ]
+    assert "By neighbouring rows. After 'boil':" in text
 
 
 def test_undefined_metrics_are_dashes():
