@@ -145,6 +145,13 @@ def test_rows_are_said_to_be_judged_only_where_a_method_was(tmp_path):
     assert "of them with a true keystep" not in without
 
 
+def test_one_method_alone_is_not_the_best(tmp_path):
+    _, methods = kitchen(omelette())
+
+    assert "<td class=best>" in write(tmp_path / "report.html")
+    assert "<td class=best>" not in write(tmp_path / "report.html", methods=methods[:1])
+
+
 def test_bars_and_certainty_are_embedded_by_segment(tmp_path):
     dataset, methods = kitchen(omelette())
     keysteps = np.array([0, 0, 1, 1, -1, 2])
