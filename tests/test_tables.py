@@ -76,12 +76,13 @@ def test_tasks_are_shown_as_recognised_videos_do_them_the_most_frequent_first():
     title = "tea, as 2 videos do it (recognised, not true):\n"
     table = text.partition(title)[2].splitlines()[:4]
     assert [line.split() for line in table] == [
-        ["keystep", "videos", "rows", "most", "often", "next"],
+        ["keystep", "videos,", "of", "any", "task", "rows", "each", "most", "often", "next"],
         ["boil", "2", "1.5", "pour"],
         ["pour", "1", "3.0", "stir"],
         ["stir", "2", "1.0"],
     ]
     assert "soup, as" not in text
+    assert "… and 1 tasks more (--top)" in text
 
 
 def test_every_recognised_task_is_written_for_programs():
