@@ -6,6 +6,7 @@ from functools import partial
 from pathlib import Path
 
 from fuzz import binary_seeds, own_seeds, readers, text_seeds
+from fuzz.serving_here import here
 
 
 @dataclass(frozen=True)
@@ -33,7 +34,8 @@ class Harness:
 
 
 _of_folder = partial(Harness, folder=True)
-_of_arrays = partial(Harness, read=readers.read_arrays, folder=True, programs=True, inputs=500)
+_of_arrays = partial(Harness, read=here(readers.read_arrays), folder=True, inputs=500)
+_of_process = partial(_of_arrays, read=readers.read_arrays, programs=True)
 _source = readers.read_source
 _VIDEO, _TRAIN = ("av",), ("pyarrow",)
 HARNESSES = {
@@ -49,13 +51,15 @@ HARNESSES = {
     "articles": Harness(text_seeds.articles, readers.read_articles, inputs=500),
     "graph": Harness(own_seeds.graph, readers.read_graph, inputs=500),
     "saved": Harness(own_seeds.saved, readers.read_saved),
-    "saved-arrays": Harness(own_seeds.saved_arrays, readers.read_saved, programs=True),
+    "saved-arrays": Harness(own_seeds.saved_arrays, here(readers.read_saved)),
     "results": Harness(own_seeds.results, readers.read_results),
     "numpy": _of_arrays(binary_seeds.numpy_arrays, inputs=1000),
     "torch": _of_arrays(binary_seeds.torch_arrays),
     "pickle": _of_arrays(binary_seeds.pickled_arrays),
     "hdf5": _of_arrays(binary_seeds.hdf5_arrays, needs=("h5py",)),
-    "parquet": _of_arrays(binary_seeds.parquet_arrays, needs=_TRAIN),
+    # Its library ends the process at some damaged files.
+    "parquet": _of_process(binary_seeds.parquet_arrays, needs=_TRAIN),
+    "process": _of_process(binary_seeds.numpy_arrays),
     "features": _of_arrays(own_seeds.own_features, inputs=1000),
     "labels": _of_folder(own_seeds.own_labels, readers.read_labels, needs=_TRAIN),
     "cache": Harness(own_seeds.embedding_cache, readers.read_cache, inputs=300),

@@ -155,10 +155,10 @@ def _in_json(data, rng):
     if not places:
         return None
     holder, key = rng.choice(places)
-    _change(holder, key, rng)
     try:
+        _change(holder, key, rng)
         text = json.dumps(content, ensure_ascii=rng.random() < 0.7)
-    except (ValueError, RecursionError):
+    except (ValueError, RecursionError, OverflowError):
         return None
     return text.replace(f'"{_LONG}"', "1" * 5000).encode("utf-8", "surrogatepass")
 

@@ -59,6 +59,7 @@ def _attempt(harness, files, watch, following, refusals):
     kind, place, words = "read", "", ""
     with warnings.catch_warnings(record=True) as warned, watch:
         warnings.simplefilter("always")
+        warnings.simplefilter("ignore", ResourceWarning)  # of files that an error leaves open
         try:
             with _limited_time(), following as lines:
                 harness.read(path, out)
