@@ -250,3 +250,10 @@ def test_a_corpus_of_spoken_videos_tells_its_order():
     order = [place[graph.vocabulary.index(name)] for name in names]
 
     assert order == sorted(order)
+
+
+def test_what_was_recognised_is_said_where_no_neighbouring_rows_were_counted():
+    text = describe_next(graph_with_layers(), 2, top=4, as_json=False)
+
+    assert text.splitlines()[0] == "After 'keystep 2', in recognised videos:"
+    assert text.splitlines()[-1] == "By neighbouring rows. None was seen."

@@ -131,7 +131,7 @@ def describe_next(graph: TaskGraph, keystep: int, *, top: int, as_json: bool) ->
         return f"Nothing was seen to follow {names[keystep]!r}."
     lines = [("next", "chance", "seen")]
     lines += [(name, f"{100 * chance:.0f} %", f"{seen}") for name, chance, _, seen in found]
-    text = f"After {names[keystep]!r}:\n{_columns(lines)}"
+    text = f"After {names[keystep]!r}:\n{_columns(lines)}" if found else "None was seen."
     if done:
         table = _columns([("next", "seen"), *((names[one], f"{count}") for one, count in done)])
         seen = f"After {names[keystep]!r}, in recognised videos:\n{table}"
