@@ -94,8 +94,8 @@ def test_copyleft_and_unknown_licences_are_not_free(licence):
 def test_no_installed_package_has_a_known_hole():
     if not os.environ.get("STEPGRAPH_AUDIT"):
         pytest.skip(
-            "pip-audit has no database of its own, it asks pypi.org or osv.dev: where these can "
-            "be reached, install pip-audit and set STEPGRAPH_AUDIT=1"
+            "pip-audit has no database of its own, it asks those of the net: where they can be "
+            "reached, install pip-audit and set STEPGRAPH_AUDIT=1"
         )
     options = ("--strict", "--no-deps", "--disable-pip", "-r", "/dev/stdin")
     listed = "\n".join(f"{name}=={one.version.split('+')[0]}" for name, one in INSTALLED.items())
