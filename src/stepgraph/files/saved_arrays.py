@@ -45,5 +45,5 @@ def read_fields(path: Path) -> dict[str, Any]:
     data = READER.read(path, wanted, "header").tobytes()
     if len(data) > 64 * MIB:
         raise DataError(f"{path}: must have a header of at most 64 MiB, got a larger one")
-    fields: dict[str, Any] = parse_json(data.decode(errors="replace"), str(path))
-    return fields
+    fields = parse_json(data.decode(errors="replace"), str(path))
+    return fields if isinstance(fields, dict) else {}
