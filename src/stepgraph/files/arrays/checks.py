@@ -76,7 +76,7 @@ class Wanted:
 
     def finished(self, values: NDArray[Any]) -> NDArray[np.float32]:
         """Return the array in single precision, or refuse its first number that is none."""
-        with np.errstate(over="ignore"):  # what overflows is infinite, and found here
+        with np.errstate(over="ignore", invalid="ignore"):  # infinite or NaN: found here
             single = values.astype(np.float32, copy=False)
         finite = np.isfinite(single)
         if not finite.all():
