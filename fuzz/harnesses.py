@@ -30,44 +30,44 @@ class Harness:
     folder: bool = False
     needs: tuple[str, ...] = ()
     programs: bool = False
-    inputs: int = 1000
+    inputs: int = 1500
 
 
 _of_folder = partial(Harness, folder=True)
-_of_arrays = partial(Harness, read=here(readers.read_arrays), folder=True, inputs=500)
+_of_arrays = partial(Harness, read=here(readers.read_arrays), folder=True, inputs=750)
 _of_process = partial(_of_arrays, read=readers.read_arrays, programs=True)
 _source = readers.read_source
 _VIDEO, _TRAIN = ("av",), ("pyarrow",)
 HARNESSES = {
     "transcripts-timed": Harness(text_seeds.timed_text, readers.read_transcript),
-    "transcripts-styled": Harness(text_seeds.styled_text, readers.read_transcript, inputs=500),
+    "transcripts-styled": Harness(text_seeds.styled_text, readers.read_transcript, inputs=750),
     "transcripts-json": Harness(text_seeds.json_text, readers.read_transcript),
-    "steps": Harness(text_seeds.step_lists, readers.read_steps, inputs=500),
-    "folder": _of_folder(text_seeds.folders, _source(), inputs=400),
-    "manifest": _of_folder(text_seeds.manifests, _source("manifest:"), inputs=200),
-    "crosstask": _of_folder(text_seeds.crosstask, _source("crosstask:"), inputs=400),
-    "coin": _of_folder(text_seeds.coin, _source("coin:"), inputs=400),
-    "howto100m": _of_folder(text_seeds.howto100m, readers.read_howto100m, inputs=200),
-    "articles": Harness(text_seeds.articles, readers.read_articles, inputs=500),
-    "graph": Harness(own_seeds.graph, readers.read_graph, inputs=500),
+    "steps": Harness(text_seeds.step_lists, readers.read_steps, inputs=750),
+    "folder": _of_folder(text_seeds.folders, _source(), inputs=600),
+    "manifest": _of_folder(text_seeds.manifests, _source("manifest:"), inputs=300),
+    "crosstask": _of_folder(text_seeds.crosstask, _source("crosstask:"), inputs=600),
+    "coin": _of_folder(text_seeds.coin, _source("coin:"), inputs=600),
+    "howto100m": _of_folder(text_seeds.howto100m, readers.read_howto100m, inputs=300),
+    "articles": Harness(text_seeds.articles, readers.read_articles, inputs=750),
+    "graph": Harness(own_seeds.graph, readers.read_graph, inputs=750),
     "saved": Harness(own_seeds.saved, readers.read_saved),
     "saved-arrays": Harness(own_seeds.saved_arrays, here(readers.read_saved)),
     "results": Harness(own_seeds.results, readers.read_results),
-    "numpy": _of_arrays(binary_seeds.numpy_arrays, inputs=1000),
+    "numpy": _of_arrays(binary_seeds.numpy_arrays, inputs=1500),
     "torch": _of_arrays(binary_seeds.torch_arrays),
     "pickle": _of_arrays(binary_seeds.pickled_arrays),
     "hdf5": _of_arrays(binary_seeds.hdf5_arrays, needs=("h5py",)),
     # Its library ends the process at some damaged files.
     "parquet": _of_process(binary_seeds.parquet_arrays, needs=_TRAIN),
     "process": _of_process(binary_seeds.numpy_arrays),
-    "features": _of_arrays(own_seeds.own_features, inputs=1000),
+    "features": _of_arrays(own_seeds.own_features, inputs=1500),
     "labels": _of_folder(own_seeds.own_labels, readers.read_labels, needs=_TRAIN),
-    "cache": Harness(own_seeds.embedding_cache, readers.read_cache, inputs=300),
+    "cache": Harness(own_seeds.embedding_cache, readers.read_cache, inputs=450),
     "checkpoints": Harness(own_seeds.checkpoints, readers.read_checkpoint),
-    "models": _of_folder(own_seeds.model_folders, readers.read_model, needs=_VIDEO, inputs=400),
+    "models": _of_folder(own_seeds.model_folders, readers.read_model, needs=_VIDEO, inputs=600),
     "training": Harness(own_seeds.training_states, readers.read_state),
-    "clips": _of_folder(own_seeds.clips, readers.read_stored_clips, needs=_VIDEO, inputs=400),
+    "clips": _of_folder(own_seeds.clips, readers.read_stored_clips, needs=_VIDEO, inputs=600),
     "media": Harness(binary_seeds.media, readers.read_video, needs=_VIDEO),
     "frames": Harness(binary_seeds.media, readers.read_frames, needs=_VIDEO),
-    "commands": _of_folder(own_seeds.commands, readers.run_commands, inputs=100),
+    "commands": _of_folder(own_seeds.commands, readers.run_commands, inputs=150),
 }
