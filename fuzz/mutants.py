@@ -53,7 +53,7 @@ TESTS = {
     "decoders/__init__": "decoders",
     "decoders/auto_regressive": "decoders_auto_regressive",
     "decoders/baselines": "decoders decoders_baselines",
-    "decoders/chains": "decoders_chains decoders_markov recognizer_edges",
+    "graph/chains": "graph_chains decoders_markov recognizer_edges",
     "decoders/dtw": "decoders decoders_dtw",
     "decoders/hearing": "decoders_hearing decoders_task_markov_formulas recognizer_edges",
     "decoders/learning": "decoders_learning decoders_task_markov_formulas recognizer_edges",

@@ -60,6 +60,11 @@ class Heard:
     said: Integers
     weight: Floats
 
+    def runs(self) -> tuple[Integers, Integers]:
+        """How many rows go on alike, and which moment they show, -1 where nothing is said."""
+        starts = np.flatnonzero(np.diff(self.moment, prepend=-2))
+        return np.diff(starts, append=len(self.moment)), self.moment[starts]
+
     def vectors(self) -> NDArray[np.float32] | None:
         """Vectors of the moments, shape (N, D), where scores are made of such."""
         return self.scores.vectors[self.said] if isinstance(self.scores, Products) else None

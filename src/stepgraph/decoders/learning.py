@@ -7,38 +7,35 @@ bounded number of videos of each task, labelled with the times that were counted
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
-from hashlib import sha256
-from operator import itemgetter
 from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve
-from scipy.special import entr
 
-from stepgraph.core import Labels, Scores, Vocabulary
+from stepgraph.core import Scores, Vocabulary
 from stepgraph.decoders.hearing import Heard, hear
-from stepgraph.decoders.task_markov import TaskMarkov
-from stepgraph.decoders.tasks import (
-    task_evidence,
-    task_posterior,
-    task_stretches,
-    tasks_of,
-)
+from stepgraph.decoders.task_markov import CLEAR, TaskMarkov
+from stepgraph.decoders.tasks import task_evidence, task_posterior, task_stretches
 from stepgraph.graph import TIMING_BINS, TaskGraph, mine_graph
-from stepgraph.graph.habits import Habits, Words, listed_tasks, sample
-from stepgraph.graph.layers import Layers
+from stepgraph.graph.courses import (
+    Course,
+    Courses,
+    Sample,
+    can_follow,
+    clear_times,
+    first_by_hash,
+)
+from stepgraph.graph.habits import SAMPLE, Habits, Words, listed_tasks
 from stepgraph.scoring.products import Products
 
 Floats: TypeAlias = NDArray[np.float64]
 
-# Videos of a task, and of all tasks, whose words are learned from.
-_VIDEOS, _ALL_VIDEOS = 400, 1000
-# Videos of a task whose words are learned from: more of them tell little more.
-_WORDS = 100
+# Videos of a task, and of all tasks, whose words are learned from: more of them tell little more.
+_VIDEOS, _ALL_VIDEOS = 100, 1000
 # Share of an even spread in the scatter of words: with few sentences no direction is certain.
 _SHRINKAGE = 0.1
 
@@ -61,8 +58,7 @@ def learn_graph(
     """
     learner = Learner(vocabulary, decoder)
     graph = mine_graph(learner.watch(videos), vocabulary, **options)
-    graph = replace(graph, habits=learner.habits(graph))
-    return replace(graph, layers=learner.layers(graph))
+    return replace(graph, habits=learner.habits(graph), courses=learner.courses())
 
 
 class Learner:
@@ -83,8 +79,8 @@ class Learner:
         self._evidence: dict[str, NDArray[np.float32]] = {}
         self._videos: defaultdict[str, float] = defaultdict(float)
         self._timing: dict[str, Floats] = {}
-        self._kept: defaultdict[str, dict[str, Products]] = defaultdict(dict)
-        self._met: Counter[str] = Counter()
+        self._spoken: Sample[Products] = Sample(_VIDEOS, _ALL_VIDEOS)
+        self._courses: Sample[Course] = Sample()
 
     def watch(self, videos: Iterable[Scores]) -> Iterator[Scores]:
         """Give the scores of videos on, and remember what they tell."""
@@ -106,87 +102,49 @@ class Learner:
             return  # what is said of several tasks tells nothing about the course of one
         share = posterior[task] / total
         self._evidence[scores.video] = evidence.astype(np.float32)
-        if len(self._evidence) > 10_000:
-            self._evidence = sample(self._evidence)
+        if len(self._evidence) > 2 * SAMPLE:
+            self._evidence = first_by_hash(self._evidence, SAMPLE)
         self._videos[task] += share
-        timing = share * self._when(heard, task)
+        timing = share * self._follow(heard, task)
         self._timing[task] = timing + self._timing.get(task, 0.0)
         if isinstance(scores, Products):
-            self._keep(task, scores)
+            self._spoken.add(task, scores.video, scores)
 
-    def _when(self, heard: Heard, task: str) -> Floats:
-        """When keysteps are said clearly: where the best leads the second, squared, (n, 20)."""
-        members = self._tasks[task]
-        counts = np.zeros((len(members), TIMING_BINS))
+    def _follow(self, heard: Heard, task: str) -> Floats:
+        """Keep how a video goes through its task, and tell when keysteps are said clearly."""
+        members, scores = self._tasks[task], heard.scores
         values = heard.closeness(task, members).keysteps
-        if len(members) < 2 or not np.isfinite(values).all():
-            return counts
-        log_emission = self._decoder.log_emission(values, heard.weight)
-        second, first = np.partition(log_emission, -2, axis=1)[:, -2:].T
-        [rows] = np.nonzero(heard.moment >= 0)
-        moment = heard.moment[rows]
-        when = rows * TIMING_BINS // len(heard.moment)
-        clear = (first - second)[moment] ** 2
-        np.add.at(counts, (log_emission.argmax(axis=1)[moment], when), clear)
-        # A video counts once for each keystep that it speaks of; how many these are, is told by
-        # how evenly it speaks (the perplexity of their shares).
-        shares = counts.sum(axis=1) / max(counts.sum(), 1e-9)
-        counts *= np.exp(entr(shares).sum()) / max(counts.sum(), 1e-9)
-        return counts
-
-    def _keep(self, task: str, scores: Products) -> None:
-        self._kept[task][scores.video] = scores
-        self._met[task] += 1
-        if len(self._kept[task]) > 2 * self._allowed():
-            self._kept[task] = dict(self._chosen(task))
-
-    def _allowed(self) -> int:
-        """Videos a task to keep: as many as all tasks can keep of those that were met of them."""
-        left, tasks = _ALL_VIDEOS, len(self._met)
-        for met in sorted(self._met.values()):
-            if met * tasks > left:
-                return min(_VIDEOS, max(1, left // tasks))
-            left, tasks = left - met, tasks - 1
-        return _VIDEOS
-
-    def _chosen(self, task: str) -> list[tuple[str, Products]]:
-        """The same videos in whatever order they came."""
-        return sorted(self._kept[task].items(), key=_by_hash)[: self._allowed()]
+        rows, said = heard.runs()
+        log_emission = np.zeros((len(rows), len(members)))
+        log_emission[said >= 0] = self._decoder.log_emission(values, heard.weight)[said[said >= 0]]
+        if can_follow(len(heard.moment), len(members)):
+            clear = np.any(values >= CLEAR, axis=0, keepdims=True)[0]
+            course = Course.of_moments(rows, log_emission, clear, scores.hop)
+            self._courses.add(task, scores.video, course)
+        if not np.isfinite(values).all():
+            return np.zeros((len(members), TIMING_BINS))
+        return clear_times(rows, log_emission)
 
     def habits(self, graph: TaskGraph) -> Habits:
         """What was learned, to be kept in the graph that was mined from the same videos."""
         names = tuple(self._tasks)
-        evidence = sample(self._evidence)
+        evidence = first_by_hash(self._evidence, SAMPLE)
         found = Habits(names, evidence, dict(self._videos), dict(self._timing), {})
         if not self._listed:
             return found
         return replace(found, words=self._learn_words(replace(graph, habits=found)))
 
-    def layers(self, graph: TaskGraph) -> Layers | None:
-        """Recognise the videos that were kept, each as one of its task, and count what is done.
-
-        Every row counts: what is left empty for a reader may still tell an order.
-        """
-        decoder = replace(self._decoder, background=0.0, change_cost=0.0)
-        imagined = decoder.order * decoder.order_videos
-        found = None
-        known = tasks_of(graph)
-        for task in sorted(known.keys() & self._kept.keys()):
-            videos = []
-            for video, scores in self._chosen(task):
-                keysteps = decoder.label_task(hear(scores), task, self._tasks[task], graph)
-                videos.append(Labels(video, keysteps, scores.vocabulary, scores.hop))
-            counted = Layers.of_videos(task, videos, imagined)
-            found = counted if found is None else found + counted
-        return found
+    def courses(self) -> Courses:
+        """What some videos of each task say of its keysteps."""
+        met = dict(sorted(self._courses.met.items()))
+        return Courses(self._courses.chosen(), met, self._decoder.order)
 
     def _learn_words(self, graph: TaskGraph) -> dict[str, Words]:
         """One linear discriminant a task, with the scatter of all tasks together."""
         said = {}
-        for task in self._kept:
-            kept = [scores for _, scores in sorted(self._chosen(task)[:_WORDS], key=itemgetter(0))]
+        for task, kept in self._spoken.chosen().items():
             if len(kept) > 1 and len(self._tasks[task]) > 1:
-                said[task] = self._labelled(task, kept, graph)
+                said[task] = self._labelled(task, [*kept.values()], graph)
         if not said:
             return {}
         undo = _whitening([vectors for vectors, _ in said.values()])
@@ -244,7 +202,3 @@ def _discriminant(
     directions = undo(means)
     bias = -0.5 * (means * directions).sum(axis=1) - directions @ middle
     return Words(directions.astype(np.float32), bias)
-
-
-def _by_hash(item: tuple[str, object]) -> bytes:
-    return sha256(item[0].encode()).digest()

@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array, diags_array
 
 from stepgraph.core import BACKGROUND, Labels, Scores
-from stepgraph.decoders.chains import Chain, most_likely_path
 from stepgraph.errors import ConfigError
 from stepgraph.graph import Matrix, TaskGraph
+from stepgraph.graph.chains import Chain, most_likely_path
 
 Vector: TypeAlias = NDArray[np.float64]
 

@@ -16,11 +16,9 @@ from typing import ClassVar, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.ndimage import gaussian_filter1d
 from scipy.special import expit, log_softmax, logit
 
 from stepgraph.core import BACKGROUND, Labels, Scores
-from stepgraph.decoders.chains import marginals
 from stepgraph.decoders.hearing import Closeness, Heard, hear
 from stepgraph.decoders.tasks import (
     cheapest_changes,
@@ -32,7 +30,15 @@ from stepgraph.decoders.tasks import (
 from stepgraph.encoders import EncoderOptions
 from stepgraph.errors import ConfigError
 from stepgraph.graph import TIMING_BINS, TaskGraph
+from stepgraph.graph.chains import marginals
 from stepgraph.graph.habits import Habits
+from stepgraph.graph.layers import (
+    IMAGINED_VIDEOS,
+    IMAGINED_VOTES,
+    STAY,
+    blend_transitions,
+    log_due,
+)
 
 Floats: TypeAlias = NDArray[np.float64]
 
@@ -88,11 +94,11 @@ class TaskMarkov:
     background: float = 0.13
     temperature: float = 0.1
     common: float = 0.5
-    stay: float = 0.9
+    stay: float = STAY
     spread: float = 0.25
     order: float = 1.0
-    order_videos: float = 10.0
-    order_votes: float = 100.0
+    order_videos: float = IMAGINED_VIDEOS
+    order_votes: float = IMAGINED_VOTES
     change_cost: float = 1.0
     slope: float = 0.4
     bias: float = -1.6
@@ -146,12 +152,6 @@ class TaskMarkov:
         slope = np.where(empty, self.background_slope, self.slope)
         bias = np.where(empty, self.background_bias, self.bias)
         return np.where(own > 0, expit(bias + slope * odds), 0.0)
-
-    def label_task(
-        self, heard: Heard, task: str, members: tuple[int, ...], graph: TaskGraph
-    ) -> NDArray[np.int64]:
-        """Label every row with the keysteps of a task that is known."""
-        return self._decode_task(heard, task, members, graph).keysteps
 
     def _decode_task(
         self, heard: Heard, task: str, members: tuple[int, ...], graph: TaskGraph
@@ -215,11 +215,8 @@ class TaskMarkov:
         away = (np.arange(TIMING_BINS) + 0.5) / TIMING_BINS - place
         around = np.exp(log_softmax(-0.5 * (away / self.spread) ** 2, axis=1))
         due = self.order_videos * self._believed(graph, around, 1 / TIMING_BINS)
-        if graph.habits is not None and task in graph.habits.timing:
-            due = due + gaussian_filter1d(graph.habits.timing[task], 1.0, axis=1, mode="nearest")
-        ratio = TIMING_BINS * due / due.sum(axis=1, keepdims=True)
-        log_timing: Floats = np.maximum(np.log(np.maximum(ratio, 1e-300)), _LEAST)
-        return log_timing
+        timing = graph.habits.timing if graph.habits is not None else {}
+        return log_due(due, timing.get(task, np.zeros_like(due)))
 
     def _log_words(self, heard: Heard, task: str, habits: Habits | None) -> Floats:
         """What the corpus' own words speak for, where it has enough of them."""
@@ -268,11 +265,7 @@ class TaskMarkov:
         ahead = _order_votes(size)
         ahead /= ahead.sum(axis=1, keepdims=True)
         imagined = self.order_votes * self._believed(graph, ahead, 1 / (size - 1))
-        votes: Floats = graph.counts_between(members) + imagined
-        np.fill_diagonal(votes, 0)
-        votes *= (1 - self.stay) / votes.sum(axis=1, keepdims=True)
-        np.fill_diagonal(votes, self.stay)
-        return votes
+        return blend_transitions(graph.counts_between(members), imagined, self.stay)
 
 
 def _order_votes(size: int) -> Floats:

@@ -15,9 +15,9 @@ from scipy.sparse import csr_array
 from scipy.special import expit, logsumexp
 
 from stepgraph.core import Labels
-from stepgraph.decoders.chains import Chain, most_likely_path
 from stepgraph.decoders.hearing import Heard, Tasks
 from stepgraph.graph import TaskGraph
+from stepgraph.graph.chains import Chain, most_likely_path
 from stepgraph.graph.habits import Habits, listed_tasks
 
 Floats: TypeAlias = NDArray[np.float64]

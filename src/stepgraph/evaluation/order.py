@@ -2,24 +2,25 @@
 
 Right directions are those of pairs of keysteps whose true order is clear: of at least ten videos
 that show both, three quarters or more begin one before the other.  The next keystep is judged by
-how often it is the true one, beside what the best guess of all would reach.
+how often it is the true one, beside what the best guess of all would reach; intervals by how many
+of the true shares they hold.
 """
 
 from __future__ import annotations
 
 import math
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import combinations, pairwise
 from typing import NamedTuple
 
 from stepgraph.core import Labels, without_repetitions
-from stepgraph.graph import TaskGraph
+from stepgraph.graph.layers import END, Layers, Next, Precedence
 
 CLEAR, LEAST = 0.75, 10
 """Share and number of videos from which on a true order is clear."""
 
-_COVERING = 4
+_COVERING, _STRONGEST = 4, 10
 
 
 class OrderCheck(NamedTuple):
@@ -36,7 +37,13 @@ class OrderCheck(NamedTuple):
     next_share_possible
         How often the best guess of all would be.
     covered
-        Share of true transitions that are among the four most frequent of the graph.
+        Share of true transitions that are among the four most probable of the graph.
+    strongest
+        Share of the graph's ten strongest transitions that are in the strongest quarter of the
+        true ones.
+    precedence_held, next_held
+        Share of true shares that lie in the graph's intervals: of one keystep being done before
+        another, and of being the next.
     """
 
     task: str
@@ -46,22 +53,27 @@ class OrderCheck(NamedTuple):
     next_share: float
     next_share_possible: float
     covered: float
+    strongest: float
+    precedence_held: float
+    next_held: float
 
 
 def check_order(
-    graph: TaskGraph, truth: Mapping[str, Iterable[Labels]], *, least: int = LEAST
+    layers: Layers, truth: Mapping[str, Iterable[Labels]], *, least: int = LEAST
 ) -> list[OrderCheck]:
     """Check the layers of a graph task by task; the last line is that of all tasks together.
 
     Parameters
     ----------
     truth
-        True labels of the videos of each task.
+        True labels of the videos of each task; tasks of which the graph knows no video are left
+        out.
     least
         Videos that must show both keysteps of a pair.
     """
-    found = [_check_task(graph, task, list(labels), least) for task, labels in truth.items()]
-    names = ("right_directions", "next_share", "next_share_possible", "covered")
+    known = {task: list(labels) for task, labels in truth.items() if task in layers.videos}
+    found = [_check_task(layers, task, labels, least) for task, labels in known.items()]
+    names = OrderCheck._fields[3:]
     means = {
         name: _mean([getattr(one, name) for one in found if not math.isnan(getattr(one, name))])
         for name in names
@@ -70,28 +82,89 @@ def check_order(
     return [*found, OrderCheck("mean of the tasks", videos, pairs, **means)]
 
 
-def _check_task(graph: TaskGraph, task: str, labels: list[Labels], least: int) -> OrderCheck:
-    layers = graph.layers
-    assert layers is not None, "only a graph with layers says anything about order"
-    pairs = clear_pairs(labels, least)
-    right = [layers.precedence(first, second).share > 0.5 for first, second in pairs]
+def _check_task(layers: Layers, task: str, labels: list[Labels], least: int) -> OrderCheck:
+    before, after = count_before(labels), count_next(labels)
+    pairs = clear_pairs(before, least)
+    right = [_precedence(layers, task, *pair).share > 0.5 for pair in pairs]
+    held = []
+    for first, second in combinations(layers.of_task(task).keysteps, 2):
+        both = before[first, second] + before[second, first]
+        if both >= least:
+            said = _precedence(layers, task, first, second)
+            held.append(_holds(said, before[first, second] / both))
+    guesses, next_held = {}, []
+    for keystep, true in after.items():
+        said_next = layers.next_after(keystep, len(layers.vocabulary) + 1, tasks=[task])
+        guesses[keystep] = [one.keystep for one in said_next if one.keystep != END]
+        if true.total() >= least:
+            next_held += [_holds(one, true[one.keystep] / true.total()) for one in said_next]
+    return OrderCheck(
+        *(task, len(labels), len(pairs), _mean(right), *_judge_next(after, guesses)),
+        *(_strongest(layers, task, after), _mean(held), _mean(next_held)),
+    )
+
+
+def _precedence(layers: Layers, task: str, first: int, second: int) -> Precedence:
+    [found] = layers.precedences(first, second, [task])
+    return found
+
+
+def _judge_next(
+    after: Mapping[int, Counter[int]], guesses: Mapping[int, Sequence[int]]
+) -> tuple[float, float, float]:
+    """How often the first guess is right, how often one could be, and how often any of four is."""
     hits = possible = covered = total = 0
-    for keystep, following in _transitions(labels).items():
-        guesses = [one for one, _ in layers.next_after(keystep, _COVERING)]
-        hits += following[guesses[0]] if guesses else 0
-        covered += sum(following[one] for one in guesses)
-        possible += max(following.values())
-        total += following.total()
-    shares = (part / total if total else math.nan for part in (hits, possible, covered))
-    return OrderCheck(task, len(labels), len(pairs), _mean(right), *shares)
+    for keystep, true in after.items():
+        keysteps = Counter({one: count for one, count in true.items() if one != END})
+        first, *_ = guessed = guesses[keystep][:_COVERING] or [END]
+        hits += keysteps[first]
+        covered += sum(keysteps[one] for one in guessed)
+        possible += max(keysteps.values(), default=0)
+        total += keysteps.total()
+    return (hits / total, possible / total, covered / total) if total else (math.nan,) * 3
 
 
-def clear_pairs(labels: Iterable[Labels], least: int = LEAST) -> list[tuple[int, int]]:
-    """Pairs of keysteps of which the first truly begins before the second."""
+def _strongest(layers: Layers, task: str, after: Mapping[int, Counter[int]]) -> float:
+    """Share of the ten transitions of the highest share that are in the truth's best quarter."""
+    keysteps = layers.of_task(task).keysteps
+    said = [
+        (one.share, keystep, one.keystep)
+        for keystep in keysteps
+        for one in layers.next_after(keystep, len(keysteps), tasks=[task])
+        if one.keystep != END
+    ]
+    true = [
+        (count, keystep, one)
+        for keystep, counts in after.items()
+        for one, count in counts.items()
+        if one != END
+    ]
+    quarter = len(keysteps) * (len(keysteps) - 1) // 4
+    best = {pair[1:] for pair in sorted(true, reverse=True)[:quarter]}
+    return _mean([pair[1:] in best for pair in sorted(said, reverse=True)[:_STRONGEST]])
+
+
+def count_before(labels: Iterable[Labels]) -> Counter[tuple[int, int]]:
+    """In how many videos one keystep truly begins before another."""
     before: Counter[tuple[int, int]] = Counter()
     for one in labels:
         begun = list(dict.fromkeys(without_repetitions(one.keysteps).tolist()))
         before.update(combinations(begun, 2))
+    return before
+
+
+def count_next(labels: Iterable[Labels]) -> dict[int, Counter[int]]:
+    """How often one keystep, or the end, truly comes next after another."""
+    found: defaultdict[int, Counter[int]] = defaultdict(Counter)
+    for one in labels:
+        sequence = without_repetitions(one.keysteps).tolist()
+        for first, second in pairwise([*sequence, END]):
+            found[first][second] += 1
+    return dict(found)
+
+
+def clear_pairs(before: Counter[tuple[int, int]], least: int = LEAST) -> list[tuple[int, int]]:
+    """Pairs of keysteps of which the first truly begins before the second."""
     return [
         (first, second)
         for (first, second), count in sorted(before.items())
@@ -100,12 +173,8 @@ def clear_pairs(labels: Iterable[Labels], least: int = LEAST) -> list[tuple[int,
     ]
 
 
-def _transitions(labels: Iterable[Labels]) -> dict[int, Counter[int]]:
-    found: defaultdict[int, Counter[int]] = defaultdict(Counter)
-    for one in labels:
-        for first, second in pairwise(without_repetitions(one.keysteps).tolist()):
-            found[first][second] += 1
-    return found
+def _holds(said: Precedence | Next, share: float) -> bool:
+    return said.low <= share <= said.high
 
 
 def _mean(values: Iterable[float]) -> float:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from stepgraph.graph.communities import find_communities
+from stepgraph.graph.courses import TIMING_BINS
 from stepgraph.graph.mining import mine_graph
 from stepgraph.graph.order import DIRECTIONAL_SHARE
 from stepgraph.graph.shortest_paths import Matrix
 from stepgraph.graph.task_graph import (
-    TIMING_BINS,
     MiningOptions,
     Relation,
     TaskGraph,

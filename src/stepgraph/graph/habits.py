@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from hashlib import sha256
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
@@ -16,12 +15,13 @@ from numpy.typing import NDArray
 from scipy.special import gammaln, logsumexp
 
 from stepgraph.core import Vocabulary
+from stepgraph.graph.courses import first_by_hash
 
 Floats: TypeAlias = NDArray[np.float64]
 
 # The prior over tasks is learned from so many videos at most, chosen by a hash of their ids, so
 # that graphs of parts of a corpus choose the same ones as a graph of all of it.
-_SAMPLE = 2000
+SAMPLE = 2000
 # From how many imagined videos a task the prior may be learned: from hardly any to all alike.
 _LEAST, _MOST, _TRIED, _FINER = 1e-3, 1e3, 25, 3
 _ROUNDS = 30
@@ -86,7 +86,7 @@ class Habits:
 
     def merge(self, other: Habits) -> Habits:
         """Add what was learned from other videos."""
-        both = {**self.evidence, **other.evidence}
+        evidence = first_by_hash({**self.evidence, **other.evidence}, SAMPLE)
         videos = {
             task: self.videos.get(task, 0.0) + other.videos.get(task, 0.0)
             for task in self.tasks
@@ -99,7 +99,7 @@ class Habits:
         words = dict(other.words)
         for task, mine in self.words.items():
             words[task] = self._joined(mine, other, task)
-        return replace(self, evidence=sample(both), videos=videos, timing=timing, words=words)
+        return replace(self, evidence=evidence, videos=videos, timing=timing, words=words)
 
     def _joined(self, mine: Words, other: Habits, task: str) -> Words:
         """Discriminants weigh as much as they have videos behind them."""
@@ -109,16 +109,6 @@ class Habits:
         theirs = other.words[task]
         vectors = share * mine.vectors + (1 - share) * theirs.vectors
         return Words(vectors.astype(np.float32), share * mine.bias + (1 - share) * theirs.bias)
-
-
-def sample(
-    evidence: Mapping[str, NDArray[np.float32]], size: int = _SAMPLE
-) -> dict[str, NDArray[np.float32]]:
-    """Keep at most ``size`` videos, the same ones in whatever order they came."""
-    if len(evidence) <= size:
-        return dict(sorted(evidence.items()))
-    kept = sorted(evidence, key=lambda video: sha256(video.encode()).digest())[:size]
-    return {video: evidence[video] for video in sorted(kept)}
 
 
 def learn_prior(evidence: Floats) -> Floats:

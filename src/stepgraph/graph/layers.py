@@ -1,182 +1,310 @@
-"""What recognised videos tell about order: which keystep is done before which, and which next.
+"""What whole videos tell about order: which keystep is done before which, and which next.
 
 Neighbouring seconds of preliminary labels, which the transitions count, carry what belongs
-together rather than what comes first: people announce, recall and repeat.  Here whole videos are
-counted, after they were recognised.  So a count is one of labels that were found, not of truth.
-All counts add up over videos.
+together rather than what comes first: people announce, recall and repeat.  Here the courses of
+whole videos are recognised, each as one of its task, with what the corpus tells about times and
+transitions and without the written order.  So a count is one of labels that were found, not of
+truth; what it is worth is said by :mod:`stepgraph.graph.shares`, and the written order, where it
+is believed, comes in there.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from functools import cached_property
-from itertools import combinations, pairwise
-from typing import NamedTuple, TypeAlias
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import coo_array, csr_array
-from scipy.special import betaincinv
+from scipy.ndimage import gaussian_filter1d
 
-from stepgraph.core import Labels, Vocabulary, without_repetitions
-from stepgraph.graph.shortest_paths import Matrix
+from stepgraph.core import Vocabulary, without_repetitions
+from stepgraph.graph.chains import marginals
+from stepgraph.graph.courses import TIMING_BINS, Course, Courses
+from stepgraph.graph.habits import listed_tasks
+from stepgraph.graph.shares import NEXT, PRECEDENCE, shares_of
 
+Floats: TypeAlias = NDArray[np.float64]
 Integers: TypeAlias = NDArray[np.int64]
 
-# Share of the probability that lies in a credible interval.
-CREDIBLE = 0.9
+STAY = 0.9
+"""Probability that a keystep goes on for another row."""
+START, END = -1, -2
+"""Stand for the beginning and the end of a video where a keystep could stand."""
+IMAGINED_VIDEOS, IMAGINED_VOTES = 10.0, 100.0
+"""Videos, and transitions, that are imagined beside those of the corpus."""
 
 
 class Precedence(NamedTuple):
-    """In how many videos one keystep is done before another, and in how many after it.
+    """How often one keystep is done before another.
 
-    ``share`` is the expected share of the former, with one imagined video each way and those that
-    the written order counts as; ``low`` and ``high`` hold it with a probability of 90 %.
+    Attributes
+    ----------
+    before, after
+        Recognised videos in which it is done before the other, or after it, each as far as both
+        are certain to be done at all.
+    share, low, high
+        Expected share of the former among true ones, and between what it lies with a probability
+        of 90 %; the written order counts, where it is believed.
+    tasks
+        Tasks that agree about it.
     """
 
-    before: int
-    after: int
+    before: float
+    after: float
+    share: float
+    low: float
+    high: float
+    tasks: tuple[str, ...]
+
+
+class Next(NamedTuple):
+    """What comes next after a keystep: another one, or ``END``; how often, and its share."""
+
+    keystep: int
+    seen: int
     share: float
     low: float
     high: float
 
 
 @dataclass(frozen=True, eq=False)
-class Layers:
-    """Counts of recognised videos.
+class Layer:
+    """Counts of the recognised videos of one task.
 
     Attributes
     ----------
+    keysteps
+        Of the task, in their written order; all arrays have this order.
     videos
-        How many videos of each task were counted.
-    shown, rows, first, last : shape (K,)
-        In how many videos a keystep is done at all, on how many rows, and in how many it is the
-        first or the last.
-    before : shape (K, K)
-        In how many videos the middle of one keystep comes before that of another.
-    following : shape (K, K)
-        How often one was the next after another.
-    vocabulary
-        Whose lists are the written order.
-    imagined
-        How many videos that order counts as much as, beside those counted; 0 where it was not
-        believed.
+        How many videos were counted.
+    clear, shown, first : shape (n,)
+        In how many of them a keystep is spoken of clearly, is done at all, is done first.
+    seconds : shape (n,)
+        How long it is done, all videos together.
+    place : shape (n,)
+        Where in a video it is done in the mean, from 0 to 1.
+    before : shape (n, n)
+        In how many videos one is done before another, as far as both are certain to be done.
+    following : shape (n, n + 1)
+        How often one was the next after another; in the last column, how often nothing was.
+    ordered
+        How far the written order is believed.
     """
 
-    videos: Mapping[str, int]
+    keysteps: tuple[int, ...]
+    videos: int
+    clear: Integers
     shown: Integers
-    rows: Integers
     first: Integers
-    last: Integers
-    before: Matrix
-    following: Matrix
-    vocabulary: Vocabulary
-    imagined: float = 0.0
+    seconds: Floats
+    place: Floats
+    before: Floats
+    following: Integers
+    ordered: float
 
-    @classmethod
-    def of_videos(cls, task: str, videos: Sequence[Labels], imagined: float = 0.0) -> Layers:
-        """Count recognised videos of a task, at least one."""
-        vocabulary = videos[0].vocabulary
-        rows = [one.keysteps[one.keysteps >= 0] for one in videos]
-        sequences = [without_repetitions(one.keysteps) for one in videos]
-        pairs = [_before(one.keysteps) for one in videos]
-        size = len(vocabulary)
-        return cls(
-            {task: len(videos)},
-            _histogram([np.unique(one) for one in rows], size),
-            _histogram(rows, size),
-            _histogram([one[:1] for one in sequences], size),
-            _histogram([one[-1:] for one in sequences], size),
-            _counted(*(np.concatenate(ends) for ends in zip(*pairs, strict=True)), size=size),
-            _counted(
-                np.concatenate([one[:-1] for one in sequences]),
-                np.concatenate([one[1:] for one in sequences]),
-                size=size,
-            ),
-            vocabulary,
-            imagined,
-        )
+    def precedence(self) -> Floats:
+        """Expected share of videos in which one keystep is done before another, shape (n, n)."""
+        ahead = np.triu(np.full_like(self.before, self.ordered), 1)
+        before, after = PRECEDENCE.weigh([self.before, self.before.T], [ahead, ahead.T])
+        return np.asarray(before / (before + after))
 
-    def __add__(self, other: Layers) -> Layers:
-        tasks = {**self.videos, **other.videos}
-        videos = {task: self.videos.get(task, 0) + other.videos.get(task, 0) for task in tasks}
-        return Layers(
-            dict(sorted(videos.items())),
-            self.shown + other.shown,
-            self.rows + other.rows,
-            self.first + other.first,
-            self.last + other.last,
-            self.before + other.before,
-            self.following + other.following,
-            self.vocabulary,
-            min(self.imagined, other.imagined),
-        )
-
-    @cached_property
-    def _written(self) -> tuple[Matrix, Matrix]:
-        """How many lists have one keystep before another, and directly before it."""
-        lists = self.vocabulary.tasks.values()
-        pairs = [pair for members in lists for pair in combinations(members, 2)]
-        near = [pair for members in lists for pair in pairwise(members)]
-        size = len(self.vocabulary)
-        before, following = (np.array(one, np.int64).reshape(-1, 2) for one in (pairs, near))
-        return (
-            _counted(before[:, 0], before[:, 1], size=size),
-            _counted(following[:, 0], following[:, 1], size=size),
-        )
-
-    def precedence(self, first: int, second: int) -> Precedence:
-        """Say whether one keystep is done before another.
-
-        >>> from stepgraph.core import Vocabulary
-        >>> tea = Vocabulary(("boil", "pour"))
-        >>> video = Labels("v", np.array([0, 0, -1, 1]), tea)
-        >>> found = Layers.of_videos("tea", [video, video]).precedence(0, 1)
-        >>> found.before, found.after, found.share, round(found.low, 2)
-        (2, 0, 0.75, 0.37)
-        """
-        written = self._written[0]
-        before, after = int(self.before[first, second]), int(self.before[second, first])
-        one = before + 1 + self.imagined * float(written[first, second])
-        other = after + 1 + self.imagined * float(written[second, first])
-        low, high = betaincinv(one, other, [(1 - CREDIBLE) / 2, (1 + CREDIBLE) / 2])
-        return Precedence(before, after, one / (one + other), float(low), float(high))
-
-    def order(self, keysteps: Sequence[int]) -> list[int]:
-        """Put keysteps into the order in which they are done: how many others each comes before.
+    def order(self) -> list[int]:
+        """Keysteps in the order in which they are done: how many others each comes before.
 
         Of equals, the one that is listed first comes first.
         """
-        places = list(keysteps)
-        every = self.before + self.imagined * self._written[0]
-        before = np.asarray(every[places][:, places].toarray(), dtype=np.float64)
-        shares = (before + 1) / (before + before.T + 2)
-        return [places[one] for one in np.argsort(-shares.sum(axis=1), kind="stable")]
+        places = np.argsort(-self.precedence().sum(axis=1), kind="stable")
+        return [self.keysteps[place] for place in places]
+
+    def next_weights(self, place: int) -> Floats:
+        """How far the written order speaks for each keystep, and the end, to come next, (n + 1,).
+
+        In full for the one below, half as much for the one after that, and so on: some are left
+        out.  From ``START``, above the first, it speaks for the beginning of the list.
+        """
+        ahead = np.arange(len(self.keysteps) + 1) - place
+        return np.where(ahead > 0, self.ordered * 0.5 ** (np.maximum(ahead, 1) - 1.0), 0.0)
+
+
+def count_layer(
+    keysteps: tuple[int, ...], courses: Mapping[str, Course], counts: Integers, order: float
+) -> Layer:
+    """Recognise the courses of a task twice, and count what is done.
+
+    The transitions of neighbouring rows hardly know a direction; those that are recognised with
+    them do, and are what the second pass takes in their place.
+
+    Parameters
+    ----------
+    counts : shape (n, n)
+        Transitions of neighbouring rows.
+    """
+    size = len(keysteps)
+    timing = sum((one.clear_times() for one in courses.values()), np.zeros((size, TIMING_BINS)))
+    due = log_due(IMAGINED_VIDEOS / TIMING_BINS, timing)
+    sums = _recognise(courses, due, _recognise(courses, due, counts).following[:, :-1])
+    place = sums.middle / np.maximum(sums.certain, 1e-9)
+    return Layer(
+        keysteps,
+        len(courses),
+        sums.clear,
+        sums.shown,
+        sums.first,
+        sums.seconds,
+        place,
+        sums.before,
+        sums.following,
+        order,
+    )
+
+
+def _recognise(courses: Mapping[str, Course], due: Floats, transitions: Integers) -> _Sums:
+    """Tell which keystep is done on each row of each video, and add that up."""
+    size = len(due)
+    imagined = np.full((size, size), IMAGINED_VOTES / max(1, size - 1))
+    chain, sums = blend_transitions(transitions, imagined), _Sums(size)
+    for _, course in sorted(courses.items()):
+        rows = course.log_emission()
+        if len(rows):
+            when = np.arange(len(rows)) * TIMING_BINS // len(rows)
+            sums.add(marginals(rows + due[:, when].T, chain), course)
+    return sums
+
+
+class _Sums:
+    """What is added up over the videos of a task of ``size`` keysteps."""
+
+    def __init__(self, size: int) -> None:
+        self.clear, self.shown, self.first = np.zeros((3, size), dtype=np.int64)
+        self.seconds, self.middle, self.certain = np.zeros((3, size))
+        self.before = np.zeros((size, size))
+        self.following = np.zeros((size, size + 1), dtype=np.int64)
+
+    def add(self, probability: Floats, course: Course) -> None:
+        """Add a video whose rows show each keystep with some probability, shape (T, n)."""
+        labels = probability.argmax(axis=1)
+        sequence = without_repetitions(labels)
+        rows = np.bincount(labels, minlength=len(self.clear))
+        self.clear += course.clear
+        self.shown += rows > 0
+        self.first[sequence[0]] += 1
+        self.seconds += rows * course.hop
+        np.add.at(self.following, (sequence, [*sequence[1:], -1]), 1)
+        certain, share = probability.max(axis=0), probability / probability.sum(axis=0)
+        self.certain += certain
+        self.middle += certain * (((np.arange(len(share)) + 0.5) / len(share)) @ share)
+        # Half of a row is before the row itself.
+        before = (np.cumsum(share, axis=0) - share / 2).T @ share
+        np.fill_diagonal(before, 0.0)
+        self.before += np.outer(certain, certain) * before
+
+
+def log_due(imagined: Floats | float, counted: Floats) -> Floats:
+    """Log of how much more a keystep is due in each twentieth than in the mean, shape (n, 20)."""
+    times = imagined + gaussian_filter1d(counted, 1.0, axis=1, mode="nearest")
+    ratio = TIMING_BINS * times / times.sum(axis=1, keepdims=True)
+    return np.asarray(np.log(np.maximum(ratio, 1e-300)))
+
+
+def blend_transitions(counts: Integers, imagined: Floats, stay: float = STAY) -> Floats:
+    """Probabilities between keysteps: those counted, those imagined, and that of going on."""
+    if len(counts) == 1:
+        return np.ones((1, 1))
+    votes: Floats = counts + imagined
+    np.fill_diagonal(votes, 0)
+    votes *= (1 - stay) / votes.sum(axis=1, keepdims=True)
+    np.fill_diagonal(votes, stay)
+    return votes
+
+
+@dataclass(frozen=True, eq=False)
+class Layers:
+    """Counts of the recognised videos of every task, each made when it is first asked for.
+
+    Attributes
+    ----------
+    transitions
+        Gives the counts of neighbouring rows between some keysteps.
+    """
+
+    vocabulary: Vocabulary
+    courses: Courses
+    transitions: Callable[[tuple[int, ...]], Integers]
+    _made: dict[str, Layer] = field(default_factory=dict, repr=False)
+
+    @property
+    def videos(self) -> dict[str, int]:
+        """How many videos of each task are counted."""
+        return {task: len(videos) for task, videos in self.courses.tasks.items()}
+
+    def of_task(self, task: str) -> Layer:
+        """Count the videos of one task."""
+        if task not in self._made:
+            keysteps = listed_tasks(self.vocabulary)[task]
+            order = self.courses.order if any(self.vocabulary.tasks.values()) else 0.0
+            videos, counts = self.courses.tasks[task], self.transitions(keysteps)
+            self._made[task] = count_layer(keysteps, videos, counts, order)
+        return self._made[task]
+
+    def _showing(self, *keysteps: int) -> Iterable[str]:
+        listed = listed_tasks(self.vocabulary)
+        return [task for task in self.courses.tasks if {*keysteps} <= {*listed[task]}]
+
+    def precedences(
+        self, first: int, second: int, tasks: Iterable[str] | None = None
+    ) -> list[Precedence]:
+        """Say whether one keystep is done before another; the most frequent answer first.
+
+        Tasks that agree are put together; where they do not, there are two answers.
+        """
+        agree: dict[bool, list[tuple[str, Floats]]] = {}
+        for task in self._showing(first, second) if tasks is None else tasks:
+            layer = self.of_task(task)
+            one, other = layer.keysteps.index(first), layer.keysteps.index(second)
+            order = (layer.ordered * (one < other), layer.ordered * (one > other))
+            found = np.array([(layer.before[one, other], layer.before[other, one]), order])
+            weights = PRECEDENCE.weigh(*found)
+            agree.setdefault(bool(weights[0] >= weights[1]), []).append((task, found))
+        answers = []
+        for group in agree.values():
+            (before, after), order = (
+                np.sum([votes for _, (votes, _) in group], axis=0),
+                np.mean([order for _, (_, order) in group], axis=0),
+            )
+            [share, _] = shares_of(PRECEDENCE.weigh((before, after), order))
+            names = tuple(task for task, _ in group)
+            answers.append(Precedence(float(before), float(after), *share, names))
+        return sorted(answers, key=lambda one: -(one.before + one.after))
 
     def next_after(
-        self, keystep: int, limit: int = 4, *, among: Sequence[int] | None = None
-    ) -> list[tuple[int, int]]:
-        """Keysteps that most often come next, each with how often it did; of all or of some."""
-        counted = self.following[[keystep]]
-        every = (counted + self.imagined * self._written[1][[keystep]]).tocoo()
-        found = sorted(zip((-every.data).tolist(), every.coords[1].tolist(), strict=True))
-        wanted = [place for _, place in found if among is None or place in among]
-        return [(place, int(counted[0, place])) for place in wanted[:limit]]
+        self, keystep: int, limit: int = 4, *, tasks: Iterable[str] | None = None
+    ) -> list[Next]:
+        """Keysteps that most probably come next, in all tasks that have this one or in some."""
+        among = list(self._showing(keystep) if tasks is None else tasks)
+        # The end is the last place, behind those of the vocabulary.
+        counts, order = np.zeros((2, len(self.vocabulary) + 1))
+        possible = np.zeros(len(counts), dtype=bool)
+        for layer in map(self.of_task, among):
+            members, place = [*layer.keysteps, -1], layer.keysteps.index(keystep)
+            counts[members] += layer.following[place]
+            order[members] += layer.next_weights(place) / len(among)
+            possible[members] = True
+        possible[keystep] = False
+        [others] = np.nonzero(possible)
+        names = np.append(np.arange(len(self.vocabulary)), END)[others]
+        return _ranked(names, counts[others], order[others])[:limit]
+
+    def first_of(self, task: str) -> list[Next]:
+        """Keysteps with which a task most probably begins."""
+        layer = self.of_task(task)
+        order = layer.next_weights(START)[:-1]
+        return _ranked(np.array(layer.keysteps), layer.first, order)
 
 
-def _before(keysteps: Integers) -> tuple[Integers, Integers]:
-    """Pairs of keysteps of which the middle of one comes before that of the other."""
-    done = np.unique(keysteps[keysteps >= 0])
-    middle = np.array([np.median(np.flatnonzero(keysteps == one)) for one in done])
-    sooner, later = np.nonzero(middle[:, None] < middle[None, :])
-    return done[sooner], done[later]
-
-
-def _histogram(keysteps: Sequence[Integers], size: int) -> Integers:
-    return np.bincount(np.concatenate(keysteps), minlength=size).astype(np.int64)
-
-
-def _counted(source: Integers, target: Integers, *, size: int) -> Matrix:
-    ones = np.ones(len(source), dtype=np.int64)
-    return csr_array(coo_array((ones, (source, target)), shape=(size, size)))
+def _ranked(keysteps: NDArray[np.intp], counts: NDArray[Any], order: Floats) -> list[Next]:
+    """Possibilities, the most probable first; of equals, the one that comes first."""
+    shares = shares_of(NEXT.weigh(counts, order))
+    found = zip(keysteps.tolist(), counts.tolist(), shares, strict=True)
+    ranked = [Next(keystep, int(seen), *share) for keystep, seen, share in found]
+    return sorted(ranked, key=lambda one: -one.share)

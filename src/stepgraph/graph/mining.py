@@ -16,8 +16,9 @@ from scipy.sparse import coo_array, csr_array
 
 from stepgraph.core import Scores, Vocabulary, require_same_vocabulary
 from stepgraph.encoders import EncoderOptions
+from stepgraph.graph.courses import TIMING_BINS
 from stepgraph.graph.shortest_paths import Matrix
-from stepgraph.graph.task_graph import TIMING_BINS, MiningOptions, TaskGraph
+from stepgraph.graph.task_graph import MiningOptions, TaskGraph
 
 # Transitions held back before they are added up, so that a long corpus costs few additions.
 _BUFFER = 1_000_000

@@ -27,11 +27,10 @@ from stepgraph.files.headers import (
     reading_fields,
     write_fields,
 )
-from stepgraph.graph.habits import listed_tasks
-from stepgraph.graph.layers import Layers
-from stepgraph.graph.saving_habits import amount, habits_fields, habits_of
+from stepgraph.graph.courses import TIMING_BINS
+from stepgraph.graph.saving_habits import courses_fields, courses_of, habits_fields, habits_of
 from stepgraph.graph.shortest_paths import Matrix
-from stepgraph.graph.task_graph import TIMING_BINS, MiningOptions, TaskGraph
+from stepgraph.graph.task_graph import MiningOptions, TaskGraph
 from stepgraph.vocabulary.lists import (
     vocabulary_fields,
     vocabulary_of,
@@ -49,7 +48,7 @@ def save_graph(graph: TaskGraph, path: str | Path) -> None:
         | {"encoder": encoder, "mining": mining_fields(graph.mining)}
         | vocabulary_fields(graph.vocabulary)
         | {"mined_on": list(graph.mined_on), "counts": _triples(graph.counts), "timing": timing}
-        | {"habits": habits_fields(graph.habits), "layers": _layers_fields(graph.layers)},
+        | {"habits": habits_fields(graph.habits), "courses": courses_fields(graph.courses)},
         path,
     )
 
@@ -71,7 +70,7 @@ def load_graph(path: str | Path) -> TaskGraph:
             _mining_of(content["mining"]),
             None if timing is None else _matrix(timing, shape).toarray(),
             habits_of(content.get("habits"), vocabulary),
-            _layers_of(content.get("layers"), vocabulary),
+            courses_of(content.get("courses"), vocabulary),
         )
     if vocabulary.fingerprint != content.get("fingerprint"):
         raise DataError(
@@ -80,39 +79,6 @@ def load_graph(path: str | Path) -> TaskGraph:
             f"({vocabulary.fingerprint!r}); was it edited? mine it again"
         )
     return graph
-
-
-_ARRAYS, _MATRICES = ("shown", "rows", "first", "last"), ("before", "following")
-
-
-def _layers_fields(layers: Layers | None) -> dict[str, Any] | None:
-    if layers is None:
-        return None
-    arrays = {name: getattr(layers, name).tolist() for name in _ARRAYS}
-    matrices = {name: _triples(getattr(layers, name)) for name in _MATRICES}
-    return {"videos": dict(layers.videos), "imagined": layers.imagined, **arrays, **matrices}
-
-
-def _layers_of(fields: Any, vocabulary: Vocabulary) -> Layers | None:
-    """Check what was read, and make layers of it; graphs of older versions have none."""
-    if fields is None:
-        return None
-    size, imagined = len(vocabulary), amount(fields["imagined"])
-    arrays = {name: np.array([*map(_count, as_list(fields[name]))], np.int64) for name in _ARRAYS}
-    if any(len(one) != size for one in arrays.values()):
-        raise DataError(f"layers of another number of keysteps than the {size} of its vocabulary")
-    videos = {as_text(task): _count(number) for task, number in fields["videos"].items()}
-    if not videos.keys() <= listed_tasks(vocabulary).keys():
-        raise DataError("layers of other tasks than those of the vocabulary")
-    before, following = (_matrix(fields[name], (size, size)) for name in _MATRICES)
-    shown, rows, first, last = arrays.values()
-    return Layers(videos, shown, rows, first, last, before, following, vocabulary, imagined)
-
-
-def _count(value: Any) -> int:
-    if as_whole(value) < 0:
-        raise TypeError(f"counts must be at least 0, got {value!r}"[:200])
-    return as_whole(value)
 
 
 def mining_fields(options: MiningOptions | None) -> dict[str, float | None] | None:

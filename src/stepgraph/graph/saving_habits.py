@@ -1,4 +1,4 @@
-"""Habits of a corpus as fields of a saved graph: numbers as text, long arrays in base 64."""
+"""Habits and courses of a corpus as fields of a saved graph: long arrays in base 64."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 
 from stepgraph.core import Vocabulary
 from stepgraph.errors import DataError
-from stepgraph.files.headers import as_list, as_text
+from stepgraph.files.headers import as_list, as_text, as_whole
+from stepgraph.graph.courses import TIMING_BINS, Course, Courses, can_follow
 from stepgraph.graph.habits import Habits, Words, listed_tasks
-from stepgraph.graph.task_graph import TIMING_BINS
 
 # More videos than anybody has; their sums stay exact.
 _MOST = 1e12
@@ -41,7 +41,7 @@ def habits_of(fields: Any, vocabulary: Vocabulary) -> Habits | None:
     tasks = listed_tasks(vocabulary)
     if as_list(fields["tasks"]) != [*tasks]:
         raise DataError("habits of other tasks than those of the vocabulary")
-    videos = {as_text(task): amount(number) for task, number in fields["videos"].items()}
+    videos = {as_text(task): _amount(number) for task, number in fields["videos"].items()}
     timing = {task: _times(fields["timing"][task], len(tasks[task])) for task in videos}
     evidence = {
         as_text(video): _evidence(text, len(tasks)) for video, text in fields["evidence"].items()
@@ -72,7 +72,54 @@ def _words(fields: Any, size: int) -> Words:
     return Words(vectors.reshape(size, -1), bias)
 
 
-def amount(value: Any) -> float:
+def courses_fields(courses: Courses | None) -> dict[str, Any] | None:
+    """What is written of courses."""
+    if courses is None:
+        return None
+    tasks = {
+        task: {
+            video: {
+                "hop": one.hop,
+                "rows": _packed(one.rows.astype(np.uint32)),
+                "heard": _packed(one.heard),
+                "clear": _packed(one.clear),
+            }
+            for video, one in videos.items()
+        }
+        for task, videos in courses.tasks.items()
+    }
+    return {"order": courses.order, "met": dict(courses.met), "tasks": tasks}
+
+
+def courses_of(fields: Any, vocabulary: Vocabulary) -> Courses | None:
+    """Check what was read, and make courses of it; graphs of older versions have none."""
+    if fields is None:
+        return None
+    listed, order = listed_tasks(vocabulary), _amount(fields["order"])
+    tasks = {
+        as_text(task): {
+            as_text(video): _course(one, len(listed[task])) for video, one in of.items()
+        }
+        for task, of in fields["tasks"].items()
+    }
+    met = {as_text(task): as_whole(number) for task, number in fields["met"].items()}
+    if order > 1 or met.keys() != tasks.keys() or any(met[k] < len(tasks[k]) for k in met):
+        raise DataError("courses of more videos than there were")
+    return Courses(tasks, met, order)
+
+
+def _course(fields: Any, size: int) -> Course:
+    rows, heard = _array(fields["rows"], np.uint32), _array(fields["heard"], np.int8)
+    clear, hop = _array(fields["clear"], np.uint8), _amount(fields["hop"])
+    many = rows.astype(np.int64)
+    if len(heard) != len(rows) * size or len(clear) != size or (many < 1).any() or not hop:
+        raise DataError(f"a course of {len(heard)} numbers of {size} keysteps")
+    if not can_follow(int(many.sum()), size):
+        raise DataError(f"a course of {many.sum()} rows")
+    return Course(many, heard.reshape(-1, size), clear > 0, hop)
+
+
+def _amount(value: Any) -> float:
     """A number of videos, which need not be whole."""
     if type(value) not in (int, float) or not 0 <= value <= _MOST:
         raise TypeError(f"numbers of videos were expected, got {value!r}"[:200])

@@ -21,6 +21,7 @@ from stepgraph.core import Scores, Vocabulary, require_same_vocabulary
 from stepgraph.encoders import EncoderOptions
 from stepgraph.errors import ConfigError, DataError
 from stepgraph.graph.communities import find_communities
+from stepgraph.graph.courses import TIMING_BINS, Courses
 from stepgraph.graph.habits import Habits
 from stepgraph.graph.layers import Layers
 from stepgraph.graph.order import DIRECTIONAL_SHARE
@@ -28,9 +29,6 @@ from stepgraph.graph.shortest_paths import Matrix, Network, cheapest_path, make_
 
 if TYPE_CHECKING:
     import networkx
-
-TIMING_BINS = 20
-"""Parts of a video's length in which keysteps are counted."""
 
 
 @dataclass(frozen=True)
@@ -99,8 +97,8 @@ class TaskGraph:
         course of a video, it is done.
     habits
         What the corpus tells about its tasks, for stepgraph's own recogniser.
-    layers
-        What that recogniser then found: which keystep is done before which, and which next.
+    courses
+        What some videos of each task say of its keysteps, moment by moment.
 
     Examples
     --------
@@ -120,7 +118,7 @@ class TaskGraph:
     mining: MiningOptions | None = None
     timing: NDArray[np.int64] | None = None
     habits: Habits | None = None
-    layers: Layers | None = None
+    courses: Courses | None = None
 
     def __post_init__(self) -> None:
         size = len(self.vocabulary)
@@ -205,6 +203,13 @@ class TaskGraph:
         rows = self.timing.sum(axis=1)
         total = self.timing @ np.arange(TIMING_BINS)
         return np.where(rows > 0, total / np.maximum(rows, 1), math.inf)
+
+    @cached_property
+    def layers(self) -> Layers | None:
+        """What whole videos tell: which keystep is done before which, and which next."""
+        if self.courses is None or not self.courses.tasks:
+            return None
+        return Layers(self.vocabulary, self.courses, self.counts_between)
 
     @cached_property
     def communities(self) -> list[list[int]]:
@@ -300,7 +305,7 @@ class TaskGraph:
             mined_on=self.mined_on + other.mined_on,
             timing=timing,
             habits=self.habits.merge(other.habits) if self.habits and other.habits else None,
-            layers=self.layers + other.layers if self.layers and other.layers else None,
+            courses=self.courses.merge(other.courses) if self.courses and other.courses else None,
         )
 
     def to_networkx(self) -> networkx.DiGraph[str]:

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from stepgraph.graph import Matrix
 from stepgraph.graph.compiling import compiled
+from stepgraph.graph.shortest_paths import Matrix
 
 Floats: TypeAlias = NDArray[np.float64]
 Integers: TypeAlias = NDArray[np.int64]

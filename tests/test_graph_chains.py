@@ -9,8 +9,8 @@ from scipy.sparse import csr_array
 
 import reference
 from reference import dense, make_graph, random_scores, sequence_score
-from stepgraph.decoders.chains import Chain, marginals, most_likely_path
 from stepgraph.decoders.markov import make_chain
+from stepgraph.graph.chains import Chain, marginals, most_likely_path
 
 
 def random_emission(rng, *, forbidden):
