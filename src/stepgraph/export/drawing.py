@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from itertools import accumulate, pairwise
 from statistics import fmean
 
+from stepgraph.decoders.tasks import tasks_of
 from stepgraph.export.layout import (
     CHARACTER,
     LINE,
     MARGIN,
     Edge,
-    Layout,
     Node,
     box_size,
     lay_out,
@@ -28,22 +28,32 @@ from stepgraph.export.svg import (
     labels,
     stacked,
 )
-from stepgraph.graph.maps import END, START, Arrow, Step, TaskMap
+from stepgraph.graph import TaskGraph
+from stepgraph.graph.maps import END, START, Arrow, Step, TaskMap, task_map
 
 NEXT = 4
 """Next keysteps that are named of each."""
+
+HEAT_NOTE = "Numbers are percentages: how many of a task’s recognised videos show the keystep."
 
 # An arrow is coloured by the share that it surely has, the lower end of its interval; a step is
 # optional whose upper end is lower.
 _COMMON, _USUAL, _OPTIONAL = 0.2, 0.5, 0.5
 _MEANINGS = {
-    "sure": "next in more than half of the cases, for sure",
-    "likely": "next in more than a fifth of them, for sure",
+    "sure": "next in more than half of the cases (95 % sure)",
+    "likely": "next in more than a fifth of them (95 % sure)",
     "rare": "perhaps next in fewer",
     "back": "dashed: leads back to an earlier keystep",
     "unseen": "dotted: never seen as next, only the order is known",
-    "optional": "optional: fewer than half of the videos show it, for sure",
+    "optional": "optional: fewer than half of the videos show it (95 % sure)",
 }
+
+
+def task_maps(graph: TaskGraph) -> list[TaskMap]:
+    """The map of every task of a graph, those of most videos first."""
+    maps = [task_map(graph, task, members) for task, members in tasks_of(graph).items()]
+    seen = {found.task: sum(arrow.count for arrow in found.arrows) for found in maps}
+    return sorted(maps, key=lambda found: (-found.videos, -seen[found.task]))
 
 
 def draw_task(found: TaskMap, colours: Sequence[str] | None = None) -> str:
@@ -67,7 +77,7 @@ def draw_task(found: TaskMap, colours: Sequence[str] | None = None) -> str:
     notes = [f"{made_of(found).capitalize()}."]
     left_out = len(found.steps) - len(layout.nodes) + 2
     notes += [f"Without the {left_out} keysteps that fewest videos show."] if left_out else []
-    return alone(found.task, notes, part, legend([(found, layout)]))
+    return alone(found.task, notes, part, legend([found]))
 
 
 def made_of(found: TaskMap) -> str:
@@ -111,11 +121,11 @@ def is_optional(step: Step) -> bool:
     return step.high < _OPTIONAL
 
 
-def legend(drawn: Sequence[tuple[TaskMap, Layout]]) -> list[Sign]:
-    """The signs that pictures use, and what they mean."""
-    used = {_kind(edge.arrow) for _, layout in drawn for edge in layout.edges}
-    used |= {"back" for _, layout in drawn for edge in layout.edges if edge.back}
-    used |= {"optional" for found, _ in drawn for step in found.steps if is_optional(step)}
+def legend(maps: Sequence[TaskMap]) -> list[Sign]:
+    """The signs that the pictures of tasks use, and what they mean."""
+    edges = [edge for found in maps for edge in lay_out(found).edges]
+    used = {_kind(edge.arrow) for edge in edges} | {"back" for edge in edges if edge.back}
+    used |= {"optional" for found in maps for step in found.steps if is_optional(step)}
     signs = []
     for kind, meaning in _MEANINGS.items():
         tip = '<path class="tip" d="M44 8l-9 -5v10Z"/>'
@@ -161,10 +171,12 @@ def _arrow(arrow: Arrow, found: TaskMap, drawn: tuple[str, str, float], more: st
 
 
 def _share(edge: Edge, most: int) -> str:
-    """The share of an arrow, in percent, where it leaves its box."""
+    """The share of an arrow, in percent, beside the line where it leaves its box."""
     (x0, y0), (x1, y1) = edge.points[:2]
-    beside = (x0 + x1) / 2 + 4 + _thickness(edge.arrow, most) / 2
-    return label(f"{100 * edge.arrow.share:.0f} %", beside, (y0 + y1) / 2 + 4, "share")
+    # A third of the way along the curve, which bends later than it falls.
+    x, y = x0 + 0.22 * (x1 - x0), y0 + 0.34 * (y1 - y0)
+    beside = x + 4 + _thickness(edge.arrow, most) / 2
+    return label(f"{100 * edge.arrow.share:.0f} %", beside, y + 4, "share")
 
 
 def _thickness(arrow: Arrow, most: int) -> float:
@@ -259,8 +271,7 @@ def draw_heat(maps: Sequence[TaskMap], *, page: bool = False) -> str:
             content.append(_cell(found, step, lefts[column : column + 2], tops[row : row + 2]))
     part = Part(lefts[-1] + MARGIN, tops[-1] + MARGIN, content)
     title = "Which task uses which keystep"
-    note = "Numbers are percentages: how many of a task’s recognised videos show the keystep."
-    return inline(title, part) if page else alone(title, [note], part)
+    return inline(title, part) if page else alone(title, [HEAT_NOTE], part)
 
 
 def _by_kinship(maps: Sequence[TaskMap]) -> list[TaskMap]:

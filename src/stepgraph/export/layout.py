@@ -133,7 +133,7 @@ def lay_out(found: TaskMap) -> Layout:
         [width for width, _ in sizes] + [LANE] * (sum(map(len, layers)) - len(order))
     )
     layers = _reduce_crossings(layers, chains)
-    x = _straighten(layers, chains, widths)
+    x = _straighten(layers, chains, widths, [1.0 + arrow.count**2 for arrow in arrows])
     spans, height = _spans(layers, [height for _, height in sizes])
     nodes = tuple(
         Node(keystep, float(x[slot]), sum(spans[slot]) / 2, *sizes[slot], lines[slot], notes[slot])
@@ -231,11 +231,13 @@ def _slots(order: list[int], arrows: list[Arrow]) -> tuple[list[list[int]], list
     return layers, chains
 
 
-def _neighbours(chains: list[list[int]], down: bool) -> dict[int, list[int]]:
-    """Slots linked with each slot, in the layer below or above it."""
-    found: dict[int, list[int]] = {}
-    for upper, lower in (pair for chain in chains for pair in pairwise(chain)):
-        found.setdefault(upper if down else lower, []).append(lower if down else upper)
+def _neighbours(chains: list[list[int]], down: bool) -> dict[int, list[tuple[int, int]]]:
+    """Slots linked with each slot in the layer below or above it, and by which chain."""
+    found: dict[int, list[tuple[int, int]]] = {}
+    for number, chain in enumerate(chains):
+        for upper, lower in pairwise(chain):
+            here, there = (upper, lower) if down else (lower, upper)
+            found.setdefault(here, []).append((there, number))
     return found
 
 
@@ -248,7 +250,7 @@ def _reduce_crossings(layers: list[list[int]], chains: list[list[int]]) -> list[
         place = {slot: at / len(layer) for layer in layers for at, slot in enumerate(layer)}
         for layer in reversed(layers) if sweep % 2 else layers:
             means = {
-                slot: float(np.mean([place[one] for one in neighbours.get(slot, [slot])]))
+                slot: float(np.mean([place[one] for one, _ in neighbours.get(slot, [(slot, 0)])]))
                 for slot in layer
             }
             layer.sort(key=lambda slot, means=means: (means[slot], place[slot]))  # type: ignore[misc]
@@ -273,14 +275,25 @@ def _crossings(layers: list[list[int]], chains: list[list[int]]) -> int:
 
 
 def _straighten(
-    layers: list[list[int]], chains: list[list[int]], widths: NDArray[np.float64]
+    layers: list[list[int]],
+    chains: list[list[int]],
+    widths: NDArray[np.float64],
+    pull: Sequence[float],
 ) -> NDArray[np.float64]:
-    """Horizontal centres: close to those of the neighbours, in order and without overlap."""
+    """Horizontal centres: close to those of the neighbours, in order and without overlap.
+
+    A neighbour pulls as much as the arrow that leads there, so that what is usual runs straight.
+    """
     x = np.zeros(len(widths))
     for sweep in range(_SWEEPS):
         neighbours = _neighbours(chains, down=bool(sweep % 2))
         for layer in reversed(layers) if sweep % 2 else layers:
-            wanted = [np.mean([x[one] for one in neighbours.get(slot, [slot])]) for slot in layer]
+            near = [neighbours.get(slot, [(slot, 0)]) for slot in layer]
+            pulls = [[pull[chain] for _, chain in one] for one in near]
+            wanted = [
+                np.average([x[slot] for slot, _ in one], weights=weights)
+                for one, weights in zip(near, pulls, strict=True)
+            ]
             gaps = [
                 (widths[a] + widths[b]) / 2 + (LANE_GAP if LANE in widths[[a, b]] else GAP)
                 for a, b in pairwise(layer)
@@ -289,7 +302,9 @@ def _straighten(
             # Centred offsets, so that equal wishes spread to both sides.
             offsets -= offsets[-1] / 2
             # With the least distances taken off, "in order" is all that is left to ensure.
-            x[layer] = isotonic_regression(np.array(wanted) - offsets).x + offsets
+            weights = [sum(one) for one in pulls]
+            free = isotonic_regression(np.array(wanted) - offsets, weights=weights)
+            x[layer] = free.x + offsets
     return np.asarray(x - (x - widths / 2).min() + MARGIN)
 
 
@@ -320,7 +335,7 @@ def _routes(
         ends.setdefault((chain[-1], False), []).append((float(x[chain[-2]]), number))
     ports = {}
     for (slot, leaving), meeting in ends.items():
-        step = min(26.0, 0.8 * widths[slot] / len(meeting))
+        step = min(36.0, 0.8 * widths[slot] / len(meeting))
         for position, (_, number) in enumerate(sorted(meeting)):
             shift = (position - (len(meeting) - 1) / 2) * step
             ports[number, leaving] = float(x[slot] + shift)

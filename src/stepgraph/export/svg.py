@@ -109,7 +109,7 @@ def alone(title: str, notes: Sequence[str], part: Part, legend: Sequence[Sign] =
     """A picture as a file of its own, with its title above and what its signs mean below."""
     width = max(part.width, _NARROWEST)
     fits = (width - 2 * MARGIN) / CHARACTER
-    parts = [_lines(wrap(title, 0.8 * fits), "title", MARGIN, 22)]
+    parts = [_lines(wrap(title, 0.68 * fits), "title", MARGIN, 22)]
     parts += [_lines(wrap(note, fits), "note", MARGIN, LINE) for note in notes]
     # In the middle where the title or the legend is wider.
     centred = f'<g transform="translate({(width - part.width) / 2:.1f} 0)">'

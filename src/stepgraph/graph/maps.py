@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.special import betaincinv
 
 from stepgraph.core import Vocabulary
@@ -61,7 +62,7 @@ class Arrow(NamedTuple):
 
     first: int
     second: int
-    count: int
+    count: int  # type: ignore[assignment]  # a field hides the method of tuples
     share: float
     low: float
     high: float
@@ -104,12 +105,7 @@ def _of_videos(graph: TaskGraph, layers: Layers, task: str, members: list[int]) 
         seconds = float(layers.rows[keystep] / max(1, layers.shown[keystep]))
         chance = _share(shown, videos, 0.5, 2.0)
         steps.append(Step(keystep, shown, *chance, float(places[keystep]), seconds))
-    counts = {
-        (first, second): int(layers.following[first, second])
-        for first in members
-        for second in members
-        if first != second
-    }
+    counts = _between(layers.following[members][:, members].toarray(), members)
     counts |= {(START, one): int(layers.first[one]) for one in members}
     counts |= {(one, END): int(layers.last[one]) for one in members}
     return TaskMap(task, videos, tuple(steps), _arrows(counts), graph.vocabulary)
@@ -124,12 +120,17 @@ def _of_rows(graph: TaskGraph, task: str, members: list[int]) -> TaskMap:
     for at, (time, _, keystep) in enumerate(ranked):
         place = (time if math.isfinite(time) else TIMING_BINS * at / len(ranked)) + 0.5
         steps.append(Step(keystep, 0, 1.0, 0.0, 1.0, min(place / TIMING_BINS, 1.0), 0.0))
-    counts = {
-        (members[first], members[second]): int(between[first, second])
-        for first, second in np.argwhere(between)
+    arrows = _arrows(_between(between, members))
+    return TaskMap(task, 0, tuple(steps), arrows, graph.vocabulary)
+
+
+def _between(counts: NDArray[np.int64], members: list[int]) -> dict[tuple[int, int], int]:
+    """Counts by the two keysteps, without those of one with itself."""
+    return {
+        (members[first], members[second]): int(counts[first, second])
+        for first, second in np.argwhere(counts)
         if first != second
     }
-    return TaskMap(task, 0, tuple(steps), _arrows(counts), graph.vocabulary)
 
 
 def _arrows(counts: dict[tuple[int, int], int]) -> tuple[Arrow, ...]:
