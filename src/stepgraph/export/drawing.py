@@ -34,6 +34,12 @@ from stepgraph.graph.maps import END, START, Arrow, Step, TaskMap, task_map
 NEXT = 4
 """Next keysteps that are named of each."""
 
+MOST_DRAWN = 300
+"""Keysteps of all tasks that one page or picture shows."""
+
+# Tasks in which what comes next after one keystep is drawn.
+_FANS = 8
+
 HEAT_NOTE = "Numbers are percentages: how many of a task’s recognised videos show the keystep."
 
 # An arrow is coloured by the share that it surely has, the lower end of its interval; a step is
@@ -54,6 +60,12 @@ def task_maps(graph: TaskGraph) -> list[TaskMap]:
     maps = [task_map(graph, task, members) for task, members in tasks_of(graph).items()]
     seen = {found.task: sum(arrow.count for arrow in found.arrows) for found in maps}
     return sorted(maps, key=lambda found: (-found.videos, -seen[found.task]))
+
+
+def most_used(maps: Sequence[TaskMap]) -> list[TaskMap]:
+    """The tasks of most videos, as many as a page can show."""
+    keysteps = accumulate(len(found.steps) for found in maps)
+    return [found for found, sum_of in zip(maps, keysteps, strict=True) if sum_of <= MOST_DRAWN]
 
 
 def draw_task(found: TaskMap, colours: Sequence[str] | None = None) -> str:
@@ -196,7 +208,7 @@ def _node(
         inside += label(node.note, node.x, node.y + node.height / 2 - 8, "shown")
     if colours is not None and node.keystep >= 0:
         swatch = f'x="{left + 4:.1f}" y="{top + 5:.1f}" width="4" height="{node.height - 10:.1f}"'
-        inside += f'<rect class="swatch" {swatch} rx="2" style="fill:{colours[node.keystep]}"/>'
+        inside += f'<rect class="hue" {swatch} rx="2" style="fill:{colours[node.keystep]}"/>'
     focus = f' tabindex="0" role="img" aria-label="{escape(words)}"' if colours is not None else ""
     rounded = node.height / 2 if kind == "end" else 8
     return (
@@ -209,11 +221,12 @@ def _node(
 def draw_next(maps: Sequence[TaskMap], keystep: int) -> str:
     """Draw the most probable next keysteps of one, in every task that has it."""
     parts = []
-    for found in maps:
+    for found in maps[:_FANS]:
         lines = wrap(f"in “{found.task}”, {made_of(found)}", 60)
         head = [label(line, MARGIN, LINE * (at + 1), "quiet") for at, line in enumerate(lines)]
         parts += [Part(0, LINE * len(lines) + 14, head), _fan(found, keystep), Part(0, 20, [])]
-    return alone(f"What comes next after “{name_of(maps[0], keystep)}”", [], stacked(parts))
+    notes = [f"In {_FANS} of the {len(maps):,} tasks that use it."] if maps[_FANS:] else []
+    return alone(f"What comes next after “{name_of(maps[0], keystep)}”", notes, stacked(parts))
 
 
 def _fan(found: TaskMap, keystep: int) -> Part:
@@ -245,7 +258,7 @@ def _fan(found: TaskMap, keystep: int) -> Part:
 
 def draw_heat(maps: Sequence[TaskMap], *, page: bool = False) -> str:
     """Draw which task uses which keystep, and how many of its videos show it."""
-    ordered = _by_kinship(maps)
+    ordered = _by_kinship(most_used(maps) or maps[:1])
     rows = list(dict.fromkeys(step.keystep for found in ordered for step in found.steps))
     names = [wrap(maps[0].vocabulary.keysteps[keystep], 34) for keystep in rows]
     heads = [wrap(found.task, 28) for found in ordered]
@@ -271,7 +284,10 @@ def draw_heat(maps: Sequence[TaskMap], *, page: bool = False) -> str:
             content.append(_cell(found, step, lefts[column : column + 2], tops[row : row + 2]))
     part = Part(lefts[-1] + MARGIN, tops[-1] + MARGIN, content)
     title = "Which task uses which keystep"
-    return inline(title, part) if page else alone(title, [HEAT_NOTE], part)
+    notes = [HEAT_NOTE]
+    if len(ordered) < len(maps):
+        notes.append(f"Shown are {len(ordered):,} of {len(maps):,} tasks, those of most videos.")
+    return inline(title, part) if page else alone(title, notes, part)
 
 
 def _by_kinship(maps: Sequence[TaskMap]) -> list[TaskMap]:

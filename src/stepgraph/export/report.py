@@ -33,9 +33,6 @@ from stepgraph.graph import TaskGraph
 from stepgraph.graph.maps import Step, TaskMap
 from stepgraph.ingest.formats import MEDIA_SUFFIXES
 
-MOST_DRAWN = 300
-"""Keysteps of the tasks that a page draws; any other task is one command away."""
-
 _DEFINITIONS = {
     "accuracy": "Of all rows whose truth is a keystep, the share that was given that keystep.",
     "accuracy_per_keystep": "The same share for each keystep, averaged: rare ones weigh as much.",
@@ -193,10 +190,7 @@ def _graph(maps: Sequence[TaskMap], colours: Sequence[str]) -> str:
     """Pictures of the tasks of most videos, each with its numbers as a table."""
     if not maps:
         return "<p class=empty>The graph has no transitions yet.</p>"
-    drawn, keysteps = [maps[0]], len(maps[0].steps)
-    for found in maps[1:]:
-        keysteps += len(found.steps)
-        drawn += [found] if keysteps <= MOST_DRAWN else []
+    drawn = drawing.most_used(maps) or maps[:1]
     note = "How each task is done, from START to END, as told by its recognised videos."
     if len(drawn) < len(maps):
         note += f" Drawn are {len(drawn):,} of {len(maps):,} tasks, those of most videos; "

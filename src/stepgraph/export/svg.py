@@ -7,12 +7,19 @@ not every program that shows SVG knows CSS variables.  Names are untrusted and b
 from __future__ import annotations
 
 import html
+import os
 import re
+import shutil
+import subprocess
+import tempfile
 from collections.abc import Iterable, Sequence
 from importlib.resources import files
+from pathlib import Path
 from typing import NamedTuple
 
+from stepgraph.errors import ConfigError, DataError, reason
 from stepgraph.export.layout import CHARACTER, LINE, MARGIN, wrap
+from stepgraph.files.disk import replacing, write_text
 
 # Each colour of a light and of a dark page.
 COLOURS = {
@@ -27,6 +34,11 @@ COLOURS = {
     "likely": ("#7d93dd", "#6d82cf"),
     "rare": ("#bcc0ce", "#555a6e"),
 }
+
+BROWSERS = ("chromium", "chromium-browser", "google-chrome", "chrome", "msedge")
+"""Programs that can turn a picture into pixels, by the names under which they are installed."""
+# No picture of more pixels a side can be made; few are high enough to lose their fineness by it.
+_FINE, _PIXELS = 2.0, 16_000
 
 # What XML cannot hold, not even spelt as a number.
 _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
@@ -140,3 +152,44 @@ def _svg(title: str, part: Part, attributes: str) -> str:
 def _lines(lines: Sequence[str], kind: str, x: float, step: float) -> Part:
     written = [label(line, x, step * (at + 0.8), kind) for at, line in enumerate(lines)]
     return Part(0, step * len(lines), written)
+
+
+def write_picture(picture: str, path: Path) -> None:
+    """Write a picture that stands alone as ``.svg``, or as ``.png`` where a Chromium is found."""
+    if path.suffix.lower() == ".svg":
+        return write_text(path, picture)
+    if path.suffix.lower() != ".png":
+        ending = path.suffix or "no ending"
+        raise ConfigError(f"{path}: must end in .svg or .png, got {ending}; rename it")
+    browser = next(filter(None, map(shutil.which, BROWSERS)), None)
+    if browser is None:
+        raise ConfigError(
+            f"{path}: must end in .svg where no Chromium is installed, got .png; write "
+            f"{path.with_suffix('.svg').name}, which browsers and office programs show"
+        )
+    with replacing(path) as partial:
+        partial.write_bytes(_pixels(picture, browser, path))
+    return None
+
+
+def _pixels(picture: str, browser: str, path: Path) -> bytes:
+    """A picture as PNG, by a browser that has no window and its own profile."""
+    width, height = (int(one) for one in re.findall(r' (?:width|height)="(\d+)"', picture)[:2])
+    with tempfile.TemporaryDirectory() as folder:
+        source, target = Path(folder, "picture.svg"), Path(folder, "picture.png")
+        source.write_text(picture, encoding="utf-8")
+        command = [
+            *(browser, "--headless", "--disable-gpu", "--hide-scrollbars", "--no-first-run"),
+            f"--user-data-dir={folder}/profile",
+            f"--force-device-scale-factor={min(_FINE, _PIXELS / max(width, height)):.3f}",
+            *(f"--window-size={width},{height}", f"--screenshot={target}", source.as_uri()),
+        ]
+        if hasattr(os, "geteuid") and not os.geteuid():
+            command.insert(1, "--no-sandbox")  # without which it refuses to run as root
+        try:
+            subprocess.run(command, capture_output=True, timeout=120, check=True)
+            return target.read_bytes()
+        except (OSError, subprocess.SubprocessError) as error:
+            raise DataError(
+                f"{path}: cannot be made by {browser}: {reason(error)}; write .svg instead"
+            ) from error
