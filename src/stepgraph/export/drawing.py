@@ -37,8 +37,8 @@ NEXT = 4
 MOST_DRAWN = 300
 """Keysteps of all tasks that one page or picture shows."""
 
-# Tasks in which what comes next after one keystep is drawn.
-_FANS = 8
+# Tasks in which what comes next after one keystep is drawn, and letters of a line above each.
+_FANS, _HEAD = 8, 44
 
 HEAT_NOTE = "Numbers are percentages: how many of a task’s recognised videos show the keystep."
 
@@ -112,20 +112,24 @@ def next_arrows(found: TaskMap, keystep: int) -> list[Arrow]:
 
 def describe_arrow(arrow: Arrow) -> str:
     """How often one keystep comes next, with the interval of its share."""
-    return f"{_percent(arrow)}, {arrow.count:,}×" if arrow.count else "never seen"
+    return f"{_percent(arrow.share)} ({_range(arrow)}), {arrow.count:,}×" if arrow.count else "–"
 
 
 def describe_step(found: TaskMap, step: Step) -> str:
     """In how many videos a step is shown, when, and how long."""
+    place = f"{_percent(step.place)} through a video"
     if not found.videos:
-        return f"listed, {100 * step.place:.0f} % into a video"
-    shown = f"shown by {step.videos:,} of {found.videos:,} videos, {_percent(step)}"
-    when = f", {100 * step.place:.0f} % into a video, for {step.seconds:.0f} s"
-    return shown + (when if step.videos else "")
+        return f"on average {place}"
+    shown = f"in {step.videos:,} of {found.videos:,} videos ({_range(step)})"
+    return f"{shown}, {place}, {step.seconds:.0f}\u00a0s long" if step.videos else shown
 
 
-def _percent(one: Arrow | Step) -> str:
-    return f"{100 * one.share:.0f} % ({100 * one.low:.0f} to {100 * one.high:.0f} %)"
+def _percent(share: float) -> str:
+    return f"{100 * share:.0f}\u00a0%"
+
+
+def _range(one: Arrow | Step) -> str:
+    return f"{100 * one.low:.0f} to {_percent(one.high)}"
 
 
 def is_optional(step: Step) -> bool:
@@ -138,7 +142,8 @@ def legend(maps: Sequence[TaskMap]) -> list[Sign]:
     edges = [edge for found in maps for edge in lay_out(found).edges]
     used = {_kind(edge.arrow) for edge in edges} | {"back" for edge in edges if edge.back}
     used |= {"optional" for found in maps for step in found.steps if is_optional(step)}
-    signs = []
+    wide = "share of all that comes next; the wider an arrow, the more often it was seen"
+    signs = [Sign(label("46\u00a0%", 6, 12, "share"), wide)]
     for kind, meaning in _MEANINGS.items():
         tip = '<path class="tip" d="M44 8l-9 -5v10Z"/>'
         sample = f'<g class="edge {kind}"><path d="M0 8h36" stroke-width="3"/>{tip}</g>'
@@ -147,7 +152,6 @@ def legend(maps: Sequence[TaskMap]) -> list[Sign]:
                 f'<g class="node {kind}"><rect x="1" y="1" width="42" height="14" rx="5"/></g>'
             )
         signs += [Sign(sample, meaning)] if kind in used else []
-    signs[0] = signs[0]._replace(meaning=f"{signs[0].meaning}; the wider, the more often seen")
     return signs
 
 
@@ -188,7 +192,10 @@ def _share(edge: Edge, most: int) -> str:
     # A third of the way along the curve, which bends later than it falls.
     x, y = x0 + 0.22 * (x1 - x0), y0 + 0.34 * (y1 - y0)
     beside = x + 4 + _thickness(edge.arrow, most) / 2
-    return label(f"{100 * edge.arrow.share:.0f} %", beside, y + 4, "share")
+    ends = f'data-from="{edge.arrow.first}" data-to="{edge.arrow.second}"'
+    return (
+        f'<g class="edge" {ends}>{label(_percent(edge.arrow.share), beside, y + 4, "share")}</g>'
+    )
 
 
 def _thickness(arrow: Arrow, most: int) -> float:
@@ -222,9 +229,10 @@ def draw_next(maps: Sequence[TaskMap], keystep: int) -> str:
     """Draw the most probable next keysteps of one, in every task that has it."""
     parts = []
     for found in maps[:_FANS]:
-        lines = wrap(f"in “{found.task}”, {made_of(found)}", 60)
+        lines = wrap(f"in “{found.task}”, {made_of(found)}", _HEAD)
         head = [label(line, MARGIN, LINE * (at + 1), "quiet") for at, line in enumerate(lines)]
-        parts += [Part(0, LINE * len(lines) + 14, head), _fan(found, keystep), Part(0, 20, [])]
+        room = _HEAD * CHARACTER + 2 * MARGIN, LINE * len(lines) + 14
+        parts += [Part(*room, head), _fan(found, keystep), Part(0, 20, [])]
     notes = [f"In {_FANS} of the {len(maps):,} tasks that use it."] if maps[_FANS:] else []
     return alone(f"What comes next after “{name_of(maps[0], keystep)}”", notes, stacked(parts))
 
@@ -246,7 +254,7 @@ def _fan(found: TaskMap, keystep: int) -> Part:
         tip = f"M{left:.1f} {y:.1f}l-9 {-3 - thick / 2:.1f}v{6 + thick:.1f}Z"
         content += [
             _arrow(arrow, found, (path, tip, thick)),
-            label(f"{100 * arrow.share:.0f} %", left - 44, y - 4 - thick / 2, "share"),
+            label(_percent(arrow.share), left - 44, y - 4 - thick / 2, "share"),
             _node(Node(arrow.second, left + width / 2, y, width, height, box), found),
         ]
         top += height + 12

@@ -21,8 +21,8 @@ from scipy.optimize import isotonic_regression
 from stepgraph.graph.maps import END, START, Arrow, Step, TaskMap
 
 # Lengths are pixels at the size at which the picture is shown.
-CHARACTER, LINE, PADDING = 7.4, 16.0, 12.0
-GAP, LANE, LANE_GAP, LAYER_GAP, MARGIN = 30.0, 2.0, 20.0, 44.0, 16.0
+CHARACTER, LINE, PADDING = 7.4, 16.0, 14.0
+GAP, LANE, LANE_GAP, LAYER_GAP, MARGIN = 28.0, 2.0, 20.0, 46.0, 16.0
 # Units of width of a line of a box, and lines after which even a name without end is cut.
 WRAPPED, _LINES = 22.0, 16
 # Two boxes side by side can still be read on a telephone.
