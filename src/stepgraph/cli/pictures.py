@@ -37,7 +37,9 @@ def graph_draw(args: argparse.Namespace) -> str:
         return f"{args.output}: what comes next after {quoted(args.next)}"
     found = _task(maps, args.task) if args.task else maps[0]
     write_picture(draw_task(found), args.output)
-    others = f"; {len(maps) - 1} other tasks: --task" if not args.task and maps[1:] else ""
+    others = (
+        f"; {_plural(len(maps) - 1, 'other task')}: --task" if maps[1:] and not args.task else ""
+    )
     return f"{args.output}: {quoted(found.task)}, {made_of(found)}{others}"
 
 
@@ -49,7 +51,9 @@ def graph_export(args: argparse.Namespace) -> str:
     chosen = [_task(maps, args.task)] if args.task else maps
     files = write_network(graph, chosen, args.output, args.format)
     arrows = sum(len(found.arrows) for found in chosen)
-    return f"{', '.join(map(str, files))}: {len(chosen)} tasks, {arrows} arrows"
+    return (
+        f"{', '.join(map(str, files))}: {_plural(len(chosen), 'task')}, {_plural(arrows, 'arrow')}"
+    )
 
 
 def _task(maps: list[TaskMap], name: str) -> TaskMap:
@@ -62,3 +66,7 @@ def _task(maps: list[TaskMap], name: str) -> TaskMap:
             f"did you mean {' or '.join(map(quoted, near))}?"
         )
     return known[name]
+
+
+def _plural(number: int, noun: str) -> str:
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"

@@ -96,7 +96,7 @@ def write_network(
 def _graphml(network: Any) -> dict[str, str]:
     from networkx import generate_graphml
 
-    return {"": _xml(generate_graphml(_for_xml(network)))}
+    return {"": "\n".join(generate_graphml(_for_xml(network)))}
 
 
 def _gexf(network: Any) -> dict[str, str]:
@@ -104,7 +104,7 @@ def _gexf(network: Any) -> dict[str, str]:
 
     for _, node in network.nodes(data=True):
         node["label"] = node["name"]  # what Gephi shows
-    return {"": _xml(generate_gexf(_for_xml(network)))}
+    return {"": "\n".join(generate_gexf(_for_xml(network)))}
 
 
 def _for_xml(network: Any) -> Any:
@@ -112,12 +112,6 @@ def _for_xml(network: Any) -> Any:
         texts = {key: xml_text(value) for key, value in fields.items() if isinstance(value, str)}
         fields.update(texts)
     return network
-
-
-def _xml(lines: Iterable[str]) -> str:
-    text = "\n".join(lines)
-    head = "" if text.startswith("<?xml") else "<?xml version='1.0' encoding='utf-8'?>\n"
-    return f"{head}{text}\n"
 
 
 def _json(network: Any) -> dict[str, str]:
@@ -130,11 +124,12 @@ def _json(network: Any) -> dict[str, str]:
 def _dot(network: Any) -> dict[str, str]:
     lines = ["digraph stepgraph {", "  node [shape=box];"]
     for node, fields in network.nodes(data=True):
-        shape = {"shape": "oval"} if node in _ENDS.values() else {}
-        lines.append(f"  {node} [{_dot_fields({'label': fields['name'], **fields, **shape})}];")
+        # Graphviz shows the label; readers take an attribute called name for the node's own.
+        shown = {"label": fields.pop("name"), **fields}
+        shown |= {"shape": "oval"} if node in _ENDS.values() else {}
+        lines.append(f"  {node} [{_dot_fields(shown)}];")
     for first, second, fields in network.edges(data=True):
-        share = {"label": f"{100 * fields['share']:.0f} %"}
-        lines.append(f"  {first} -> {second} [{_dot_fields(share | fields)}];")
+        lines.append(f"  {first} -> {second} [{_dot_fields(fields)}];")
     return {"": "\n".join([*lines, "}", ""])}
 
 

@@ -22,7 +22,7 @@ from stepgraph.graph.maps import END, START, Arrow, Step, TaskMap
 
 # Lengths are pixels at the size at which the picture is shown.
 CHARACTER, LINE, PADDING = 7.4, 16.0, 14.0
-GAP, LANE, LANE_GAP, LAYER_GAP, MARGIN = 28.0, 2.0, 20.0, 46.0, 16.0
+GAP, LANE, LANE_GAP, LAYER_GAP, MARGIN, SHARE = 28.0, 2.0, 20.0, 46.0, 16.0, 36.0
 # Units of width of a line of a box, and lines after which even a name without end is cut.
 WRAPPED, _LINES = 22.0, 16
 # Two boxes side by side can still be read on a telephone.
@@ -33,7 +33,7 @@ MOST = 60
 """Keysteps drawn of one task; more of them cannot be taken in."""
 # Arrows out of a keystep are drawn until they hold this share of what comes next; a further one
 # must hold a share of its own, and one that leads back must surely be common.
-_HELD, _FURTHER, _BACK, _EACH = 0.6, 0.12, 0.2, 3
+_HELD, _FURTHER, _BACK, _EACH = 0.75, 0.2, 0.2, 3
 
 
 class Node(NamedTuple):
@@ -145,8 +145,9 @@ def lay_out(found: TaskMap) -> Layout:
     ):
         back = order[chain[0]] != arrow.first
         edges.append(Edge(arrow, tuple(points[::-1] if back else points), back))
-    width = float((x + widths / 2).max()) + MARGIN
-    return Layout(width, height, nodes, tuple(edges))
+    # Beside an arrow, where it leaves its box, stands its share.
+    right = max([float((x + widths / 2).max()), *(edge.points[0][0] + SHARE for edge in edges)])
+    return Layout(right + MARGIN, height, nodes, tuple(edges))
 
 
 def wrap(name: str, longest: float = WRAPPED) -> tuple[str, ...]:
