@@ -7,13 +7,7 @@ from difflib import get_close_matches
 
 from stepgraph.cli.asked import must_be_writable
 from stepgraph.errors import ConfigError, DataError, quoted
-from stepgraph.export.drawing import (
-    draw_heat,
-    draw_next,
-    draw_task,
-    made_of,
-    task_maps,
-)
+from stepgraph.export.drawing import draw_heat, draw_next, draw_task, made_of, task_maps
 from stepgraph.export.exchange import write_network
 from stepgraph.export.svg import write_picture
 from stepgraph.graph.maps import TaskMap

@@ -18,16 +18,7 @@ from stepgraph.export.layout import (
     text_width,
     wrap,
 )
-from stepgraph.export.svg import (
-    Part,
-    Sign,
-    alone,
-    escape,
-    inline,
-    label,
-    labels,
-    stacked,
-)
+from stepgraph.export.svg import Part, Sign, alone, escape, inline, label, labels, stacked
 from stepgraph.graph import TaskGraph
 from stepgraph.graph.maps import END, START, Arrow, Step, TaskMap, task_map
 

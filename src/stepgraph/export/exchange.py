@@ -10,7 +10,7 @@ from __future__ import annotations
 import csv
 import io
 import json
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -143,21 +143,20 @@ def _dot_fields(fields: dict[str, Any]) -> str:
 
 def _csv(network: Any) -> dict[str, str]:
     names = dict(network.nodes(data="name"))
-    edges = (
+    edges = [
         {"first": names[first], "second": names[second], **fields}
         for first, second, fields in network.edges(data=True)
-    )
-    nodes = (fields for _, fields in network.nodes(data=True))
+    ]
+    nodes = [fields for _, fields in network.nodes(data=True)]
     return {"": _table(edges), ".keysteps.csv": _table(nodes)}
 
 
-def _table(rows: Iterable[dict[str, Any]]) -> str:
+def _table(rows: Sequence[dict[str, Any]]) -> str:
     """Rows of one kind as CSV; no cell of it is a formula."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
-    for number, row in enumerate(rows):
-        if not number:
-            writer.writerow(row)
+    writer.writerows(rows[:1])  # the names of its columns
+    for row in rows:
         writer.writerow(write_cell(one) if isinstance(one, str) else one for one in row.values())
     return text.getvalue()
 
