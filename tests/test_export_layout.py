@@ -1,57 +1,56 @@
-"""The picture of the graph: what is drawn, in which order, and that it can be read."""
+"""The picture of a task: what is drawn, in which order, and that it can be read."""
 
 from __future__ import annotations
 
-from itertools import combinations, pairwise
+from itertools import combinations
 
-import numpy as np
-from scipy.sparse import csr_array
+import pytest
 
-from stepgraph.core import Vocabulary
-from stepgraph.export.layout import assign_layers, draw_graph, strongest_links
-from stepgraph.graph import TaskGraph
-
-OMELETTE = Vocabulary(
-    ("crack eggs", "whisk eggs", "heat pan", "pour eggs"), {"Omelette": (0, 1, 2, 3)}
+from stepgraph.export.layout import (
+    MOST,
+    assign_layers,
+    box_size,
+    drawn_arrows,
+    drawn_steps,
+    lay_out,
+    text_width,
+    wrap,
 )
+from stepgraph.graph.maps import END, START
+from task_maps import chain, make_map, random_map
 
 
-def chain_graph(order):
-    counts = np.eye(len(OMELETTE), dtype=np.int64)
-    for start, end in pairwise(order):
-        counts[start, end] = 5
-    return TaskGraph(OMELETTE, csr_array(counts))
+def ends(arrows):
+    return {arrow[:2] for arrow in arrows}
 
 
-def test_a_chain_is_drawn_from_top_to_bottom():
-    graph = chain_graph((2, 0, 1, 3))
+def test_a_chain_is_drawn_from_start_at_the_top_to_end_at_the_bottom():
+    layout = lay_out(make_map(chain(5)))
 
-    (panel,) = draw_graph(graph).panels
+    assert [node.keystep for node in sorted(layout.nodes, key=lambda node: node.y)] == [
+        *(START, 0, 1, 2, 3, 4, END)
+    ]
+    assert len({node.x for node in layout.nodes}) == 1
+    assert not any(edge.back for edge in layout.edges)
 
-    assert [node.keystep for node in sorted(panel.nodes, key=lambda n: n.y)] == [2, 0, 1, 3]
 
+@pytest.mark.parametrize("size", [1, 2, 12, 24, 60])
+def test_boxes_do_not_overlap_and_arrows_end_at_them(size):
+    layout = lay_out(random_map(size, names=("only", "other") if size == 1 else None))
 
-def test_boxes_do_not_overlap_and_arrows_end_at_them():
-    for seed in range(10):
-        rng = np.random.default_rng(seed)
-        names = tuple(" ".join(["keystep"] * rng.integers(1, 6)) + f" {at}" for at in range(30))
-        vocabulary = Vocabulary(names, {"a": tuple(range(9)), "b": tuple(range(7, 30))})
-        counts = rng.integers(0, 9, (30, 30)) * (rng.random((30, 30)) < 0.15)
-        picture = draw_graph(TaskGraph(vocabulary, csr_array(counts)))
-
-        for panel in picture.panels:
-            boxes = {node.keystep: node for node in panel.nodes}
-            for one, two in combinations(panel.nodes, 2):
-                apart_x = abs(one.x - two.x) >= (one.width + two.width) / 2
-                apart_y = abs(one.y - two.y) >= (one.height + two.height) / 2
-                assert apart_x or apart_y
-            for node in panel.nodes:
-                assert node.x - node.width / 2 >= 0
-                assert node.x + node.width / 2 <= panel.width
-                assert node.y + node.height / 2 <= panel.height
-            for edge in panel.edges:
-                assert on_border(edge.points[0], boxes[edge.link.start])
-                assert on_border(edge.points[-1], boxes[edge.link.end])
+    boxes = {node.keystep: node for node in layout.nodes}
+    for one, two in combinations(layout.nodes, 2):
+        apart_x = abs(one.x - two.x) >= (one.width + two.width) / 2
+        apart_y = abs(one.y - two.y) >= (one.height + two.height) / 2
+        assert apart_x or apart_y
+    for node in layout.nodes:
+        assert node.x - node.width / 2 >= 0
+        assert node.x + node.width / 2 <= layout.width
+        assert node.y + node.height / 2 <= layout.height
+    for edge in layout.edges:
+        assert on_border(edge.points[0], boxes[edge.arrow.first])
+        assert on_border(edge.points[-1], boxes[edge.arrow.second])
+        assert edge.back == (edge.points[0][1] > edge.points[-1][1])
 
 
 def on_border(point, node):
@@ -59,110 +58,146 @@ def on_border(point, node):
     return inside and abs(abs(point[1] - node.y) - node.height / 2) < 1e-6
 
 
-def test_layout_is_deterministic():
-    rng = np.random.default_rng(1)
-    counts = rng.integers(0, 3, (40, 40))
-    vocabulary = Vocabulary(tuple(f"keystep {number}" for number in range(40)))
+@pytest.mark.parametrize("seed", range(5))
+def test_no_keystep_stands_above_one_that_is_done_before_it(seed):
+    found = random_map(30, seed)
 
-    first, second = (draw_graph(TaskGraph(vocabulary, csr_array(counts))) for _ in range(2))
+    height = {node.keystep: node.y for node in lay_out(found).nodes}
 
-    assert first == second
-
-
-def test_communities_are_the_panels_where_there_are_no_tasks():
-    vocabulary = Vocabulary(tuple("abcdef"))
-    counts = np.zeros((6, 6), np.int64)
-    counts[[0, 1, 3, 4], [1, 2, 4, 5]] = 9
-    counts[2, 3] = 1
-
-    panels = draw_graph(TaskGraph(vocabulary, csr_array(counts))).panels
-
-    assert [sorted(node.keystep for node in panel.nodes) for panel in panels] == [
-        [0, 1, 2],
-        [3, 4, 5],
-    ]
-    assert [(link.start, link.end) for link in panels[0].leaving] == [(2, 3)]
+    heights = [height[step.keystep] for step in found.steps]
+    # Boxes of a layer have the same middle.
+    assert heights == sorted(heights)
 
 
-def test_probabilities_leave_the_self_loop_out():
-    counts = csr_array(np.array([[90, 3, 1], [0, 0, 0], [0, 0, 4]]))
-    graph = TaskGraph(Vocabulary(("boil", "pour", "stir")), counts)
+@pytest.mark.parametrize("seed", range(5))
+def test_every_keystep_is_reached_from_start_and_leads_to_end(seed):
+    found = random_map(40, seed, videos=3)
+    place = {START: -1, END: 99} | {step.keystep: at for at, step in enumerate(found.steps)}
 
-    links = strongest_links(graph, 0, 3)
+    onward = {pair for pair in ends(drawn_arrows(found)) if place[pair[0]] < place[pair[1]]}
 
-    assert [(link.end, link.probability) for link in links] == [(1, 0.75), (2, 0.25)]
-    assert strongest_links(graph, 2, 3) == []
-
-
-def test_only_the_most_used_keysteps_of_a_large_vocabulary_are_drawn():
-    rng = np.random.default_rng(0)
-    pairs = rng.integers(0, 10_588, (2, 60_000)) // rng.integers(1, 200, 60_000)
-    counts = csr_array((np.ones(60_000, np.int64), tuple(pairs)), shape=(10_588, 10_588))
-    vocabulary = Vocabulary(tuple(f"keystep {number}" for number in range(10_588)))
-
-    picture = draw_graph(TaskGraph(vocabulary, counts))
-
-    assert 200 < len(picture.keysteps) <= 300
-    assert max(len(panel.nodes) for panel in picture.panels) <= 24
+    stops = {step.keystep for step in found.steps}
+    assert {second for _, second in onward} == stops | {END}
+    assert {first for first, _ in onward} == stops | {START}
 
 
-def ring(size, tasks):
-    """Each keystep is followed by the next, the last one by the first."""
-    counts = np.roll(9 * np.eye(size, dtype=np.int64), 1, axis=1)
-    return TaskGraph(Vocabulary(tuple(f"k{n}" for n in range(size)), tasks), csr_array(counts))
+def test_of_each_keystep_those_are_drawn_that_hold_most_of_what_comes_next():
+    arrows = [*chain(5, 100), (0, 2, 90), (0, 3, 9), (0, 4, 1)]
+
+    drawn = ends(drawn_arrows(make_map(arrows)))
+
+    assert {(0, 1), (0, 2)} <= drawn  # 95 %
+    assert not {(0, 3), (0, 4)} & drawn
 
 
-def test_three_hundred_keysteps_are_drawn_and_no_more():
-    tasks = {f"task {n}": tuple(range(20 * n, 20 * n + 20)) for n in range(16)}
+def test_no_more_than_three_leave_a_keystep_and_none_of_small_share():
+    even = [(0, 1, 25), (0, 2, 25), (0, 3, 25), (0, 4, 25), (START, 0, 1), (4, END, 1)]
+    mixed = [(0, 1, 50), (0, 2, 11), (0, 3, 11), (0, 4, 28), *even[4:]]
 
-    assert len(draw_graph(ring(320, tasks)).keysteps) == 300
+    assert sum(first == 0 for first, _ in ends(drawn_arrows(make_map(even)))) == 3
+    drawn = ends(drawn_arrows(make_map([*mixed, (1, 2, 9), (2, 3, 9), (3, 4, 9)])))
+    assert {second for first, second in drawn if first == 0} == {1, 4}
 
 
-def test_a_panel_holds_24_keysteps_and_is_cut_in_two_from_25_on():
-    [whole] = draw_graph(ring(24, {"tea": tuple(range(24))})).panels
-    halves = draw_graph(ring(25, {"tea": tuple(range(25))})).panels
+def test_an_arrow_that_leads_back_is_drawn_only_where_it_is_surely_common():
+    common = [*chain(5, 60), (3, 1, 40)]
+    rare = [*chain(5, 75), (3, 1, 25)]  # surely no more than 15 %
 
-    assert (whole.title, len(whole.nodes)) == ("tea", 24)
-    assert sorted((panel.title, len(panel.nodes)) for panel in halves) == [
-        ("tea (1 of 2)", 13),
-        ("tea (2 of 2)", 12),
-    ]
+    assert (3, 1) in ends(drawn_arrows(make_map(common)))
+    assert (3, 1) not in ends(drawn_arrows(make_map(rare)))
+    assert [edge.arrow[:2] for edge in lay_out(make_map(common)).edges if edge.back] == [(3, 1)]
+
+
+def test_what_was_never_seen_is_joined_by_arrows_that_were_not_counted():
+    drawn = drawn_arrows(make_map([(0, 1, 5)]))
+
+    assert {arrow[:3] for arrow in drawn} == {
+        *((START, 0, 0), (0, 1, 5), (1, 2, 0), (2, 3, 0), (3, 4, 0), (4, END, 0))
+    }
+
+
+def test_a_keystep_that_is_only_come_to_from_later_ones_is_joined_to_the_one_before_it():
+    arrows = [(START, 0, 9), (0, 2, 9), (2, 1, 1), (2, 3, 8), (1, 3, 1), (3, 4, 9), (4, END, 9)]
+
+    assert (0, 1) in ends(drawn_arrows(make_map(arrows)))
 
 
 def test_what_forks_and_meets_again_is_drawn_as_a_diamond():
-    counts = np.zeros((4, 4), np.int64)
-    counts[[0, 0, 1, 2], [1, 2, 3, 3]] = 9
+    arrows = [(START, 0, 20), (0, 1, 10), (0, 2, 10), (1, 3, 10), (2, 3, 10), (3, END, 20)]
 
-    [panel] = draw_graph(TaskGraph(OMELETTE, csr_array(counts))).panels
+    layout = lay_out(make_map(arrows, names=("a", "b", "c", "d")))
 
-    top, left, right, bottom = sorted(panel.nodes, key=lambda node: (node.y, node.x))
-    assert left.y == right.y
-    assert top.x == bottom.x == (left.x + right.x) / 2
-
-
-def test_capitals_take_a_quarter_more_room():
-    names = ("abcdefghijklmnop", "ABCDEFGHIJKLMNOP")
-    graph = TaskGraph(Vocabulary(names), csr_array(np.array([[0, 1], [0, 0]])))
-
-    [panel] = draw_graph(graph).panels
-
-    # Beside the letters there is as much as always: 12 pixels to the left and to the right.
-    assert {node.keystep: node.width - 24 for node in panel.nodes} == {0: 16 * 7, 1: 20 * 7}
+    place = {node.keystep: node for node in layout.nodes}
+    assert place[1].y == place[2].y
+    assert place[0].x == pytest.approx((place[1].x + place[2].x) / 2)
+    assert place[0].x == pytest.approx(place[3].x)
 
 
-def test_layers_hold_few_keysteps_and_follow_the_order():
-    links = strongest_links(chain_graph((0, 1)), 0, 1)
+def test_what_is_usual_runs_straight_down_past_what_is_not():
+    arrows = [*chain(3, 5), (0, 2, 95), (START, 0, 95), (2, END, 95)]
 
-    assert assign_layers([0, 1, 2, 3], links) == [0, 1, 2, 2]
-    assert assign_layers([0, 1, 2, 3], []) == [0, 0, 0, 1]
-    # What nothing leads to stands beside what comes before it.
-    links += strongest_links(chain_graph((2, 3)), 2, 1)
-    assert assign_layers([0, 1, 2, 3], links) == [0, 1, 1, 2]
+    place = {node.keystep: node.x for node in lay_out(make_map(arrows, names="abc")).nodes}
+
+    assert abs(place[0] - place[2]) < 5
+    assert abs(place[1] - place[0]) > 30
 
 
-def test_a_keystep_that_a_task_lists_twice_is_drawn_once():
-    vocabulary = Vocabulary(("boil", "pour"), {"tea": (0, 1, 0)})
+def test_at_most_two_stand_side_by_side_and_only_neighbours_of_the_order():
+    fork = [(0, 1, 5), (0, 2, 5), (0, 3, 5), (1, 4, 5), (2, 4, 5), (3, 4, 5)]
+    fan = drawn_arrows(make_map([(START, 0, 1), *fork, (4, END, 1)]))
 
-    (panel,) = draw_graph(TaskGraph(vocabulary, csr_array(np.ones((2, 2), np.int64)))).panels
+    layers = assign_layers([START, 0, 1, 2, 3, 4, END], fan)
 
-    assert sorted(node.keystep for node in panel.nodes) == [0, 1]
+    assert layers == sorted(layers)
+    assert [layers.count(layer) for layer in range(max(layers) + 1)] == [1, 1, 2, 1, 1, 1]
+
+
+def test_layout_is_deterministic():
+    assert lay_out(random_map(40)) == lay_out(random_map(40))
+
+
+def test_only_the_keysteps_of_most_videos_are_drawn_of_a_task_of_hundreds():
+    found = random_map(200)
+
+    kept = drawn_steps(found)
+
+    fewest = min(step.videos for step in kept)
+    assert len(kept) == MOST == len(lay_out(found).nodes) - 2
+    assert all(step.videos <= fewest for step in found.steps if step not in kept)
+    assert [step.keystep for step in kept] == sorted(step.keystep for step in kept)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("whisk the eggs with the milk and the sugar until it is smooth", "x" * 200, "", " "),
+        *("牛乳をボウルに注いでダマがなくなるまでよくかき混ぜる", "שפכו את החלב לקערה ובחשו היטב"),
+    ],
+)
+def test_a_name_is_wrapped_and_nothing_of_it_is_lost(name):
+    lines = wrap(name)
+
+    assert "".join("".join(lines).split()) == "".join(name.split())
+    assert all(text_width(line) <= 22 for line in lines)
+
+
+def test_a_name_without_end_is_cut_after_sixteen_lines():
+    lines = wrap("stir " * 400)
+
+    assert len(lines) == 16
+    assert lines[-1].endswith("…")
+    assert len(wrap("stir it well " * 28)) <= 16
+
+
+def test_wide_letters_take_more_room():
+    assert text_width("茶") == 2 * text_width("茶"[:0] + "a") - 0.1
+    assert text_width("WWW") > text_width("AAA") > text_width("aaa") > text_width("iii")
+    assert text_width("e\u0301") == text_width("e")
+
+
+def test_a_box_holds_its_name_and_the_note_beneath():
+    plain, noted = box_size(("pour",)), box_size(("pour",), "188 of 241 videos")
+
+    assert noted[0] > plain[0]
+    assert noted[1] == pytest.approx(plain[1] + 0.9 * 16)
+    assert box_size(("pour", "it"))[1] == plain[1] + 16

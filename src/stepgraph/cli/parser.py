@@ -247,6 +247,24 @@ def _questions(verb: argparse.ArgumentParser) -> None:
     several = option("graphs", type=Path, nargs="+", metavar="GRAPH")
     merge = asked.add_parser("merge", help="add up graphs of different videos")
     _fill(merge, "questions:graph_merge", [several, output("graph.json", "FILE")])
+    file = option("-o", "--output", type=Path, required=True, metavar="FILE", help="what to write")
+    draw = asked.add_parser("draw", help="draw how a task is done, or what else, as .svg or .png")
+    _fill(draw, "pictures:graph_draw", [graph, _drawn, file])
+    formats = ("graphml", "gexf", "dot", "networkx-json", "csv")
+    kind = option("--format", choices=formats, help="default: as the file ends")
+    export = asked.add_parser(
+        "export", help="write it for Gephi, Graphviz, networkx, spreadsheets"
+    )
+    task = option("--task", metavar="NAME", help="only this task")
+    _fill(export, "pictures:graph_export", [graph, task, kind, file])
+
+
+def _drawn(verb: Any) -> None:
+    """What is drawn; one thing at a time."""
+    one = verb.add_mutually_exclusive_group()
+    one.add_argument("--task", metavar="NAME", help="default: the task of most videos")
+    switch("--heat", "which task uses which keystep")(one)
+    one.add_argument("--next", metavar="KEYSTEP", help="the four most probable next of a keystep")
 
 
 def _each(name: str, metavar: str, meaning: str) -> Option:

@@ -1,18 +1,15 @@
-"""Where the keysteps of a task graph lie in its picture.
+"""Where the keysteps of a task lie in its picture, and which arrows are drawn.
 
-Each task, or community where there are no tasks, becomes one panel: keysteps are put in the
-order that the mined transitions prefer, then in layers from top to bottom; crossings are
-reduced by barycentres and long edges are led around what lies between (Sugiyama's method).
+Keysteps are put in layers from top to bottom, in the order in which they are done; crossings are
+reduced by barycentres and long arrows are led around what lies between (Sugiyama's method).
 All of it is deterministic, and nothing here knows how the picture is written.
 """
 
 from __future__ import annotations
 
-import math
-import textwrap
 import unicodedata
-from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import NamedTuple
@@ -21,20 +18,26 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import isotonic_regression
 
-from stepgraph.graph import TaskGraph, find_communities
-from stepgraph.graph.order import partial_order
+from stepgraph.graph.maps import END, START, Arrow, Step, TaskMap
 
 # Lengths are pixels at the size at which the picture is shown.
-CHARACTER, LINE, PADDING = 7.0, 16.0, 12.0
-GAP, LANE, LANE_GAP, LAYER_GAP, MARGIN = 34.0, 2.0, 20.0, 46.0, 24.0
+CHARACTER, LINE, PADDING = 7.4, 16.0, 14.0
+GAP, LANE, LANE_GAP, LAYER_GAP, MARGIN, SHARE = 28.0, 2.0, 20.0, 46.0, 16.0, 36.0
+# Units of width of a line of a box, and lines after which even a name without end is cut.
+WRAPPED, _LINES = 22.0, 16
+# Two boxes side by side can still be read on a telephone.
+_SIDE_BY_SIDE = 2
+_SWEEPS = 12
 
-# A panel with more keysteps than this cannot be read; it is split.
-PANEL_KEYSTEPS = 24
-SWEEPS = 12
+MOST = 60
+"""Keysteps drawn of one task; more of them cannot be taken in."""
+# Arrows out of a keystep are drawn until they hold this share of what comes next; a further one
+# must hold a share of its own, and one that leads back must surely be common.
+_HELD, _FURTHER, _BACK, _EACH = 0.75, 0.2, 0.2, 3
 
 
 class Node(NamedTuple):
-    """One keystep of a panel: its centre, its size and its name cut into lines."""
+    """A keystep, ``START`` or ``END``: its centre, its size, its name in lines, and a note."""
 
     keystep: int
     x: float
@@ -42,213 +45,184 @@ class Node(NamedTuple):
     width: float
     height: float
     lines: tuple[str, ...]
-
-
-@dataclass(frozen=True)
-class Link:
-    """A transition; the probability is that of going there once the keystep is left."""
-
-    start: int
-    end: int
-    probability: float
-    count: int
+    note: str = ""
 
 
 class Edge(NamedTuple):
-    """A transition that is drawn through ``points``, from the start's border to the end's."""
+    """An arrow that is drawn through ``points``, from the border of one box to another's."""
 
-    link: Link
+    arrow: Arrow
     points: tuple[tuple[float, float], ...]
+    back: bool
 
 
 @dataclass(frozen=True)
-class Panel:
-    """One task or community; ``leaving`` are the transitions to keysteps of other panels."""
+class Layout:
+    """The picture of a task: steps from START at the top to END at the bottom."""
 
-    title: str
     width: float
     height: float
     nodes: tuple[Node, ...]
     edges: tuple[Edge, ...]
-    leaving: tuple[Link, ...]
 
 
-@dataclass(frozen=True)
-class Picture:
-    """Panels, the most travelled first, and the keysteps they show, the most used first."""
+def drawn_steps(found: TaskMap) -> tuple[Step, ...]:
+    """Steps that are drawn, in their order: all, or those of most videos."""
+    seen: Counter[int] = Counter()
+    for arrow in found.arrows:
+        seen.update({arrow.first: arrow.count, arrow.second: arrow.count})
+    ranked = sorted(found.steps, key=lambda step: (-step.videos, -seen[step.keystep]))[:MOST]
+    kept = {step.keystep for step in ranked}
+    return tuple(step for step in found.steps if step.keystep in kept)
 
-    panels: tuple[Panel, ...]
-    keysteps: tuple[int, ...]
 
+def drawn_arrows(found: TaskMap) -> list[Arrow]:
+    """The arrows that tell how a task is done, the weakest first.
 
-def draw_graph(graph: TaskGraph, *, strongest: int = 3, limit: int = 300) -> Picture:
-    """Lay out the strongest transitions of the most used keysteps.
-
-    Parameters
-    ----------
-    strongest
-        Transitions drawn per keystep, the self-loop left out.
-    limit
-        Keysteps drawn; those with most transitions are kept.
+    Of each step those that hold most of what comes next.  Beyond them, every step can be reached
+    from START and leads to END: where no arrow of that direction was seen, one that was counted
+    zero times says that only the order is known.
     """
-    counts = graph.counts
-    use = np.asarray(counts.sum(axis=0)).ravel() + np.asarray(counts.sum(axis=1)).ravel()
-    use = use - 2 * counts.diagonal()
-    shown = [int(keystep) for keystep in np.argsort(-use, kind="stable")[:limit]]
-    wanted = set(shown)
-    groups = [
-        (task, [one for one in dict.fromkeys(members) if one in wanted])
-        for task, members in graph.vocabulary.tasks.items()
+    order = [START, *(step.keystep for step in drawn_steps(found)), END]
+    place = {keystep: at for at, keystep in enumerate(order)}
+    known = [arrow for arrow in found.arrows if arrow.first in place and arrow.second in place]
+    chosen: dict[tuple[int, int], Arrow] = {}
+    for keystep in order:
+        held = 0.0
+        leaving = sorted((one for one in known if one.first == keystep), key=_strength)
+        for arrow in leaving[:_EACH]:
+            if held >= _HELD or (held and arrow.share < _FURTHER):
+                break
+            held += arrow.share
+            if place[arrow.second] > place[keystep] or arrow.low >= _BACK:
+                chosen[arrow[:2]] = arrow
+    forward = sorted((one for one in known if place[one.first] < place[one.second]), key=_strength)
+    for before, keystep in pairwise(order):
+        onward = [one for one in chosen if place[one[0]] < place[one[1]]]
+        if all(first != before for first, _ in onward):
+            leaving = [one for one in forward if one.first == before]
+            arrow = next(iter(leaving), Arrow(before, keystep, 0, 0.0, 0.0, 0.0))
+            chosen[arrow[:2]] = arrow
+            onward.append(arrow[:2])
+        if all(second != keystep for _, second in onward):
+            coming = [one for one in forward if one.second == keystep]
+            arrow = next(iter(coming), Arrow(before, keystep, 0, 0.0, 0.0, 0.0))
+            chosen[arrow[:2]] = arrow
+    return sorted(chosen.values(), key=_strength, reverse=True)
+
+
+def _strength(arrow: Arrow) -> tuple[float, ...]:
+    return -arrow.share, -arrow.count, arrow.first, arrow.second
+
+
+def lay_out(found: TaskMap) -> Layout:
+    """Lay out the steps of a task and the arrows between them."""
+    names = found.vocabulary.keysteps
+    order = [START, *(step.keystep for step in drawn_steps(found)), END]
+    arrows = drawn_arrows(found)
+    ends = {START: ("START",), END: ("END",)}
+    lines = [ends.get(keystep) or wrap(names[keystep]) for keystep in order]
+    shown = {step.keystep: step.videos for step in found.steps if found.videos}
+    notes = [
+        f"{shown[keystep]:,} of {found.videos:,} videos" if keystep in shown else ""
+        for keystep in order
     ]
-    grouped = {one for _, members in groups for one in members}
-    groups += _community_groups(graph, [one for one in shown if one not in grouped])
-    panels = [
-        _panel(title, members, graph, strongest)
-        for name, whole in groups
-        if whole
-        for title, members in _split(name, whole, graph)
-    ]
-    # A task without transitions of its own has nothing to show.
-    panels = [panel for panel in panels if panel.edges] or panels[:1]
-    panels.sort(key=lambda panel: -sum(edge.link.count for edge in panel.edges))
-    drawn = {node.keystep for panel in panels for node in panel.nodes}
-    return Picture(tuple(panels), tuple(one for one in shown if one in drawn))
-
-
-def strongest_links(graph: TaskGraph, keystep: int, limit: int) -> list[Link]:
-    """Most probable next keysteps, given that the keystep is left at all."""
-    # Read from the stored row: indexing a sparse array by two integers costs far more.
-    row = slice(graph.counts.indptr[keystep], graph.counts.indptr[keystep + 1])
-    others = graph.counts.indices[row] != keystep
-    total = int(graph.counts.data[row][others].sum())
-    return [
-        Link(keystep, edge.keystep, edge.count / total, edge.count)
-        for edge in graph.following(keystep, limit)
-    ]
-
-
-def wrap(name: str) -> tuple[str, ...]:
-    """Cut a name into at most three lines for a box of the picture.
-
-    >>> wrap("pour mixture into cup")
-    ('pour mixture into', 'cup')
-    """
-    return tuple(textwrap.wrap(name, 18, max_lines=3, placeholder=" …")) or (name,)
-
-
-def _box_size(lines: Sequence[str]) -> tuple[float, float]:
-    """Width and height of a box; capitals, CJK and emoji are wider than other letters."""
-    wide = max(
-        sum(
-            2.0 if unicodedata.east_asian_width(letter) in "WF" else 1 + letter.isupper() / 4
-            for letter in line
-        )
-        for line in lines
+    sizes = [box_size(one, note) for one, note in zip(lines, notes, strict=True)]
+    layers, chains = _slots(order, arrows)
+    widths = np.array(
+        [width for width, _ in sizes] + [LANE] * (sum(map(len, layers)) - len(order))
     )
-    return max(72.0, wide * CHARACTER + 2 * PADDING), len(lines) * LINE + PADDING
-
-
-def _community_groups(graph: TaskGraph, keysteps: Sequence[int]) -> list[tuple[str, list[int]]]:
-    """Communities of keysteps without a task, each named after its most used keystep.
-
-    ``keysteps`` must be in order of use.  Those without any transition are in none.
-    """
-    names, members = graph.vocabulary.keysteps, sorted(keysteps)
-    communities = [
-        [members[position] for position in community]
-        for community in find_communities(graph.counts[members][:, members])
-    ]
-    return [(f"around “{names[min(one, key=keysteps.index)]}”", one) for one in communities]
-
-
-def _split(title: str, members: list[int], graph: TaskGraph) -> list[tuple[str, list[int]]]:
-    """Cut a group that is too large to be read along its order."""
-    pieces = math.ceil(len(members) / PANEL_KEYSTEPS)
-    if pieces == 1:
-        return [(title, members)]
-    ordered = _in_order(members, graph)
-    size = math.ceil(len(members) / pieces)
-    return [
-        (f"{title} ({piece + 1} of {pieces})", ordered[piece * size : (piece + 1) * size])
-        for piece in range(pieces)
-    ]
-
-
-def _in_order(members: Sequence[int], graph: TaskGraph) -> list[int]:
-    """Order keysteps by when in a video they are done, else by how many come before them."""
-    earlier = [one.bit_count() for one in partial_order(graph.counts_between(members), 0.5)]
-    ranked = sorted(zip(graph.mean_times[list(members)], earlier, members, strict=True))
-    return [keystep for _, _, keystep in ranked]
-
-
-def _panel(title: str, members: list[int], graph: TaskGraph, strongest: int) -> Panel:
-    inside, leaving = [], []
-    for keystep in members:
-        links = strongest_links(graph, keystep, len(graph.vocabulary))
-        inside += [link for link in links if link.end in members][:strongest]
-        leaving += [link for link in links[:strongest] if link.end not in members]
-    order = _in_order(members, graph)
-    lines = [wrap(graph.vocabulary.keysteps[keystep]) for keystep in order]
-    sizes = [_box_size(one) for one in lines]
-    layers, chains = _slots(order, inside)
-    lanes = sum(map(len, layers)) - len(order)
-    widths = np.array([width for width, _ in sizes] + [LANE] * lanes)
     layers = _reduce_crossings(layers, chains)
-    x = _straighten(layers, chains, widths)
-    spans, height = _spans(layers, chains, [height for _, height in sizes])
+    x = _straighten(layers, chains, widths, [1.0 + arrow.count**2 for arrow in arrows])
+    spans, height = _spans(layers, [height for _, height in sizes])
     nodes = tuple(
-        Node(keystep, float(x[slot]), sum(spans[slot]) / 2, *sizes[slot], lines[slot])
+        Node(keystep, float(x[slot]), sum(spans[slot]) / 2, *sizes[slot], lines[slot], notes[slot])
         for slot, keystep in enumerate(order)
     )
-    routes = _routes(chains, x, widths, spans)
-    edges = tuple(
-        Edge(link, tuple(points if order[chain[0]] == link.start else points[::-1]))
-        for link, chain, points in zip(inside, chains, routes, strict=True)
-    )
-    width = float((x + widths / 2).max()) + MARGIN
-    return Panel(title, width, height, nodes, edges, tuple(leaving))
+    edges = []
+    for arrow, chain, points in zip(
+        arrows, chains, _routes(chains, x, widths, spans), strict=True
+    ):
+        back = order[chain[0]] != arrow.first
+        edges.append(Edge(arrow, tuple(points[::-1] if back else points), back))
+    # Beside an arrow, where it leaves its box, stands its share.
+    right = max([float((x + widths / 2).max()), *(edge.points[0][0] + SHARE for edge in edges)])
+    return Layout(right + MARGIN, height, nodes, tuple(edges))
 
 
-def assign_layers(order: Sequence[int], links: Iterable[Link]) -> list[int]:
-    """Layer of each keystep of ``order``: below all earlier ones that it is linked with.
+def wrap(name: str, longest: float = WRAPPED) -> tuple[str, ...]:
+    """Cut a name into lines at its spaces, and within words that are longer than a line.
 
-    Keysteps without a link go last; at most three share a layer, four in a large panel.
+    >>> wrap("pour the mixture into the cup")
+    ('pour the mixture into', 'the cup')
     """
-    above: list[set[int]] = [set() for _ in order]
-    linked: set[int] = set()
-    for link in links:
-        early, late = sorted((order.index(link.start), order.index(link.end)))
+    lines = [""]
+    for word in name.split() or [name]:
+        if lines[-1] and text_width(f"{lines[-1]} {word}") <= longest:
+            lines[-1] += f" {word}"
+            continue
+        if lines[-1]:
+            lines.append("")
+        for letter in word:
+            if lines[-1] and text_width(lines[-1] + letter) > longest:
+                lines.append("")
+            lines[-1] += letter
+    return (*lines[: _LINES - 1], f"{lines[_LINES - 1]}…") if lines[_LINES:] else tuple(lines)
+
+
+def text_width(text: str) -> float:
+    """Width of text in letters of middle width, by what is usual in sans-serif type."""
+    return sum(map(_letter_width, text))
+
+
+def _letter_width(letter: str) -> float:
+    if unicodedata.combining(letter):
+        return 0.0
+    if unicodedata.east_asian_width(letter) in "WF":
+        return 2.0
+    if letter in "mwMW@%—…":
+        return 1.5
+    return 0.6 if letter in "fijlrtI .,:;!|'()[]" else 1.3 if letter.isupper() else 1.05
+
+
+def box_size(lines: Sequence[str], note: str = "") -> tuple[float, float]:
+    """Width and height of a box of these lines, with a small note beneath them."""
+    wide = max(*map(text_width, lines), 0.85 * text_width(note)) * CHARACTER
+    tall = (len(lines) + 0.9 * bool(note)) * LINE
+    return max(72.0, wide + 2 * PADDING), tall + PADDING
+
+
+def assign_layers(order: Sequence[int], arrows: Sequence[Arrow]) -> list[int]:
+    """Layer of each keystep of ``order``: none stands above one that comes before it.
+
+    Those side by side come one after the other in the order, with no arrow between them.
+    """
+    place = {keystep: at for at, keystep in enumerate(order)}
+    above: defaultdict[int, set[int]] = defaultdict(set)
+    for arrow in arrows:
+        early, late = sorted((place[arrow.first], place[arrow.second]))
         above[late].add(early)
-        linked |= {early, late}
-    room = 3 if len(order) <= 12 else 4
     layers = [0] * len(order)
-    taken: Counter[int] = Counter()
-    for slot in sorted(range(len(order)), key=lambda slot: slot not in linked):
-        # What nothing leads to stands beside what comes before it, not at the top.
-        beside = layers[slot - 1] if slot else 0
-        layer = max((layers[one] + 1 for one in above[slot]), default=beside)
-        if slot not in linked and linked:
-            layer = max(layers[one] for one in linked) + 1
-        while taken[layer] >= room:
-            layer += 1
-        layers[slot] = layer
-        taken[layer] += 1
+    for slot in range(1, len(order)):
+        lowest = layers[slot - 1]
+        lowest += layers[:slot].count(lowest) >= _SIDE_BY_SIDE
+        layers[slot] = max([lowest, *(layers[one] + 1 for one in above[slot])])
     return layers
 
 
-def _slots(order: list[int], links: list[Link]) -> tuple[list[list[int]], list[list[int]]]:
+def _slots(order: list[int], arrows: list[Arrow]) -> tuple[list[list[int]], list[list[int]]]:
     """Slots of each layer, and of each edge from top to bottom.
 
     Slots are the keysteps in ``order``, then a lane for each layer that a long edge passes.
     """
-    layer_of = assign_layers(order, links)
+    layer_of = assign_layers(order, arrows)
     layers: list[list[int]] = [[] for _ in range(max(layer_of) + 1)]
     for slot, layer in enumerate(layer_of):
         layers[layer].append(slot)
     chains = []
     lane = len(order)
-    for link in links:
-        ends = order.index(link.start), order.index(link.end)
+    for arrow in arrows:
+        ends = order.index(arrow.first), order.index(arrow.second)
         top, bottom = sorted(ends, key=layer_of.__getitem__)
         passed = range(layer_of[top] + 1, layer_of[bottom])
         for layer in passed:
@@ -258,24 +232,26 @@ def _slots(order: list[int], links: list[Link]) -> tuple[list[list[int]], list[l
     return layers, chains
 
 
-def _neighbours(chains: list[list[int]], down: bool) -> dict[int, list[int]]:
-    """Slots linked with each slot, in the layer below or above it."""
-    found: dict[int, list[int]] = {}
-    for upper, lower in (pair for chain in chains for pair in pairwise(chain)):
-        found.setdefault(upper if down else lower, []).append(lower if down else upper)
+def _neighbours(chains: list[list[int]], down: bool) -> dict[int, list[tuple[int, int]]]:
+    """Slots linked with each slot in the layer below or above it, and by which chain."""
+    found: dict[int, list[tuple[int, int]]] = {}
+    for number, chain in enumerate(chains):
+        for upper, lower in pairwise(chain):
+            here, there = (upper, lower) if down else (lower, upper)
+            found.setdefault(here, []).append((there, number))
     return found
 
 
 def _reduce_crossings(layers: list[list[int]], chains: list[list[int]]) -> list[list[int]]:
     """Sort each layer by the mean position of its neighbours, downwards and upwards in turn."""
     best, fewest = layers, _crossings(layers, chains)
-    for sweep in range(SWEEPS):
+    for sweep in range(_SWEEPS):
         neighbours = _neighbours(chains, down=bool(sweep % 2))
         layers = [list(layer) for layer in layers]
         place = {slot: at / len(layer) for layer in layers for at, slot in enumerate(layer)}
         for layer in reversed(layers) if sweep % 2 else layers:
             means = {
-                slot: float(np.mean([place[one] for one in neighbours.get(slot, [slot])]))
+                slot: float(np.mean([place[one] for one, _ in neighbours.get(slot, [(slot, 0)])]))
                 for slot in layer
             }
             layer.sort(key=lambda slot, means=means: (means[slot], place[slot]))  # type: ignore[misc]
@@ -300,14 +276,25 @@ def _crossings(layers: list[list[int]], chains: list[list[int]]) -> int:
 
 
 def _straighten(
-    layers: list[list[int]], chains: list[list[int]], widths: NDArray[np.float64]
+    layers: list[list[int]],
+    chains: list[list[int]],
+    widths: NDArray[np.float64],
+    pull: Sequence[float],
 ) -> NDArray[np.float64]:
-    """Horizontal centres: close to those of the neighbours, in order and without overlap."""
+    """Horizontal centres: close to those of the neighbours, in order and without overlap.
+
+    A neighbour pulls as much as the arrow that leads there, so that what is usual runs straight.
+    """
     x = np.zeros(len(widths))
-    for sweep in range(SWEEPS):
+    for sweep in range(_SWEEPS):
         neighbours = _neighbours(chains, down=bool(sweep % 2))
         for layer in reversed(layers) if sweep % 2 else layers:
-            wanted = [np.mean([x[one] for one in neighbours.get(slot, [slot])]) for slot in layer]
+            near = [neighbours.get(slot, [(slot, 0)]) for slot in layer]
+            pulls = [[pull[chain] for _, chain in one] for one in near]
+            wanted = [
+                np.average([x[slot] for slot, _ in one], weights=weights)
+                for one, weights in zip(near, pulls, strict=True)
+            ]
             gaps = [
                 (widths[a] + widths[b]) / 2 + (LANE_GAP if LANE in widths[[a, b]] else GAP)
                 for a, b in pairwise(layer)
@@ -316,25 +303,24 @@ def _straighten(
             # Centred offsets, so that equal wishes spread to both sides.
             offsets -= offsets[-1] / 2
             # With the least distances taken off, "in order" is all that is left to ensure.
-            x[layer] = isotonic_regression(np.array(wanted) - offsets).x + offsets
+            weights = [sum(one) for one in pulls]
+            free = isotonic_regression(np.array(wanted) - offsets, weights=weights)
+            x[layer] = free.x + offsets
     return np.asarray(x - (x - widths / 2).min() + MARGIN)
 
 
 def _spans(
-    layers: list[list[int]], chains: list[list[int]], heights: Sequence[float]
+    layers: list[list[int]], heights: Sequence[float]
 ) -> tuple[dict[int, tuple[float, float]], float]:
-    """Top and bottom of each slot, and the height of the panel."""
-    upper = {slot for chain in chains for slot in chain[:-1]}
-    spans, top, gap = {}, MARGIN, 0.0
+    """Top and bottom of each slot, and the height of the picture."""
+    spans, top = {}, MARGIN
     for layer in layers:
-        top += gap
         tall = max(heights[slot] for slot in layer if slot < len(heights))
         for slot in layer:
             half = (heights[slot] if slot < len(heights) else tall) / 2
             spans[slot] = (top + tall / 2 - half, top + tall / 2 + half)
-        top += tall
-        gap = LAYER_GAP if upper & set(layer) else LAYER_GAP / 3
-    return spans, top + MARGIN
+        top += tall + LAYER_GAP
+    return spans, top - LAYER_GAP + MARGIN
 
 
 def _routes(
@@ -350,7 +336,7 @@ def _routes(
         ends.setdefault((chain[-1], False), []).append((float(x[chain[-2]]), number))
     ports = {}
     for (slot, leaving), meeting in ends.items():
-        step = min(26.0, 0.8 * widths[slot] / len(meeting))
+        step = min(36.0, 0.8 * widths[slot] / len(meeting))
         for position, (_, number) in enumerate(sorted(meeting)):
             shift = (position - (len(meeting) - 1) / 2) * step
             ports[number, leaving] = float(x[slot] + shift)

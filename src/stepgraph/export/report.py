@@ -27,13 +27,11 @@ import numpy as np
 from stepgraph.core import BACKGROUND, Dataset, Labels, Video, runs
 from stepgraph.evaluation import metrics
 from stepgraph.evaluation.report import METRICS, Report
-from stepgraph.export.layout import Link, Panel, Picture, draw_graph, strongest_links
+from stepgraph.export import drawing, svg
 from stepgraph.files.disk import replacing
 from stepgraph.graph import TaskGraph
+from stepgraph.graph.maps import Step, TaskMap
 from stepgraph.ingest.formats import MEDIA_SUFFIXES
-
-STRONGEST = 3
-"""Transitions shown per keystep."""
 
 _DEFINITIONS = {
     "accuracy": "Of all rows whose truth is a keystep, the share that was given that keystep.",
@@ -75,22 +73,24 @@ def write_report(
     command
         The command that made the labels, to be quoted in the page.
     """
-    picture = draw_graph(graph, strongest=STRONGEST)
-    data = _payload(dataset, methods, graph, picture, path)
+    maps = [found for found in drawing.task_maps(graph) if found.arrows]
+    groups = [*graph.vocabulary.tasks.values()]
+    groups += [tuple(step.keystep for step in found.steps) for found in maps]
+    colours = keystep_colours(len(graph.vocabulary), groups)
+    data = _payload(dataset, methods, graph, colours, path)
     text = json.dumps(data, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     script = _static("player.js") + _static("report.js")
     made = f"<p class=command>Made with <code>{html.escape(command)}</code></p>"
     parts = {
         "title": html.escape(title),
         "policy": _policy(script, plays=any("src" in video for video in data["videos"])),
-        "style": _static("report.css"),
+        "style": svg.page_colours() + _static("report.css") + svg.picture_style(),
         "script": script,
         "facts": _facts(dataset, methods, graph),
         "command": made if command else "",
         "rows": ("the truth, then " if dataset.truth else "") + "what each method says,",
         "metrics": _metrics(dataset, methods),
-        "picture": _picture_note(picture, graph),
-        "table": _next_table(picture, graph),
+        "graph": _graph(maps, colours),
         # JSON that cannot end the script element it stands in.
         "data": text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026"),
     }
@@ -186,36 +186,68 @@ def _metric_cell(column: Sequence[float], position: int) -> str:
     return f"<td{' class=best' if best else ''}>{shown}{bar}</td>"
 
 
-def _picture_note(picture: Picture, graph: TaskGraph) -> str:
-    shown, known = len(picture.keysteps), len(graph.vocabulary)
-    what = "task" if graph.vocabulary.tasks else "community of keysteps"
-    note = f"One panel per {what}; each keystep’s {STRONGEST} strongest transitions."
-    if not shown:
-        return "The graph has no transitions yet."
-    if shown < known:
-        note += f" Shown are the most used: {shown:,} of {known:,} keysteps."
-    return note
+def _graph(maps: Sequence[TaskMap], colours: Sequence[str]) -> str:
+    """Pictures of the tasks of most videos, each with its numbers as a table."""
+    if not maps:
+        return "<p class=empty>The graph has no transitions yet.</p>"
+    drawn = drawing.most_used(maps) or maps[:1]
+    note = "How each task is done, from START to END, as told by its recognised videos."
+    if len(drawn) < len(maps):
+        note += f" Drawn are {len(drawn):,} of {len(maps):,} tasks, those of most videos; "
+        note += "<code>stepgraph graph draw</code> draws any."
+    signs = "".join(
+        f'<li><svg class="picture" viewBox="0 0 44 16" aria-hidden="true">{sign.sample}</svg>'
+        f"{html.escape(sign.meaning)}</li>"
+        for sign in drawing.legend(drawn)
+    )
+    panels = "".join(_panel(found, colours) for found in drawn)
+    heat = ""
+    if len(drawn) > 1:
+        heat = (
+            "<details class=heat><summary>Which task uses which keystep</summary><p class=quiet>"
+            f"{drawing.HEAT_NOTE}</p><div class=scroll>{drawing.draw_heat(drawn, page=True)}"
+            "</div></details>"
+        )
+    return (
+        f"<p class=lead>{note} Hover, tap or focus a keystep for what comes next.</p>"
+        f"<ul class=signs>{signs}</ul><div id=panels>{panels}</div>{heat}"
+    )
 
 
-def _next_table(picture: Picture, graph: TaskGraph) -> str:
-    """Return the picture in words: what follows each keystep that is drawn."""
-    names = graph.vocabulary.keysteps
-    lines = []
-    for keystep in sorted(picture.keysteps):
-        following = "".join(
-            f"<li><bdi>{html.escape(names[link.end])}</bdi> "
-            f"<span class=quiet>{100 * link.probability:.0f}&nbsp;%, {link.count:,}×</span></li>"
-            for link in strongest_links(graph, keystep, STRONGEST)
-        )
-        lines.append(
-            f"<tr><th scope=row><bdi>{html.escape(names[keystep])}</bdi></th>"
-            f"<td><ol>{following or '<li class=quiet>nothing</li>'}</ol></td></tr>"
-        )
-    return "".join(lines)
+def _panel(found: TaskMap, colours: Sequence[str]) -> str:
+    lines = "".join(_next_line(found, step) for step in found.steps)
+    return (
+        f"<figure class=panel><h3><bdi>{html.escape(found.task)}</bdi></h3>"
+        f"<p class=quiet>{drawing.made_of(found)}</p>"
+        f"<div class=scroll>{drawing.draw_task(found, colours)}</div>"
+        "<div class=panel-note></div><details class=next><summary>As a table</summary><table>"
+        "<thead><tr><th scope=col>keystep</th><th scope=col>most probably next</th></tr></thead>"
+        f"<tbody>{lines}</tbody></table></details></figure>"
+    )
+
+
+def _next_line(found: TaskMap, step: Step) -> str:
+    """What follows a keystep, in words."""
+    following = "".join(
+        f'<li style="--share:{arrow.share:.3f}">'
+        f"<bdi>{html.escape(drawing.name_of(found, arrow.second))}</bdi> "
+        f"<span class=quiet>{drawing.describe_arrow(arrow)}</span></li>"
+        for arrow in drawing.next_arrows(found, step.keystep)
+    )
+    return (
+        f"<tr data-k={step.keystep}><th scope=row><bdi>"
+        f"{html.escape(drawing.name_of(found, step.keystep))}</bdi> "
+        f"<span class=quiet>{drawing.describe_step(found, step)}</span></th>"
+        f"<td><ol>{following or '<li class=quiet>nothing</li>'}</ol></td></tr>"
+    )
 
 
 def _payload(
-    dataset: Dataset, methods: Sequence[Measured], graph: TaskGraph, picture: Picture, page: Path
+    dataset: Dataset,
+    methods: Sequence[Measured],
+    graph: TaskGraph,
+    colours: Sequence[str],
+    page: Path,
 ) -> dict[str, Any]:
     """Return what the script draws; keysteps are positions among those that occur in it."""
     videos = []
@@ -223,14 +255,11 @@ def _payload(
         videos.append(_video(video, dataset, methods))
         if address := media_address(video, page):
             videos[-1]["src"] = address
-    used = _used_keysteps(dataset, methods, picture)
+    used = _used_keysteps(dataset, methods)
     position = {keystep: at for at, keystep in enumerate(used)}
     for shown in videos:
         for bars in filter(None, shown["tracks"]):
             bars[2::4] = [position[keystep] for keystep in bars[2::4]]
-    groups = list(graph.vocabulary.tasks.values())
-    groups += [tuple(node.keystep for node in panel.nodes) for panel in picture.panels]
-    colours = keystep_colours(len(graph.vocabulary), groups)
     return {
         "keysteps": [graph.vocabulary.keysteps[keystep] for keystep in used],
         "colours": [colours[keystep] for keystep in used],
@@ -240,14 +269,12 @@ def _payload(
         },
         "methods": [method.name for method in methods],
         "videos": videos,
-        "panels": [_panel(panel, position) for panel in picture.panels],
     }
 
 
-def _used_keysteps(dataset: Dataset, methods: Sequence[Measured], picture: Picture) -> list[int]:
+def _used_keysteps(dataset: Dataset, methods: Sequence[Measured]) -> list[int]:
     ids = {video.id for video in dataset.videos}
-    used = {node.keystep for panel in picture.panels for node in panel.nodes}
-    used |= {link.end for panel in picture.panels for link in panel.leaving}
+    used: set[int] = set()
     for labels in (dataset.truth, *(method.labels for method in methods)):
         for video, one in labels.items():
             used |= set(np.unique(one.keysteps).tolist()) if video in ids else set()
@@ -304,25 +331,6 @@ def _short(seconds: float) -> float:
     """Hundredths of a second are finer than any screen; whole numbers lose their point."""
     rounded = round(seconds, 2)
     return int(rounded) if rounded == int(rounded) else rounded
-
-
-def _panel(panel: Panel, position: Mapping[int, int]) -> dict[str, object]:
-    def link(one: Link) -> list[float]:
-        return [position[one.start], position[one.end], round(one.probability, 4), one.count]
-
-    return {
-        "title": panel.title,
-        "size": [round(panel.width), round(panel.height)],
-        "nodes": [
-            [position[node.keystep], *(round(value, 1) for value in node[1:5]), node.lines]
-            for node in panel.nodes
-        ],
-        "edges": [
-            [*link(edge.link), [[round(x, 1), round(y, 1)] for x, y in edge.points]]
-            for edge in panel.edges
-        ],
-        "leaving": [link(one) for one in panel.leaving],
-    }
 
 
 def keystep_colours(size: int, groups: Iterable[Sequence[int]]) -> list[str]:

@@ -370,79 +370,33 @@
     drawVideos();
   }
 
-  function curve(points) {
-    let d = `M${points[0][0]} ${points[0][1]}`;
-    for (let at = 1; at < points.length; at += 1) {
-      const [x0, y0] = points[at - 1], [x1, y1] = points[at], bend = (y0 + y1) / 2;
-      d += x0 === x1 ? `V${y1}` : `C${x0} ${bend} ${x1} ${bend} ${x1} ${y1}`;
-    }
-    return d;
-  }
-  function drawEdge([start, end, probability, seen, points]) {
-    const tip = points[points.length - 1], before = points[points.length - 2];
-    const away = before[1] < tip[1] ? -1 : 1, half = 3.2 + 2.4 * probability, long = 6.5 + 3 * probability;
-    const shaft = [...points.slice(0, -1), [tip[0], tip[1] + away * (long - 1)]];
-    const at = points.length > 2 ? points[1] : [(points[0][0] + tip[0]) / 2, (points[0][1] + tip[1]) / 2 + 4];
-    return svg("g", { class: "edge", "data-from": start, "data-to": end, opacity: (0.22 + (0.73 * seen) / (seen + 4)).toFixed(2) },
-      svg("path", { d: curve(shaft), "stroke-width": (0.9 + 6 * probability).toFixed(2) }),
-      svg("path", { class: "tip", d: `M${tip[0]} ${tip[1]}l${-half} ${away * long}h${2 * half}Z` }),
-      svg("text", { x: at[0], y: at[1] }, `${percent(probability, 0)}\u00a0%`));
-  }
-  function drawNode([keystep, x, y, width, height, lines], leaving, describe) {
-    const box = { x: x - width / 2, y: y - height / 2, width, height, rx: 9 };
-    const right = x + width / 2;
-    return svg("g", { class: "node", tabindex: "0", role: "img", "data-k": keystep, "aria-label": describe(keystep).join("; ") },
-      svg("title", {}, data.keysteps[keystep]),
-      leaving ? [svg("path", { class: "stub", d: `M${right} ${y}h11` }), svg("path", { class: "stub-tip", d: `M${right + 17} ${y}l-6 -3.5v7Z` })] : null,
-      svg("rect", { class: "back", ...box }),
-      svg("rect", { ...box, fill: data.colours[keystep], stroke: data.colours[keystep] }),
-      lines.map((line, at) => svg("text", { x, y: y + 4.5 + 16 * (at - (lines.length - 1) / 2) }, line)));
-  }
-  function drawPanel(panel) {
-    const all = [...panel.edges, ...panel.leaving];
-    const inside = new Set(panel.nodes.map((node) => node[0]));
-    const phrase = (links, side) => links.map((link) => `${data.keysteps[link[side]]}${inside.has(link[side]) ? "" : " (elsewhere)"} ${percent(link[2], 0)}\u00a0% (${link[3].toLocaleString("en")}×)`).join(", ");
-    const out = (keystep) => all.filter((link) => link[0] === keystep).sort((a, b) => b[2] - a[2]);
-    const into = (keystep) => panel.edges.filter((link) => link[1] === keystep).sort((a, b) => b[3] - a[3]);
-    const describe = (keystep) => [data.keysteps[keystep], `next: ${phrase(out(keystep), 1) || "nothing"}`, `comes after: ${phrase(into(keystep), 0) || "nothing here"}`];
-    const picture = svg("svg", { style: `width:${panel.size[0]}px;min-width:${Math.round(0.75 * panel.size[0])}px`, viewBox: `0 0 ${panel.size.join(" ")}`, role: "group", "aria-label": `graph of ${panel.title}` },
-      [...panel.edges].sort((a, b) => a[2] - b[2]).map(drawEdge),
-      panel.nodes.map((node) => drawNode(node, panel.leaving.some((link) => link[0] === node[0]), describe)));
-    const note = el("div", { class: "panel-note" });
-    function pick(keystep) {
-      picture.classList.toggle("pick", keystep !== null);
-      const near = new Set();
+  /* A keystep that is pointed at stands out with its neighbours; its line of the table is told. */
+  function startPanel(panel) {
+    const picture = panel.querySelector("svg"), note = panel.querySelector(".panel-note");
+    const pick = (keystep) => {
+      const near = new Set([keystep]);
       for (const edge of picture.querySelectorAll(".edge")) {
-        const from = Number(edge.dataset.from), to = Number(edge.dataset.to);
-        edge.classList.toggle("on", from === keystep || to === keystep);
-        edge.classList.toggle("out", from === keystep);
-        if (from === keystep) near.add(to);
-        if (to === keystep) near.add(from);
+        const ends = [edge.dataset.from, edge.dataset.to], on = ends.includes(keystep);
+        edge.classList.toggle("on", on);
+        if (on) ends.forEach((end) => near.add(end));
       }
+      picture.classList.toggle("pick", keystep !== null);
       for (const node of picture.querySelectorAll(".node")) {
-        node.classList.toggle("on", Number(node.dataset.k) === keystep);
-        node.classList.toggle("near", near.has(Number(node.dataset.k)));
+        node.classList.toggle("on", node.dataset.k === keystep);
+        node.classList.toggle("near", near.has(node.dataset.k));
       }
-      const [name, ...lines] = keystep === null ? [] : describe(keystep);
-      if (keystep !== null) return note.replaceChildren(el("p", {}, swatch(keystep), " ", el("b", {}, el("bdi", {}, name))), ...lines.map((line) => el("p", { dir: "auto" }, line)));
-      const strongest = [...panel.leaving].sort((a, b) => b[3] - a[3]).slice(0, 3);
-      const stay = panel.edges.length ? `${count(panel.edges.length, "transition")} drawn` : "None of the strongest transitions stays here";
-      const leave = strongest.map((link) => `${data.keysteps[link[0]]} → ${data.keysteps[link[1]]} ${percent(link[2], 0)}\u00a0%`).join(", ");
-      return note.replaceChildren(el("p", { dir: "auto" }, !strongest.length ? `${stay}; none leads elsewhere.`
-        : `${stay}; ${panel.leaving.length.toLocaleString("en")} lead elsewhere: ${leave}${panel.leaving.length > 3 ? " …" : ""}`));
-    }
+      const line = keystep && panel.querySelector(`tr[data-k="${keystep}"]`);
+      if (!line) return;
+      const [name, shown] = line.querySelectorAll("th > *");
+      note.replaceChildren(el("b", {}, name.cloneNode(true)), " ", shown.cloneNode(true), el("div", {}, "most probably next:"), line.querySelector("ol").cloneNode(true));
+    };
     for (const node of picture.querySelectorAll(".node")) {
-      const keystep = Number(node.dataset.k);
-      node.addEventListener("pointerenter", () => pick(keystep));
-      node.addEventListener("focus", () => pick(keystep));
-      node.addEventListener("blur", () => pick(null));
-      node.addEventListener("pointerleave", () => { if (document.activeElement !== node) pick(null); });
+      const leave = () => { if (document.activeElement !== node) pick(null); };
+      fill(node, { onpointerenter: () => pick(node.dataset.k), onfocus: () => pick(node.dataset.k), onblur: () => pick(null), onpointerleave: leave }, []);
     }
-    pick(null);
-    return el("figure", { class: "panel" }, el("h3", {}, el("bdi", {}, panel.title)), el("div", { class: "scroll" }, picture), note);
   }
 
   drawKey();
   startVideos();
-  byId("panels").append(...data.panels.map(drawPanel));
+  document.querySelectorAll(".panel").forEach(startPanel);
 })();

@@ -1,0 +1,315 @@
+"""Pictures of a task graph: how a task is done, what comes next, which task uses which keystep."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import accumulate, pairwise
+from statistics import fmean
+
+from stepgraph.decoders.tasks import tasks_of
+from stepgraph.export.layout import (
+    CHARACTER,
+    LINE,
+    MARGIN,
+    Edge,
+    Node,
+    box_size,
+    lay_out,
+    text_width,
+    wrap,
+)
+from stepgraph.export.svg import Part, Sign, alone, escape, inline, label, labels, stacked
+from stepgraph.graph import TaskGraph
+from stepgraph.graph.maps import END, START, Arrow, Step, TaskMap, task_map
+
+NEXT = 4
+"""Next keysteps that are named of each."""
+
+MOST_DRAWN = 300
+"""Keysteps of all tasks that one page or picture shows."""
+
+# Tasks in which what comes next after one keystep is drawn, and letters of a line above each.
+_FANS, _HEAD = 8, 44
+
+HEAT_NOTE = "Numbers are percentages: how many of a task’s recognised videos show the keystep."
+
+# An arrow is coloured by the share that it surely has, the lower end of its interval; a step is
+# optional whose upper end is lower.
+_COMMON, _USUAL, _OPTIONAL = 0.2, 0.5, 0.5
+_MEANINGS = {
+    "sure": "next in more than half of the cases (95 % sure)",
+    "likely": "next in more than a fifth of them (95 % sure)",
+    "rare": "perhaps next in fewer",
+    "back": "dashed: leads back to an earlier keystep",
+    "unseen": "dotted: never seen as next, only the order is known",
+    "optional": "optional: fewer than half of the videos show it (95 % sure)",
+}
+
+
+def task_maps(graph: TaskGraph) -> list[TaskMap]:
+    """The map of every task of a graph, those of most videos first."""
+    maps = [task_map(graph, task, members) for task, members in tasks_of(graph).items()]
+    seen = {found.task: sum(arrow.count for arrow in found.arrows) for found in maps}
+    return sorted(maps, key=lambda found: (-found.videos, -seen[found.task]))
+
+
+def most_used(maps: Sequence[TaskMap]) -> list[TaskMap]:
+    """The tasks of most videos, as many as a page can show."""
+    keysteps = accumulate(len(found.steps) for found in maps)
+    return [found for found, sum_of in zip(maps, keysteps, strict=True) if sum_of <= MOST_DRAWN]
+
+
+def draw_task(found: TaskMap, colours: Sequence[str] | None = None) -> str:
+    """Draw how a task is done, from START at the top to END at the bottom.
+
+    Parameters
+    ----------
+    colours
+        A colour for each keystep of the vocabulary, where the picture is for a page that gives
+        them one; else it is a file of its own, with a title and the meaning of its signs.
+    """
+    layout = lay_out(found)
+    most = max(1, *(edge.arrow.count for edge in layout.edges))
+    steps = {step.keystep: step for step in found.steps}
+    content = [_edge(edge, found, most) for edge in layout.edges]
+    content += [_share(edge, most) for edge in layout.edges if edge.arrow.count]
+    content += [_node(node, found, steps.get(node.keystep), colours) for node in layout.nodes]
+    part = Part(layout.width, layout.height, content)
+    if colours is not None:
+        return inline(f"How “{found.task}” is done", part)
+    notes = [f"{made_of(found).capitalize()}."]
+    left_out = len(found.steps) - len(layout.nodes) + 2
+    notes += [f"Without the {left_out} keysteps that fewest videos show."] if left_out else []
+    return alone(found.task, notes, part, legend([found]))
+
+
+def made_of(found: TaskMap) -> str:
+    """What a map was made of, in words."""
+    if not found.videos:
+        return "told from neighbouring rows, no video of it was recognised"
+    return f"as {found.videos:,} recognised video{' does' if found.videos == 1 else 's do'} it"
+
+
+def name_of(found: TaskMap, keystep: int) -> str:
+    """Name of a keystep, or of an end."""
+    return {START: "START", END: "END"}.get(keystep) or found.vocabulary.keysteps[keystep]
+
+
+def next_arrows(found: TaskMap, keystep: int) -> list[Arrow]:
+    """The most probable arrows out of a keystep."""
+    leaving = [arrow for arrow in found.arrows if arrow.first == keystep]
+    return sorted(leaving, key=lambda arrow: (-arrow.share, arrow.second))[:NEXT]
+
+
+def describe_arrow(arrow: Arrow) -> str:
+    """How often one keystep comes next, with the interval of its share."""
+    return f"{_percent(arrow.share)} ({_range(arrow)}), {arrow.count:,}×" if arrow.count else "–"
+
+
+def describe_step(found: TaskMap, step: Step) -> str:
+    """In how many videos a step is shown, when, and how long."""
+    place = f"{_percent(step.place)} through a video"
+    if not found.videos:
+        return f"on average {place}"
+    shown = f"in {step.videos:,} of {found.videos:,} videos ({_range(step)})"
+    return f"{shown}, {place}, {step.seconds:.0f}\u00a0s long" if step.videos else shown
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.0f}\u00a0%"
+
+
+def _range(one: Arrow | Step) -> str:
+    return f"{100 * one.low:.0f} to {_percent(one.high)}"
+
+
+def is_optional(step: Step) -> bool:
+    """Whether surely fewer than half of the videos show a step."""
+    return step.high < _OPTIONAL
+
+
+def legend(maps: Sequence[TaskMap]) -> list[Sign]:
+    """The signs that the pictures of tasks use, and what they mean."""
+    edges = [edge for found in maps for edge in lay_out(found).edges]
+    used = {_kind(edge.arrow) for edge in edges} | {"back" for edge in edges if edge.back}
+    used |= {"optional" for found in maps for step in found.steps if is_optional(step)}
+    wide = "share of all that comes next; the wider an arrow, the more often it was seen"
+    signs = [Sign(label("46\u00a0%", 6, 12, "share"), wide)]
+    for kind, meaning in _MEANINGS.items():
+        tip = '<path class="tip" d="M44 8l-9 -5v10Z"/>'
+        sample = f'<g class="edge {kind}"><path d="M0 8h36" stroke-width="3"/>{tip}</g>'
+        if kind == "optional":
+            sample = (
+                f'<g class="node {kind}"><rect x="1" y="1" width="42" height="14" rx="5"/></g>'
+            )
+        signs += [Sign(sample, meaning)] if kind in used else []
+    return signs
+
+
+def _kind(arrow: Arrow) -> str:
+    if not arrow.count:
+        return "unseen"
+    return "sure" if arrow.low >= _USUAL else "likely" if arrow.low >= _COMMON else "rare"
+
+
+def _edge(edge: Edge, found: TaskMap, most: int) -> str:
+    """An arrow along its points."""
+    *before, (x, y) = edge.points
+    wide = _thickness(edge.arrow, most)
+    up = 1 if edge.back else -1
+    path = [f"M{before[0][0]:.1f} {before[0][1]:.1f}"]
+    for (x0, y0), (x1, y1) in pairwise([*before, (x, y + up * 7)]):
+        bend = (y0 + y1) / 2
+        curve = f"C{x0:.1f} {bend:.1f} {x1:.1f} {bend:.1f} {x1:.1f} {y1:.1f}"
+        path.append(f"V{y1:.1f}" if x0 == x1 else curve)
+    half = 3 + wide / 2
+    tip = f"M{x:.1f} {y:.1f}l{-half:.1f} {up * 9}h{2 * half:.1f}Z"
+    return _arrow(edge.arrow, found, ("".join(path), tip, wide), " back" * edge.back)
+
+
+def _arrow(arrow: Arrow, found: TaskMap, drawn: tuple[str, str, float], more: str = "") -> str:
+    path, tip, wide = drawn
+    ends = f"{name_of(found, arrow.first)} → {name_of(found, arrow.second)}"
+    return (
+        f'<g class="edge {_kind(arrow)}{more}" data-from="{arrow.first}" data-to="{arrow.second}">'
+        f"<title>{escape(f'{ends}: {describe_arrow(arrow)}')}</title>"
+        f'<path d="{path}" stroke-width="{wide:.1f}"/><path class="tip" d="{tip}"/></g>'
+    )
+
+
+def _share(edge: Edge, most: int) -> str:
+    """The share of an arrow, in percent, beside the line where it leaves its box."""
+    (x0, y0), (x1, y1) = edge.points[:2]
+    # A third of the way along the curve, which bends later than it falls.
+    x, y = x0 + 0.22 * (x1 - x0), y0 + 0.34 * (y1 - y0)
+    beside = x + 4 + _thickness(edge.arrow, most) / 2
+    ends = f'data-from="{edge.arrow.first}" data-to="{edge.arrow.second}"'
+    return (
+        f'<g class="edge" {ends}>{label(_percent(edge.arrow.share), beside, y + 4, "share")}</g>'
+    )
+
+
+def _thickness(arrow: Arrow, most: int) -> float:
+    """Width of an arrow: how often it was seen, beside the one seen most often."""
+    return 1.2 + 5 * arrow.count / most
+
+
+def _node(
+    node: Node, found: TaskMap, step: Step | None = None, colours: Sequence[str] | None = None
+) -> str:
+    left, top = node.x - node.width / 2, node.y - node.height / 2
+    kind = "end" if node.keystep < 0 else "optional" if step and is_optional(step) else ""
+    words = name_of(found, node.keystep)
+    words += f": {describe_step(found, step)}" if step else ""
+    inside = labels(node.lines, node.x, node.y - 0.45 * LINE * bool(node.note))
+    if node.note:
+        inside += label(node.note, node.x, node.y + node.height / 2 - 8, "shown")
+    if colours is not None and node.keystep >= 0:
+        swatch = f'x="{left + 4:.1f}" y="{top + 5:.1f}" width="4" height="{node.height - 10:.1f}"'
+        inside += f'<rect class="hue" {swatch} rx="2" style="fill:{colours[node.keystep]}"/>'
+    focus = f' tabindex="0" role="img" aria-label="{escape(words)}"' if colours is not None else ""
+    rounded = node.height / 2 if kind == "end" else 8
+    return (
+        f'<g class="node {kind}" data-k="{node.keystep}"{focus}><title>{escape(words)}</title>'
+        f'<rect x="{left:.1f}" y="{top:.1f}" width="{node.width:.1f}" height="{node.height:.1f}" '
+        f'rx="{rounded:.1f}"/>{inside}</g>'
+    )
+
+
+def draw_next(maps: Sequence[TaskMap], keystep: int) -> str:
+    """Draw the most probable next keysteps of one, in every task that has it."""
+    parts = []
+    for found in maps[:_FANS]:
+        lines = wrap(f"in “{found.task}”, {made_of(found)}", _HEAD)
+        head = [label(line, MARGIN, LINE * (at + 1), "quiet") for at, line in enumerate(lines)]
+        room = _HEAD * CHARACTER + 2 * MARGIN, LINE * len(lines) + 14
+        parts += [Part(*room, head), _fan(found, keystep), Part(0, 20, [])]
+    notes = [f"In {_FANS} of the {len(maps):,} tasks that use it."] if maps[_FANS:] else []
+    return alone(f"What comes next after “{name_of(maps[0], keystep)}”", notes, stacked(parts))
+
+
+def _fan(found: TaskMap, keystep: int) -> Part:
+    """A keystep, and arrows to what follows it, the most probable at the top."""
+    arrows = next_arrows(found, keystep)
+    lines = [wrap(name_of(found, keystep), 16)]
+    lines += [wrap(name_of(found, arrow.second)) for arrow in arrows]
+    (wide, tall), *sizes = (box_size(one) for one in lines)
+    together = sum(height + 12 for _, height in sizes) - 12
+    high = max(tall, together)
+    right = MARGIN + wide
+    left, top = right + 100, (high - together) / 2
+    content = []
+    for arrow, box, (width, height) in zip(arrows, lines[1:], sizes, strict=True):
+        y, thick = top + height / 2, 1 + 9 * arrow.share
+        path = f"M{right:.1f} {high / 2:.1f}c50 0 20 {y - high / 2:.1f} 92 {y - high / 2:.1f}"
+        tip = f"M{left:.1f} {y:.1f}l-9 {-3 - thick / 2:.1f}v{6 + thick:.1f}Z"
+        content += [
+            _arrow(arrow, found, (path, tip, thick)),
+            label(_percent(arrow.share), left - 44, y - 4 - thick / 2, "share"),
+            _node(Node(arrow.second, left + width / 2, y, width, height, box), found),
+        ]
+        top += height + 12
+    content.append(_node(Node(keystep, right - wide / 2, high / 2, wide, tall, lines[0]), found))
+    if not arrows:
+        content.append(label("nothing was seen to follow", right + 12, high / 2 + 4, "quiet"))
+    return Part(left + max([180, *(width for width, _ in sizes)]) + MARGIN, high, content)
+
+
+def draw_heat(maps: Sequence[TaskMap], *, page: bool = False) -> str:
+    """Draw which task uses which keystep, and how many of its videos show it."""
+    ordered = _by_kinship(most_used(maps) or maps[:1])
+    rows = list(dict.fromkeys(step.keystep for found in ordered for step in found.steps))
+    names = [wrap(maps[0].vocabulary.keysteps[keystep], 34) for keystep in rows]
+    heads = [wrap(found.task, 28) for found in ordered]
+    left, top = (
+        MARGIN + 8 + CHARACTER * max(text_width(line) for lines in side for line in lines)
+        for side in (names, heads)
+    )
+    tops = list(accumulate((14 * len(lines) + 8 for lines in names), initial=top))
+    lefts = list(accumulate((max(26, 14 * len(lines) + 6) for lines in heads), initial=left))
+    content = [
+        labels(lines, left - 8, fmean(ends), "row", 14)
+        for lines, ends in zip(names, pairwise(tops), strict=True)
+    ]
+    content += [
+        f'<g transform="translate({fmean(sides):.1f} {top - 8:.1f}) rotate(-90)">'
+        f"{labels(lines, 0, 0, 'column', 14)}</g>"
+        for lines, sides in zip(heads, pairwise(lefts), strict=True)
+    ]
+    place = {keystep: at for at, keystep in enumerate(rows)}
+    for column, found in enumerate(ordered):
+        for step in found.steps:
+            row = place[step.keystep]
+            content.append(_cell(found, step, lefts[column : column + 2], tops[row : row + 2]))
+    part = Part(lefts[-1] + MARGIN, tops[-1] + MARGIN, content)
+    title = "Which task uses which keystep"
+    notes = [HEAT_NOTE]
+    if len(ordered) < len(maps):
+        notes.append(f"Shown are {len(ordered):,} of {len(maps):,} tasks, those of most videos.")
+    return inline(title, part) if page else alone(title, notes, part)
+
+
+def _by_kinship(maps: Sequence[TaskMap]) -> list[TaskMap]:
+    """Tasks that share keysteps side by side, beginning with the first."""
+    members = {found.task: {step.keystep for step in found.steps} for found in maps}
+    waiting, ordered, last = list(maps), [], set[int]()
+    while waiting:
+        nearest = max(waiting, key=lambda one: len(members[one.task] & last))
+        waiting.remove(nearest)
+        ordered.append(nearest)
+        last = members[nearest.task]
+    return ordered
+
+
+def _cell(found: TaskMap, step: Step, sides: Sequence[float], ends: Sequence[float]) -> str:
+    """One task's use of one keystep; an empty frame where it is listed, and no more is known."""
+    words = f"{name_of(found, step.keystep)}, {found.task}: {describe_step(found, step)}"
+    box = f'x="{sides[0] + 1:.1f}" y="{ends[0] + 1:.1f}" '
+    box += f'width="{sides[1] - sides[0] - 2:.1f}" height="{ends[1] - ends[0] - 2:.1f}"'
+    inside = f'<rect class="listed" {box}/>'
+    if found.videos:
+        share = step.videos / found.videos
+        inside = f'<rect {box} fill-opacity="{0.06 + 0.94 * share:.2f}"/>'
+        kind = "on" if share > 0.5 else ""
+        inside += labels([f"{100 * share:.0f}"], fmean(sides), fmean(ends) - 0.5, kind)
+    return f'<g class="cell"><title>{escape(words)}</title>{inside}</g>'

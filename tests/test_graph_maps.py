@@ -1,0 +1,67 @@
+"""How a task is done, read from recognised videos, or else from neighbouring rows."""
+
+import numpy as np
+import pytest
+from scipy.sparse import csr_array
+
+from stepgraph.core import Vocabulary
+from stepgraph.graph import TaskGraph
+from stepgraph.graph.maps import END, START, task_map
+from task_maps import tea_graph
+
+
+def test_steps_and_arrows_are_those_of_the_recognised_videos():
+    found = task_map(tea_graph(), "Make tea")
+
+    assert found.videos == 3
+    assert [(step.keystep, step.videos) for step in found.steps] == [
+        *((0, 3), (1, 3), (2, 2), (3, 3), (4, 3))
+    ]
+    assert {arrow[:3] for arrow in found.arrows} == {
+        *((START, 0, 3), (0, 1, 3), (1, 2, 2), (1, 3, 1), (2, 3, 2), (3, 4, 3), (4, END, 3))
+    }
+    counts = [arrow.count for arrow in found.arrows]
+    assert counts == sorted(counts, reverse=True)
+    for one in (*found.steps, *found.arrows):
+        assert 0 <= one.low < one.share < one.high <= 1
+    assert all(step.seconds == 4 for step in found.steps)
+
+
+def test_a_graph_without_layers_tells_from_neighbouring_rows_and_knows_no_ends():
+    found = task_map(tea_graph(layers=False), "Make tea")
+
+    assert found.videos == 0
+    assert [step.keystep for step in found.steps] == [0, 1, 2, 3, 4]
+    assert {arrow[:3] for arrow in found.arrows} == {(0, 1, 3), (1, 2, 3), (2, 3, 3), (3, 4, 3)}
+    assert all((step.videos, step.low, step.high) == (0, 0, 1) for step in found.steps)
+
+
+def test_a_task_that_no_video_shows_is_told_from_neighbouring_rows():
+    graph = tea_graph(tasks={"Make tea": (0, 1, 2, 3, 4), "Make soup": (0, 3)})
+
+    assert task_map(graph, "Make soup").videos == 0
+
+
+def test_rows_are_put_in_the_order_of_when_they_are_done():
+    timing = np.zeros((3, 20), np.int64)
+    timing[[0, 1, 2], [15, 1, 8]] = 5
+    vocabulary = Vocabulary(("serve", "boil", "pour"), {"tea": (0, 1, 2)})
+    counts = csr_array(np.zeros((3, 3), np.int64))
+
+    found = task_map(TaskGraph(vocabulary, counts, timing=timing), "tea")
+
+    assert [(step.keystep, step.place) for step in found.steps] == [
+        (1, pytest.approx(1.5 / 20)),
+        (2, pytest.approx(8.5 / 20)),
+        (0, pytest.approx(15.5 / 20)),
+    ]
+
+
+def test_a_keystep_that_a_task_lists_twice_is_one_step():
+    vocabulary = Vocabulary(("boil", "pour"), {"tea": (0, 1, 0)})
+    graph = TaskGraph(vocabulary, csr_array(np.array([[4, 2], [0, 3]])))
+
+    found = task_map(graph, "tea")
+
+    assert [step.keystep for step in found.steps] == [0, 1]
+    assert [arrow[:3] for arrow in found.arrows] == [(0, 1, 2)]
