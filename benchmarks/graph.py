@@ -122,9 +122,10 @@ def cases(layers: Layers, truth: dict[str, list[Labels]], least: int) -> dict[st
             order = replace(layer, ordered=1.0).next_weights(place)
             parts = (layer.following[place].astype(np.float64), order, true)
             found["next"].append(Case(*(np.delete(part, place) for part in parts)))
+            listed = np.array([1.0, 0.0])
             shown = sum(bool((one.keysteps == keystep).any()) for one in labels)
             clear = np.array([layer.clear[place], layer.videos - layer.clear[place]], np.float64)
-            found["shown"].append(Case(clear, np.zeros(2), np.array([shown, len(labels) - shown])))
+            found["shown"].append(Case(clear, listed, np.array([shown, len(labels) - shown])))
     return {
         name: [case for case in every if case.truth.sum() >= least]
         for name, every in found.items()
@@ -173,7 +174,7 @@ def check_intervals(suites: Sequence[Suite]) -> None:
         parts = {one.name: truth} if one.name == "demo" else {t: {t: truth[t]} for t in truth}
         groups |= {name: cases(layers, part, LEAST[one.name]) for name, part in parts.items()}
     for name, default in TRUSTS.items():
-        orders = (0.0,) if name == "shown" else (0.0, 1.0)
+        orders = (1.0,) if name == "shown" else (0.0, 1.0)
         every = {group: found[name] for group, found in groups.items()}
         best = fit([*every.values()], orders)
         say(measure="fit", what=name, fitted=_rounded(best), default=default._asdict())

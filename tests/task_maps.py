@@ -43,7 +43,7 @@ def make_map(arrows, *, names=NAMES, videos=10, shown=None, task="Make tea"):
         tuple(
             sorted(
                 (Arrow(*one, max(0, one[3] - 0.1), min(1, one[3] + 0.1)) for one in shares),
-                key=lambda arrow: -arrow.count,
+                key=lambda arrow: -arrow.seen,
             )
         ),
         Vocabulary(tuple(names), {task: tuple(range(len(names)))}),

@@ -47,7 +47,7 @@ def check(network):
     assert edges.keys() == arrows.keys()
     for ends, arrow in arrows.items():
         assert edges[ends]["task"] == "Make tea"
-        assert edges[ends]["count"] == arrow.count
+        assert edges[ends]["count"] == arrow.seen
         for number in ("share", "low", "high"):
             assert edges[ends][number] == pytest.approx(getattr(arrow, number))
     assert edges["boil water", "add leaves"]["probability"] == pytest.approx(0.25)

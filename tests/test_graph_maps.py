@@ -20,7 +20,7 @@ def test_steps_and_arrows_are_those_of_the_recognised_videos():
     assert {arrow[:3] for arrow in found.arrows} == {
         *((START, 0, 3), (0, 1, 3), (1, 2, 2), (1, 3, 1), (2, 3, 2), (3, 4, 3), (4, END, 3))
     }
-    counts = [arrow.count for arrow in found.arrows]
+    counts = [arrow.seen for arrow in found.arrows]
     assert counts == sorted(counts, reverse=True)
     for one in (*found.steps, *found.arrows):
         assert 0 <= one.low < one.share < one.high <= 1

@@ -241,7 +241,15 @@ def _questions(verb: argparse.ArgumentParser) -> None:
     ):
         options = [graph, *(option(keystep, metavar="KEYSTEP") for keystep in keysteps)]
         options += [option("--top", type=int, default=top)] if top else []
+        options += [_shown] if name == "show" else []
         _fill(asked.add_parser(name, help=about), f"questions:graph_{name}", [*options, JSON])
+    order = asked.add_parser("order", help="the order of a task, and how sure it is")
+    _fill(order, "questions:graph_order", [graph, option("task", metavar="TASK"), JSON])
+    both = [option(name, type=Path, metavar="GRAPH") for name in two]
+    other = asked.add_parser("compare", help="what the videos of two graphs do differently")
+    _fill(other, "questions:graph_compare", [*both, option("--top", type=int, default=20), JSON])
+    video = asked.add_parser("video", help="how videos depart from it: missing, repeated, unusual")
+    _fill(video, "questions:graph_video", [graph, option("source", metavar="SOURCE"), JSON])
     check = asked.add_parser("check", help="hold its order against the truth of videos")
     _fill(check, "questions:graph_check", [graph, option("source", metavar="SOURCE"), JSON])
     several = option("graphs", type=Path, nargs="+", metavar="GRAPH")
@@ -257,6 +265,13 @@ def _questions(verb: argparse.ArgumentParser) -> None:
     )
     task = option("--task", metavar="NAME", help="only this task")
     _fill(export, "pictures:graph_export", [graph, task, kind, file])
+
+
+def _shown(verb: Any) -> None:
+    """Which tasks are shown."""
+    verb.add_argument("--task", metavar="NAME", help="only this task")
+    about = "only tasks of which so many videos were recognised (default: 1)"
+    verb.add_argument("--min-videos", type=int, default=1, metavar="N", help=about)
 
 
 def _drawn(verb: Any) -> None:

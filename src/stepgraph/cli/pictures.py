@@ -29,7 +29,7 @@ def graph_draw(args: argparse.Namespace) -> str:
             raise DataError(f"keystep {quoted(args.next)} must follow or lead somewhere, got none")
         write_picture(draw_next(having, keystep), args.output)
         return f"{args.output}: what comes next after {quoted(args.next)}"
-    found = _task(maps, args.task) if args.task else maps[0]
+    found = find_task(maps, args.task) if args.task else maps[0]
     write_picture(draw_task(found), args.output)
     others = (
         f"; {_plural(len(maps) - 1, 'other task')}: --task" if maps[1:] and not args.task else ""
@@ -42,7 +42,7 @@ def graph_export(args: argparse.Namespace) -> str:
     must_be_writable(args.output.parent, args.output)
     graph = load_graph(args.graph)
     maps = task_maps(graph)
-    chosen = [_task(maps, args.task)] if args.task else maps
+    chosen = [find_task(maps, args.task)] if args.task else maps
     files = write_network(graph, chosen, args.output, args.format)
     arrows = sum(len(found.arrows) for found in chosen)
     return (
@@ -50,7 +50,7 @@ def graph_export(args: argparse.Namespace) -> str:
     )
 
 
-def _task(maps: list[TaskMap], name: str) -> TaskMap:
+def find_task(maps: list[TaskMap], name: str) -> TaskMap:
     """The map of a task by its name; an unknown one is answered with the nearest."""
     known = {found.task: found for found in maps}
     if name not in known:

@@ -6,57 +6,100 @@ import argparse
 import json
 import warnings
 from functools import reduce
+from pathlib import Path
 from typing import Any
 
 from stepgraph.cli.asked import list_fields, must_be_writable, say
+from stepgraph.cli.pictures import find_task
 from stepgraph.core import Labels, require_same_vocabulary
 from stepgraph.datasets import build_vocabulary, open_source, survey
 from stepgraph.decoders import DECODERS
 from stepgraph.encoders import KINDS, EncoderOptions, open_kind
 from stepgraph.errors import ConfigError, DataError
 from stepgraph.evaluation.order import check_order
-from stepgraph.export import terminal
+from stepgraph.export import answers, terminal
+from stepgraph.export.drawing import task_maps
 from stepgraph.graph import TaskGraph
+from stepgraph.graph.comparing import compare, departures
+from stepgraph.graph.layers import Layers
+from stepgraph.graph.maps import task_map
 from stepgraph.graph.saving import load_graph, save_graph
+from stepgraph.pipeline import recognize_all
 from stepgraph.problems import Problems
 from stepgraph.vocabulary import add_noise
 from stepgraph.vocabulary.lists import save_vocabulary
 
 
 def graph_show(args: argparse.Namespace) -> str:
-    """Print what a graph holds: its size and its strongest directional pairs."""
-    return terminal.describe_graph(load_graph(args.graph), top=args.top, as_json=args.json)
+    """Print how the tasks of a graph are done, and its strongest directional pairs."""
+    graph = load_graph(args.graph)
+    maps = [one for one in task_maps(graph) if one.videos and one.videos >= args.min_videos]
+    if args.task:
+        maps = [find_task(task_maps(graph), args.task)]
+    return answers.describe_graph(graph, maps, top=args.top, as_json=args.json)
 
 
 def graph_next(args: argparse.Namespace) -> str:
     """Print which keysteps most probably follow one."""
     graph = load_graph(args.graph)
     keystep = graph.vocabulary.index(args.keystep)
-    return terminal.describe_next(graph, keystep, top=args.top, as_json=args.json)
+    return answers.describe_next(graph, keystep, top=args.top, as_json=args.json)
 
 
 def graph_path(args: argparse.Namespace) -> str:
     """Print the most probable path between two keysteps."""
     graph = load_graph(args.graph)
     first, second = graph.vocabulary.index(args.first), graph.vocabulary.index(args.second)
-    return terminal.describe_path(graph, first, second, as_json=args.json)
+    return answers.describe_path(graph, first, second, as_json=args.json)
 
 
 def graph_relation(args: argparse.Namespace) -> str:
     """Print how two keysteps relate."""
     graph = load_graph(args.graph)
     first, second = graph.vocabulary.index(args.first), graph.vocabulary.index(args.second)
-    return terminal.describe_relation(graph, first, second, as_json=args.json)
+    return answers.describe_relation(graph, first, second, as_json=args.json)
+
+
+def graph_order(args: argparse.Namespace) -> str:
+    """Print the keysteps of a task in the order in which they are done, and how sure that is."""
+    graph = load_graph(args.graph)
+    layers = _layers(graph, args.graph)
+    found = find_task([one for one in task_maps(graph) if one.videos], args.task)
+    places = layers.of_task(found.task).places()
+    return answers.describe_order(
+        found, [places[step.keystep] for step in found.steps], as_json=args.json
+    )
+
+
+def graph_compare(args: argparse.Namespace) -> str:
+    """Print what the videos of two graphs do differently."""
+    first, second = (_layers(load_graph(path), path) for path in (args.first, args.second))
+    if not first.videos.keys() & second.videos.keys():
+        raise ConfigError(
+            f"{args.second}: must hold videos of a task that {args.first} holds videos of, "
+            f"got none; were they mined with the same headings?"
+        )
+    return answers.describe_differences(compare(first, second), top=args.top, as_json=args.json)
+
+
+def graph_video(args: argparse.Namespace) -> str:
+    """Print how videos depart from the map: what is missing, repeated or in an unusual order."""
+    graph = load_graph(args.graph)
+    layers, source = _layers(graph, args.graph), open_source(args.source)
+    told = []
+    for timeline in recognize_all(source.videos, graph):
+        task = next(iter(timeline.labels.tasks or {}), "")
+        if task not in layers.videos:
+            continue
+        found = departures(layers, task_map(graph, task), timeline.labels.segments())
+        told.append(answers.Told(timeline.video.id, task, found))
+    return answers.describe_departures(told, as_json=args.json)
 
 
 def graph_check(args: argparse.Namespace) -> str:
     """Hold the order that a graph tells against the truth of a source, task by task."""
     graph = load_graph(args.graph)
-    if graph.layers is None:
-        raise ConfigError(
-            f"{args.graph}: must hold recognised videos to be checked, got none; mine it from "
-            f"narration with this version of stepgraph"
-        )
+    layers = _layers(graph, args.graph)
     dataset = open_source(args.source, vocabulary=graph.vocabulary)
     truth: dict[str, list[Labels]] = {}
     for video in dataset.videos:
@@ -64,16 +107,26 @@ def graph_check(args: argparse.Namespace) -> str:
             labels = dataset.truth[video.id]
             require_same_vocabulary(labels.vocabulary, graph.vocabulary, "truth and graph")
             truth.setdefault(video.task or "no task", []).append(labels)
-    if not truth:
+    if not truth.keys() & layers.videos.keys():
         raise DataError(f"{dataset.name}: must have a truth to check a graph with, got none")
-    return terminal.describe_check(check_order(graph, truth), as_json=args.json)
+    return answers.describe_check(check_order(layers, truth), as_json=args.json)
+
+
+def _layers(graph: TaskGraph, path: Path) -> Layers:
+    """What whole videos tell, or an error where a graph holds none."""
+    if graph.layers is None:
+        raise ConfigError(
+            f"{path}: must hold recognised videos to be asked this, got none; mine it from "
+            f"narration with this version of stepgraph"
+        )
+    return graph.layers
 
 
 def graph_merge(args: argparse.Namespace) -> str:
     """Add up graphs that were mined from different videos with one vocabulary."""
     must_be_writable(args.output.parent)
     graphs = {path: load_graph(path) for path in args.graphs}
-    bare = [str(path) for path, graph in graphs.items() if graph.layers is None]
+    bare = [str(path) for path, graph in graphs.items() if graph.courses is None]
     if bare and len(bare) < len(graphs):
         # Shown as one line by the command line.
         warnings.warn(

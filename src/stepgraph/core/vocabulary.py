@@ -44,6 +44,9 @@ class Vocabulary:
                     f"task {quoted(task)} must list keysteps between 0 and "
                     f"{len(self.keysteps) - 1}, got {list(members)[:5]}"
                 )
+        # A list that names a keystep again lists it once.
+        once = {task: tuple(dict.fromkeys(members)) for task, members in self.tasks.items()}
+        object.__setattr__(self, "tasks", once)
 
     def __len__(self) -> int:
         return len(self.keysteps)

@@ -18,7 +18,7 @@ from scipy.linalg import cho_factor, cho_solve
 
 from stepgraph.core import Scores, Vocabulary
 from stepgraph.decoders.hearing import Heard, hear
-from stepgraph.decoders.task_markov import CLEAR, TaskMarkov
+from stepgraph.decoders.task_markov import TaskMarkov
 from stepgraph.decoders.tasks import task_evidence, task_posterior, task_stretches
 from stepgraph.graph import TIMING_BINS, TaskGraph, mine_graph
 from stepgraph.graph.courses import (
@@ -118,7 +118,8 @@ class Learner:
         log_emission = np.zeros((len(rows), len(members)))
         log_emission[said >= 0] = self._decoder.log_emission(values, heard.weight)[said[said >= 0]]
         if can_follow(len(heard.moment), len(members)):
-            clear = np.any(values >= CLEAR, axis=0, keepdims=True)[0]
+            # As clear as the clearest tenth of all that is said.
+            clear = values.max(axis=0) >= np.quantile(values.max(axis=1), 0.9, method="higher")
             course = Course.of_moments(rows, log_emission, clear, scores.hop)
             self._courses.add(task, scores.video, course)
         if not np.isfinite(values).all():

@@ -49,7 +49,7 @@ _MEANINGS = {
 def task_maps(graph: TaskGraph) -> list[TaskMap]:
     """The map of every task of a graph, those of most videos first."""
     maps = [task_map(graph, task, members) for task, members in tasks_of(graph).items()]
-    seen = {found.task: sum(arrow.count for arrow in found.arrows) for found in maps}
+    seen = {found.task: sum(arrow.seen for arrow in found.arrows) for found in maps}
     return sorted(maps, key=lambda found: (-found.videos, -seen[found.task]))
 
 
@@ -69,10 +69,10 @@ def draw_task(found: TaskMap, colours: Sequence[str] | None = None) -> str:
         them one; else it is a file of its own, with a title and the meaning of its signs.
     """
     layout = lay_out(found)
-    most = max(1, *(edge.arrow.count for edge in layout.edges))
+    most = max(1, *(edge.arrow.seen for edge in layout.edges))
     steps = {step.keystep: step for step in found.steps}
     content = [_edge(edge, found, most) for edge in layout.edges]
-    content += [_share(edge, most) for edge in layout.edges if edge.arrow.count]
+    content += [_share(edge, most) for edge in layout.edges if edge.arrow.seen]
     content += [_node(node, found, steps.get(node.keystep), colours) for node in layout.nodes]
     part = Part(layout.width, layout.height, content)
     if colours is not None:
@@ -103,7 +103,7 @@ def next_arrows(found: TaskMap, keystep: int) -> list[Arrow]:
 
 def describe_arrow(arrow: Arrow) -> str:
     """How often one keystep comes next, with the interval of its share."""
-    return f"{_percent(arrow.share)} ({_range(arrow)}), {arrow.count:,}×" if arrow.count else "–"
+    return f"{_percent(arrow.share)} ({_range(arrow)}), {arrow.seen:,}×" if arrow.seen else "–"
 
 
 def describe_step(found: TaskMap, step: Step) -> str:
@@ -147,7 +147,7 @@ def legend(maps: Sequence[TaskMap]) -> list[Sign]:
 
 
 def _kind(arrow: Arrow) -> str:
-    if not arrow.count:
+    if not arrow.seen:
         return "unseen"
     return "sure" if arrow.low >= _USUAL else "likely" if arrow.low >= _COMMON else "rare"
 
@@ -191,7 +191,7 @@ def _share(edge: Edge, most: int) -> str:
 
 def _thickness(arrow: Arrow, most: int) -> float:
     """Width of an arrow: how often it was seen, beside the one seen most often."""
-    return 1.2 + 5 * arrow.count / most
+    return 1.2 + 5 * arrow.seen / most
 
 
 def _node(

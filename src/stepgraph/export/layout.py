@@ -70,7 +70,7 @@ def drawn_steps(found: TaskMap) -> tuple[Step, ...]:
     """Steps that are drawn, in their order: all, or those of most videos."""
     seen: Counter[int] = Counter()
     for arrow in found.arrows:
-        seen.update({arrow.first: arrow.count, arrow.second: arrow.count})
+        seen.update({arrow.first: arrow.seen, arrow.second: arrow.seen})
     ranked = sorted(found.steps, key=lambda step: (-step.videos, -seen[step.keystep]))[:MOST]
     kept = {step.keystep for step in ranked}
     return tuple(step for step in found.steps if step.keystep in kept)
@@ -112,7 +112,7 @@ def drawn_arrows(found: TaskMap) -> list[Arrow]:
 
 
 def _strength(arrow: Arrow) -> tuple[float, ...]:
-    return -arrow.share, -arrow.count, arrow.first, arrow.second
+    return -arrow.share, -arrow.seen, arrow.first, arrow.second
 
 
 def lay_out(found: TaskMap) -> Layout:
@@ -133,7 +133,7 @@ def lay_out(found: TaskMap) -> Layout:
         [width for width, _ in sizes] + [LANE] * (sum(map(len, layers)) - len(order))
     )
     layers = _reduce_crossings(layers, chains)
-    x = _straighten(layers, chains, widths, [1.0 + arrow.count**2 for arrow in arrows])
+    x = _straighten(layers, chains, widths, [1.0 + arrow.seen**2 for arrow in arrows])
     spans, height = _spans(layers, [height for _, height in sizes])
     nodes = tuple(
         Node(keystep, float(x[slot]), sum(spans[slot]) / 2, *sizes[slot], lines[slot], notes[slot])

@@ -106,7 +106,7 @@ def to_youtube(timeline: Timeline) -> str:
     them all.  YouTube shows chapters only from three on; fewer are written all the same, as times
     to click on, and :func:`fits_youtube` and the JSON say so.
     """
-    return "".join(f"{_short_clock(start)} {title}\n" for start, title in _youtube(timeline))
+    return "".join(f"{short_clock(start)} {title}\n" for start, title in _youtube(timeline))
 
 
 def fits_youtube(timeline: Timeline) -> bool:
@@ -150,7 +150,7 @@ def to_text(timeline: Timeline) -> str:
     if tasks and not task:
         title = [f"none of the tasks, most probably ({100 * (1 - sum(tasks.values())):.0f} %)"]
     chapters = [
-        f"{_short_clock(chapter.start):>8} - {_short_clock(chapter.end):<8} "
+        f"{short_clock(chapter.start):>8} - {short_clock(chapter.end):<8} "
         f"{_one_line(chapter.keystep)}"
         for chapter in timeline
     ]
@@ -162,7 +162,8 @@ def _clock(seconds: float) -> str:
     return f"{ms // 3_600_000:02}:{ms // 60_000 % 60:02}:{ms // 1000 % 60:02}.{ms % 1000:03}"
 
 
-def _short_clock(seconds: float) -> str:
+def short_clock(seconds: float) -> str:
+    """Minutes and seconds, and hours where there are any."""
     whole = int(seconds)
     hours = f"{whole // 3600}:{whole // 60 % 60:02}" if whole >= 3600 else f"{whole // 60}"
     return f"{hours}:{whole % 60:02}"

@@ -46,7 +46,7 @@ class Course(NamedTuple):
         How well each keystep explains it: the log of its probability among those of the task, in
         tenths; the same for all where nothing is said.
     clear : shape (n,), bool
-        Which keysteps are spoken of clearly at least once.
+        Which keysteps are spoken of as clearly as the clearest tenth of all that is said.
     hop
         Seconds of a row.
     """

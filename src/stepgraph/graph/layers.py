@@ -17,12 +17,13 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 from scipy.ndimage import gaussian_filter1d
+from scipy.special import ndtri
 
 from stepgraph.core import Vocabulary, without_repetitions
 from stepgraph.graph.chains import marginals
 from stepgraph.graph.courses import TIMING_BINS, Course, Courses
 from stepgraph.graph.habits import listed_tasks
-from stepgraph.graph.shares import NEXT, PRECEDENCE, shares_of
+from stepgraph.graph.shares import CREDIBLE, NEXT, PRECEDENCE, shares_of
 
 Floats: TypeAlias = NDArray[np.float64]
 Integers: TypeAlias = NDArray[np.int64]
@@ -116,6 +117,19 @@ class Layer:
         """
         places = np.argsort(-self.precedence().sum(axis=1), kind="stable")
         return [self.keysteps[place] for place in places]
+
+    def places(self) -> dict[int, tuple[float, float]]:
+        """Between which places of the order each keystep is done in nine of ten videos.
+
+        As many come before it as precede it, each with its own probability.
+        """
+        before = self.precedence()
+        np.fill_diagonal(before, 0.0)
+        middle = 1 + before.sum(axis=0)
+        spread = ndtri((1 + CREDIBLE) / 2) * np.sqrt((before * (1 - before)).sum(axis=0))
+        low, high = np.clip([middle - spread, middle + spread], 1, len(before)).round()
+        ends = zip(low.tolist(), high.tolist(), strict=True)
+        return dict(zip(self.keysteps, ends, strict=True))
 
     def next_weights(self, place: int) -> Floats:
         """How far the written order speaks for each keystep, and the end, to come next, (n + 1,).

@@ -13,16 +13,16 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
-from scipy.special import betaincinv
 
 from stepgraph.core import Vocabulary
+from stepgraph.graph.courses import TIMING_BINS
 from stepgraph.graph.habits import listed_tasks
-from stepgraph.graph.layers import CREDIBLE, Layers
+from stepgraph.graph.layers import END as END
+from stepgraph.graph.layers import START as START
+from stepgraph.graph.layers import Layers
 from stepgraph.graph.order import partial_order
-from stepgraph.graph.task_graph import TIMING_BINS, TaskGraph
-
-START, END = -1, -2
+from stepgraph.graph.shares import NEXT, SHOWN, shares_of
+from stepgraph.graph.task_graph import TaskGraph
 
 
 class Step(NamedTuple):
@@ -31,7 +31,7 @@ class Step(NamedTuple):
     Attributes
     ----------
     videos
-        How many of the task's videos show it.
+        In how many of the task's videos it is spoken of clearly.
     share, low, high
         Expected share of the task's videos that show it, with its 90 % interval.
     place
@@ -48,13 +48,18 @@ class Step(NamedTuple):
     place: float
     seconds: float
 
+    @property
+    def optional(self) -> bool:
+        """Whether fewer than half of the videos can be expected to show it."""
+        return self.share < 0.5
+
 
 class Arrow(NamedTuple):
     """What comes next: from a keystep or ``START`` to a keystep or ``END``.
 
     Attributes
     ----------
-    count
+    seen
         How often the one was next after the other in recognised videos.
     share, low, high
         Expected share of all that comes next after ``first``, with its 90 % interval.
@@ -62,7 +67,7 @@ class Arrow(NamedTuple):
 
     first: int
     second: int
-    count: int  # type: ignore[assignment]  # a field hides the method of tuples
+    seen: int
     share: float
     low: float
     high: float
@@ -86,70 +91,53 @@ class TaskMap:
     arrows: tuple[Arrow, ...]
     vocabulary: Vocabulary
 
+    def arrows_from(self, keystep: int) -> list[Arrow]:
+        """What comes next after a keystep, the most probable first."""
+        return [arrow for arrow in self.arrows if arrow.first == keystep]
+
 
 def task_map(graph: TaskGraph, task: str, members: Sequence[int] | None = None) -> TaskMap:
     """Read from a graph how a task is done; ``members`` are its keysteps if not those listed."""
+    if graph.layers is not None and graph.layers.videos.get(task):
+        return _of_videos(graph.layers, task)
     wanted = listed_tasks(graph.vocabulary)[task] if members is None else members
-    keysteps = list(dict.fromkeys(wanted))
-    if graph.layers is None or not graph.layers.videos.get(task):
-        return _of_rows(graph, task, keysteps)
-    return _of_videos(graph, graph.layers, task, keysteps)
+    return _of_rows(graph, task, list(wanted))
 
 
-def _of_videos(graph: TaskGraph, layers: Layers, task: str, members: list[int]) -> TaskMap:
-    videos, order = layers.videos[task], layers.order(members)
-    places = np.minimum((graph.mean_times + 0.5) / TIMING_BINS, 1.0)
+def _of_videos(layers: Layers, task: str) -> TaskMap:
+    layer = layers.of_task(task)
     steps = []
-    for keystep in order:
-        shown = min(int(layers.shown[keystep]), videos)  # other tasks may show it, too
-        seconds = float(layers.rows[keystep] / max(1, layers.shown[keystep]))
-        chance = _share(shown, videos, 0.5, 2.0)
-        steps.append(Step(keystep, shown, *chance, float(places[keystep]), seconds))
-    counts = _between(layers.following[members][:, members].toarray(), members)
-    counts |= {(START, one): int(layers.first[one]) for one in members}
-    counts |= {(one, END): int(layers.last[one]) for one in members}
-    return TaskMap(task, videos, tuple(steps), _arrows(counts), graph.vocabulary)
+    for keystep in layer.order():
+        place = layer.keysteps.index(keystep)
+        clear, shown = int(layer.clear[place]), max(1, int(layer.shown[place]))
+        # That a keystep is listed speaks for its being done, as a written order does.
+        [share, _] = shares_of(SHOWN.weigh((clear, layer.videos - clear), (1.0, 0.0)))
+        where, seconds = float(layer.place[place]), float(layer.seconds[place] / shown)
+        steps.append(Step(keystep, clear, *share, where, seconds))
+    arrows = [Arrow(START, *one) for one in layers.first_of(task)]
+    for keystep in layer.keysteps:
+        following = layers.next_after(keystep, len(layer.keysteps), tasks=[task])
+        arrows += [Arrow(keystep, *one) for one in following]
+    return TaskMap(task, layer.videos, tuple(steps), _strongest_first(arrows), layers.vocabulary)
 
 
 def _of_rows(graph: TaskGraph, task: str, members: list[int]) -> TaskMap:
     """From transitions of neighbouring rows, which tell neither how many videos nor the ends."""
     between = graph.counts_between(members)
+    np.fill_diagonal(between, 0)
     earlier = [one.bit_count() for one in partial_order(between, 0.5)]
     ranked = sorted(zip(graph.mean_times[members], earlier, members, strict=True))
     steps = []
     for at, (time, _, keystep) in enumerate(ranked):
         place = (time if math.isfinite(time) else TIMING_BINS * at / len(ranked)) + 0.5
         steps.append(Step(keystep, 0, 1.0, 0.0, 1.0, min(place / TIMING_BINS, 1.0), 0.0))
-    arrows = _arrows(_between(between, members))
-    return TaskMap(task, 0, tuple(steps), arrows, graph.vocabulary)
+    arrows = []
+    for first, counts in zip(members, between, strict=True):
+        shares = shares_of(NEXT.weigh(counts, np.zeros(len(counts))))
+        found = zip(members, counts.tolist(), shares, strict=True)
+        arrows += [Arrow(first, second, seen, *share) for second, seen, share in found if seen]
+    return TaskMap(task, 0, tuple(steps), _strongest_first(arrows), graph.vocabulary)
 
 
-def _between(counts: NDArray[np.int64], members: list[int]) -> dict[tuple[int, int], int]:
-    """Counts by the two keysteps, without those of one with itself."""
-    return {
-        (members[first], members[second]): int(counts[first, second])
-        for first, second in np.argwhere(counts)
-        if first != second
-    }
-
-
-def _arrows(counts: dict[tuple[int, int], int]) -> tuple[Arrow, ...]:
-    """Arrows that were seen; what comes next has one imagined sighting, spread over all."""
-    totals: dict[int, int] = {}
-    for (first, _), count in counts.items():
-        totals[first] = totals.get(first, 0) + count
-    size = len(totals) + 1
-    found = [
-        Arrow(first, second, count, *_share(count, totals[first], 1 / size, 1.0))
-        for (first, second), count in counts.items()
-        if count
-    ]
-    return tuple(sorted(found, key=lambda arrow: (-arrow.count, arrow.first, arrow.second)))
-
-
-def _share(count: int, total: int, imagined: float, weight: float) -> tuple[float, float, float]:
-    """Expected share and its interval, with ``weight`` imagined cases beside the counted."""
-    one = count + imagined * weight
-    other = total - count + (1 - imagined) * weight
-    low, high = betaincinv(one, other, [(1 - CREDIBLE) / 2, (1 + CREDIBLE) / 2])
-    return one / (one + other), float(low), float(high)
+def _strongest_first(arrows: list[Arrow]) -> tuple[Arrow, ...]:
+    return tuple(sorted(arrows, key=lambda one: (-one.share, one.first, one.second)))

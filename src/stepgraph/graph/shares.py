@@ -55,7 +55,7 @@ class Trust(NamedTuple):
 
 PRECEDENCE = Trust(0.03, 0.65)
 NEXT = Trust(0.09, 1.65)
-SHOWN = Trust(1.0, 1.0)
+SHOWN = Trust(0.6, 2.1)
 
 
 class Share(NamedTuple):

@@ -1,0 +1,255 @@
+"""What a graph answers, for a terminal: how tasks are done, what comes next, how graphs differ."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from itertools import islice, pairwise
+from typing import Any, NamedTuple
+
+from stepgraph.errors import printable
+from stepgraph.evaluation.order import OrderCheck
+from stepgraph.export.terminal import as_json_text, columns, percent
+from stepgraph.export.timeline import short_clock
+from stepgraph.graph import Relation, TaskGraph
+from stepgraph.graph.comparing import Departure, Difference
+from stepgraph.graph.layers import END, Precedence
+from stepgraph.graph.maps import TaskMap
+
+
+def describe_graph(graph: TaskGraph, maps: Sequence[TaskMap], *, top: int, as_json: bool) -> str:
+    """Size of a graph, how tasks are done, and its strongest directional pairs."""
+    pairs = directional_pairs(graph, top)
+    if as_json:
+        return as_json_text(
+            keysteps=len(graph.vocabulary),
+            tasks=len(graph.vocabulary.tasks),
+            transitions=graph.counts.nnz,
+            videos=len(graph.mined_on),
+            directional=[_relation_json(graph, pair) for pair in pairs],
+            orders=[_map_json(one) for one in maps],
+        )
+    names = graph.vocabulary.keysteps
+    size = (
+        f"{len(names)} keysteps of {len(graph.vocabulary.tasks)} tasks, {graph.counts.nnz} "
+        f"transitions between them, mined from {len(graph.mined_on)} videos."
+    )
+    lines = [("first", "then", "there", "back")]
+    lines += [(names[p.first], names[p.second], f"{p.forward}", f"{p.backward}") for p in pairs]
+    found = columns(lines) if pairs else "No pair of keysteps has a clear direction yet."
+    orders = "".join(map(_map_table, maps[:top]))
+    if maps[top:]:
+        orders += f"\n… and {len(maps) - top} tasks more (--top, --task)\n"
+    return f"{size}\n{orders}\nStrongest directions of neighbouring rows:\n{found}"
+
+
+def _map_json(one: TaskMap) -> dict[str, Any]:
+    """The keysteps of a task in the order in which recognised videos do them."""
+    names = one.vocabulary.keysteps
+    steps = [
+        step._asdict()
+        | {"keystep": names[step.keystep], "optional": step.optional}
+        | {
+            "next": [
+                arrow._asdict() | {"first": names[arrow.first], "second": _name(one, arrow.second)}
+                for arrow in one.arrows_from(step.keystep)[:4]
+            ]
+        }
+        for step in one.steps
+    ]
+    return {"task": one.task, "videos": one.videos, "keysteps": steps}
+
+
+def _map_table(one: TaskMap) -> str:
+    lines = [("keystep", "", "clearly in", "at", "takes", "most probably next", "")]
+    for step in one.steps:
+        after = one.arrows_from(step.keystep)[:1]
+        following = next(((_name(one, a.second), _share(a.share)) for a in after), ("", ""))
+        often = "optional" if step.optional else ""
+        takes, place = f"{step.seconds:.0f} s", _share(step.place)
+        name = one.vocabulary.keysteps[step.keystep]
+        lines.append((name, often, f"{step.videos}", place, takes, *following))
+    times = "1 video does" if one.videos == 1 else f"{one.videos} videos do"
+    title = f"{printable(one.task)}, as {times} it (recognised, not true):"
+    return f"\n{title}\n{columns(lines)}\n"
+
+
+def _name(one: TaskMap, keystep: int) -> str:
+    return "(the end)" if keystep == END else one.vocabulary.keysteps[keystep]
+
+
+def directional_pairs(graph: TaskGraph, top: int) -> list[Relation]:
+    """Directional pairs with the largest surplus of one direction over the other."""
+    # Both directions of a pair meet in the difference; the positive one is the surplus.
+    surplus = (graph.counts - graph.counts.T).tocoo()
+    order = sorted(
+        (-int(value), int(first), int(second))
+        for first, second, value in zip(*surplus.coords, surplus.data, strict=True)
+        if value > 0
+    )
+    relations = (graph.relation(first, second) for _, first, second in order)
+    return list(islice((one for one in relations if one.kind == "directional"), top))
+
+
+def describe_next(graph: TaskGraph, keystep: int, *, top: int, as_json: bool) -> str:
+    """Most probable next keysteps, in recognised videos and by neighbouring rows."""
+    names = graph.vocabulary.keysteps
+    every = graph.following(keystep, limit=len(names))
+    changes = sum(edge.count for edge in every)
+    found = [(names[e.keystep], e.count / changes, e.probability, e.count) for e in every[:top]]
+    done = [
+        one._asdict() | {"keystep": "(the end)" if one.keystep == END else names[one.keystep]}
+        for one in (graph.layers.next_after(keystep, top) if graph.layers else [])
+    ]
+    if as_json:
+        keys = ("keystep", "chance", "probability", "count")
+        rows = [dict(zip(keys, one, strict=True)) for one in found]
+        return as_json_text(keystep=names[keystep], next=rows, recognised=done)
+    if not found and not done:
+        return f"Nothing was seen to follow {names[keystep]!r}."
+    lines = [("next", "chance", "seen")]
+    lines += [(name, _share(chance), f"{seen}") for name, chance, _, seen in found]
+    text = f"After {names[keystep]!r}:\n{columns(lines)}" if found else "None was seen."
+    if done:
+        table = [("next", "share", "with 90 %", "seen")]
+        table += [(n["keystep"], _share(n["share"]), _range(n), f"{n['seen']}") for n in done]
+        seen = f"After {names[keystep]!r}, in recognised videos:\n{columns(table)}"
+        text = f"{seen}\n\nBy neighbouring rows. {text}"
+    return text
+
+
+def describe_path(graph: TaskGraph, first: int, second: int, *, as_json: bool) -> str:
+    """Most probable path between two keysteps."""
+    names = graph.vocabulary.keysteps
+    path = graph.path(first, second)
+    if as_json:
+        if path is None:
+            return as_json_text(path=None, probability=None)
+        cost = sum(float(graph.costs[a, b]) for a, b in pairwise(path))
+        shown = [names[keystep] for keystep in path]
+        return as_json_text(path=shown, probability=math.exp(-cost))
+    if path is None:
+        return f"No path leads from {names[first]!r} to {names[second]!r}."
+    return " → ".join(printable(names[keystep]) for keystep in path)
+
+
+def describe_relation(graph: TaskGraph, first: int, second: int, *, as_json: bool) -> str:
+    """How two keysteps relate, in a sentence or more."""
+    relation = graph.relation(first, second)
+    orders = graph.layers.precedences(first, second) if graph.layers else []
+    if as_json:
+        said = [one._asdict() for one in orders]
+        return as_json_text(**_relation_json(graph, relation), orders=said)
+    lines = [_describe_relation(graph, relation)]
+    lines += [_describe_order(graph, first, second, one) for one in orders]
+    if graph.layers and not orders:
+        lines.append("No recognised video shows both.")
+    return "\n".join(lines)
+
+
+def _describe_order(graph: TaskGraph, first: int, second: int, found: Precedence) -> str:
+    """How often one comes before the other in the tasks that agree about it."""
+    names = graph.vocabulary.keysteps
+    where = ", ".join(map(printable, found.tasks[:3]))
+    where += f" and {len(found.tasks) - 3} tasks more" if found.tasks[3:] else ""
+    return (
+        f"{where}: {names[first]!r} is done before {names[second]!r} in {_share(found.share)} of "
+        f"videos ({_range(found._asdict())} with 90 %); recognised so in {found.before:.0f}, the "
+        f"other way round in {found.after:.0f}."
+    )
+
+
+def _describe_relation(graph: TaskGraph, relation: Relation) -> str:
+    names = graph.vocabulary.keysteps
+    a, b = names[relation.first], names[relation.second]
+    counts = f"{a!r} → {b!r} was seen {relation.forward} times, the reverse {relation.backward}"
+    if relation.kind == "unconnected":
+        return f"unconnected: {a!r} and {b!r} never follow one another."
+    if relation.kind == "connected":
+        return f"connected: either may come first ({counts})."
+    before, after = (a, b) if relation.forward > relation.backward else (b, a)
+    return f"directional: {before!r} comes before {after!r} ({counts})."
+
+
+def describe_order(one: TaskMap, places: Sequence[tuple[float, float]], *, as_json: bool) -> str:
+    """The order of a task, with how far a keystep may be done earlier or later."""
+    names = one.vocabulary.keysteps
+    if as_json:
+        steps = [
+            {"keystep": names[step.keystep], "earliest": low, "latest": high}
+            for step, (low, high) in zip(one.steps, places, strict=True)
+        ]
+        return as_json_text(task=one.task, videos=one.videos, order=steps)
+    lines = [("", "keystep", "between")]
+    for number, (step, (low, high)) in enumerate(zip(one.steps, places, strict=True), 1):
+        lines.append((f"{number}", names[step.keystep], f"{low:.0f} – {high:.0f}"))
+    return f"{printable(one.task)}, {one.videos} videos (recognised, not true):\n{columns(lines)}"
+
+
+def describe_differences(found: Sequence[Difference], *, top: int, as_json: bool) -> str:
+    """What two graphs disagree about, the clearest first."""
+    if as_json:
+        return as_json_text(differences=[one._asdict() for one in found[:top]])
+    if not found:
+        return "The two graphs differ in nothing that their videos tell clearly."
+    lines = [("task", "what", "first", "second", "certain")]
+    lines += [
+        (one.task, one.what, _share(one.first), _share(one.second), _share(one.certainty))
+        for one in found[:top]
+    ]
+    more = f"\n… and {len(found) - top} more (--top)" if found[top:] else ""
+    return f"{columns(lines)}{more}"
+
+
+class Told(NamedTuple):
+    """How a video departs from the map of its task."""
+
+    video: str
+    task: str
+    departures: Sequence[Departure]
+
+
+def describe_departures(told: Sequence[Told], *, as_json: bool) -> str:
+    """How videos depart from the maps of their tasks, one after the other."""
+    if as_json:
+        videos = [
+            one._asdict() | {"departures": [each._asdict() for each in one.departures]}
+            for one in told
+        ]
+        return as_json_text(videos=videos)
+    return "\n\n".join(map(_departures_table, told)) or "No video of a task of the graph."
+
+
+def _departures_table(told: Told) -> str:
+    video, task = printable(told.video), printable(told.task)
+    if not told.departures:
+        return f"{video} does {task} as most videos do it."
+    lines = [("at", "what", "why")]
+    for one in told.departures:
+        lines.append(("" if one.start is None else short_clock(one.start), one.what, one.why))
+    return f"{video} ({task}):\n{columns(lines)}"
+
+
+def describe_check(found: Sequence[OrderCheck], *, as_json: bool) -> str:
+    """What a graph says about order, beside the truth."""
+    if as_json:
+        said = [one._asdict() for one in found]
+        defined = [{k: None if v != v else v for k, v in one.items()} for one in said]
+        return as_json_text(tasks=defined[:-1], mean=defined[-1])
+    head = ("", "videos", "clear pairs", "right", "next", "possible", "covered", "strongest")
+    intervals = ("before held", "next held")
+    rows = [(one.task, f"{one.videos}", f"{one.pairs}", *map(percent, one[3:])) for one in found]
+    return columns([(*head, *intervals), *rows])
+
+
+def _relation_json(graph: TaskGraph, relation: Relation) -> dict[str, Any]:
+    names = graph.vocabulary.keysteps
+    return relation._asdict() | {"first": names[relation.first], "second": names[relation.second]}
+
+
+def _share(share: float) -> str:
+    return f"{100 * share:.0f} %"
+
+
+def _range(found: dict[str, Any]) -> str:
+    return f"{100 * found['low']:.0f} to {100 * found['high']:.0f} %"
