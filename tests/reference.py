@@ -13,6 +13,7 @@ from scipy.sparse import csr_array
 from stepgraph.core import BACKGROUND, Labels, Scores, Vocabulary
 from stepgraph.files.arrays import Kind, read_array
 from stepgraph.graph import TaskGraph
+from stepgraph.graph.courses import Course, Courses
 from stepgraph.scoring import StoredScores
 
 
@@ -35,6 +36,20 @@ def make_labels(values, size=5, *, video="video", hop=1.0, vocabulary=None):
 def make_graph(counts, vocabulary=None, **fields):
     counts = np.asarray(counts)
     return TaskGraph(vocabulary or keysteps(len(counts)), csr_array(counts), **fields)
+
+
+def make_courses(tasks, vocabulary, order=0.0):
+    """Courses of videos in which every row says plainly what is done on it."""
+    found = {}
+    for task, videos in tasks.items():
+        members = np.array((vocabulary.tasks or {task: range(len(vocabulary))})[task])
+        found[task] = {}
+        for one in videos:
+            said = one.keysteps[:, None] == members
+            heard = np.where(said | (one.keysteps < 0)[:, None], 0, -127).astype(np.int8)
+            rows, clear = np.ones(len(said), np.int64), said.any(axis=0)
+            found[task][one.video] = Course(rows, heard, clear, one.hop)
+    return Courses(found, {task: len(videos) for task, videos in found.items()}, order)
 
 
 def random_scores(rng, rows, size, *, video="video", hop=1.0, spoken=0.6):

@@ -7,9 +7,9 @@ from itertools import pairwise
 import numpy as np
 from scipy.sparse import csr_array
 
+from reference import make_courses
 from stepgraph.core import Labels, Vocabulary
 from stepgraph.graph import TaskGraph
-from stepgraph.graph.layers import Layers
 from stepgraph.graph.maps import END, START, Arrow, Step, TaskMap
 
 NAMES = ("boil water", "add leaves", "add milk", "stir", "pour")
@@ -80,5 +80,6 @@ def tea_graph(names=NAMES, *, layers=True, tasks=None):
     videos = [Labels(f"v{at}", rows, vocabulary) for at in range(2)]
     videos.append(Labels("v2", np.where(rows == 2, -1, rows), vocabulary))
     counts = np.eye(len(names), dtype=np.int64) * 9 + 3 * np.eye(len(names), k=1, dtype=np.int64)
-    found = Layers.of_videos(next(iter(tasks), "everything"), videos) if layers else None
-    return TaskGraph(vocabulary, csr_array(counts), ("v0", "v1", "v2"), layers=found)
+    task = next(iter(tasks), "everything")
+    found = make_courses({task: videos}, vocabulary) if layers else None
+    return TaskGraph(vocabulary, csr_array(counts), ("v0", "v1", "v2"), courses=found)

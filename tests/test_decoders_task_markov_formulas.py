@@ -144,7 +144,7 @@ def test_words_speak_for_the_keysteps_that_they_were_learned_for():
     decoder = TaskMarkov(background=0.0)
 
     without, spoken = (
-        decoder.label_task(heard, "tea", TASKS["tea"], replace(graph, habits=one))
+        decoder._decode_task(heard, "tea", TASKS["tea"], replace(graph, habits=one)).keysteps
         for one in (replace(habits, words={}), habits)
     )
 
@@ -196,13 +196,13 @@ def test_the_closest_of_a_task_is_its_closest_keystep_or_its_title(seed):
         assert found[:, place] == pytest.approx(np.hstack(columns).max(axis=1), abs=1e-6)
 
 
-def test_the_order_counts_as_so_many_videos_in_what_was_recognised():
+def test_a_graph_remembers_how_far_the_order_is_believed():
     rng = np.random.default_rng(0)
     videos = [random_products(rng, VOCABULARY, parts=6, titles=True, video=f"{n}") for n in "abc"]
 
     graph = learn_graph(videos, VOCABULARY, decoder=TaskMarkov(order=0.5, order_videos=8.0))
 
-    assert graph.layers.imagined == 0.5 * 8.0
+    assert graph.courses.order == 0.5
 
 
 def test_a_keystep_of_several_tasks_votes_for_each_in_part():

@@ -1,259 +1,264 @@
-"""What recognised videos tell about order: counts against loops, sums, and the edges."""
+"""What whole videos tell about order: counts against loops, sums, shares, and the edges."""
 
-import json
+from dataclasses import replace
 from itertools import pairwise, permutations
 
 import numpy as np
 import pytest
-from scipy.stats import beta
 
 import stepgraph as sg
-from reference import keysteps, make_graph
-from stepgraph.cli import main
+from reference import keysteps, make_courses, make_graph
 from stepgraph.core import BACKGROUND, Labels, Vocabulary
-from stepgraph.errors import DataError
-from stepgraph.export.terminal import describe_graph, describe_next, describe_relation
-from stepgraph.graph.layers import Layers
+from stepgraph.decoders import TaskMarkov
+from stepgraph.decoders.learning import learn_graph
+from stepgraph.graph.layers import END, Layers
+from stepgraph.graph.shares import NEXT, PRECEDENCE, shares_of
 
-SIZE = 5
-WORDS = keysteps(SIZE)
+SIZE = 4
 
-
-def random_labels(rng, video="v"):
-    rows = int(rng.integers(0, 30))
-    return Labels(video, rng.integers(BACKGROUND, SIZE, rows), WORDS)
+WORDS = Vocabulary(keysteps(SIZE).keysteps, {"tea": tuple(range(SIZE))})
 
 
-def counted(videos):
-    return Layers.of_videos("task", videos)
+@pytest.fixture(scope="module")
+def demo_scores():
+    dataset = sg.open_source("demo")
+    encoder = sg.load_encoder(TaskMarkov.encoder)
+    return list(sg.score(dataset.videos, dataset.vocabulary, encoder)), dataset.vocabulary
+
+
+def labelled(*rows, video="v", vocabulary=WORDS):
+    return Labels(video, np.array(rows, np.int64), vocabulary)
+
+
+def layers_of(*videos, order=0.0, vocabulary=WORDS, **tasks):
+    named = [replace(one, video=f"{n}") for n, one in enumerate(videos)]
+    found = tasks or {"tea": named}
+    size = len(vocabulary)
+    graph = make_graph(np.zeros((size, size), np.int64), vocabulary)
+    graph = replace(graph, courses=make_courses(found, vocabulary, order))
+    return graph.layers
 
 
 def slow_counts(videos):
-    """Every count with loops over rows."""
-    found = {name: np.zeros(SIZE, int) for name in ("shown", "rows", "first", "last")}
-    before, following = np.zeros((SIZE, SIZE), int), np.zeros((SIZE, SIZE), int)
+    """What labels that are plain on every row count as, with loops over rows."""
+    found = {name: np.zeros(SIZE) for name in ("clear", "shown", "first", "seconds")}
+    before, following = np.zeros((SIZE, SIZE)), np.zeros((SIZE, SIZE + 1), int)
     for labels in videos:
         rows = labels.keysteps.tolist()
-        done = [keystep for keystep in rows if keystep >= 0]
-        sequence = [k for place, k in enumerate(done) if place == 0 or done[place - 1] != k]
-        for keystep in done:
-            found["rows"][keystep] += 1
-        for keystep in set(done):
+        sequence = [k for place, k in enumerate(rows) if place == 0 or rows[place - 1] != k]
+        for keystep in rows:
+            found["seconds"][keystep] += labels.hop
+        for keystep in set(rows):
+            found["clear"][keystep] += 1
             found["shown"][keystep] += 1
-        for keystep in sequence[:1]:
-            found["first"][keystep] += 1
-        for keystep in sequence[-1:]:
-            found["last"][keystep] += 1
-        for one, other in pairwise(sequence):
+        found["first"][sequence[0]] += 1
+        for one, other in pairwise([*sequence, SIZE]):
             following[one, other] += 1
-        middle = {k: np.median([t for t, one in enumerate(rows) if one == k]) for k in done}
-        for one, other in permutations(middle, 2):
-            before[one, other] += middle[one] < middle[other]
+        for one, other in permutations(set(rows), 2):
+            at = [[t for t, k in enumerate(rows) if k == keystep] for keystep in (one, other)]
+            sooner = [first < second for first in at[0] for second in at[1]]
+            before[one, other] += sum(sooner) / len(sooner)
     return found, before, following
 
 
-def test_counts_are_those_of_loops_over_rows():
-    for seed in range(50):
+def test_counts_of_plain_videos_are_those_of_loops_over_rows():
+    for seed in range(20):
         rng = np.random.default_rng(seed)
-        videos = [random_labels(rng, f"{n}") for n in range(int(rng.integers(1, 6)))]
+        videos = [
+            replace(labelled(*np.repeat(rng.integers(0, SIZE, 6), 5)), video=f"{n}", hop=0.5)
+            for n in range(int(rng.integers(1, 5)))
+        ]
 
-        found = counted(videos)
+        found = layers_of(*videos).of_task("tea")
 
         arrays, before, following = slow_counts(videos)
         for name, expected in arrays.items():
             assert getattr(found, name).tolist() == expected.tolist()
-        assert found.before.toarray().tolist() == before.tolist()
-        assert found.following.toarray().tolist() == following.tolist()
-        assert dict(found.videos) == {"task": len(videos)}
+        assert found.following.tolist() == following.tolist()
+        assert found.before == pytest.approx(before, abs=0.02)
+        assert found.videos == len(videos)
 
 
-def test_sums_do_not_depend_on_how_videos_are_grouped():
-    videos = [random_labels(np.random.default_rng(seed), f"{seed}") for seed in range(9)]
+def test_a_keystep_is_done_where_it_is_in_the_mean():
+    found = layers_of(labelled(*[0] * 10, *[1] * 30)).of_task("tea")
 
-    one, other = counted(videos), counted(videos[5:]) + counted(videos[:5])
-
-    assert one.before.toarray().tolist() == other.before.toarray().tolist()
-    assert one.following.toarray().tolist() == other.following.toarray().tolist()
-    assert one.shown.tolist() == other.shown.tolist()
-
-
-def test_a_share_has_the_interval_of_its_beta_distribution():
-    videos = [Labels(f"{n}", np.array([0, 1]), WORDS) for n in range(7)]
-    videos += [Labels("back", np.array([1, 0]), WORDS)]
-
-    found = counted(videos).precedence(0, 1)
-
-    assert (found.before, found.after, found.share) == (7, 1, 0.8)
-    assert (found.low, found.high) == pytest.approx(beta.interval(0.9, 8, 2))
-
-
-def test_keysteps_that_never_met_are_as_likely_one_way_as_the_other():
-    found = counted([Labels("v", np.array([0]), WORDS)]).precedence(1, 2)
-
-    assert found == pytest.approx((0, 0, 0.5, 0.05, 0.95))
-
-
-def test_order_is_that_of_the_videos_and_of_the_list_where_they_are_silent():
-    layers = counted([Labels(f"{n}", np.array([3, 1, 4]), WORDS) for n in range(4)])
-
-    assert layers.order([4, 1, 3]) == [3, 1, 4]
-    assert layers.order([2, 0]) == [2, 0]
-
-
-def test_the_four_most_frequent_are_enough_where_nothing_else_is_said():
-    vocabulary = Vocabulary(tuple("abcdefg"))
-    videos = [Labels(f"{n}", np.array([0, n]), vocabulary) for n in range(1, 7)]
-
-    assert len(counted(videos).next_after(0)) == 4
-
-
-def test_next_are_the_most_frequent_first_and_only_those_asked_for():
-    sequences = [[0, 1], [0, 2], [0, 2], [0, 3]]
-    layers = counted([Labels(f"{n}", np.array(one), WORDS) for n, one in enumerate(sequences)])
-
-    assert layers.next_after(0) == [(2, 2), (1, 1), (3, 1)]
-    assert layers.next_after(0, limit=1) == [(2, 2)]
-    assert layers.next_after(0, among=(1, 3)) == [(1, 1), (3, 1)]
-    assert layers.next_after(4) == []
+    assert found.place[:2] == pytest.approx([5 / 40, 25 / 40], abs=0.01)
 
 
 @pytest.mark.parametrize("rows", [[], [BACKGROUND] * 3])
-def test_a_video_in_which_nothing_is_done_counts_as_a_video_only(rows):
-    found = Layers.of_videos("task", [Labels("v", np.array(rows, np.int64), WORDS)])
+def test_a_video_in_which_nothing_is_said_tells_nothing_clearly(rows):
+    found = layers_of(labelled(*rows)).of_task("tea")
 
-    assert dict(found.videos) == {"task": 1}
-    assert not found.shown.any()
-    assert not found.before.nnz
-    assert not found.following.nnz
-
-
-def test_a_written_order_counts_as_some_videos_and_many_videos_overrule_it():
-    tea = Vocabulary(WORDS.keysteps, {"tea": (0, 1, 2)})
-    against = Labels("v", np.array([1, 0]), tea)
-
-    few = Layers.of_videos("tea", [against], imagined=10.0)
-    many = sum([few] * 29, few)
-
-    assert (few.precedence(0, 1).before, few.precedence(0, 1).after) == (0, 1)
-    assert few.precedence(0, 1).share > 0.8 > 0.5 > many.precedence(0, 1).share
-    assert (few.order([0, 1]), many.order([0, 1])) == ([0, 1], [1, 0])
-    assert (few.next_after(0), few.next_after(1)) == ([(1, 0)], [(2, 0), (0, 1)])
-    assert many.next_after(1) == [(0, 30), (2, 0)]
+    assert found.videos == 1
+    assert not found.clear.any()
+    assert found.precedence() == pytest.approx(np.full((SIZE, SIZE), 0.5), abs=0.02)
 
 
-def test_an_order_that_was_not_believed_counts_nothing():
-    tea = Vocabulary(WORDS.keysteps, {"tea": (0, 1, 2)})
-    layers = Layers.of_videos("tea", [Labels("v", np.array([1, 0]), tea)])
+def test_a_task_of_one_keystep_has_an_order():
+    vocabulary = Vocabulary(("boil", "pour"), {"tea": (1,)})
+    layers = layers_of(tea=[labelled(1, 1, vocabulary=vocabulary)], vocabulary=vocabulary)
 
-    assert layers.precedence(1, 2).share == 0.5
-    assert layers.next_after(1) == [(0, 1)]
-
-
-def graph_with_layers():
-    vocabulary = Vocabulary(WORDS.keysteps, {"tea": (0, 1, 2)})
-    videos = [Labels(f"{n}", np.array([2, 2, 0]), vocabulary) for n in range(3)]
-    graph = make_graph(np.zeros((SIZE, SIZE), np.int64), vocabulary)
-    return sg.TaskGraph(vocabulary, graph.counts, layers=Layers.of_videos("tea", videos))
+    assert layers.of_task("tea").order() == [1]
+    assert layers.of_task("tea").places() == {1: (1.0, 1.0)}
+    assert [(one.keystep, one.seen) for one in layers.next_after(1)] == [(END, 1)]
 
 
-def test_layers_are_saved_and_loaded(tmp_path):
-    graph = graph_with_layers()
+def test_a_second_pass_takes_the_transitions_that_the_first_recognised():
+    """Seconds that say nothing are filled in by what usually comes between."""
+    plain = [labelled(*[0] * 5, *[1] * 5, *[2] * 5) for _ in range(30)]
+    gap = labelled(*[0] * 5, *[BACKGROUND] * 5, *[2] * 5)
 
-    sg.save(graph, tmp_path / "graph.json")
-    found = sg.load(tmp_path / "graph.json").layers
+    with_gap = layers_of(*plain, gap).of_task("tea")
 
-    assert dict(found.videos) == {"tea": 3}
-    assert found.rows.tolist() == graph.layers.rows.tolist()
-    assert found.before.toarray().tolist() == graph.layers.before.toarray().tolist()
-
-
-@pytest.mark.parametrize(
-    ("name", "value"),
-    [
-        ("shown", [1, 2]),
-        ("rows", [-1] * 5),
-        ("before", [[9, 0, 1]]),
-        ("videos", {"tea": "x"}),
-        ("imagined", -1),
-    ],
-)
-def test_damaged_layers_are_refused(name, value, tmp_path):
-    sg.save(graph_with_layers(), tmp_path / "graph.json")
-    content = json.loads((tmp_path / "graph.json").read_text("utf-8"))
-    content["layers"][name] = value
-    (tmp_path / "graph.json").write_text(json.dumps(content), "utf-8")
-
-    with pytest.raises(DataError, match=r"graph\.json: must be a task graph as"):
-        sg.load(tmp_path / "graph.json")
+    assert with_gap.following[0].tolist() == [0, 31, 0, 0, 0]
 
 
-def test_the_order_of_a_task_is_shown_beside_how_many_videos_told_it():
-    text = describe_graph(graph_with_layers(), top=10, as_json=False)
-    content = json.loads(describe_graph(graph_with_layers(), top=10, as_json=True))
+def test_shares_are_those_of_the_counts():
+    layers = layers_of(*[labelled(*[0] * 9, *[1] * 9)] * 7, labelled(*[1] * 9, *[0] * 9))
 
-    assert "tea, as 3 videos do it (recognised, not true):" in text
-    assert text.index("keystep 2") < text.index("keystep 0")
-    [order] = content["orders"]
-    assert [one["keystep"] for one in order["keysteps"]][:1] == ["keystep 2"]
-    assert order["keysteps"][0] == {
-        "keystep": "keystep 2",
-        "videos": 3,
-        "rows": 2.0,
-        "next": [{"keystep": "keystep 0", "count": 3}],
+    [found] = layers.precedences(0, 1)
+
+    assert (found.before, found.after) == pytest.approx((7, 1), abs=0.05)
+    [share, _] = shares_of(PRECEDENCE.weigh((found.before, found.after), (0, 0)))
+    assert found[2:5] == share
+    assert found.tasks == ("tea",)
+    assert layers.of_task("tea").precedence()[0, 1] == pytest.approx(found.share)
+    first, *others = layers.next_after(0)
+    counts = layers.of_task("tea").following[0, 1:]
+    assert (first.keystep, first.seen) == (1, 7)
+    assert first[2:] == shares_of(NEXT.weigh(counts, np.zeros(SIZE)))[0]
+    assert len(others) == 3
+
+
+def test_what_never_met_is_as_likely_one_way_as_the_other():
+    [found] = layers_of(labelled(*[0] * 9)).precedences(1, 2)
+
+    assert found.share == pytest.approx(0.5, abs=0.02)
+    assert found.high - found.low > 0.8
+
+
+def test_a_written_order_is_believed_until_many_videos_contradict_it_clearly():
+    against = labelled(*[1] * 9, *[0] * 9)
+    along = labelled(*[0] * 9, *[1] * 9)
+
+    def share(*videos):
+        return layers_of(*videos, order=1.0).precedences(0, 1)[0].share
+
+    assert share(along) > 0.9
+    assert share(*[against] * 6, *[along] * 4) > 0.5
+    assert share(*[against] * 30) < 0.4
+    assert layers_of(*[against] * 30, order=1.0).of_task("tea").order()[:2] == [1, 0]
+    assert layers_of(against, order=0.0).precedences(0, 1)[0].share < 0.1
+
+
+def test_the_order_speaks_for_the_next_in_the_list_and_less_for_those_after_it():
+    layer = layers_of(labelled(3), order=1.0).of_task("tea")
+
+    assert layer.next_weights(1).tolist() == [0, 0, 1, 0.5, 0.25]
+    assert layer.next_weights(-1).tolist() == [1, 0.5, 0.25, 0.125, 0.0625]
+    assert replace(layer, ordered=0.0).next_weights(1).tolist() == [0] * 5
+
+
+def test_a_list_without_headings_has_no_order():
+    vocabulary = keysteps(SIZE)
+    video = labelled(*[2] * 9, *[0] * 9, vocabulary=vocabulary)
+
+    layers = layers_of(everything=[video], vocabulary=vocabulary, order=1.0)
+
+    assert layers.of_task("everything").ordered == 0.0
+    assert layers.precedences(2, 0)[0].share > 0.9
+
+
+def test_tasks_that_agree_are_put_together_and_others_kept_apart():
+    members = (0, 1, 2)
+    vocabulary = Vocabulary(WORDS.keysteps, {"tea": members, "soup": members, "stew": members})
+    there, back = ([0] * 9 + [1] * 9, [1] * 9 + [0] * 9)
+    tasks = {
+        "tea": [labelled(*there, video=f"t{n}", vocabulary=vocabulary) for n in range(4)],
+        "soup": [labelled(*back, video=f"s{n}", vocabulary=vocabulary) for n in range(2)],
+        "stew": [labelled(*there, video="w", vocabulary=vocabulary)],
     }
 
+    layers = layers_of(vocabulary=vocabulary, **tasks)
+    agree, apart = layers.precedences(0, 1)
 
-def test_relation_and_next_say_what_recognised_videos_do():
-    graph = graph_with_layers()
-
-    relation = describe_relation(graph, 2, 0, as_json=False)
-    following = describe_next(graph, 2, top=4, as_json=True)
-
-    assert "In 3 of 3 recognised videos that show both, 'keystep 2' is done before" in relation
-    assert "80 %" in relation
-    assert json.loads(following)["recognised"] == [{"keystep": "keystep 0", "count": 3}]
-
-
-def test_a_graph_is_checked_against_the_truth_of_its_source(tmp_path, capsys):
-    assert main(["mine", "demo", "-o", str(tmp_path / "graph.json")]) == 0
-    capsys.readouterr()
-
-    assert main(["graph", "check", str(tmp_path / "graph.json"), "demo", "--json"]) == 0
-    found = json.loads(capsys.readouterr().out)
-
-    assert [one["videos"] for one in found["tasks"]] == [6] * 6
-    assert found["mean"]["next_share"] > 0.4
-    assert found["mean"]["right_directions"] is None  # no pair is in ten videos
+    assert (agree.tasks, apart.tasks) == (("tea", "stew"), ("soup",))
+    assert (agree.before, apart.after) == pytest.approx((5, 2), abs=0.1)
+    assert agree.share > 0.9
+    assert apart.share < 0.1
+    assert layers.precedences(0, 1, ["soup"]) == [apart]
+    assert layers.precedences(0, 3) == []
+    assert [(n.keystep, n.seen) for n in layers.next_after(0)][:2] == [(1, 5), (END, 2)]
+    assert [(n.keystep, n.seen) for n in layers.next_after(0, 1, tasks=["soup"])] == [(END, 2)]
+    assert layers.next_after(3) == []
 
 
-def test_a_graph_without_recognised_videos_cannot_be_checked(tmp_path, capsys):
-    graph = make_graph(np.zeros((SIZE, SIZE), np.int64))
-    sg.save(graph, tmp_path / "graph.json")
+def test_next_are_the_most_probable_first_and_so_many_as_asked_for():
+    sequences = [(0, 1), (0, 2), (0, 2), (0, 3), (0,)]
+    layers = layers_of(*(labelled(*np.repeat(one, 9)) for one in sequences))
 
-    assert main(["graph", "check", str(tmp_path / "graph.json"), "demo"]) == 1
-    assert "must hold recognised videos to be checked, got none" in capsys.readouterr().err
+    found = layers.next_after(0, 9)
 
-
-def test_a_corpus_of_spoken_videos_tells_its_order():
-    """The demo's pancakes, recognised: the batter is made before it is fried."""
-    graph = sg.mine("demo")
-
-    place = {
-        k: n for n, k in enumerate(graph.layers.order(graph.vocabulary.tasks["Make pancakes"]))
-    }
-    names = (
-        "sift the flour",
-        "crack the eggs",
-        "ladle the batter into the pan",
-        "flip the pancake",
-    )
-    order = [place[graph.vocabulary.index(name)] for name in names]
-
-    assert order == sorted(order)
+    assert [(one.keystep, one.seen) for one in found] == [(2, 2), (1, 1), (3, 1), (END, 1)]
+    assert layers.next_after(0, 1) == found[:1]
+    assert sum(one.share for one in found) == pytest.approx(1)
+    assert layers.first_of("tea")[0][:2] == (0, 5)
 
 
-def test_what_was_recognised_is_said_where_no_neighbouring_rows_were_counted():
-    text = describe_next(graph_with_layers(), 2, top=4, as_json=False)
+def test_order_and_places_are_those_of_the_videos():
+    layer = layers_of(*[labelled(*[3] * 9, *[1] * 9, *[2] * 9, *[0] * 9)] * 8).of_task("tea")
 
-    assert text.splitlines()[0] == "After 'keystep 2', in recognised videos:"
-    assert text.splitlines()[-1] == "By neighbouring rows. None was seen."
+    assert layer.order() == [3, 1, 2, 0]
+    assert [layer.places()[keystep] for keystep in (3, 1, 2, 0)] == [
+        *((1.0, 2.0), (1.0, 3.0), (2.0, 4.0), (3.0, 4.0))
+    ]
+    unknown = layers_of(labelled(-1)).of_task("tea")
+    assert unknown.places()[0] == (1.0, 4.0)
+
+
+def test_a_task_is_counted_once():
+    layers = layers_of(labelled(0, 1))
+
+    assert layers.of_task("tea") is layers.of_task("tea")
+    assert isinstance(layers, Layers)
+
+
+def test_parts_of_a_corpus_add_up_to_exactly_what_it_tells_at_once(demo_scores):
+    scores, vocabulary = demo_scores
+    whole = learn_graph(scores, vocabulary)
+    parts = [learn_graph(scores[start::3], vocabulary) for start in (2, 0, 1)]
+
+    merged = parts[0].merge(parts[1]).merge(parts[2])
+
+    for task in vocabulary.tasks:
+        one, other = whole.layers.of_task(task), merged.layers.of_task(task)
+        for name in ("clear", "shown", "first", "seconds", "place", "before", "following"):
+            assert np.array_equal(getattr(one, name), getattr(other, name)), name
+
+
+def test_two_swapped_steps_of_a_list_are_put_back(demo_scores):
+    """A list has two neighbours the wrong way round; the videos say so clearly."""
+    _, words = demo_scores
+    members = words.tasks["Make pancakes"]
+    place = members.index(words.index("flip the pancake"))
+    swapped = [*members]
+    swapped[place : place + 2] = swapped[place + 1], swapped[place]
+    vocabulary = Vocabulary(words.keysteps, {**words.tasks, "Make pancakes": tuple(swapped)})
+
+    layers = sg.mine("demo", vocabulary).layers
+
+    order = layers.of_task("Make pancakes").order()
+    assert order.index(members[place]) < order.index(members[place + 1])
+    assert layers.precedences(*members[place : place + 2])[0].share > 0.5
+
+
+def test_a_corpus_of_spoken_videos_tells_its_order_without_any_list(demo_scores):
+    """The demo's pancakes: the batter is made before it is fried."""
+    scores, vocabulary = demo_scores
+    graph = learn_graph(scores, vocabulary, decoder=TaskMarkov(order=0.0))
+    names = ("sift the flour", "crack the eggs", "ladle the batter into the pan")
+
+    order = graph.layers.of_task("Make pancakes").order()
+
+    places = [order.index(vocabulary.index(name)) for name in (*names, "flip the pancake")]
+    assert places == sorted(places)

@@ -17,14 +17,18 @@ def test_steps_and_arrows_are_those_of_the_recognised_videos():
     assert [(step.keystep, step.videos) for step in found.steps] == [
         *((0, 3), (1, 3), (2, 2), (3, 3), (4, 3))
     ]
-    assert {arrow[:3] for arrow in found.arrows} == {
+    assert {arrow[:3] for arrow in found.arrows if arrow.seen} == {
         *((START, 0, 3), (0, 1, 3), (1, 2, 2), (1, 3, 1), (2, 3, 2), (3, 4, 3), (4, END, 3))
     }
-    counts = [arrow.seen for arrow in found.arrows]
-    assert counts == sorted(counts, reverse=True)
+    shares = [arrow.share for arrow in found.arrows]
+    assert shares == sorted(shares, reverse=True)
+    for first in (START, 0, 4):
+        assert sum(one.share for one in found.arrows_from(first)) == pytest.approx(1)
     for one in (*found.steps, *found.arrows):
         assert 0 <= one.low < one.share < one.high <= 1
-    assert all(step.seconds == 4 for step in found.steps)
+    # Where the third video says nothing, its neighbours go on.
+    assert [step.seconds for step in found.steps] == pytest.approx([4, 14 / 3, 4, 14 / 3, 4], 0.2)
+    assert not any(step.optional for step in found.steps)
 
 
 def test_a_graph_without_layers_tells_from_neighbouring_rows_and_knows_no_ends():

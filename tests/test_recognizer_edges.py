@@ -3,7 +3,6 @@
 import json
 from base64 import b64encode
 from dataclasses import replace
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -13,9 +12,10 @@ from reference import make_graph, make_scores
 from spoken import sentences
 from stepgraph.core import Features, Vocabulary
 from stepgraph.decoders import TaskMarkov
-from stepgraph.decoders.learning import Learner, learn_graph
+from stepgraph.decoders.learning import learn_graph
 from stepgraph.encoders.vectors import unit
 from stepgraph.errors import DataError
+from stepgraph.graph.courses import Sample
 from stepgraph.graph.habits import Habits, listed_tasks
 from stepgraph.scoring.products import Products
 
@@ -141,18 +141,15 @@ def test_a_task_may_have_the_name_that_loose_keysteps_are_given():
         ({"tea": 9, "soup": 9, "pie": 9}, 7, 3, {"tea": 1, "soup": 1, "pie": 1}),
     ],
 )
-def test_as_many_videos_are_kept_as_may_be_of_one_task_and_of_all(
-    monkeypatch, met, of_one, of_all, kept
-):
-    monkeypatch.setattr("stepgraph.decoders.learning._VIDEOS", of_one)
-    monkeypatch.setattr("stepgraph.decoders.learning._ALL_VIDEOS", of_all)
-    learner = Learner(VOCABULARY)
+def test_as_many_videos_are_kept_as_may_be_of_one_task_and_of_all(met, of_one, of_all, kept):
+    found = Sample(of_one, of_all)
     for number in range(max(met.values())):
         for task in met:
             if number < met[task]:
-                learner._keep(task, SimpleNamespace(video=f"{task} {number}"))
+                found.add(task, f"{task} {number}", number)
 
-    assert {task: len(learner._chosen(task)) for task in met} == kept
+    assert {task: len(videos) for task, videos in found.chosen().items()} == kept
+    assert found.met == met
 
 
 def test_a_long_list_without_headings_can_be_mined():
@@ -178,12 +175,12 @@ def test_a_heading_may_be_called_everything():
     assert {*graph.layers.videos} == {"everything"}
 
 
-@pytest.mark.parametrize("layers", [{"videos": {"nope": 1}}, {"imagined": 1e308}])
-def test_layers_of_unknown_tasks_and_of_endless_videos_are_refused(layers, tmp_path):
+@pytest.mark.parametrize("courses", [{"met": {"nope": 1}}, {"order": 1e308}, {"order": 1.1}])
+def test_courses_of_unknown_tasks_and_of_endless_belief_are_refused(courses, tmp_path):
     videos = [sentences_of(np.random.default_rng(0), f"{n}") for n in range(3)]
     sg.save(learn_graph(videos, VOCABULARY), tmp_path / "graph.json")
     content = json.loads((tmp_path / "graph.json").read_text("utf-8"))
-    content["layers"] |= layers
+    content["courses"] |= courses
     (tmp_path / "graph.json").write_text(json.dumps(content), "utf-8")
 
     with pytest.raises(DataError, match=r"graph\.json: must be a task graph as"):

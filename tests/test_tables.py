@@ -7,19 +7,24 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from reference import make_graph
+from reference import make_courses, make_graph
 from stepgraph.core import Labels, Vocabulary
 from stepgraph.errors import DataError
 from stepgraph.evaluation.report import Report
-from stepgraph.export.terminal import (
-    describe_graph,
+from stepgraph.export.answers import (
+    Told,
+    describe_departures,
+    describe_differences,
     describe_next,
+    describe_order,
     describe_path,
     describe_relation,
     directional_pairs,
-    metrics_table,
 )
-from stepgraph.graph.layers import Layers
+from stepgraph.export.answers import describe_graph as describe_graph_and_maps
+from stepgraph.export.drawing import task_maps
+from stepgraph.export.terminal import metrics_table
+from stepgraph.graph.comparing import Departure, Difference
 
 NAMES = Vocabulary(("boil", "pour", "stir", "drink"), {"tea": (0, 1)})
 GRAPH = make_graph(
@@ -61,13 +66,18 @@ def test_letters_of_all_scripts_are_written_as_they_are():
     assert '"keystep": "茶を注ぐ"' in describe_next(graph, 0, top=1, as_json=True)
 
 
+def describe_graph(graph, **options):
+    maps = [one for one in task_maps(graph) if one.videos]
+    return describe_graph_and_maps(graph, maps, **options)
+
+
 def recognised_graph():
     names = Vocabulary(NAMES.keysteps, {"soup": (3,), "tea": (0, 1, 2)})
-    tea = [Labels("a", np.array([0, 0, 1, 1, 1, 2]), names), Labels("b", np.array([0, 2]), names)]
-    layers = Layers.of_videos("tea", tea) + Layers.of_videos(
-        "soup", [Labels("c", np.array([3]), names)]
-    )
-    return replace(make_graph(GRAPH.counts.toarray(), names), layers=layers)
+    rows = [[0] * 9 + [1] * 9 + [2] * 9, [0] * 9 + [2] * 9]
+    tea = [Labels(f"{n}", np.array(one), names) for n, one in enumerate(rows)]
+    soup = [Labels("c", np.array([3]), names)]
+    courses = make_courses({"tea": tea, "soup": soup}, names)
+    return replace(make_graph(GRAPH.counts.toarray(), names), courses=courses)
 
 
 def test_tasks_are_shown_as_recognised_videos_do_them_the_most_frequent_first():
@@ -75,14 +85,13 @@ def test_tasks_are_shown_as_recognised_videos_do_them_the_most_frequent_first():
 
     title = "tea, as 2 videos do it (recognised, not true):\n"
     table = text.partition(title)[2].splitlines()[:4]
-    assert [line.split() for line in table] == [
-        ["keystep", "videos,", "of", "any", "task", "rows", "each", "most", "often", "next"],
-        ["boil", "2", "1.5", "pour"],
-        ["pour", "1", "3.0", "stir"],
-        ["stir", "2", "1.0"],
+    assert [line.split() for line in table[1:]] == [
+        ["boil", "2", "21", "%", "9", "s", "pour", "46", "%"],
+        ["pour", "1", "50", "%", "9", "s", "stir", "75", "%"],
+        ["stir", "2", "79", "%", "9", "s", "(the", "end)", "84", "%"],
     ]
     assert "soup, as" not in text
-    assert "… and 1 tasks more (--top)" in text
+    assert "… and 1 tasks more (--top, --task)" in text
 
 
 def test_every_recognised_task_is_written_for_programs():
@@ -90,22 +99,84 @@ def test_every_recognised_task_is_written_for_programs():
 
     tea, soup = content["orders"]
     assert (tea["task"], tea["videos"], soup["task"], soup["videos"]) == ("tea", 2, "soup", 1)
-    assert tea["keysteps"][0]["next"] == [
-        {"keystep": "pour", "count": 1},
-        {"keystep": "stir", "count": 1},
-    ]
-    assert [step["rows"] for step in tea["keysteps"]] == [1.5, 3.0, 1.0]
+    first, second, *_ = tea["keysteps"][0]["next"]
+    assert [(one["second"], one["seen"]) for one in (first, second)] == [("pour", 1), ("stir", 1)]
+    assert first["low"] < first["share"] < first["high"]
+    assert [step["seconds"] for step in tea["keysteps"]] == [9.0] * 3
+    assert soup["keysteps"][0]["next"][0]["second"] == "(the end)"
 
 
 def test_what_follows_in_recognised_videos_is_told_first():
     text = describe_next(recognised_graph(), 0, top=1, as_json=False)
 
-    assert [line.split() for line in text.splitlines()[:3]] == [
-        ["After", "'boil',", "in", "recognised", "videos:"],
-        ["next", "seen"],
-        ["pour", "1"],
-    ]
+    lines = [line.split() for line in text.splitlines()[:3]]
+    assert lines[0] == ["After", "'boil',", "in", "recognised", "videos:"]
+    assert (lines[2][0], lines[2][-1]) == ("pour", "1")
     assert "By neighbouring rows. After 'boil':" in text
+
+
+def test_what_was_recognised_is_said_where_no_neighbouring_rows_were_counted():
+    graph = replace(recognised_graph(), counts=EMPTY.counts)
+
+    text = describe_next(graph, 0, top=4, as_json=False)
+
+    assert text.splitlines()[-1] == "By neighbouring rows. None was seen."
+
+
+def test_a_relation_says_what_recognised_videos_do():
+    text = describe_relation(recognised_graph(), 0, 2, as_json=False)
+    content = json.loads(describe_relation(recognised_graph(), 0, 2, as_json=True))
+
+    line = text.splitlines()[1]
+    assert line.startswith("tea: 'boil' is done before 'stir' in 9")
+    assert line.endswith("recognised so in 2, the other way round in 0.")
+    assert content["orders"][0]["tasks"] == ["tea"]
+    assert describe_relation(recognised_graph(), 0, 3, as_json=False).endswith(
+        "No recognised video shows both."
+    )
+
+
+def test_an_order_is_told_with_the_places_it_may_have():
+    [found] = [one for one in task_maps(recognised_graph()) if one.task == "tea"]
+    places = [(1.0, 2.0), (1.0, 3.0), (3.0, 3.0)]
+
+    lines = describe_order(found, places, as_json=False).splitlines()
+    content = json.loads(describe_order(found, places, as_json=True))
+
+    assert lines[0] == "tea, 2 videos (recognised, not true):"
+    assert [line.split() for line in lines[2:]] == [
+        ["1", "boil", "1", "–", "2"],
+        ["2", "pour", "1", "–", "3"],
+        ["3", "stir", "3", "–", "3"],
+    ]
+    assert content["order"][1] == {"keystep": "pour", "earliest": 1.0, "latest": 3.0}
+
+
+def test_differences_are_listed_so_many_as_asked_for():
+    found = [Difference("tea", f"'a' before {n}", 0.9, 0.1, 0.999) for n in range(3)]
+
+    text = describe_differences(found, top=2, as_json=False)
+
+    assert [line.split()[-6:] for line in text.splitlines()[1:3]] == [
+        ["90", "%", "10", "%", "100", "%"]
+    ] * 2
+    assert text.endswith("… and 1 more (--top)")
+    assert len(json.loads(describe_differences(found, top=2, as_json=True))["differences"]) == 2
+    assert describe_differences([], top=2, as_json=False).startswith("The two graphs differ in no")
+
+
+def test_departures_are_told_video_by_video():
+    odd = Departure(63.0, "order", "'pour' before 'boil'", "never so")
+    told = [Told("monday", "tea", [odd]), Told("friday", "tea", [])]
+
+    text = describe_departures(told, as_json=False)
+    content = json.loads(describe_departures(told, as_json=True))
+
+    assert text.splitlines()[0] == "monday (tea):"
+    assert text.splitlines()[2].split() == ["1:03", "'pour'", "before", "'boil'", "never", "so"]
+    assert text.endswith("friday does tea as most videos do it.")
+    assert content["videos"][0]["departures"][0]["kind"] == "order"
+    assert describe_departures([], as_json=False) == "No video of a task of the graph."
 
 
 def test_undefined_metrics_are_dashes():

@@ -91,9 +91,9 @@ def clear_times(rows: Integers, log_emission: Floats) -> Floats:
     for each keystep that it speaks of; how many these are, is told by how evenly it speaks (the
     perplexity of their shares).
 
-    >>> said = np.array([[-0.1, -2.1], [-3.1, -0.1]])
-    >>> clear_times(np.array([5, 5]), said)[:, [0, 19]].round(2).tolist()
-    [[0.17, 0.0], [0.0, 0.21]]
+    >>> said = np.array([[-0.1, -2.1], [-2.1, -0.1]])
+    >>> clear_times(np.array([10, 10]), said)[:, [0, 9, 10, 19]].round(1).tolist()
+    [[0.1, 0.1, 0.0, 0.0], [0.0, 0.0, 0.1, 0.1]]
     """
     counts = np.zeros((log_emission.shape[1], TIMING_BINS))
     if min(log_emission.shape) < 1 or log_emission.shape[1] < 2:

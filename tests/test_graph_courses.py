@@ -1,0 +1,178 @@
+"""How videos go through their tasks: what is kept of them, how it adds up, how it is saved."""
+
+import json
+from base64 import b64encode
+
+import numpy as np
+import pytest
+
+import stepgraph as sg
+from reference import keysteps, make_courses, make_graph
+from stepgraph.core import Labels, Vocabulary
+from stepgraph.errors import DataError
+from stepgraph.graph.courses import (
+    Course,
+    Courses,
+    Sample,
+    can_follow,
+    clear_times,
+    first_by_hash,
+    videos_each,
+)
+
+WORDS = Vocabulary(keysteps(3).keysteps, {"tea": (0, 1, 2)})
+
+
+def course(rows, emission, hop=1.0):
+    emission = np.asarray(emission, float)
+    return Course.of_moments(np.array(rows), emission, np.zeros(emission.shape[1], bool), hop)
+
+
+def test_a_course_keeps_what_is_said_in_tenths():
+    found = course([2, 1], [[-0.04, -3.26], [-20.0, -0.06]])
+
+    assert found.log_emission().tolist() == [[0, -3.3], [0, -3.3], [-12.7, -0.1]]
+
+
+def test_the_moments_of_a_long_video_are_put_together(monkeypatch):
+    monkeypatch.setattr("stepgraph.graph.courses._NUMBERS", 4)
+    monkeypatch.setattr("stepgraph.graph.courses._MOMENTS", 2)
+
+    found = course([1, 3, 2, 2, 5], [[-1, 0], [-2, 0], [0, -4], [0, -2], [-3, -3]])
+
+    assert found.rows.tolist() == [6, 7]
+    assert found.heard.tolist() == [[-12, -13], [-21, -27]]
+    assert len(found.log_emission()) == 13
+
+
+def test_a_video_without_rows_has_a_course():
+    found = course(np.zeros(0, int), np.zeros((0, 3)))
+
+    assert found.log_emission().shape == (0, 3)
+    assert found.clear_times().tolist() == np.zeros((3, 20)).tolist()
+
+
+@pytest.mark.parametrize(
+    ("rows", "size", "follows"), [(10, 400, True), (10, 401, False), (25_001, 400, False)]
+)
+def test_what_is_too_large_is_not_followed(rows, size, follows):
+    assert can_follow(rows, size) is follows
+
+
+def slow_clear_times(rows, emission):
+    counts = np.zeros((len(emission[0]), 20))
+    said = [one for one, many in zip(emission, rows, strict=True) for _ in range(many)]
+    for row, values in enumerate(said):
+        second, first = sorted(values)[-2:]
+        counts[int(np.argmax(values)), row * 20 // len(said)] += (first - second) ** 2
+    shares = counts.sum(axis=1) / counts.sum()
+    spoken = np.exp(-sum(one * np.log(one) for one in shares if one))
+    return counts / counts.sum() * spoken
+
+
+def test_clear_times_are_those_of_a_loop_over_rows():
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        rows, emission = rng.integers(1, 9, 7), rng.normal(size=(7, 3))
+
+        assert clear_times(rows, emission) == pytest.approx(slow_clear_times(rows, emission))
+
+
+def test_one_keystep_alone_leads_nothing():
+    assert not clear_times(np.array([3]), np.array([[0.0]])).any()
+    assert not clear_times(np.array([3]), np.zeros((1, 2))).any()
+
+
+def test_tasks_share_what_can_be_kept():
+    assert videos_each([5, 5], most=9, of_all=100) == 9
+    assert videos_each([50, 50], most=9, of_all=10) == 5
+    assert videos_each([1, 50, 50], most=90, of_all=11) == 5
+    assert videos_each([50] * 30, most=9, of_all=10) == 1
+    assert videos_each([], most=9, of_all=10) == 9
+
+
+def test_the_same_videos_are_kept_in_whatever_order_and_parts_they_come(monkeypatch):
+    monkeypatch.setattr("stepgraph.graph.courses.videos_each.__defaults__", (4, 10))
+    empty = course([1], [[0.0, 0.0]])
+    tasks = {"tea": 7, "soup": 5, "stew": 2, "eggs": 1}
+    videos = [(task, f"{task} {n}") for task, many in tasks.items() for n in range(many)]
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        parts = [Sample(4, 10) for _ in range(3)]
+        whole = Sample(4, 10)
+        for place in rng.permutation(len(videos)):
+            whole.add(*videos[place], empty)
+            parts[rng.integers(3)].add(*videos[place], empty)
+
+        one, other, third = (Courses(part.chosen(), dict(part.met)) for part in parts)
+        merged = third.merge(one).merge(other)
+
+        expected = {task: [*found] for task, found in whole.chosen().items()}
+        assert {task: [*found] for task, found in merged.tasks.items()} == expected
+        assert merged.met == whole.met == tasks
+
+
+def test_an_order_that_was_not_believed_once_is_not_believed_together():
+    assert Courses({}, {}, 0.0).merge(Courses({}, {}, 1.0)).order == 0.0
+
+
+def test_first_by_hash_are_in_the_order_of_their_names():
+    assert [*first_by_hash(dict.fromkeys("dcba"), 9)] == [*"abcd"]
+    assert len(first_by_hash(dict.fromkeys("dcba"), 2)) == 2
+
+
+def graph_with_courses():
+    videos = [Labels(f"{n}", np.array([2, 2, 0]), WORDS, 0.5) for n in range(3)]
+    return make_graph(
+        np.zeros((3, 3), np.int64), WORDS, courses=make_courses({"tea": videos}, WORDS, 0.5)
+    )
+
+
+def test_courses_are_saved_and_loaded(tmp_path):
+    graph = graph_with_courses()
+
+    sg.save(graph, tmp_path / "graph.json")
+    found = sg.load(tmp_path / "graph.json").courses
+
+    assert (found.met, found.order) == ({"tea": 3}, 0.5)
+    for video, one in graph.courses.tasks["tea"].items():
+        for mine, other in zip(one, found.tasks["tea"][video], strict=True):
+            assert np.array_equal(mine, other)
+
+
+def packed(*numbers, kind=np.uint32):
+    return b64encode(np.array(numbers, kind).tobytes()).decode()
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        {"rows": packed(1, 1)},
+        {"rows": packed(1, 0, 1)},
+        {"rows": packed(1, 1, 2**32 - 1)},
+        {"rows": "no base 64!"},
+        {"heard": packed(*[0] * 8, kind=np.int8)},
+        {"clear": packed(1, 1, kind=np.uint8)},
+        {"hop": 0},
+        {"hop": "1"},
+    ],
+)
+def test_damaged_courses_are_refused(damage, tmp_path):
+    sg.save(graph_with_courses(), tmp_path / "graph.json")
+    content = json.loads((tmp_path / "graph.json").read_text("utf-8"))
+    content["courses"]["tasks"]["tea"]["0"] |= damage
+    (tmp_path / "graph.json").write_text(json.dumps(content), "utf-8")
+
+    with pytest.raises(DataError, match=r"graph\.json: must be a task graph as"):
+        sg.load(tmp_path / "graph.json")
+
+
+@pytest.mark.parametrize("damage", [{"met": {"tea": 2}}, {"met": {}}, {"order": -1}, {"tasks": 3}])
+def test_damaged_fields_of_courses_are_refused(damage, tmp_path):
+    sg.save(graph_with_courses(), tmp_path / "graph.json")
+    content = json.loads((tmp_path / "graph.json").read_text("utf-8"))
+    content["courses"] |= damage
+    (tmp_path / "graph.json").write_text(json.dumps(content), "utf-8")
+
+    with pytest.raises(DataError, match=r"graph\.json: must be a task graph as"):
+        sg.load(tmp_path / "graph.json")
