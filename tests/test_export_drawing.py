@@ -6,12 +6,16 @@ import re
 from dataclasses import replace
 from xml.etree import ElementTree
 
+import numpy as np
 import pytest
+from scipy.sparse import csr_array
 
+from stepgraph.core import Vocabulary
 from stepgraph.errors import ConfigError, DataError
 from stepgraph.export import svg
 from stepgraph.export.drawing import draw_heat, draw_next, draw_task, legend, task_maps
 from stepgraph.export.svg import write_picture
+from stepgraph.graph import TaskGraph
 from stepgraph.graph.maps import END, START, Arrow
 from task_maps import NAMES, chain, make_map, random_map, tea_graph
 from test_export_report import HOSTILE, browser  # noqa: F401
@@ -120,6 +124,19 @@ def test_the_task_of_most_videos_comes_first():
     maps = task_maps(graph)
 
     assert [(found.task, found.videos) for found in maps] == [("seldom", 3), ("Make tea", 0)]
+
+
+def test_keysteps_without_tasks_or_videos_are_the_communities_of_the_most_used():
+    many = 10_588
+    rng = np.random.default_rng(0)
+    pairs = rng.integers(0, many, (2, 60_000)) // rng.integers(1, 200, 60_000)
+    counts = csr_array((np.ones(60_000, np.int64), tuple(pairs)), shape=(many, many))
+    vocabulary = Vocabulary(tuple(f"keystep {number}" for number in range(many)))
+
+    maps = task_maps(TaskGraph(vocabulary, counts))
+
+    assert len(maps) > 1
+    assert 200 < sum(len(found.steps) for found in maps) <= 300
 
 
 def test_the_four_most_probable_next_keysteps_are_drawn_for_each_task():

@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from itertools import accumulate, pairwise
 from statistics import fmean
 
+import numpy as np
+
 from stepgraph.decoders.tasks import tasks_of
 from stepgraph.export.layout import (
     CHARACTER,
@@ -47,8 +49,15 @@ _MEANINGS = {
 
 
 def task_maps(graph: TaskGraph) -> list[TaskMap]:
-    """The map of every task of a graph, those of most videos first."""
-    maps = [task_map(graph, task, members) for task, members in tasks_of(graph).items()]
+    """The map of every task of a graph, those of most videos first.
+
+    Where there are neither tasks nor recognised videos, of the communities of the 300 keysteps
+    that are used most: those of all take too long to find.
+    """
+    counts = graph.counts
+    use = counts.sum(axis=0) + counts.sum(axis=1) - 2 * counts.diagonal()
+    kept = graph if graph.layers else graph.restrict(np.argsort(-use, kind="stable")[:MOST_DRAWN])
+    maps = [task_map(graph, task, members) for task, members in tasks_of(kept).items()]
     seen = {found.task: sum(arrow.count for arrow in found.arrows) for found in maps}
     return sorted(maps, key=lambda found: (-found.videos, -seen[found.task]))
 
