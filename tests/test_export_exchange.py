@@ -47,7 +47,7 @@ def check(network):
     assert edges.keys() == arrows.keys()
     for ends, arrow in arrows.items():
         assert edges[ends]["task"] == "Make tea"
-        assert edges[ends]["count"] == arrow.seen
+        assert edges[ends]["seen"] == arrow.seen
         for number in ("share", "low", "high"):
             assert edges[ends][number] == pytest.approx(getattr(arrow, number))
     assert edges["boil water", "add leaves"]["probability"] == pytest.approx(0.25)
@@ -96,7 +96,7 @@ def test_dot_is_read_by_pydot(tmp_path):
 
 def unquoted(fields):
     plain = {key: value.strip('"') for key, value in fields.items()}
-    numbers = {"videos": int, "count": int, "share": float, "low": float, "high": float}
+    numbers = {"videos": int, "seen": int, "share": float, "low": float, "high": float}
     numbers["probability"] = float
     return {key: numbers.get(key, str)(value) for key, value in plain.items()}
 

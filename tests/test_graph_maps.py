@@ -22,8 +22,7 @@ def test_steps_and_arrows_are_those_of_the_recognised_videos():
     }
     shares = [arrow.share for arrow in found.arrows]
     assert shares == sorted(shares, reverse=True)
-    for first in (START, 0, 4):
-        assert sum(one.share for one in found.arrows_from(first)) == pytest.approx(1)
+    assert all(arrow.seen or arrow.share >= 0.1 for arrow in found.arrows)
     for one in (*found.steps, *found.arrows):
         assert 0 <= one.low < one.share < one.high <= 1
     # Where the third video says nothing, its neighbours go on.

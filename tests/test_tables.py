@@ -88,7 +88,7 @@ def test_tasks_are_shown_as_recognised_videos_do_them_the_most_frequent_first():
     assert [line.split() for line in table[1:]] == [
         ["boil", "2", "21", "%", "9", "s", "pour", "46", "%"],
         ["pour", "1", "50", "%", "9", "s", "stir", "80", "%"],
-        ["stir", "2", "79", "%", "9", "s", "(the", "end)", "84", "%"],
+        ["stir", "2", "79", "%", "9", "s", "(the", "end)", "85", "%"],
     ]
     assert "soup, as" not in text
     assert "… and 1 tasks more (--top, --task)" in text

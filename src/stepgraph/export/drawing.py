@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from itertools import accumulate, pairwise
 from statistics import fmean
 
+import numpy as np
+
 from stepgraph.decoders.tasks import tasks_of
 from stepgraph.export.layout import (
     CHARACTER,
@@ -33,22 +35,28 @@ _FANS, _HEAD = 8, 44
 
 HEAT_NOTE = "Numbers are percentages: how many of a task’s recognised videos show the keystep."
 
-# An arrow is coloured by the share that it surely has, the lower end of its interval; a step is
-# optional whose upper end is lower.
-_COMMON, _USUAL, _OPTIONAL = 0.2, 0.5, 0.5
+# An arrow is coloured by the share that it surely has, the lower end of its interval.
+_COMMON, _USUAL = 0.05, 0.2
 _MEANINGS = {
-    "sure": "next in more than half of the cases (95 % sure)",
-    "likely": "next in more than a fifth of them (95 % sure)",
+    "sure": "next in at least a fifth of the cases (90 % sure)",
+    "likely": "next in at least a twentieth of them (90 % sure)",
     "rare": "perhaps next in fewer",
     "back": "dashed: leads back to an earlier keystep",
     "unseen": "dotted: never seen as next, only the order is known",
-    "optional": "optional: fewer than half of the videos show it (95 % sure)",
+    "optional": "optional: probably fewer than half of the videos show it",
 }
 
 
 def task_maps(graph: TaskGraph) -> list[TaskMap]:
-    """The map of every task of a graph, those of most videos first."""
-    maps = [task_map(graph, task, members) for task, members in tasks_of(graph).items()]
+    """The map of every task of a graph, those of most videos first.
+
+    Where there are neither tasks nor recognised videos, of the communities of the 300 keysteps
+    that are used most: those of all take too long to find.
+    """
+    counts = graph.counts
+    use = counts.sum(axis=0) + counts.sum(axis=1) - 2 * counts.diagonal()
+    kept = graph if graph.layers else graph.restrict(np.argsort(-use, kind="stable")[:MOST_DRAWN])
+    maps = [task_map(graph, task, members) for task, members in tasks_of(kept).items()]
     seen = {found.task: sum(arrow.seen for arrow in found.arrows) for found in maps}
     return sorted(maps, key=lambda found: (-found.videos, -seen[found.task]))
 
@@ -95,12 +103,6 @@ def name_of(found: TaskMap, keystep: int) -> str:
     return {START: "START", END: "END"}.get(keystep) or found.vocabulary.keysteps[keystep]
 
 
-def next_arrows(found: TaskMap, keystep: int) -> list[Arrow]:
-    """The most probable arrows out of a keystep."""
-    leaving = [arrow for arrow in found.arrows if arrow.first == keystep]
-    return sorted(leaving, key=lambda arrow: (-arrow.share, arrow.second))[:NEXT]
-
-
 def describe_arrow(arrow: Arrow) -> str:
     """How often one keystep comes next, with the interval of its share."""
     return f"{_percent(arrow.share)} ({_range(arrow)}), {arrow.seen:,}×" if arrow.seen else "–"
@@ -123,16 +125,11 @@ def _range(one: Arrow | Step) -> str:
     return f"{100 * one.low:.0f} to {_percent(one.high)}"
 
 
-def is_optional(step: Step) -> bool:
-    """Whether surely fewer than half of the videos show a step."""
-    return step.high < _OPTIONAL
-
-
 def legend(maps: Sequence[TaskMap]) -> list[Sign]:
     """The signs that the pictures of tasks use, and what they mean."""
     edges = [edge for found in maps for edge in lay_out(found).edges]
     used = {_kind(edge.arrow) for edge in edges} | {"back" for edge in edges if edge.back}
-    used |= {"optional" for found in maps for step in found.steps if is_optional(step)}
+    used |= {"optional" for found in maps for step in found.steps if step.optional}
     wide = "share of all that comes next; the wider an arrow, the more often it was seen"
     signs = [Sign(label("46\u00a0%", 6, 12, "share"), wide)]
     for kind, meaning in _MEANINGS.items():
@@ -198,7 +195,7 @@ def _node(
     node: Node, found: TaskMap, step: Step | None = None, colours: Sequence[str] | None = None
 ) -> str:
     left, top = node.x - node.width / 2, node.y - node.height / 2
-    kind = "end" if node.keystep < 0 else "optional" if step and is_optional(step) else ""
+    kind = "end" if node.keystep < 0 else "optional" if step and step.optional else ""
     words = name_of(found, node.keystep)
     words += f": {describe_step(found, step)}" if step else ""
     inside = labels(node.lines, node.x, node.y - 0.45 * LINE * bool(node.note))
@@ -230,7 +227,7 @@ def draw_next(maps: Sequence[TaskMap], keystep: int) -> str:
 
 def _fan(found: TaskMap, keystep: int) -> Part:
     """A keystep, and arrows to what follows it, the most probable at the top."""
-    arrows = next_arrows(found, keystep)
+    arrows = found.arrows_from(keystep)[:NEXT]
     lines = [wrap(name_of(found, keystep), 16)]
     lines += [wrap(name_of(found, arrow.second)) for arrow in arrows]
     (wide, tall), *sizes = (box_size(one) for one in lines)

@@ -10,7 +10,9 @@ from __future__ import annotations
 import csv
 import io
 import json
+from collections import defaultdict
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -38,14 +40,11 @@ def to_networkx(graph: TaskGraph, maps: Sequence[TaskMap]) -> networkx.MultiDiGr
     from networkx import MultiDiGraph
 
     network: networkx.MultiDiGraph[str] = MultiDiGraph()
-    used: dict[int, list[tuple[TaskMap, int]]] = {
-        START: [(found, found.videos) for found in maps],
-        **{step.keystep: [] for found in maps for step in found.steps},
-        END: [(found, found.videos) for found in maps],
-    }
+    used: defaultdict[int, list[tuple[TaskMap, int]]] = defaultdict(list)
     for found in maps:
-        for step in found.steps:
-            used[step.keystep].append((found, step.videos))
+        steps = [(step.keystep, step.videos) for step in found.steps]
+        for keystep, videos in [(START, found.videos), *steps, (END, found.videos)]:
+            used[keystep].append((found, videos))
     for keystep, shown in used.items():
         videos, of = sum(one for _, one in shown), sum(found.videos for found, _ in shown)
         network.add_node(
@@ -57,11 +56,11 @@ def to_networkx(graph: TaskGraph, maps: Sequence[TaskMap]) -> networkx.MultiDiGr
         )
     for found in maps:
         for arrow in found.arrows:
-            first, second, count, share, low, high = arrow
+            first, second = arrow[:2]
             rows = float(graph.probabilities[first, second]) if min(first, second) >= 0 else 0.0
-            numbers = {"count": count, "share": share, "low": low, "high": high}
+            numbers = dict(zip(arrow._fields[2:], arrow[2:], strict=True))
             ends = _id(first), _id(second)
-            network.add_edge(*ends, task=found.task, **numbers, probability=rows)
+            network.add_edge(*ends, task=found.task, probability=rows, **numbers)
     return network
 
 
@@ -93,25 +92,15 @@ def write_network(
     return written
 
 
-def _graphml(network: Any) -> dict[str, str]:
-    from networkx import generate_graphml
-
-    return {"": "\n".join(generate_graphml(_for_xml(network)))}
-
-
-def _gexf(network: Any) -> dict[str, str]:
-    from networkx import generate_gexf
+def _xml(kind: str, network: Any) -> dict[str, str]:
+    import networkx
 
     for _, node in network.nodes(data=True):
         node["label"] = node["name"]  # what Gephi shows
-    return {"": "\n".join(generate_gexf(_for_xml(network)))}
-
-
-def _for_xml(network: Any) -> Any:
     for *_, fields in (*network.nodes(data=True), *network.edges(data=True)):
         texts = {key: xml_text(value) for key, value in fields.items() if isinstance(value, str)}
         fields.update(texts)
-    return network
+    return {"": "\n".join(getattr(networkx, f"generate_{kind}")(network)) + "\n"}
 
 
 def _json(network: Any) -> dict[str, str]:
@@ -162,8 +151,8 @@ def _table(rows: Sequence[dict[str, Any]]) -> str:
 
 
 FORMATS: dict[str, Callable[[Any], dict[str, str]]] = {
-    "graphml": _graphml,
-    "gexf": _gexf,
+    "graphml": partial(_xml, "graphml"),
+    "gexf": partial(_xml, "gexf"),
     "dot": _dot,
     "networkx-json": _json,
     "csv": _csv,

@@ -154,7 +154,7 @@ def wrap(name: str, longest: float = WRAPPED) -> tuple[str, ...]:
     """Cut a name into lines at its spaces, and within words that are longer than a line.
 
     >>> wrap("pour the mixture into the cup")
-    ('pour the mixture into', 'the cup')
+    ('pour the mixture into the', 'cup')
     """
     lines = [""]
     for word in name.split() or [name]:

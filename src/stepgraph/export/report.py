@@ -232,7 +232,7 @@ def _next_line(found: TaskMap, step: Step) -> str:
         f'<li style="--share:{arrow.share:.3f}">'
         f"<bdi>{html.escape(drawing.name_of(found, arrow.second))}</bdi> "
         f"<span class=quiet>{drawing.describe_arrow(arrow)}</span></li>"
-        for arrow in drawing.next_arrows(found, step.keystep)
+        for arrow in found.arrows_from(step.keystep)[: drawing.NEXT]
     )
     return (
         f"<tr data-k={step.keystep}><th scope=row><bdi>"

@@ -135,7 +135,7 @@ class Layer:
         """How far the written order speaks for each keystep, and the end, to come next, (n + 1,).
 
         In full for the one below, half as much for the one after that, and so on: some are left
-        out.  From ``START``, above the first, it speaks for the beginning of the list.
+        out.
         """
         ahead = np.arange(len(self.keysteps) + 1) - place
         return np.where(ahead > 0, self.ordered * 0.5 ** (np.maximum(ahead, 1) - 1.0), 0.0)
@@ -310,10 +310,17 @@ class Layers:
         return _ranked(names, counts[others], order[others])[:limit]
 
     def first_of(self, task: str) -> list[Next]:
-        """Keysteps with which a task most probably begins."""
+        """Keysteps with which a task most probably begins: those that come before all others.
+
+        What is said first in a video often announces what will be done last, so that how often a
+        keystep was recognised as the first is only told, and counts nothing.
+        """
         layer = self.of_task(task)
-        order = layer.next_weights(START)[:-1]
-        return _ranked(np.array(layer.keysteps), layer.first, order)
+        chances = np.exp(np.log(layer.precedence()).sum(axis=1))
+        counts = layer.videos * chances / chances.sum()
+        found = _ranked(np.array(layer.keysteps), counts, np.zeros(len(counts)))
+        seen = dict(zip(layer.keysteps, layer.first.tolist(), strict=True))
+        return [one._replace(seen=seen[one.keystep]) for one in found]
 
 
 def _ranked(keysteps: NDArray[np.intp], counts: NDArray[Any], order: Floats) -> list[Next]:

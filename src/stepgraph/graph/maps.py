@@ -25,6 +25,10 @@ from stepgraph.graph.shares import NEXT, SHOWN, shares_of
 from stepgraph.graph.task_graph import TaskGraph
 
 
+# From which share on something that was never seen as next is an arrow: the order expects it.
+_EXPECTED = 0.1
+
+
 class Step(NamedTuple):
     """A keystep of a task.
 
@@ -118,7 +122,8 @@ def _of_videos(layers: Layers, task: str) -> TaskMap:
     for keystep in layer.keysteps:
         following = layers.next_after(keystep, len(layer.keysteps), tasks=[task])
         arrows += [Arrow(keystep, *one) for one in following]
-    return TaskMap(task, layer.videos, tuple(steps), _strongest_first(arrows), layers.vocabulary)
+    known = [one for one in arrows if one.seen or one.share >= _EXPECTED]
+    return TaskMap(task, layer.videos, tuple(steps), _strongest_first(known), layers.vocabulary)
 
 
 def _of_rows(graph: TaskGraph, task: str, members: list[int]) -> TaskMap:
