@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 
 from stepgraph.cli import main
+from stepgraph.decoders import DEFAULT_DECODER
+from stepgraph.experiments import TABLES
 
 VOCABULARY = "# Make tea\nboil the water\nadd the tea leaves\npour in the milk\nstir the tea\n"
 SAID = {
@@ -186,6 +188,14 @@ def test_wrong_usage_exits_with_2(capsys):
 
     assert exit_.value.code == 2
     assert "--graph" in capsys.readouterr().err
+
+
+def test_help_names_the_decoder_and_the_tables_that_there_are(capsys):
+    for verb, told in (("recognize", f"{DEFAULT_DECODER} (default)"), ("reproduce", TABLES)):
+        with pytest.raises(SystemExit):
+            main([verb, "--help"])
+        said = " ".join(capsys.readouterr().out.split())
+        assert all(name in said for name in ([told] if isinstance(told, str) else told))
 
 
 def test_an_unknown_source_is_refused(videos, capsys):
