@@ -49,7 +49,8 @@ def encode(args: argparse.Namespace) -> str:
 
 def label(args: argparse.Namespace) -> str:
     """Label every clip of many videos with a task graph, to learn from."""
-    from stepgraph.labelling import label_source, label_statistics
+    from stepgraph.labelling import label_source
+    from stepgraph.labelling.statistics import label_statistics
 
     asked.must_be_writable(args.output)
     graph, failed = load_graph(args.graph), Problems(strict=args.strict)
@@ -65,10 +66,10 @@ def label(args: argparse.Namespace) -> str:
 
 def train(args: argparse.Namespace) -> str:
     """Train a video model on labels, on one process or on many started by torchrun."""
-    from stepgraph.labelling import open_labels
+    from stepgraph.labelling.folders import open_labels
     from stepgraph.networks.timesformer import TimeSformerOptions
-    from stepgraph.training import PAPER, Running, TrainingOptions, short_phases
-    from stepgraph.training import train as run_training
+    from stepgraph.training.pretraining import train as run_training
+    from stepgraph.training.schedule import PAPER, Running, TrainingOptions, short_phases
 
     asked.must_be_writable(args.output)
     keysteps = open_labels(args.labels).provenance.vocabulary

@@ -19,35 +19,10 @@ import numpy as np
 from stepgraph.core import Video
 from stepgraph.decoders import DECODERS, Decoder, load_decoder
 from stepgraph.graph import TaskGraph
-from stepgraph.labelling.clips import ORIGINS, TOP, ClipLabels, label_clips
-from stepgraph.labelling.folders import (
-    LabelFolder,
-    Provenance,
-    open_labels,
-    read_labels,
-    write_labels,
-)
-from stepgraph.labelling.statistics import LabelStatistics, label_statistics
+from stepgraph.labelling.folders import LabelFolder, Provenance, write_labels
 from stepgraph.pipeline import open_scorer, recognize_all
 from stepgraph.problems import Problems
 from stepgraph.scoring import Scorer, StoredScores
-
-__all__ = [
-    "ORIGINS",
-    "TOP",
-    "ClipLabels",
-    "LabelFolder",
-    "LabelStatistics",
-    "Provenance",
-    "describe",
-    "graph_fingerprint",
-    "label_clips",
-    "label_source",
-    "label_statistics",
-    "open_labels",
-    "read_labels",
-    "write_labels",
-]
 
 
 def label_source(

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from stepgraph.encoders.model_folders import find_weights
 from stepgraph.errors import ConfigError, DataError
 from stepgraph.ingest.frames import ClipOptions
-from stepgraph.labelling import open_labels
+from stepgraph.labelling.folders import open_labels
 from stepgraph.networks.timesformer import (
     TimeSformer,
     TimeSformerOptions,

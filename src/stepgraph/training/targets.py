@@ -15,7 +15,8 @@ from torch import Tensor
 
 from stepgraph.core import BACKGROUND
 from stepgraph.errors import DataError
-from stepgraph.labelling import TOP, ClipLabels, LabelFolder, read_labels
+from stepgraph.labelling.clips import TOP, ClipLabels
+from stepgraph.labelling.folders import LabelFolder, read_labels
 from stepgraph.problems import Problems
 from stepgraph.training.schedule import TrainingOptions
 
