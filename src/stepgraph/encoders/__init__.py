@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from importlib import import_module
 from typing import Protocol, runtime_checkable
@@ -85,11 +86,7 @@ class EncoderOptions:
                 raise ConfigError(f"encoder must have a name in Unicode, got {name!r}")
         if self.also == self.name:
             raise ConfigError(f"encoders to fuse must be two, got {self.name!r} twice")
-        if not _is_fusion(self.fusion):
-            raise ConfigError(
-                f"fusion must be priority, mean, or the weight of the first encoder between 0 "
-                f"and 1, got {self.fusion!r}"
-            )
+        fusion_weight(self.fusion)
         if self.fusion != "priority" and self.also is None:
             raise ConfigError(
                 f"fusion must be of two encoders, got {self.fusion!r} for {self.name!r} alone; "
@@ -139,13 +136,18 @@ class EncoderOptions:
         return "text" if self.kind == "text" else "video"
 
 
-def _is_fusion(name: object) -> bool:
-    if not isinstance(name, str):
-        return False
-    try:
-        return name in ("priority", "mean") or 0 <= float(name) <= 1
-    except ValueError:
-        return False
+def fusion_weight(name: str) -> float | None:
+    """Weight of the first of two encoders, from how their fusion is called; None for priority."""
+    if name == "priority":
+        return None
+    with suppress(TypeError, ValueError):
+        weight = 0.5 if name == "mean" else float(name)
+        if isinstance(name, str) and 0 <= weight <= 1:
+            return weight
+    raise ConfigError(
+        f"fusion must be priority, mean, or the weight of the first encoder between 0 and 1, "
+        f"got {name!r}"
+    )
 
 
 def _is_function(name: object) -> bool:

@@ -29,6 +29,7 @@ from stepgraph.errors import DataError
 from stepgraph.experiments.setting import NotAvailableError, Setting
 from stepgraph.experiments.table import DATASETS, MODALITIES
 from stepgraph.graph import TaskGraph, mine_graph
+from stepgraph.pipeline import mined_where
 from stepgraph.scoring.fusion import fuse
 
 TABLES = tomllib.loads(Path(__file__).with_name("tables.toml").read_text("utf-8"))
@@ -220,8 +221,10 @@ def protocol(setting: Setting, used: Sequence[Method]) -> Iterator[str]:
     )
     if "video" in options.scores:
         yield f"Video scores: {options.video_scores}; threshold {options.video_threshold:g}."
-    for modality in setting.scores:
-        yield f"Graph ({modality}) mined {setting.mined_where(modality)}."
+    for modality, graph in setting.graphs.items():
+        shown = {one.video for one in setting.evaluated(modality)}
+        kind = "inductive" if shown.isdisjoint(graph.mined_on) else "transductive"
+        yield f"Graph ({modality}) mined on {mined_where(graph, shown)} ({kind})."
     for method in used:
         if method.about:
             yield f"{method.name}: {method.described(setting)}."
