@@ -24,8 +24,6 @@ def run() -> None:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit code."""
-    # Spinning threads halve torch's speed beside other work; it reads this when imported.
-    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     given = sys.argv[1:] if argv is None else list(argv)
     args = make_parser(given).parse_args(given)
     args.given = given

@@ -12,8 +12,8 @@ from stepgraph.cli.verbs import open_with_truth
 from stepgraph.core import Dataset, Scores
 from stepgraph.datasets import REGISTRY, build_vocabulary, find_published, open_source
 from stepgraph.encoders import Encoder, EncoderOptions, load_encoder
+from stepgraph.encoders.each import encode_to
 from stepgraph.encoders.feature_store import FeatureStore
-from stepgraph.encoders.filling import encode_to
 from stepgraph.encoders.stored_features import StoredEncoder
 from stepgraph.errors import ConfigError
 from stepgraph.experiments import run_table

@@ -5,6 +5,7 @@ Nothing heavy is imported here: a model is loaded when something is met that mus
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
@@ -17,6 +18,9 @@ from numpy.typing import NDArray
 
 from stepgraph.core import Features, Video, Vocabulary, is_unicode
 from stepgraph.errors import ConfigError
+
+# Spinning threads halve the speed of torch beside other work; it reads this when it is imported.
+os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
 __all__ = ["KINDS", "Encoder", "EncoderOptions", "load_encoder"]
 
@@ -188,32 +192,28 @@ def load_encoder(
             f"an encoder must be one, got {options.name!r} and {options.also!r}; two are opened "
             f"by stepgraph.scoring.fusion.open_encoder"
         )
-    if options.is_function:
-        return _load_function(options)
-    return open_kind(options.kind)(options)
-
-
-def open_kind(kind: str) -> Callable[[EncoderOptions], Encoder]:
-    """What makes an encoder of a kind of :data:`KINDS`."""
-    module, _, function = KINDS[kind].partition(":")
-    made: Callable[[EncoderOptions], Encoder] = getattr(import_module(module), function)
-    return made
-
-
-def _load_function(options: EncoderOptions) -> Encoder:
-    """Call the user's own function; what it raises is theirs and is not caught."""
-    module, _, function = options.name.partition(":")
     try:
-        make = getattr(import_module(module), function)
+        make = _named(options.name) if options.is_function else open_kind(options.kind)
     except (ImportError, AttributeError) as error:
         raise ConfigError(
             f"encoder must be {_KNOWN}, got {options.name!r}: {error}; "
             f"does the module lie on PYTHONPATH?"
         ) from error
-    encoder = make(options)
+    encoder = make(options)  # what a function of the user's raises is theirs, and not caught
     if not isinstance(encoder, Encoder):
         raise ConfigError(
             f"encoder {options.name!r} must return an object with options, encode_keysteps and "
             f"encode_videos, got {type(encoder).__name__}"
         )
     return encoder
+
+
+def open_kind(kind: str) -> Callable[[EncoderOptions], Encoder]:
+    """What makes an encoder of a kind of :data:`KINDS`."""
+    return _named(KINDS[kind])
+
+
+def _named(name: str) -> Callable[[EncoderOptions], Encoder]:
+    module, _, function = name.partition(":")
+    made: Callable[[EncoderOptions], Encoder] = getattr(import_module(module), function)
+    return made

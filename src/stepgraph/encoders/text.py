@@ -8,7 +8,6 @@ text is met for the first time.
 from __future__ import annotations
 
 import hashlib
-import os
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
@@ -120,9 +119,6 @@ class TextEncoder:
             return self._load()
 
     def _load(self) -> Any:
-        # Spinning threads halve the speed where another process is busy; this must be set
-        # before torch is imported.
-        os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
         if self.options.model == MINILM:
             _check_weights(Path(str(self._folder)) / "model.safetensors")
         import torch

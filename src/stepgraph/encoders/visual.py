@@ -6,7 +6,6 @@ encoder of it.  Which model, and what its weights are, is the business of other 
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -60,9 +59,6 @@ class VisualEncoder:
     @cached_property
     def model(self) -> VisualModel:
         """The network, loaded when first asked for."""
-        # Spinning threads halve the speed where another process is busy; this must be set
-        # before torch is imported.
-        os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
         with progress.counting(f"loading {self.options.name}"):
             return self._load()
 

@@ -7,7 +7,6 @@ and notes stand in ``tables.toml``.
 
 from __future__ import annotations
 
-import os
 import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
@@ -146,8 +145,6 @@ def _decoder(name: str, options: Mapping[str, Any], setting: Setting, modality: 
 
 def _auto_regressive(setting: Setting, modality: str) -> Decoder:
     preliminary = (best_keysteps(one) for one in setting.scored(modality))
-    # Before torch is imported: its waiting threads would take the cores from whoever else works.
-    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     try:
         return train_auto_regressive(
             preliminary, len(setting.vocabulary), seed=setting.options.seed
