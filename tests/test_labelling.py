@@ -16,9 +16,16 @@ import pytest
 from stepgraph.core import BACKGROUND, Labels, Scores, Sentence, Timeline, Video, Vocabulary
 from stepgraph.decoders import Argmax, PathSearch, TaskMarkov
 from stepgraph.errors import ConfigError, DataError
-from stepgraph.labelling import describe, graph_fingerprint, label_source
 from stepgraph.labelling.clips import ORIGINS, best_of, label_clips
-from stepgraph.labelling.folders import Provenance, open_labels, read_labels, write_labels
+from stepgraph.labelling.folders import (
+    Provenance,
+    describe,
+    graph_fingerprint,
+    label_source,
+    open_labels,
+    read_labels,
+    write_labels,
+)
 from stepgraph.labelling.statistics import label_statistics
 from stepgraph.pipeline import mine, recognize_all
 from stepgraph.problems import Problems

@@ -49,7 +49,7 @@ def encode(args: argparse.Namespace) -> str:
 
 def label(args: argparse.Namespace) -> str:
     """Label every clip of many videos with a task graph, to learn from."""
-    from stepgraph.labelling import label_source
+    from stepgraph.labelling.folders import label_source
     from stepgraph.labelling.statistics import label_statistics
 
     asked.must_be_writable(args.output)

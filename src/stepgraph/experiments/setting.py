@@ -37,7 +37,7 @@ from stepgraph.experiments.table import MODALITIES
 from stepgraph.files.disk import read_json, write_text
 from stepgraph.files.headers import FileKind, check_header, reading_fields
 from stepgraph.graph import TaskGraph, mine_graph
-from stepgraph.labelling import graph_fingerprint
+from stepgraph.labelling.folders import graph_fingerprint
 from stepgraph.pipeline import choose_vocabulary
 from stepgraph.progress import track
 from stepgraph.scoring import score_features

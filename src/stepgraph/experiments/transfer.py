@@ -28,7 +28,7 @@ from stepgraph.experiments.probing import ProbeOptions, halves, probe
 from stepgraph.experiments.setting import Numbers, Options, State, content_of, digest
 from stepgraph.experiments.table import HEADS, PROBES, Cell, Column, Row, Table, measured_cell
 from stepgraph.graph import mine_graph
-from stepgraph.labelling import label_source
+from stepgraph.labelling.folders import label_source
 from stepgraph.labelling.statistics import LabelStatistics, label_statistics
 from stepgraph.pipeline import choose_vocabulary
 from stepgraph.progress import track

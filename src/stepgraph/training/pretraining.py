@@ -71,7 +71,7 @@ def train(
     Parameters
     ----------
     labels_folder
-        What :func:`~stepgraph.labelling.label_source` wrote.
+        What :func:`~stepgraph.labelling.folders.label_source` wrote.
     output
         Folder of the result: the encoder, the curve, logs, and the state to go on from.
     model
