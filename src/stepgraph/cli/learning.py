@@ -13,8 +13,7 @@ from stepgraph.core import Dataset, Scores
 from stepgraph.datasets import REGISTRY, build_vocabulary, find_published, open_source
 from stepgraph.encoders import Encoder, EncoderOptions, load_encoder
 from stepgraph.encoders.each import encode_to
-from stepgraph.encoders.feature_store import FeatureStore
-from stepgraph.encoders.stored_features import StoredEncoder
+from stepgraph.encoders.stored_features import FeatureStore, StoredEncoder
 from stepgraph.errors import ConfigError
 from stepgraph.experiments import run_table
 from stepgraph.experiments.downstream import Divided, divide, make_downstream_table

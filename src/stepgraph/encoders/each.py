@@ -14,8 +14,7 @@ from itertools import islice
 
 from stepgraph.core import Features, Video
 from stepgraph.encoders import Encoder
-from stepgraph.encoders.feature_store import FeatureStore
-from stepgraph.encoders.stored_features import StoredEncoder
+from stepgraph.encoders.stored_features import FeatureStore, StoredEncoder
 from stepgraph.errors import ConfigError, DataError
 from stepgraph.problems import Problems
 from stepgraph.progress import track
