@@ -33,7 +33,7 @@ KINDS = {
     "videoclip": "stepgraph.encoders.milnce:make_videoclip",
     "timesformer": "stepgraph.encoders.checkpoints:make_timesformer",
     "own": "stepgraph.encoders.checkpoints:make_own",
-    "colour": "stepgraph.encoders.colour:ColourEncoder",
+    "colour": "stepgraph.encoders.colour:make_colour",
 }
 """What makes an encoder of each kind from its options: ``module:function``, imported late."""
 

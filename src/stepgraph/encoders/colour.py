@@ -9,17 +9,16 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from stepgraph.core import Features, Video
 from stepgraph.encoders import EncoderOptions
 from stepgraph.encoders.vectors import unit
-from stepgraph.encoders.visual import VisualEncoder, encode_rows
+from stepgraph.encoders.visual import VisualEncoder
 from stepgraph.errors import ConfigError
 from stepgraph.ingest.frames import ClipOptions
 
@@ -56,20 +55,11 @@ _SWAY = 0.08  # motion of a thing at rest before a camera that is not quite stil
 _AT_REST = 0.3  # motion that counts as much as none
 
 
-class ColourEncoder(VisualEncoder):
+def make_colour(options: EncoderOptions) -> VisualEncoder:
     """Encode a video by the colours that move in it and by how they move."""
-
-    def __init__(self, options: EncoderOptions) -> None:
-        if options.model != MODEL:
-            raise ConfigError(
-                f"encoder of kind colour must be 'colour:{MODEL}', got {options.name!r}"
-            )
-        super().__init__(options, ColourModel)
-
-    def encode_videos(self, videos: Iterable[Video]) -> Iterator[Features]:
-        """See :class:`~stepgraph.encoders.Encoder`; no device is asked for."""
-        for video in videos:
-            yield encode_rows(video, self.clips, self.model.encode_clips, batch=_BATCH)
+    if options.model != MODEL:
+        raise ConfigError(f"encoder of kind colour must be 'colour:{MODEL}', got {options.name!r}")
+    return VisualEncoder(options, ColourModel, _BATCH)
 
 
 class ColourModel:

@@ -49,12 +49,16 @@ class VisualEncoder:
     """Encode a video by what is to be seen in it, one vector a row.
 
     The ``window`` of the options replaces the model's own; ``load`` makes the model, and is
-    called once, when something must be encoded.
+    called once, when something must be encoded.  ``batch`` clips are encoded together, or as many
+    as are good for the device.
     """
 
-    def __init__(self, options: EncoderOptions, load: Callable[[], VisualModel]) -> None:
+    def __init__(
+        self, options: EncoderOptions, load: Callable[[], VisualModel], batch: int | None = None
+    ) -> None:
         self.options = options
         self._load = load
+        self._batch = batch
 
     @cached_property
     def model(self) -> VisualModel:
@@ -83,7 +87,7 @@ class VisualEncoder:
     def encode_videos(self, videos: Iterable[Video]) -> Iterator[Features]:
         """See :class:`~stepgraph.encoders.Encoder`; a video is decoded once, in order."""
         for video in videos:
-            batch = max(1, _FRAMES[pick_device()] // self.clips.frames)
+            batch = self._batch or max(1, _FRAMES[pick_device()] // self.clips.frames)
             encode = self.model.encode_clips
             yield encode_rows(video, self.clips, encode, batch=batch, finish=self._finish)
 

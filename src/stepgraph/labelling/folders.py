@@ -20,15 +20,8 @@ import numpy as np
 from stepgraph.core import Timeline, Video, Vocabulary, is_unicode, rows_in
 from stepgraph.decoders import DECODERS, Decoder, load_decoder
 from stepgraph.errors import DataError
+from stepgraph.files import headers
 from stepgraph.files.disk import MIB, read_json, write_text
-from stepgraph.files.headers import (
-    as_list,
-    as_text,
-    as_whole,
-    check_header,
-    header,
-    reading_fields,
-)
 from stepgraph.graph import TaskGraph
 from stepgraph.labelling.clips import (
     LABELS_KIND,
@@ -69,7 +62,7 @@ class Provenance:
     def fields(self) -> dict[str, Any]:
         """As it stands in the files."""
         made = {"graph": self.graph, "decoder": dict(self.decoder), "encoder": dict(self.encoder)}
-        first = header(LABELS_KIND.format, LABELS_KIND.version, self.vocabulary)
+        first = headers.header(LABELS_KIND.format, LABELS_KIND.version, self.vocabulary)
         return first | made | {"hop": self.hop} | vocabulary_fields(self.vocabulary)
 
 
@@ -247,7 +240,7 @@ def _finished(path: Path, provenance: Provenance) -> Part:
                 f"{path}: must hold labels made with {name} {shortened(value)}, got "
                 f"{shortened(content.get(name))}; choose another folder, or delete this one"
             )
-    with reading_fields(path, LABELS_KIND):
+    with headers.reading_fields(path, LABELS_KIND):
         return _part(content)
 
 
@@ -290,30 +283,30 @@ def open_labels(folder: Path) -> LabelFolder:
         remedy = "run the same command again to finish it" if begun else LABELS_KIND.remedy
         raise DataError(f"{folder}: must be labels with a {MANIFEST}, got {got}; {remedy}")
     content = read_json(path, limit=4096 * MIB)
-    check_header(content, path, _MANIFEST_KIND)
-    with reading_fields(path, _MANIFEST_KIND):
+    headers.check_header(content, path, _MANIFEST_KIND)
+    with headers.reading_fields(path, _MANIFEST_KIND):
         vocabulary = vocabulary_of(content)
         provenance = Provenance(
             vocabulary,
-            as_text(content["graph"]),
+            headers.as_text(content["graph"]),
             dict(content["decoder"]),
             dict(content["encoder"]),
             float(content["hop"]),
         )
-        parts = tuple(map(_part, as_list(content["shards"])))
+        parts = tuple(map(_part, headers.as_list(content["shards"])))
     require_as_saved(vocabulary, content, path, "label again")
     return LabelFolder(folder, provenance, parts)
 
 
 def _part(fields: Mapping[str, Any]) -> Part:
-    file = as_text(fields["file"])
+    file = headers.as_text(fields["file"])
     if Path(file).name != file:
         raise TypeError(f"files of labels must lie beside the manifest, got {file!r}"[:200])
     return Part(
         file,
-        as_whole(fields["rows"]),
-        tuple(map(as_text, as_list(fields["videos"]))),
-        tuple(map(as_text, as_list(fields["failed"]))),
+        headers.as_whole(fields["rows"]),
+        tuple(map(headers.as_text, headers.as_list(fields["videos"]))),
+        tuple(map(headers.as_text, headers.as_list(fields["failed"]))),
     )
 
 
