@@ -134,11 +134,6 @@ class EncoderOptions:
         """Whether a video file is encoded."""
         return not (self.name.startswith("text:") and (self.also or "text:").startswith("text:"))
 
-    @property
-    def modality(self) -> str:
-        """``text`` where the transcript is encoded, else ``video``."""
-        return "text" if self.kind == "text" else "video"
-
 
 def fusion_weight(name: str) -> float | None:
     """Weight of the first of two encoders, from how their fusion is called; None for priority."""

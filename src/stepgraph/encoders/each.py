@@ -139,7 +139,7 @@ def _missing(videos: Iterable[Video], store: FeatureStore, done: Encoded) -> Ite
 
 def _frames_of(encoder: Encoder) -> int:
     """Frames that an encoder looks at for a row; one that does not say so looks at one."""
-    if encoder.options.modality == "text":
+    if not encoder.options.looks:
         return 0
     frames = getattr(getattr(encoder, "clips", None), "frames", 1)
     return frames if isinstance(frames, int) else 1
