@@ -134,15 +134,14 @@ def _masses(frames: NDArray[np.uint8]) -> Array:
 
 def _names_of_hues() -> Array:
     """Share of each colour word in each degree of hue; between two words, some of both."""
-    edges = np.array([*COLOURS.values(), 360.0])
-    table = np.zeros((360, len(COLOURS)), np.float32)
-    for degree in range(360):
-        after = int(np.searchsorted(edges, degree, side="right"))
-        part = (degree - edges[after - 1]) / (edges[after] - edges[after - 1])
-        # Steeper than a straight line: most hues have one name.
-        part = float(np.clip(2 * part - 0.5, 0, 1))
-        table[degree, after - 1] += 1 - part
-        table[degree, after % len(COLOURS)] += part
+    edges, degrees = np.array([*COLOURS.values(), 360.0]), np.arange(360)
+    after = np.searchsorted(edges, degrees, side="right")
+    part = (degrees - edges[after - 1]) / (edges[after] - edges[after - 1])
+    # Steeper than a straight line: most hues have one name.
+    part = np.clip(2 * part - 0.5, 0, 1)
+    table = np.zeros((len(degrees), len(COLOURS)), np.float32)
+    table[degrees, after - 1] += 1 - part
+    table[degrees, after % len(COLOURS)] += part
     return table
 
 
