@@ -50,7 +50,7 @@ def examples_of(rounds: int, batch: int, classes: int) -> Examples:
         np.zeros(count, np.int32),
         chance.integers(0, 600, count).astype(np.int32),
         chance.integers(0, classes, count).astype(np.int32),
-        None,
+        (),
     )
 
 

@@ -194,7 +194,7 @@ class _Run:
         device, real = self.team.device, batch.real
         clips, keysteps, *soft = (
             part.to(device, non_blocking=True)
-            for part in (batch.clips, batch.keysteps, *(batch.soft or ()))
+            for part in (batch.clips, batch.keysteps, *batch.soft)
         )
         with torch.autocast(device.type, torch.bfloat16, enabled=self.half):
             logits = model(normalise(clips))
