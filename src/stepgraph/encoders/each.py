@@ -19,7 +19,8 @@ from stepgraph.errors import ConfigError, DataError
 from stepgraph.problems import Problems
 from stepgraph.progress import track
 
-# Videos of narration that are encoded together; one that is looked at is encoded alone.
+# Videos of narration that are encoded together: enough to fill batches, few enough for memory.
+# One that is looked at is encoded alone.
 _TOGETHER = 512
 
 
