@@ -58,13 +58,15 @@ def levenshtein(first: Sequence[int], second: Sequence[int]) -> int:
     >>> levenshtein([0, 1, 2, 3], [1, 2, 4, 3])
     2
     """
-    others, places = np.array(second), np.arange(len(second) + 1)
-    row = places
-    for count, element in enumerate(first, start=1):
-        changed = np.minimum(row[1:] + 1, row[:-1] + (others != element))
-        # To insert costs one for each place from where it begins.
-        row = places + np.minimum.accumulate(np.append(count, changed) - places)
-    return int(row[-1])
+    others = np.array(second)
+    # Distances from the beginning of the first to each of the second, less the length of that:
+    # so an insertion costs nothing.
+    row = np.zeros(len(second) + 1, dtype=np.int64)
+    for element in first:
+        row[1:] = np.minimum(row[1:] + 1, row[:-1] - (others == element))
+        row[0] += 1
+        row = np.minimum.accumulate(row)
+    return int(row[-1]) + len(second)
 
 
 def segment_tally(
