@@ -417,6 +417,12 @@ def test_compat_does_not_silently_ignore_another_option(capsys):
     assert "--threshold must not stand beside --compat, got both; remove one" in said
 
 
+def test_mining_is_not_asked_for_beside_a_graph_that_is_mined(graph, capsys):
+    said = failed(capsys, "evaluate", "demo", "--graph", graph, "--min-score", "0.5")
+
+    assert "--min-score must not stand beside --graph, got both; remove one" in said
+
+
 def test_a_table_of_the_paper_is_printed_written_and_resumed(tmp_path, capsys):
     command = ["reproduce", "thresholds", "demo", "-o", str(tmp_path), "--format", "json"]
 

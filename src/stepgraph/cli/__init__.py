@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from stepgraph import progress
-from stepgraph.cli.parser import make_parser
+from stepgraph.cli.parser import make_parser, refuse_what_would_be_ignored
 from stepgraph.errors import IncompleteError, StepgraphError, one_line, printable
 
 
@@ -34,6 +34,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         with progress.shown():
             try:
+                refuse_what_would_be_ignored(args)
                 answer = args.run(args)
             except IncompleteError as error:
                 answer, failed = error.answer, str(error)

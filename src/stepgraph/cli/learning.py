@@ -205,8 +205,6 @@ def _video_scores(args: argparse.Namespace, dataset: Dataset) -> dict[str, list[
 
 
 def _refuse_what_would_be_ignored(args: argparse.Namespace, dataset: Dataset) -> None:
-    if args.video_scores:
-        asked.refuse(args, "--video-scores", ("video", "features"))
     if args.noise_from and args.table != "noise":
         raise ConfigError(f"--noise-from must be of the table noise, got {args.table}; remove it")
     if args.features and not _video_encoder(args, dataset):

@@ -61,7 +61,19 @@ def _add_verbs(
         _add(verb, written["takes"], written.get("options", {}))
         run = _named(f"cli.{written['run']}")
         verb.description = run.__doc__
-        verb.set_defaults(run=run)
+        verb.set_defaults(run=run, refuses=written.get("refuses", {}))
+
+
+def refuse_what_would_be_ignored(args: argparse.Namespace) -> None:
+    """Refuse options that must not stand beside another one that was given."""
+
+    def is_given(option: str) -> bool:
+        return getattr(args, option.replace("-", "_"), None) not in (None, [])
+
+    for one, others in args.refuses.items():
+        for other in others:
+            if is_given(one) and is_given(other):
+                raise ConfigError(f"--{other} must not stand beside --{one}, got both; remove one")
 
 
 def _add(place: Any, names: Iterable[str], own: Mapping[str, Any] | None = None) -> None:
