@@ -23,12 +23,11 @@ import torch
 from stepgraph.ingest.frames import Clip, ClipOptions
 from stepgraph.networks.timesformer import TimeSformer, TimeSformerOptions
 from stepgraph.problems import Problems
-from stepgraph.training import Phase, Running, TrainingOptions
 from stepgraph.training import clip_store as stores
 from stepgraph.training.batches import Batch, Source, StoredSource
 from stepgraph.training.clip_store import ClipStore, fill
 from stepgraph.training.loop import fit
-from stepgraph.training.schedule import joined
+from stepgraph.training.schedule import Phase, Running, TrainingOptions, joined
 from stepgraph.training.targets import Examples
 
 # The loop waits for the device after every so many steps; only whole rounds are timed.
@@ -51,7 +50,7 @@ def examples_of(rounds: int, batch: int, classes: int) -> Examples:
         np.zeros(count, np.int32),
         chance.integers(0, 600, count).astype(np.int32),
         chance.integers(0, classes, count).astype(np.int32),
-        None,
+        (),
     )
 
 

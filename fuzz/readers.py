@@ -145,7 +145,7 @@ def read_arrays(path, out):
 
 
 def read_labels(path, out):
-    from stepgraph.labelling import read_labels
+    from stepgraph.labelling.folders import read_labels
 
     return [one for one in read_labels(path) if len(one)]
 

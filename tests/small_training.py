@@ -10,10 +10,9 @@ import torch
 from torch import nn
 
 from stepgraph.ingest.frames import ClipOptions
-from stepgraph.training import Phase, Running, TrainingOptions
 from stepgraph.training.batches import StoredSource, StreamedSource
 from stepgraph.training.loop import fit
-from stepgraph.training.schedule import ALONE, joined
+from stepgraph.training.schedule import ALONE, Phase, Running, TrainingOptions, joined
 from stepgraph.training.targets import Examples
 
 CLIP = ClipOptions(frames=2, height=6, width=6)

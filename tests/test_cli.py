@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 
 from stepgraph.cli import main
+from stepgraph.decoders import DEFAULT_DECODER
+from stepgraph.experiments import TABLES
 
 VOCABULARY = "# Make tea\nboil the water\nadd the tea leaves\npour in the milk\nstir the tea\n"
 SAID = {
@@ -186,6 +188,14 @@ def test_wrong_usage_exits_with_2(capsys):
 
     assert exit_.value.code == 2
     assert "--graph" in capsys.readouterr().err
+
+
+def test_help_names_the_decoder_and_the_tables_that_there_are(capsys):
+    for verb, told in (("recognize", f"{DEFAULT_DECODER} (default)"), ("reproduce", TABLES)):
+        with pytest.raises(SystemExit):
+            main([verb, "--help"])
+        said = " ".join(capsys.readouterr().out.split())
+        assert all(name in said for name in ([told] if isinstance(told, str) else told))
 
 
 def test_an_unknown_source_is_refused(videos, capsys):
@@ -405,6 +415,12 @@ def test_compat_does_not_silently_ignore_another_option(capsys):
     )
 
     assert "--threshold must not stand beside --compat, got both; remove one" in said
+
+
+def test_mining_is_not_asked_for_beside_a_graph_that_is_mined(graph, capsys):
+    said = failed(capsys, "evaluate", "demo", "--graph", graph, "--min-score", "0.5")
+
+    assert "--min-score must not stand beside --graph, got both; remove one" in said
 
 
 def test_a_table_of_the_paper_is_printed_written_and_resumed(tmp_path, capsys):

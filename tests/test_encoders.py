@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from stepgraph.core import Sentence, Video, Vocabulary
-from stepgraph.encoders import EncoderOptions, load_encoder, text
+from stepgraph.encoders import EncoderOptions, each, load_encoder, text
 from stepgraph.encoders.text import TextEncoder
 from stepgraph.errors import ConfigError, DataError
 from stepgraph.export.artefacts import load, save
@@ -176,10 +176,11 @@ def test_context_does_not_reach_into_another_video(cache_home):
 
 @pytest.mark.own_cache
 def test_videos_are_encoded_alike_in_small_blocks(cache_home, monkeypatch, videos):
-    monkeypatch.setattr(text, "_VIDEOS", 2)
+    monkeypatch.setattr(each, "_TOGETHER", 2)
     silent = Video("silent", 5.0)
 
-    features = list(fake_encoder().encode_videos(iter([silent, *videos, silent])))
+    encoded = each.encode_each(iter([silent, *videos, silent]), fake_encoder())
+    features = [found for _, found in encoded]
 
     assert [one.video for one in features] == ["silent", "plain", "chatty", "hurried", "silent"]
     assert [len(one.vectors) for one in features] == [0, 5, 6, 4, 0]
@@ -307,8 +308,7 @@ def test_blended_features_are_the_mean_of_both_embeddings(cache_home):
 
 
 @pytest.mark.own_cache
-def test_blended_features_of_many_videos_are_those_of_each(cache_home, monkeypatch, videos):
-    monkeypatch.setattr(text, "_VIDEOS", 2)
+def test_blended_features_of_many_videos_are_those_of_each(cache_home, videos):
     encoder = fake_encoder(context=1, blend=True)
     several = [Video("silent", 5.0), *videos, Video("silent", 5.0)]
 

@@ -8,9 +8,8 @@ import pytest
 
 from stepgraph.core import Video
 from stepgraph.encoders import EncoderOptions
-from stepgraph.encoders.feature_store import FeatureStore
-from stepgraph.encoders.filling import encode_to
-from stepgraph.encoders.stored_features import StoredEncoder
+from stepgraph.encoders.each import encode_to
+from stepgraph.encoders.stored_features import FeatureStore, StoredEncoder
 from stepgraph.errors import ConfigError, DataError
 from stepgraph.files.disk import _sweep, replacing
 from stepgraph.problems import Problems

@@ -9,9 +9,8 @@ import pytest
 from reference import read_scores
 from stepgraph.core import Features, Video, Vocabulary
 from stepgraph.encoders import EncoderOptions
-from stepgraph.encoders.feature_store import FeatureStore
-from stepgraph.encoders.filling import encode_to
-from stepgraph.encoders.stored_features import StoredEncoder, make_stored
+from stepgraph.encoders.each import encode_to
+from stepgraph.encoders.stored_features import FeatureStore, StoredEncoder, make_stored
 from stepgraph.errors import ConfigError, DataError
 from stepgraph.problems import Problems
 from stepgraph.scoring import score

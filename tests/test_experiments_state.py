@@ -166,10 +166,3 @@ def test_a_foreign_file_is_not_overwritten(content, omelette, encoder, tmp_path)
         run_table("ablations", omelette, encoder=encoder, state=state)
 
     assert state.read_text("utf-8") == content
-
-
-def test_scores_too_many_to_keep_give_the_same_table(omelette, encoder, monkeypatch):
-    kept = run_table("table1", omelette, encoder=encoder)
-    monkeypatch.setattr(experiments.setting, "_KEPT", 0)
-
-    assert run_table("table1", omelette, encoder=encoder) == kept

@@ -12,7 +12,7 @@ from stepgraph.experiments.setting import Options
 from stepgraph.experiments.table import HEADS, PROBES
 from stepgraph.experiments.transfer import divide, make_transfer_table
 from stepgraph.networks.timesformer import TimeSformerOptions
-from stepgraph.training import Phase, Running, TrainingOptions
+from stepgraph.training.schedule import Phase, Running, TrainingOptions
 from test_cli_video import ORDER, STEPS, paint
 
 pytest.importorskip("av")

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from stepgraph.core import Features
-from stepgraph.encoders.feature_store import FeatureStore
+from stepgraph.encoders.stored_features import FeatureStore
 from stepgraph.errors import DataError
 from stepgraph.files.ids import check_id, file_in
 

@@ -144,7 +144,7 @@ def test_who_just_reaches_its_threshold_is_certain():
 
     # The last row is certain to neither, and the first goes on speaking.
     assert both.values.argmax(axis=1).tolist() == [0, 1, 0]
-    assert both.values.max(axis=1) == pytest.approx([0.0, 0.0, -0.1])
+    assert both.values.max(axis=1) == pytest.approx([0.25, 0.25, 0.15])
 
 
 def test_without_options_fusion_is_by_priority():

@@ -6,7 +6,7 @@ import torch
 
 from killing import KILLS, Nursery, kill_and_compare
 from stepgraph.core import Labels, Scores, Timeline, Video, Vocabulary
-from stepgraph.labelling import Provenance, write_labels
+from stepgraph.labelling.folders import Provenance, write_labels
 from videos import write_video
 
 pytestmark = pytest.mark.slow

@@ -16,19 +16,17 @@ import pytest
 from stepgraph.core import BACKGROUND, Labels, Scores, Sentence, Timeline, Video, Vocabulary
 from stepgraph.decoders import Argmax, PathSearch, TaskMarkov
 from stepgraph.errors import ConfigError, DataError
-from stepgraph.labelling import (
-    ORIGINS,
+from stepgraph.labelling.clips import ORIGINS, best_of, label_clips
+from stepgraph.labelling.folders import (
     Provenance,
     describe,
     graph_fingerprint,
-    label_clips,
     label_source,
-    label_statistics,
     open_labels,
     read_labels,
     write_labels,
 )
-from stepgraph.labelling.clips import best_of
+from stepgraph.labelling.statistics import label_statistics
 from stepgraph.pipeline import mine, recognize_all
 from stepgraph.problems import Problems
 

@@ -11,7 +11,8 @@ from stepgraph.core import Features
 from stepgraph.decoders import PathSearch
 from stepgraph.encoders import EncoderOptions
 from stepgraph.errors import DataError
-from stepgraph.labelling import label_clips, label_source, read_labels
+from stepgraph.labelling.clips import label_clips
+from stepgraph.labelling.folders import label_source, read_labels
 from stepgraph.pipeline import mine, recognize_all
 from stepgraph.problems import Problems
 from stepgraph.scoring import StoredScores

@@ -29,16 +29,9 @@ from reference import random_graph
 from stepgraph.core import BACKGROUND, Labels, Scores, Video, Vocabulary
 from stepgraph.decoders import Argmax, BayesFilter, PathSearch, TaskMarkov, Viterbi
 from stepgraph.decoders.tasks import rank_tasks
-from stepgraph.evaluation import (
-    accuracy_by_entropy,
-    calibration_error,
-    crosstask_recall,
-    evaluate,
-    mean_average_precision,
-    task_accuracy,
-)
-from stepgraph.evaluation.report import ALL_METRICS
-from stepgraph.evaluation.segments import detections
+from stepgraph.evaluation.entropy import accuracy_by_entropy
+from stepgraph.evaluation.report import ALL_METRICS, calibration_error, evaluate, task_accuracy
+from stepgraph.evaluation.segments import crosstask_recall, detections, mean_average_precision
 from stepgraph.graph import TaskGraph, mine_graph
 
 SEEDS = range(12)

@@ -20,11 +20,18 @@ from small_training import (
     run,
 )
 from stepgraph.errors import ConfigError, DataError
-from stepgraph.labelling import ClipLabels
+from stepgraph.labelling.clips import ClipLabels
 from stepgraph.networks.timesformer import normalise
-from stepgraph.training import PAPER, Phase, Running, TrainingOptions, short_phases
 from stepgraph.training.batches import StoredSource
-from stepgraph.training.schedule import make_optimiser, plan
+from stepgraph.training.schedule import (
+    PAPER,
+    Phase,
+    Running,
+    TrainingOptions,
+    make_optimiser,
+    plan,
+    short_phases,
+)
 from stepgraph.training.state import read_state
 from stepgraph.training.targets import distribution_losses, soften
 

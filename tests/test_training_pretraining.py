@@ -10,7 +10,7 @@ import torch
 from reference_networks import as_of_library
 from stepgraph.core import BACKGROUND, Labels, Scores, Timeline, Video, Vocabulary
 from stepgraph.errors import ConfigError, DataError
-from stepgraph.labelling import Provenance, write_labels
+from stepgraph.labelling.folders import Provenance, write_labels
 from stepgraph.networks.timesformer import (
     TimeSformer,
     TimeSformerOptions,
@@ -18,8 +18,8 @@ from stepgraph.networks.timesformer import (
     read_header,
     save_checkpoint,
 )
-from stepgraph.training import Phase, Running, TrainingOptions, train
-from stepgraph.training.pretraining import load_initial
+from stepgraph.training.pretraining import load_initial, train
+from stepgraph.training.schedule import Phase, Running, TrainingOptions
 from videos import write_video
 
 pytestmark = pytest.mark.usefixtures("one_thread")

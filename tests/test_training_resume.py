@@ -18,8 +18,8 @@ from small_training import (
     run,
 )
 from stepgraph.errors import ConfigError, DataError
-from stepgraph.training import PAPER
 from stepgraph.training.batches import StoredSource
+from stepgraph.training.schedule import PAPER
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 

@@ -30,7 +30,8 @@ if TYPE_CHECKING:
     from stepgraph.decoders import Argmax, Decoder, PathSearch, TaskMarkov, load_decoder
     from stepgraph.encoders import Encoder, load_encoder
     from stepgraph.errors import ConfigError, DataError, MissingExtraError, StepgraphError
-    from stepgraph.evaluation import Report, evaluate, metrics
+    from stepgraph.evaluation import metrics
+    from stepgraph.evaluation.report import Report, evaluate
     from stepgraph.export.artefacts import load, save
     from stepgraph.export.timeline import write_timeline
     from stepgraph.graph import Relation, TaskGraph, Transition, mine_graph
@@ -46,7 +47,7 @@ _HOMES = {
     "decoders": "Argmax Decoder PathSearch TaskMarkov load_decoder",
     "encoders": "Encoder load_encoder",
     "errors": "ConfigError DataError MissingExtraError StepgraphError",
-    "evaluation": "Report evaluate",
+    "evaluation.report": "Report evaluate",
     "export.timeline": "write_timeline",
     "export.artefacts": "load save",
     "graph": "Relation TaskGraph Transition mine_graph",

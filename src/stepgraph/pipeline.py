@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Sized
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set, Sized
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
-from stepgraph.core import Dataset, Scores, Timeline, Video, Vocabulary
+from stepgraph.core import Dataset, Timeline, Video, Vocabulary
 from stepgraph.datasets import open_source
 from stepgraph.decoders import (
     DEFAULT_DECODER,
@@ -225,7 +225,7 @@ def run_evaluation(
     if not any(one.observed.any() for one in known):
         raise nothing_left(dataset, "videos with a truth that can be scored")
     mined = graph or mining(scored, vocabulary, encoder=options_of(scorer))
-    where = _mined_where(mined, known)
+    where = mined_where(mined, {one.video for one in known})
     measured = []
     for name, decoder in decoders.items():
         labels = [checked_decode(decoder, one, mined) for one in track(known, f"decoding: {name}")]
@@ -241,9 +241,9 @@ def run_evaluation(
     return Evaluation(evaluated, mined, tuple(measured), len(with_truth))
 
 
-def _mined_where(graph: TaskGraph, evaluated: Sequence[Scores]) -> str:
+def mined_where(graph: TaskGraph, shown: Set[str]) -> str:
     """Say in words how the mined and the evaluated videos overlap."""
-    mined, shown = set(graph.mined_on), {scores.video for scores in evaluated}
+    mined = set(graph.mined_on)
     both = len(mined & shown)
     if mined == shown:
         return f"the {len(shown)} evaluated videos, without their truth"

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from stepgraph import progress
-from stepgraph.cli.parser import make_parser
+from stepgraph.cli.parser import make_parser, refuse_what_would_be_ignored
 from stepgraph.errors import IncompleteError, StepgraphError, one_line, printable
 
 
@@ -24,8 +24,6 @@ def run() -> None:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit code."""
-    # Spinning threads halve torch's speed beside other work; it reads this when imported.
-    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     given = sys.argv[1:] if argv is None else list(argv)
     args = make_parser(given).parse_args(given)
     args.given = given
@@ -36,6 +34,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         with progress.shown():
             try:
+                refuse_what_would_be_ignored(args)
                 answer = args.run(args)
             except IncompleteError as error:
                 answer, failed = error.answer, str(error)

@@ -278,11 +278,3 @@ def must_be_writable(folder: Path, file: Path | None = None) -> None:
             if existing == folder
             else f"{folder}: must be a folder that can be made, got {existing}, which {reason}"
         )
-
-
-def refuse(args: argparse.Namespace, beside: str, options: tuple[str, ...]) -> None:
-    """Refuse options that would be ignored beside another one."""
-    for option in options:
-        if getattr(args, option, None) not in (None, []):
-            flag = option.replace("_", "-")
-            raise ConfigError(f"--{flag} must not stand beside {beside}, got both; remove one")

@@ -12,9 +12,8 @@ from stepgraph.cli.verbs import open_with_truth
 from stepgraph.core import Dataset, Scores
 from stepgraph.datasets import REGISTRY, build_vocabulary, find_published, open_source
 from stepgraph.encoders import Encoder, EncoderOptions, load_encoder
-from stepgraph.encoders.feature_store import FeatureStore
-from stepgraph.encoders.filling import encode_to
-from stepgraph.encoders.stored_features import StoredEncoder
+from stepgraph.encoders.each import encode_to
+from stepgraph.encoders.stored_features import FeatureStore, StoredEncoder
 from stepgraph.errors import ConfigError
 from stepgraph.experiments import run_table
 from stepgraph.experiments.downstream import Divided, divide, make_downstream_table
@@ -49,7 +48,8 @@ def encode(args: argparse.Namespace) -> str:
 
 def label(args: argparse.Namespace) -> str:
     """Label every clip of many videos with a task graph, to learn from."""
-    from stepgraph.labelling import label_source, label_statistics
+    from stepgraph.labelling.folders import label_source
+    from stepgraph.labelling.statistics import label_statistics
 
     asked.must_be_writable(args.output)
     graph, failed = load_graph(args.graph), Problems(strict=args.strict)
@@ -65,10 +65,10 @@ def label(args: argparse.Namespace) -> str:
 
 def train(args: argparse.Namespace) -> str:
     """Train a video model on labels, on one process or on many started by torchrun."""
-    from stepgraph.labelling import open_labels
+    from stepgraph.labelling.folders import open_labels
     from stepgraph.networks.timesformer import TimeSformerOptions
-    from stepgraph.training import PAPER, Running, TrainingOptions, short_phases
-    from stepgraph.training import train as run_training
+    from stepgraph.training.pretraining import train as run_training
+    from stepgraph.training.schedule import PAPER, Running, TrainingOptions, short_phases
 
     asked.must_be_writable(args.output)
     keysteps = open_labels(args.labels).provenance.vocabulary
@@ -205,8 +205,6 @@ def _video_scores(args: argparse.Namespace, dataset: Dataset) -> dict[str, list[
 
 
 def _refuse_what_would_be_ignored(args: argparse.Namespace, dataset: Dataset) -> None:
-    if args.video_scores:
-        asked.refuse(args, "--video-scores", ("video", "features"))
     if args.noise_from and args.table != "noise":
         raise ConfigError(f"--noise-from must be of the table noise, got {args.table}; remove it")
     if args.features and not _video_encoder(args, dataset):

@@ -124,11 +124,6 @@ def evaluate(args: argparse.Namespace) -> str:
 def _evaluate(args: argparse.Namespace) -> tuple[Evaluation, Scorer, dict[str, Any]]:
     graph = load_graph(args.graph) if args.graph else None
     mining = asked.given_fields(args, MiningOptions)
-    if graph and mining:
-        raise ConfigError(
-            f"--{next(iter(mining)).replace('_', '-')} must be of a graph to mine, got one that "
-            f"is mined already; remove --graph"
-        )
     scorer, decoder = asked.open_asked(args, graph), asked.open_decoder(args)
     dataset = open_with_truth(args, scorer_looks=looks(scorer))
     if graph and dataset.vocabulary:
@@ -150,11 +145,6 @@ def _evaluate(args: argparse.Namespace) -> tuple[Evaluation, Scorer, dict[str, A
 
 def _evaluate_compat(args: argparse.Namespace) -> tuple[Evaluation, Scorer, dict[str, Any]]:
     """Measure path search with behaviours of the authors' scripts."""
-    asked.refuse(
-        args,
-        "--compat",
-        ("graph", "decoder", "threshold", "background", "order", "option", "min_score", "max_gap"),
-    )
     args.decoder = "path-search"
     scorer = asked.open_asked(args)
     dataset = open_with_truth(args, scorer_looks=looks(scorer))

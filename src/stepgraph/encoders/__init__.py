@@ -5,8 +5,10 @@ Nothing heavy is imported here: a model is loaded when something is met that mus
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from importlib import import_module
 from typing import Protocol, runtime_checkable
@@ -16,6 +18,9 @@ from numpy.typing import NDArray
 
 from stepgraph.core import Features, Video, Vocabulary, is_unicode
 from stepgraph.errors import ConfigError
+
+# Spinning threads halve the speed of torch beside other work; it reads this when it is imported.
+os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
 __all__ = ["KINDS", "Encoder", "EncoderOptions", "load_encoder"]
 
@@ -28,7 +33,7 @@ KINDS = {
     "videoclip": "stepgraph.encoders.milnce:make_videoclip",
     "timesformer": "stepgraph.encoders.checkpoints:make_timesformer",
     "own": "stepgraph.encoders.checkpoints:make_own",
-    "colour": "stepgraph.encoders.colour:ColourEncoder",
+    "colour": "stepgraph.encoders.colour:make_colour",
 }
 """What makes an encoder of each kind from its options: ``module:function``, imported late."""
 
@@ -85,11 +90,7 @@ class EncoderOptions:
                 raise ConfigError(f"encoder must have a name in Unicode, got {name!r}")
         if self.also == self.name:
             raise ConfigError(f"encoders to fuse must be two, got {self.name!r} twice")
-        if not _is_fusion(self.fusion):
-            raise ConfigError(
-                f"fusion must be priority, mean, or the weight of the first encoder between 0 "
-                f"and 1, got {self.fusion!r}"
-            )
+        fusion_weight(self.fusion)
         if self.fusion != "priority" and self.also is None:
             raise ConfigError(
                 f"fusion must be of two encoders, got {self.fusion!r} for {self.name!r} alone; "
@@ -133,19 +134,19 @@ class EncoderOptions:
         """Whether a video file is encoded."""
         return not (self.name.startswith("text:") and (self.also or "text:").startswith("text:"))
 
-    @property
-    def modality(self) -> str:
-        """``text`` where the transcript is encoded, else ``video``."""
-        return "text" if self.kind == "text" else "video"
 
-
-def _is_fusion(name: object) -> bool:
-    if not isinstance(name, str):
-        return False
-    try:
-        return name in ("priority", "mean") or 0 <= float(name) <= 1
-    except ValueError:
-        return False
+def fusion_weight(name: str) -> float | None:
+    """Weight of the first of two encoders, from how their fusion is called; None for priority."""
+    if name == "priority":
+        return None
+    with suppress(TypeError, ValueError):
+        weight = 0.5 if name == "mean" else float(name)
+        if isinstance(name, str) and 0 <= weight <= 1:
+            return weight
+    raise ConfigError(
+        f"fusion must be priority, mean, or the weight of the first encoder between 0 and 1, "
+        f"got {name!r}"
+    )
 
 
 def _is_function(name: object) -> bool:
@@ -186,32 +187,28 @@ def load_encoder(
             f"an encoder must be one, got {options.name!r} and {options.also!r}; two are opened "
             f"by stepgraph.scoring.fusion.open_encoder"
         )
-    if options.is_function:
-        return _load_function(options)
-    return open_kind(options.kind)(options)
-
-
-def open_kind(kind: str) -> Callable[[EncoderOptions], Encoder]:
-    """What makes an encoder of a kind of :data:`KINDS`."""
-    module, _, function = KINDS[kind].partition(":")
-    made: Callable[[EncoderOptions], Encoder] = getattr(import_module(module), function)
-    return made
-
-
-def _load_function(options: EncoderOptions) -> Encoder:
-    """Call the user's own function; what it raises is theirs and is not caught."""
-    module, _, function = options.name.partition(":")
     try:
-        make = getattr(import_module(module), function)
+        make = _named(options.name) if options.is_function else open_kind(options.kind)
     except (ImportError, AttributeError) as error:
         raise ConfigError(
             f"encoder must be {_KNOWN}, got {options.name!r}: {error}; "
             f"does the module lie on PYTHONPATH?"
         ) from error
-    encoder = make(options)
+    encoder = make(options)  # what a function of the user's raises is theirs, and not caught
     if not isinstance(encoder, Encoder):
         raise ConfigError(
             f"encoder {options.name!r} must return an object with options, encode_keysteps and "
             f"encode_videos, got {type(encoder).__name__}"
         )
     return encoder
+
+
+def open_kind(kind: str) -> Callable[[EncoderOptions], Encoder]:
+    """What makes an encoder of a kind of :data:`KINDS`."""
+    return _named(KINDS[kind])
+
+
+def _named(name: str) -> Callable[[EncoderOptions], Encoder]:
+    module, _, function = name.partition(":")
+    made: Callable[[EncoderOptions], Encoder] = getattr(import_module(module), function)
+    return made

@@ -9,17 +9,16 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from stepgraph.core import Features, Video
 from stepgraph.encoders import EncoderOptions
 from stepgraph.encoders.vectors import unit
-from stepgraph.encoders.visual import VisualEncoder, encode_rows
+from stepgraph.encoders.visual import VisualEncoder
 from stepgraph.errors import ConfigError
 from stepgraph.ingest.frames import ClipOptions
 
@@ -56,20 +55,11 @@ _SWAY = 0.08  # motion of a thing at rest before a camera that is not quite stil
 _AT_REST = 0.3  # motion that counts as much as none
 
 
-class ColourEncoder(VisualEncoder):
+def make_colour(options: EncoderOptions) -> VisualEncoder:
     """Encode a video by the colours that move in it and by how they move."""
-
-    def __init__(self, options: EncoderOptions) -> None:
-        if options.model != MODEL:
-            raise ConfigError(
-                f"encoder of kind colour must be 'colour:{MODEL}', got {options.name!r}"
-            )
-        super().__init__(options, ColourModel)
-
-    def encode_videos(self, videos: Iterable[Video]) -> Iterator[Features]:
-        """See :class:`~stepgraph.encoders.Encoder`; no device is asked for."""
-        for video in videos:
-            yield encode_rows(video, self.clips, self.model.encode_clips, batch=_BATCH)
+    if options.model != MODEL:
+        raise ConfigError(f"encoder of kind colour must be 'colour:{MODEL}', got {options.name!r}")
+    return VisualEncoder(options, ColourModel, _BATCH)
 
 
 class ColourModel:
@@ -144,15 +134,14 @@ def _masses(frames: NDArray[np.uint8]) -> Array:
 
 def _names_of_hues() -> Array:
     """Share of each colour word in each degree of hue; between two words, some of both."""
-    edges = np.array([*COLOURS.values(), 360.0])
-    table = np.zeros((360, len(COLOURS)), np.float32)
-    for degree in range(360):
-        after = int(np.searchsorted(edges, degree, side="right"))
-        part = (degree - edges[after - 1]) / (edges[after] - edges[after - 1])
-        # Steeper than a straight line: most hues have one name.
-        part = float(np.clip(2 * part - 0.5, 0, 1))
-        table[degree, after - 1] += 1 - part
-        table[degree, after % len(COLOURS)] += part
+    edges, degrees = np.array([*COLOURS.values(), 360.0]), np.arange(360)
+    after = np.searchsorted(edges, degrees, side="right")
+    part = (degrees - edges[after - 1]) / (edges[after] - edges[after - 1])
+    # Steeper than a straight line: most hues have one name.
+    part = np.clip(2 * part - 0.5, 0, 1)
+    table = np.zeros((len(degrees), len(COLOURS)), np.float32)
+    table[degrees, after - 1] += 1 - part
+    table[degrees, after % len(COLOURS)] += part
     return table
 
 

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from stepgraph.encoders import EncoderOptions
 from stepgraph.encoders.model_folders import PUBLISHED, find_folder
 from stepgraph.encoders.visual import VisualEncoder, as_array, pick_device
-from stepgraph.errors import ConfigError, DataError
+from stepgraph.errors import ConfigError, DataError, one_line
 from stepgraph.files.disk import read_text
 from stepgraph.ingest.frames import ClipOptions
 
@@ -194,7 +194,7 @@ def _read_words(path: Path) -> list[str]:
         with warnings.catch_warnings(action="ignore"):  # of strange escapes in a header
             words = np.lib.format.open_memmap(path, mode="r")
     except Exception as error:  # foreign files fail in any way there is
-        said = " ".join(str(error).split())[:120]
+        said = one_line(str(error), 120)
         raise DataError(f"{path}: must be a whole npy file of words, got: {said}") from error
     if words.ndim != 1 or words.dtype.kind != "U":
         raise DataError(
@@ -226,10 +226,9 @@ def _read_tokenizer(path: Path, words: int) -> Any:
         tokenizer.no_padding()
         tokenizer.no_truncation()
     except Exception as error:  # the library raises bare ones
-        said = " ".join(str(error).split())[:80]
         raise DataError(
             f"{path}: must be a tokenizer file of bert-base-uncased, got one that cannot be read "
-            f"({said}); fetch it again"
+            f"({one_line(str(error), 80)}); fetch it again"
         ) from error
     marks = [tokenizer.token_to_id(mark) for mark in ("[CLS]", "[SEP]")]
     size = tokenizer.get_vocab_size()

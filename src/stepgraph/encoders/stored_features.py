@@ -1,27 +1,239 @@
-"""Stored features as an encoder, so that nothing after it need know that they were stored."""
+"""Features in a folder: what is in it, how it is read and written, and as an encoder.
+
+Nothing after that encoder need know that they were stored.
+"""
 
 from __future__ import annotations
 
+import json
+import os
+import zipfile
 from collections.abc import Iterable, Iterator
-from functools import partial
+from dataclasses import asdict
+from functools import cached_property, partial
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-from stepgraph.core import Features, Video, Vocabulary
+from stepgraph import __version__
+from stepgraph.core import LONGEST, Features, Video, Vocabulary
 from stepgraph.encoders import Encoder, EncoderOptions, load_encoder
-from stepgraph.encoders.feature_store import FeatureStore, of_length_one
 from stepgraph.encoders.model_folders import require_named
 from stepgraph.errors import ConfigError, DataError
-from stepgraph.files.arrays import SUFFIXES, Kind, read_array
-from stepgraph.files.stored import Reading
+from stepgraph.files.arrays import SUFFIXES, ArrayFiles, Kind, open_arrays, read_array, read_arrays
+from stepgraph.files.arrays.checks import Wanted
+from stepgraph.files.disk import MIB, read_json, replacing, write_text
+from stepgraph.files.headers import FileKind, check_header, reading_fields
+from stepgraph.files.ids import file_in
+from stepgraph.files.stored import Reading, check_seconds, note_length, stored_rows
 from stepgraph.problems import Problems
 
 KEYSTEPS = "keysteps"
 """Stem of the file with a vector for each keystep, in a folder of features."""
 
+HEADER = "features.json"
+"""The file of a folder of features that says what made them."""
+
+HEADER_KIND = FileKind(
+    "stepgraph-features", 1, "header of stored features", "make them with: stepgraph encode"
+)
+
+_ARRAYS = ("vectors", "intervals", "duration")
+_HOP = 1.0  # seconds of a row
 _FUNCTION = "stepgraph.encoders.stored_features:make_stored"
+
+
+class _OwnFiles(ArrayFiles):
+    """The files of a folder of features: one for each video, which knows its times."""
+
+    def place(self, video: str) -> Path | None:
+        """File of a video; None for an id that can name none."""
+        try:
+            return file_in(self.path, video, ".npz")
+        except DataError:
+            return None
+
+    def names(self, video: str) -> list[str]:
+        place = self.place(video)
+        return [place.name] if place is not None and place.is_file() else []
+
+    def where(self, video: str) -> str:
+        return str(self.place(video) or self.path / video)
+
+    def absence(self) -> str:
+        return "must be a file of stored features, got none; run stepgraph encode again"
+
+
+class FeatureStore:
+    """The features of many videos in a folder, or in one file that somebody else wrote.
+
+    Parameters
+    ----------
+    seconds_per_row
+        How much time one row of foreign arrays covers; None spreads the rows of each array
+        evenly over its video.  They are resampled to rows of a second, each with the vector that
+        covers its middle.  Features of our own know their times.
+    problems
+        Receives videos that are shorter or longer than their features; strict if not given.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        *,
+        seconds_per_row: float | None = 1.0,
+        problems: Problems | None = None,
+    ) -> None:
+        if seconds_per_row is not None:
+            check_seconds(seconds_per_row=seconds_per_row)
+        self.path = path
+        self.problems = problems if problems is not None else Problems(strict=True)
+        self.width: int | None = None
+        self._seconds_per_row = seconds_per_row
+        header = path / HEADER
+        self.encoder = _read_header(header) if header.is_file() else None
+        self._own = _OwnFiles(path)
+
+    @cached_property
+    def files(self) -> ArrayFiles:
+        """What holds the features; opened now, if somebody else wrote it."""
+        return self._own if self.encoder is not None else open_arrays(self.path)
+
+    def has(self, video: str) -> bool:
+        """Whether features of a video that we wrote are there, and whole as their file says."""
+        place = self._own.place(video)
+        if place is None:
+            return False
+        try:
+            # What is at the end of a file lists all that is in it.
+            with zipfile.ZipFile(place) as archive:
+                return archive.namelist() == [f"{name}.npy" for name in _ARRAYS]
+        except (OSError, zipfile.BadZipFile):
+            return False
+
+    def where(self, video: str) -> str:
+        """Where the features of a video are or should be, as messages begin."""
+        return self.files.where(video)
+
+    def read(self, video: Video) -> Features:
+        """Read the features of a video.
+
+        Foreign vectors are scaled to length 1 (zeros stay zeros), cut at the end of the video,
+        and noted as a problem if they are more than a row shorter or longer.
+        """
+        if not self.files.names(video.id):
+            raise DataError(f"{self.where(video.id)}: {self.files.absence()}")
+        features = self._read_own(video) if self.encoder else self._read_foreign(video)
+        if len(features.vectors):
+            self.width = features.vectors.shape[1]
+        return features
+
+    def _read_own(self, video: Video) -> Features:
+        where = self.where(video.id)
+        vectors, intervals, seconds = read_arrays(Path(where), _ARRAYS)
+        # A video without a sentence has no vectors, and so no width.
+        wanted = Wanted(where, width=self.width if vectors.size else None)
+        wanted.check(vectors.shape, str(vectors.dtype))
+        _check_times(where, intervals, seconds, len(vectors))
+        if abs(float(seconds) - video.duration) > _HOP:
+            longer = "shorter" if float(seconds) < video.duration else "longer"
+            self.problems.add(
+                where,
+                f"features {longer} than the video",
+                f"must be of a video of {video.duration:g} s, got one of {float(seconds):g} s; "
+                f"was it cut since? delete the file and run stepgraph encode again",
+            )
+        return Features(
+            video.id, video.duration, wanted.finished(vectors), intervals.astype(np.float64)
+        )
+
+    def _read_foreign(self, video: Video) -> Features:
+        vectors = self.files.read(video.id, self.width)
+        seconds = self._seconds_per_row
+        if seconds is None:
+            seconds = video.duration / len(vectors) if len(vectors) and video.duration else 1.0
+        note_length(self.files, len(vectors), video, seconds, self.problems)
+        position = stored_rows(video.duration, _HOP, seconds)
+        rows = np.flatnonzero(position < len(vectors))
+        ends = np.minimum((rows + 1) * _HOP, video.duration)
+        intervals = np.stack([rows * _HOP, ends], axis=1).astype(np.float64)
+        return Features(
+            video.id, video.duration, of_length_one(vectors[position[rows]]), intervals
+        )
+
+    def prepare(self, options: EncoderOptions) -> None:
+        """Get ready to write: make the folder, or make sure that it is of the same encoder."""
+        if self.encoder is not None:
+            self.require(options)
+            return
+        if self.path.exists() and not self.path.is_dir():
+            raise DataError(f"{self.path}: must be a folder to fill with features, got a file")
+        if self.path.is_dir() and any(not name.startswith(".") for name in os.listdir(self.path)):
+            raise DataError(
+                f"{self.path}: must be a new or empty folder, or one that stepgraph encode "
+                f"filled, got a folder without {HEADER}; choose another place with -o"
+            )
+        content = {
+            "format": HEADER_KIND.format,
+            "version": HEADER_KIND.version,
+            "stepgraph": __version__,
+            "encoder": asdict(options),
+        }
+        write_text(self.path / HEADER, json.dumps(content, indent=1) + "\n")
+        self.encoder = options
+
+    def require(self, options: EncoderOptions) -> None:
+        """Refuse features that another encoder made."""
+        for key, new in asdict(options).items():
+            old = getattr(self.encoder, key, new)
+            # Names of tasks are put before keysteps only; videos are the same with and without.
+            if old != new and key != "task_names":
+                raise DataError(
+                    f"{self.path}: must hold features of the encoder asked for ({key} {new!r}), "
+                    f"got a folder of another one ({key} {old!r}, says {HEADER}); choose the same "
+                    f"encoder, or another folder"
+                )
+
+    def write(self, features: Features) -> None:
+        """Write the features of a video, whole or not at all; the same bytes every time."""
+        path = file_in(self.path, features.video, ".npz")
+        vectors = np.ascontiguousarray(features.vectors, "<f4")
+        Wanted(f"video {features.video!r}").finished(vectors)
+        if not len(vectors):  # what an encoder makes of nothing has any width
+            vectors = np.zeros((0, 1), "<f4")
+        intervals = np.ascontiguousarray(features.intervals, "<f8")
+        duration = np.array(features.duration, "<f8")
+        with replacing(path) as partial_file, partial_file.open("wb") as file:
+            # Nothing in what numpy writes depends on when and where.
+            np.savez(file, vectors=vectors, intervals=intervals, duration=duration)
+            file.flush()
+            # A name must not outlive what it names, also where the power fails.
+            os.fsync(file.fileno())
+
+
+def _read_header(path: Path) -> EncoderOptions:
+    content = read_json(path, limit=MIB)
+    check_header(content, path, HEADER_KIND)
+    with reading_fields(path, HEADER_KIND):
+        return EncoderOptions(**content["encoder"])
+
+
+def _check_times(
+    where: str, intervals: NDArray[np.float64], seconds: NDArray[np.float64], rows: int
+) -> None:
+    sane = seconds.shape == () and 0 <= seconds <= LONGEST and intervals.shape == (rows, 2)
+    if not sane or not (np.isfinite(intervals).all() and (np.diff(intervals) >= 0).all()):
+        raise DataError(
+            f"{where}: must have a start and an end in seconds for each of its {rows:,} vectors, "
+            f"got shape {intervals.shape} or times that are none; encode the video again"
+        )
+
+
+def of_length_one(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Scale each row to length 1, however large or small others made it; zeros stay zeros."""
+    length = np.linalg.norm(vectors.astype(np.float64), axis=1, keepdims=True)
+    return np.asarray(vectors / np.where(length > 0, length, 1.0), dtype=np.float32)
 
 
 class StoredEncoder:

@@ -8,11 +8,9 @@ text is met for the first time.
 from __future__ import annotations
 
 import hashlib
-import os
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -36,8 +34,6 @@ from stepgraph.errors import ConfigError, DataError
 MINILM = "minilm"
 _MINILM_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
 
-# Videos whose sentences are encoded together: enough to fill batches, few enough for memory.
-_VIDEOS = 512
 # Sentences encoded between two writes to the cache: what an interruption can lose.
 _SENTENCES = 1024
 _BATCH = 64
@@ -63,18 +59,17 @@ class TextEncoder:
         return task_vectors(vocabulary, self.encode_texts)
 
     def encode_videos(self, videos: Iterable[Video]) -> Iterator[Features]:
-        """See :class:`~stepgraph.encoders.Encoder`; many videos are encoded together."""
-        remaining = iter(videos)
+        """See :class:`~stepgraph.encoders.Encoder`; all videos are encoded together."""
+        block = list(videos)
         wides = (0, self.options.context) if self.options.blend else (self.options.context,)
-        while block := list(islice(remaining, _VIDEOS)):
-            texts = [text for wide in wides for video in block for text in _texts(video, wide)]
-            # One mean over the widths: a score is linear in it, so scores are averaged, too.
-            vectors = self.encode_texts(texts)
-            vectors = vectors.reshape(len(wides), -1, vectors.shape[1]).mean(axis=0)
-            ends = np.cumsum([len(video.transcript) for video in block])
-            for video, found in zip(block, np.split(vectors, ends[:-1]), strict=True):
-                intervals = np.array([[s.start, s.end] for s in video.transcript], np.float64)
-                yield Features(video.id, video.duration, found, intervals.reshape(-1, 2))
+        texts = [text for wide in wides for video in block for text in _texts(video, wide)]
+        # One mean over the widths: a score is linear in it, so scores are averaged, too.
+        vectors = self.encode_texts(texts)
+        vectors = vectors.reshape(len(wides), -1, vectors.shape[1]).mean(axis=0)
+        ends = np.cumsum([len(video.transcript) for video in block], dtype=np.int64)
+        for video, found in zip(block, np.split(vectors, ends), strict=False):
+            intervals = np.array([[s.start, s.end] for s in video.transcript], np.float64)
+            yield Features(video.id, video.duration, found, intervals.reshape(-1, 2))
 
     def encode_texts(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Unit vectors of any texts, shape (N, D), from the cache where they are there."""
@@ -120,9 +115,6 @@ class TextEncoder:
             return self._load()
 
     def _load(self) -> Any:
-        # Spinning threads halve the speed where another process is busy; this must be set
-        # before torch is imported.
-        os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
         if self.options.model == MINILM:
             _check_weights(Path(str(self._folder)) / "model.safetensors")
         import torch

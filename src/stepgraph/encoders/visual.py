@@ -6,7 +6,6 @@ encoder of it.  Which model, and what its weights are, is the business of other 
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -50,19 +49,20 @@ class VisualEncoder:
     """Encode a video by what is to be seen in it, one vector a row.
 
     The ``window`` of the options replaces the model's own; ``load`` makes the model, and is
-    called once, when something must be encoded.
+    called once, when something must be encoded.  ``batch`` clips are encoded together, or as many
+    as are good for the device.
     """
 
-    def __init__(self, options: EncoderOptions, load: Callable[[], VisualModel]) -> None:
+    def __init__(
+        self, options: EncoderOptions, load: Callable[[], VisualModel], batch: int | None = None
+    ) -> None:
         self.options = options
         self._load = load
+        self._batch = batch
 
     @cached_property
     def model(self) -> VisualModel:
         """The network, loaded when first asked for."""
-        # Spinning threads halve the speed where another process is busy; this must be set
-        # before torch is imported.
-        os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
         with progress.counting(f"loading {self.options.name}"):
             return self._load()
 
@@ -87,7 +87,7 @@ class VisualEncoder:
     def encode_videos(self, videos: Iterable[Video]) -> Iterator[Features]:
         """See :class:`~stepgraph.encoders.Encoder`; a video is decoded once, in order."""
         for video in videos:
-            batch = max(1, _FRAMES[pick_device()] // self.clips.frames)
+            batch = self._batch or max(1, _FRAMES[pick_device()] // self.clips.frames)
             encode = self.model.encode_clips
             yield encode_rows(video, self.clips, encode, batch=batch, finish=self._finish)
 

@@ -30,6 +30,7 @@ from stepgraph.decoders.path import PathSearch, best_keysteps, fill_gaps
 from stepgraph.encoders import EncoderOptions
 from stepgraph.encoders.vectors import unit
 from stepgraph.errors import ConfigError, DataError
+from stepgraph.experiments.methods import TABLES
 from stepgraph.graph import Matrix, TaskGraph, mine_graph
 from stepgraph.graph.mining import transitions
 from stepgraph.graph.shortest_paths import Network, cheapest_path, make_network
@@ -48,19 +49,6 @@ class Limit:
     kind: Literal["winners", "cluster"]
     score: float
     distance: float = 0.0
-
-
-_THRESHOLDS = {
-    "crosstask-text": 0.32,
-    "coin-text": 0.30,
-    "crosstask-video": 0.06,
-    "coin-video": 0.0,
-}
-_LIMITS = {
-    "crosstask-text": Limit("winners", 0.46),
-    "coin-text": Limit("cluster", 0.46, 1.0),
-    "coin-video": Limit("cluster", 0.3, 1.25),
-}
 
 
 @dataclass(frozen=True)
@@ -92,20 +80,22 @@ class Behaviours:
     def authors(cls, dataset: str, modality: str = "text") -> Behaviours:
         """All behaviours together, with the numbers for ``crosstask`` or ``coin``."""
         key = f"{dataset}-{modality}"
-        if key not in _THRESHOLDS:
+        if key not in TABLES["authors"]:
             raise ConfigError(
                 f"compat must be for crosstask or coin, text or video, got {dataset!r}, "
                 f"{modality!r}; the scripts have numbers for no other"
             )
+        fixed = dict(TABLES["authors"][key])
+        if "limit" in fixed:
+            fixed["limit"] = Limit(**fixed["limit"])
         return cls(
             raw_costs=True,
             first_counted_twice=True,
             adjacent_forgotten=True,
             unlabelled_end=True,
-            threshold=_THRESHOLDS[key],
             extrema=EXTREMA[key],
-            limit=_LIMITS.get(key),
             added_belief=0.20,
+            **fixed,
         )
 
     @classmethod

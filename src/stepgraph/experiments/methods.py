@@ -7,7 +7,6 @@ and notes stand in ``tables.toml``.
 
 from __future__ import annotations
 
-import os
 import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
@@ -29,6 +28,7 @@ from stepgraph.errors import DataError
 from stepgraph.experiments.setting import NotAvailableError, Setting
 from stepgraph.experiments.table import DATASETS, MODALITIES
 from stepgraph.graph import TaskGraph, mine_graph
+from stepgraph.pipeline import mined_where
 from stepgraph.scoring.fusion import fuse
 
 TABLES = tomllib.loads(Path(__file__).with_name("tables.toml").read_text("utf-8"))
@@ -145,8 +145,6 @@ def _decoder(name: str, options: Mapping[str, Any], setting: Setting, modality: 
 
 def _auto_regressive(setting: Setting, modality: str) -> Decoder:
     preliminary = (best_keysteps(one) for one in setting.scored(modality))
-    # Before torch is imported: its waiting threads would take the cores from whoever else works.
-    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     try:
         return train_auto_regressive(
             preliminary, len(setting.vocabulary), seed=setting.options.seed
@@ -220,8 +218,10 @@ def protocol(setting: Setting, used: Sequence[Method]) -> Iterator[str]:
     )
     if "video" in options.scores:
         yield f"Video scores: {options.video_scores}; threshold {options.video_threshold:g}."
-    for modality in setting.scores:
-        yield f"Graph ({modality}) mined {setting.mined_where(modality)}."
+    for modality, graph in setting.graphs.items():
+        shown = {one.video for one in setting.evaluated(modality)}
+        kind = "inductive" if shown.isdisjoint(graph.mined_on) else "transductive"
+        yield f"Graph ({modality}) mined on {mined_where(graph, shown)} ({kind})."
     for method in used:
         if method.about:
             yield f"{method.name}: {method.described(setting)}."

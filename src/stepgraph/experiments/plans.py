@@ -53,15 +53,12 @@ from stepgraph.vocabulary import add_noise
 ERROR = " ±"
 """What stands behind the name of a metric whose standard error it is."""
 
-PRINTED = (Column("acc", "Acc"), Column("iou", "IoU"))
-"""What most tables of the paper print."""
+COLUMNS = {
+    name: tuple(Column(*one) for one in written) for name, written in TABLES["columns"].items()
+}
+"""Columns that several tables have, or a table that has a shape of its own."""
 
-ACCURACY = (
-    Column("accuracy_per_keystep", "Acc"),
-    Column("iou_per_keystep", "IoU"),
-    Column("accuracy", "Acc pooled"),
-    Column("iou", "IoU pooled"),
-)
+ACCURACY, PRINTED = COLUMNS["accuracy"], COLUMNS["printed"]
 
 
 @dataclass(frozen=True)
@@ -188,33 +185,23 @@ SIZES = (1.0, 1.5, 2.0, 4.0, 5.0, 10.0)
 """Sizes of the vocabulary, in times its clean size."""
 
 _COMPARED = (METHODS["distant"], METHODS["ours"])
-_GAINS = (
-    Column("argmax", "DistantSup."),
-    Column("ours", "Ours"),
-    Column("gain", "gain", "relative"),
-)
-_ALL_GAINS = (
-    *_GAINS,
-    Column("argmax_pooled", "DistantSup. pooled"),
-    Column("ours_pooled", "Ours pooled"),
-    Column("gain_pooled", "gain", "relative"),
-)
 
 
 def make_noise_table(setting: Setting, encoder: Encoder) -> Table:
     """Measure argmax and path search with every size of the vocabulary."""
-    beside = Beside("noise", _printed_datasets(setting), _GAINS)
+    gains = COLUMNS["gains"]
+    beside = Beside("noise", _printed_datasets(setting), gains[:3])
     rows = []
     for size in track(SIZES, "noise"):
         name = f"{size:g} x N"
-        cells = _cells(_ALL_GAINS, partial(_with_noise, setting, encoder, size))
+        cells = _cells(gains, partial(_with_noise, setting, encoder, size))
         rows.append(Row("", name, (*cells, *beside.cells(name, "text"))))
     notes = list(protocol(setting, _COMPARED))
     if (noise := setting.options.noise) is not None:
         notes += written_notes("drawn", others=len(noise), seed=setting.options.seed)
     notes += [*written_notes("noise"), *paper_notes(beside.shown)]
     title = "Supplement: accuracy with irrelevant keysteps in the vocabulary, text only"
-    return Table("noise", title, (*_ALL_GAINS, *beside.columns), tuple(rows), tuple(notes))
+    return Table("noise", title, (*gains, *beside.columns), tuple(rows), tuple(notes))
 
 
 def _noisy_vocabulary(setting: Setting, size: float) -> Vocabulary:
@@ -258,10 +245,6 @@ PAPERS = "as in the paper"
 TOGETHER = "all together"
 
 _MPNET = "text:all-mpnet-base-v2"
-_PRICES = (
-    Column("accuracy_per_keystep_change", "Δ Acc", "points"),
-    Column("accuracy_change", "Δ Acc pooled", "points"),
-)
 # The filter has neither anchors nor paths.
 _OF_FILTER = ("first_counted_twice", "extrema", "added_belief")
 
@@ -284,7 +267,7 @@ def make_behaviours_table(setting: Setting) -> Table:
     notes += written_notes("compat", dataset=DATASETS[numbers_of])
     notes += paper_notes([numbers_of])
     title = "What each behaviour of the authors' released scripts is worth"
-    columns = (*ACCURACY, *_PRICES, *beside.columns)
+    columns = (*ACCURACY, *COLUMNS["prices"], *beside.columns)
     return Table("compat", title, columns, tuple(rows), tuple(notes))
 
 

@@ -37,7 +37,7 @@ from stepgraph.experiments.table import MODALITIES
 from stepgraph.files.disk import read_json, write_text
 from stepgraph.files.headers import FileKind, check_header, reading_fields
 from stepgraph.graph import TaskGraph, mine_graph
-from stepgraph.labelling import graph_fingerprint
+from stepgraph.labelling.folders import graph_fingerprint
 from stepgraph.pipeline import choose_vocabulary
 from stepgraph.progress import track
 from stepgraph.scoring import score_features
@@ -112,10 +112,6 @@ def _code() -> str:
     for path in sorted((*folder.rglob("*.py"), *folder.rglob("*.toml"))):
         hashed.update(path.relative_to(folder).as_posix().encode() + path.read_bytes())
     return hashed.hexdigest()[:32]
-
-
-# Bytes of scores that are kept; more are computed again from the features each time.
-_KEPT = 1 << 30
 
 
 class NotAvailableError(StepgraphError):
@@ -213,21 +209,10 @@ class Setting:
         """Scores of the videos that have a truth."""
         return (one for one in self.scored(modality) if one.video in self.truth)
 
-    def mined_where(self, modality: str) -> str:
-        """Say in words how the mined and the evaluated videos overlap."""
-        mined = set(self.graphs[modality].mined_on)
-        shown = {one.video for one in self.evaluated(modality)}
-        if mined == shown:
-            return f"on the {len(shown)} evaluated videos, without their truth (transductive)"
-        if not mined & shown:
-            return f"on {len(mined)} other videos (inductive)"
-        both = len(mined & shown)
-        return f"on {len(mined)} videos, {both} of them evaluated (transductive)"
-
 
 @dataclass(frozen=True, eq=False)
-class _Recomputed:
-    """Scores that are computed from the features each time they are iterated."""
+class _Scored:
+    """Scores that are computed from the features each time: few vectors, but many scores."""
 
     features: tuple[Features, ...]
     keysteps: NDArray[np.float32]
@@ -253,7 +238,8 @@ def prepare(
     keysteps = encoder.encode_keysteps(vocabulary)
     encoded = track(encode_each(videos, encoder), "encoding", len(videos))
     features = tuple(found for _, found in encoded)
-    scores = {"text": _scored(features, keysteps, vocabulary, encoder.options), **options.scores}
+    scores: dict[str, Iterable[Scores]] = dict(options.scores)
+    scores = {"text": _Scored(features, keysteps, vocabulary, encoder.options)} | scores
     if "video" in scores and "video-text" not in scores:
         scores["video-text"] = _by_priority(scores["video"], scores["text"], options)
     if options.graph is not None:
@@ -296,8 +282,7 @@ def _by_priority(
     """Scores of video and text, on the scale of the text's threshold."""
     heard = {one.video: one for one in text}
     least = {"first_threshold": options.video_threshold, "second_threshold": options.threshold}
-    both = (prioritise(seen, heard[seen.video], **least) for seen in video)
-    return tuple(one.with_values(one.values + np.float32(options.threshold)) for one in both)
+    return tuple(prioritise(seen, heard[seen.video], **least) for seen in video)
 
 
 def enlarge(setting: Setting, vocabulary: Vocabulary, encoder: Encoder) -> Setting:
@@ -306,7 +291,7 @@ def enlarge(setting: Setting, vocabulary: Vocabulary, encoder: Encoder) -> Setti
     Only text is scored again.
     """
     keysteps = encoder.encode_keysteps(vocabulary)
-    scores = _scored(setting.features, keysteps, vocabulary, encoder.options)
+    scores = _Scored(setting.features, keysteps, vocabulary, encoder.options)
     truth = {
         video: replace(labels, vocabulary=vocabulary) for video, labels in setting.truth.items()
     }
@@ -318,14 +303,3 @@ def enlarge(setting: Setting, vocabulary: Vocabulary, encoder: Encoder) -> Setti
         graphs={"text": mine_graph(scores, vocabulary, encoder=encoder.options)},
         keystep_vectors=keysteps,
     )
-
-
-def _scored(
-    features: tuple[Features, ...],
-    keysteps: NDArray[np.float32],
-    vocabulary: Vocabulary,
-    encoder: EncoderOptions,
-) -> Iterable[Scores]:
-    lazy = _Recomputed(features, keysteps, vocabulary, encoder)
-    size = 4 * len(vocabulary) * sum(one.duration + 1 for one in features)
-    return tuple(lazy) if size <= _KEPT else lazy

@@ -28,14 +28,15 @@ from stepgraph.experiments.probing import ProbeOptions, halves, probe
 from stepgraph.experiments.setting import Numbers, Options, State, content_of, digest
 from stepgraph.experiments.table import HEADS, PROBES, Cell, Column, Row, Table, measured_cell
 from stepgraph.graph import mine_graph
-from stepgraph.labelling import LabelStatistics, label_source, label_statistics
+from stepgraph.labelling.folders import label_source
+from stepgraph.labelling.statistics import LabelStatistics, label_statistics
 from stepgraph.pipeline import choose_vocabulary
 from stepgraph.progress import track
 from stepgraph.scoring import score
 
 if TYPE_CHECKING:
     from stepgraph.networks.timesformer import TimeSformer, TimeSformerOptions
-    from stepgraph.training import TrainingOptions
+    from stepgraph.training.schedule import TrainingOptions
 
 SEEDS = 3
 """How often a model is trained anew, each time with other weights to begin with."""
@@ -163,7 +164,7 @@ def small_model(classes: int) -> TimeSformerOptions:
 
 def small_training(seed: int, clips: Path) -> TrainingOptions:
     """From scratch, so with higher rates than the paper's, which begins with Kinetics."""
-    from stepgraph.training import Phase, Running, TrainingOptions
+    from stepgraph.training.schedule import Phase, Running, TrainingOptions
 
     return TrainingOptions(
         phases=(Phase("adamw", 12, 1e-3, drops=(9, 12), weight_decay=0.05),),
@@ -190,7 +191,7 @@ def _network(corpus: Corpus, which: str, seed: int, place: Path) -> TimeSformer:
     import torch
 
     from stepgraph.networks.timesformer import TimeSformer, load_checkpoint
-    from stepgraph.training import train
+    from stepgraph.training.pretraining import train
 
     model = small_model(len(corpus.vocabulary))
     if which == "untrained":

@@ -24,7 +24,6 @@ from stepgraph.graph.order import partial_order
 from stepgraph.graph.shares import NEXT, SHOWN, shares_of
 from stepgraph.graph.task_graph import TaskGraph
 
-
 # From which share on something that was never seen as next is an arrow: the order expects it.
 _EXPECTED = 0.1
 

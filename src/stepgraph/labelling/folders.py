@@ -7,23 +7,22 @@ those of a run that was not.  The manifest is written at the end: with it the fo
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Sized
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, is_dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeAlias
 
+import numpy as np
+
 from stepgraph.core import Timeline, Video, Vocabulary, is_unicode, rows_in
+from stepgraph.decoders import DECODERS, Decoder, load_decoder
 from stepgraph.errors import DataError
+from stepgraph.files import headers
 from stepgraph.files.disk import MIB, read_json, write_text
-from stepgraph.files.headers import (
-    as_list,
-    as_text,
-    as_whole,
-    check_header,
-    header,
-    reading_fields,
-)
+from stepgraph.graph import TaskGraph
 from stepgraph.labelling.clips import (
     LABELS_KIND,
     ClipLabels,
@@ -32,8 +31,10 @@ from stepgraph.labelling.clips import (
     read_table,
     write_table,
 )
+from stepgraph.pipeline import open_scorer, recognize_all
 from stepgraph.problems import Problems
 from stepgraph.progress import counting
+from stepgraph.scoring import Scorer, StoredScores
 from stepgraph.vocabulary.lists import require_as_saved, vocabulary_fields, vocabulary_of
 
 MANIFEST = "labels.json"
@@ -61,7 +62,7 @@ class Provenance:
     def fields(self) -> dict[str, Any]:
         """As it stands in the files."""
         made = {"graph": self.graph, "decoder": dict(self.decoder), "encoder": dict(self.encoder)}
-        first = header(LABELS_KIND.format, LABELS_KIND.version, self.vocabulary)
+        first = headers.header(LABELS_KIND.format, LABELS_KIND.version, self.vocabulary)
         return first | made | {"hop": self.hop} | vocabulary_fields(self.vocabulary)
 
 
@@ -97,6 +98,64 @@ class LabelFolder:
     def failed(self) -> tuple[str, ...]:
         """Videos that could not be labelled."""
         return tuple(video for part in self.parts for video in part.failed)
+
+
+def label_source(
+    videos: Iterable[Video],
+    graph: TaskGraph,
+    folder: Path,
+    *,
+    decoder: Decoder | None = None,
+    encoder: Scorer | None = None,
+    problems: Problems | None = None,
+) -> LabelFolder:
+    """Label every clip of every video, or go on with a folder that was begun.
+
+    Parameters
+    ----------
+    decoder
+        :class:`~stepgraph.TaskMarkov` if not given.
+    encoder
+        The one that the graph was mined with if not given.
+    problems
+        Receives the videos that cannot be labelled; the others are.
+    """
+    decoder = decoder or load_decoder()
+    encoder = encoder or open_scorer(graph=graph)
+    if isinstance(encoder, StoredScores):
+        read = {"scale": encoder.scale, "seconds_per_row": encoder.seconds_per_row}
+        scoring = {"scores": str(encoder.path), **read}
+    else:
+        scoring = asdict(encoder.options)
+    fingerprint = graph_fingerprint(graph)
+    provenance = Provenance(graph.vocabulary, fingerprint, describe(decoder), scoring)
+    recognise = partial(recognize_all, graph=graph, decoder=decoder, encoder=encoder)
+    return write_labels(videos, recognise, folder, provenance, problems=problems)
+
+
+def describe(decoder: Decoder) -> dict[str, Any]:
+    """Name and options of a decoder as plain values.
+
+    >>> from stepgraph.decoders import PathSearch
+    >>> describe(PathSearch(threshold=0.5))
+    {'name': 'path-search', 'threshold': 0.5}
+    """
+    names = {kind: name for name, kind in DECODERS.items()}
+    name = names.get(type(decoder), type(decoder).__qualname__)
+    if not is_dataclass(decoder) or isinstance(decoder, type):
+        return {"name": name, "options": repr(decoder)}
+    return {"name": name, **json.loads(json.dumps(asdict(decoder), default=repr))}
+
+
+def graph_fingerprint(graph: TaskGraph) -> str:
+    """A short hash of all that a graph says about keysteps."""
+    digest = hashlib.sha256(graph.vocabulary.fingerprint.encode())
+    counts = graph.counts
+    for values in (counts.indptr, counts.indices, counts.data):
+        digest.update(np.ascontiguousarray(values, dtype="<i8").tobytes())
+    if graph.timing is not None:
+        digest.update(np.ascontiguousarray(graph.timing, dtype="<i8").tobytes())
+    return digest.hexdigest()[:16]
 
 
 def write_labels(
@@ -181,7 +240,7 @@ def _finished(path: Path, provenance: Provenance) -> Part:
                 f"{path}: must hold labels made with {name} {shortened(value)}, got "
                 f"{shortened(content.get(name))}; choose another folder, or delete this one"
             )
-    with reading_fields(path, LABELS_KIND):
+    with headers.reading_fields(path, LABELS_KIND):
         return _part(content)
 
 
@@ -224,30 +283,30 @@ def open_labels(folder: Path) -> LabelFolder:
         remedy = "run the same command again to finish it" if begun else LABELS_KIND.remedy
         raise DataError(f"{folder}: must be labels with a {MANIFEST}, got {got}; {remedy}")
     content = read_json(path, limit=4096 * MIB)
-    check_header(content, path, _MANIFEST_KIND)
-    with reading_fields(path, _MANIFEST_KIND):
+    headers.check_header(content, path, _MANIFEST_KIND)
+    with headers.reading_fields(path, _MANIFEST_KIND):
         vocabulary = vocabulary_of(content)
         provenance = Provenance(
             vocabulary,
-            as_text(content["graph"]),
+            headers.as_text(content["graph"]),
             dict(content["decoder"]),
             dict(content["encoder"]),
             float(content["hop"]),
         )
-        parts = tuple(map(_part, as_list(content["shards"])))
+        parts = tuple(map(_part, headers.as_list(content["shards"])))
     require_as_saved(vocabulary, content, path, "label again")
     return LabelFolder(folder, provenance, parts)
 
 
 def _part(fields: Mapping[str, Any]) -> Part:
-    file = as_text(fields["file"])
+    file = headers.as_text(fields["file"])
     if Path(file).name != file:
         raise TypeError(f"files of labels must lie beside the manifest, got {file!r}"[:200])
     return Part(
         file,
-        as_whole(fields["rows"]),
-        tuple(map(as_text, as_list(fields["videos"]))),
-        tuple(map(as_text, as_list(fields["failed"]))),
+        headers.as_whole(fields["rows"]),
+        tuple(map(headers.as_text, headers.as_list(fields["videos"]))),
+        tuple(map(headers.as_text, headers.as_list(fields["failed"]))),
     )
 
 

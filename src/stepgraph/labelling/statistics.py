@@ -117,6 +117,7 @@ def label_statistics(folder: Path | LabelFolder) -> LabelStatistics:
         known = one.confidence[~np.isnan(one.confidence)]
         sure, judged = sure + float(known.sum(dtype=np.float64)), judged + len(known)
         examples = _keep(examples, one, vocabulary)
+    occurring = [(vocabulary.keysteps[k], int(graph[k])) for k in np.flatnonzero(graph)]
     return LabelStatistics(
         videos=labels.videos,
         failed=len(labels.failed),
@@ -127,8 +128,8 @@ def label_statistics(folder: Path | LabelFolder) -> LabelStatistics:
         keysteps=len(vocabulary),
         covered=int((graph > 0).sum()),
         argmax_covered=int((argmax > 0).sum()),
-        most=_extreme(graph, vocabulary, most=True),
-        least=_extreme(graph, vocabulary, most=False),
+        most=tuple(sorted(occurring, key=lambda one: -one[1])[:_SHOWN]),
+        least=tuple(sorted(occurring, key=lambda one: one[1])[:_SHOWN]),
         examples=tuple(change for _, change in examples),
         **tally,
     )
@@ -136,16 +137,6 @@ def label_statistics(folder: Path | LabelFolder) -> LabelStatistics:
 
 def _count(counts: NDArray[np.int64], codes: NDArray[np.int32] | NDArray[np.int8]) -> None:
     counts += np.bincount(codes[codes >= 0], minlength=len(counts))
-
-
-def _extreme(
-    counts: NDArray[np.int64], vocabulary: Vocabulary, *, most: bool
-) -> tuple[tuple[str, int], ...]:
-    found = np.flatnonzero(counts).tolist()
-    found.sort(key=lambda keystep: (-counts[keystep] if most else counts[keystep], keystep))
-    return tuple(
-        (vocabulary.keysteps[keystep], int(counts[keystep])) for keystep in found[:_SHOWN]
-    )
 
 
 def _keep(

@@ -173,4 +173,4 @@ def score_features(
         Vectors of the keysteps within each task, for decoders that ask for them.
     """
     scores = Products(features, keysteps, vocabulary, hop=hop, tasks=tasks)
-    return scores if encoder.modality == "text" else standardise(scores)
+    return standardise(scores) if encoder.looks else scores

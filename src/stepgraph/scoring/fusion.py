@@ -14,7 +14,7 @@ import numpy as np
 from scipy.special import ndtri
 
 from stepgraph.core import Scores, require_same_vocabulary
-from stepgraph.encoders import Encoder, EncoderOptions, load_encoder
+from stepgraph.encoders import Encoder, EncoderOptions, fusion_weight, load_encoder
 from stepgraph.errors import ConfigError, DataError
 
 EXTREMA = {
@@ -116,15 +116,7 @@ class Fusion:
     @classmethod
     def named(cls, name: str) -> Fusion:
         """``priority``, ``mean``, or the weight of the first as a number."""
-        if name == "priority":
-            return cls()
-        try:
-            return cls(0.5 if name == "mean" else float(name))
-        except ValueError as error:
-            raise ConfigError(
-                f"fusion must be priority, mean, or the weight of the first encoder between 0 "
-                f"and 1, got {name!r}"
-            ) from error
+        return cls(fusion_weight(name))
 
     @property
     def name(self) -> str:
@@ -137,11 +129,9 @@ class Fusion:
         """Scores of both, on the scale that they share."""
         if self.weight is not None:
             return fuse(first, second, weight=self.weight)
-        both = prioritise(
+        return prioritise(
             first, second, first_threshold=self.threshold, second_threshold=self.threshold
         )
-        # Back from "by how much it exceeds the threshold".
-        return both.with_values(both.values + np.float32(self.threshold))
 
 
 @dataclass(frozen=True, eq=False)
@@ -213,7 +203,7 @@ def prioritise(
 ) -> Scores:
     """Let the first modality speak where it is certain, else the second: the paper's video-text.
 
-    The result is to be decoded with a threshold of 0: a score is by how much a keystep exceeds
+    The result is on the scale of the second's threshold: a score is by how much a keystep exceeds
     the threshold of the modality that speaks, so that anchors of both stay anchors and the first
     wins where they disagree.
     """
@@ -222,7 +212,7 @@ def prioritise(
     behind = second.values - np.float32(second_threshold)
     certain = first.observed & (ahead.max(axis=1) >= 0)
     other = second.observed & ~certain & ((behind.max(axis=1) >= 0) | ~first.observed)
-    values = np.where(other[:, None], behind, ahead)
+    values = np.where(other[:, None], behind, ahead) + np.float32(second_threshold)
     return Scores(
         first.video, values, first.observed | second.observed, first.vocabulary, first.hop
     )

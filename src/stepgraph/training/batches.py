@@ -40,7 +40,7 @@ class Batch(NamedTuple):
 
     clips: Tensor
     keysteps: Tensor
-    soft: tuple[Tensor, Tensor] | None
+    soft: tuple[Tensor, ...]
     real: int
     total: int | None = None
     failed: tuple[Problem, ...] = ()
@@ -95,10 +95,7 @@ class Source(IterableDataset[Batch]):
     ) -> Batch:
         some = np.asarray(rows)
         keysteps = torch.from_numpy(self.examples.keystep[some]).to(torch.int64)
-        soft = None
-        if self.examples.soft is not None:
-            best, weights = (torch.from_numpy(values[some]) for values in self.examples.soft)
-            soft = best.to(torch.int64), weights.to(torch.float32)
+        soft = tuple(torch.from_numpy(values[some]) for values in self.examples.soft)
         return Batch(torch.from_numpy(np.stack(clips)), keysteps, soft, real, total)
 
 

@@ -19,7 +19,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 
-from stepgraph.errors import DataError, MissingExtraError
+from stepgraph.errors import DataError, MissingExtraError, one_line
 from stepgraph.networks.timesformer import normalise
 from stepgraph.problems import Problem
 from stepgraph.progress import counting
@@ -124,10 +124,9 @@ class _Run:
             if self.team.device.type == "cuda" and state["chance"][1:]:
                 torch.cuda.set_rng_state(state["chance"][1])
         except (LookupError, TypeError, ValueError, RuntimeError, AttributeError) as error:
-            said = " ".join(str(error).split())[:80]
             raise DataError(
-                f"{path}: must hold this network and its optimiser, got others ({said}); "
-                f"delete it to begin anew"
+                f"{path}: must hold this network and its optimiser, got others "
+                f"({one_line(str(error), 80)}); delete it to begin anew"
             ) from error
 
     def _new_optimiser(self) -> torch.optim.Optimizer:
@@ -195,7 +194,7 @@ class _Run:
         device, real = self.team.device, batch.real
         clips, keysteps, *soft = (
             part.to(device, non_blocking=True)
-            for part in (batch.clips, batch.keysteps, *(batch.soft or ()))
+            for part in (batch.clips, batch.keysteps, *batch.soft)
         )
         with torch.autocast(device.type, torch.bfloat16, enabled=self.half):
             logits = model(normalise(clips))

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from stepgraph.encoders.model_folders import find_weights
 from stepgraph.errors import ConfigError, DataError
 from stepgraph.ingest.frames import ClipOptions
-from stepgraph.labelling import open_labels
+from stepgraph.labelling.folders import open_labels
 from stepgraph.networks.timesformer import (
     TimeSformer,
     TimeSformerOptions,
@@ -71,7 +71,7 @@ def train(
     Parameters
     ----------
     labels_folder
-        What :func:`~stepgraph.labelling.label_source` wrote.
+        What :func:`~stepgraph.labelling.folders.label_source` wrote.
     output
         Folder of the result: the encoder, the curve, logs, and the state to go on from.
     model

@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 import torch
@@ -15,7 +15,8 @@ from torch import Tensor
 
 from stepgraph.core import BACKGROUND
 from stepgraph.errors import DataError
-from stepgraph.labelling import TOP, ClipLabels, LabelFolder, read_labels
+from stepgraph.labelling.clips import TOP, ClipLabels
+from stepgraph.labelling.folders import LabelFolder, read_labels
 from stepgraph.problems import Problems
 from stepgraph.training.schedule import TrainingOptions
 
@@ -29,7 +30,7 @@ class Examples:
 
     There is a file and a number of clips, labelled or not, for each video; and for each example,
     shape (N,), the position of its video, the number of the clip in it, and its label.  Soft
-    keysteps and weights, shape (N, 3) each, are what the distribution is matched with.
+    keysteps and weights, shape (N, 3) each, are what a distribution is matched with, if any is.
     """
 
     videos: Mapping[str, Path]
@@ -37,7 +38,7 @@ class Examples:
     video: NDArray[np.int32]
     clip: NDArray[np.int32]
     keystep: NDArray[np.int32]
-    soft: tuple[NDArray[np.int32], NDArray[np.float32]] | None
+    soft: tuple[NDArray[Any], ...]
     hop: float = 1.0  # seconds from one clip to the next
 
     def __len__(self) -> int:
@@ -46,7 +47,7 @@ class Examples:
     def digest(self) -> str:
         """A short hash of everything that is learned from."""
         digest = hashlib.sha256("\n".join(self.videos).encode())
-        for values in (self.video, self.clip, self.keystep, *(self.soft or ())):
+        for values in (self.video, self.clip, self.keystep, *self.soft):
             digest.update(np.ascontiguousarray(values).tobytes())
         return digest.hexdigest()[:16]
 
@@ -57,7 +58,7 @@ class Examples:
             video=self.video[kept],
             clip=self.clip[kept],
             keystep=self.keystep[kept],
-            soft=None if self.soft is None else (self.soft[0][kept], self.soft[1][kept]),
+            soft=tuple(values[kept] for values in self.soft),
         )
 
 
@@ -87,11 +88,7 @@ def load_examples(
             f"got none of {labels.rows}{why}"
         )
     video, clip, keystep = (np.concatenate(columns) for columns in zip(*parts, strict=True))
-    both = (
-        (np.concatenate([k for k, _ in soft]), np.concatenate([w for _, w in soft]))
-        if soft
-        else None
-    )
+    both = tuple(np.concatenate(columns) for columns in zip(*soft, strict=True))
     return Examples(videos, tuple(clips), video, clip, keystep, both, labels.provenance.hop)
 
 
@@ -137,5 +134,5 @@ def distribution_losses(logits: Tensor, keysteps: Tensor, weights: Tensor) -> Te
 
     Weights of a clip, shape (B, 3), add up to 1; those of 0 count for nothing.
     """
-    log_predicted = torch.log_softmax(logits, dim=1).gather(1, keysteps)
+    log_predicted = torch.log_softmax(logits, dim=1).gather(1, keysteps.to(torch.int64))
     return (torch.xlogy(weights, weights) - weights * log_predicted).sum(dim=1)
