@@ -56,7 +56,7 @@ def test_a_task_is_drawn_with_its_names_its_ends_and_how_many_videos_show_what()
     assert text.count("10 of 10 videos") == 4
     assert text.count("2 of 10 videos") == 1
     assert classes(picture, "node").count(["optional"]) == 2  # the keystep, and in the legend
-    assert "optional: probably fewer than half of the videos show it" in " ".join(text)
+    assert "pale: hardly spoken of, perhaps optional" in " ".join(text)
 
 
 def test_a_keystep_is_optional_where_fewer_than_half_of_the_videos_are_expected_to_show_it():

@@ -65,7 +65,7 @@ def _map_table(one: TaskMap) -> str:
     for step in one.steps:
         after = one.arrows_from(step.keystep)[:1]
         following = next(((_name(one, a.second), _share(a.share)) for a in after), ("", ""))
-        often = "optional" if step.optional else ""
+        often = "optional?" if step.optional else ""
         takes, place = f"{step.seconds:.0f} s", _share(step.place)
         name = one.vocabulary.keysteps[step.keystep]
         lines.append((name, often, f"{step.videos}", place, takes, *following))

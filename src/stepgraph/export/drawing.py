@@ -43,7 +43,7 @@ _MEANINGS = {
     "rare": "perhaps next in fewer",
     "back": "dashed: leads back to an earlier keystep",
     "unseen": "dotted: never seen as next, only the order is known",
-    "optional": "optional: probably fewer than half of the videos show it",
+    "optional": "pale: hardly spoken of, perhaps optional",
 }
 
 

@@ -53,7 +53,7 @@ class Step(NamedTuple):
 
     @property
     def optional(self) -> bool:
-        """Whether fewer than half of the videos can be expected to show it."""
+        """Whether it is so little spoken of that fewer than half of the videos may show it."""
         return self.share < 0.5
 
 
