@@ -45,10 +45,10 @@ def read_array(
 
 def read_arrays(path: Path, names: Sequence[str], kind: Kind = FEATURES) -> list[NDArray[Any]]:
     """Read arrays of real numbers of any shape by name, from a file of ours with no others."""
-    found = READER.ask("open", path, Wanted(str(path), kind, own=True))["names"]
+    found = READER.ask("open", path, Wanted(str(path), kind, format=".npz"))["names"]
     if set(found) != set(names):
         raise DataError(f"{path}: must hold {', '.join(names)}, got {found}")
-    return [READER.read(path, Wanted(f"{path}: {n}", kind, own=True), n) for n in names]
+    return [READER.read(path, Wanted(f"{path}: {n}", kind, format=".npz"), n) for n in names]
 
 
 class ArrayFiles:

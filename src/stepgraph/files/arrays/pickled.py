@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from stepgraph.errors import DataError
 from stepgraph.files.disk import MIB
-from stepgraph.files.pickles import Refusal, StandIn, unpickle
+from stepgraph.files.pickles import Refusal, StandIn, unpickler
 
 _LARGEST = 256 * MIB
 # No bool, which numpy trusts to be 0 or 1; no object, no text, no date, no record.
@@ -88,6 +88,9 @@ def _find(name: str) -> Any:
     return _KNOWN[name]
 
 
+_Unpickler = unpickler(_find)
+
+
 def read_pkl(path: Path) -> NDArray[Any]:
     """Read a pickle of an array, or of a list of arrays, one a row."""
     if (size := path.stat().st_size) > _LARGEST:
@@ -96,7 +99,7 @@ def read_pkl(path: Path) -> NDArray[Any]:
             f"{_CONVERT}"
         )
     data = io.BytesIO(path.read_bytes())
-    content = unpickle(data, _find)
+    content = _Unpickler(data).load()
     if data.read(1):
         raise Refusal("a second pickle behind the first")
     if isinstance(content, _Array) and content.values is not None:
