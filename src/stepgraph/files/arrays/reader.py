@@ -23,8 +23,8 @@ from numpy.typing import NDArray
 
 from stepgraph.errors import DataError, MissingExtraError
 from stepgraph.files.arrays.checks import Wanted
+from stepgraph.files.arrays.pickles import Refusal
 from stepgraph.files.disk import MIB
-from stepgraph.files.pickles import Refusal
 
 _SERVING = "stepgraph.files.arrays.serving"
 _SECONDS, _SPEED = 30, 4 * MIB  # for one answer, and the bytes of its file in a second more

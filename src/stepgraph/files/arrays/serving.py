@@ -23,10 +23,10 @@ from numpy.lib.npyio import NpzFile
 from numpy.typing import NDArray
 
 from stepgraph.errors import DataError
-from stepgraph.files.arrays import hdf5, parquet, pickled
+from stepgraph.files.arrays import hdf5, parquet, pickles
 from stepgraph.files.arrays.checks import LARGEST, STATE, WEIGHTS, only
+from stepgraph.files.arrays.pickles import Refusal
 from stepgraph.files.disk import MIB
-from stepgraph.files.pickles import Refusal
 
 _MEMORY = 4 * LARGEST  # of this process: what is read, and what it is made from
 _COPIES = 4  # of a file of weights, which may be larger than an array
@@ -64,7 +64,7 @@ _ONE: dict[str, Callable[[Path], Any]] = {
     ".npy": partial(np.lib.format.open_memmap, mode="r"),
     ".npz": lambda path: only(_open_npz(path)),
     ".pt": lambda path: only(_torch().open_pt(path, alone=True)),
-    ".pkl": pickled.read_pkl,
+    ".pkl": pickles.read_pkl,
     ".h5": lambda path: hdf5.read_thing(hdf5.OpenFile(path).file),
     ".hdf5": lambda path: hdf5.read_thing(hdf5.OpenFile(path).file),
     ".parquet": parquet.read_parquet,

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from stepgraph.errors import DataError
-from stepgraph.files.pickles import Refusal, StandIn, unpickler
+from stepgraph.files.arrays.pickles import Refusal, StandIn, unpickler
 
 # Under which names checkpoints keep their weights, besides keeping nothing else.
 _HOLDERS = ("state_dict", "model", "model_state", "model_state_dict", "weights")
