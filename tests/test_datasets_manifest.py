@@ -6,7 +6,7 @@ import pytest
 
 from stepgraph.core import Vocabulary
 from stepgraph.datasets import open_source
-from stepgraph.datasets.own import open_manifest
+from stepgraph.datasets.own import Own, open_manifest
 from stepgraph.errors import DataError
 from stepgraph.vocabulary.lists import save_vocabulary
 
@@ -58,7 +58,7 @@ def test_both_forms_say_the_same(here):
         row("b", truth="all.csv"),
     ]
 
-    lines, table = (open_manifest(path) for path in listing(here, *rows))
+    lines, table = (open_manifest(path, Own()) for path in listing(here, *rows))
 
     assert lines.videos == table.videos
     assert [(video.id, video.task) for video in lines.videos] == [
@@ -72,7 +72,7 @@ def test_both_forms_say_the_same(here):
 def test_an_id_is_the_stem_if_none_is_given(here):
     lines, _ = listing(here, row("a"), row("b", id="x/y"))
 
-    assert ids(open_manifest(lines)) == ["a", "x/y"]
+    assert ids(open_manifest(lines, Own())) == ["a", "x/y"]
 
 
 def test_a_media_file_is_opened_with_its_transcript(here, monkeypatch):
@@ -80,7 +80,7 @@ def test_a_media_file_is_opened_with_its_transcript(here, monkeypatch):
     (here / "film.mp4").touch()
     lines, _ = listing(here, {"media": "film.mp4", "transcript": "said/a.en.vtt"})
 
-    [video] = open_manifest(lines).videos
+    [video] = open_manifest(lines, Own()).videos
 
     assert (video.id, video.duration, video.path) == ("film", 9.5, here / "film.mp4")
     assert video.transcript[0].text == "a"
@@ -89,7 +89,7 @@ def test_a_media_file_is_opened_with_its_transcript(here, monkeypatch):
 def test_truth_makes_a_video_as_long_as_its_last_keystep(here):
     lines, _ = listing(here, row("a", truth="all.csv"), row("b", truth="all.csv"))
 
-    dataset = open_manifest(lines)
+    dataset = open_manifest(lines, Own())
 
     assert [video.duration for video in dataset.videos] == [4.0, 6.0]
     assert dataset.truth["b"].keysteps.tolist() == [-1, 1, 1, 1, 1, 1]
@@ -99,7 +99,7 @@ def test_a_truth_file_of_one_row_need_not_name_the_video(here):
     (here / "a.csv").write_text(TRUTH + ",0,1,boil\nmine,1,2,pour\n")
     lines, _ = listing(here, row("a", id="mine", truth="a.csv"), row("b"))
 
-    assert open_manifest(lines).truth["mine"].keysteps.tolist() == [0, 1, -1, -1]
+    assert open_manifest(lines, Own()).truth["mine"].keysteps.tolist() == [0, 1, -1, -1]
 
 
 def test_a_vocabulary_given_is_used_where_none_lies_beside(here):
@@ -107,7 +107,7 @@ def test_a_vocabulary_given_is_used_where_none_lies_beside(here):
     (here / "steps.txt").unlink()
     given = Vocabulary(("stir", "pour", "boil"))
 
-    without, dataset = open_manifest(lines), open_source(lines, vocabulary=given)
+    without, dataset = open_manifest(lines, Own()), open_source(lines, vocabulary=given)
 
     assert (without.vocabulary, without.truth) == (None, {})
     assert dataset.vocabulary == given
@@ -146,14 +146,14 @@ def test_line_ends_blank_lines_and_byte_order_marks_do_not_matter(here):
     for path in listing(here, row("a"), row("b")):
         path.write_bytes((path.read_text().replace("\n", "\r\n", 1) + "\n\n").encode("utf-8-sig"))
 
-        assert ids(open_manifest(path)) == ["a", "b"]
+        assert ids(open_manifest(path, Own())) == ["a", "b"]
 
 
 def test_null_and_empty_text_are_nothing(here):
     path = here / "videos.jsonl"
     path.write_text(json.dumps(row("a", id=None, media="", task=None, truth=None)))
 
-    [video] = open_manifest(path).videos
+    [video] = open_manifest(path, Own()).videos
 
     assert (video.id, video.task) == ("a", None)
 
@@ -178,14 +178,14 @@ def test_a_bad_row_is_left_out_when_asked(here, form, wrong, kind, message):
     path = listing(here, row("a"), wrong, row("c"))[form]
     line = 2 + form
 
-    dataset = open_manifest(path, strict=False)
+    dataset = open_manifest(path, Own(strict=False))
 
     assert problems(dataset)[0][0] == kind
     assert str(dataset.problems.found[0]).startswith(f"{path}:{line}: ")
     assert len(dataset.problems.failed) == 1
     assert ids(dataset) == ["a", "c"]
     with pytest.raises(DataError, match=rf"{path}:{line}: {message}"):
-        open_manifest(path)
+        open_manifest(path, Own())
 
 
 @pytest.mark.parametrize(
@@ -204,44 +204,44 @@ def test_a_bad_json_line_is_left_out_when_asked(here, line, kind, message):
     path = here / "videos.jsonl"
     path.write_text(json.dumps(row("a")) + "\n" + line + "\n")
 
-    dataset = open_manifest(path, strict=False)
+    dataset = open_manifest(path, Own(strict=False))
 
     assert ids(dataset) == ["a"]
     assert problems(dataset)[0] == (kind, "videos.jsonl:2")
     with pytest.raises(DataError, match=rf"videos\.jsonl:2: {message}"):
-        open_manifest(path)
+        open_manifest(path, Own())
 
 
 def test_an_unknown_column_is_ignored_when_asked(here):
     path = here / "videos.csv"
     path.write_text("transcript,author\nsaid/a.en.vtt,Jo\n")
 
-    dataset = open_manifest(path, strict=False)
+    dataset = open_manifest(path, Own(strict=False))
 
     assert (ids(dataset), problems(dataset)) == (["a"], [("unknown column", "videos.csv:1")])
     with pytest.raises(DataError, match=r"videos\.csv:1: columns must be among .*, got 'author'"):
-        open_manifest(path)
+        open_manifest(path, Own())
 
 
 def test_a_row_with_a_wrong_number_of_columns_is_left_out_when_asked(here):
     path = here / "videos.csv"
     path.write_text("id,transcript\nx\na,said/a.en.vtt\n")
 
-    assert ids(open_manifest(path, strict=False)) == ["a"]
+    assert ids(open_manifest(path, Own(strict=False))) == ["a"]
     with pytest.raises(DataError, match=r"videos\.csv:2: must have 2 columns, got 1"):
-        open_manifest(path)
+        open_manifest(path, Own())
 
 
 def test_a_transcript_that_cannot_be_read_is_refused_with_a_way_on(here):
     (here / "said" / "b.en.vtt").write_bytes(b"caf\xe9")
     lines, _ = listing(here, row("a", truth="all.csv"), row("b", truth="all.csv"))
 
-    dataset = open_manifest(lines, strict=False)
+    dataset = open_manifest(lines, Own(strict=False))
 
     assert ids(dataset) == list(dataset.truth) == ["a"]
     assert problems(dataset) == [("unreadable video or transcript", "b.en.vtt")]
     with pytest.raises(DataError, match=r"b\.en\.vtt: must be UTF-8 .*; --skip-bad goes on witho"):
-        open_manifest(lines)
+        open_manifest(lines, Own())
 
 
 @pytest.mark.parametrize(
@@ -259,24 +259,24 @@ def test_a_bad_line_of_truth_is_left_out_when_asked(here, truth, kind, message):
     (here / "all.csv").write_text(f"{TRUTH}b,0,1,pour\n{truth}\n")
     lines, _ = listing(here, row("a", truth="all.csv"), row("b", truth="all.csv"))
 
-    dataset = open_manifest(lines, strict=False)
+    dataset = open_manifest(lines, Own(strict=False))
 
     assert problems(dataset) == [(kind, "all.csv:3")]
     assert (ids(dataset), set(dataset.truth)) == (["a", "b"], {"b"})
     with pytest.raises(DataError, match=message):
-        open_manifest(lines)
+        open_manifest(lines, Own())
 
 
 def test_a_missing_truth_file_leaves_a_video_without_truth_when_asked(here):
     lines, _ = listing(here, row("a", truth="gone.csv"), row("b", truth="all.csv"))
     (here / "all.csv").write_text(TRUTH + "b,1,6,pour\n")
 
-    dataset = open_manifest(lines, strict=False)
+    dataset = open_manifest(lines, Own(strict=False))
 
     assert (ids(dataset), set(dataset.truth)) == (["a", "b"], {"b"})
     assert problems(dataset) == [("missing file", "videos.jsonl:1")]
     with pytest.raises(DataError, match=r"videos\.jsonl:1: truth must be a file, got .*gone\.csv"):
-        open_manifest(lines)
+        open_manifest(lines, Own())
 
 
 # --- Nothing to read

@@ -1,6 +1,5 @@
 """Pickles of arrays are read; pickles that ask for anything else do nothing and are refused."""
 
-import io
 import pickle
 import random
 import struct
@@ -14,7 +13,6 @@ import pytest
 
 from stepgraph.errors import DataError
 from stepgraph.files.arrays import read_array
-from stepgraph.files.pickles import Refusal, StandIn, unpickle
 
 PROTOCOLS = range(6)
 ROWS = [np.arange(5, dtype=np.float32)[None] / 3, np.arange(5, dtype=np.float32)[None] - 7]
@@ -179,26 +177,25 @@ def test_a_hostile_pickle_does_not_run(read, tmp_path, protocol, call):
 
 DESCRIBED = b"cnumpy.core.multiarray\n_reconstruct\n(tR"
 TRICKS = {
-    "the instruction PERSID": b"Pname\n.",
-    "refers to something outside": b"NQ.",
-    "the instruction EXT1": b"\x82\x01.",
-    "the instruction NEXT_BUFFER": b"\x97.",
-    "the instruction DUP": b"K\x012.",
+    r"read \(UnpicklingError: A load persistent id": b"Pname\n.",
+    r"read \(UnpicklingError: A load persistent id.": b"NQ.",
+    r"read \(ValueError: unregistered extension": b"\x82\x01.",
+    r"read \(UnpicklingError: pickle stream refers to out-of-band data": b"\x97.",
     "bytes that are strangely spelt": pickle.dumps(Call(__import__("_codecs").encode, "x", "hex")),
-    r"damaged \(TypeError": b"cbuiltins\nbytes\n(J\xff\xff\xff\x7ftR.",
-    r"damaged \(UnpicklingError": b"cnumpy\ndtype\n)\x81.",
+    r"read \(TypeError": b"cbuiltins\nbytes\n(J\xff\xff\xff\x7ftR.",
+    r"read \(UnpicklingError: NEWOBJ": b"cnumpy\ndtype\n)\x81.",
     "an array of type none": b"cnumpy\ndtype\n(NtR.",
     "changes a StandIn": b"cnumpy\ndtype\n}V__doc__\nK\x01sb.",
     "changes a StandIn.": b"cnumpy\ndtype\n(N}V_play\ncnumpy\ndtype\nstb.",
     "an array of a strange type": b"cnumpy\ndtype\n(Vf4\ntR}V__class__\nK\x01sb.",
     "an array that is strangely described": DESCRIBED + b"}V__class__\nK\x01sb.",
     "got a list of arrays, one a row, got a array": DESCRIBED + b".",
-    "damaged": b"K\x01)R.",
+    "cannot be read": b"K\x01)R.",
     "got a nonetype": b"cnumpy\nndarray\n.",
     "got a bytes": b"C\x01x.",
     "got a dict": b"}(K\x01tK\x02s.",
     "got a tuple": pickle.dumps(tuple(ROWS)),
-    r"damaged \(ValueError: unsupported pickle protocol": b"\x80\x06N.",
+    r"read \(ValueError: unsupported pickle protocol": b"\x80\x06N.",
 }
 
 
@@ -268,13 +265,6 @@ def test_bytes_spelt_as_text_are_not_copied_again_and_again(read):
         read(data)
 
 
-def test_too_many_instructions_are_refused(monkeypatch):
-    monkeypatch.setattr("stepgraph.files.pickles._INSTRUCTIONS", 10_000)
-
-    with pytest.raises(Refusal, match="got a pickle of more than 10,000 instructions"):
-        unpickle(io.BytesIO(b"(" + b"}" * 10_000 + b"t."), lambda name: None)
-
-
 @pytest.mark.parametrize(
     "claim",
     [
@@ -299,40 +289,23 @@ KEYS = {
     "set": b"\x8f()q\0" + WIDE * 6 + b"\x90.",
     "frozen": b"()q\0" + WIDE * 6 + b"\x91.",
     "dict": b"()q\0" + WIDE * 6 + b"Nd.",
-    "alone": b"})q\0" + WIDE * 6 + b"Ns.",
 }
 
 
 @pytest.mark.parametrize("name", KEYS)
-def test_a_key_that_takes_for_ever_to_hash_is_refused(name):
-    with at_most(1e6), pytest.raises(Refusal, match="got a pickle with a key of more than 64 v"):
-        unpickle(io.BytesIO(KEYS[name]), lambda name: None)
+def test_a_key_that_takes_for_ever_to_hash_is_refused_in_time(read, monkeypatch, name):
+    read(pickle.dumps(ROWS))
+    monkeypatch.setattr("stepgraph.files.arrays.reader._SECONDS", 1)
 
-
-def test_ordinary_keys_and_large_values_are_no_bombs():
-    value = {("a", (1, 2.5)): tuple(range(10_000)), 3: {"b"}, frozenset({1}): {}}
-
-    for protocol in PROTOCOLS:
-        source = io.BytesIO(pickle.dumps(value, protocol) + b"rest")
-
-        found = unpickle(source, lambda name: set if name.endswith(".set") else frozenset)
-
-        assert found == value
-        assert source.read() == b"rest"
-
-
-def test_stand_ins_are_called_and_references_followed():
-    data = b"cours\nadd\n(K\x02K\x03tR(V one\nQtR".replace(b"tR(V one\nQtR", b"tRV one\nQ\x86.")
-    known = {"ours.add": StandIn(lambda a, b: a + b)}
-
-    assert unpickle(io.BytesIO(data), known.get, str.strip) == (5, "one")
+    with at_most(1e6), pytest.raises(DataError, match="got one at which the library that reads"):
+        read(KEYS[name])
 
 
 @pytest.mark.parametrize(
     "line", [b"I" + b"9" * 5000, b"L" + b"9" * 5000, b"Ix", b"Fx", b"g9", b"p1"]
 )
 def test_nonsense_is_refused(read, line):
-    with pytest.raises(DataError, match=r"got a pickle that is cut off or damaged|remembers"):
+    with pytest.raises(DataError, match=r"pkl: must (be a whole|hold a list)"):
         read(line + b"\n.")
 
 
@@ -359,7 +332,7 @@ def test_a_pickle_cut_off_anywhere_is_refused(read):
     for protocol in PROTOCOLS:
         data = pickle.dumps(ROWS, protocol)
         for length in range(protocol % 3, len(data), 3):
-            with pytest.raises(DataError, match="got a pickle that is cut off or damaged"):
+            with pytest.raises(DataError, match="got one that cannot be read"):
                 read(data[:length])
 
 

@@ -13,7 +13,7 @@ from stepgraph.datasets.generated import generated_folder, is_whole, open_genera
 from stepgraph.datasets.generated.drawing import MOTIONS, SHAPES, Place, colour_of, draw
 from stepgraph.datasets.generated.render import HEIGHT, RATE, WIDTH, film, make_scene, render
 from stepgraph.datasets.generated.scripts import CHAT, HUES, KEYSTEPS, TASKS, Script, Shot
-from stepgraph.datasets.own import open_folder
+from stepgraph.datasets.own import Own, open_folder
 from stepgraph.decoders import Argmax, PathSearch
 from stepgraph.encoders import load_encoder
 from stepgraph.errors import ConfigError, DataError, MissingExtraError
@@ -37,6 +37,11 @@ SMALL = Script(
 )
 
 
+@pytest.fixture(autouse=True)
+def _own_cache(tmp_path, monkeypatch):
+    monkeypatch.setenv("STEPGRAPH_CACHE", str(tmp_path))
+
+
 @pytest.fixture(scope="module")
 def small_file(tmp_path_factory):
     pytest.importorskip("av")
@@ -50,7 +55,9 @@ def cache(tmp_path_factory):
     """A cache folder with one clip of each of two tasks."""
     pytest.importorskip("av")
     folder = tmp_path_factory.mktemp("cache")
-    generated_folder(per_task=1, tasks=TWO, cache=folder)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("STEPGRAPH_CACHE", str(folder))
+        generated_folder(per_task=1, tasks=TWO)
     return folder
 
 
@@ -280,8 +287,8 @@ def test_the_corpus_is_a_data_set_of_video_files(corpus):
     assert set(corpus.truth) == {first.id, second.id}
 
 
-def test_the_corpus_is_a_plain_folder(corpus, cache):
-    plain = open_folder(generated_folder(per_task=1, tasks=TWO, cache=cache))
+def test_the_corpus_is_a_plain_folder(corpus):
+    plain = open_folder(generated_folder(per_task=1, tasks=TWO), Own())
 
     assert [video.transcript for video in plain.videos] == [v.transcript for v in corpus.videos]
     assert not len(plain.problems)
@@ -315,8 +322,8 @@ def test_colour_and_motion_recognise_keysteps_from_the_files(corpus):
 
 
 def test_a_corpus_is_rendered_once(tmp_path, rendered):
-    one = generated_folder(2, per_task=2, tasks=TWO, cache=tmp_path)
-    two = generated_folder(2, per_task=2, tasks=TWO, cache=tmp_path)
+    one = generated_folder(2, per_task=2, tasks=TWO)
+    two = generated_folder(2, per_task=2, tasks=TWO)
 
     assert one == two
     assert len(rendered) == 4
@@ -325,7 +332,7 @@ def test_a_corpus_is_rendered_once(tmp_path, rendered):
 def test_corpora_of_different_choices_lie_apart(tmp_path, rendered):
     choices = [{"seed": 1}, {"seed": 2}, {"seed": 1, "per_task": 2}, {"seed": 1, "tasks": TWO}]
 
-    folders = {generated_folder(**{"per_task": 1, **choice}, cache=tmp_path) for choice in choices}
+    folders = {generated_folder(**{"per_task": 1, **choice}) for choice in choices}
 
     assert len(folders) == 4
 
@@ -344,11 +351,11 @@ def damage(folder, how):
 
 @pytest.mark.parametrize("how", ["cut off", "missing", "another list", "no list"])
 def test_a_damaged_corpus_is_rendered_again(tmp_path, rendered, how):
-    folder = generated_folder(per_task=1, tasks=TWO, cache=tmp_path)
+    folder = generated_folder(per_task=1, tasks=TWO)
     damage(folder, how)
     assert not is_whole(folder)
 
-    again = generated_folder(per_task=1, tasks=TWO, cache=tmp_path)
+    again = generated_folder(per_task=1, tasks=TWO)
 
     assert again == folder
     assert is_whole(folder)
@@ -366,7 +373,7 @@ def test_an_interrupted_rendering_leaves_nothing(tmp_path, monkeypatch, error):
 
     expected = KeyboardInterrupt if isinstance(error, KeyboardInterrupt) else DataError
     with pytest.raises(expected, match=r"^$|cannot be written: No space left on device; set STEP"):
-        generated_folder(per_task=1, tasks=TWO, cache=tmp_path)
+        generated_folder(per_task=1, tasks=TWO)
 
     assert os.listdir(tmp_path / "generated") == []
 
@@ -377,7 +384,7 @@ def test_what_a_killed_rendering_left_is_swept_away(tmp_path, rendered):
     (left / "clip.mp4").write_text("half")
     os.utime(left, (time.time() - 7200,) * 2)
 
-    generated_folder(per_task=1, tasks=TWO, cache=tmp_path)
+    generated_folder(per_task=1, tasks=TWO)
 
     assert not left.exists()
 
@@ -386,11 +393,11 @@ def test_another_process_may_be_faster(tmp_path, rendered, monkeypatch):
     def render_and_be_late(script, path):
         path.write_text(script.video)
         monkeypatch.setattr(generated, "render", lambda one, p: p.write_text(one.video))
-        generated_folder(per_task=1, tasks=TWO[:1], cache=tmp_path)
+        generated_folder(per_task=1, tasks=TWO[:1])
 
     monkeypatch.setattr(generated, "render", render_and_be_late)
 
-    folder = generated_folder(per_task=1, tasks=TWO[:1], cache=tmp_path)
+    folder = generated_folder(per_task=1, tasks=TWO[:1])
 
     assert is_whole(folder)
     assert os.listdir(folder.parent) == [folder.name]
@@ -431,6 +438,6 @@ def test_without_the_video_extra_one_line_says_so(tmp_path, monkeypatch):
     monkeypatch.setattr(generated, "find_spec", lambda _: None)
 
     with pytest.raises(MissingExtraError, match=r"^the generated corpus must be rendered, .* av$"):
-        generated.generated_folder(cache=tmp_path)
+        generated.generated_folder()
 
     assert not list(tmp_path.rglob("*.partial"))

@@ -397,21 +397,3 @@ def test_the_attention_kernel_agrees_with_its_twin(
         [qkv],
         tolerance,
     )
-
-
-@on_gpu
-@pytest.mark.parametrize(("dtype", "tolerance"), [(torch.float32, 1e-5), (torch.bfloat16, 1e-2)])
-@pytest.mark.parametrize(("rows", "width"), [(3000, 70), (5, 513), (1, 256)])
-def test_the_gelu_kernel_agrees_with_its_twin(dtype, tolerance, rows, width):
-    from stepgraph.networks import kernels
-
-    torch.manual_seed(0)
-    table = 3 * torch.randn(rows, width, device="cuda", dtype=dtype)
-    bias = torch.randn(width, device="cuda")
-
-    agree(
-        kernels.bias_gelu,
-        lambda x, bias: F.gelu(x.float() + bias),
-        [table, bias],
-        tolerance,
-    )

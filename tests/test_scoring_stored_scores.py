@@ -346,7 +346,7 @@ def test_tensors_that_are_no_table_of_their_own_are_refused(tmp_path, vocabulary
         r"must hold one tensor, alone or in a dict, got a list": [tensor],
         r"must hold one array, got 2: \['a', 'b'\]": {"a": tensor, "b": tensor},
         r"must hold one array, got 0": {},
-        r"got a tensor of shape \(1000000, 5\) in 30 numbers": tensor[:1].expand(10**6, 5),
+        r"got something that is no dense tensor of real num": tensor[:1].expand(10**6, 5),
         r"must hold one tensor, .* got something that is no dense tensor": tensor.to_sparse(),
         r"must hold one tensor, .* got something that is no dense tensor of re": TABLE,
     }
@@ -413,7 +413,7 @@ def test_files_that_ask_for_more_than_tensors_are_refused(tmp_path, read, pickle
 def test_a_compressed_tensor_is_refused(tmp_path, read):
     rewritten(save(tmp_path, suffix=".pt"), bytes, compression=zipfile.ZIP_DEFLATED)
 
-    with pytest.raises(DataError, match=r"that is compressed or claims .*; load it with torch"):
+    with pytest.raises(DataError, match=r"got content that is compressed; load it with torch"):
         read()
 
 

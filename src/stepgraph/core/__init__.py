@@ -344,21 +344,17 @@ class Timeline:
         )
 
     @cached_property
-    def _said(self) -> tuple[NDArray[np.float64], NDArray[np.float64], list[str]]:
-        """When sentences begin, how late those up to each end, and what they say, in order."""
+    def _said(self) -> tuple[list[str], NDArray[np.float64]]:
+        """What sentences say in order, and when they begin and end, shape (2, N)."""
         said = sorted(self.video.transcript, key=lambda one: one.start)
-        ends = np.maximum.accumulate([one.end for one in said]) if said else np.zeros(0)
-        return np.array([one.start for one in said]), ends, [one.text for one in said]
+        return [one.text for one in said], np.array([(one.start, one.end) for one in said]).T
 
     def _words(self, time: float) -> str | None:
         """The sentence nearest to a time, the first of several."""
-        starts, ends, texts = self._said
-        begun = int(np.searchsorted(starts, time, side="right"))
-        if not begun:
-            return texts[0] if texts else None
-        before = int(np.searchsorted(ends, min(time, ends[begun - 1])))
-        sooner = begun < len(starts) and starts[begun] - time < time - ends[before]
-        return texts[begun if sooner else before]
+        texts, times = self._said
+        if not texts:
+            return None
+        return texts[int(np.maximum(times[0] - time, time - times[1]).clip(0).argmin())]
 
     def _origin(self, rows: slice) -> Literal["anchor", "path", "label"]:
         anchors, confidence = self.labels.anchors, self.labels.confidence

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from stepgraph.core import Dataset, Vocabulary
-from stepgraph.datasets.own import open_file, open_folder, open_manifest
+from stepgraph.datasets.own import Own, open_file, open_folder, open_manifest
 from stepgraph.datasets.reading import Truth
 from stepgraph.errors import ConfigError, DataError, StepgraphError, quoted
 from stepgraph.files.disk import listed
@@ -193,14 +193,12 @@ def open_source(
         from stepgraph.datasets.generated import open_generated
 
         return _part(open_generated(int(rest or 0)), shard)
-    return _part(_open_own(text, strict, vocabulary, listening), shard)
+    return _part(_open_own(text, Own(strict, vocabulary, listening)), shard)
 
 
-def _open_own(
-    text: str, strict: bool | None, vocabulary: Vocabulary | None, listening: Listening
-) -> Dataset:
+def _open_own(text: str, how: Own) -> Dataset:
     if text == "demo":
-        return open_folder(Path(__file__).parent / "demo", name="demo")
+        return open_folder(Path(__file__).parent / "demo", how, name="demo")
     # os.path answers False for a name that is too long, Path would raise.
     named = text.startswith("manifest:") and not os.path.exists(text)
     text = text.removeprefix("manifest:") if named else text
@@ -218,7 +216,7 @@ def _open_own(
             f"'demo', 'generated', {published}or 'manifest:PATH', got {quoted(text)}, where "
             f"nothing is"
         )
-    return opener(path, strict=strict, vocabulary=vocabulary, listening=listening)
+    return opener(path, how)
 
 
 def _part(dataset: Dataset, shard: Shard) -> Dataset:

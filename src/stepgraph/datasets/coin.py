@@ -7,7 +7,6 @@ read where the user has it beside the file, in ``narration/``, ``captions/`` or
 
 from __future__ import annotations
 
-import json
 import re
 from collections import Counter, defaultdict
 from collections.abc import Mapping
@@ -151,15 +150,21 @@ def _read(path: Path, problems: Problems) -> _Release:
 
 
 def _read_entries(file: Path, problems: Problems) -> list[_Entry]:
-    text = read_text(file, limit=_MAX_BYTES)
-    record = parse_json(text, str(file))
+    twice: set[str] = set()
+
+    def note(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        names = Counter(name for name, value in pairs if isinstance(value, dict))
+        twice.update(name for name, count in names.items() if count > 1)
+        return dict(pairs)
+
+    record = parse_json(read_text(file, limit=_MAX_BYTES), str(file), note)
     database = record.get("database") if isinstance(record, dict) else None
     if not isinstance(database, dict) or not database:
         raise DataError(
             f"{file}: must hold an object 'database' of videos, got {quoted(record, 60)}; "
             f"is it COIN's own file?"
         )
-    for video in _listed_twice(text, database):
+    for video in sorted(twice & database.keys()):
         what = f"video {quoted(video, 80)} must be listed once, got it twice; the last is taken"
         problems.add(str(file), "duplicate video", what)
     found = (
@@ -170,22 +175,6 @@ def _read_entries(file: Path, problems: Problems) -> list[_Entry]:
     if not entries:
         raise DataError(f"{file}: must list videos that can be read, got none")
     return entries
-
-
-def _listed_twice(text: str, database: Mapping[str, Any]) -> list[str]:
-    """Names that stand twice in the file, of which parsing keeps one."""
-    # Parsing with a hook is slow, and every video has one annotation.
-    if text.count('"annotation"') <= len(database):
-        return []
-    twice: list[str] = []
-
-    def note(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        names = Counter(name for name, value in pairs if isinstance(value, dict))
-        twice.extend(sorted(name for name, count in names.items() if count > 1))
-        return dict(pairs)
-
-    json.loads(text, object_pairs_hook=note)
-    return [name for name in twice if name in database]
 
 
 def _read_entry(video: str, fields: Any, place: str, problems: Problems) -> _Entry | None:

@@ -38,17 +38,18 @@ COLUMNS = ("id", "media", "transcript", "task", "truth")
 """Columns of a manifest."""
 
 
-def open_folder(
-    path: Path,
-    *,
-    name: str = "",
-    strict: bool | None = None,
-    vocabulary: Vocabulary | None = None,
-    listening: Listening = Listening(),
-) -> Dataset:
+class Own(NamedTuple):
+    """How videos of one's own are opened; see :func:`~stepgraph.open_source`."""
+
+    strict: bool | None = None
+    vocabulary: Vocabulary | None = None
+    listening: Listening = Listening()
+
+
+def open_folder(path: Path, how: Own, *, name: str = "") -> Dataset:
     """Open every video or transcript below a folder; its id is its path without suffixes."""
-    problems = Problems(strict=strict is not False)
-    vocabulary = vocabulary_of(path) or vocabulary
+    problems = Problems(strict=how.strict is not False)
+    vocabulary = vocabulary_of(path) or how.vocabulary
     found = _find(path, problems)
     if not found:
         raise DataError(
@@ -60,24 +61,18 @@ def open_folder(
         for video_id, file in found.items()
         if reading.has_id(video_id, str(file), problems)
     }
-    videos = open_all(files, problems, listening, strict_cues=strict is True)
+    videos = open_all(files, problems, how)
     own = path / TRUTH_FILE
     truth = {own: list(found)} if own.is_file() else {}
     return with_truth(Dataset(name or str(path), videos, vocabulary, problems=problems), truth)
 
 
-def open_file(
-    path: Path,
-    *,
-    strict: bool | None = None,
-    vocabulary: Vocabulary | None = None,
-    listening: Listening = Listening(),
-) -> Dataset:
+def open_file(path: Path, how: Own) -> Dataset:
     """Open one video or transcript."""
-    problems = Problems(strict=strict is True)
-    video = open_video(path, listening=listening, problems=problems)
+    problems = Problems(strict=how.strict is True)
+    video = open_video(path, listening=how.listening, problems=problems)
     check_id(video.id)
-    return Dataset(str(path), (video,), vocabulary, problems=problems)
+    return Dataset(str(path), (video,), how.vocabulary, problems=problems)
 
 
 def vocabulary_of(folder: Path) -> Vocabulary | None:
@@ -92,16 +87,14 @@ def vocabulary_of(folder: Path) -> Vocabulary | None:
 def open_all(
     files: Mapping[str, tuple[Path, Path | None]],
     problems: Problems,
-    listening: Listening,
-    *,
-    strict_cues: bool,
+    how: Own,
 ) -> tuple[Video, ...]:
     """Open videos by id, each from its file and transcript; if none can be, it is an error."""
-    failed, blemishes = Problems(), Problems(strict=strict_cues)
+    failed, blemishes = Problems(), Problems(strict=how.strict is True)
     videos = []
     for video_id, (path, transcript) in track(files.items(), "reading", len(files)):
         try:
-            video = open_video(path, transcript, listening=listening, problems=blemishes)
+            video = open_video(path, transcript, listening=how.listening, problems=blemishes)
             videos.append(replace(video, id=video_id))
         except StepgraphError as error:
             where = str(transcript or path)
@@ -202,22 +195,16 @@ class _Row(NamedTuple):
     truth: Path | None
 
 
-def open_manifest(
-    path: Path,
-    *,
-    strict: bool | None = None,
-    vocabulary: Vocabulary | None = None,
-    listening: Listening = Listening(),
-) -> Dataset:
+def open_manifest(path: Path, how: Own) -> Dataset:
     """Open the videos that a manifest lists, with their truth."""
-    problems = Problems(strict=strict is not False)
+    problems = Problems(strict=how.strict is not False)
     rows = _rows(path, problems)
     if not rows:
         first = f"; {problems.found[0]}" if problems.found else ""
         raise DataError(f"{path}: must list videos that can be opened, got none{first}")
-    vocabulary = vocabulary_of(path.parent) or vocabulary
+    vocabulary = vocabulary_of(path.parent) or how.vocabulary
     files = {row.id: row.files for row in rows.values()}
-    videos = open_all(files, problems, listening, strict_cues=strict is True)
+    videos = open_all(files, problems, how)
     videos = tuple(replace(video, task=rows[video.id].task) for video in videos)
     truth: defaultdict[Path, list[str]] = defaultdict(list)
     for row in rows.values():

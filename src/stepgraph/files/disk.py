@@ -8,7 +8,7 @@ import os
 import re
 import secrets
 import stat
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from functools import lru_cache
 from pathlib import Path
@@ -119,10 +119,13 @@ def read_json(path: Path, *, limit: int = 64 * MIB) -> Any:
     return parse_json(read_text(path, limit=limit), str(path))
 
 
-def parse_json(text: str, where: str) -> Any:
-    """Parse JSON that may be cut off, foreign, or nested without end."""
+def parse_json(text: str, where: str, hook: Callable[[Any], Any] | None = None) -> Any:
+    """Parse JSON that may be cut off, foreign, or nested without end.
+
+    A ``hook`` is given the pairs of each object, and makes what stands for it.
+    """
     try:
-        return json.loads(text)
+        return json.loads(text, object_pairs_hook=hook)
     except json.JSONDecodeError as error:
         if _is_cut_off(error):
             lines = text.rstrip().split("\n")

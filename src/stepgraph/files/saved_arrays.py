@@ -39,7 +39,7 @@ def read_saved(
 def read_fields(path: Path) -> dict[str, Any]:
     """Read the fields alone."""
     require_file(path)
-    wanted = Wanted(str(path), Kind("arrays"), own=True)
+    wanted = Wanted(str(path), Kind("arrays"), format=".npz")
     if not READER.ask("has", path, wanted, "header")["has"]:
         raise DataError(f"{path}: must be saved by stepgraph, got arrays without a header")
     data = READER.read(path, wanted, "header").tobytes()

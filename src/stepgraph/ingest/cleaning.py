@@ -241,7 +241,8 @@ def clean_lists(starts: Any, ends: Any, texts: Any) -> tuple[Sentence, ...] | No
     if "" in said:
         starts, ends = list(compress(starts, said)), list(compress(ends, said))
         said = list(filter(None, said))
-    if _has_repeats(starts, ends, said):
+    folded = list(map(str.casefold, said))
+    if any(map(str.startswith, folded[1:], folded)):  # a line that may be shown again
         return None
     borders = starts[1:]
     if not all(map(le, ends, borders)):
@@ -285,22 +286,6 @@ def _single_lines(texts: list[Any]) -> list[str] | None:
                 return None
             said[position] = " ".join(lines[0]) if lines else ""
     return said
-
-
-def _has_repeats(starts: list[float], ends: list[float], said: list[str]) -> bool:
-    """Tell whether :func:`_without_repeats` would drop anything from single lines."""
-    folded = list(map(str.casefold, said))
-    if not any(map(str.startswith, folded[1:], folded)):
-        return False
-    repeats = [
-        before.count(" ") + 1
-        for before, line, start, end in zip(folded, folded[1:], starts[1:], ends, strict=False)
-        if line.startswith(before)
-        and line[len(before) : len(before) + 1] in ("", " ")
-        and start <= end + AT_ONCE
-    ]
-    rolling = len(repeats) >= ROLLING_SHARE * len(said)
-    return bool(repeats) and (rolling or max(repeats) >= SURE_REPEAT)
 
 
 def _spoken_lines(text: str) -> tuple[tuple[str, ...], ...]:

@@ -1,10 +1,13 @@
 # mypy: ignore-errors
 # (Triton reads these functions as a language of its own.)
-"""Two GPU kernels, in Triton, for what runs slowly when put together from ready-made ones.
+"""A GPU kernel, in Triton, for attention of a few tokens among themselves.
 
-Each does in one pass over memory what else takes several, forward and backward.  They are
-operators of torch, so that ``torch.compile`` and autograd see through them; what they compute
-is said by their slow twins in :mod:`stepgraph.networks.timesformer`, used on every other device.
+It does in one pass over memory what else takes several, forward and backward.  It is an operator
+of torch, so that ``torch.compile`` and autograd see through it; what it computes is said by its
+slow twin in :mod:`stepgraph.networks.timesformer`, used on every other device.
+
+A program takes one head of as many groups of tokens as make a tile for the matrix units; the
+mask keeps groups apart.  Nothing but the inputs is kept for the backward pass.
 """
 
 from __future__ import annotations
@@ -20,11 +23,6 @@ try:
     import triton.language as tl
 except ImportError:  # a torch for CPUs: this file can be imported, but nothing in it runs
     triton = SimpleNamespace(jit=lambda function: function)
-
-# --- attention of a few tokens among themselves --------------------------------------------
-#
-# A program takes one head of as many groups of tokens as make a tile for the matrix units; the
-# mask keeps groups apart.  Nothing but the inputs is kept for the backward pass.
 
 _TILE = 16  # rows, the least that matrix units take
 
@@ -145,98 +143,3 @@ def _differentiate_attention(ctx, d_out: Tensor):
 
 
 attend_within.register_autograd(_differentiate_attention, setup_context=_keep_qkv)
-
-
-# --- a bias and the Gaussian error unit ------------------------------------------------------
-#
-# The backward pass sums the gradient of the bias while it has the numbers at hand.
-
-
-@triton.jit
-def _normal(x):
-    """Distribution and density of the normal law; Abramowitz and Stegun 26.2.17, to 7.5e-8."""
-    t = 1.0 / (1.0 + 0.2316419 * tl.abs(x))
-    density = 0.3989422804 * tl.exp(-0.5 * x * x)
-    tail = 1.330274429 * t - 1.821255978
-    tail = (tail * t + 1.781477937) * t - 0.356563782
-    tail = (tail * t + 0.319381530) * t * density
-    return tl.where(x > 0, 1.0 - tail, tail), density
-
-
-@triton.jit
-def _gelu_kernel(  # noqa: PLR0913
-    table, bias, out, rows, width,
-    ROWS: tl.constexpr, COLUMNS: tl.constexpr,
-):  # fmt: skip
-    across = tl.cdiv(width, COLUMNS)
-    column = tl.program_id(0) % across * COLUMNS + tl.arange(0, COLUMNS)
-    row = (tl.program_id(0) // across).to(tl.int64) * ROWS + tl.arange(0, ROWS)
-    place = row[:, None] * width + column
-    there = (row < rows)[:, None] & (column < width)
-    shift = tl.load(bias + column, mask=column < width, other=0.0).to(tl.float32)
-    x = tl.load(table + place, mask=there, other=0.0).to(tl.float32) + shift
-    below, _ = _normal(x)
-    tl.store(out + place, x * below, mask=there)
-
-
-@triton.jit
-def _gelu_backward_kernel(  # noqa: PLR0913
-    table, bias, d_out, d_table, d_bias, rows, width,
-    ROWS: tl.constexpr, COLUMNS: tl.constexpr, STEPS: tl.constexpr,
-):  # fmt: skip
-    column = tl.program_id(0) * COLUMNS + tl.arange(0, COLUMNS)
-    shift = tl.load(bias + column, mask=column < width, other=0.0).to(tl.float32)
-    total = tl.zeros([ROWS, COLUMNS], tl.float32)
-    first = tl.program_id(1).to(tl.int64) * STEPS * ROWS
-    for step in range(STEPS):
-        row = first + step * ROWS + tl.arange(0, ROWS)
-        place = row[:, None] * width + column
-        there = (row < rows)[:, None] & (column < width)
-        x = tl.load(table + place, mask=there, other=0.0).to(tl.float32) + shift
-        d = tl.load(d_out + place, mask=there, other=0.0).to(tl.float32)
-        below, density = _normal(x)
-        d = d * (below + x * density)
-        tl.store(d_table + place, d, mask=there)
-        total += d
-    tl.store(d_bias + tl.program_id(1) * width + column, tl.sum(total, 0), mask=column < width)
-
-
-_ROWS, _COLUMNS = 8, 256
-_PARTS = 128  # of the rows, each summed by itself
-
-
-@triton_op("stepgraph::bias_gelu", mutates_args={})
-def bias_gelu(table: Tensor, bias: Tensor) -> Tensor:
-    """``gelu(table + bias)``, shape (rows, width)."""
-    rows, width = table.shape
-    out = torch.empty_like(table)
-    grid = (triton.cdiv(width, _COLUMNS) * triton.cdiv(rows, _ROWS),)
-    wrap_triton(_gelu_kernel)[grid](table, bias, out, rows, width, ROWS=_ROWS, COLUMNS=_COLUMNS)
-    return out
-
-
-@triton_op("stepgraph::bias_gelu_backward", mutates_args={})
-def _bias_gelu_backward(table: Tensor, bias: Tensor, d_out: Tensor) -> tuple[Tensor, Tensor]:
-    rows, width = table.shape
-    steps = triton.cdiv(rows, _PARTS * _ROWS)
-    parts = triton.cdiv(rows, steps * _ROWS)
-    d_table = torch.empty_like(table)
-    d_bias = table.new_empty(parts, width, dtype=torch.float32)
-    wrap_triton(_gelu_backward_kernel)[(triton.cdiv(width, _COLUMNS), parts)](
-        table, bias, d_out, d_table, d_bias, rows, width,
-        ROWS=_ROWS, COLUMNS=_COLUMNS, STEPS=steps,
-    )  # fmt: skip
-    return d_table, d_bias.sum(0)
-
-
-def _keep_table(ctx, inputs, output) -> None:
-    ctx.save_for_backward(*inputs)
-
-
-def _differentiate_gelu(ctx, d_out: Tensor):
-    table, bias = ctx.saved_tensors
-    d_table, d_bias = _bias_gelu_backward(table, bias, d_out.contiguous())
-    return d_table, d_bias.to(bias.dtype)
-
-
-bias_gelu.register_autograd(_differentiate_gelu, setup_context=_keep_table)

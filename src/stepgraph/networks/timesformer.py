@@ -29,7 +29,7 @@ from stepgraph.networks.weights import make_filled, read_weights
 MEAN, DEVIATION = 0.45, 0.225
 """Of every colour channel, as the published weights expect it."""
 
-# Kernels for the GPU, where this torch has the compiler that they need.
+# A kernel for the GPU, where this torch has the compiler that it needs.
 _CAN_COMPILE = bool(torch.version.cuda and find_spec("triton"))
 _KERNELS: Any = import_module("stepgraph.networks.kernels") if _CAN_COMPILE else None
 _FORMAT, _VERSION = "stepgraph-timesformer", "1"
@@ -140,7 +140,7 @@ class Block(nn.Module):
         return tokens + F.pad(F.linear(seen, weight, bias), (0, 0, shots, 0))
 
     def _with_mlp(self, tokens: Tensor) -> Tensor:
-        return tokens + cast(Tensor, self.mlp_out(gelu_of(self.mlp_in, self.mlp_norm(tokens))))
+        return tokens + cast(Tensor, self.mlp_out(F.gelu(self.mlp_in(self.mlp_norm(tokens)))))
 
     def _look_in_space(self, tokens: Tensor, shots: int) -> Tensor:
         query, key, value = (
@@ -177,13 +177,6 @@ def attend_within(qkv: Tensor, heads: int) -> Tensor:
     parts = (part.view(*part.shape[:2], heads, -1) for part in qkv.chunk(3, dim=2))
     query, key, value = (part.transpose(1, 2) for part in parts)
     return F.scaled_dot_product_attention(query, key, value).transpose(1, 2).flatten(2)
-
-
-def gelu_of(layer: nn.Linear, rows: Tensor) -> Tensor:
-    """``gelu(layer(rows))``."""
-    if _KERNELS is not None and rows.is_cuda:
-        return _KERNELS.bias_gelu(F.linear(rows, layer.weight), layer.bias)  # type: ignore[no-any-return]
-    return F.gelu(layer(rows))
 
 
 class TimeSformer(nn.Module):

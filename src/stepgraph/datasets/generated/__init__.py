@@ -21,7 +21,7 @@ from typing import Any
 from stepgraph.core import Dataset
 from stepgraph.datasets.generated.render import render
 from stepgraph.datasets.generated.scripts import TASKS, Script, write_script
-from stepgraph.datasets.own import TRUTH_FILE, VOCABULARY_FILES, open_folder
+from stepgraph.datasets.own import TRUTH_FILE, VOCABULARY_FILES, Own, open_folder
 from stepgraph.errors import ConfigError, DataError, MissingExtraError
 from stepgraph.files.disk import cache_folder, write_text
 from stepgraph.progress import counting
@@ -43,7 +43,7 @@ def open_generated(
     which are all six if not given.
     """
     folder = generated_folder(seed, per_task=per_task, tasks=tasks)
-    dataset = open_folder(folder, name=f"generated:{seed}" if seed else "generated")
+    dataset = open_folder(folder, Own(), name=f"generated:{seed}" if seed else "generated")
     task_of = {script.video: script.task for script in write_scripts(seed, per_task, tasks)}
     # A video in which only shared keysteps are done would not tell its task.
     videos = tuple(replace(video, task=task_of[video.id]) for video in dataset.videos)
@@ -51,17 +51,13 @@ def open_generated(
 
 
 def generated_folder(
-    seed: int = 0,
-    *,
-    per_task: int = PER_TASK,
-    tasks: Sequence[str] | None = None,
-    cache: Path | None = None,
+    seed: int = 0, *, per_task: int = PER_TASK, tasks: Sequence[str] | None = None
 ) -> Path:
-    """Folder in a cache with the clips, ``steps.txt`` and ``truth.csv``, rendered if need be."""
+    """Folder in the cache with the clips, ``steps.txt`` and ``truth.csv``, rendered if need be."""
     chosen = tuple(dict.fromkeys(tasks or TASKS))
     scripts = write_scripts(seed, per_task, chosen)
     numbers = "".join(str(list(TASKS).index(task)) for task in chosen)
-    parent = (cache or cache_folder()) / "generated"
+    parent = cache_folder() / "generated"
     folder = parent / f"v{VERSION}-tasks{numbers}-seed{seed}-of{per_task}"
     if not is_whole(folder):
         _render_all(scripts, chosen, folder)

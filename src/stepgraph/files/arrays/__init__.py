@@ -45,10 +45,10 @@ def read_array(
 
 def read_arrays(path: Path, names: Sequence[str], kind: Kind = FEATURES) -> list[NDArray[Any]]:
     """Read arrays of real numbers of any shape by name, from a file of ours with no others."""
-    found = READER.ask("open", path, Wanted(str(path), kind, own=True))["names"]
+    found = READER.ask("open", path, Wanted(str(path), kind, format=".npz"))["names"]
     if set(found) != set(names):
         raise DataError(f"{path}: must hold {', '.join(names)}, got {found}")
-    return [READER.read(path, Wanted(f"{path}: {n}", kind, own=True), n) for n in names]
+    return [READER.read(path, Wanted(f"{path}: {n}", kind, format=".npz"), n) for n in names]
 
 
 class ArrayFiles:
@@ -75,9 +75,13 @@ class ArrayFiles:
 
     def read(self, video: str, width: int | None = None) -> NDArray[np.float32]:
         """Read the array of a video; see :func:`read_array`."""
-        if not self.names(video):
+        names = self.names(video)
+        if not names:
             raise DataError(f"{self.where(video)}: {self.absence()}")
-        return read_array(self.path / self.names(video)[0], kind=self.kind, width=width)
+        return self._read(names[0], Wanted(self.where(video), self.kind, width))
+
+    def _read(self, name: str, wanted: Wanted) -> NDArray[np.float32]:
+        return wanted.finished(READER.read(self.path / name, wanted))
 
 
 class _OneFile(ArrayFiles):
@@ -97,11 +101,8 @@ class _OneFile(ArrayFiles):
     def absence(self) -> str:
         return f"must be an array of stored {self.kind.noun} in that file, got none"
 
-    def read(self, video: str, width: int | None = None) -> NDArray[np.float32]:
-        if not self.names(video):
-            raise DataError(f"{self.where(video)}: {self.absence()}")
-        wanted = Wanted(self.where(video), self.kind, width)
-        return wanted.finished(READER.read(self.path, wanted, video))
+    def _read(self, name: str, wanted: Wanted) -> NDArray[np.float32]:
+        return wanted.finished(READER.read(self.path, wanted, name))
 
 
 def open_arrays(path: Path, kind: Kind = FEATURES) -> ArrayFiles:

@@ -20,6 +20,10 @@ LARGEST = 1024 * MIB
 """Bytes of the largest array: an hour of the 10,588 keysteps of HowTo100M takes 152 MB."""
 
 
+WEIGHTS, STATE = "weights", "state"
+"""Kinds of files of torch of which all is read, as it would be saved without anything else."""
+
+
 @dataclass(frozen=True)
 class Kind:
     """What arrays hold, in the words of the messages about them.
@@ -30,12 +34,15 @@ class Kind:
         What a column is called, and the name of each where they have names.
     hint
         What may have happened to an array of another width.
+    file
+        What a file must be, if not one of so stored arrays.
     """
 
     noun: str = "features"
     column: str = "column"
     names: tuple[str, ...] = ()
     hint: str = "were they computed with another encoder?"
+    file: str = ""
 
 
 FEATURES = Kind()
@@ -45,13 +52,16 @@ FEATURES = Kind()
 class Wanted:
     """The array that is to be read: where it lies and, where that is known, how wide it is.
 
-    One of our ``own`` files is an ``.npz``, whatever it is called, with arrays of any shape.
+    Attributes
+    ----------
+    format
+        What the file is read as, if not by its suffix; then the array may have any shape.
     """
 
     where: str
     kind: Kind = FEATURES
     width: int | None = None
-    own: bool = False
+    format: str | None = None
 
     def check(self, shape: tuple[int, ...], dtype: str) -> None:
         """Refuse an array by its description; ``dtype`` is as numpy writes it."""
@@ -61,14 +71,14 @@ class Wanted:
                 f"{self.where}: {self.kind.noun} must be real numbers, got values of type {dtype}"
             )
         fits = len(shape) == 2 and shape[1] >= 1 and self.width in (None, shape[1])
-        if not fits and not self.own:
+        if not fits and self.format is None:
             width = "columns" if self.width is None else self.width
             raise DataError(
                 f"{self.where}: {self.kind.noun} must have shape (rows, {width}), "
                 f"got {shape}; {self.kind.hint}"
             )
         size = math.prod(shape) * max(np.dtype(dtype).itemsize, np.dtype(np.float32).itemsize)
-        if size > LARGEST:
+        if size > LARGEST and self.format not in (WEIGHTS, STATE):
             raise DataError(
                 f"{self.where}: must hold an array of at most {LARGEST / MIB:,.0f} MiB, "
                 f"got {size / MIB:,.0f} MiB"

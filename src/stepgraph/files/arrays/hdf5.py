@@ -28,18 +28,14 @@ class OpenFile:
         """What reads the thing of this name, such as ``monday/v1``, if there is one."""
         import h5py
 
-        group = self.file
-        *folders, last = name.split("/")
-        if {"", "."} & {*folders, last} or "\0" in name:
-            return None
-        for part in folders:
-            # A link to elsewhere is not followed, and leads to no group that is here.
-            link = group.get(part, getlink=True)
-            group = group[part] if isinstance(link, h5py.HardLink) else None
-            if not isinstance(group, h5py.Group):
+        thing = self.file
+        for part in name.split("/"):
+            named = isinstance(thing, h5py.Group) and part not in ("", ".") and "\0" not in part
+            link = thing.get(part, getlink=True) if named else None
+            if link is None:
                 return None
-        link = group.get(last, getlink=True)
-        return None if link is None else lambda: read_thing(_followed(group, last, link))
+            thing = _followed(thing, part, link)
+        return partial(read_thing, thing)
 
 
 def _followed(group: Any, name: str, link: Any) -> Any:

@@ -23,10 +23,11 @@ from numpy.typing import NDArray
 
 from stepgraph.errors import DataError, MissingExtraError
 from stepgraph.files.arrays.checks import Wanted
-from stepgraph.files.pickles import Refusal
+from stepgraph.files.arrays.pickles import Refusal
+from stepgraph.files.disk import MIB
 
 _SERVING = "stepgraph.files.arrays.serving"
-_SECONDS = 300  # for one answer
+_SECONDS, _SPEED = 30, 4 * MIB  # for one answer, and the bytes of its file in a second more
 _LONGEST = 1 << 20  # bytes of what it says before the numbers
 _FAILED = {"failed": str(Refusal("one at which the library that reads it fails"))}
 _LIBRARIES = {
@@ -55,7 +56,7 @@ class Reader:
         into: NDArray[Any] | None = None,
     ) -> dict[str, Any]:
         """What it answers to a question about a file, and the numbers behind that."""
-        suffix = ".npz" if wanted.own else path.suffix
+        suffix = wanted.format or path.suffix
         noun, extra, library = _LIBRARIES.get(suffix, ("", "", "numpy"))
         if find_spec(library) is None:
             raise MissingExtraError(
@@ -67,10 +68,9 @@ class Reader:
         if "refused" in answer:
             raise DataError(f"{wanted.where}: {answer['refused']}")
         if "failed" in answer:
-            raise DataError(
-                f"{wanted.where}: must be a whole {suffix.removeprefix('.')} file of stored "
-                f"{wanted.kind.noun}, {answer['failed']}"
-            )
+            stored = f"a whole {suffix.removeprefix('.')} file of stored {wanted.kind.noun}"
+            must = wanted.kind.file or stored
+            raise DataError(f"{wanted.where}: must be {must}, {answer['failed']}")
         return answer
 
     def read(self, path: Path, wanted: Wanted, name: str | None = None) -> NDArray[Any]:
@@ -101,7 +101,10 @@ class Reader:
         child = self._running()
         assert child.stdin is not None
         assert child.stdout is not None
-        timer = threading.Timer(_SECONDS, child.kill)
+        seconds: float = _SECONDS
+        with suppress(OSError):
+            seconds += os.path.getsize(question["path"]) / _SPEED
+        timer = threading.Timer(seconds, child.kill)
         timer.start()
         try:
             with suppress(BrokenPipeError):

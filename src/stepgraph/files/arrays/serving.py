@@ -13,7 +13,9 @@ import sys
 from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
+from importlib import import_module
 from pathlib import Path
+from types import ModuleType
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -21,13 +23,13 @@ from numpy.lib.npyio import NpzFile
 from numpy.typing import NDArray
 
 from stepgraph.errors import DataError
-from stepgraph.files.arrays import hdf5, parquet, pickled
-from stepgraph.files.arrays.checks import LARGEST, only
+from stepgraph.files.arrays import hdf5, parquet, pickles
+from stepgraph.files.arrays.checks import LARGEST, STATE, WEIGHTS, only
+from stepgraph.files.arrays.pickles import Refusal
 from stepgraph.files.disk import MIB
-from stepgraph.files.pickles import Refusal
-from stepgraph.files.tensors import BFLOAT16, Blank, Tensor, TensorFile
 
 _MEMORY = 4 * LARGEST  # of this process: what is read, and what it is made from
+_COPIES = 4  # of a file of weights, which may be larger than an array
 _FORBIDDEN = ("socket.", "subprocess.", "os.system", "os.exec", "os.fork", "os.posix_spawn")
 _FILES = 4  # of several arrays, that stay open
 
@@ -45,41 +47,14 @@ def _member(archive: Any, name: str) -> NDArray[Any]:
     return np.asarray(archive[name])  # what is no array comes as bytes
 
 
-def _open_pt(path: Path, *, alone: bool = False) -> dict[str, _Reads]:
-    file = TensorFile(path)
-    content = file.content
-    if alone and isinstance(content, Tensor):
-        content = {"": content}
-    if not isinstance(content, dict):
-        if alone:
-            raise DataError(f"must hold one tensor, alone or in a dict, got {_kind_of(content)}")
-        raise DataError(
-            f"must hold a dict of tensors, one a video, got {_kind_of(content)}; "
-            f"put the file of one video into a folder, and give the folder"
-        )
-    return {
-        str(key): partial(_numbers, file, tensor)
-        for key, tensor in content.items()
-        if isinstance(key, str | int) and isinstance(tensor, Tensor)
-    }
-
-
-def _kind_of(content: Any) -> str:
-    if content is Blank or isinstance(content, Blank):
-        return "something that is no dense tensor of real numbers"
-    return f"a {type(content).__name__.lower()}"
-
-
-def _numbers(file: TensorFile, tensor: Tensor) -> NDArray[Any]:
-    values = file.read(tensor)
-    # A float of 16 bits of this kind is the first half of one of 32.
-    half = tensor.storage.kind == BFLOAT16
-    return (values.astype("<u4") << 16).view("<f4") if half else values
+def _torch() -> ModuleType:
+    """What reads files of torch; importing that takes a second."""
+    return import_module("stepgraph.files.arrays.torch_files")
 
 
 _MANY: dict[str, Callable[[Path], _Arrays]] = {
     ".npz": _open_npz,
-    ".pt": _open_pt,
+    ".pt": lambda path: _torch().open_pt(path),
     ".h5": hdf5.OpenFile,
     ".hdf5": hdf5.OpenFile,
     ".parquet": parquet.open_videos,
@@ -88,11 +63,13 @@ _ONE: dict[str, Callable[[Path], Any]] = {
     # Mapped, an array that claims more than its file holds is refused before it is made.
     ".npy": partial(np.lib.format.open_memmap, mode="r"),
     ".npz": lambda path: only(_open_npz(path)),
-    ".pt": lambda path: only(_open_pt(path, alone=True)),
-    ".pkl": pickled.read_pkl,
+    ".pt": lambda path: only(_torch().open_pt(path, alone=True)),
+    ".pkl": pickles.read_pkl,
     ".h5": lambda path: hdf5.read_thing(hdf5.OpenFile(path).file),
     ".hdf5": lambda path: hdf5.read_thing(hdf5.OpenFile(path).file),
     ".parquet": parquet.read_parquet,
+    WEIGHTS: lambda path: _torch().read_weights(path),
+    STATE: lambda path: _torch().read_state(path),
 }
 
 
@@ -119,7 +96,7 @@ class _Server:
                 return {"has": read is not None}, b""
             if read is None:
                 raise DataError("must be an array in that file, got none")
-        elif (size := path.stat().st_size) > LARGEST:
+        elif (size := path.stat().st_size) > LARGEST and suffix not in (WEIGHTS, STATE):
             raise DataError(f"must be at most 1 GiB, got {size / MIB:,.0f} MiB")
         else:
             read = partial(_ONE[suffix], path)
@@ -147,7 +124,10 @@ def serve() -> None:
     for line in sys.stdin.buffer:
         numbers: Any = b""
         try:
-            answer, numbers = server.answer(json.loads(line))
+            asked = json.loads(line)
+            of_torch = asked["suffix"] in (".pt", WEIGHTS, STATE)
+            _limit_memory(os.path.getsize(asked["path"]) if of_torch else 0)
+            answer, numbers = server.answer(asked)
         except DataError as error:
             answer = {"refused": str(error)}
         except Exception as error:  # foreign files fail in any way there is
@@ -165,13 +145,22 @@ def _limit() -> None:
 
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
         resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
-        resource.setrlimit(resource.RLIMIT_AS, (_MEMORY, _MEMORY))
+    _limit_memory()
 
     def watch(event: str, _: Any) -> None:
         if event.startswith(_FORBIDDEN):
             raise PermissionError(f"{event} is not for files of others")
 
     sys.addaudithook(watch)
+
+
+def _limit_memory(size: int = 0) -> None:
+    """Bound what is taken, libraries and mapped files aside, by the size of a file of torch."""
+    with suppress(ImportError, ValueError, OSError):
+        import resource
+
+        most = resource.getrlimit(resource.RLIMIT_DATA)[1]
+        resource.setrlimit(resource.RLIMIT_DATA, (_MEMORY + _COPIES * size, most))
 
 
 def _unreadable(error: Exception) -> Refusal:

@@ -1,9 +1,18 @@
-"""Arrays in pickles: an array, or a list of arrays, one a row."""
+"""Unpickle files that nobody need trust, with Python's own unpickler and a short list of names.
+
+A pickle is a program, and what it can do is to call things by name.  Here every name is looked up
+by the caller, who hands out stand-ins and nothing else: no module is imported, and no function of
+another module is called.  What is left are programs that take all memory, or all time; so they
+are followed only in the process that reads arrays, which is bounded in both.  Below is the reader
+of pickles of an array, or of a list of arrays, one a row.
+"""
 
 from __future__ import annotations
 
 import io
+import pickle
 import re
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, Literal
@@ -13,13 +22,47 @@ from numpy.typing import NDArray
 
 from stepgraph.errors import DataError
 from stepgraph.files.disk import MIB
-from stepgraph.files.pickles import Refusal, StandIn, unpickle
 
 _LARGEST = 256 * MIB
 # No bool, which numpy trusts to be 0 or 1; no object, no text, no date, no record.
 _NUMBERS = re.compile(r"[iu][1248]|f[248]")
 
 _CONVERT = "if you trust the file, load it with pickle and save its arrays with numpy.save"
+
+
+class Refusal(Exception):
+    """Why a file is not read: what was got, and what to do; the end of a message."""
+
+    def __init__(self, got: str, remedy: str = "fetch or write it again") -> None:
+        super().__init__(f"got {got}; {remedy}")
+
+
+class StandIn:
+    """Plays the part of a function that a pickle names, which can call it, but not change it."""
+
+    __slots__ = ("_play",)
+
+    def __init__(self, play: Callable[..., Any]) -> None:
+        self._play = play
+
+    def __call__(self, *arguments: Any) -> Any:  # noqa: D102
+        return self._play(*arguments)
+
+    def __setstate__(self, state: Any) -> None:
+        raise Refusal("a pickle that changes a StandIn")
+
+
+def unpickler(find: Callable[[str], Any]) -> type[pickle.Unpickler]:
+    """Make an unpickler; ``find`` gives what stands for a name such as ``os.system``."""
+
+    class Restricted(pickle.Unpickler):
+        def __init__(self, file: Any, **_: Any) -> None:
+            super().__init__(file, encoding="latin1")  # of the texts of Python 2
+
+        def find_class(self, module: str, name: str) -> Any:
+            return find(f"{module}.{name}")
+
+    return Restricted
 
 
 class _Dtype:
@@ -96,7 +139,7 @@ def read_pkl(path: Path) -> NDArray[Any]:
             f"{_CONVERT}"
         )
     data = io.BytesIO(path.read_bytes())
-    content = unpickle(data, _find)
+    content = unpickler(_find)(data).load()
     if data.read(1):
         raise Refusal("a second pickle behind the first")
     if isinstance(content, _Array) and content.values is not None:
