@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
@@ -21,11 +21,14 @@ from numpy.typing import NDArray
 from stepgraph.core.vocabulary import Vocabulary as Vocabulary
 from stepgraph.core.vocabulary import is_unicode as is_unicode
 from stepgraph.core.vocabulary import require_same_vocabulary as require_same_vocabulary
-from stepgraph.errors import DataError
+from stepgraph.errors import ConfigError, DataError
 from stepgraph.problems import Problems
 
 BACKGROUND = -1
 """The label of a row on which no keystep is done."""
+
+OVERLAP = 0.4
+"""How much a chapter must have in common with all that is found of its keystep."""
 
 LONGEST = 7 * 24 * 3600.0
 """Seconds of the longest video that is believed: a week.  More is a mistake in the input."""
@@ -230,6 +233,34 @@ class Labels:
             if self.keysteps[first] != BACKGROUND
         ]
 
+    def outline(self, overlap: float = OVERLAP) -> Labels:
+        """Fewer and longer segments: what is worth being told as a chapter.
+
+        The overlap of a chapter with its keystep is the rows that they share over those of
+        either, each counted with its confidence.  Taken are the chapters whose overlaps, less
+        ``overlap`` each, add up to most: a keystep that comes up again for a moment, before or
+        after it is done, is left out; one that is left for a moment goes on.
+
+        Parameters
+        ----------
+        overlap
+            Every chapter has more than this; 0 keeps every segment.
+
+        Examples
+        --------
+        >>> tea = Vocabulary(("boil", "pour"))
+        >>> labels = Labels("v", np.array([1, 0, 0, 0, 1, 1, 0, 1, 1]), tea)
+        >>> labels.outline().keysteps.tolist()
+        [-1, 0, 0, 0, 1, 1, 1, 1, 1]
+        """
+        if not 0 <= overlap <= 1:
+            raise ConfigError(f"overlap must be between 0 and 1, got {overlap}")
+        keysteps = np.full_like(self.keysteps, BACKGROUND)
+        sure = np.ones(len(self)) if self.confidence is None else self.confidence
+        for first, last in _chapters(self.keysteps, np.maximum(sure, 1e-6), overlap):
+            keysteps[first:last] = self.keysteps[first]
+        return replace(self, keysteps=keysteps)
+
 
 @dataclass(frozen=True, eq=False)
 class Dataset:
@@ -273,6 +304,40 @@ def runs(values: NDArray[np.int64]) -> Iterator[tuple[int, int]]:
     yield from pairwise(edges)
 
 
+def _chapters(
+    keysteps: NDArray[np.int64], weight: NDArray[np.float64], overlap: float
+) -> Iterator[tuple[int, int]]:
+    """Yield the first and past-the-last row of each chapter, the last one first.
+
+    A chapter begins and ends with a run of its keystep, or less of it would overlap more; so the
+    best chapters up to each run are found among the earlier runs of the same keystep.
+    """
+    found = np.array([*runs(keysteps)], dtype=np.int64).reshape(-1, 2)
+    start, end = np.append(0.0, weight.cumsum())[found.T]
+    names = keysteps[found[:, 0]]
+    done = np.bincount(names - BACKGROUND, end - start)[names - BACKGROUND]
+    # Runs of the same keystep together, in the order of time.
+    order = np.argsort(names, kind="stable")
+    before = np.empty(len(order))
+    before[order] = np.append(0.0, (end - start)[order].cumsum())[:-1]
+    place, head = np.argsort(order), np.searchsorted(names[order], names)
+    best, begun = np.zeros(len(names) + 1), np.full(len(names) + 1, -1)
+    for run in range(len(names)):
+        best[run + 1] = best[run]
+        if names[run] != BACKGROUND:
+            earlier = order[head[run] : place[run] + 1]
+            shared = before[run] - before[earlier] + end[run] - start[run]
+            either = end[run] - start[earlier] + done[run] - shared
+            worth = best[earlier] + shared / either - overlap
+            if worth.max() > best[run]:
+                best[run + 1], begun[run + 1] = worth.max(), earlier[worth.argmax()]
+    last = len(names)
+    while last > 0:
+        if begun[last] >= 0:
+            yield int(found[begun[last], 0]), int(found[last - 1, 1])
+        last = int(begun[last]) if begun[last] >= 0 else last - 1
+
+
 def without_repetitions(keysteps: NDArray[np.int64]) -> NDArray[np.int64]:
     """What is done in which order: background is left out, then each run is taken once.
 
@@ -293,7 +358,8 @@ class Chapter:
     score
         Mean score of the keystep over the observed rows of the chapter; None without any.
     confidence
-        Mean probability of the chapter's rows, where the decoder gives one.
+        Mean probability of the chapter's rows, where the decoder gives one; rows that it
+        labelled otherwise count as 0.
     words
         What was said that speaks most for the keystep, where something was.
     origin
@@ -312,23 +378,32 @@ class Chapter:
 
 @dataclass(frozen=True, eq=False)
 class Timeline:
-    """What is done when in one video; iterate it for its chapters."""
+    """What is done when in one video; iterate it for its chapters.
+
+    Attributes
+    ----------
+    overlap
+        Least overlap of a chapter with all rows of its keystep: see :meth:`Labels.outline`.
+    """
 
     video: Video
     labels: Labels
     scores: Scores
+    overlap: float = OVERLAP
 
     def __iter__(self) -> Iterator[Chapter]:
         return iter(self.chapters)
 
     @cached_property
     def chapters(self) -> tuple[Chapter, ...]:
-        """One for each segment of the labels."""
-        return tuple(self._chapter(segment) for segment in self.labels.segments())
+        """One for each segment of the outline; ``labels.segments()`` are all there are."""
+        outline = self.labels.outline(self.overlap)
+        return tuple(self._chapter(segment) for segment in outline.segments())
 
     def _chapter(self, segment: Segment) -> Chapter:
         hop, confidence = self.labels.hop, self.labels.confidence
         rows = slice(round(segment.start / hop), round(segment.end / hop))
+        own = self.labels.keysteps[rows] == segment.keystep
         [observed] = np.nonzero(self.scores.observed[rows])
         values = self.scores.at(rows, segment.keystep)[observed]
         heard = np.isfinite(values).any()
@@ -338,8 +413,8 @@ class Timeline:
             min(segment.end, max(self.video.duration, segment.start)),
             self.labels.vocabulary.keysteps[segment.keystep],
             float(values.mean()) if values.size else None,
-            self._origin(rows),
-            None if confidence is None else float(confidence[rows].mean()),
+            self._origin(rows, own),
+            None if confidence is None else float((own * confidence[rows]).mean()),
             self._words((rows.start + observed[values.argmax()] + 0.5) * hop) if heard else None,
         )
 
@@ -360,8 +435,8 @@ class Timeline:
         sooner = begun < len(starts) and starts[begun] - time < time - ends[before]
         return texts[begun if sooner else before]
 
-    def _origin(self, rows: slice) -> Literal["anchor", "path", "label"]:
+    def _origin(self, rows: slice, own: NDArray[np.bool_]) -> Literal["anchor", "path", "label"]:
         anchors, confidence = self.labels.anchors, self.labels.confidence
         if anchors is None or (confidence is None and not anchors.any()):
             return "label"  # path search without an anchor keeps its preliminary labels
-        return "anchor" if np.any(anchors[rows]) else "path"
+        return "anchor" if np.any(own & anchors[rows]) else "path"
