@@ -270,6 +270,11 @@ _VERBS: dict[str, tuple[Any, ...]] = {
         "recognise the keysteps of videos with a graph",
         "verbs:recognize",
         *(source, GRAPH, output("keysteps", "DIR"), JSON),
+        number(
+            "--overlap",
+            "what a chapter must have in common with all that is found of its keystep, from 0, "
+            "where all are written, to 1 (default: 0.4)",
+        ),
         *(scoring("the graph was mined with"), decoding),
     ),
     "evaluate": (
