@@ -236,15 +236,10 @@ class Labels:
     def outline(self, overlap: float = OVERLAP) -> Labels:
         """Fewer and longer segments: what is worth being told as a chapter.
 
-        The overlap of a chapter with its keystep is the rows that they share over those of
-        either, each counted with its confidence.  Taken are the chapters whose overlaps, less
-        ``overlap`` each, add up to most: a keystep that comes up again for a moment, before or
-        after it is done, is left out; one that is left for a moment goes on.
-
-        Parameters
-        ----------
-        overlap
-            Every chapter has more than this; 0 keeps every segment.
+        A chapter overlaps its keystep by the rows that both share over those of either, each
+        counted with its confidence.  Taken are the chapters whose overlaps, less ``overlap`` each,
+        add up to most: a keystep that comes up again for a moment is left out, one that is left
+        for a moment goes on.  Every chapter has more than ``overlap``; 0 keeps every segment.
 
         Examples
         --------
@@ -307,34 +302,28 @@ def runs(values: NDArray[np.int64]) -> Iterator[tuple[int, int]]:
 def _chapters(
     keysteps: NDArray[np.int64], weight: NDArray[np.float64], overlap: float
 ) -> Iterator[tuple[int, int]]:
-    """Yield the first and past-the-last row of each chapter, the last one first.
+    """Yield the first and past-the-last row of each chapter of an outline, the last one first.
 
-    A chapter begins and ends with a run of its keystep, or less of it would overlap more; so the
-    best chapters up to each run are found among the earlier runs of the same keystep.
+    A chapter begins and ends with a run of its keystep, or less of it would overlap more.
     """
-    found = np.array([*runs(keysteps)], dtype=np.int64).reshape(-1, 2)
-    start, end = np.append(0.0, weight.cumsum())[found.T]
-    names = keysteps[found[:, 0]]
-    done = np.bincount(names - BACKGROUND, end - start)[names - BACKGROUND]
-    # Runs of the same keystep together, in the order of time.
-    order = np.argsort(names, kind="stable")
-    before = np.empty(len(order))
-    before[order] = np.append(0.0, (end - start)[order].cumsum())[:-1]
-    place, head = np.argsort(order), np.searchsorted(names[order], names)
+    borders = np.array([*runs(keysteps)], dtype=np.int64).reshape(-1, 2)
+    start, end = np.append(0.0, weight.cumsum())[borders.T]
+    names, size = keysteps[borders[:, 0]], end - start
+    # What the chapters up to each run are worth at most, and with which run the last one begins.
     best, begun = np.zeros(len(names) + 1), np.full(len(names) + 1, -1)
     for run in range(len(names)):
         best[run + 1] = best[run]
-        if names[run] != BACKGROUND:
-            earlier = order[head[run] : place[run] + 1]
-            shared = before[run] - before[earlier] + end[run] - start[run]
-            either = end[run] - start[earlier] + done[run] - shared
-            worth = best[earlier] + shared / either - overlap
-            if worth.max() > best[run]:
-                best[run + 1], begun[run + 1] = worth.max(), earlier[worth.argmax()]
+        [same] = np.nonzero((names == names[run]) & (names != BACKGROUND))
+        since = same[same <= run]
+        shared = size[since][::-1].cumsum()[::-1]
+        either = end[run] - start[since] + size[same].sum() - shared
+        worth = best[since] + shared / either - overlap
+        if worth.max(initial=0.0) > best[run]:
+            best[run + 1], begun[run + 1] = worth.max(), since[worth.argmax()]
     last = len(names)
     while last > 0:
         if begun[last] >= 0:
-            yield int(found[begun[last], 0]), int(found[last - 1, 1])
+            yield int(borders[begun[last], 0]), int(borders[last - 1, 1])
         last = int(begun[last]) if begun[last] >= 0 else last - 1
 
 
