@@ -87,6 +87,7 @@ COLUMNS = {
     "segment_f1_50": "F1@50",
     "background_share": "bg",
     "background_precision": "is bg",
+    "empty_chapters": "empty chapters",
     "calibration_error": "calibration",
     "path_search_accuracy": "path search: Acc",
     "path_search_iou": "IoU",
@@ -120,7 +121,7 @@ def suites_table() -> str:
     for name in COLUMNS:
         values = [one[name] for one in suites if name in one]
         ours = not name.startswith(("path_search", "background_share"))
-        pick = max if name == "calibration_error" else min
+        pick = max if name in ("calibration_error", "empty_chapters") else min
         worst.append(shown(pick(values), name) if ours else "")
     return "\n".join([*lines, f"| **the worst** | {' | '.join(worst)} |"])
 
@@ -136,6 +137,25 @@ def parts_table() -> str:
         iou = f"{one['iou']:.1f} ± {one['iou_standard_error']:.1f}"
         task = shown(one.get("task"), "task")
         lines.append(f"| {one['part']} | {acc} | {iou} | {one['segment_f1_50']:.1f} | {task} |")
+    return "\n".join(lines)
+
+
+def chapters_table() -> str:
+    """One line a way of telling chapters, one column a data set."""
+    cells: dict[str, dict[str, str]] = {}
+    for one in recognizer_lines("chapters_in"):
+        way = f"`--overlap {one['overlap']:g}`"
+        if one["background"] != 0.13:
+            way = f"`--background {one['background']:g}`"
+        if one["change_cost"] != 1:
+            way = f"`--option change_cost={one['change_cost']:g}`"
+        empty = f"{one['empty']:.1f} ({one['empty_by_chance']:.1f})"
+        rest = (f"{one[name]:.1f}" for name in ("true_segments_found", "f1_10", "f1_50"))
+        told = f"{one['chapters']:.1f}: {' / '.join([empty, *rest])}"
+        cells.setdefault(way, {})[one["chapters_in"]] = told
+    names = list(next(iter(cells.values())))
+    lines = [f"| | {' | '.join(names)} |", f"| --- |{' ---: |' * len(names)}"]
+    lines += [f"| {way} | {' | '.join(told.values())} |" for way, told in cells.items()]
     return "\n".join(lines)
 
 
@@ -173,13 +193,10 @@ def pages() -> dict[str, str]:
     training = filled(training, "tasks", "\n\n".join(tasks))
     training = filled(training, "transfer", body("generated/transfer", "Generated corpus"))
     recognizer = (ROOT / "docs" / "recognizer.md").read_text()
-    texts = {
-        "tables.md": tables_page(),
-        "training.md": training,
-        "recognizer.md": filled(
-            filled(recognizer, "parts", parts_table()), "suites", suites_table()
-        ),
-    }
+    tables = {"parts": parts_table(), "suites": suites_table(), "chapters": chapters_table()}
+    for mark, table in tables.items():
+        recognizer = filled(recognizer, mark, table)
+    texts = {"tables.md": tables_page(), "training.md": training, "recognizer.md": recognizer}
     return {name: f"{wrap(text)}\n" for name, text in texts.items()}
 
 

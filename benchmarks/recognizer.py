@@ -3,8 +3,9 @@
 DATA is the folder with the data sets.  Every suite is decoded with the defaults, with a graph
 mined on its own videos without their truth, beside path search on the same scores.  Then the
 parts of the recogniser are taken away one at a time, options are chosen on one task of CrossTask
-and reported on the other, and the speed is measured.  Prints one JSON object a line; ``--speed``
-measures only that, ``--suites`` only the suites.
+and reported on the other, chapters are made fewer and longer, and the speed is measured.  Prints
+one JSON object a line; ``--speed`` measures only that, ``--suites`` only the suites, and
+``--chapters`` only the chapters.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from scipy.optimize import minimize
 from scipy.sparse import csr_array
 
 from benchmarks.suites import Suite, every_suite, recipe, suite
-from stepgraph.core import BACKGROUND, Labels, Scores, Vocabulary
+from stepgraph.core import BACKGROUND, OVERLAP, Labels, Scores, Vocabulary, runs
 from stepgraph.datasets import open_source
 from stepgraph.decoders import Decoder, PathSearch, TaskMarkov
 from stepgraph.decoders.learning import learn_graph
@@ -33,8 +34,9 @@ from stepgraph.graph import TaskGraph, mine_graph
 
 SHOWN = (
     *("accuracy", "iou", "frame_accuracy", "segment_f1_10", "segment_f1_25", "segment_f1_50"),
-    *("background_share", "background_precision", "empty_segments"),
+    *("background_share", "background_precision", "empty_segments", "empty_chapters"),
 )
+WORST_IS_MOST = ("calibration_error", "empty_segments", "empty_chapters")
 GRID = {
     "temperature": (0.07, 0.1, 0.15),
     "common": (0.0, 0.5),
@@ -60,6 +62,8 @@ def measure(one: Suite, labels: Sequence[Labels]) -> dict[str, float]:
     if one.truth:
         report = evaluate(labels, one.truth)
         numbers |= {name: 100 * getattr(report, name) for name in SHOWN}
+        told = chapters_of(labels, one, OVERLAP)
+        numbers |= {name: told[name] for name in ("chapters", "true_segments_found")}
         if labels[0].confidence is not None:
             numbers["calibration_error"] = calibration_error(labels, one.truth)
     return numbers
@@ -85,7 +89,7 @@ def run_suites(data: Path) -> None:
             values = [draw[number] for draw in draws]
             result[number] = rounded(float(np.mean(values)), number)
             if len(values) > 1:
-                worst = max if number in ("calibration_error", "empty_segments") else min
+                worst = max if number in WORST_IS_MOST else min
                 result[f"worst_{number}"] = rounded(worst(values), number)
         say(**result)
 
@@ -222,6 +226,57 @@ def fit(labels: Sequence[Labels], one: Suite, *, empty: bool) -> tuple[float, fl
     return max(0.01, round(float(slope), 3)), round(float(bias), 3)
 
 
+def chapters_of(labels: Sequence[Labels], one: Suite, overlap: float) -> dict[str, float]:
+    """How many chapters a video has, and what they and the truth have of each other."""
+    outlines = [each.outline(overlap) for each in labels]
+    report = evaluate(outlines, one.truth)
+    right = sum(met(each, one.truth[each.video]) for each in outlines)
+    found = sum(met(one.truth[each.video], each) for each in outlines)
+    # The same chapters, held against a truth that begins anywhere and goes on at the start.
+    rng, moved = np.random.default_rng(0), {}
+    for each in outlines:
+        true = one.truth[each.video]
+        turned = np.roll(true.keysteps, rng.integers(len(true)))
+        moved[each.video] = replace(true, keysteps=turned)
+    return {
+        "chapters": right[1] / len(outlines),
+        "true_segments": found[1] / len(outlines),
+        "empty": 100 * report.empty_segments,
+        "empty_by_chance": 100 * evaluate(outlines, moved).empty_segments,
+        "of_another_keystep": 100 * (1 - right[0] / right[1]),
+        "true_segments_found": 100 * found[0] / found[1],
+        **{f"f1_{k}": 100 * getattr(report, f"segment_f1_{k}") for k in (10, 25, 50)},
+    }
+
+
+def met(some: Labels, other: Labels) -> NDArray[np.int64]:
+    """How many segments share a row with other labels of their keystep, of how many."""
+    same = some.keysteps == other.keysteps
+    pieces = [slice(*run) for run in runs(some.keysteps) if some.keysteps[run[0]] != BACKGROUND]
+    return np.array([sum(same[piece].any() for piece in pieces), len(pieces)])
+
+
+def chapters(data: Path) -> None:
+    """The same labels told in fewer and longer chapters, then labels that change less."""
+    crosstask = open_source(f"crosstask:{data}/crosstask")
+    sources = (crosstask, open_source(f"{data}/youcook2/videos.jsonl"), open_source("demo"))
+    for name, source in zip(("CrossTask", "YouCook2", "demo"), sources, strict=True):
+        one = suite(name, source)
+        graph = learn_graph(one.scores, one.vocabulary)
+        shown = {video.id: video.task for video in one.videos} if source is crosstask else {}
+        settings = [(TaskMarkov(), overlap) for overlap in (0.0, 0.2, 0.3, 0.4, 0.5, 0.6)]
+        settings += [(TaskMarkov(background=0.3), OVERLAP)]
+        settings += [(TaskMarkov(change_cost=rows), OVERLAP) for rows in (7.0, 20.0)]
+        for decoder, overlap in settings:
+            labels = [decoder.decode(each, graph) for each in one.scores]
+            for task in sorted({shown.get(each.video) or "" for each in labels}):
+                own = [each for each in labels if (shown.get(each.video) or "") == task]
+                told = chapters_of(own, one, overlap)
+                options = {"background": decoder.background, "change_cost": decoder.change_cost}
+                numbers = {key: rounded(value, key) for key, value in told.items()}
+                say(chapters_in=task or name, overlap=overlap, **options, **numbers)
+
+
 def speed(one: Suite) -> None:
     """Decoding beside path search, mining with and without habits, and a large vocabulary."""
     graph = learn_graph(one.scores, one.vocabulary)
@@ -252,12 +307,16 @@ def best_of(work: Callable[[], object]) -> float:
 
 
 def main(data: str, *asked: str) -> None:
+    if "--chapters" in asked:
+        chapters(Path(data))
+        return
     crosstask = suite("CrossTask", open_source(f"crosstask:{data}/crosstask"))
     if "--speed" not in asked:
         run_suites(Path(data))
         if "--suites" not in asked:
             parts(crosstask)
             swap(crosstask)
+            chapters(Path(data))
     if "--suites" not in asked:
         speed(crosstask)
 

@@ -100,6 +100,20 @@ def test_recognising_one_video_prints_its_chapters(graph, capsys):
     assert "0:00" in printed
 
 
+def test_as_many_chapters_are_told_as_asked_for(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    main(["mine", "demo", "-o", "graph.json"])
+    recognise, told = ["recognize", "demo", "--graph", "graph.json", "-o", "out"], []
+    for overlap in (["--overlap", "0"], []):
+        main([*recognise, *overlap])
+        files = Path("out").glob("*.steps.json")
+        told.append(sum(len(json.loads(path.read_text())["chapters"]) for path in files))
+
+    assert told[0] > told[1] > 36
+    assert main([*recognise, "--overlap", "2"]) == 1
+    assert "overlap must be between 0 and 1, got 2.0" in capsys.readouterr().err
+
+
 def test_evaluate_prints_one_json_object(capsys):
     code = main(["evaluate", "demo", "--decoder", "argmax", "--json"])
 

@@ -48,7 +48,7 @@ def timeline_of(*segments, duration, names=("boil", "pour", "stir"), anchors=Non
     )
     scores = make_scores(np.full((len(labels), len(names)), 0.5), vocabulary=vocabulary, hop=hop)
     labels = Labels("v", labels.keysteps, vocabulary, hop, anchors)
-    return Timeline(Video("v", duration), labels, scores)
+    return Timeline(Video("v", duration), labels, scores, overlap=0.0)
 
 
 def youtube(timeline):

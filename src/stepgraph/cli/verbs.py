@@ -71,6 +71,8 @@ def recognize(args: argparse.Namespace) -> str:
     )
     shown, written, few = "", list[str](), 0
     for timeline in timelines:
+        if args.overlap is not None:
+            timeline = replace(timeline, overlap=args.overlap)
         try:
             write_timeline(timeline, args.output)
         except DiskError:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
@@ -21,11 +21,14 @@ from numpy.typing import NDArray
 from stepgraph.core.vocabulary import Vocabulary as Vocabulary
 from stepgraph.core.vocabulary import is_unicode as is_unicode
 from stepgraph.core.vocabulary import require_same_vocabulary as require_same_vocabulary
-from stepgraph.errors import DataError
+from stepgraph.errors import ConfigError, DataError
 from stepgraph.problems import Problems
 
 BACKGROUND = -1
 """The label of a row on which no keystep is done."""
+
+OVERLAP = 0.4
+"""How much a chapter must have in common with all that is found of its keystep."""
 
 LONGEST = 7 * 24 * 3600.0
 """Seconds of the longest video that is believed: a week.  More is a mistake in the input."""
@@ -230,6 +233,29 @@ class Labels:
             if self.keysteps[first] != BACKGROUND
         ]
 
+    def outline(self, overlap: float = OVERLAP) -> Labels:
+        """Fewer and longer segments: what is worth being told as a chapter.
+
+        A chapter overlaps its keystep by the rows that both share over those of either, each
+        counted with its confidence.  Taken are the chapters whose overlaps, less ``overlap`` each,
+        add up to most: a keystep that comes up again for a moment is left out, one that is left
+        for a moment goes on.  Every chapter has more than ``overlap``; 0 keeps every segment.
+
+        Examples
+        --------
+        >>> tea = Vocabulary(("boil", "pour"))
+        >>> labels = Labels("v", np.array([1, 0, 0, 0, 1, 1, 0, 1, 1]), tea)
+        >>> labels.outline().keysteps.tolist()
+        [-1, 0, 0, 0, 1, 1, 1, 1, 1]
+        """
+        if not 0 <= overlap <= 1:
+            raise ConfigError(f"overlap must be between 0 and 1, got {overlap}")
+        keysteps = np.full_like(self.keysteps, BACKGROUND)
+        sure = np.ones(len(self)) if self.confidence is None else self.confidence
+        for first, last in _chapters(self.keysteps, np.maximum(sure, 1e-6), overlap):
+            keysteps[first:last] = self.keysteps[first]
+        return replace(self, keysteps=keysteps)
+
 
 @dataclass(frozen=True, eq=False)
 class Dataset:
@@ -273,6 +299,34 @@ def runs(values: NDArray[np.int64]) -> Iterator[tuple[int, int]]:
     yield from pairwise(edges)
 
 
+def _chapters(
+    keysteps: NDArray[np.int64], weight: NDArray[np.float64], overlap: float
+) -> Iterator[tuple[int, int]]:
+    """Yield the first and past-the-last row of each chapter of an outline, the last one first.
+
+    A chapter begins and ends with a run of its keystep, or less of it would overlap more.
+    """
+    borders = np.array([*runs(keysteps)], dtype=np.int64).reshape(-1, 2)
+    start, end = np.append(0.0, weight.cumsum())[borders.T]
+    names, size = keysteps[borders[:, 0]], end - start
+    # What the chapters up to each run are worth at most, and with which run the last one begins.
+    best, begun = np.zeros(len(names) + 1), np.full(len(names) + 1, -1)
+    for run in range(len(names)):
+        best[run + 1] = best[run]
+        [same] = np.nonzero((names == names[run]) & (names != BACKGROUND))
+        since = same[same <= run]
+        shared = size[since][::-1].cumsum()[::-1]
+        either = end[run] - start[since] + size[same].sum() - shared
+        worth = best[since] + shared / either - overlap
+        if worth.max(initial=0.0) > best[run]:
+            best[run + 1], begun[run + 1] = worth.max(), since[worth.argmax()]
+    last = len(names)
+    while last > 0:
+        if begun[last] >= 0:
+            yield int(borders[begun[last], 0]), int(borders[last - 1, 1])
+        last = int(begun[last]) if begun[last] >= 0 else last - 1
+
+
 def without_repetitions(keysteps: NDArray[np.int64]) -> NDArray[np.int64]:
     """What is done in which order: background is left out, then each run is taken once.
 
@@ -293,7 +347,8 @@ class Chapter:
     score
         Mean score of the keystep over the observed rows of the chapter; None without any.
     confidence
-        Mean probability of the chapter's rows, where the decoder gives one.
+        Mean probability of the chapter's rows, where the decoder gives one; rows that it
+        labelled otherwise count as 0.
     words
         What was said that speaks most for the keystep, where something was.
     origin
@@ -312,23 +367,32 @@ class Chapter:
 
 @dataclass(frozen=True, eq=False)
 class Timeline:
-    """What is done when in one video; iterate it for its chapters."""
+    """What is done when in one video; iterate it for its chapters.
+
+    Attributes
+    ----------
+    overlap
+        Least overlap of a chapter with all rows of its keystep: see :meth:`Labels.outline`.
+    """
 
     video: Video
     labels: Labels
     scores: Scores
+    overlap: float = OVERLAP
 
     def __iter__(self) -> Iterator[Chapter]:
         return iter(self.chapters)
 
     @cached_property
     def chapters(self) -> tuple[Chapter, ...]:
-        """One for each segment of the labels."""
-        return tuple(self._chapter(segment) for segment in self.labels.segments())
+        """One for each segment of the outline; ``labels.segments()`` are all there are."""
+        outline = self.labels.outline(self.overlap)
+        return tuple(self._chapter(segment) for segment in outline.segments())
 
     def _chapter(self, segment: Segment) -> Chapter:
         hop, confidence = self.labels.hop, self.labels.confidence
         rows = slice(round(segment.start / hop), round(segment.end / hop))
+        own = self.labels.keysteps[rows] == segment.keystep
         [observed] = np.nonzero(self.scores.observed[rows])
         values = self.scores.at(rows, segment.keystep)[observed]
         heard = np.isfinite(values).any()
@@ -338,8 +402,8 @@ class Timeline:
             min(segment.end, max(self.video.duration, segment.start)),
             self.labels.vocabulary.keysteps[segment.keystep],
             float(values.mean()) if values.size else None,
-            self._origin(rows),
-            None if confidence is None else float(confidence[rows].mean()),
+            self._origin(rows, own),
+            None if confidence is None else float((own * confidence[rows]).mean()),
             self._words((rows.start + observed[values.argmax()] + 0.5) * hop) if heard else None,
         )
 
@@ -356,8 +420,8 @@ class Timeline:
             return None
         return texts[int(np.maximum(times[0] - time, time - times[1]).clip(0).argmin())]
 
-    def _origin(self, rows: slice) -> Literal["anchor", "path", "label"]:
+    def _origin(self, rows: slice, own: NDArray[np.bool_]) -> Literal["anchor", "path", "label"]:
         anchors, confidence = self.labels.anchors, self.labels.confidence
         if anchors is None or (confidence is None and not anchors.any()):
             return "label"  # path search without an anchor keeps its preliminary labels
-        return "anchor" if np.any(anchors[rows]) else "path"
+        return "anchor" if np.any(own & anchors[rows]) else "path"

@@ -11,13 +11,12 @@ from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
-from scipy.special import expit, logsumexp
+from scipy.special import expit
 
 from stepgraph.core import Labels
 from stepgraph.decoders.hearing import Heard, Tasks
 from stepgraph.graph import TaskGraph
-from stepgraph.graph.chains import Chain, most_likely_path
+from stepgraph.graph.chains import Chain, Edges, most_likely_path
 from stepgraph.graph.habits import Habits, listed_tasks
 
 Floats: TypeAlias = NDArray[np.float64]
@@ -68,7 +67,7 @@ def task_posterior(tasks: Tasks, evidence: Floats, habits: Habits | None) -> dic
         return dict.fromkeys(tasks, 0.0)
     fits = habits is not None and habits.tasks == tuple(tasks)
     weighted = evidence + (habits.log_prior if habits is not None and fits else 0.0)
-    shares = np.exp(weighted - logsumexp(weighted[possible]))
+    shares = np.exp(weighted - np.logaddexp.reduce(weighted[possible]))
     related = _related(evidence.max(), habits if fits else None)
     named = zip(tasks, (related * shares).tolist(), strict=True)
     return dict(sorted(named, key=lambda pair: -pair[1]))
@@ -116,8 +115,8 @@ def cheapest_changes(worth: Floats, cost: float) -> NDArray[np.int64]:
     [0, 0, 0, 1]
     """
     columns = worth.shape[1]
-    chain = Chain.of_edges(np.zeros(columns), csr_array((columns, columns)), -cost)
-    return most_likely_path(worth, chain)
+    none = Edges(np.zeros(columns + 1, np.int64), np.zeros(0, np.int64), np.zeros(0))
+    return most_likely_path(worth, Chain(np.zeros(columns), none, none, -cost))
 
 
 def rank_tasks(labels: Labels) -> tuple[str, ...]:

@@ -54,6 +54,7 @@ class Report:
     background_share: float = _metric("Rows called background")
     background_precision: float = _metric("Of these, rightly")
     empty_segments: float = _metric("Segments in which nothing is done")
+    empty_chapters: float = _metric("Chapters in which nothing is done")
     task_accuracy: float = math.nan
     calibration_error: float = math.nan
 
@@ -99,6 +100,7 @@ def evaluate(
     counts = metrics.Tally.empty()
     pieces = metrics.Tally.empty(len(segments.OVERLAPS))
     background = np.zeros(2 * len(metrics.OF_BACKGROUND), dtype=np.int64)
+    outlined = np.zeros_like(background)
     vocabulary: Vocabulary | None = None
     videos = rows = keystep_rows = 0
     # What cannot be added up over videos.
@@ -111,6 +113,7 @@ def evaluate(
         counts += counted
         pieces += segments.segment_tally(true, labels)
         background += metrics.background_tally(true, labels)
+        outlined += metrics.background_tally(true, labels.outline())
         each["accuracy_per_video"].append(metrics.accuracy(counted))
         each["iou_per_video"].append(metrics.iou(counted))
         each["edit_distance"].append(segments.edit_distance(true, labels))
@@ -125,6 +128,7 @@ def evaluate(
         graph_mined_on=graph_mined_on,
         **_pooled(counts, pieces),
         **metrics.background_metrics(background),
+        empty_chapters=metrics.background_metrics(outlined)["empty_segments"],
         **{name: metrics.mean_defined(values) for name, values in each.items()},
     )
 
