@@ -159,6 +159,67 @@ def chapters_table() -> str:
     return "\n".join(lines)
 
 
+def graph_lines(measure: str) -> list[dict[str, Any]]:
+    """What was measured of the map, of one kind."""
+    lines = map(json.loads, (RESULTS.parent / "graph.jsonl").read_text().splitlines())
+    return [one for one in lines if one["measure"] == measure]
+
+
+def map_table() -> str:
+    """How far the map is true, a line a task, with the written order and without."""
+    held = {
+        (one["what"], one["left_out"], one["order"]): one["held"]
+        for one in graph_lines("intervals")
+    }
+    lines = [
+        "| | written order | clear pairs | right directions | next | possible | ten strongest "
+        "| average precision | before held | next held |",
+        f"| --- | --- |{' ---: |' * 8}",
+    ]
+    for one in graph_lines("map"):
+        mean = one["task"] == "mean of the tasks"
+        if mean == (one["corpus"] == "CrossTask"):
+            continue
+        group = one["corpus"] if mean else one["task"]
+        names = ("right_directions", "next_share", "next_share_possible", "strongest")
+        cells = [shown(one[name], name) for name in (*names, "strongest_precision")]
+        cells += [shown(held.get((what, group, one["order"])), what) for what in _HELD]
+        order = "believed" if one["order"] else "not used"
+        told = f"{one['corpus']}, mean of its tasks" if mean else group
+        lines.append(f"| {told} | {order} | {one['pairs']} | {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+_HELD = ("precedence", "next")
+
+
+def videos_table() -> str:
+    """Right directions and next keysteps by how many videos were mined."""
+    lines = [
+        "| | videos | right directions, order believed | not used | next, order believed "
+        "| not used |",
+        f"| --- |{' ---: |' * 5}",
+    ]
+    found = {(one["task"], one["videos"], one["order"]): one for one in graph_lines("videos")}
+    for task, videos in dict.fromkeys((task, videos) for task, videos, _ in found):
+        both = [found[task, videos, order] for order in (True, False)]
+        cells = [f"{one[name]:.1f}" for name in ("right_directions", "next_share") for one in both]
+        lines.append(f"| {task} | {videos} | {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+def edges_table() -> str:
+    """The strongest transitions of the map, beside the truth."""
+    lines = [
+        "| task | first | next | share, % | truly so, times | rank among the true |",
+        "| --- | --- | --- | ---: | ---: | ---: |",
+    ]
+    for one in graph_lines("edge"):
+        numbers = f"{one['share']:.0f} | {one['true']} | {one['rank'] or 'never'}"
+        lines.append(f"| {one['task']} | {one['first']} | {one['second']} | {numbers} |")
+    return "\n".join(lines)
+
+
 def filled(page: str, mark: str, text: str) -> str:
     """A page with new text between the two comments of a mark."""
     before, _, rest = page.partition(f"<!-- {mark} -->")
@@ -196,7 +257,11 @@ def pages() -> dict[str, str]:
     tables = {"parts": parts_table(), "suites": suites_table(), "chapters": chapters_table()}
     for mark, table in tables.items():
         recognizer = filled(recognizer, mark, table)
+    graph = (ROOT / "docs" / "graph.md").read_text()
+    for mark, table in {"map": map_table, "videos": videos_table, "edges": edges_table}.items():
+        graph = filled(graph, mark, table())
     texts = {"tables.md": tables_page(), "training.md": training, "recognizer.md": recognizer}
+    texts["graph.md"] = graph
     return {name: f"{wrap(text)}\n" for name, text in texts.items()}
 
 

@@ -23,6 +23,12 @@ LISTED = listed_tasks(VOCABULARY)
 KEYSTEPS = random_unit(np.random.default_rng(99), 7, 16)
 
 
+def weigh(heard, close, task, graph):
+    decoder = TaskMarkov()
+    words = decoder.log_words(heard, task, graph.habits)
+    return decoder.weigh(heard, close, decoder.expect(task, graph), words)
+
+
 def spoken_video(rng, task, name):
     """A video whose sentences are about the keysteps of a task, in its order."""
     members = np.repeat(LISTED[task], rng.integers(1, 4, len(LISTED[task])))
@@ -300,7 +306,7 @@ def slow_words(videos, graph):
         shares = slow_posterior(scores)
         task, heard = max(shares, key=shares.get), hear(scores)
         close = heard.closeness(task, LISTED[task]).keysteps
-        rows = TaskMarkov().weigh(heard, close, task, graph)
+        rows = weigh(heard, close, task, graph)
         for moment, vector in enumerate(heard.vectors().astype(float)):
             said.setdefault(task, []).append((vector, rows[heard.moment == moment].mean(axis=0)))
     scatter, number = np.zeros((16, 16)), 0
@@ -382,7 +388,7 @@ def test_words_make_the_right_keystep_more_probable(secret_graph):
         right = members[heard.moment[rows]]
 
         informed, uninformed = (
-            TaskMarkov().weigh(heard, close, "tea", graph)[rows, right].mean()
+            weigh(heard, close, "tea", graph)[rows, right].mean()
             for graph in (secret_graph, plain)
         )
 
@@ -444,9 +450,9 @@ def test_words_of_more_videos_weigh_more():
     words = Words(np.zeros((3, 16), np.float32), np.array([0.0, 0.0, 5.0]))
 
     shares = [
-        TaskMarkov()
-        .weigh(heard, close, "tea", graph_with(videos={"tea": n}, words={"tea": words}))
-        .mean(axis=0)[2]
+        weigh(heard, close, "tea", graph_with(videos={"tea": n}, words={"tea": words})).mean(
+            axis=0
+        )[2]
         for n in (1.0, 10.0, 1000.0)
     ]
 
@@ -461,7 +467,7 @@ def test_words_of_another_encoder_are_not_used():
     words = {"tea": Words(np.ones((3, 5), np.float32), np.array([0.0, 0.0, 9.0]))}
 
     one, other = (
-        TaskMarkov().weigh(heard, close, "tea", graph)
+        weigh(heard, close, "tea", graph)
         for graph in (graph_with(videos={"tea": 9.0}, words=words), graph_with())
     )
 

@@ -126,7 +126,7 @@ def test_words_weigh_up_to_about_a_third_and_half_of_it_from_fifty_videos_on(vid
     words = Words(random_unit(rng, 3), rng.normal(size=3))
     habits = Habits(tuple(LISTED), {}, {"tea": videos}, {"tea": np.ones((3, 20))}, {"tea": words})
 
-    found = TaskMarkov()._log_words(heard, "tea", habits)
+    found = TaskMarkov().log_words(heard, "tea", habits)
 
     share = 0.35 * videos / (videos + 50)
     expected = share * (heard.vectors().astype(float) @ words.vectors.T + words.bias)

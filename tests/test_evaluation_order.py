@@ -55,6 +55,7 @@ def test_a_graph_of_the_truth_is_as_good_as_can_be():
     assert task.covered == 1.0
     # Of the ten strongest, as many as are true at all.
     assert task.strongest == pytest.approx(3 / 10)
+    assert task.strongest_precision == 1.0
     assert (task.precedence_held, task.next_held) == (1.0, 1.0)
     assert mean[1:] == task[1:]
 

@@ -155,11 +155,12 @@ class Learner:
         self, task: str, videos: list[Products], graph: TaskGraph
     ) -> tuple[NDArray[np.float32], Floats]:
         """Vectors of all sentences of a task, and how probable each keystep is in each."""
-        vectors, labels = [], []
+        vectors, labels, expected = [], [], self._decoder.expect(task, graph)
         for scores in videos:
             heard = hear(scores)
             close = heard.closeness(task, self._tasks[task]).keysteps
-            rows = self._decoder.weigh(heard, close, task, graph)
+            # Nothing is known yet of how things are said.
+            rows = self._decoder.weigh(heard, close, expected, np.zeros((len(close), 1)))
             spoken = heard.moment >= 0
             sums = np.zeros((len(heard.said), rows.shape[1]))
             np.add.at(sums, heard.moment[spoken], rows[spoken])
@@ -182,7 +183,8 @@ def _whitening(tasks: list[NDArray[np.float32]]) -> Callable[[Floats], Floats]:
         return lambda means: (means - share * cho_solve(inner, around @ means.T).T @ around) / even
     scatter = np.zeros((width, width))
     for vectors in tasks:
-        scatter += _around(vectors).T @ _around(vectors)
+        around = _around(vectors)
+        scatter += around.T @ around
     even = _SHRINKAGE * (np.trace(scatter) / sentences / width + 1e-9)
     outer = cho_factor(even * np.eye(width) + share * scatter)
     return lambda means: cho_solve(outer, means.T).T

@@ -58,6 +58,19 @@ class _Decoded(NamedTuple):
     probability: Floats
 
 
+class Expected(NamedTuple):
+    """What is expected of a task before anything is heard.
+
+    Attributes
+    ----------
+    log_timing : shape (n, 20)
+    transitions : shape (n, n)
+    """
+
+    log_timing: Floats
+    transitions: Floats
+
+
 @dataclass(frozen=True)
 class TaskMarkov:
     """Guess the task of a video, then label its rows with the keysteps that are most probable.
@@ -162,7 +175,9 @@ class TaskMarkov:
         [possible] = np.nonzero(np.isfinite(close.keysteps).any(axis=0))
         if not possible.size:
             return _Decoded(np.full(rows, BACKGROUND, dtype=np.int64), np.zeros(rows))
-        probability = self.weigh(heard, close.keysteps, task, graph)[:, possible]
+        words = self.log_words(heard, task, graph.habits)
+        probability = self.weigh(heard, close.keysteps, self.expect(task, graph), words)
+        probability = probability[:, possible]
         talk = self._background(heard, close)[:, None]
         worth = np.concatenate([probability * (1 - talk), talk], axis=1)
         # What may not be on a row is worth less than any number of changes.
@@ -174,23 +189,30 @@ class TaskMarkov:
         names = np.array([*(members[place] for place in possible), BACKGROUND], dtype=np.int64)
         return _Decoded(names[path], np.maximum(worth[np.arange(rows), path], 0.0))
 
-    def weigh(self, heard: Heard, close: Floats, task: str, graph: TaskGraph) -> Floats:
+    def expect(self, task: str, graph: TaskGraph) -> Expected:
+        """When the keysteps of a task are due, and which follows which."""
+        members = tasks_of(graph)[task]
+        timing = self.log_timing(task, len(members), graph)
+        return Expected(timing, self.transitions(members, graph))
+
+    def weigh(self, heard: Heard, close: Floats, expected: Expected, words: Floats) -> Floats:
         """How probable each keystep of a task is on each row, given that one of them is done.
 
         Parameters
         ----------
         close : shape (N, n)
             How close each moment is to each keystep of the task.
+        words : shape (N, n) or (N, 1)
+            What the corpus' own words speak for.
         """
-        emission = self.log_emission(close, heard.weight)
-        emission += self._log_words(heard, task, graph.habits)
+        emission = self.log_emission(close, heard.weight) + words
         rows = np.zeros((len(heard.moment), close.shape[1]))
         said = heard.moment >= 0
         rows[said] = emission[heard.moment[said]]
         when = np.arange(len(rows)) * TIMING_BINS // max(1, len(rows))
-        rows += self.log_timing(task, close.shape[1], graph)[:, when].T
+        rows += expected.log_timing[:, when].T
         rows[:, ~np.isfinite(close).any(axis=0)] = _LEAST
-        return marginals(rows, self.transitions(tasks_of(graph)[task], graph))
+        return marginals(rows, expected.transitions)
 
     def log_emission(self, values: Floats, weight: Floats) -> Floats:
         """Log of the softmax within a task, moment by moment, shape (N, n).
@@ -218,7 +240,7 @@ class TaskMarkov:
         timing = graph.habits.timing if graph.habits is not None else {}
         return log_due(due, timing.get(task, np.zeros_like(due)))
 
-    def _log_words(self, heard: Heard, task: str, habits: Habits | None) -> Floats:
+    def log_words(self, heard: Heard, task: str, habits: Habits | None) -> Floats:
         """What the corpus' own words speak for, where it has enough of them."""
         vectors = heard.vectors()
         if habits is None or vectors is None or task not in habits.words:

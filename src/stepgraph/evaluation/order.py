@@ -38,9 +38,9 @@ class OrderCheck(NamedTuple):
         How often the best guess of all would be.
     covered
         Share of true transitions that are among the four most probable of the graph.
-    strongest
+    strongest, strongest_precision
         Share of the graph's ten strongest transitions that are in the strongest quarter of the
-        true ones.
+        true ones, and the average precision when all of them are taken, the strongest first.
     precedence_held, next_held
         Share of true shares that lie in the graph's intervals: of one keystep being done before
         another, and of being the next.
@@ -54,6 +54,7 @@ class OrderCheck(NamedTuple):
     next_share_possible: float
     covered: float
     strongest: float
+    strongest_precision: float
     precedence_held: float
     next_held: float
 
@@ -100,7 +101,7 @@ def _check_task(layers: Layers, task: str, labels: list[Labels], least: int) -> 
             next_held += [_holds(one, true[one.keystep] / true.total()) for one in said_next]
     return OrderCheck(
         *(task, len(labels), len(pairs), _mean(right), *_judge_next(after, guesses)),
-        *(_strongest(layers, task, after), _mean(held), _mean(next_held)),
+        *(*_strongest(layers, task, after), _mean(held), _mean(next_held)),
     )
 
 
@@ -124,8 +125,10 @@ def _judge_next(
     return (hits / total, possible / total, covered / total) if total else (math.nan,) * 3
 
 
-def _strongest(layers: Layers, task: str, after: Mapping[int, Counter[int]]) -> float:
-    """Share of the ten transitions of the highest share that are in the truth's best quarter."""
+def _strongest(
+    layers: Layers, task: str, after: Mapping[int, Counter[int]]
+) -> tuple[float, float]:
+    """How far the transitions of the highest share are in the truth's best quarter."""
     keysteps = layers.of_task(task).keysteps
     said = [
         (one.share, keystep, one.keystep)
@@ -141,7 +144,9 @@ def _strongest(layers: Layers, task: str, after: Mapping[int, Counter[int]]) -> 
     ]
     quarter = len(keysteps) * (len(keysteps) - 1) // 4
     best = {pair[1:] for pair in sorted(true, reverse=True)[:quarter]}
-    return _mean([pair[1:] in best for pair in sorted(said, reverse=True)[:_STRONGEST]])
+    right = [pair[1:] in best for pair in sorted(said, reverse=True)]
+    precision = [sum(right[:rank]) / rank for rank, one in enumerate(right, 1) if one]
+    return _mean(right[:_STRONGEST]), _mean(precision)
 
 
 def count_before(labels: Iterable[Labels]) -> Counter[tuple[int, int]]:

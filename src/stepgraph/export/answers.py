@@ -236,8 +236,8 @@ def describe_check(found: Sequence[OrderCheck], *, as_json: bool) -> str:
         said = [one._asdict() for one in found]
         defined = [{k: None if v != v else v for k, v in one.items()} for one in said]
         return as_json_text(tasks=defined[:-1], mean=defined[-1])
-    head = ("", "videos", "clear pairs", "right", "next", "possible", "covered", "strongest")
-    intervals = ("before held", "next held")
+    head = ("", "videos", "clear pairs", "right", "next", "possible", "covered")
+    intervals = ("strongest", "precision", "before held", "next held")
     rows = [(one.task, f"{one.videos}", f"{one.pairs}", *map(percent, one[3:])) for one in found]
     return columns([(*head, *intervals), *rows])
 
