@@ -15,7 +15,8 @@ from stepgraph.core import Features, Labels, Timeline, Video, Vocabulary
 from stepgraph.errors import DataError, StepgraphError
 from stepgraph.evaluation.report import evaluate
 from stepgraph.export.artefacts import load, save
-from stepgraph.export.terminal import describe_graph, describe_next, describe_path
+from stepgraph.export.answers import describe_graph, describe_next, describe_path
+from stepgraph.export.drawing import task_maps
 from stepgraph.export.timeline import FORMATS
 from stepgraph.graph import TaskGraph, mine_graph
 from stepgraph.vocabulary.lists import vocabulary_of
@@ -101,7 +102,7 @@ def mutated_archive(data, rng):
 
 def use(loaded):
     if isinstance(loaded, TaskGraph) and len(loaded.vocabulary) > 1:
-        describe_graph(loaded, top=3, as_json=True)
+        describe_graph(loaded, task_maps(loaded), top=3, as_json=True)
         describe_next(loaded, 0, top=3, as_json=False)
         describe_path(loaded, 0, 1, as_json=False)
     if isinstance(loaded, Labels):
