@@ -14,8 +14,8 @@ from reference import make_scores
 from stepgraph.core import Features, Labels, Timeline, Video, Vocabulary
 from stepgraph.errors import DataError, StepgraphError
 from stepgraph.evaluation.report import evaluate
-from stepgraph.export.artefacts import load, save
 from stepgraph.export.answers import describe_graph, describe_next, describe_path
+from stepgraph.export.artefacts import load, save
 from stepgraph.export.drawing import task_maps
 from stepgraph.export.timeline import FORMATS
 from stepgraph.graph import TaskGraph, mine_graph
