@@ -12,18 +12,24 @@ from __future__ import annotations
 import argparse
 import ast
 import difflib
+import gc
+import json
 import os
 import random
 import shutil
 import signal
 import sys
 import tempfile
+import threading
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from importlib import import_module
+from itertools import pairwise
 from pathlib import Path
-from typing import NamedTuple
+from types import CodeType, FunctionType
+from typing import Any, NamedTuple
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -249,54 +255,168 @@ class Copy:
         for library in ("scipy.sparse.csgraph", "scipy.special", "pytest", "networkx", "numba"):
             import_module(library)
 
-    def notices(self, module: str, mutant: Mutant | None, limit: float) -> bool:
+    def survivors(self, module: str, mutants: list[Mutant], limit: float) -> list[Mutant] | None:
+        """Those that no test of a module notices; None where a test fails without any."""
+        loop = Loop(_path(self.folder, module), mutants)
+        said = in_a_fork(lambda: self._run_tests(module, loop), limit * (len(mutants) + 10))
+        if said == "fails":
+            return None
+        # Imported, or read while the tests are gathered: only a run from the beginning tells.
+        sure = [mark == "!" for mark in said.ljust(len(mutants))]
+        doubtful = [one for one, known in zip(mutants, sure, strict=True) if not known]
+        return [one for one in doubtful if not self.notices(module, one, limit)]
+
+    def notices(self, module: str, mutant: Mutant, limit: float) -> bool:
         """Whether the tests of a module fail, or take too long, with a mistake in it."""
         path = _path(self.folder, module)
         source = path.read_bytes()
-        if mutant:
-            path.write_bytes(mutant.apply(source))
+        path.write_bytes(mutant.apply(source))
         try:
-            return self._fails(module, limit)
+            return in_a_fork(lambda: self._run_tests(module, None), limit) != "0"
         finally:
             path.write_bytes(source)
 
-    def _fails(self, module: str, limit: float) -> bool:
-        child = os.fork()
-        if not child:
-            self._run_tests(module, limit)
-        end = time.monotonic() + limit
-        while time.monotonic() < end:
-            done, status = os.waitpid(child, os.WNOHANG)
-            if done:
-                return os.waitstatus_to_exitcode(status) != 0
-            time.sleep(0.02)
-        os.killpg(child, signal.SIGKILL)
-        os.waitpid(child, 0)
-        return True
-
-    def _run_tests(self, module: str, limit: float) -> None:
-        """In the child: run the tests, and end with what they end with."""
+    def _run_tests(self, module: str, loop: Loop | None) -> str:
+        """What the loop says, or else the exit code of all tests."""
         import pytest
 
-        code = 3
+        with open(os.devnull, "w") as nowhere:
+            os.dup2(nowhere.fileno(), 1)
+            os.dup2(nowhere.fileno(), 2)
+        os.chdir(self.folder)
+        sys.path[:0] = [str(self.folder / "src")]
+        # Bytecode knows the time of its source only to the second.
+        sys.dont_write_bytecode = True
+        os.environ |= {"PYTHONPATH": "src", "PYTHONDONTWRITEBYTECODE": "1"}
+        os.environ |= {"OMP_NUM_THREADS": "1", "STEPGRAPH_DATA": str(self.folder / "nothing")}
+        options = ["-q", "-n", "0", "-m", "not slow and not data", "-p", "no:cacheprovider"]
+        files = [str(_path(self.folder, module)), *tests_of(module)]
+        code = pytest.main([*options, *([] if loop else ["-x"]), *files], [loop] if loop else [])
+        return loop.said if loop else str(int(code))
+
+
+def in_a_fork(work: Callable[[], str], limit: float) -> str:
+    """What a function returns in a process of its own; nothing if that fails or takes too long."""
+    with tempfile.TemporaryFile("w+") as answer:
+        child = os.fork()
+        if not child:
+            try:
+                os.setpgid(0, 0)
+                signal.signal(signal.SIGALRM, signal.SIG_DFL)
+                signal.setitimer(signal.ITIMER_REAL, limit)
+                answer.write(work())
+                answer.flush()
+            finally:
+                os._exit(0)
+        os.waitpid(child, 0)
+        with suppress(ProcessLookupError, PermissionError):
+            os.killpg(child, signal.SIGKILL)  # what a test started ends with it
+        answer.seek(0)
+        return answer.read()
+
+
+class Loop:
+    """Instead of running all tests once, runs for each mutant those that reach its line.
+
+    A plugin of pytest.  The tests are gathered once; each mutant gets a fork, in which the code
+    of the functions that are already there is exchanged.  A test that fails is sure to be right;
+    what none notices may still matter where no function is, or before the tests begin.
+    """
+
+    def __init__(self, path: Path, mutants: list[Mutant]) -> None:
+        self.path = path
+        self.mutants = mutants
+        self.said = "fails"
+
+    def pytest_runtestloop(self, session: Any) -> bool:
+        """Say of each mutant ``!`` if it is noticed, and ``?`` if not."""
+        self.source = self.path.read_bytes()
+        self.functions = [
+            one
+            for one in gc.get_objects()
+            if isinstance(one, FunctionType) and one.__code__.co_filename == str(self.path)
+        ]
+        items = {item.nodeid: item for item in session.items}
+        told = in_a_fork(lambda: json.dumps(self._reached(session, session.items)), 300)
+        if not told:
+            return True
+        reached = {name: (seconds, set(lines)) for name, seconds, lines in json.loads(told)}
+        quick = sorted(reached, key=lambda name: reached[name][0])
+        # A test that needs another before it says nothing alone.
+        if not in_a_fork(lambda: self._run(session, [items[name] for name in quick]), 300):
+            quick = []
+        said = ""
+        for mutant in self.mutants:
+            lines = _lines(self.source, mutant)
+            own = [name for name in quick if reached[name][1] & lines]
+            limit = 5 + 10 * sum(reached[name][0] for name in own)
+            those = [items[name] for name in own]
+            said += "?" if in_a_fork(lambda: self._try(session, mutant, those), limit) else "!"  # noqa: B023
+        self.said = said
+        return True
+
+    def _reached(self, session: Any, items: list[Any]) -> list[tuple[str, float, list[int]]]:
+        """Of each test how long it takes and which lines of the module it runs."""
+        found = []
+        for item, after in pairwise([*items, None]):
+            lines: set[int] = set()
+            start = time.monotonic()
+            threading.settrace(trace := _follow(str(self.path), lines))
+            sys.settrace(trace)
+            item.config.hook.pytest_runtest_protocol(item=item, nextitem=after)
+            sys.settrace(None)
+            if session.testsfailed:
+                raise AssertionError
+            found.append((item.nodeid, time.monotonic() - start, sorted(lines)))
+        return found
+
+    def _run(self, session: Any, items: list[Any]) -> str:
+        """Something if all tests pass."""
+        for item, after in pairwise([*items, None]):
+            item.config.hook.pytest_runtest_protocol(item=item, nextitem=after)
+            if session.testsfailed:
+                return ""
+        return "passed"
+
+    def _try(self, session: Any, mutant: Mutant, items: list[Any]) -> str:
         try:
-            os.setpgid(0, 0)  # what a test starts ends with it
-            signal.alarm(int(limit) + 5)  # even where the parent is gone
-            with open(os.devnull, "w") as nowhere:
-                os.dup2(nowhere.fileno(), 1)
-                os.dup2(nowhere.fileno(), 2)
-            os.chdir(self.folder)
-            sys.path[:0] = [str(self.folder / "src")]
-            # Bytecode knows the time of its source only to the second.
-            sys.dont_write_bytecode = True
-            os.environ |= {"PYTHONPATH": "src", "PYTHONDONTWRITEBYTECODE": "1"}
-            os.environ |= {"OMP_NUM_THREADS": "1", "STEPGRAPH_DATA": str(self.folder / "nothing")}
-            marks = ["-m", "not slow and not data", "-p", "no:cacheprovider"]
-            code = pytest.main(
-                ["-x", "-q", "-n", "0", *marks, str(_path(self.folder, module)), *tests_of(module)]
-            )
-        finally:
-            os._exit(int(code))
+            before, after = (_codes(s) for s in (self.source, mutant.apply(self.source)))
+            changed = {old: new for old, new in zip(before, after, strict=True) if old != new}
+            for function in self.functions:
+                function.__code__ = changed.get(function.__code__, function.__code__)
+        except ValueError:  # it has other functions inside, or other variables
+            return "unknown"
+        return self._run(session, items)
+
+
+def _follow(path: str, lines: set[int]) -> Callable[..., Any]:
+    def trace(frame: Any, event: str, _: object) -> Any:
+        if frame.f_code.co_filename != path:
+            return None
+        lines.add(frame.f_lineno)
+        return trace
+
+    return trace
+
+
+def _codes(source: bytes) -> list[CodeType]:
+    """The code of every function of a file, in the order of the file."""
+    found = [compile(source, "module", "exec", dont_inherit=True)]
+    for code in found:
+        found.extend(one for one in code.co_consts if isinstance(one, CodeType))
+    return found[1:]
+
+
+def _lines(source: bytes, mutant: Mutant) -> set[int]:
+    """The lines of the statement in which a mutant is, without those that stand inside it."""
+    first, last = (source[:at].count(b"\n") + 1 for at in (mutant.start, mutant.end))
+    around = []
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.stmt) and node.lineno <= first and last <= node.end_lineno:
+            inner = getattr(node, "body", None)
+            end = inner[0].lineno - 1 if inner and last < inner[0].lineno else node.end_lineno
+            around.append(range(node.lineno, end + 1))
+    return set(min(around, key=len))
 
 
 def shown(chosen: Chosen, folder: Path = ROOT) -> str:
@@ -317,23 +437,21 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--count", type=int, default=40)
     parser.add_argument("--limit", type=float, default=60.0, help="seconds for the tests of one")
     args = parser.parse_args(argv)
-    noticed: Counter[str] = Counter()
-    tried: Counter[str] = Counter()
+    mutants = choose(args.names, args.count, args.seed)
+    tried = Counter(one.module.partition("/")[0] for one in mutants)
+    noticed = tried.copy()
     with tempfile.TemporaryDirectory(prefix="mutants-") as folder:
-        copy = Copy(Path(folder))
-        mutants = choose(args.names, args.count, args.seed)
+        copy = Copy(Path(folder).resolve())
         for module in sorted({one.module for one in mutants}):
-            if copy.notices(module, None, 5 * args.limit):
+            drawn = [one.mutant for one in mutants if one.module == module]
+            print(f"{module}: {len(drawn)}", file=sys.stderr, flush=True)
+            survivors = copy.survivors(module, drawn, args.limit)
+            if survivors is None:
                 print(f"{module}: its tests fail without any mistake", file=sys.stderr)
                 return 1
-        for number, chosen in enumerate(mutants, start=1):
-            print(f"\r{number} of {len(mutants)}", end="", file=sys.stderr, flush=True)
-            room = chosen.module.partition("/")[0]
-            tried[room] += 1
-            if copy.notices(chosen.module, chosen.mutant, args.limit):
-                noticed[room] += 1
-            else:
-                print(f"survived:\n{shown(chosen, copy.folder)}\n", flush=True)
+            for mutant in survivors:
+                noticed[module.partition("/")[0]] -= 1
+                print(f"survived:\n{shown(Chosen(module, mutant), copy.folder)}\n", flush=True)
     for room in sorted(tried):
         print(f"{room:12} {noticed[room]:4} of {tried[room]:4} noticed")
     print(f"{'all':12} {noticed.total():4} of {tried.total():4} noticed")

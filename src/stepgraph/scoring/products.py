@@ -17,7 +17,7 @@ from stepgraph.core import Features, Scores, Vocabulary, rows_in
 from stepgraph.encoders.vectors import TaskVectors
 from stepgraph.errors import DataError
 
-LARGEST = 2 * 1024**3
+LARGEST = 2**31
 """Bytes that all scores of one video may take."""
 
 # Scores that are computed at a time.
@@ -101,7 +101,7 @@ class Products(Scores):
 
     def pieces(self, width: int) -> Iterator[slice]:
         """Slices of the parts, few enough for ``width`` numbers a part to be held."""
-        step = max(1, _PIECE // max(1, width))
+        step = 1 + _PIECE // (1 + width)
         return (slice(first, first + step) for first in range(0, len(self.vectors), step))
 
     def best(self) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
