@@ -25,6 +25,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from functools import partial
 from importlib import import_module
 from itertools import pairwise
 from pathlib import Path
@@ -44,7 +45,7 @@ ROOMS = {
 }
 TESTS = {
     "graph/mining": "graph_mining properties graph",
-    "graph/task_graph": "graph graph_mining properties",
+    "graph/task_graph": "graph graph_mining graph_habits properties",
     "graph/order": "graph_order",
     "graph/shortest_paths": "graph graph_shortest_paths",
     "graph/communities": "graph decoders_tasks",
@@ -343,15 +344,14 @@ class Loop:
         reached = {name: (seconds, set(lines)) for name, seconds, lines in json.loads(told)}
         quick = sorted(reached, key=lambda name: reached[name][0])
         # A test that needs another before it says nothing alone.
-        if not in_a_fork(lambda: self._run(session, [items[name] for name in quick]), 300):
+        if not in_a_fork(lambda: self._run(session, [(items[name], 300) for name in quick]), 300):
             quick = []
         said = ""
         for mutant in self.mutants:
             lines = _lines(self.source, mutant)
             own = [name for name in quick if reached[name][1] & lines]
-            limit = 5 + 10 * sum(reached[name][0] for name in own)
-            those = [items[name] for name in own]
-            said += "?" if in_a_fork(lambda: self._try(session, mutant, those), limit) else "!"  # noqa: B023
+            timed = [(items[name], 2 + 10 * reached[name][0]) for name in own]
+            said += "?" if in_a_fork(partial(self._try, session, mutant, timed), 300) else "!"
         self.said = said
         return True
 
@@ -370,15 +370,16 @@ class Loop:
             found.append((item.nodeid, time.monotonic() - start, sorted(lines)))
         return found
 
-    def _run(self, session: Any, items: list[Any]) -> str:
-        """Something if all tests pass."""
-        for item, after in pairwise([*items, None]):
+    def _run(self, session: Any, timed: list[tuple[Any, float]]) -> str:
+        """Something if all tests pass, each in its time."""
+        for (item, limit), (after, _) in pairwise([*timed, (None, 0)]):
+            signal.setitimer(signal.ITIMER_REAL, limit)
             item.config.hook.pytest_runtest_protocol(item=item, nextitem=after)
             if session.testsfailed:
                 return ""
         return "passed"
 
-    def _try(self, session: Any, mutant: Mutant, items: list[Any]) -> str:
+    def _try(self, session: Any, mutant: Mutant, timed: list[tuple[Any, float]]) -> str:
         try:
             before, after = (_codes(s) for s in (self.source, mutant.apply(self.source)))
             changed = {old: new for old, new in zip(before, after, strict=True) if old != new}
@@ -386,7 +387,7 @@ class Loop:
                 function.__code__ = changed.get(function.__code__, function.__code__)
         except ValueError:  # it has other functions inside, or other variables
             return "unknown"
-        return self._run(session, items)
+        return self._run(session, timed)
 
 
 def _follow(path: str, lines: set[int]) -> Callable[..., Any]:
