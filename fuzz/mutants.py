@@ -50,8 +50,8 @@ TESTS = {
     "graph/shortest_paths": "graph graph_shortest_paths",
     "graph/communities": "graph decoders_tasks",
     "graph/compiling": "graph_mining graph_shortest_paths",
-    "graph/habits": "graph_habits recognizer_edges decoders_learning",
-    "graph/saving": "graph export_saving export_artefacts",
+    "graph/habits": "graph_habits graph_habits_prior recognizer_edges decoders_learning",
+    "graph/saving": "graph_saving graph export_saving export_artefacts graph_layers",
     "graph/layers": "graph_layers",
     "graph/saving_habits": "graph_habits recognizer_edges",
     "scoring/__init__": "scoring scoring_stored_scores pipeline",
@@ -218,7 +218,7 @@ class Chosen(NamedTuple):
 
 def choose(names: list[str], count: int, seed: int) -> list[Chosen]:
     """Draw mutants at random, all places of all modules alike; the same for the same seed."""
-    modules = [one for one in _modules() if any(one.startswith(name) for name in names)]
+    modules = [one for one in _modules() if {one, one.partition("/")[0]} & {*names}]
     every = [
         Chosen(module, mutant)
         for module in modules

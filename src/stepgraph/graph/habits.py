@@ -80,9 +80,8 @@ class Habits:
     @cached_property
     def log_prior(self) -> Floats:
         """How common each task is in the corpus, shape (Z,), as logarithms."""
-        if not self.evidence:
-            return np.full(len(self.tasks), -np.log(max(1, len(self.tasks))))
-        return learn_prior(np.stack([*self.evidence.values()]).astype(np.float64))
+        evidence = np.array([*self.evidence.values()], dtype=np.float64)
+        return learn_prior(evidence.reshape(len(self.evidence), len(self.tasks)))
 
     def merge(self, other: Habits) -> Habits:
         """Add what was learned from other videos."""
@@ -115,8 +114,6 @@ def sample(
     evidence: Mapping[str, NDArray[np.float32]], size: int = _SAMPLE
 ) -> dict[str, NDArray[np.float32]]:
     """Keep at most ``size`` videos, the same ones in whatever order they came."""
-    if len(evidence) <= size:
-        return dict(sorted(evidence.items()))
     kept = sorted(evidence, key=lambda video: sha256(video.encode()).digest())[:size]
     return {video: evidence[video] for video in sorted(kept)}
 
