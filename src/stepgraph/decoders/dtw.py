@@ -81,7 +81,7 @@ class DropDTW:
         while order and len(order) < len(links) and links[order[-1]].any():
             order.append(links[order[-1]].argmax())
         # All keysteps met, and as many transitions as it takes: then there are no others.
-        if len(set(order)) < len(links) or links.sum() >= max(len(links), 1):
+        if len(set(order)) < len(links) or links.sum() > len(order[1:]):
             raise DataError(
                 f"the graph for video {video!r} must chain its {len(links)} candidate keysteps in "
                 f"one order, got {links.sum()} transitions between them; take "
@@ -179,7 +179,7 @@ def topological_states(before: tuple[int, ...], max_states: int) -> States:
                 f"a graph of {len(before)} keysteps must have at most {max_states} topological "
                 f"states, got more; raise max_states, allow fewer keysteps or order more of them"
             )
-    target, source, keysteps = np.array(sorted(steps), dtype=np.int64).reshape(-1, 3).T.copy()
+    target, source, keysteps = np.array(sorted(steps), dtype=np.int64).reshape(len(steps), 3).T.copy()
     return States(source, target, keysteps)
 
 
