@@ -231,7 +231,7 @@ def test_where_there_are_no_titles_products_and_dense_scores_give_the_same_evide
 @pytest.mark.parametrize("piece", [1, 20, 50])
 def test_pieces_change_nothing(piece, monkeypatch):
     whole = [hear(some_scores(seed)).evidence(LISTED) for seed in range(24)]
-    monkeypatch.setattr("stepgraph.decoders.hearing._PIECE", piece)
+    monkeypatch.setattr("stepgraph.scoring.products._PIECE", piece)
 
     for seed, expected in enumerate(whole):
         assert hear(some_scores(seed)).evidence(LISTED) == pytest.approx(expected, abs=1e-5)

@@ -179,7 +179,7 @@ def topological_states(before: tuple[int, ...], max_states: int) -> States:
                 f"a graph of {len(before)} keysteps must have at most {max_states} topological "
                 f"states, got more; raise max_states, allow fewer keysteps or order more of them"
             )
-    target, source, keysteps = np.array(sorted(steps), dtype=np.int64).reshape(len(steps), 3).T.copy()
+    target, source, keysteps = np.array(sorted(steps), np.int64).reshape(len(steps), 3).T.copy()
     return States(source, target, keysteps)
 
 
