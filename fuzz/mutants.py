@@ -69,7 +69,7 @@ TESTS = {
     "decoders/markov": "decoders decoders_markov",
     "decoders/path": "decoders decoders_path properties",
     "decoders/task_markov": "decoders_task_markov_formulas decoders_task_markov recognizer_edges",
-    "decoders/tasks": "decoders_tasks decoders_task_markov_formulas recognizer_edges",
+    "decoders/tasks": "decoders_tasks_formulas decoders_tasks recognizer_edges",
     "evaluation/entropy": "evaluation_entropy properties",
     "evaluation/metrics": "evaluation_metrics evaluation_background evaluation_report properties",
     "evaluation/order": "evaluation_order",
