@@ -119,15 +119,14 @@ def _meet(
         does.
     """
     best, before, after = math.inf, -1, -1
+    start, end = ends
+    out, into = first[0][start], first[1][end]
+    if out == first[0][start + 1] or into == first[1][end + 1]:
+        return before, after
     # Of each keystep in a tree its cheapest unused edge: (cost up to its far end, edge, keystep).
-    waiting = ([(0.0, 0, 0)][:0], [(0.0, 0, 0)][:0])
+    waiting = [(cost[0][out], out, start)], [(cost[1][into], into, end)]
+    reached[0][start] = reached[1][end] = 0.0
     grown = [1, 1]
-    for side in (0, 1):
-        here = ends[side]
-        reached[side][here] = 0.0
-        if first[side][here] < first[side][here + 1]:
-            edge = first[side][here]
-            heappush(waiting[side], (cost[side][edge], edge, here))
     # Edges come in order of cost, so that no later meeting in a keystep is cheaper than the first.
     while waiting[0] and waiting[1] and best == math.inf:
         side = 0 if grown[0] <= grown[1] else 1
