@@ -228,6 +228,7 @@ def test_a_file_of_nothing_but_bad_cues_is_refused_with_the_first(tmp_path):
         ('{"a": 1, "b": 2}', "'text', got an object"),
         ("3", "talk.json: a JSON transcript must hold 'segments'"),
         ("[1]", "talk.json: cue 1: must be an object with start, end, text, got 1"),
+        ('[[1, "a"]]', "talk.json: cue 1: a list must read [id, seek, start, end, text, ...]"),
         ('[["a", 1]]', "talk.json: cue 1: a list must read [id, seek, start, end, text, ...]"),
         ('{"segments": 3}', "talk.json: 'segments' must be a list, got 3"),
         ('{"events": [7]}', "talk.json: cue 1: must be an object with tStartMs, got 7"),

@@ -116,7 +116,7 @@ def segment_f1(
     [0.8, 0.8, 0.8]
     """
     counts = segment_tally(truth, predicted, overlaps)
-    if not counts.true.any():
+    if not counts.true.sum():
         return np.full(len(counts.hits), np.nan)
     return 2 * counts.hits / (counts.true + counts.predicted)
 
@@ -133,7 +133,7 @@ def _overlap(one: NDArray[Any], other: NDArray[Any]) -> NDArray[np.float64]:
     common = np.minimum(one[..., 1], other[..., 1]) - np.maximum(one[..., 0], other[..., 0])
     union = one[..., 1] - one[..., 0] + other[..., 1] - other[..., 0] - common
     # Two segments without any length have no union, and nothing in common.
-    ratio: NDArray[np.float64] = common / np.where(union > 0, union, 1)
+    ratio: NDArray[np.float64] = common / np.maximum(union, np.finfo(np.float64).tiny)
     return ratio
 
 
