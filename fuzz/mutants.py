@@ -83,8 +83,8 @@ TESTS = {
     "export/artefacts": "export_saving export_artefacts evaluation_report",
     "export/layout": "export_picture export_layout",
     "export/report": "export_picture export_report export_report_video",
-    "export/terminal": "export_picture tables",
-    "export/timeline": "export_picture export_timeline",
+    "export/terminal": "export_terminal export_picture tables graph_layers",
+    "export/timeline": "export_picture export_timeline export_timeline_edges",
 }
 
 
