@@ -204,6 +204,21 @@ def test_the_transformer_is_small_and_what_it_expects_counts_a_twentieth():
     assert decoder.weight == AutoRegressive(decoder.network, 3).weight == 0.05
     assert decoder.network["position"].weight.shape == (64, 64)
     assert decoder.network["encoder"].num_layers == 2
+    assert decoder.network["encoder"].layers[0].norm_first
+
+
+def test_the_seed_alone_decides_and_a_single_sequence_is_learned_from():
+    import torch
+
+    found = []
+    for state, seed, epochs in ((1, 0, 0), (2, 0, 0), (1, 1, 0), (1, 0, 1)):
+        torch.manual_seed(state)
+        decoder = train_auto_regressive([np.array([0, 1])], 3, seed=seed, epochs=epochs)
+        found.append(decoder.network["embedding"].weight.detach().numpy())
+
+    assert np.array_equal(found[0], found[1])
+    assert not np.array_equal(found[0], found[2])
+    assert not np.array_equal(found[0], found[3])
 
 
 def test_of_each_sequence_a_label_is_hidden_and_never_the_padding():
