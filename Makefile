@@ -43,7 +43,7 @@ fuzz: $(VENV)/.dev
 # Small mistakes in the package that the tests should notice: make mutants COUNT=400 SEED=1
 COUNT = 40
 mutants: $(VENV)/.dev
-	$(BIN)/python fuzz/mutants.py --count $(COUNT) --seed $(SEED) $(ROOMS)
+	$(BIN)/python -m fuzz.mutants --count $(COUNT) --seed $(SEED) $(ROOMS)
 
 clean:
 	rm -rf $(VENV) demo-report site

@@ -1,10 +1,10 @@
 """Do the tests notice?  Change one thing at random in the package, and run its module's tests.
 
-``make mutants`` or ``python fuzz/mutants.py --seed 1 --count 40 graph scoring``: each mutant is
-one small mistake (``<`` for ``<=``, an axis, a constant one off, a dropped ``not``, another
-variable returned), made in a copy of the tree.  It is noticed when a test fails or runs out of
-time.  The diff of each survivor is printed: it wants a test, simpler code, or a line in
-``fuzz/equivalent.md`` that says why it changes nothing.  Not part of CI.
+``make mutants`` or ``python -m fuzz.mutants --seed 1 --count 40 graph scoring/fusion``: each
+mutant is one small mistake of :mod:`fuzz.mistakes`, made in a copy of the tree.  It is noticed
+when a test fails or runs out of time.  The diff of each survivor is printed: it wants a test,
+simpler code, or a line in ``fuzz/equivalent.md`` that says why it changes nothing.  Not part of
+CI.
 """
 
 from __future__ import annotations
@@ -12,18 +12,27 @@ from __future__ import annotations
 import argparse
 import ast
 import difflib
+import gc
+import json
 import os
 import random
 import shutil
 import signal
 import sys
 import tempfile
+import threading
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from functools import partial
 from importlib import import_module
+from itertools import pairwise
 from pathlib import Path
-from typing import NamedTuple
+from types import CodeType, FunctionType
+from typing import Any, NamedTuple
+
+from fuzz.mistakes import Mutant, find_mutants
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -38,13 +47,13 @@ ROOMS = {
 }
 TESTS = {
     "graph/mining": "graph_mining properties graph",
-    "graph/task_graph": "graph graph_mining properties",
+    "graph/task_graph": "graph graph_mining graph_habits properties",
     "graph/order": "graph_order",
     "graph/shortest_paths": "graph graph_shortest_paths",
     "graph/communities": "graph decoders_tasks",
     "graph/compiling": "graph_mining graph_shortest_paths",
-    "graph/habits": "graph_habits recognizer_edges decoders_learning",
-    "graph/saving": "graph export_saving export_artefacts",
+    "graph/habits": "graph_habits graph_habits_prior recognizer_edges decoders_learning",
+    "graph/saving": "graph_saving graph export_saving export_artefacts graph_layers",
     "graph/layers": "graph_layers",
     "graph/maps": "graph_maps",
     "graph/saving_habits": "graph_habits recognizer_edges",
@@ -61,7 +70,7 @@ TESTS = {
     "decoders/markov": "decoders decoders_markov",
     "decoders/path": "decoders decoders_path properties",
     "decoders/task_markov": "decoders_task_markov_formulas decoders_task_markov recognizer_edges",
-    "decoders/tasks": "decoders_tasks decoders_task_markov_formulas recognizer_edges",
+    "decoders/tasks": "decoders_tasks_formulas decoders_tasks recognizer_edges",
     "evaluation/entropy": "evaluation_entropy properties",
     "evaluation/metrics": "evaluation_metrics evaluation_background evaluation_report properties",
     "evaluation/order": "evaluation_order",
@@ -78,132 +87,9 @@ TESTS = {
     "export/layout": "export_layout export_drawing",
     "export/svg": "export_drawing",
     "export/report": "export_picture export_report export_report_video",
-    "export/terminal": "export_picture tables",
-    "export/timeline": "export_picture export_timeline",
+    "export/terminal": "export_terminal export_picture tables graph_layers",
+    "export/timeline": "export_picture export_timeline export_timeline_edges",
 }
-
-_COMPARED = {
-    **{ast.Lt: ast.LtE, ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.GtE: ast.Gt},
-    **{ast.Eq: ast.NotEq, ast.NotEq: ast.Eq, ast.In: ast.NotIn, ast.NotIn: ast.In},
-    **{ast.Is: ast.IsNot, ast.IsNot: ast.Is},
-}
-_COMPUTED = {
-    **{ast.Add: ast.Sub, ast.Sub: ast.Add, ast.Mult: ast.Div, ast.Div: ast.Mult},
-    **{ast.FloorDiv: ast.Mult, ast.Mod: ast.FloorDiv, ast.Pow: ast.Mult},
-    **{ast.BitAnd: ast.BitOr, ast.BitOr: ast.BitAnd, ast.BitXor: ast.BitOr},
-    **{ast.LShift: ast.RShift, ast.RShift: ast.LShift},
-}
-_PAIRS = ["max min", "argmax argmin", "maximum minimum", "any all", "ceil floor", "zeros ones"]
-_CALLED = {one: other for pair in _PAIRS for one, other in (pair.split(), reversed(pair.split()))}
-
-
-class Mutant(NamedTuple):
-    """One changed place of a file: which bytes, and what stands there instead."""
-
-    start: int
-    end: int
-    text: str
-    kind: str
-
-    def apply(self, source: bytes) -> bytes:
-        """The file with the mistake in it."""
-        return source[: self.start] + self.text.encode() + source[self.end :]
-
-
-def find_mutants(source: str) -> list[Mutant]:
-    """Every mistake that could be made in a file, in the order of its lines."""
-    starts = [0]
-    for line in source.encode().splitlines(keepends=True):
-        starts.append(starts[-1] + len(line))
-    found = []
-    for node, names in _walk(ast.parse(source), frozenset()):
-        for kind, changed in _changes(node, names):
-            start = starts[node.lineno - 1] + node.col_offset
-            end = starts[node.end_lineno - 1] + node.end_col_offset
-            text = ast.unparse(changed)
-            if isinstance(node, ast.expr) and not isinstance(node, ast.Constant | ast.Slice):
-                text = f"({text})"
-            found.append(Mutant(start, end, text, kind))
-    before = ast.dump(ast.parse(source))
-    return sorted(one for one in set(found) if _differs(one.apply(source.encode()), before))
-
-
-def _differs(source: bytes, before: str) -> bool:
-    """Whether it is a program at all, and another one: neither needs a test to be noticed."""
-    try:
-        compile(source, "mutant", "exec")
-        return ast.dump(ast.parse(source)) != before
-    except SyntaxError:
-        return False
-
-
-def _walk(node: ast.AST, names: frozenset[str]) -> Iterator[tuple[ast.AST, frozenset[str]]]:
-    """Every node that decides something, with the variables of its function."""
-    if isinstance(node, ast.Raise | ast.Assert | ast.JoinedStr | ast.Import | ast.ImportFrom):
-        return  # what is said is the tests' own affair
-    if isinstance(node, ast.keyword) and node.arg == "strict":
-        return  # it guards against mistakes, and is none
-    if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test):
-        return
-    if isinstance(node, ast.FunctionDef):
-        inside = [one for one in ast.walk(node) if isinstance(one, ast.Name | ast.arg)]
-        stored = (o for o in inside if isinstance(o, ast.arg) or isinstance(o.ctx, ast.Store))
-        names = frozenset(o.arg if isinstance(o, ast.arg) else o.id for o in stored)
-    yield node, names
-    for field, value in ast.iter_fields(node):
-        if field in ("annotation", "returns", "decorator_list", "bases"):
-            continue
-        for child in value if isinstance(value, list) else [value]:
-            if isinstance(child, ast.AST):
-                yield from _walk(child, names)
-
-
-def _changes(node: ast.AST, names: frozenset[str]) -> Iterator[tuple[str, ast.AST]]:
-    match node:
-        case ast.Compare(left, [op], right) if type(op) in _COMPARED:
-            yield "compare", ast.Compare(left, [_COMPARED[type(op)]()], right)
-        case ast.Compare(left, ops, right) if len(ops) > 1:
-            for at, op in enumerate(ops):
-                if type(op) in _COMPARED:
-                    other = [*ops[:at], _COMPARED[type(op)](), *ops[at + 1 :]]
-                    yield "compare", ast.Compare(left, other, right)
-        case ast.BinOp(left, op, right) if type(op) in _COMPUTED:
-            yield "compute", ast.BinOp(left, _COMPUTED[type(op)](), right)
-        case ast.AugAssign(target, op, value) if type(op) in _COMPUTED:
-            yield "compute", ast.AugAssign(target, _COMPUTED[type(op)](), value)
-        case ast.BoolOp(op, values):
-            yield "and/or", ast.BoolOp(ast.Or() if isinstance(op, ast.And) else ast.And(), values)
-        case ast.UnaryOp(ast.Not() | ast.USub() | ast.Invert(), operand):
-            yield "dropped sign", operand
-        case ast.IfExp(test, body, orelse):
-            yield "swapped", ast.IfExp(test, orelse, body)
-        case ast.Constant(bool(value)):
-            yield "constant", ast.Constant(not value)
-        case ast.Constant(int(value)):
-            yield "constant", ast.Constant(value + 1)
-            yield "constant", ast.Constant(value - 1)
-        case ast.Constant(float(value)):
-            yield "constant", ast.Constant(value * 2 if value else 1.0)
-        case ast.Call(ast.Name(name), args, keywords) if name in _CALLED:
-            yield "called", ast.Call(ast.Name(_CALLED[name]), args, keywords)
-        case ast.Attribute(value, name) if name in _CALLED:
-            yield "called", ast.Attribute(value, _CALLED[name])
-        case ast.Slice(lower, upper, None) if lower or upper:
-            yield "slice", ast.Slice(lower, None if lower else _one_more(upper))
-            yield "slice", ast.Slice(_one_more(lower) if lower else ast.Constant(1), upper)
-        case ast.Continue():
-            yield "loop", ast.Break()
-        case ast.Break():
-            yield "loop", ast.Continue()
-        case ast.Return(ast.Name(name)):
-            for other in sorted(names - {name, "self", "cls"})[:3]:
-                yield "returned", ast.Return(ast.Name(other))
-        case ast.Expr(ast.Call()) | ast.AugAssign():
-            yield "left out", ast.Pass()
-
-
-def _one_more(bound: ast.expr | None) -> ast.expr | None:
-    return bound and ast.BinOp(bound, ast.Add(), ast.Constant(1))
 
 
 class Chosen(NamedTuple):
@@ -215,7 +101,7 @@ class Chosen(NamedTuple):
 
 def choose(names: list[str], count: int, seed: int) -> list[Chosen]:
     """Draw mutants at random, all places of all modules alike; the same for the same seed."""
-    modules = [one for one in _modules() if any(one.startswith(name) for name in names)]
+    modules = [one for one in _modules() if {one, one.partition("/")[0]} & {*names}]
     every = [
         Chosen(module, mutant)
         for module in modules
@@ -253,54 +139,168 @@ class Copy:
         for library in ("scipy.sparse.csgraph", "scipy.special", "pytest", "networkx", "numba"):
             import_module(library)
 
-    def notices(self, module: str, mutant: Mutant | None, limit: float) -> bool:
+    def survivors(self, module: str, mutants: list[Mutant], limit: float) -> list[Mutant] | None:
+        """Those that no test of a module notices; None where a test fails without any."""
+        loop = Loop(_path(self.folder, module), mutants)
+        said = in_a_fork(lambda: self._run_tests(module, loop), limit * (len(mutants) + 10))
+        if said == "fails":
+            return None
+        # Imported, or read while the tests are gathered: only a run from the beginning tells.
+        sure = [mark == "!" for mark in said.ljust(len(mutants))]
+        doubtful = [one for one, known in zip(mutants, sure, strict=True) if not known]
+        return [one for one in doubtful if not self.notices(module, one, limit)]
+
+    def notices(self, module: str, mutant: Mutant, limit: float) -> bool:
         """Whether the tests of a module fail, or take too long, with a mistake in it."""
         path = _path(self.folder, module)
         source = path.read_bytes()
-        if mutant:
-            path.write_bytes(mutant.apply(source))
+        path.write_bytes(mutant.apply(source))
         try:
-            return self._fails(module, limit)
+            return in_a_fork(lambda: self._run_tests(module, None), limit) != "0"
         finally:
             path.write_bytes(source)
 
-    def _fails(self, module: str, limit: float) -> bool:
-        child = os.fork()
-        if not child:
-            self._run_tests(module, limit)
-        end = time.monotonic() + limit
-        while time.monotonic() < end:
-            done, status = os.waitpid(child, os.WNOHANG)
-            if done:
-                return os.waitstatus_to_exitcode(status) != 0
-            time.sleep(0.02)
-        os.killpg(child, signal.SIGKILL)
-        os.waitpid(child, 0)
-        return True
-
-    def _run_tests(self, module: str, limit: float) -> None:
-        """In the child: run the tests, and end with what they end with."""
+    def _run_tests(self, module: str, loop: Loop | None) -> str:
+        """What the loop says, or else the exit code of all tests."""
         import pytest
 
-        code = 3
+        with open(os.devnull, "w") as nowhere:
+            os.dup2(nowhere.fileno(), 1)
+            os.dup2(nowhere.fileno(), 2)
+        os.chdir(self.folder)
+        sys.path[:0] = [str(self.folder / "src")]
+        # Bytecode knows the time of its source only to the second.
+        sys.dont_write_bytecode = True
+        os.environ |= {"PYTHONPATH": "src", "PYTHONDONTWRITEBYTECODE": "1"}
+        os.environ |= {"OMP_NUM_THREADS": "1", "STEPGRAPH_DATA": str(self.folder / "nothing")}
+        options = ["-q", "-n", "0", "-m", "not slow and not data", "-p", "no:cacheprovider"]
+        files = [str(_path(self.folder, module)), *tests_of(module)]
+        code = pytest.main([*options, *([] if loop else ["-x"]), *files], [loop] if loop else [])
+        return loop.said if loop else str(int(code))
+
+
+def in_a_fork(work: Callable[[], str], limit: float) -> str:
+    """What a function returns in a process of its own; nothing if that fails or takes too long."""
+    with tempfile.TemporaryFile("w+") as answer:
+        child = os.fork()
+        if not child:
+            try:
+                os.setpgid(0, 0)
+                signal.signal(signal.SIGALRM, signal.SIG_DFL)
+                signal.setitimer(signal.ITIMER_REAL, limit)
+                answer.write(work())
+                answer.flush()
+            finally:
+                os._exit(0)
+        os.waitpid(child, 0)
+        with suppress(ProcessLookupError, PermissionError):
+            os.killpg(child, signal.SIGKILL)  # what a test started ends with it
+        answer.seek(0)
+        return answer.read()
+
+
+class Loop:
+    """Instead of running all tests once, runs for each mutant those that reach its line.
+
+    A plugin of pytest.  The tests are gathered once; each mutant gets a fork, in which the code
+    of the functions that are already there is exchanged.  A test that fails is sure to be right;
+    what none notices may still matter where no function is, or before the tests begin.
+    """
+
+    def __init__(self, path: Path, mutants: list[Mutant]) -> None:
+        self.path = path
+        self.mutants = mutants
+        self.said = "fails"
+
+    def pytest_runtestloop(self, session: Any) -> bool:
+        """Say of each mutant ``!`` if it is noticed, and ``?`` if not."""
+        self.source = self.path.read_bytes()
+        self.functions = [
+            one
+            for one in gc.get_objects()
+            if isinstance(one, FunctionType) and one.__code__.co_filename == str(self.path)
+        ]
+        items = {item.nodeid: item for item in session.items}
+        told = in_a_fork(lambda: json.dumps(self._reached(session, session.items)), 300)
+        if not told:
+            return True
+        reached = {name: (seconds, set(lines)) for name, seconds, lines in json.loads(told)}
+        quick = sorted(reached, key=lambda name: reached[name][0])
+        # A test that needs another before it says nothing alone.
+        if not in_a_fork(lambda: self._run(session, [(items[name], 300) for name in quick]), 300):
+            quick = []
+        said = ""
+        for mutant in self.mutants:
+            lines = _lines(self.source, mutant)
+            own = [name for name in quick if reached[name][1] & lines]
+            timed = [(items[name], 2 + 10 * reached[name][0]) for name in own]
+            said += "?" if in_a_fork(partial(self._try, session, mutant, timed), 300) else "!"
+        self.said = said
+        return True
+
+    def _reached(self, session: Any, items: list[Any]) -> list[tuple[str, float, list[int]]]:
+        """Of each test how long it takes and which lines of the module it runs."""
+        found = []
+        for item, after in pairwise([*items, None]):
+            lines: set[int] = set()
+            start = time.monotonic()
+            threading.settrace(trace := _follow(str(self.path), lines))
+            sys.settrace(trace)
+            item.config.hook.pytest_runtest_protocol(item=item, nextitem=after)
+            sys.settrace(None)
+            if session.testsfailed:
+                raise AssertionError
+            found.append((item.nodeid, time.monotonic() - start, sorted(lines)))
+        return found
+
+    def _run(self, session: Any, timed: list[tuple[Any, float]]) -> str:
+        """Something if all tests pass, each in its time."""
+        for (item, limit), (after, _) in pairwise([*timed, (None, 0)]):
+            signal.setitimer(signal.ITIMER_REAL, limit)
+            item.config.hook.pytest_runtest_protocol(item=item, nextitem=after)
+            if session.testsfailed:
+                return ""
+        return "passed"
+
+    def _try(self, session: Any, mutant: Mutant, timed: list[tuple[Any, float]]) -> str:
         try:
-            os.setpgid(0, 0)  # what a test starts ends with it
-            signal.alarm(int(limit) + 5)  # even where the parent is gone
-            with open(os.devnull, "w") as nowhere:
-                os.dup2(nowhere.fileno(), 1)
-                os.dup2(nowhere.fileno(), 2)
-            os.chdir(self.folder)
-            sys.path[:0] = [str(self.folder / "src")]
-            # Bytecode knows the time of its source only to the second.
-            sys.dont_write_bytecode = True
-            os.environ |= {"PYTHONPATH": "src", "PYTHONDONTWRITEBYTECODE": "1"}
-            os.environ |= {"OMP_NUM_THREADS": "1", "STEPGRAPH_DATA": str(self.folder / "nothing")}
-            marks = ["-m", "not slow and not data", "-p", "no:cacheprovider"]
-            code = pytest.main(
-                ["-x", "-q", "-n", "0", *marks, str(_path(self.folder, module)), *tests_of(module)]
-            )
-        finally:
-            os._exit(int(code))
+            before, after = (_codes(s) for s in (self.source, mutant.apply(self.source)))
+            changed = {old: new for old, new in zip(before, after, strict=True) if old != new}
+            for function in self.functions:
+                function.__code__ = changed.get(function.__code__, function.__code__)
+        except ValueError:  # it has other functions inside, or other variables
+            return "unknown"
+        return self._run(session, timed)
+
+
+def _follow(path: str, lines: set[int]) -> Callable[..., Any]:
+    def trace(frame: Any, event: str, _: object) -> Any:
+        if frame.f_code.co_filename != path:
+            return None
+        lines.add(frame.f_lineno)
+        return trace
+
+    return trace
+
+
+def _codes(source: bytes) -> list[CodeType]:
+    """The code of every function of a file, in the order of the file."""
+    found = [compile(source, "module", "exec", dont_inherit=True)]
+    for code in found:
+        found.extend(one for one in code.co_consts if isinstance(one, CodeType))
+    return found[1:]
+
+
+def _lines(source: bytes, mutant: Mutant) -> set[int]:
+    """The lines of the statement in which a mutant is, without those that stand inside it."""
+    first, last = (source[:at].count(b"\n") + 1 for at in (mutant.start, mutant.end))
+    around = []
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.stmt) and node.lineno <= first and last <= node.end_lineno:
+            inner = getattr(node, "body", None)
+            end = inner[0].lineno - 1 if inner and last < inner[0].lineno else node.end_lineno
+            around.append(range(node.lineno, end + 1))
+    return set(min(around, key=len))
 
 
 def shown(chosen: Chosen, folder: Path = ROOT) -> str:
@@ -321,23 +321,21 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--count", type=int, default=40)
     parser.add_argument("--limit", type=float, default=60.0, help="seconds for the tests of one")
     args = parser.parse_args(argv)
-    noticed: Counter[str] = Counter()
-    tried: Counter[str] = Counter()
+    mutants = choose(args.names, args.count, args.seed)
+    tried = Counter(one.module.partition("/")[0] for one in mutants)
+    noticed = tried.copy()
     with tempfile.TemporaryDirectory(prefix="mutants-") as folder:
-        copy = Copy(Path(folder))
-        mutants = choose(args.names, args.count, args.seed)
+        copy = Copy(Path(folder).resolve())
         for module in sorted({one.module for one in mutants}):
-            if copy.notices(module, None, 5 * args.limit):
+            drawn = [one.mutant for one in mutants if one.module == module]
+            print(f"{module}: {len(drawn)}", file=sys.stderr, flush=True)
+            survivors = copy.survivors(module, drawn, args.limit)
+            if survivors is None:
                 print(f"{module}: its tests fail without any mistake", file=sys.stderr)
                 return 1
-        for number, chosen in enumerate(mutants, start=1):
-            print(f"\r{number} of {len(mutants)}", end="", file=sys.stderr, flush=True)
-            room = chosen.module.partition("/")[0]
-            tried[room] += 1
-            if copy.notices(chosen.module, chosen.mutant, args.limit):
-                noticed[room] += 1
-            else:
-                print(f"survived:\n{shown(chosen, copy.folder)}\n", flush=True)
+            for mutant in survivors:
+                noticed[module.partition("/")[0]] -= 1
+                print(f"survived:\n{shown(Chosen(module, mutant), copy.folder)}\n", flush=True)
     for room in sorted(tried):
         print(f"{room:12} {noticed[room]:4} of {tried[room]:4} noticed")
     print(f"{'all':12} {noticed.total():4} of {tried.total():4} noticed")

@@ -13,6 +13,7 @@ from stepgraph import decoders
 from stepgraph.decoders import (
     DECODERS,
     Argmax,
+    DropDTW,
     PathSearch,
     TaskMarkov,
     checked_decode,
@@ -191,6 +192,14 @@ def test_no_decoder_keeps_a_graph_alive(name):
     gc.collect()
 
     assert gone() is None
+
+
+def test_a_keystep_that_may_not_be_on_some_rows_is_aligned_with_others():
+    values = np.array([[0.9, -np.inf], [0.1, 0.8]])
+
+    labels = DropDTW().decode(make_scores(values), make_graph([[0, 1], [0, 0]]))
+
+    assert labels.keysteps.tolist() == [0, 1]
 
 
 class Given:

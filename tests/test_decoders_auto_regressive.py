@@ -10,6 +10,7 @@ from reference import make_graph, make_scores
 from stepgraph.core import BACKGROUND
 from stepgraph.decoders import Argmax
 from stepgraph.decoders.auto_regressive import (
+    AutoRegressive,
     _hide,
     train_auto_regressive,
     without_repetitions,
@@ -187,6 +188,37 @@ def test_scores_must_be_over_the_vocabulary_that_was_trained_for(trained):
 def test_options_must_be_possible(option, value):
     with pytest.raises(ConfigError, match=f"{option} must be a .*number from 0 on, got {value}"):
         train_auto_regressive([np.array([0, 1])], 3, **{"epochs": 0, option: value})
+
+
+def test_about_every_seventh_label_is_hidden():
+    rng = np.random.default_rng(0)
+
+    _, hidden = _hide(rng.integers(0, 5, (200, 60)), 5, rng)
+
+    assert 0.14 < hidden.mean() < 0.16
+
+
+def test_the_transformer_is_small_and_what_it_expects_counts_a_twentieth():
+    decoder = train_auto_regressive([np.array([0, 1])], 3, epochs=0)
+
+    assert decoder.weight == AutoRegressive(decoder.network, 3).weight == 0.05
+    assert decoder.network["position"].weight.shape == (64, 64)
+    assert decoder.network["encoder"].num_layers == 2
+    assert decoder.network["encoder"].layers[0].norm_first
+
+
+def test_the_seed_alone_decides_and_a_single_sequence_is_learned_from():
+    import torch
+
+    found = []
+    for state, seed, epochs in ((1, 0, 0), (2, 0, 0), (1, 1, 0), (1, 0, 1)):
+        torch.manual_seed(state)
+        decoder = train_auto_regressive([np.array([0, 1])], 3, seed=seed, epochs=epochs)
+        found.append(decoder.network["embedding"].weight.detach().numpy())
+
+    assert np.array_equal(found[0], found[1])
+    assert not np.array_equal(found[0], found[2])
+    assert not np.array_equal(found[0], found[3])
 
 
 def test_of_each_sequence_a_label_is_hidden_and_never_the_padding():

@@ -170,10 +170,31 @@ def test_equal_keysteps_need_no_cluster_each():
     assert cluster_keysteps(np.ones((4, 2), np.float32), 3).tolist() == [0, 0, 0, 0]
 
 
+@pytest.mark.parametrize("count", [1, 4])
+def test_there_may_be_one_cluster_or_one_for_each_keystep(count):
+    assert len({*cluster_keysteps(np.eye(4, dtype=np.float32), count).tolist()}) == count
+
+
+def test_the_seed_of_clusters_is_zero_if_none_is_given_and_never_negative():
+    vectors = np.random.default_rng(0).normal(size=(40, 8)).astype(np.float32)
+
+    one, other = (cluster_keysteps(vectors, 6, seed).tolist() for seed in (0, 1))
+
+    assert cluster_keysteps(vectors, 6).tolist() == one != other
+    with pytest.raises(ConfigError, match="seed must be a whole number from 0 on, got -1"):
+        cluster_keysteps(vectors, 6, -1)
+
+
 @pytest.mark.parametrize("count", [0, 5])
 def test_there_cannot_be_more_clusters_than_keysteps(count):
     with pytest.raises(ConfigError, match=r"between 1 and the 4 keysteps, got \d clusters"):
         cluster_keysteps(np.eye(4, dtype=np.float32), count)
+
+
+def test_rows_that_allow_nothing_are_no_anchors_however_many_are_to_be_kept():
+    scores = make_scores([[NEVER, NEVER]] * 3 + [[0.9, 0.1]])
+
+    assert AdaptiveThreshold(0.5).threshold(scores) == pytest.approx(0.9)
 
 
 def test_the_cluster_with_the_highest_mean_score_is_kept():
@@ -255,6 +276,21 @@ def test_pruning_of_restricted_scores_takes_an_allowed_cluster():
     pruned = prune_keysteps(scores, np.array([0, 1, 2]))
 
     assert np.isfinite(pruned.values).tolist() == [[False, False, True]]
+
+
+@pytest.mark.parametrize(
+    ("values", "kept"),
+    [
+        ([-0.5, NEVER, -0.8, -0.8], [0]),
+        ([1.0, NEVER, 0.8, 0.8], [0]),
+        ([-0.9, NEVER, -0.8, -0.8], [2, 3]),
+        ([NEVER, NEVER, -0.8, NEVER], [2]),
+    ],
+)
+def test_what_is_forbidden_has_no_part_in_the_mean_of_its_cluster(values, kept):
+    pruned = prune_keysteps(make_scores([values]), np.array([0, 0, 1, 1]))
+
+    assert np.flatnonzero(np.isfinite(pruned.values[0])).tolist() == kept
 
 
 def test_clusters_must_fit_the_vocabulary():

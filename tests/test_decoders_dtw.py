@@ -447,7 +447,7 @@ def test_graph2vid_refuses_too_many_keysteps_without_order():
         *((kind, "percentile", math.nan, "between 0 and 100") for kind in (DropDTW, Graph2Vid)),
         *((kind, "temperature", 0, "more than 0") for kind in (DropDTW, Graph2Vid)),
         *((kind, "temperature", np.inf, "more than 0") for kind in (DropDTW, Graph2Vid)),
-        (Graph2Vid, "majority", 2, "between 0 and 1"),
+        *((Graph2Vid, "majority", value, "between 0 and 1") for value in (2, -0.5)),
         (Graph2Vid, "max_states", 1, "at least 2"),
     ],
 )

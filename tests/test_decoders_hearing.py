@@ -207,6 +207,15 @@ def test_evidence_is_how_list_and_video_explain_each_other():
         assert found == pytest.approx(expected, abs=1e-5)
 
 
+def test_a_row_on_which_no_keystep_of_a_task_may_be_says_nothing_about_it():
+    values = np.full((2, 7), -np.inf)
+    values[0, [0, 3]], values[1, 0] = (0.5, 0.75), 0.25
+
+    found = hear(make_scores(values, vocabulary=VOCABULARY)).evidence(LISTED)
+
+    assert found[:2] == pytest.approx([(0.5 + 0.25) / 2 + 0.5, 0.75 + 0.75])
+
+
 def test_evidence_of_some_rows_is_that_of_a_video_of_these():
     for seed in range(30):
         scores = random_dense(np.random.default_rng(seed), 12)
@@ -231,7 +240,7 @@ def test_where_there_are_no_titles_products_and_dense_scores_give_the_same_evide
 @pytest.mark.parametrize("piece", [1, 20, 50])
 def test_pieces_change_nothing(piece, monkeypatch):
     whole = [hear(some_scores(seed)).evidence(LISTED) for seed in range(24)]
-    monkeypatch.setattr("stepgraph.decoders.hearing._PIECE", piece)
+    monkeypatch.setattr("stepgraph.scoring.products._PIECE", piece)
 
     for seed, expected in enumerate(whole):
         assert hear(some_scores(seed)).evidence(LISTED) == pytest.approx(expected, abs=1e-5)

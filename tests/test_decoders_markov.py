@@ -291,6 +291,7 @@ def test_epsilon_must_be_a_number_from_zero_on(epsilon):
         ({"temperature": math.inf}, "temperature must be a number above 0, got inf"),
         ({"temperature": math.nan}, "temperature must be a number above 0, got nan"),
         ({"stay": 1.5}, "stay must be between 0 and 1 or None, got 1.5"),
+        ({"stay": -0.5}, "stay must be between 0 and 1 or None, got -0.5"),
         ({"stay": math.nan}, "stay must be between 0 and 1 or None, got nan"),
         ({"floor": 0}, "floor must be above 0 and at most 1, got 0; without it some keysteps"),
         ({"floor": 2}, "floor must be above 0 and at most 1, got 2"),

@@ -8,7 +8,7 @@ import pytest
 
 from reference import keysteps, make_graph
 from spoken import random_products, random_unit
-from stepgraph.core import Labels, Vocabulary
+from stepgraph.core import Labels, Scores, Vocabulary
 from stepgraph.decoders import TaskMarkov
 from stepgraph.decoders.hearing import hear
 from stepgraph.decoders.learning import learn_graph
@@ -96,6 +96,91 @@ def test_a_keystep_is_due_around_its_place_in_the_order(order):
         assert found[place] == pytest.approx([log(20 * one) for one in due])
 
 
+def slow_smoothed(times):
+    """Each twentieth spread over those near it; beyond the ends it goes on as they are."""
+    weights = [exp(-(shift**2) / 2) for shift in range(-4, 5)]
+    return [
+        sum(
+            weight * times[min(max(place + shift, 0), 19)]
+            for shift, weight in zip(range(-4, 5), weights, strict=True)
+        )
+        / sum(weights)
+        for place in range(20)
+    ]
+
+
+def test_a_keystep_is_due_when_the_corpus_speaks_of_it():
+    decoder = TaskMarkov(spread=0.3, order_videos=5.0)
+    timing = np.random.default_rng(0).exponential(2, (3, 20))
+    habits = Habits(tuple(LISTED), {}, {"tea": 9.0}, {"tea": timing}, {})
+    graph = make_graph(random_counts(0), VOCABULARY)
+
+    found = decoder.log_timing("tea", 3, replace(graph, habits=habits))
+
+    alone = np.exp(decoder.log_timing("tea", 3, graph)) / 20
+    for place in range(3):
+        spoken = slow_smoothed(timing[place].tolist())
+        due = [5 * one + other for one, other in zip(alone[place], spoken, strict=True)]
+        assert found[place] == pytest.approx([log(20 * one / sum(due)) for one in due])
+
+
+def test_keysteps_far_away_are_all_as_improbable():
+    vocabulary = Vocabulary(keysteps(50).keysteps, {"all": tuple(range(50))})
+    decoder, counts = TaskMarkov(), np.zeros((50, 50), int)
+
+    found = decoder.transitions(range(50), make_graph(counts, vocabulary))
+
+    expected = slow_transitions(decoder, range(50), counts, 1.0)
+    assert found == pytest.approx(np.array(expected), rel=1e-9, abs=0)
+
+
+def test_a_moment_is_emitted_by_the_keysteps_that_may_be_there():
+    never = -np.inf
+    values = np.array([[0.5, 0.1, never], [0.2, never, never], [never] * 3, [0.4, 0.3, never]])
+    weight = np.array([3.0, 1.0, 5.0, 2.0])
+
+    found = TaskMarkov(temperature=0.2, common=0.5).log_emission(values, weight)
+
+    means = [(3 * 0.5 + 0.2 + 2 * 0.4) / 6, (3 * 0.1 + 2 * 0.3) / 5]
+    for moment in (0, 3):
+        near = [exp((values[moment, k] - 0.5 * means[k]) / 0.2) for k in (0, 1)]
+        assert found[moment, :2] == pytest.approx([log(one / sum(near)) for one in near])
+        assert found[moment, 2] < -700
+    assert found[1, 0] == pytest.approx(0)
+    assert max(found[1, 1:]) < -700
+    assert found[2] == pytest.approx([log(1 / 3)] * 3)
+
+
+@pytest.mark.parametrize("turned", [False, True])
+def test_what_may_not_be_on_one_row_may_be_on_silent_ones(turned):
+    values = np.full((9, 7), 0.1)
+    values[:, 0] = 0.9
+    values[0 if turned else -1, 0] = -np.inf
+    observed = np.array([True] * 3 + [False] * 3 + [True] * 3)
+    scores = Scores("v", values.astype(np.float32), observed, VOCABULARY)
+
+    found = (
+        TaskMarkov(background=0.0, order=0.0)
+        ._decode_task(
+            hear(scores), "tea", TASKS["tea"], make_graph(np.zeros((7, 7), int), VOCABULARY)
+        )
+        .keysteps
+    )
+
+    assert (found == 0).tolist() == [not turned, *[True] * 7, turned]
+
+
+def test_a_row_that_just_reaches_four_tenths_is_heard_clearly():
+    values = np.zeros((4, 7), np.float32)
+    values[:2, 5], values[2:, 5] = 0.4, 0.39
+    scores = Scores("v", values, np.ones(4, bool), VOCABULARY)
+
+    labels = TaskMarkov(background=0.0).decode(scores, make_graph(random_counts(0), VOCABULARY))
+
+    assert labels.keysteps.tolist() == [5] * 4
+    assert labels.anchors.tolist() == [True, True, False, False]
+
+
 def heard_with_titles(seed, parts=6):
     rng = np.random.default_rng(seed)
     return hear(random_products(rng, VOCABULARY, parts=parts, titles=True))
@@ -131,6 +216,16 @@ def test_words_weigh_up_to_about_a_third_and_half_of_it_from_fifty_videos_on(vid
     share = 0.35 * videos / (videos + 50)
     expected = share * (heard.vectors().astype(float) @ words.vectors.T + words.bias)
     assert found == pytest.approx(expected, abs=1e-6)
+
+
+def test_words_of_another_encoder_say_nothing():
+    heard, rng = heard_with_titles(0), np.random.default_rng(1)
+    words = Words(random_unit(rng, 3, 9), rng.normal(size=3))
+    habits = Habits(tuple(LISTED), {}, {"tea": 9.0}, {"tea": np.ones((3, 20))}, {"tea": words})
+
+    assert TaskMarkov().log_words(heard, "tea", habits).tolist() == [0.0]
+    assert TaskMarkov().log_words(heard, "soup", habits).tolist() == [0.0]
+    assert TaskMarkov().log_words(heard, "tea", None).tolist() == [0.0]
 
 
 def test_words_speak_for_the_keysteps_that_they_were_learned_for():

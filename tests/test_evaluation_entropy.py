@@ -61,6 +61,14 @@ def test_entropy_is_that_of_the_counted_transitions(self_loop):
         assert found.tolist() == pytest.approx(expected, nan_ok=True)
 
 
+def test_a_keystep_that_was_left_once_has_no_entropy_and_staying_is_no_outcome():
+    graph = make_graph([[9, 1, 0], [0, 5, 0], [0, 0, 0]])
+
+    found = entropy.transition_entropy(graph)
+
+    assert found.tolist() == pytest.approx([0, math.nan, math.nan], nan_ok=True)
+
+
 def test_entropy_agrees_with_scipy():
     for seed in range(10):
         from scipy.stats import entropy as scipy_entropy

@@ -196,6 +196,10 @@ def test_parts_depend_on_the_seed_alone():
 
     assert split_videos(videos, 3) == split_videos(reversed(videos), 3)
     assert split_videos(videos, 3, seed=1) != split_videos(videos, 3, seed=2)
+    assert split_videos(videos, 3) == split_videos(videos, 3, seed=0)
+    assert over_splits(len, videos).values == (4, 4, 4, 4, 4)
+    first = over_splits(lambda ids: videos.index(ids[0]), videos)
+    assert first == over_splits(lambda ids: videos.index(ids[0]), videos, parts=5, seed=0)
 
 
 @pytest.mark.parametrize("parts", [0, -1, 4])
@@ -405,6 +409,14 @@ def test_calibration_of_a_video_without_truth_is_refused():
 def test_calibration_of_labels_of_another_length_is_refused():
     with pytest.raises(DataError, match="video"):
         calibration_error([sure_labels([0], [0.5])], {"video": sure_labels([0, 1], None)})
+
+
+def test_the_highest_interval_of_confidence_has_certainty_in_it():
+    labels = sure_labels([0, 1], [0.95, 1.0])
+
+    found = calibration_error([labels], {"video": sure_labels([0, 0], None)})
+
+    assert found == pytest.approx((1.95 - 1) / 2)
 
 
 def test_calibration_is_measured_in_tenths():

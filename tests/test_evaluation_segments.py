@@ -350,6 +350,14 @@ def test_an_overlap_that_just_suffices_finds_a_segment():
 
     assert segments.mean_average_precision(truth, found, (0.5,)) == 1
     assert segments.mean_average_precision(truth, found, (0.51,)) == 0
+    assert segments.mean_average_precision(truth, [Detection(0, 8, 0, 0.9)], (1.0,)) == 1
+
+
+def test_segments_of_less_than_a_second_overlap_like_others():
+    truth, found = [Segment(0, 0.5, 0)], [Detection(0.1, 0.5, 0, 0.9)]
+
+    assert segments.mean_average_precision(truth, found, (0.79,)) == 1
+    assert segments.mean_average_precision(truth, found, (0.81,)) == 0
 
 
 def test_perfect_detections_have_a_mean_average_precision_of_one():
@@ -414,3 +422,5 @@ def test_detections_have_the_mean_score_of_their_observed_rows():
 def test_detections_need_scores_of_every_row():
     with pytest.raises(DataError, match="'video' must have equal length, got 2 and 1 rows"):
         segments.detections(make_labels([0, 1], 2), make_scores([[0.1, 0.2]]))
+    with pytest.raises(DataError, match="labels and scores of video 'video' must share one voc"):
+        segments.detections(make_labels([0], 3), make_scores([[0.1, 0.2]]))

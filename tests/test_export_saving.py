@@ -11,7 +11,7 @@ import stepgraph as sg
 from reference import make_graph
 from stepgraph.errors import DataError
 from stepgraph.export.artefacts import load_report
-from stepgraph.files.saved_arrays import write_arrays
+from stepgraph.files.saved_arrays import read_fields, write_arrays
 
 TEA = sg.Vocabulary(("boil", "pöur", "stir"), {"make tea": (0, 1)})
 VALUES = np.array([[0.5, -np.inf, 0.25], [0, 0, 0]], np.float32)
@@ -194,6 +194,30 @@ def test_scores_of_another_shape_than_their_vocabulary_are_refused(tmp_path):
 
     with pytest.raises(DataError, match=r"must be a file of scores .* shape \(2, 3\)"):
         sg.load(tmp_path / "scores.npz")
+
+
+@pytest.mark.parametrize(
+    ("values", "observed"),
+    [
+        (np.array([[0.5, np.nan, 0.25], [0, 0, 0]], np.float32), np.array([1, 0], np.uint8)),
+        (VALUES, np.array([[1, 0], [1, 0]], np.uint8)),
+    ],
+    ids=["no number", "two columns"],
+)
+def test_scores_that_are_none_are_refused(values, observed, tmp_path):
+    path = tmp_path / "scores.npz"
+    sg.save(ARTEFACTS["scores.npz"], path)
+    write_arrays(path, read_fields(path), values=values, observed=observed)
+
+    with pytest.raises(DataError, match=r"scores\.npz: must be .* as stepgraph saves it, got"):
+        sg.load(path)
+
+
+@pytest.mark.parametrize("name", ["labels.json", "scores.npz"])
+def test_rows_of_a_thousandth_of_a_second_are_the_shortest(name, tmp_path):
+    sg.save(replace(ARTEFACTS[name], hop=0.001), tmp_path / name)
+
+    assert sg.load(tmp_path / name).hop == 0.001
 
 
 def test_scores_of_an_edited_vocabulary_are_refused(tmp_path):

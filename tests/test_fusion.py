@@ -178,6 +178,20 @@ def test_a_weighted_fusion_is_the_weighted_mean():
     assert both.values.tolist() == [[0.25, 0.75, 0.0]]
 
 
+def test_without_a_weight_both_have_the_same():
+    assert fuse(scores([[1, 0, 0]]), scores([[0, 0, 1]])).values.tolist() == [[0.5, 0, 0.5]]
+
+
+def test_a_row_that_one_of_two_observed_keeps_its_scores():
+    first = scores([[8, 0, 0]] * 4, [True, True, False, False])
+    second = scores([[0, 4, 2]] * 4, [True, False, True, False])
+
+    both = fuse(first, second, weight=0.25)
+
+    assert both.observed.tolist() == [True, True, True, False]
+    assert both.values[:3].tolist() == [[2, 3, 1.5], [8, 0, 0], [0, 4, 2]]
+
+
 def test_what_is_seen_is_brought_to_the_common_scale_and_what_is_heard_is_not():
     [seen] = score(videos("boil"), TEA, Looking())
     [heard] = score(videos("boil-pour"), TEA, Hearing())

@@ -140,6 +140,7 @@ def test_following_is_limited():
     graph = make_graph(np.ones((6, 6), np.int64))
 
     assert len(graph.following(0, limit=2)) == 2
+    assert len(graph.following(0)) == 4
 
 
 def test_nothing_follows_a_keystep_never_left():
@@ -224,8 +225,8 @@ def test_counts_of_another_shape_are_refused():
 
 
 def test_negative_counts_are_refused():
-    with pytest.raises(DataError, match="counts must be at least 0, got -2"):
-        make_graph([[0, -2], [3, 0]])
+    with pytest.raises(DataError, match="counts must be at least 0, got -1"):
+        make_graph([[0, -1], [3, 0]])
 
 
 def test_counts_of_a_keystep_are_at_most_what_a_float_can_hold():
@@ -245,10 +246,10 @@ def test_timing_is_in_twentieths():
 
 
 def test_a_keystep_that_was_never_timed_is_done_at_no_time():
-    timing = np.zeros((2, 20), np.int64)
-    timing[0, [3, 5]] = 1
+    timing = np.zeros((3, 20), np.int64)
+    timing[0, [3, 5]] = timing[1, 6] = 1
 
-    assert make_graph([[0, 1], [0, 0]], timing=timing).mean_times.tolist() == [4, np.inf]
+    assert make_graph(np.eye(3, k=1), timing=timing).mean_times.tolist() == [4, 6, np.inf]
     assert make_graph([[0, 1], [0, 0]]).mean_times.tolist() == [np.inf, np.inf]
 
 
@@ -278,6 +279,10 @@ def test_scores_of_another_vocabulary_are_refused():
 def test_counts_that_are_no_whole_numbers_are_refused():
     with pytest.raises(DataError, match=r"0\.5"):
         make_graph([[0, 0.5], [3, 0]])
+
+
+def test_whole_numbers_are_counts_whatever_their_type():
+    assert make_graph([[0.0, 2.0], [3.0, 0.0]]).counts.toarray().tolist() == [[0, 2], [3, 0]]
 
 
 def test_counts_handed_over_in_pieces_are_added_up_and_left_alone():

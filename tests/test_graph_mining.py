@@ -84,6 +84,13 @@ def test_max_gap_is_inclusive_in_spite_of_float_noise():
     assert transitions(scores, max_gap=0.3).tolist() == [[0, 1]]
 
 
+@pytest.mark.parametrize(("noise", "pairs"), [(0.5e-9, [[0, 1]]), (1.5e-9, [])])
+def test_float_noise_is_less_than_a_billionth_of_a_second(noise, pairs):
+    scores = best_are([0, 2, 1], observed=[True, False, True], hop=1 + noise)
+
+    assert transitions(scores, max_gap=1.0).tolist() == pairs
+
+
 def test_min_score_is_inclusive():
     scores = make_scores([[0.9, 0.0], [0.3, 0.4], [0.0, 0.8], [0.7, 0.0]])
 

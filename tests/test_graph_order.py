@@ -44,6 +44,13 @@ def test_the_weakest_transition_of_a_cycle_is_left_out(cycle, expected):
     assert partial_order(counts) == expected
 
 
+def test_what_is_left_out_for_a_cycle_stops_no_weaker_pair():
+    counts = np.zeros((5, 5), np.int64)
+    counts[0, 1], counts[1, 2], counts[2, 0], counts[3, 4] = 9, 8, 7, 1
+
+    assert partial_order(counts) == (0, 0b001, 0b011, 0, 0b1000)
+
+
 def test_any_counts_become_a_partial_order():
     for seed in range(40):
         rng = np.random.default_rng(seed)

@@ -1,5 +1,6 @@
 """Opening videos, and finding the transcript that belongs to one."""
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -8,13 +9,15 @@ import pytest
 
 from stepgraph.core import Sentence
 from stepgraph.errors import DataError
-from stepgraph.ingest import open_video
+from stepgraph.ingest import Listening, open_video
 from stepgraph.ingest.formats import (
     TRANSCRIPT_SUFFIXES,
     find_transcript,
     is_transcript,
+    transcript_preference,
     transcript_stem,
 )
+from stepgraph.ingest.media import NoTextTrackError
 
 SRT = "1\n00:00:01,000 --> 00:00:02,500\nhello there\n"
 
@@ -68,6 +71,32 @@ def test_without_the_extra_the_last_sentence_gives_the_duration(media):
     assert (video.id, video.duration, video.path) == ("talk", 2.5, media)
 
 
+def test_without_the_extra_it_is_the_last_of_all_sentences(media):
+    more = "2\n00:00:04,000 --> 00:00:05,500\nboil it\n"
+    media.with_suffix(".srt").write_text(f"{SRT}\n{more}", "utf-8")
+
+    assert open_video(media).duration == 5.5
+
+
+def test_what_is_said_is_needed_and_nothing_listens_if_nothing_else_is_asked_for():
+    assert Listening() == Listening(needed=True, speech=None)
+
+
+def test_a_model_listens_only_where_it_is_given_and_nothing_is_written(media, monkeypatch):
+    def nothing(path, problems):
+        raise NoTextTrackError("talk.mp4: must contain a text track, got none")
+
+    heard = (Sentence(0.0, 1.5, "boil it"),)
+    monkeypatch.setattr("stepgraph.ingest.media.read_embedded_transcript", nothing)
+    monkeypatch.setattr("stepgraph.ingest.media.transcribe", lambda path, model: heard)
+    monkeypatch.setattr("stepgraph.ingest.media.media_duration", lambda path: 2.0)
+
+    assert open_video(media, listening=Listening(speech=Path("model"))).transcript == heard
+    assert open_video(media, listening=Listening(needed=False)).transcript == ()
+    with pytest.raises(NoTextTrackError, match="must contain a text track"):
+        open_video(media)
+
+
 def test_the_transcript_asked_for_goes_before_the_one_beside(media, tmp_path):
     media.with_suffix(".vtt").write_text(SRT.replace("hello", "not"), "utf-8")
     other = tmp_path / "other.srt"
@@ -104,6 +133,23 @@ def test_no_language_goes_before_english_and_english_before_others(media):
     assert find_transcript(media).name == "talk.de.vtt"
     media.with_name("talk.de.vtt").unlink()
     assert find_transcript(media) is None
+
+
+def test_a_late_suffix_without_a_language_goes_before_an_early_one_in_english():
+    names = [f"talk{TRANSCRIPT_SUFFIXES[-1]}", "talk.en.txt", "talk.de.vtt", "talk.fr.vtt"]
+
+    found = sorted(map(Path, names[::-1]), key=lambda one: transcript_preference(one, "talk"))
+
+    assert [one.name for one in found] == names
+
+
+def test_a_transcript_that_comes_within_the_clock_of_its_folder_is_found(media):
+    assert find_transcript(media) is None
+    changed = media.parent.stat().st_mtime_ns
+    media.with_name("talk.en.srt").touch()
+    os.utime(media.parent, ns=(changed, changed))
+
+    assert find_transcript(media).name == "talk.en.srt"
 
 
 def test_a_video_whose_name_ends_like_a_language_finds_its_transcript(media):

@@ -182,6 +182,23 @@ def test_what_starts_together_does_so_with_the_first():
     assert texts_of(*cues) == ["crack whisk", "pour"]
 
 
+def test_what_touches_a_cue_that_others_were_joined_to_belongs_to_the_longest():
+    cues = [(1.0, 9.0, "crack"), (1.0005, 2.0, "whisk"), (8.0, 8.0, "pour")]
+
+    assert texts_of(*cues) == ["crack whisk pour"]
+
+
+def test_a_sure_repeat_is_dropped_beside_one_that_is_none():
+    plain = [f"sentence number {n}" for n in range(90)]
+    texts = ["took my square", "took my square", "put", "put it down", *plain]
+
+    said = transcript_from_lists(
+        {"start": [*range(94)], "end": [*range(1, 95)], "text": texts}, origin="v"
+    )
+
+    assert [one.text for one in said[:3]] == ["took my square", "put", "put it down"]
+
+
 PLAIN = [f"sentence number {n}" for n in range(40)]
 
 
@@ -192,6 +209,8 @@ PLAIN = [f"sentence number {n}" for n in range(40)]
         ([0.0, 0.001], [0.001, 1.0], ["hello", "bye"]),
         ([1.0], [LONGEST], ["hello"]),
         ([0.0, 1.0], [1.0, 2.0], ["an egg", "eggs are good"]),
+        # A cue ends where the next one starts, be there silence between others or not.
+        ([0.0, 2.0, 9.0], [5.0, 3.0, 10.0], ["hello", "how are you", "bye"]),
     ],
 )
 def test_a_plain_transcript_is_cleaned_at_once_as_it_is_with_care(starts, ends, texts):

@@ -150,7 +150,7 @@ def test_from_two_cues_on_a_tenth_out_of_place_are_too_many(tmp_path):
         return written(tmp_path / "talk.srt", starts)
 
     assert len(lenient(jumping(20, 2), 2)) == 18
-    for path in (jumping(6, 2), jumping(20, 3)):
+    for path in (jumping(6, 2), jumping(9, 2), jumping(20, 3)):
         with pytest.raises(DataError, match="cues are out of place, two transcripts may have"):
             read_transcript(path, problems=Problems())
 
@@ -228,6 +228,7 @@ def test_a_file_of_nothing_but_bad_cues_is_refused_with_the_first(tmp_path):
         ('{"a": 1, "b": 2}', "'text', got an object"),
         ("3", "talk.json: a JSON transcript must hold 'segments'"),
         ("[1]", "talk.json: cue 1: must be an object with start, end, text, got 1"),
+        ('[[1, "a"]]', "talk.json: cue 1: a list must read [id, seek, start, end, text, ...]"),
         ('[["a", 1]]', "talk.json: cue 1: a list must read [id, seek, start, end, text, ...]"),
         ('{"segments": 3}', "talk.json: 'segments' must be a list, got 3"),
         ('{"events": [7]}', "talk.json: cue 1: must be an object with tStartMs, got 7"),

@@ -1,7 +1,9 @@
 """Clips of a video file: exactly which pictures they hold, and which files are refused."""
 
+import math
 import tracemalloc
 from fractions import Fraction
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -10,7 +12,7 @@ import videos
 from stepgraph.core import rows_in
 from stepgraph.errors import ConfigError
 from stepgraph.ingest import frames
-from stepgraph.ingest.frames import ClipOptions, read_clips
+from stepgraph.ingest.frames import ClipOptions, _upright, read_clips
 from stepgraph.ingest.media import media_duration
 from videos import number_in, numbered, numbers_in, plain, write_video
 
@@ -186,6 +188,76 @@ def test_a_turned_picture_is_put_upright(tmp_path, name, degrees, mirrored):
     ends = np.ix_([0, -1], [0, -1])
     assert np.abs(clip.frames[0].astype(int) - shown).mean() < 8
     assert np.abs(cut.frames[0][ends].astype(int) - shown[ends]).max() < 20
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "c", "d", "upright"),
+    [
+        (1, 0, 0, 1, (False, False, False)),
+        (-1, 0, 0, 1, (False, False, True)),
+        (1, 0, 0, -1, (False, True, False)),
+        (-1, 0, 0, -1, (False, True, True)),
+        (0, 1, 1, 0, (True, False, False)),
+        (0, -1, 1, 0, (True, True, False)),
+        (0, 1, -1, 0, (True, False, True)),
+        (0, -1, -1, 0, (True, True, True)),
+        (1, 0, 0, 0, (False, False, False)),
+        (0, 0, 0, 1, (False, False, False)),
+        (0, 1, 0, 0, (True, False, False)),
+        (0, 0, 1, 0, (True, False, False)),
+        (1, 1, 1, 1, (False, False, False)),
+        (1, 1, 1, 2, (False, False, False)),
+    ],
+)
+def test_a_matrix_tells_what_is_swapped_and_reversed(a, b, c, d, upright):
+    matrix = np.array([a, b, 0, c, d, 0, 0, 0, 1 << 30], np.int32).tobytes()
+
+    assert _upright(SimpleNamespace(side_data={"DISPLAYMATRIX": matrix})) == upright
+
+
+@pytest.mark.parametrize(
+    ("degrees", "upright"),
+    [
+        *((degrees, (False, False, False)) for degrees in (0, 44, -44)),
+        *((degrees, (True, True, False)) for degrees in (90, 46, 134, -270)),
+        *((degrees, (False, True, True)) for degrees in (180, 136, -180)),
+        *((degrees, (True, False, True)) for degrees in (270, -90, 226)),
+    ],
+)
+def test_without_a_matrix_the_turn_is_taken_to_quarters(degrees, upright):
+    class Turned:
+        rotation = degrees
+
+        @property
+        def side_data(self):
+            raise ValueError("99 is not a valid Type")
+
+    assert _upright(Turned()) == upright
+
+
+def test_rows_begin_every_stride(tmp_path):
+    path = write_video(tmp_path / "talk.mp4", plain(0, 50))
+
+    clips = read_clips(path, ClipOptions(stride=0.25, height=8, width=8), duration=1.0)
+
+    assert [clip.start for clip in clips] == [0, 0.25, 0.5, 0.75]
+
+
+@pytest.mark.parametrize("name", ["frames", "height", "width"])
+def test_pictures_have_up_to_8192_pixels_a_side(name):
+    assert getattr(ClipOptions(**{name: 8192}), name) == 8192
+    with pytest.raises(
+        ConfigError, match=f"{name} of a clip must be between 1 and 8192, got 8193"
+    ):
+        ClipOptions(**{name: 8193})
+
+
+@pytest.mark.parametrize("name", ["window", "stride"])
+def test_no_clip_lasts_forever(name):
+    with pytest.raises(
+        ConfigError, match=f"{name} of a clip must be more than 0 seconds, got inf"
+    ):
+        ClipOptions(**{name: math.inf})
 
 
 def test_side_data_that_the_library_does_not_know_leave_the_turn():

@@ -122,6 +122,8 @@ def test_a_duration_is_stated_in_microseconds(monkeypatch):
     stating(monkeypatch, 90_500_000)
 
     assert media_duration("talk.mp4") == 90.5
+    stating(monkeypatch, 500_000)
+    assert media_duration("talk.mp4") == 0.5
 
 
 def test_a_file_that_lasts_no_time_is_refused(monkeypatch):

@@ -1,27 +1,16 @@
 """The mistakes that ``make mutants`` makes."""
 
 import ast
-import importlib.util
-import sys
 from pathlib import Path
 
 import pytest
+from fuzz import mistakes, mutants
 
 ROOT = Path(__file__).parents[1]
 
 
-@pytest.fixture(scope="module")
-def mutants():
-    spec = importlib.util.spec_from_file_location("mutants", ROOT / "fuzz" / "mutants.py")
-    module = importlib.util.module_from_spec(spec)
-    sys.modules["mutants"] = module
-    spec.loader.exec_module(module)
-    yield module
-    del sys.modules["mutants"]
-
-
 @pytest.mark.parametrize(
-    ("source", "mistakes"),
+    ("source", "expected"),
     [
         ("a < b", {"(a <= b)"}),
         ("0 <= a < b", {"(0 < a < b)", "(0 <= a <= b)", "1 <= a < b", "-1 <= a < b"}),
@@ -36,38 +25,38 @@ def mutants():
         ("'ä' * b", {"('ä' / b)"}),
     ],
 )
-def test_mistakes_are_small_ones(mutants, source, mistakes):
+def test_mistakes_are_small_ones(source, expected):
     whole = f"y = {source}"
 
-    found = {one.apply(whole.encode()).decode() for one in mutants.find_mutants(whole)}
+    found = {one.apply(whole.encode()).decode() for one in mistakes.find_mutants(whole)}
 
-    assert found == {f"y = {mistake}" for mistake in mistakes}
+    assert found == {f"y = {mistake}" for mistake in expected}
 
 
-def test_another_variable_is_returned_and_what_is_said_is_left_alone(mutants):
+def test_another_variable_is_returned_and_what_is_said_is_left_alone():
     source = "def f(a, b):\n    if a:\n        raise ValueError(1 + b)\n    return a\n"
 
-    [found] = mutants.find_mutants(source)
+    [found] = mistakes.find_mutants(source)
 
     assert found.apply(source.encode()).decode().endswith("return b\n")
 
 
-def test_every_mutant_is_a_program_that_differs(mutants):
+def test_every_mutant_is_a_program_that_differs():
     source = (ROOT / "src/stepgraph/graph/order.py").read_text("utf-8")
     tree = ast.dump(ast.parse(source))
 
-    for one in mutants.find_mutants(source):
+    for one in mistakes.find_mutants(source):
         assert ast.dump(ast.parse(one.apply(source.encode()))) != tree
 
 
-def test_a_seed_decides_which_are_drawn(mutants):
+def test_a_seed_decides_which_are_drawn():
     drawn = [mutants.choose(["graph", "scoring/products"], 9, seed) for seed in (1, 1, 2)]
 
     assert drawn[0] == drawn[1] != drawn[2]
     assert {module.partition("/")[0] for module, _ in drawn[0]} <= {"graph", "scoring"}
 
 
-def test_the_tests_of_every_module_are_there(mutants):
+def test_the_tests_of_every_module_are_there():
     for module in (*mutants.TESTS, *(f"{room}/new" for room in mutants.ROOMS)):
         for test in mutants.tests_of(module):
             assert (ROOT / test).is_file(), test

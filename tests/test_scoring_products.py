@@ -12,7 +12,7 @@ from reference import keysteps
 from stepgraph.core import Features, Scores
 from stepgraph.encoders.vectors import unit
 from stepgraph.errors import DataError
-from stepgraph.scoring.products import Products
+from stepgraph.scoring.products import Products, part_of_row, pieces
 
 
 def random_unit(rng, rows, width=8):
@@ -149,11 +149,15 @@ def test_pieces_change_nothing(piece, monkeypatch):
 @pytest.mark.parametrize("width", [0, 1, 3, 10**9])
 def test_pieces_hold_every_part_once(width, monkeypatch):
     monkeypatch.setattr("stepgraph.scoring.products._PIECE", 6)
-    products, _ = random_pair(0, parts=7)
 
-    parts = [part for piece in products.pieces(width) for part in range(7)[piece]]
+    parts = [part for piece in pieces(7, width) for part in range(7)[piece]]
 
     assert parts == list(range(7))
+
+
+@pytest.mark.parametrize(("width", "most"), [(2**22, 1), (2**22 - 1, 2), (2**21 - 1, 3)])
+def test_a_piece_holds_four_million_numbers(width, most):
+    assert next(pieces(7, width)) == slice(0, most)
 
 
 def test_the_best_of_a_long_video_takes_a_small_part_of_the_memory_of_all_scores(monkeypatch):
@@ -235,6 +239,20 @@ def test_a_video_without_speech_has_rows_of_which_none_is_observed(duration):
     assert not products.observed.any()
     assert products.values.shape == (duration, 3)
     assert len(products.best()[0]) == len(products.at(slice(None), 1)) == duration
+
+
+def test_rows_in_which_nothing_is_said_score_nothing():
+    features = Features("video", 3.0, np.eye(1, 3, dtype=np.float32), np.array([[1.0, 2.0]]))
+    products = Products(features, np.eye(3, dtype=np.float32), keysteps(3))
+
+    assert products.values.tolist() == [[0, 0, 0], [1, 0, 0], [0, 0, 0]]
+    assert [one.tolist() for one in products.best()] == [[0, 0, 0], [0, 1, 0]]
+    assert products.at(slice(None), 0).tolist() == [0, 1, 0]
+
+
+@pytest.mark.parametrize(("more", "part"), [(3e-9, -1), (6e-9, 0)])
+def test_what_covers_less_than_a_billionth_of_a_row_is_not_in_it(more, part):
+    assert part_of_row(np.array([[0.0, 4 + more]]), 2, 4.0).tolist() == [0, part]
 
 
 def test_a_video_of_one_row_has_one_row_of_scores():

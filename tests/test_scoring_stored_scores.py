@@ -175,6 +175,7 @@ def test_a_file_of_another_length_is_noted_and_cut_or_unobserved(tmp_path, read,
 
     assert scores.observed.tolist() == ([True] * 6 + [False] * 4)[: len(scores)]
     np.testing.assert_array_equal(scores.values[:6], TABLE[: len(scores)])
+    assert not scores.values[6:].any()
     assert re.search(f"^1 scores {said}", problems.summary())
 
 

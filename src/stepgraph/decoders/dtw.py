@@ -81,7 +81,7 @@ class DropDTW:
         while order and len(order) < len(links) and links[order[-1]].any():
             order.append(links[order[-1]].argmax())
         # All keysteps met, and as many transitions as it takes: then there are no others.
-        if len(set(order)) < len(links) or links.sum() >= max(len(links), 1):
+        if len(set(order)) < len(links) or links.sum() > len(order[1:]):
             raise DataError(
                 f"the graph for video {video!r} must chain its {len(links)} candidate keysteps in "
                 f"one order, got {links.sum()} transitions between them; take "
@@ -179,7 +179,7 @@ def topological_states(before: tuple[int, ...], max_states: int) -> States:
                 f"a graph of {len(before)} keysteps must have at most {max_states} topological "
                 f"states, got more; raise max_states, allow fewer keysteps or order more of them"
             )
-    target, source, keysteps = np.array(sorted(steps), dtype=np.int64).reshape(-1, 3).T.copy()
+    target, source, keysteps = np.array(sorted(steps), np.int64).reshape(len(steps), 3).T.copy()
     return States(source, target, keysteps)
 
 
@@ -228,9 +228,9 @@ def _align(
     # best[s]: the keysteps of state s are over.  run[e]: the last row was matched in step e.
     best[0] = 0.0
     run = np.full(len(source), np.inf)
-    stayed = np.zeros((len(costs), len(source)), np.bool_)
-    entered = np.full((len(costs) + 1, len(best)), -1, np.int32)
-    skipped = np.full((len(costs) + 1, len(best)), -1, np.int32)
+    stayed = np.empty((len(costs), len(source)), np.bool_)
+    none, shape = len(source), (len(costs) + 1, len(best))
+    entered, skipped = np.full(shape, none, np.int32), np.full(shape, none, np.int32)
     for over in range(len(costs) + 1):
         if over:
             for step in range(len(source)):
@@ -249,15 +249,15 @@ def _align(
             if dropped < best[target[step]]:
                 best[target[step]] = dropped
                 skipped[over, target[step]] = step
-    # Follow the choices back from the last row; -1 is no step.
-    state, step = len(best) - 1, -1
+    # Follow the choices back from the last row.
+    state, step = len(best) - 1, none
     for over in range(len(costs), 0, -1):
-        while step < 0 and skipped[over, state] >= 0:
+        while step == none and skipped[over, state] != none:
             state = source[skipped[over, state]]
-        if step < 0:
+        if step == none:
             step = entered[over, state]
-        if step >= 0:
+        if step != none:
             keysteps[over - 1] = keystep[step]
             if not stayed[over - 1, step]:
-                state, step = source[step], -1
+                state, step = source[step], none
     return np.float64(best[-1])

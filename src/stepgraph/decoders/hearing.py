@@ -14,14 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stepgraph.core import Scores
-from stepgraph.scoring.products import Products
+from stepgraph.scoring.products import Products, pieces
 
 Floats: TypeAlias = NDArray[np.float64]
 Integers: TypeAlias = NDArray[np.int64]
 Tasks: TypeAlias = Mapping[str, tuple[int, ...]]
-
-# Numbers that are held at a time.
-_PIECE = 2**22
 
 
 class Closeness(NamedTuple):
@@ -117,9 +114,7 @@ class Heard:
 
     def _pieces(self, targets: _Targets) -> Iterator[tuple[slice, NDArray[np.float32]]]:
         """Closeness of some moments at a time to all targets."""
-        step = max(1, _PIECE // len(targets.keysteps))
-        for start in range(0, len(self.said), step):
-            piece = slice(start, start + step)
+        for piece in pieces(len(self.said), len(targets.keysteps)):
             if targets.vectors is None:
                 found = self.scores.values[self.said[piece]][:, targets.keysteps]
             else:

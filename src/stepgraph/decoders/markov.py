@@ -142,6 +142,6 @@ def _transitions(graph: TaskGraph, stay: float | None) -> tuple[Matrix, Vector]:
     leaving = np.asarray(moves.sum(axis=1)).ravel()
     stays = mined.diagonal()
     if stay is not None:
-        moves.data *= ((1 - stay) / np.where(leaving > 0, leaving, 1))[source[others]]
+        moves.data *= (1 - stay) / leaving[source[others]]
         stays = np.full_like(stays, stay)
     return moves, np.where(leaving > 0, stays, 1.0)

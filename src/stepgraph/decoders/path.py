@@ -84,9 +84,9 @@ def fill_gaps(
         At least one must be True.
     """
     rows = np.flatnonzero(anchors)
-    filled = np.empty_like(keysteps)
-    filled[: rows[0]] = keysteps[rows[0]]
-    filled[rows[-1] :] = keysteps[rows[-1]]
+    first, last = rows[0], rows[-1]
+    filled = np.full_like(keysteps, keysteps[first])
+    filled[last:] = keysteps[last]
     for before, after in pairwise(rows.tolist()):
         start, end = int(keysteps[before]), int(keysteps[after])
         path = find_path(start, end) or (start, end)

@@ -180,11 +180,8 @@ class TaskMarkov:
         probability = probability[:, possible]
         talk = self._background(heard, close)[:, None]
         worth = np.concatenate([probability * (1 - talk), talk], axis=1)
-        # What may not be on a row is worth less than any number of changes.
-        barred = np.append(
-            ~np.isfinite(close.keysteps[:, possible]), np.zeros((1, possible.size)), 0
-        )
-        worth[:, :-1][barred[heard.moment] > 0] = -rows * (1 + self.change_cost)
+        barred = ~np.isfinite(close.keysteps[:, possible])[heard.moment]
+        worth[:, :-1][barred & (heard.moment >= 0)[:, None]] = -np.inf
         path = cheapest_changes(worth, self.change_cost)
         names = np.array([*(members[place] for place in possible), BACKGROUND], dtype=np.int64)
         return _Decoded(names[path], np.maximum(worth[np.arange(rows), path], 0.0))
@@ -209,7 +206,7 @@ class TaskMarkov:
         rows = np.zeros((len(heard.moment), close.shape[1]))
         said = heard.moment >= 0
         rows[said] = emission[heard.moment[said]]
-        when = np.arange(len(rows)) * TIMING_BINS // max(1, len(rows))
+        when = np.arange(len(rows)) * TIMING_BINS // len(rows)
         rows += expected.log_timing[:, when].T
         rows[:, ~np.isfinite(close).any(axis=0)] = _LEAST
         return marginals(rows, expected.transitions)
@@ -221,7 +218,7 @@ class TaskMarkov:
         """
         possible = np.isfinite(values)
         sums = weight @ np.where(possible, values, 0.0)
-        mean = sums / np.maximum(weight @ possible, 1e-9)
+        mean = sums / np.maximum(weight @ possible, 1)
         scaled = np.where(possible, (values - self.common * mean) / self.temperature, -np.inf)
         scaled[~possible.any(axis=1)] = 0.0
         softened: Floats = np.maximum(log_softmax(scaled, axis=1), _LEAST)
@@ -244,10 +241,10 @@ class TaskMarkov:
         """What the corpus' own words speak for, where it has enough of them."""
         vectors = heard.vectors()
         if habits is None or vectors is None or task not in habits.words:
-            return np.zeros((len(heard.said), 1))
+            return np.zeros(1)
         words, videos = habits.words[task], habits.videos[task]
         if words.vectors.shape[1] != vectors.shape[1]:
-            return np.zeros((len(heard.said), 1))
+            return np.zeros(1)
         share = _WORDS * videos / (videos + _HALF)
         said: Floats = vectors.astype(np.float64) @ words.vectors.T.astype(np.float64)
         return share * (said + words.bias)
@@ -263,10 +260,9 @@ class TaskMarkov:
             return np.zeros(rows)
         when = (np.arange(rows) + 0.5) / rows
         away = np.minimum(when, 1 - when) / (self.background / 2)
-        odds = -np.log(np.expm1(np.maximum(away, 1e-9)))
-        best = close.keysteps.max(axis=1, initial=-np.inf)
-        if close.title is not None and np.isfinite(best).all() and len(best):
-            ahead = close.title - best
+        odds = -np.log(np.expm1(away))
+        if close.title is not None:
+            ahead = close.title - close.keysteps.max(axis=1)
             mean = np.average(ahead, weights=heard.weight)
             spread = math.sqrt(np.average((ahead - mean) ** 2, weights=heard.weight))
             said = heard.moment >= 0
@@ -295,8 +291,7 @@ def _order_votes(size: int) -> Floats:
     ahead = np.arange(size)[None, :] - np.arange(size)[:, None]
     # Far away is all the same; without a limit it would round to never.
     near = np.minimum(np.abs(ahead - 1), 40)
-    votes: Floats = np.exp(-near / 2) * np.where(ahead > 0, 1.0, 0.5)
-    np.fill_diagonal(votes, 0)
+    votes: Floats = np.exp(-near / 2) * np.where(ahead > 0, 1.0, 0.5 * (ahead < 0))
     return votes
 
 

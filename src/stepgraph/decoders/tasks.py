@@ -66,7 +66,7 @@ def task_posterior(tasks: Tasks, evidence: Floats, habits: Habits | None) -> dic
     if not possible.any():
         return dict.fromkeys(tasks, 0.0)
     fits = habits is not None and habits.tasks == tuple(tasks)
-    weighted = evidence + (habits.log_prior if habits is not None and fits else 0.0)
+    weighted = evidence + habits.log_prior if habits is not None and fits else evidence
     shares = np.exp(weighted - np.logaddexp.reduce(weighted[possible]))
     related = _related(evidence.max(), habits if fits else None)
     named = zip(tasks, (related * shares).tolist(), strict=True)
@@ -95,14 +95,15 @@ def task_stretches(heard: Heard, tasks: Tasks, evidence: Floats) -> list[slice]:
     """Cut a video where what is said turns to another task for good; most stay whole."""
     names = list(tasks)
     likely = [names[place] for place in np.argsort(-evidence, kind="stable")[:_CANDIDATES]]
-    if len(likely) < 2 or not len(heard.said):
+    if not len(heard.said):
         return [slice(0, len(heard.moment))]
     closest = heard.closest({task: tasks[task] for task in names if task in likely})
-    best = closest.max(axis=1, keepdims=True)
-    shares = np.exp((closest - np.where(np.isfinite(best), best, 0.0)) / _SOFTNESS)
+    best = closest.max(axis=1, keepdims=True, initial=np.finfo(closest.dtype).min)
+    shares = np.exp((closest - best) / _SOFTNESS)
     rows = np.zeros((len(heard.moment), len(likely)))
     said = heard.moment >= 0
-    speaks = np.log(_FLOOR + shares / np.maximum(shares.sum(axis=1, keepdims=True), 1e-9))
+    # The best task adds 1; only a moment in which none may be adds up to less.
+    speaks = np.log(_FLOOR + shares / np.maximum(shares.sum(axis=1, keepdims=True), 1.0))
     rows[said] = speaks[heard.moment[said]]
     borders = np.flatnonzero(np.diff(cheapest_changes(rows, SWITCH_COST))) + 1
     return [slice(first, last) for first, last in pairwise([0, *borders.tolist(), len(rows)])]
@@ -133,7 +134,7 @@ def rank_tasks(labels: Labels) -> tuple[str, ...]:
     tasks = labels.vocabulary.tasks
     belongs = np.zeros((len(tasks), len(labels.vocabulary)))
     for number, members in enumerate(tasks.values()):
-        belongs[number, list(members)] = 1.0
+        belongs[number, list(members)] = True
     belongs /= np.maximum(belongs.sum(axis=0), 1.0)
     done = labels.keysteps[labels.keysteps >= 0]
     votes = belongs @ np.bincount(done, minlength=len(labels.vocabulary))

@@ -69,7 +69,7 @@ def tally(
         return truth
     true, found = compared(truth, predicted)
     known = len(truth.vocabulary) if isinstance(truth, Labels) else 0
-    size = max(known, true.max(initial=-1) + 1, found.max(initial=-1) + 1)
+    size = np.concatenate([true, found]).max(initial=known - 1) + 1
     if not background_rows:
         true, found = true[true != BACKGROUND], found[true != BACKGROUND]
     return Tally(*(_histogram(x, size) for x in (true, found, true[true == found])))

@@ -216,7 +216,7 @@ def calibration_error(
     Rows are put into equal intervals of confidence; the error is the mean distance of an
     interval's mean confidence from its accuracy, weighted by its rows (Naeini et al., 2015).
     """
-    confidence, right = [np.zeros(0)], [np.zeros(0, dtype=bool)]
+    confidence, right = [np.empty(0)], [np.empty(0, dtype=bool)]
     for labels in predicted:
         if labels.confidence is None:
             return math.nan

@@ -33,7 +33,7 @@ OVERLAPS = (0.10, 0.25, 0.50)
 THUMOS = tuple(n / 10 for n in range(3, 8))
 """Least overlaps 0.3, 0.4, …, 0.7."""
 
-ACTIVITYNET = tuple(n / 100 for n in range(50, 100, 5))
+ACTIVITYNET = tuple(n / 20 for n in range(10, 20))
 """Least overlaps 0.5, 0.55, …, 0.95."""
 
 
@@ -102,7 +102,7 @@ def segment_f1(
     [0.8, 0.8, 0.8]
     """
     counts = segment_tally(truth, predicted, overlaps)
-    if not counts.true.any():
+    if not counts.true.sum():
         return np.full(len(counts.hits), np.nan)
     return 2 * counts.hits / (counts.true + counts.predicted)
 
@@ -110,17 +110,16 @@ def segment_f1(
 def _segments(keysteps: NDArray[np.int64]) -> NDArray[np.int64]:
     """First row, past-the-last row and keystep of each segment, shape (N, 3)."""
     found = [(first, last, keysteps[first]) for first, last in runs(keysteps)]
-    table: NDArray[np.int64] = np.array(found, dtype=np.int64).reshape(-1, 3)
+    table: NDArray[np.int64] = np.array(found, dtype=np.int64).reshape(len(found), 3)
     return np.asarray(table[table[:, 2] != BACKGROUND])
 
 
 def _overlap(one: NDArray[Any], other: NDArray[Any]) -> NDArray[np.float64]:
-    """Intersection over union of segments; start and end are the first of their columns."""
+    """Intersection over union of segments (start, end, …); below 0 where they are apart."""
     common = np.minimum(one[..., 1], other[..., 1]) - np.maximum(one[..., 0], other[..., 0])
-    common = np.maximum(common, 0)
     union = one[..., 1] - one[..., 0] + other[..., 1] - other[..., 0] - common
     # Two segments without any length have no union, and nothing in common.
-    ratio: NDArray[np.float64] = common / np.where(union > 0, union, 1)
+    ratio: NDArray[np.float64] = common / np.maximum(union, np.finfo(np.float64).tiny)
     return ratio
 
 
@@ -236,7 +235,7 @@ def _average_precisions(
     for rank, (video, detection) in enumerate(ranked):
         if video not in places:
             continue
-        overlap = _overlap(np.array(detection[:2]), places[video])
+        overlap = _overlap(np.array(detection), places[video])
         open_to = np.where(free[video] & (overlap >= np.array(least)[:, None]), overlap, 0.0)
         best = open_to.argmax(axis=1)
         hits[rank] = open_to.max(axis=1) > 0

@@ -121,7 +121,7 @@ def _load_scores(path: Path) -> Scores:
             raise TypeError("observed must be a number a row, and scores must be numbers")
         scores = Scores(
             as_text(fields["video"]),
-            values.astype(np.float32, copy=False),
+            np.asarray(values, np.float32),
             observed.astype(bool),
             vocabulary_of(fields),
             as_seconds(fields["hop"], 0.001),
@@ -141,8 +141,8 @@ def _load_features(path: Path) -> Features:
         return Features(
             as_text(fields["video"]),
             as_seconds(fields["duration"]),
-            vectors.astype(np.float32, copy=False),
-            intervals.astype(np.float64, copy=False),
+            np.asarray(vectors, np.float32),
+            np.asarray(intervals, np.float64),
         )
 
 

@@ -74,7 +74,7 @@ def to_csv(timeline: Timeline) -> str:
     writer = csv.writer(buffer)  # with the line ends of its standard, which quotes all others
     own = ("start", "end", "keystep", "score", "origin", "confidence", "words")
     writer.writerow(["video", *own, "task"])
-    task = (_task(timeline) or ("", 0.0))[0]
+    task, *_ = _task(timeline) or ("",)
     vocabulary = timeline.labels.vocabulary
     for chapter in timeline:
         cells = {name: getattr(chapter, name) for name in own}

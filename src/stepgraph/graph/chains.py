@@ -93,7 +93,7 @@ def most_likely_path(log_emission: Floats, chain: Chain) -> Integers:
     [0, 0, 0]
     """
     best = np.array(log_emission, dtype=np.float64, order="C")
-    path = np.zeros(len(best), dtype=np.int64)
+    path = np.empty(len(best), dtype=np.int64)
     if len(best):
         highest = np.full(best.shape[1], -math.inf)
         [left] = np.nonzero(np.diff(chain.out.first))

@@ -80,9 +80,8 @@ class Habits:
     @cached_property
     def log_prior(self) -> Floats:
         """How common each task is in the corpus, shape (Z,), as logarithms."""
-        if not self.evidence:
-            return np.full(len(self.tasks), -np.log(max(1, len(self.tasks))))
-        return learn_prior(np.stack([*self.evidence.values()]).astype(np.float64))
+        evidence = np.array([*self.evidence.values()], dtype=np.float64)
+        return learn_prior(evidence.reshape(len(self.evidence), len(self.tasks)))
 
     def merge(self, other: Habits) -> Habits:
         """Add what was learned from other videos."""

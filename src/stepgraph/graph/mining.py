@@ -99,7 +99,7 @@ def _when(
 ) -> NDArray[np.int64]:
     """Rows of each best keystep in each part of the video, shape (K, 20)."""
     counts = np.zeros((size, TIMING_BINS), dtype=np.int64)
-    np.add.at(counts, (best, rows * TIMING_BINS // max(1, length)), 1)
+    np.add.at(counts, (best, rows * TIMING_BINS // length), 1)
     return counts
 
 

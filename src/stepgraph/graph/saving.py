@@ -109,7 +109,7 @@ def _matrix(triples: Any, shape: tuple[int, int]) -> Matrix:
     for triple in as_list(triples):
         if len(list(map(as_whole, as_list(triple)))) != 3:
             raise TypeError(f"counts must be triples, got {triple!r}"[:200])
-    table = np.asarray(triples, dtype=np.int64).reshape(-1, 3)
+    table = np.asarray(triples, dtype=np.int64).reshape(len(triples), 3)
     if len(table) and (table[:, :2].min() < 0 or (table[:, :2].max(axis=0) >= shape).any()):
         raise DataError(f"counts of keysteps that are not among the {shape[0]} of its vocabulary")
     row, column, count = table.T

@@ -52,7 +52,7 @@ def habits_of(fields: Any, vocabulary: Vocabulary) -> Habits | None:
 
 def _times(text: Any, size: int) -> NDArray[np.float64]:
     times = _array(text, np.float64)
-    if len(times) != size * TIMING_BINS or times.min(initial=0.0) < 0 or times.max() > _MOST:
+    if len(times) != size * TIMING_BINS or not ((times >= 0) & (times <= _MOST)).all():
         raise DataError(f"{len(times)} times, where {size} keysteps have {TIMING_BINS} each")
     return times.reshape(size, TIMING_BINS)
 
@@ -69,7 +69,7 @@ def _words(fields: Any, size: int) -> Words:
     vectors = _array(fields["vectors"], np.float32)
     if len(bias) != size or not size or len(vectors) % size:
         raise DataError(f"words of {len(bias)} keysteps where the task has {size}")
-    return Words(vectors.reshape(size, -1), bias)
+    return Words(vectors.reshape(size, len(vectors) // size), bias)
 
 
 def courses_fields(courses: Courses | None) -> dict[str, Any] | None:
@@ -132,6 +132,6 @@ def _packed(array: NDArray[Any]) -> str:
 
 def _array(text: Any, kind: type[Any], *, finite: bool = True) -> NDArray[Any]:
     found = np.frombuffer(b64decode(as_text(text), validate=True), dtype=kind)
-    if np.isnan(found).any() or (finite and not np.isfinite(found).all()):
+    if finite and not np.isfinite(found).all():
         raise DataError("numbers that are not finite")
     return found

@@ -13,7 +13,7 @@ from heapq import heappop, heappush, heapreplace
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
-from scipy.sparse import csr_array
+from scipy.sparse import coo_array, csr_array
 
 from stepgraph.graph.compiling import compiled
 
@@ -63,10 +63,10 @@ def make_network(costs: Matrix) -> Network:
 
 def _cheapest_first(costs: Matrix) -> tuple[Column, Column, Column]:
     """Sort the edges of each keystep by cost, and leave loops out: no cheapest path has one."""
-    source = np.repeat(np.arange(costs.shape[0]), np.diff(costs.indptr))
+    source, _ = coo_array(costs).coords
     order = np.lexsort((costs.data, source))
     order = order[source[order] != costs.indices[order]]
-    first = np.searchsorted(source[order], np.arange(costs.shape[0] + 1))
+    first = np.searchsorted(source[order], np.arange(len(costs.indptr)))
     target = costs.indices[order].astype(np.int64)
     return first, target, costs.data[order].astype(np.float64)
 
@@ -82,11 +82,11 @@ def cheapest_path(network: Network, start: int, end: int) -> tuple[int, ...] | N
     """
     if start == end:
         return (start,)
-    size = len(network.first[0]) - 1
+    size = len(network.first[0])
     search = compiled(_meet) if network.compiled else _meet
     make = np.full if network.compiled else lambda size, value: [value] * size
     reached = make(size, math.inf), make(size, math.inf)
-    parent = make(size, -1), make(size, -1)
+    parent = make(size, start), make(size, end)
     before, after = search(*network, reached, parent, (int(start), int(end)))
     if before < 0:
         return None
@@ -119,15 +119,14 @@ def _meet(
         does.
     """
     best, before, after = math.inf, -1, -1
+    start, end = ends
+    out, into = first[0][start], first[1][end]
+    if out == first[0][start + 1] or into == first[1][end + 1]:
+        return before, after
     # Of each keystep in a tree its cheapest unused edge: (cost up to its far end, edge, keystep).
-    waiting = ([(0.0, 0, 0)][:0], [(0.0, 0, 0)][:0])
+    waiting = [(cost[0][out], out, start)], [(cost[1][into], into, end)]
+    reached[0][start] = reached[1][end] = 0.0
     grown = [1, 1]
-    for side in (0, 1):
-        here = ends[side]
-        reached[side][here] = 0.0
-        if first[side][here] < first[side][here + 1]:
-            edge = first[side][here]
-            heappush(waiting[side], (cost[side][edge], edge, here))
     # Edges come in order of cost, so that no later meeting in a keystep is cheaper than the first.
     while waiting[0] and waiting[1] and best == math.inf:
         side = 0 if grown[0] <= grown[1] else 1

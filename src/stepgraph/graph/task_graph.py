@@ -277,7 +277,7 @@ class TaskGraph:
         (0, 2)
         """
         pairs = [pair for order in orders for pair in pairwise(order) if pair[0] != pair[1]]
-        source, target = np.array(pairs, dtype=np.int64).reshape(-1, 2).T
+        source, target = np.array(pairs, dtype=np.int64).reshape(len(pairs), 2).T
         ones = np.ones(len(pairs), dtype=np.int64)
         size = len(vocabulary)
         return cls(vocabulary, csr_array(coo_array((ones, (source, target)), (size, size))))

@@ -296,8 +296,8 @@ def _by_stem(folder: Path, _changed: int) -> dict[str, list[Path]]:
     return found
 
 
-def transcript_preference(path: Path, stem: str) -> tuple[int, int, str]:
+def transcript_preference(path: Path, stem: str) -> tuple[bool, bool, int, str]:
     """Sort key of the transcripts of a video: without a language first, then English."""
     tag = path.stem[len(stem) :].lower()
-    language = 0 if not tag else 1 if tag.startswith(".en") else 2
-    return language, TRANSCRIPT_SUFFIXES.index(path.suffix.lower()), path.name
+    suffix = TRANSCRIPT_SUFFIXES.index(path.suffix.lower())
+    return bool(tag), not tag.startswith(".en"), suffix, path.name

@@ -302,7 +302,7 @@ class _Scaler:
         self._cutter: Any = None
         self._cuts: tuple[int, int, str] | None = None  # what the cutter is made for
         self._frame: Any = None
-        self._picture: NDArray[np.uint8] = np.zeros((0, 0, 3), np.uint8)
+        self._picture: NDArray[np.uint8] = np.empty(0, np.uint8)
 
     def picture(self, frame: Any) -> NDArray[np.uint8]:
         """Return the picture as it is shown, shape (H, W, 3); not to be written to."""
@@ -319,8 +319,8 @@ class _Scaler:
         planar = self._reformatter.reformat(part, height=height, width=width, **self._how)
         picture = np.empty((*size, 3), np.uint8)
         for channel, plane in zip((1, 2, 0), planar.planes, strict=True):
-            lines = np.frombuffer(memoryview(plane), np.uint8).reshape(-1, plane.line_size)
-            stored = lines[:height, :width].T if swap else lines[:height, :width]
+            lines = np.frombuffer(memoryview(plane), np.uint8).reshape(height, plane.line_size)
+            stored = lines[:, :width].T if swap else lines[:, :width]
             rows, columns = -1 if reverse_rows else 1, -1 if reverse_columns else 1
             picture[..., channel] = stored[::rows, ::columns]
         return picture
@@ -348,7 +348,7 @@ def _cutter(frame: Any, width: int, height: int) -> Any:
         width=frame.width,
         height=frame.height,
         format=frame.format.name,
-        time_base=Fraction(1, 1000),  # of no consequence
+        time_base=Fraction(1),  # of no consequence
     )
     crop = graph.add("crop", f"{width}:{height}:exact=1")
     graph.link_nodes(entry, crop, graph.add("buffersink")).configure()

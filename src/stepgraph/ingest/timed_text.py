@@ -74,7 +74,7 @@ def read_timed_text(text: str, origin: str) -> Iterator[Cue | DataError]:
         if not found:
             if position >= last:
                 yield _cut_off(origin, position + 1)
-                continue
+                return
             # A file without any times may be no transcript, and nothing is said of it.
             got = quoted(lines[position].strip(), 60) if any_times else "another line"
             yield DataError(

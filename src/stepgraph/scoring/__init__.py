@@ -87,7 +87,7 @@ class StoredScores:
             if rows is not None:
                 note_length(stored, len(rows), video, self.seconds_per_row, problems)
             elif self.all_videos:
-                rows = np.zeros((0, width), np.float32)
+                rows = np.empty((0, width), np.float32)
             else:
                 continue
             position = stored_rows(video.duration, hop, self.seconds_per_row)

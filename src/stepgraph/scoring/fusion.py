@@ -66,11 +66,10 @@ def standardise(scores: Scores) -> Scores:
     """
     known = scores.values[scores.observed].astype(np.float64)
     known = known[np.isfinite(known)]
-    spread = float(known.std()) if known.size else 0.0
-    if spread < 1e-9:
+    if not known.size or known.min() == known.max():
         return scores  # all alike, or nothing to compare: there is no scale to change
     stretch = max(1.0, _expected_best(_MANY) / _expected_best(len(scores.vocabulary)))
-    values = (scores.values - known.mean()) / spread * (stretch * COMMON_SPREAD) + COMMON_MEAN
+    values = (scores.values - known.mean()) / known.std() * (stretch * COMMON_SPREAD) + COMMON_MEAN
     return scores.with_values(values.astype(np.float32))
 
 

@@ -17,7 +17,7 @@ from stepgraph.core import Features, Scores, Vocabulary, rows_in
 from stepgraph.encoders.vectors import TaskVectors
 from stepgraph.errors import DataError
 
-LARGEST = 2 * 1024**3
+LARGEST = 2**31
 """Bytes that all scores of one video may take."""
 
 # Scores that are computed at a time.
@@ -99,16 +99,11 @@ class Products(Scores):
         found = self.vectors[parts] @ self.keysteps.T
         return found if self.allowed.all() else np.where(self.allowed, found, np.float32(-np.inf))
 
-    def pieces(self, width: int) -> Iterator[slice]:
-        """Slices of the parts, few enough for ``width`` numbers a part to be held."""
-        step = max(1, _PIECE // max(1, width))
-        return (slice(first, first + step) for first in range(0, len(self.vectors), step))
-
     def best(self) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
         """See :meth:`~stepgraph.core.Scores.best`."""
         keysteps = np.zeros(len(self.vectors) + 1, dtype=np.int64)
         highest = np.zeros(len(self.vectors) + 1, dtype=np.float32)
-        for piece in self.pieces(len(self.vocabulary)):
+        for piece in pieces(len(self.vectors), len(self.vocabulary)):
             found = self._of(piece)
             keysteps[:-1][piece] = found.argmax(axis=1)
             highest[:-1][piece] = found.max(axis=1)
@@ -136,6 +131,12 @@ class Products(Scores):
             tasks=self.tasks,
             allowed=allowed & self.allowed,
         )
+
+
+def pieces(count: int, width: int) -> Iterator[slice]:
+    """Slices of so many parts, few enough for ``width`` numbers a part to be held."""
+    step = 1 + _PIECE // (1 + width)
+    return (slice(first, first + step) for first in range(0, count, step))
 
 
 def part_of_row(intervals: NDArray[np.float64], rows: int, hop: float) -> NDArray[np.int64]:
