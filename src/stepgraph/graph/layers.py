@@ -23,6 +23,7 @@ from stepgraph.core import Vocabulary, without_repetitions
 from stepgraph.graph.chains import marginals
 from stepgraph.graph.courses import TIMING_BINS, Course, Courses
 from stepgraph.graph.habits import listed_tasks
+from stepgraph.graph.order import linear_order
 from stepgraph.graph.shares import CREDIBLE, NEXT, PRECEDENCE, shares_of
 
 Floats: TypeAlias = NDArray[np.float64]
@@ -111,12 +112,8 @@ class Layer:
         return np.asarray(before / (before + after))
 
     def order(self) -> list[int]:
-        """Keysteps in the order in which they are done: how many others each comes before.
-
-        Of equals, the one that is listed first comes first.
-        """
-        places = np.argsort(-self.precedence().sum(axis=1), kind="stable")
-        return [self.keysteps[place] for place in places]
+        """Keysteps in the order in which they are done, as far as they have one."""
+        return [self.keysteps[place] for place in linear_order(self.precedence())]
 
     def places(self) -> dict[int, tuple[float, float]]:
         """Between which places of the order each keystep is done in nine of ten videos.
