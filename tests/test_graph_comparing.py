@@ -5,6 +5,7 @@ import numpy as np
 from reference import make_courses, make_graph
 from stepgraph.core import Labels, Segment, Vocabulary
 from stepgraph.graph.comparing import compare, departures
+from stepgraph.graph.courses import Course, Courses
 from stepgraph.graph.maps import task_map
 
 WORDS = Vocabulary(("boil", "pour", "stir", "serve"), {"tea": (0, 1, 2, 3)})
@@ -61,6 +62,25 @@ def test_keysteps_are_the_same_where_their_names_are():
     assert found.what == "'boil' before 'pour'"
     soup = graph_of(*[(2,)] * 30, vocabulary=others, task="soup")
     assert compare(one.layers, soup.layers) == []
+
+
+def mumbled(seed, videos=80):
+    """Videos that hardly say which keystep is done when, all by the same chances."""
+    rng, size = np.random.default_rng(seed), len(WORDS)
+    said = rng.normal(0, 0.5, (videos, 30, size))
+    said -= np.logaddexp.reduce(said, axis=2, keepdims=True)
+    courses = {
+        f"{seed}-{n}": Course.of_moments(np.full(30, 5), one, np.zeros(size, bool), 1.0)
+        for n, one in enumerate(said)
+    }
+    found = Courses({"tea": courses}, {"tea": videos})
+    return make_graph(np.zeros((size, size), np.int64), WORDS, courses=found).layers
+
+
+def test_videos_of_one_kind_differ_in_nothing_however_unclear_they_are():
+    halves = [(mumbled(2 * n), mumbled(2 * n + 1)) for n in range(8)]
+
+    assert [compare(*both) for both in halves] == [[]] * 8
 
 
 def seen(*sequence, length=10.0):

@@ -1,11 +1,11 @@
 """Which keysteps come before which: cycles are broken where they are weakest."""
 
-from itertools import pairwise, product
+from itertools import combinations, pairwise, permutations, product
 
 import numpy as np
 import pytest
 
-from stepgraph.graph.order import partial_order
+from stepgraph.graph.order import linear_order, partial_order
 
 
 def test_a_shuffled_chain_is_recovered():
@@ -64,3 +64,52 @@ def test_any_counts_become_a_partial_order():
         for later, earlier in product(range(size), repeat=2):
             if before[later] >> earlier & 1:
                 assert before[earlier] & ~before[later] == 0
+
+
+def contradicted(order, shares):
+    """In which share of videos the pairs of a row are done the other way round, all together."""
+    return sum(shares[second, first] for first, second in combinations(order, 2))
+
+
+def random_shares(rng, size):
+    shares = rng.random((size, size))
+    return shares / (shares + shares.T)
+
+
+def test_a_row_contradicts_hardly_more_than_the_best_of_all():
+    rng = np.random.default_rng(5)
+    worse = 0
+    for _ in range(50):
+        shares = random_shares(rng, 6)
+        best = min(contradicted(order, shares) for order in permutations(range(6)))
+        worse += contradicted(linear_order(shares), shares) > best + 1e-9
+    assert worse <= 5
+
+
+def test_no_single_move_makes_a_row_better():
+    shares = random_shares(np.random.default_rng(1), 9)
+    order = linear_order(shares)
+    for one, place in product(range(9), repeat=2):
+        moved = [*order[:one], *order[one + 1 :]]
+        moved.insert(place, order[one])
+        assert contradicted(moved, shares) > contradicted(order, shares) - 1e-6
+
+
+def test_a_row_follows_directions_that_agree_whatever_their_sums_say():
+    # The last comes before fewest, but surely; summed up, it would stand before the third.
+    shares = np.array(
+        [[0.5, 0.9, 0.9, 0.6], [0.1, 0.5, 0.9, 0.6], [0.1, 0.1, 0.5, 0.6], [0.4, 0.4, 0.4, 0.5]]
+    )
+    assert linear_order(shares) == [0, 1, 2, 3]
+    assert np.argsort(-shares.sum(axis=1)).tolist() == [0, 1, 3, 2]
+
+
+def test_a_row_of_equals_is_as_listed():
+    assert linear_order(np.full((4, 4), 0.5)) == [0, 1, 2, 3]
+    assert linear_order(np.zeros((0, 0))) == []
+    assert linear_order(np.array([[0.5]])) == [0]
+
+
+def test_a_long_row_is_found_at_once():
+    order = linear_order(random_shares(np.random.default_rng(2), 400))
+    assert sorted(order) == [*range(400)]

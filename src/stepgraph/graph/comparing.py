@@ -7,10 +7,12 @@ from collections.abc import Iterator, Sequence
 from itertools import combinations
 from typing import NamedTuple
 
+import numpy as np
 from scipy.special import ndtr
 
 from stepgraph.core import Segment
-from stepgraph.graph.layers import Layer, Layers
+from stepgraph.graph.habits import listed_tasks
+from stepgraph.graph.layers import Layer, Layers, count_layers
 from stepgraph.graph.maps import TaskMap
 
 # Of all that is compared, hardly anything may differ by chance.
@@ -47,8 +49,8 @@ class Departure(NamedTuple):
 def compare(one: Layers, other: Layers) -> list[Difference]:
     """Tell in what two graphs differ, the greatest difference first.
 
-    Tasks and keysteps are the same where their names are.  What is wrong with the labels of both
-    is the same, too, so the counts themselves are compared.
+    Tasks and keysteps are the same where their names are.  The videos of both are recognised
+    alike, so that what is wrong with their labels is the same, too, and counts can be compared.
     """
     asked = [
         (task, what, first, second)
@@ -69,20 +71,25 @@ _Votes = tuple[float, float]
 
 def _both(one: Layers, other: Layers, task: str) -> Iterator[tuple[str, _Votes, _Votes]]:
     """What can be compared of a task: how often each graph says yes, and how often no."""
-    first, second = (_places(layers, task) for layers in (one, other))
-    shared = [name for name in first if name in second]
-    both = (one.of_task(task), first), (other.of_task(task), second)
+    lists = [
+        [layers.vocabulary.keysteps[one] for one in listed_tasks(layers.vocabulary)[task]]
+        for layers in (one, other)
+    ]
+    places = {name: place for place, name in enumerate(dict.fromkeys([*lists[0], *lists[1]]))}
+    counts, parts = np.zeros((len(places), len(places)), dtype=np.int64), []
+    for layers, names in zip((one, other), lists, strict=True):
+        own = [places[name] for name in names]
+        counts[np.ix_(own, own)] += layers.transitions(listed_tasks(layers.vocabulary)[task])
+        videos = layers.courses.tasks[task]
+        parts.append({video: videos[video].among(own, len(places)) for video in videos})
+    both = count_layers((*places.values(),), parts, counts, order=0.0)
+    shared = [name for name in lists[0] if name in lists[1]]
     for name in shared:
-        ours, theirs = (_spoken(layer, places[name]) for layer, places in both)
+        ours, theirs = (_spoken(layer, places[name]) for layer in both)
         yield f"{name!r} is spoken of", ours, theirs
     for before, after in combinations(shared, 2):
-        ours, theirs = (_before(layer, places[before], places[after]) for layer, places in both)
+        ours, theirs = (_before(layer, places[before], places[after]) for layer in both)
         yield f"{before!r} before {after!r}", ours, theirs
-
-
-def _places(layers: Layers, task: str) -> dict[str, int]:
-    names = layers.vocabulary.keysteps
-    return {names[one]: place for place, one in enumerate(layers.of_task(task).keysteps)}
 
 
 def _spoken(layer: Layer, place: int) -> _Votes:
