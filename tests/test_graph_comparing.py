@@ -5,6 +5,7 @@ import numpy as np
 from reference import make_courses, make_graph
 from stepgraph.core import Labels, Segment, Vocabulary
 from stepgraph.graph.comparing import compare, departures
+from stepgraph.graph.courses import Course, Courses
 from stepgraph.graph.maps import task_map
 
 WORDS = Vocabulary(("boil", "pour", "stir", "serve"), {"tea": (0, 1, 2, 3)})
@@ -33,7 +34,6 @@ def test_what_one_team_does_the_other_way_round_is_the_clearest_difference():
 
     assert (found.task, found.what) == ("tea", "'boil' before 'pour'")
     assert found.first > 0.9 > 0.1 > found.second
-    assert found.certainty > 0.99
     [back] = compare(other.layers, one.layers)
     assert (back.first, back.second) == (found.second, found.first)
 
@@ -61,6 +61,27 @@ def test_keysteps_are_the_same_where_their_names_are():
     assert found.what == "'boil' before 'pour'"
     soup = graph_of(*[(2,)] * 30, vocabulary=others, task="soup")
     assert compare(one.layers, soup.layers) == []
+    strange = Vocabulary(("steep", "sip"), {"tea": (0, 1)})
+    assert compare(one.layers, graph_of((0, 1), vocabulary=strange).layers) == []
+
+
+def mumbled(seed, videos=80):
+    """Videos that hardly say which keystep is done when, all by the same chances."""
+    rng, size = np.random.default_rng(seed), len(WORDS)
+    said = rng.normal(0, 0.5, (videos, 30, size))
+    said -= np.logaddexp.reduce(said, axis=2, keepdims=True)
+    courses = {
+        f"{seed}-{n}": Course.of_moments(np.full(30, 5), one, np.zeros(size, bool), 1.0)
+        for n, one in enumerate(said)
+    }
+    found = Courses({"tea": courses}, {"tea": videos})
+    return make_graph(np.zeros((size, size), np.int64), WORDS, courses=found).layers
+
+
+def test_videos_of_one_kind_differ_in_nothing_however_unclear_they_are():
+    # Two of eight such draws in which counts alone differ by more than votes would by chance.
+    for seed in (2, 12):
+        assert compare(mumbled(seed), mumbled(seed + 1)) == []
 
 
 def seen(*sequence, length=10.0):

@@ -192,11 +192,8 @@ def describe_differences(found: Sequence[Difference], *, top: int, as_json: bool
         return as_json_text(differences=[one._asdict() for one in found[:top]])
     if not found:
         return "The two graphs differ in nothing that their videos tell clearly."
-    lines = [("task", "what", "first", "second", "certain")]
-    lines += [
-        (one.task, one.what, _share(one.first), _share(one.second), _share(one.certainty))
-        for one in found[:top]
-    ]
+    lines = [("task", "what", "first", "second")]
+    lines += [(one.task, one.what, _share(one.first), _share(one.second)) for one in found[:top]]
     more = f"\n… and {len(found) - top} more (--top)" if found[top:] else ""
     return f"{columns(lines)}{more}"
 

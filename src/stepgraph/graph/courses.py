@@ -7,7 +7,7 @@ so that graphs that are added up give the same numbers as one that is mined at o
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from typing import Generic, NamedTuple, TypeAlias, TypeVar
@@ -73,6 +73,13 @@ class Course(NamedTuple):
     def log_emission(self) -> Floats:
         """What is said on each row, shape (T, n)."""
         return np.repeat(self.heard.astype(np.float64) / _PARTS, self.rows, axis=0)
+
+    def among(self, places: Sequence[int], size: int) -> Course:
+        """The same in a longer list, of whose other keysteps nothing is said."""
+        heard = np.full((len(self.rows), size), _LEAST, dtype=np.int8)
+        heard[:, places], clear = self.heard, np.zeros(size, dtype=bool)
+        clear[places] = self.clear
+        return self._replace(heard=heard, clear=clear)
 
     def clear_times(self) -> Floats:
         """See :func:`clear_times`."""
