@@ -85,3 +85,9 @@ def test_a_graph_without_recognised_videos_cannot_answer(question, ask, tmp_path
     text = ask(verb, tmp_path / "graph.json", *rest, code=1)
 
     assert "must hold recognised videos to be asked this, got none" in text
+
+
+def test_a_graph_is_not_added_to_itself(demo_graph, ask, tmp_path):
+    told = ask("merge", demo_graph, demo_graph, "-o", tmp_path / "sum.json", code=1)
+
+    assert "must be mined on different videos, got 36 in both" in told
