@@ -109,7 +109,7 @@ def graph_check(args: argparse.Namespace) -> str:
             truth.setdefault(video.task or "no task", []).append(labels)
     if not truth.keys() & layers.videos.keys():
         raise DataError(f"{dataset.name}: must have a truth to check a graph with, got none")
-    return answers.describe_check(check_order(layers, truth), as_json=args.json)
+    return answers.describe_check(check_order(layers, truth, least=args.least), as_json=args.json)
 
 
 def _layers(graph: TaskGraph, path: Path) -> Layers:
