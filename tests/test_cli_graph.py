@@ -35,6 +35,8 @@ def test_a_graph_is_checked_against_the_truth_of_its_source(demo_graph, ask):
     assert found["mean"]["next_share"] > 0.4
     assert found["mean"]["right_directions"] is None  # no pair is in ten videos
     assert "before held" in ask("check", demo_graph, "demo")
+    found = json.loads(ask("check", demo_graph, "demo", "--least", 3, "--json"))
+    assert found["mean"]["right_directions"] > 0.93
 
 
 def test_one_task_is_shown(demo_graph, ask):
@@ -85,3 +87,17 @@ def test_a_graph_without_recognised_videos_cannot_answer(question, ask, tmp_path
     text = ask(verb, tmp_path / "graph.json", *rest, code=1)
 
     assert "must hold recognised videos to be asked this, got none" in text
+
+
+@pytest.mark.parametrize("top", ["-3", "some"])
+def test_how_many_are_told_is_a_number_from_0_on(demo_graph, capsys, top):
+    with pytest.raises(SystemExit):
+        main(["graph", "show", str(demo_graph), "--top", top])
+
+    assert f"must be a whole number from 0 on, got '{top}'" in capsys.readouterr().err
+
+
+def test_a_graph_is_not_added_to_itself(demo_graph, ask, tmp_path):
+    told = ask("merge", demo_graph, demo_graph, "-o", tmp_path / "sum.json", code=1)
+
+    assert "must be mined on different videos, got 36 in both" in told

@@ -61,7 +61,7 @@ def test_a_graph_without_recognised_videos_is_drawn_too(tmp_path, capsys):
     [
         (
             ("--task", "Make tee", "-o", "a.svg"),
-            "--task must be one of the 2 tasks of the graph, got 'Make tee'; "
+            "a task must be one of the 2 of the graph, got 'Make tee'; "
             "did you mean 'Make tea' or 'Make iced tea'?",
         ),
         (

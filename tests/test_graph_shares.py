@@ -56,3 +56,7 @@ def test_shares_add_up_and_lie_in_their_intervals():
     assert [one.share for one in found] == pytest.approx([0.125, 0.375, 0.5])
     assert all(one.low < one.share < one.high for one in found)
     assert shares_of(np.zeros(0)) == []
+
+
+def test_the_only_possibility_is_certain():
+    assert shares_of(np.array([1.5])) == [(1.0, 1.0, 1.0)]

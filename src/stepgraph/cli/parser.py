@@ -106,7 +106,10 @@ def _add_fields(place: Any, option: Mapping[str, Any]) -> None:
 
 
 def _add_option(place: Any, name: str, option: dict[str, Any]) -> None:
-    types = {"path": Path, "int": int, "float": float, "str": str, "shard": _shard}
+    types = {
+        **{"path": Path, "str": str, "shard": _shard},
+        **{"int": int, "number": _number, "float": float},
+    }
     if "type" in option:
         option["type"] = types[option["type"]]
     if isinstance(choices := option.get("choices"), str):
@@ -118,6 +121,12 @@ def _named(name: str) -> Any:
     """Something of the package that is written as ``module:name``."""
     module, _, attribute = name.partition(":")
     return getattr(import_module(f"stepgraph.{module}"), attribute)
+
+
+def _number(text: str) -> int:
+    if not text.isdecimal():
+        raise argparse.ArgumentTypeError(f"must be a whole number from 0 on, got {text!r}")
+    return int(text)
 
 
 def _shard(text: str) -> Any:

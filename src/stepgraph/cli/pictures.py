@@ -56,7 +56,7 @@ def find_task(maps: list[TaskMap], name: str) -> TaskMap:
     if name not in known:
         near = get_close_matches(name[:200], known, n=3, cutoff=0.4) or list(known)[:3]
         raise ConfigError(
-            f"--task must be one of the {len(known)} tasks of the graph, got {quoted(name)}; "
+            f"a task must be one of the {len(known)} of the graph, got {quoted(name)}; "
             f"did you mean {' or '.join(map(quoted, near))}?"
         )
     return known[name]

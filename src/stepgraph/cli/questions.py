@@ -109,7 +109,7 @@ def graph_check(args: argparse.Namespace) -> str:
             truth.setdefault(video.task or "no task", []).append(labels)
     if not truth.keys() & layers.videos.keys():
         raise DataError(f"{dataset.name}: must have a truth to check a graph with, got none")
-    return answers.describe_check(check_order(layers, truth), as_json=args.json)
+    return answers.describe_check(check_order(layers, truth, least=args.least), as_json=args.json)
 
 
 def _layers(graph: TaskGraph, path: Path) -> Layers:
@@ -125,8 +125,8 @@ def _layers(graph: TaskGraph, path: Path) -> Layers:
 def graph_merge(args: argparse.Namespace) -> str:
     """Add up graphs that were mined from different videos with one vocabulary."""
     must_be_writable(args.output.parent)
-    graphs = {path: load_graph(path) for path in args.graphs}
-    bare = [str(path) for path, graph in graphs.items() if graph.courses is None]
+    graphs = [load_graph(path) for path in args.graphs]
+    bare = [f"{p}" for p, graph in zip(args.graphs, graphs, strict=True) if not graph.courses]
     if bare and len(bare) < len(graphs):
         # Shown as one line by the command line.
         warnings.warn(
@@ -134,7 +134,7 @@ def graph_merge(args: argparse.Namespace) -> str:
             f"nor does the sum",
             stacklevel=2,
         )
-    merged = reduce(TaskGraph.merge, graphs.values())
+    merged = reduce(TaskGraph.merge, graphs)
     save_graph(merged, args.output)
     return (
         f"{args.output}: {len(args.graphs)} graphs, {merged.counts.nnz} transitions, "

@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Sequence
 from itertools import combinations
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import ndtr
+from numpy.typing import NDArray
 
 from stepgraph.core import Segment
+from stepgraph.graph.courses import Course, Floats
 from stepgraph.graph.habits import listed_tasks
-from stepgraph.graph.layers import Layer, Layers, count_layers
+from stepgraph.graph.layers import Layers, count_layer
 from stepgraph.graph.maps import TaskMap
 
-# Of all that is compared, hardly anything may differ by chance.
-_CHANCE = 0.05
+# The videos of both graphs are also split at random, so many times: of what differs more than
+# anything does then, one answer in twenty at most holds anything that is due to chance.
+_SPLITS = 19
 
 
 class Difference(NamedTuple):
@@ -26,15 +27,12 @@ class Difference(NamedTuple):
     ----------
     first, second
         Share of the recognised videos of each in which it is so.
-    certainty
-        How probable it is that the shares differ, and not only those of the videos at hand.
     """
 
     task: str
     what: str
     first: float
     second: float
-    certainty: float
 
 
 class Departure(NamedTuple):
@@ -46,65 +44,84 @@ class Departure(NamedTuple):
     why: str
 
 
+class _Both(NamedTuple):
+    """The videos of a task in two graphs, over the keysteps that either lists.
+
+    ``names`` are those of both; ``places`` are theirs.
+    """
+
+    task: str
+    names: list[str]
+    places: list[int]
+    counts: NDArray[np.int64]
+    first: list[Course]
+    second: list[Course]
+
+
 def compare(one: Layers, other: Layers) -> list[Difference]:
     """Tell in what two graphs differ, the greatest difference first.
 
-    Tasks and keysteps are the same where their names are.  The videos of both are recognised
-    alike, so that what is wrong with their labels is the same, too, and counts can be compared.
+    Tasks and keysteps are the same where their names are.  Recognised videos are not independent
+    of one another: each pass over them makes more of what they happen to begin with.  So how far
+    two graphs differ by chance is told by random splits of their videos, which go the same way.
     """
-    asked = [
-        (task, what, first, second)
-        for task in one.videos
-        if task in other.videos
-        for what, first, second in _both(one, other, task)
-    ]
+    asked = [_both(one, other, task) for task in one.videos if task in other.videos]
+    random, by_chance = np.random.default_rng(0), 0.0
+    for _ in range(_SPLITS):
+        for both in asked:
+            _, distance = _distances(_shuffled(both, random))
+            by_chance = max([by_chance, *distance])
     found = []
-    for task, what, first, second in asked:
-        (ours, theirs), certainty = _certainty(first, second)
-        if certainty > 1 - _CHANCE / len(asked):
-            found.append(Difference(task, what, ours, theirs, certainty))
+    for both in asked:
+        shares, distance = _distances(both)
+        questions = [f"{name!r} is spoken of" for name in both.names]
+        questions += [f"{a!r} before {b!r}" for a, b in combinations(both.names, 2)]
+        answers = zip(questions, *shares.tolist(), distance > by_chance, strict=True)
+        found += [Difference(both.task, *answer) for *answer, differs in answers if differs]
     return sorted(found, key=lambda each: -abs(each.first - each.second))
 
 
-_Votes = tuple[float, float]
-
-
-def _both(one: Layers, other: Layers, task: str) -> Iterator[tuple[str, _Votes, _Votes]]:
-    """What can be compared of a task: how often each graph says yes, and how often no."""
-    lists = [
-        [layers.vocabulary.keysteps[one] for one in listed_tasks(layers.vocabulary)[task]]
-        for layers in (one, other)
-    ]
-    places = {name: place for place, name in enumerate(dict.fromkeys([*lists[0], *lists[1]]))}
-    counts, parts = np.zeros((len(places), len(places)), dtype=np.int64), []
-    for layers, names in zip((one, other), lists, strict=True):
-        own = [places[name] for name in names]
-        counts[np.ix_(own, own)] += layers.transitions(listed_tasks(layers.vocabulary)[task])
-        videos = layers.courses.tasks[task]
-        parts.append({video: videos[video].among(own, len(places)) for video in videos})
-    both = count_layers((*places.values(),), parts, counts, order=0.0)
+def _both(one: Layers, other: Layers, task: str) -> _Both:
+    graphs = [(layers, listed_tasks(layers.vocabulary)[task]) for layers in (one, other)]
+    lists = [[layers.vocabulary.keysteps[each] for each in own] for layers, own in graphs]
+    place = {name: at for at, name in enumerate(dict.fromkeys([*lists[0], *lists[1]]))}
+    counts, videos = np.zeros((len(place), len(place)), dtype=np.int64), []
+    for (layers, own), names in zip(graphs, lists, strict=True):
+        theirs = [place[name] for name in names]
+        counts[np.ix_(theirs, theirs)] += layers.transitions(own)
+        courses = layers.courses.tasks[task].values()
+        videos.append([course.among(theirs, len(place)) for course in courses])
     shared = [name for name in lists[0] if name in lists[1]]
-    for name in shared:
-        ours, theirs = (_spoken(layer, places[name]) for layer in both)
-        yield f"{name!r} is spoken of", ours, theirs
-    for before, after in combinations(shared, 2):
-        ours, theirs = (_before(layer, places[before], places[after]) for layer in both)
-        yield f"{before!r} before {after!r}", ours, theirs
+    return _Both(task, shared, [place[name] for name in shared], counts, *videos)
 
 
-def _spoken(layer: Layer, place: int) -> _Votes:
-    return float(layer.clear[place]), float(layer.videos - layer.clear[place])
+def _shuffled(both: _Both, random: np.random.Generator) -> _Both:
+    """The same videos, split at random into as many and as many."""
+    videos = [*both.first, *both.second]
+    mixed = [videos[at] for at in random.permutation(len(videos))]
+    return both._replace(first=mixed[: len(both.first)], second=mixed[len(both.first) :])
 
 
-def _before(layer: Layer, first: int, second: int) -> _Votes:
-    return float(layer.before[first, second]), float(layer.before[second, first])
+def _distances(both: _Both) -> tuple[Floats, Floats]:
+    """Shares of each part in which something is so, shape (2, q), and by how many spreads they
+    differ, (q,): of each keystep that it is spoken of, of each pair that one is done first.
+    """
+    votes = np.array([_votes(both, videos) for videos in (both.first, both.second)])
+    votes = votes.reshape(2, -1, 2)
+    # Expected of Beta distributions, with their variances.
+    number = votes.sum(axis=2)
+    shares = (votes[..., 0] + 1) / (number + 2)
+    spread = np.sqrt((shares * (1 - shares) / (number + 3)).sum(axis=0))
+    return shares, np.abs(shares[0] - shares[1]) / spread
 
 
-def _certainty(*votes: _Votes) -> tuple[list[float], float]:
-    """Shares, and how probable it is that they differ (Beta distributions, taken as normal)."""
-    shares = [(yes + 1) / (yes + no + 2) for yes, no in votes]
-    spread = sum(p * (1 - p) / (sum(v) + 3) for p, v in zip(shares, votes, strict=True))
-    return shares, float(2 * ndtr(abs(shares[0] - shares[1]) / math.sqrt(spread)) - 1)
+def _votes(both: _Both, videos: list[Course]) -> list[tuple[float, float]]:
+    """How often what is asked is so, and how often it is not."""
+    named = {f"{at}": course for at, course in enumerate(videos)}
+    layer = count_layer((*range(len(both.counts)),), named, both.counts, 0.0)
+    spoken, before = layer.clear[both.places], layer.before
+    votes = [(float(often), float(len(videos) - often)) for often in spoken]
+    return votes + [(before[a, b], before[b, a]) for a, b in combinations(both.places, 2)]
 
 
 def departures(layers: Layers, known: TaskMap, segments: Sequence[Segment]) -> list[Departure]:

@@ -10,9 +10,8 @@ is believed, comes in there.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from itertools import chain
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -139,48 +138,48 @@ class Layer:
         return np.where(ahead > 0, self.ordered * 0.5 ** (np.maximum(ahead, 1) - 1.0), 0.0)
 
 
-def count_layers(
-    keysteps: tuple[int, ...],
-    parts: Sequence[Mapping[str, Course]],
-    counts: Integers,
-    order: float,
-) -> list[Layer]:
-    """Recognise the courses of a task twice, and count what is done in each part of them.
+def count_layer(
+    keysteps: tuple[int, ...], courses: Mapping[str, Course], counts: Integers, order: float
+) -> Layer:
+    """Recognise the courses of a task twice, and count what is done.
 
     The transitions of neighbouring rows hardly know a direction; those that are recognised with
-    them do, and are what the second pass takes in their place.  All parts are recognised alike,
-    with what they tell together: each on its own, they would differ by what they happen to begin
-    with, and each pass would make that more.
+    them do, and are what the second pass takes in their place.
 
     Parameters
     ----------
     counts : shape (n, n)
         Transitions of neighbouring rows.
     """
-    sorted_parts = [[course for _, course in sorted(part.items())] for part in parts]
-    together, size = [*chain.from_iterable(sorted_parts)], len(keysteps)
-    timing = sum((one.clear_times() for one in together), np.zeros((size, TIMING_BINS)))
+    size = len(keysteps)
+    timing = sum((one.clear_times() for one in courses.values()), np.zeros((size, TIMING_BINS)))
     due = log_due(IMAGINED_VIDEOS / TIMING_BINS, timing)
-    recognised = _recognise(together, due, counts).following[:, :-1]
-    found = []
-    for courses in sorted_parts:
-        sums = _recognise(courses, due, recognised)
-        place = sums.middle / np.maximum(sums.certain, 1e-9)
-        counted = sums.clear, sums.shown, sums.first, sums.seconds, place
-        found.append(Layer(keysteps, len(courses), *counted, sums.before, sums.following, order))
-    return found
+    sums = _recognise(courses, due, _recognise(courses, due, counts).following[:, :-1])
+    place = sums.middle / np.maximum(sums.certain, 1e-9)
+    return Layer(
+        keysteps,
+        len(courses),
+        sums.clear,
+        sums.shown,
+        sums.first,
+        sums.seconds,
+        place,
+        sums.before,
+        sums.following,
+        order,
+    )
 
 
-def _recognise(courses: Iterable[Course], due: Floats, transitions: Integers) -> _Sums:
+def _recognise(courses: Mapping[str, Course], due: Floats, transitions: Integers) -> _Sums:
     """Tell which keystep is done on each row of each video, and add that up."""
     size = len(due)
     imagined = np.full((size, size), IMAGINED_VOTES / max(1, size - 1))
-    moves, sums = blend_transitions(transitions, imagined), _Sums(size)
-    for course in courses:
+    chain, sums = blend_transitions(transitions, imagined), _Sums(size)
+    for _, course in sorted(courses.items()):
         rows = course.log_emission()
         if len(rows):
             when = np.arange(len(rows)) * TIMING_BINS // len(rows)
-            sums.add(marginals(rows + due[:, when].T, moves), course)
+            sums.add(marginals(rows + due[:, when].T, chain), course)
     return sums
 
 
@@ -256,7 +255,7 @@ class Layers:
             keysteps = listed_tasks(self.vocabulary)[task]
             order = self.courses.order if any(self.vocabulary.tasks.values()) else 0.0
             videos, counts = self.courses.tasks[task], self.transitions(keysteps)
-            [self._made[task]] = count_layers(keysteps, [videos], counts, order)
+            self._made[task] = count_layer(keysteps, videos, counts, order)
         return self._made[task]
 
     def _showing(self, *keysteps: int) -> Iterable[str]:

@@ -74,7 +74,8 @@ def shares_of(weights: Floats) -> list[Share]:
     """
     total = weights.sum()
     expected = weights / total
-    low, high = shortest_intervals(weights, total - weights)
+    # Where there is one possibility only, nothing is left for others.
+    low, high = shortest_intervals(weights, np.maximum(total - weights, 1e-9))
     return [Share(*map(float, one)) for one in zip(expected, low, high, strict=True)]
 
 
