@@ -11,10 +11,13 @@ from __future__ import annotations
 import math
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from itertools import combinations, pairwise
 from typing import NamedTuple
 
-from stepgraph.core import Labels, without_repetitions
+import numpy as np
+
+from stepgraph.core import BACKGROUND, Labels, without_repetitions
 from stepgraph.graph.layers import END, Layers, Next, Precedence
 
 CLEAR, LEAST = 0.75, 10
@@ -84,11 +87,15 @@ def check_order(
 
 
 def _check_task(layers: Layers, task: str, labels: list[Labels], least: int) -> OrderCheck:
+    # What is done of other tasks, the graph was not asked of.
+    own = layers.of_task(task).keysteps
+    rows = [np.where(np.isin(one.keysteps, own), one.keysteps, BACKGROUND) for one in labels]
+    labels = [replace(one, keysteps=row) for one, row in zip(labels, rows, strict=True)]
     before, after = count_before(labels), count_next(labels)
     pairs = clear_pairs(before, least)
     right = [_precedence(layers, task, *pair).share > 0.5 for pair in pairs]
     held = []
-    for first, second in combinations(layers.of_task(task).keysteps, 2):
+    for first, second in combinations(own, 2):
         both = before[first, second] + before[second, first]
         if both >= least:
             said = _precedence(layers, task, first, second)
