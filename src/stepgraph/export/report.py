@@ -191,7 +191,8 @@ def _graph(maps: Sequence[TaskMap], colours: Sequence[str]) -> str:
     if not maps:
         return "<p class=empty>The graph has no transitions yet.</p>"
     drawn = drawing.most_used(maps) or maps[:1]
-    note = "How each task is done, from START to END, as told by its recognised videos."
+    note = "How each task is done, from START to END, as told by its recognised videos. "
+    note += drawing.BOX_NOTE
     if len(drawn) < len(maps):
         note += f" Drawn are {len(drawn):,} of {len(maps):,} tasks, those of most videos; "
         note += "<code>stepgraph graph draw</code> draws any."
