@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +24,7 @@ from stepgraph.graph import TIMING_BINS, TaskGraph, mine_graph
 from stepgraph.graph.courses import (
     Course,
     Courses,
+    Floats,
     Sample,
     can_follow,
     clear_times,
@@ -31,8 +32,6 @@ from stepgraph.graph.courses import (
 )
 from stepgraph.graph.habits import SAMPLE, Habits, Words, listed_tasks
 from stepgraph.scoring.products import Products
-
-Floats: TypeAlias = NDArray[np.float64]
 
 # Videos of a task, and of all tasks, whose words are learned from: more of them tell little more.
 _VIDEOS, _ALL_VIDEOS = 100, 1000
