@@ -28,7 +28,6 @@ from stepgraph.graph.courses import (
     Sample,
     can_follow,
     clear_times,
-    first_by_hash,
 )
 from stepgraph.graph.habits import SAMPLE, Habits, Words, listed_tasks
 from stepgraph.scoring.products import Products
@@ -75,7 +74,7 @@ class Learner:
         self._tasks = listed_tasks(vocabulary)
         self._listed = any(vocabulary.tasks.values())
         self._decoder = decoder or TaskMarkov()
-        self._evidence: dict[str, NDArray[np.float32]] = {}
+        self._evidence: Sample[NDArray[np.float32]] = Sample(SAMPLE, SAMPLE)
         self._videos: defaultdict[str, float] = defaultdict(float)
         self._timing: dict[str, Floats] = {}
         self._spoken: Sample[Products] = Sample(_VIDEOS, _ALL_VIDEOS)
@@ -100,9 +99,7 @@ class Learner:
         if len(task_stretches(heard, self._tasks, evidence)) > 1:
             return  # what is said of several tasks tells nothing about the course of one
         share = posterior[task] / total
-        self._evidence[scores.video] = evidence.astype(np.float32)
-        if len(self._evidence) > 2 * SAMPLE:
-            self._evidence = first_by_hash(self._evidence, SAMPLE)
+        self._evidence.add("", scores.video, evidence.astype(np.float32))
         self._videos[task] += share
         timing = share * self._follow(heard, task)
         self._timing[task] = timing + self._timing.get(task, 0.0)
@@ -128,7 +125,7 @@ class Learner:
     def habits(self, graph: TaskGraph) -> Habits:
         """What was learned, to be kept in the graph that was mined from the same videos."""
         names = tuple(self._tasks)
-        evidence = first_by_hash(self._evidence, SAMPLE)
+        evidence = self._evidence.chosen().get("", {})
         found = Habits(names, evidence, dict(self._videos), dict(self._timing), {})
         if not self._listed:
             return found

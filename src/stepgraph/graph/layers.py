@@ -153,18 +153,8 @@ def count_layer(
     due = log_due(IMAGINED_VIDEOS / TIMING_BINS, timing)
     sums = _recognise(courses, due, _recognise(courses, due, counts).following[:, :-1])
     place = sums.middle / np.maximum(sums.certain, 1e-9)
-    return Layer(
-        keysteps,
-        len(courses),
-        sums.clear,
-        sums.shown,
-        sums.first,
-        sums.seconds,
-        place,
-        sums.before,
-        sums.following,
-        order,
-    )
+    counted = sums.clear, sums.shown, sums.first, sums.seconds, place, sums.before, sums.following
+    return Layer(keysteps, len(courses), *counted, order)
 
 
 def _recognise(courses: Mapping[str, Course], due: Floats, transitions: Integers) -> _Sums:
