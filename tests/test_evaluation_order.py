@@ -98,3 +98,15 @@ def test_without_a_clear_pair_or_a_transition_shares_are_undefined():
     assert task.pairs == 0
     shares = ("right_directions", "next_share", "covered", "precedence_held", "next_held")
     assert all(math.isnan(getattr(one, name)) for one in (task, mean) for name in shares)
+
+
+def test_what_is_truly_done_of_another_task_counts_as_nothing():
+    words = Vocabulary(WORDS.keysteps, {"tea": (0, 1), "soup": (2, 3)})
+    plain = [Labels(f"{n}", np.repeat([0, 1], 9), words) for n in range(12)]
+    courses = make_courses({"tea": plain}, words, 0.0)
+    layers = make_graph(np.zeros((4, 4), np.int64), words, courses=courses).layers
+
+    with_soup = check_order(layers, {"tea": [Labels("v", np.array([2, 0, 2, 1]), words)] * 12})
+
+    assert with_soup == check_order(layers, {"tea": [Labels("v", np.array([0, 1]), words)] * 12})
+    assert with_soup[0].next_share == 1.0

@@ -93,7 +93,10 @@ def test_shares_and_intervals_are_told():
     assert "75\u00a0%" in words(picture)
     titles = words(picture, "title")
     assert "boil → pour: 75\u00a0% (65 to 85\u00a0%), 3×" in titles
-    assert any(one.startswith("boil: in 10 of 10 videos (90 to 100\u00a0%)") for one in titles)
+    assert any(
+        one.startswith("boil: clearly in 10 of 10 videos, done in 90 to 100\u00a0%")
+        for one in titles
+    )
 
 
 def test_what_was_never_seen_and_what_leads_back_are_explained():
@@ -115,7 +118,9 @@ def test_a_map_of_neighbouring_rows_says_so_and_counts_no_videos():
 
 
 def test_a_task_of_hundreds_says_what_is_left_out():
-    assert "Without the 40 keysteps that fewest videos show." in words(draw_task(random_map(100)))
+    assert "Without the 40 keysteps that fewest videos speak of." in words(
+        draw_task(random_map(100))
+    )
 
 
 def test_the_task_of_most_videos_comes_first():
@@ -175,7 +180,9 @@ def test_the_heat_map_has_a_cell_for_each_keystep_of_a_task():
     assert len(cells) == 7
     assert sorted(told.values()) == ["100"] * 6 + ["30"]
     [words_of] = [name for name, number in told.items() if number == "30"]
-    assert words_of.startswith("add milk, Make tea: in 3 of 10 videos (20 to 40\u00a0%), 40")
+    assert words_of.startswith(
+        "add milk, Make tea: clearly in 3 of 10 videos, done in 20 to 40\u00a0%, 40"
+    )
     assert {"Make tea", "Make iced tea", *NAMES} <= set(words(picture))
 
 

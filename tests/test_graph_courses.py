@@ -176,3 +176,17 @@ def test_damaged_fields_of_courses_are_refused(damage, tmp_path):
 
     with pytest.raises(DataError, match=r"graph\.json: must be a task graph as"):
         sg.load(tmp_path / "graph.json")
+
+
+def test_no_more_courses_are_loaded_than_are_kept(tmp_path):
+    sg.save(graph_with_courses(), tmp_path / "graph.json")
+    content = json.loads((tmp_path / "graph.json").read_text("utf-8"))
+    one = content["courses"]["tasks"]["tea"]["0"]
+    content["courses"] |= {
+        "met": {"tea": 500},
+        "tasks": {"tea": {f"{n}": one for n in range(401)}},
+    }
+    (tmp_path / "graph.json").write_text(json.dumps(content), "utf-8")
+
+    with pytest.raises(DataError, match=r"than are kept"):
+        sg.load(tmp_path / "graph.json")

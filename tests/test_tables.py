@@ -83,7 +83,7 @@ def recognised_graph():
 def test_tasks_are_shown_as_recognised_videos_do_them_the_most_frequent_first():
     text = describe_graph(recognised_graph(), top=1, as_json=False)
 
-    title = "tea, as 2 videos do it (recognised, not true):\n"
+    title = "tea, as 2 recognised videos do it:\n"
     table = text.partition(title)[2].splitlines()[:4]
     assert [line.split() for line in table[1:]] == [
         ["boil", "2", "21", "%", "9", "s", "pour", "46", "%"],
@@ -92,6 +92,15 @@ def test_tasks_are_shown_as_recognised_videos_do_them_the_most_frequent_first():
     ]
     assert "soup, as" not in text
     assert "… and 1 tasks more (--top, --task)" in text
+
+
+def test_a_task_without_recognised_videos_is_shown_without_their_numbers():
+    found = [one for one in task_maps(GRAPH) if one.task == "tea"]
+    text = describe_graph_and_maps(GRAPH, found, top=1, as_json=False)
+
+    assert "tea, told from neighbouring rows, no video of it was recognised:\n" in text
+    [line] = [line.split() for line in text.splitlines() if line.startswith("boil  ")][:1]
+    assert line[:2] == ["boil", "–"]
 
 
 def test_every_recognised_task_is_written_for_programs():
@@ -127,12 +136,13 @@ def test_a_relation_says_what_recognised_videos_do():
     text = describe_relation(recognised_graph(), 0, 2, as_json=False)
     content = json.loads(describe_relation(recognised_graph(), 0, 2, as_json=True))
 
-    line = text.splitlines()[1]
+    line, by_rows = text.splitlines()
     assert line.startswith("tea: 'boil' is done before 'stir' in 9")
     assert line.endswith("recognised so in 2, the other way round in 0.")
     assert content["orders"][0]["tasks"] == ["tea"]
-    assert describe_relation(recognised_graph(), 0, 3, as_json=False).endswith(
-        "No recognised video shows both."
+    assert by_rows.startswith("By neighbouring rows directional: ")
+    assert describe_relation(recognised_graph(), 0, 3, as_json=False).startswith(
+        "No recognised video is of a task that has both."
     )
 
 
@@ -143,7 +153,7 @@ def test_an_order_is_told_with_the_places_it_may_have():
     lines = describe_order(found, places, as_json=False).splitlines()
     content = json.loads(describe_order(found, places, as_json=True))
 
-    assert lines[0] == "tea, 2 videos (recognised, not true):"
+    assert lines[0] == "tea, as 2 recognised videos do it:"
     assert [line.split() for line in lines[2:]] == [
         ["1", "boil", "1", "–", "2"],
         ["2", "pour", "1", "–", "3"],

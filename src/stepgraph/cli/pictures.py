@@ -10,6 +10,7 @@ from stepgraph.errors import ConfigError, DataError, quoted
 from stepgraph.export.drawing import draw_heat, draw_next, draw_task, made_of, task_maps
 from stepgraph.export.exchange import write_network
 from stepgraph.export.svg import write_picture
+from stepgraph.export.terminal import plural
 from stepgraph.graph.maps import TaskMap
 from stepgraph.graph.saving import load_graph
 
@@ -32,7 +33,7 @@ def graph_draw(args: argparse.Namespace) -> str:
     found = find_task(maps, args.task) if args.task else maps[0]
     write_picture(draw_task(found), args.output)
     others = (
-        f"; {_plural(len(maps) - 1, 'other task')}: --task" if maps[1:] and not args.task else ""
+        f"; {plural(len(maps) - 1, 'other task')}: --task" if maps[1:] and not args.task else ""
     )
     return f"{args.output}: {quoted(found.task)}, {made_of(found)}{others}"
 
@@ -46,7 +47,7 @@ def graph_export(args: argparse.Namespace) -> str:
     files = write_network(graph, chosen, args.output, args.format)
     arrows = sum(len(found.arrows) for found in chosen)
     return (
-        f"{', '.join(map(str, files))}: {_plural(len(chosen), 'task')}, {_plural(arrows, 'arrow')}"
+        f"{', '.join(map(str, files))}: {plural(len(chosen), 'task')}, {plural(arrows, 'arrow')}"
     )
 
 
@@ -60,7 +61,3 @@ def find_task(maps: list[TaskMap], name: str) -> TaskMap:
             f"did you mean {' or '.join(map(quoted, near))}?"
         )
     return known[name]
-
-
-def _plural(number: int, noun: str) -> str:
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"

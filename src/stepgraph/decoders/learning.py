@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,15 +24,13 @@ from stepgraph.graph import TIMING_BINS, TaskGraph, mine_graph
 from stepgraph.graph.courses import (
     Course,
     Courses,
+    Floats,
     Sample,
     can_follow,
     clear_times,
-    first_by_hash,
 )
 from stepgraph.graph.habits import SAMPLE, Habits, Words, listed_tasks
 from stepgraph.scoring.products import Products
-
-Floats: TypeAlias = NDArray[np.float64]
 
 # Videos of a task, and of all tasks, whose words are learned from: more of them tell little more.
 _VIDEOS, _ALL_VIDEOS = 100, 1000
@@ -76,7 +74,7 @@ class Learner:
         self._tasks = listed_tasks(vocabulary)
         self._listed = any(vocabulary.tasks.values())
         self._decoder = decoder or TaskMarkov()
-        self._evidence: dict[str, NDArray[np.float32]] = {}
+        self._evidence: Sample[NDArray[np.float32]] = Sample(SAMPLE, SAMPLE)
         self._videos: defaultdict[str, float] = defaultdict(float)
         self._timing: dict[str, Floats] = {}
         self._spoken: Sample[Products] = Sample(_VIDEOS, _ALL_VIDEOS)
@@ -101,9 +99,7 @@ class Learner:
         if len(task_stretches(heard, self._tasks, evidence)) > 1:
             return  # what is said of several tasks tells nothing about the course of one
         share = posterior[task] / total
-        self._evidence[scores.video] = evidence.astype(np.float32)
-        if len(self._evidence) > 2 * SAMPLE:
-            self._evidence = first_by_hash(self._evidence, SAMPLE)
+        self._evidence.add("", scores.video, evidence.astype(np.float32))
         self._videos[task] += share
         timing = share * self._follow(heard, task)
         self._timing[task] = timing + self._timing.get(task, 0.0)
@@ -129,7 +125,7 @@ class Learner:
     def habits(self, graph: TaskGraph) -> Habits:
         """What was learned, to be kept in the graph that was mined from the same videos."""
         names = tuple(self._tasks)
-        evidence = first_by_hash(self._evidence, SAMPLE)
+        evidence = self._evidence.chosen().get("", {})
         found = Habits(names, evidence, dict(self._videos), dict(self._timing), {})
         if not self._listed:
             return found

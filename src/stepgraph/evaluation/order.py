@@ -11,10 +11,13 @@ from __future__ import annotations
 import math
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from itertools import combinations, pairwise
 from typing import NamedTuple
 
-from stepgraph.core import Labels, without_repetitions
+import numpy as np
+
+from stepgraph.core import BACKGROUND, Labels, without_repetitions
 from stepgraph.graph.layers import END, Layers, Next, Precedence
 
 CLEAR, LEAST = 0.75, 10
@@ -84,24 +87,29 @@ def check_order(
 
 
 def _check_task(layers: Layers, task: str, labels: list[Labels], least: int) -> OrderCheck:
+    # What is done of other tasks, the graph was not asked of.
+    own = layers.of_task(task).keysteps
+    rows = [np.where(np.isin(one.keysteps, own), one.keysteps, BACKGROUND) for one in labels]
+    labels = [replace(one, keysteps=row) for one, row in zip(labels, rows, strict=True)]
     before, after = count_before(labels), count_next(labels)
     pairs = clear_pairs(before, least)
     right = [_precedence(layers, task, *pair).share > 0.5 for pair in pairs]
     held = []
-    for first, second in combinations(layers.of_task(task).keysteps, 2):
+    for first, second in combinations(own, 2):
         both = before[first, second] + before[second, first]
         if both >= least:
-            said = _precedence(layers, task, first, second)
-            held.append(_holds(said, before[first, second] / both))
-    guesses, next_held = {}, []
-    for keystep, true in after.items():
-        said_next = layers.next_after(keystep, len(layers.vocabulary) + 1, tasks=[task])
-        guesses[keystep] = [one.keystep for one in said_next if one.keystep != END]
-        if true.total() >= least:
-            next_held += [_holds(one, true[one.keystep] / true.total()) for one in said_next]
+            told = _precedence(layers, task, first, second)
+            held.append(_holds(told, before[first, second] / both))
+    said = {one: layers.next_after(one, len(own) + 1, tasks=[task]) for one in own}
+    next_held = [
+        _holds(one, true[one.keystep] / true.total())
+        for keystep, true in after.items()
+        for one in said[keystep]
+        if true.total() >= least
+    ]
     return OrderCheck(
-        *(task, len(labels), len(pairs), _mean(right), *_judge_next(after, guesses)),
-        *(*_strongest(layers, task, after), _mean(held), _mean(next_held)),
+        *(task, len(labels), len(pairs), _mean(right), *_judge_next(after, said)),
+        *(*_strongest(after, said), _mean(held), _mean(next_held)),
     )
 
 
@@ -111,13 +119,14 @@ def _precedence(layers: Layers, task: str, first: int, second: int) -> Precedenc
 
 
 def _judge_next(
-    after: Mapping[int, Counter[int]], guesses: Mapping[int, Sequence[int]]
+    after: Mapping[int, Counter[int]], said: Mapping[int, Sequence[Next]]
 ) -> tuple[float, float, float]:
     """How often the first guess is right, how often one could be, and how often any of four is."""
     hits = possible = covered = total = 0
     for keystep, true in after.items():
         keysteps = Counter({one: count for one, count in true.items() if one != END})
-        first, *_ = guessed = guesses[keystep][:_COVERING] or [END]
+        guesses = [one.keystep for one in said[keystep] if one.keystep != END]
+        first, *_ = guessed = guesses[:_COVERING] or [END]
         hits += keysteps[first]
         covered += sum(keysteps[one] for one in guessed)
         possible += max(keysteps.values(), default=0)
@@ -126,14 +135,13 @@ def _judge_next(
 
 
 def _strongest(
-    layers: Layers, task: str, after: Mapping[int, Counter[int]]
+    after: Mapping[int, Counter[int]], said: Mapping[int, Sequence[Next]]
 ) -> tuple[float, float]:
     """How far the transitions of the highest share are in the truth's best quarter."""
-    keysteps = layers.of_task(task).keysteps
-    said = [
+    ranked = [
         (one.share, keystep, one.keystep)
-        for keystep in keysteps
-        for one in layers.next_after(keystep, len(keysteps), tasks=[task])
+        for keystep, following in said.items()
+        for one in following
         if one.keystep != END
     ]
     true = [
@@ -142,9 +150,9 @@ def _strongest(
         for one, count in counts.items()
         if one != END
     ]
-    quarter = len(keysteps) * (len(keysteps) - 1) // 4
+    quarter = len(said) * (len(said) - 1) // 4
     best = {pair[1:] for pair in sorted(true, reverse=True)[:quarter]}
-    right = [pair[1:] in best for pair in sorted(said, reverse=True)]
+    right = [pair[1:] in best for pair in sorted(ranked, reverse=True)]
     precision = [sum(right[:rank]) / rank for rank, one in enumerate(right, 1) if one]
     return _mean(right[:_STRONGEST]), _mean(precision)
 

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 from stepgraph.errors import printable
 from stepgraph.evaluation.order import OrderCheck
+from stepgraph.export.drawing import made_of
 from stepgraph.export.terminal import as_json_text, columns, percent
 from stepgraph.export.timeline import short_clock
 from stepgraph.graph import Relation, TaskGraph
@@ -66,12 +67,11 @@ def _map_table(one: TaskMap) -> str:
         after = one.arrows_from(step.keystep)[:1]
         following = next(((_name(one, a.second), _share(a.share)) for a in after), ("", ""))
         often = "optional?" if step.optional else ""
-        takes, place = f"{step.seconds:.0f} s", _share(step.place)
+        takes = f"{step.seconds:.0f} s" if step.seconds else "–"
+        clearly = f"{step.videos}" if one.videos else "–"
         name = one.vocabulary.keysteps[step.keystep]
-        lines.append((name, often, f"{step.videos}", place, takes, *following))
-    times = "1 video does" if one.videos == 1 else f"{one.videos} videos do"
-    title = f"{printable(one.task)}, as {times} it (recognised, not true):"
-    return f"\n{title}\n{columns(lines)}\n"
+        lines.append((name, often, clearly, _share(step.place), takes, *following))
+    return f"\n{printable(one.task)}, {made_of(one)}:\n{columns(lines)}\n"
 
 
 def _name(one: TaskMap, keystep: int) -> str:
@@ -140,11 +140,16 @@ def describe_relation(graph: TaskGraph, first: int, second: int, *, as_json: boo
     if as_json:
         said = [one._asdict() for one in orders]
         return as_json_text(**_relation_json(graph, relation), orders=said)
-    lines = [_describe_relation(graph, relation)]
-    lines += [_describe_order(graph, first, second, one) for one in orders]
-    if graph.layers and not orders:
-        lines.append("No recognised video shows both.")
-    return "\n".join(lines)
+    by_rows = _describe_relation(graph, relation)
+    if not graph.layers:
+        return by_rows
+    lines = [_describe_order(graph, first, second, one) for one in orders]
+    return "\n".join(
+        [
+            *(lines or ["No recognised video is of a task that has both."]),
+            f"By neighbouring rows {by_rows}",
+        ]
+    )
 
 
 def _describe_order(graph: TaskGraph, first: int, second: int, found: Precedence) -> str:
@@ -183,7 +188,7 @@ def describe_order(one: TaskMap, places: Sequence[tuple[float, float]], *, as_js
     lines = [("", "keystep", "between")]
     for number, (step, (low, high)) in enumerate(zip(one.steps, places, strict=True), 1):
         lines.append((f"{number}", names[step.keystep], f"{low:.0f} – {high:.0f}"))
-    return f"{printable(one.task)}, {one.videos} videos (recognised, not true):\n{columns(lines)}"
+    return f"{printable(one.task)}, {made_of(one)}:\n{columns(lines)}"
 
 
 def describe_differences(found: Sequence[Difference], *, top: int, as_json: bool) -> str:

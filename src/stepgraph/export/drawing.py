@@ -33,14 +33,15 @@ MOST_DRAWN = 300
 # Tasks in which what comes next after one keystep is drawn, and letters of a line above each.
 _FANS, _HEAD = 8, 44
 
-HEAT_NOTE = "Numbers are percentages: how many of a task’s recognised videos show the keystep."
+HEAT_NOTE = "Numbers are percentages: how many of a task’s videos speak of the keystep clearly."
+BOX_NOTE = "In each box: how many of these videos speak of the keystep clearly."
 
 # An arrow is coloured by the share that it surely has, the lower end of its interval.
 _COMMON, _USUAL = 0.05, 0.2
 _MEANINGS = {
     "sure": "next in at least a fifth of the cases (90 % sure)",
-    "likely": "next in at least a twentieth of them (90 % sure)",
-    "rare": "perhaps next in fewer",
+    "likely": "next in at least a twentieth of the cases (90 % sure)",
+    "rare": "perhaps next in fewer than a twentieth",
     "back": "dashed: leads back to an earlier keystep",
     "unseen": "dotted: never seen as next, only the order is known",
     "optional": "pale: hardly spoken of, perhaps optional",
@@ -85,9 +86,9 @@ def draw_task(found: TaskMap, colours: Sequence[str] | None = None) -> str:
     part = Part(layout.width, layout.height, content)
     if colours is not None:
         return inline(f"How “{found.task}” is done", part)
-    notes = [f"{made_of(found).capitalize()}."]
+    notes = [f"{made_of(found).capitalize()}.", *[BOX_NOTE] * bool(found.videos)]
     left_out = len(found.steps) - len(layout.nodes) + 2
-    notes += [f"Without the {left_out} keysteps that fewest videos show."] if left_out else []
+    notes += [f"Without the {left_out} keysteps that fewest videos speak of."] if left_out else []
     return alone(found.task, notes, part, legend([found]))
 
 
@@ -109,12 +110,12 @@ def describe_arrow(arrow: Arrow) -> str:
 
 
 def describe_step(found: TaskMap, step: Step) -> str:
-    """In how many videos a step is shown, when, and how long."""
+    """In how many videos a step is spoken of and probably done, when, and how long."""
     place = f"{_percent(step.place)} through a video"
     if not found.videos:
         return f"on average {place}"
-    shown = f"in {step.videos:,} of {found.videos:,} videos ({_range(step)})"
-    return f"{shown}, {place}, {step.seconds:.0f}\u00a0s long" if step.videos else shown
+    spoken = f"clearly in {step.videos:,} of {found.videos:,} videos, done in {_range(step)}"
+    return f"{spoken}, {place}, {step.seconds:.0f}\u00a0s long" if step.seconds else spoken
 
 
 def _percent(share: float) -> str:
@@ -253,7 +254,7 @@ def _fan(found: TaskMap, keystep: int) -> Part:
 
 
 def draw_heat(maps: Sequence[TaskMap], *, page: bool = False) -> str:
-    """Draw which task uses which keystep, and how many of its videos show it."""
+    """Draw which task uses which keystep, and how many of its videos speak of it clearly."""
     ordered = _by_kinship(most_used(maps) or maps[:1])
     rows = list(dict.fromkeys(step.keystep for found in ordered for step in found.steps))
     names = [wrap(maps[0].vocabulary.keysteps[keystep], 34) for keystep in rows]

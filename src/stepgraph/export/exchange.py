@@ -32,10 +32,11 @@ _ENDS = {START: "START", END: "END"}
 def to_networkx(graph: TaskGraph, maps: Sequence[TaskMap]) -> networkx.MultiDiGraph[str]:
     """One network of the maps of several tasks.
 
-    A node has its ``name``, the ``tasks`` that use it, how many ``videos`` of theirs show it, and
-    which ``share`` of them that is.  An edge has its ``task``, its ``count``, the expected
-    ``share`` of all that comes next, with its 90 % interval from ``low`` to ``high``, and the
-    ``probability`` of that transition between neighbouring rows, 0 from START and to END.
+    A node has its ``name``, the ``tasks`` that use it, how many ``videos`` of theirs speak of it
+    clearly, and which ``share`` of them that is.  An edge has its ``task``, how often it was
+    ``seen``, the expected ``share`` of all that comes next, with its 90 % interval from ``low`` to
+    ``high``, and the ``probability`` of that transition between neighbouring rows, 0 from START
+    and to END.
     """
     from networkx import MultiDiGraph
 

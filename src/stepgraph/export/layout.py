@@ -67,7 +67,7 @@ class Layout:
 
 
 def drawn_steps(found: TaskMap) -> tuple[Step, ...]:
-    """Steps that are drawn, in their order: all, or those of most videos."""
+    """Steps that are drawn, in their order: all, or those that most videos speak of."""
     seen: Counter[int] = Counter()
     for arrow in found.arrows:
         seen.update({arrow.first: arrow.seen, arrow.second: arrow.seen})

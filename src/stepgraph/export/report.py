@@ -28,6 +28,7 @@ from stepgraph.core import BACKGROUND, Dataset, Labels, Video, runs
 from stepgraph.evaluation import metrics
 from stepgraph.evaluation.report import METRICS, Report
 from stepgraph.export import drawing, svg
+from stepgraph.export.terminal import plural
 from stepgraph.files.disk import replacing
 from stepgraph.graph import TaskGraph
 from stepgraph.graph.maps import Step, TaskMap
@@ -123,23 +124,19 @@ def _facts(dataset: Dataset, methods: Sequence[Measured], graph: TaskGraph) -> s
         next((len(labels[video.id]) for labels in some if video.id in labels), 0)
         for video in dataset.videos
     ]
-    facts = [_plural(len(lengths), "video"), _plural(sum(lengths), "row")]
+    facts = [plural(len(lengths), "video"), plural(sum(lengths), "row")]
     judged = max((method.report.keystep_rows for method in methods), default=0)
     if judged and dataset.truth:
         facts[-1] += f", {judged:,} of them with a true keystep"
-    facts.append(_plural(len(graph.vocabulary), "keystep"))
+    facts.append(plural(len(graph.vocabulary), "keystep"))
     if graph.vocabulary.tasks:
-        facts.append(_plural(len(graph.vocabulary.tasks), "task"))
+        facts.append(plural(len(graph.vocabulary.tasks), "task"))
     mined = dict.fromkeys(method.report.graph_mined_on for method in methods)
     mined_on = "; ".join(filter(None, mined)) or (
-        _plural(len(graph.mined_on), "video") if graph.mined_on else "videos not recorded"
+        plural(len(graph.mined_on), "video") if graph.mined_on else "videos not recorded"
     )
     facts.append(f"graph mined on {mined_on}")
     return " ".join(f"<li><bdi>{html.escape(fact)}</bdi></li>" for fact in facts)
-
-
-def _plural(number: int, noun: str) -> str:
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
 def _metrics(dataset: Dataset, methods: Sequence[Measured]) -> str:
@@ -191,7 +188,8 @@ def _graph(maps: Sequence[TaskMap], colours: Sequence[str]) -> str:
     if not maps:
         return "<p class=empty>The graph has no transitions yet.</p>"
     drawn = drawing.most_used(maps) or maps[:1]
-    note = "How each task is done, from START to END, as told by its recognised videos."
+    note = "How each task is done, from START to END, as told by its recognised videos. "
+    note += drawing.BOX_NOTE
     if len(drawn) < len(maps):
         note += f" Drawn are {len(drawn):,} of {len(maps):,} tasks, those of most videos; "
         note += "<code>stepgraph graph draw</code> draws any."

@@ -30,6 +30,11 @@ def metrics_table(reports: Sequence[Report]) -> str:
     )
 
 
+def plural(number: int, noun: str) -> str:
+    """A number of things, one or more."""
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
 def percent(share: float) -> str:
     """A share in percent, a dash where there is none."""
     return "–" if math.isnan(share) else f"{100 * share:.1f}"

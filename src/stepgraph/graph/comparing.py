@@ -7,13 +7,12 @@ from itertools import combinations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from stepgraph.core import Segment
-from stepgraph.graph.courses import Course, Floats
+from stepgraph.graph.courses import Course, Floats, Integers
 from stepgraph.graph.habits import listed_tasks
-from stepgraph.graph.layers import Layers, count_layer
-from stepgraph.graph.maps import TaskMap
+from stepgraph.graph.layers import Layers, Precedence, count_layer
+from stepgraph.graph.maps import Step, TaskMap
 
 # The videos of both graphs are also split at random, so many times: of what differs more than
 # anything does then, one answer in twenty at most holds anything that is due to chance.
@@ -45,17 +44,17 @@ class Departure(NamedTuple):
 
 
 class _Both(NamedTuple):
-    """The videos of a task in two graphs, over the keysteps that either lists.
+    """The videos of a task in two graphs, those of the first before those of the second.
 
-    ``names`` are those of both; ``places`` are theirs.
+    They are over the keysteps that either lists; ``places`` are those of the shared ``names``.
     """
 
     task: str
     names: list[str]
     places: list[int]
-    counts: NDArray[np.int64]
-    first: list[Course]
-    second: list[Course]
+    counts: Integers
+    videos: list[Course]
+    first: int
 
 
 def compare(one: Layers, other: Layers) -> list[Difference]:
@@ -66,14 +65,12 @@ def compare(one: Layers, other: Layers) -> list[Difference]:
     two graphs differ by chance is told by random splits of their videos, which go the same way.
     """
     asked = [_both(one, other, task) for task in one.videos if task in other.videos]
-    random, by_chance = np.random.default_rng(0), 0.0
-    for _ in range(_SPLITS):
-        for both in asked:
-            _, distance = _distances(_shuffled(both, random))
-            by_chance = max([by_chance, *distance])
-    found = []
+    random, by_chance, found = np.random.default_rng(0), 0.0, []
+    for both in asked * _SPLITS:
+        _, distance = _distances(both, random.permutation(len(both.videos)))
+        by_chance = max(by_chance, distance.max(initial=0.0))
     for both in asked:
-        shares, distance = _distances(both)
+        shares, distance = _distances(both, np.arange(len(both.videos)))
         questions = [f"{name!r} is spoken of" for name in both.names]
         questions += [f"{a!r} before {b!r}" for a, b in combinations(both.names, 2)]
         answers = zip(questions, *shares.tolist(), distance > by_chance, strict=True)
@@ -85,43 +82,35 @@ def _both(one: Layers, other: Layers, task: str) -> _Both:
     graphs = [(layers, listed_tasks(layers.vocabulary)[task]) for layers in (one, other)]
     lists = [[layers.vocabulary.keysteps[each] for each in own] for layers, own in graphs]
     place = {name: at for at, name in enumerate(dict.fromkeys([*lists[0], *lists[1]]))}
-    counts, videos = np.zeros((len(place), len(place)), dtype=np.int64), []
+    counts, videos = np.zeros((len(place), len(place)), dtype=np.int64), list[Course]()
     for (layers, own), names in zip(graphs, lists, strict=True):
         theirs = [place[name] for name in names]
         counts[np.ix_(theirs, theirs)] += layers.transitions(own)
         courses = layers.courses.tasks[task].values()
-        videos.append([course.among(theirs, len(place)) for course in courses])
+        videos += [course.among(theirs, len(place)) for course in courses]
     shared = [name for name in lists[0] if name in lists[1]]
-    return _Both(task, shared, [place[name] for name in shared], counts, *videos)
+    places = [place[name] for name in shared]
+    return _Both(task, shared, places, counts, videos, one.videos[task])
 
 
-def _shuffled(both: _Both, random: np.random.Generator) -> _Both:
-    """The same videos, split at random into as many and as many."""
-    videos = [*both.first, *both.second]
-    mixed = [videos[at] for at in random.permutation(len(videos))]
-    return both._replace(first=mixed[: len(both.first)], second=mixed[len(both.first) :])
+def _distances(both: _Both, order: Integers) -> tuple[Floats, Floats]:
+    """Shares of two parts in which something is so, (2, q), and by how many spreads they differ.
 
-
-def _distances(both: _Both) -> tuple[Floats, Floats]:
-    """Shares of each part in which something is so, shape (2, q), and by how many spreads they
-    differ, (q,): of each keystep that it is spoken of, of each pair that one is done first.
+    It is asked of each keystep whether it is spoken of, and of each pair whether one is first.
     """
-    votes = np.array([_votes(both, videos) for videos in (both.first, both.second)])
-    votes = votes.reshape(2, -1, 2)
-    # Expected of Beta distributions, with their variances.
-    number = votes.sum(axis=2)
-    shares = (votes[..., 0] + 1) / (number + 2)
+    pairs = [*combinations(both.places, 2)]
+    votes = np.zeros((2, 2, len(both.places) + len(pairs)))
+    for part, chosen in enumerate((order[: both.first], order[both.first :])):
+        courses = {f"{at}": both.videos[at] for at in chosen}
+        layer = count_layer((*range(len(both.counts)),), courses, both.counts, 0.0)
+        spoken = layer.clear[both.places]
+        votes[part, 0] = [*spoken, *(layer.before[a, b] for a, b in pairs)]
+        votes[part, 1] = [*(len(chosen) - spoken), *(layer.before[b, a] for a, b in pairs)]
+    # Means and variances of Beta distributions.
+    number = votes.sum(axis=1)
+    shares = (votes[:, 0] + 1) / (number + 2)
     spread = np.sqrt((shares * (1 - shares) / (number + 3)).sum(axis=0))
     return shares, np.abs(shares[0] - shares[1]) / spread
-
-
-def _votes(both: _Both, videos: list[Course]) -> list[tuple[float, float]]:
-    """How often what is asked is so, and how often it is not."""
-    named = {f"{at}": course for at, course in enumerate(videos)}
-    layer = count_layer((*range(len(both.counts)),), named, both.counts, 0.0)
-    spoken, before = layer.clear[both.places], layer.before
-    votes = [(float(often), float(len(videos) - often)) for often in spoken]
-    return votes + [(before[a, b], before[b, a]) for a, b in combinations(both.places, 2)]
 
 
 def departures(layers: Layers, known: TaskMap, segments: Sequence[Segment]) -> list[Departure]:
@@ -141,7 +130,7 @@ def departures(layers: Layers, known: TaskMap, segments: Sequence[Segment]) -> l
             None,
             "missing",
             f"no {names[step.keystep]!r}",
-            f"spoken of clearly in {step.videos} of {known.videos} videos",
+            f"done in {_percent(step)} of videos",
         )
         for step in known.steps
         if step.keystep not in begun and not step.optional
@@ -163,9 +152,12 @@ def _unusual_orders(layers: Layers, task: str, begun: dict[int, float]) -> Itera
                 begun[first],
                 "order",
                 f"{names[first]!r} before {names[second]!r}",
-                f"the other way round in {100 * usual.share:.0f} % of videos "
-                f"({100 * usual.low:.0f} to {100 * usual.high:.0f} %)",
+                f"the other way round in {_percent(usual)} of videos",
             )
+
+
+def _percent(one: Step | Precedence) -> str:
+    return f"{100 * one.share:.0f} % ({100 * one.low:.0f} to {100 * one.high:.0f} %)"
 
 
 def _repeated(layers: Layers, task: str, segments: Sequence[Segment]) -> Iterator[Departure]:

@@ -8,16 +8,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import gammaln, logsumexp
 
 from stepgraph.core import Vocabulary
-from stepgraph.graph.courses import first_by_hash
-
-Floats: TypeAlias = NDArray[np.float64]
+from stepgraph.graph.courses import Floats, first_by_hash
 
 # The prior over tasks is learned from so many videos at most, chosen by a hash of their ids, so
 # that graphs of parts of a corpus choose the same ones as a graph of all of it.

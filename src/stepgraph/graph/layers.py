@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,13 +21,10 @@ from scipy.special import ndtri
 
 from stepgraph.core import Vocabulary, without_repetitions
 from stepgraph.graph.chains import marginals
-from stepgraph.graph.courses import TIMING_BINS, Course, Courses
+from stepgraph.graph.courses import TIMING_BINS, Course, Courses, Floats, Integers
 from stepgraph.graph.habits import listed_tasks
 from stepgraph.graph.order import linear_order
 from stepgraph.graph.shares import CREDIBLE, NEXT, PRECEDENCE, shares_of
-
-Floats: TypeAlias = NDArray[np.float64]
-Integers: TypeAlias = NDArray[np.int64]
 
 STAY = 0.9
 """Probability that a keystep goes on for another row."""
@@ -156,18 +153,8 @@ def count_layer(
     due = log_due(IMAGINED_VIDEOS / TIMING_BINS, timing)
     sums = _recognise(courses, due, _recognise(courses, due, counts).following[:, :-1])
     place = sums.middle / np.maximum(sums.certain, 1e-9)
-    return Layer(
-        keysteps,
-        len(courses),
-        sums.clear,
-        sums.shown,
-        sums.first,
-        sums.seconds,
-        place,
-        sums.before,
-        sums.following,
-        order,
-    )
+    counted = sums.clear, sums.shown, sums.first, sums.seconds, place, sums.before, sums.following
+    return Layer(keysteps, len(courses), *counted, order)
 
 
 def _recognise(courses: Mapping[str, Course], due: Floats, transitions: Integers) -> _Sums:

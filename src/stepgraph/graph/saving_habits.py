@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from stepgraph.core import Vocabulary
 from stepgraph.errors import DataError
 from stepgraph.files.headers import as_list, as_text, as_whole
-from stepgraph.graph.courses import TIMING_BINS, Course, Courses, can_follow
+from stepgraph.graph.courses import TIMING_BINS, Course, Courses, can_follow, videos_each
 from stepgraph.graph.habits import Habits, Words, listed_tasks
 
 # More videos than anybody has; their sums stay exact.
@@ -103,8 +103,9 @@ def courses_of(fields: Any, vocabulary: Vocabulary) -> Courses | None:
         for task, of in fields["tasks"].items()
     }
     met = {as_text(task): as_whole(number) for task, number in fields["met"].items()}
-    if order > 1 or met.keys() != tasks.keys() or any(met[k] < len(tasks[k]) for k in met):
-        raise DataError("courses of more videos than there were")
+    kept, most = {task: len(of) for task, of in tasks.items()}, videos_each(met.values())
+    if order > 1 or met.keys() != kept.keys() or any(kept[k] > min(met[k], most) for k in met):
+        raise DataError("courses of more videos than there were, or than are kept")
     return Courses(tasks, met, order)
 
 
