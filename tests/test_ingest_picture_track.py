@@ -143,6 +143,17 @@ def test_a_picture_without_a_time_follows_at_the_rate_of_the_file(tmp_path, monk
     assert [float((one - ticks[0]) * tick) for one in ticks] == [0, 1 / rate, 2 / rate]
 
 
+def test_where_the_clock_is_as_slow_as_the_pictures_each_is_a_tick(monkeypatch):
+    stream = SimpleNamespace(average_rate=25, start_time=0, duration=0)
+    timeless = SimpleNamespace(pts=None, dts=None, duration=0)
+    track = object.__new__(PictureTrack)
+    track._stream, track._tick, track._count, track._damaged = stream, 1 / 25, 3, 0
+    track._container, track.path = SimpleNamespace(duration=0), None
+    monkeypatch.setattr(PictureTrack, "_decoded", lambda self: iter([timeless] * 3))
+
+    assert [begin for begin, _ in track.pictures()] == [0, 1, 2]
+
+
 def test_pictures_that_tell_only_when_they_are_decoded_begin_where_their_track_does(
     tmp_path, monkeypatch
 ):
