@@ -227,14 +227,18 @@ class Loop:
         reached = {name: (seconds, set(lines)) for name, seconds, lines in json.loads(told)}
         quick = sorted(reached, key=lambda name: reached[name][0])
         # A test that needs another before it says nothing alone.
-        if not in_a_fork(lambda: self._run(session, [(items[name], 300) for name in quick]), 300):
+        if not in_a_fork(lambda: self._run(session, [items[name] for name in quick], 300), 600):
             quick = []
+        # What several tests share is made by whichever comes first, and may take the longest.
+        limit = 5 + 10 * max((seconds for seconds, _ in reached.values()), default=0)
         said = ""
         for mutant in self.mutants:
             lines = _lines(self.source, mutant)
             own = [name for name in quick if reached[name][1] & lines]
-            timed = [(items[name], 2 + 10 * reached[name][0]) for name in own]
-            said += "?" if in_a_fork(partial(self._try, session, mutant, timed), 300) else "!"
+            those = [items[name] for name in own]
+            said += (
+                "?" if in_a_fork(partial(self._try, session, mutant, those, limit), 600) else "!"
+            )
         self.said = said
         return True
 
@@ -253,16 +257,16 @@ class Loop:
             found.append((item.nodeid, time.monotonic() - start, sorted(lines)))
         return found
 
-    def _run(self, session: Any, timed: list[tuple[Any, float]]) -> str:
+    def _run(self, session: Any, items: list[Any], limit: float) -> str:
         """Something if all tests pass, each in its time."""
-        for (item, limit), (after, _) in pairwise([*timed, (None, 0)]):
+        for item, after in pairwise([*items, None]):
             signal.setitimer(signal.ITIMER_REAL, limit)
             item.config.hook.pytest_runtest_protocol(item=item, nextitem=after)
             if session.testsfailed:
                 return ""
         return "passed"
 
-    def _try(self, session: Any, mutant: Mutant, timed: list[tuple[Any, float]]) -> str:
+    def _try(self, session: Any, mutant: Mutant, items: list[Any], limit: float) -> str:
         try:
             before, after = (_codes(s) for s in (self.source, mutant.apply(self.source)))
             changed = {old: new for old, new in zip(before, after, strict=True) if old != new}
@@ -270,7 +274,7 @@ class Loop:
                 function.__code__ = changed.get(function.__code__, function.__code__)
         except ValueError:  # it has other functions inside, or other variables
             return "unknown"
-        return self._run(session, timed)
+        return self._run(session, items, limit)
 
 
 def _follow(path: str, lines: set[int]) -> Callable[..., Any]:

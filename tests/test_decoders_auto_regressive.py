@@ -207,6 +207,16 @@ def test_the_transformer_is_small_and_what_it_expects_counts_a_twentieth():
     assert decoder.network["encoder"].layers[0].norm_first
 
 
+def test_each_sequence_is_shown_twenty_times_if_nothing_is_asked_for():
+    one, same, other = (
+        train_auto_regressive([np.array([0, 1])], 3, **asked).expect(np.array([0, 1]))
+        for asked in ({}, {"epochs": 20}, {"epochs": 19})
+    )
+
+    assert np.array_equal(one, same)
+    assert not np.array_equal(one, other)
+
+
 def test_the_seed_alone_decides_and_a_single_sequence_is_learned_from():
     import torch
 

@@ -90,6 +90,7 @@ def test_metrics_without_a_true_keystep_are_undefined(true, predicted):
 def test_metrics_of_nothing_are_undefined():
     counts = metrics.Tally.empty()
 
+    assert counts.true.size == 0
     assert all(math.isnan(getattr(metrics, name)(counts)) for name in NAMES)
 
 

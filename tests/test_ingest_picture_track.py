@@ -143,6 +143,20 @@ def test_a_picture_without_a_time_follows_at_the_rate_of_the_file(tmp_path, monk
     assert [float((one - ticks[0]) * tick) for one in ticks] == [0, 1 / rate, 2 / rate]
 
 
+@pytest.mark.parametrize(("rate", "tick", "step"), [(25, 1 / 25, 1), (None, 1 / 1000, 40)])
+def test_a_picture_lasts_a_tick_at_least_and_25_are_a_second_if_nothing_is_said(
+    monkeypatch, rate, tick, step
+):
+    stream = SimpleNamespace(average_rate=rate, guessed_rate=None, start_time=0, duration=0)
+    timeless = SimpleNamespace(pts=None, dts=None, duration=0)
+    track = object.__new__(PictureTrack)
+    track._stream, track._tick, track._count, track._damaged = stream, tick, 3, 0
+    track._container, track.path = SimpleNamespace(duration=0), None
+    monkeypatch.setattr(PictureTrack, "_decoded", lambda self: iter([timeless] * 3))
+
+    assert [begin for begin, _ in track.pictures()] == [0, step, 2 * step]
+
+
 def test_pictures_that_tell_only_when_they_are_decoded_begin_where_their_track_does(
     tmp_path, monkeypatch
 ):
