@@ -358,22 +358,6 @@ def test_a_track_in_another_language_is_noticed(tmp_path, tried):
     )
 
 
-@pytest.mark.parametrize(
-    ("said", "foreign"),
-    [
-        ("dann geben wir das Mehl mit etwas Salz dazu und", True),
-        ("now we are going to add a little bit of salt to it and", False),
-        ("chop onions, peel garlic, melt butter, add them to the pan", False),
-    ],
-)
-def test_few_common_english_words_are_noticed(said, foreign):
-    sentences = tuple(Sentence(at, at + 1, said) for at in range(8))
-
-    kinds = [kind for kind, _ in speech._blemishes(speech.Heard(sentences, 8.0), english=True)]
-
-    assert kinds == (["foreign speech"] if foreign else [])
-
-
 def recogniser(*lines):
     """One that hears the same lines in every piece."""
     made = [SimpleNamespace(start_time=a, duration=b - a, text=text) for a, b, text in lines]
