@@ -32,7 +32,7 @@ def read_video(path, out):
     from stepgraph.ingest import Listening
 
     problems = Problems()
-    video = sg.open_video(path, listening=Listening(needed=False), problems=problems)
+    video = sg.open_video(path, listening=Listening(needed=False, hears=False), problems=problems)
     _check_video(video)
     _check_problems(problems)
     return video

@@ -76,7 +76,7 @@ def test_an_id_is_the_stem_if_none_is_given(here):
 
 
 def test_a_media_file_is_opened_with_its_transcript(here, monkeypatch):
-    monkeypatch.setattr("stepgraph.ingest.media.media_duration", lambda path: 9.5)
+    monkeypatch.setattr("stepgraph.ingest.media.media_duration", lambda *_: 9.5)
     (here / "film.mp4").touch()
     lines, _ = listing(here, {"media": "film.mp4", "transcript": "said/a.en.vtt"})
 

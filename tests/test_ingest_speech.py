@@ -11,8 +11,8 @@ import pytest
 import videos
 from stepgraph.core import Sentence
 from stepgraph.errors import DataError, MissingExtraError
-from stepgraph.ingest import media as speech
-from stepgraph.ingest.media import transcribe
+from stepgraph.ingest import speech
+from stepgraph.ingest.speech import transcribe
 from videos import plain, write_video
 
 HEARD = [(0.5, 2.0, " Crack the eggs."), (2.0, 3.5, " [Music]"), (3.5, 5.0, " Whisk them well.")]
@@ -20,9 +20,9 @@ HEARD = [(0.5, 2.0, " Crack the eggs."), (2.0, 3.5, " [Music]"), (3.5, 5.0, " Wh
 
 @pytest.fixture(autouse=True)
 def _forget_models():
-    speech._load.cache_clear()
+    speech._load_whisper.cache_clear()
     yield
-    speech._load.cache_clear()
+    speech._load_whisper.cache_clear()
 
 
 @pytest.fixture

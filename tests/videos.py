@@ -128,3 +128,40 @@ def write_silence(container, track, seconds, start=0.0):
         frame.sample_rate, frame.pts, frame.time_base = 16000, position, Fraction(1, 16000)
         container.mux(track.encode(frame))
     container.mux(track.encode())
+
+
+def recording(name):
+    """Samples, 16,000 a second, of a recording of somebody who speaks."""
+    av, moonshine = pytest.importorskip("av"), pytest.importorskip("moonshine_voice")
+    with av.open(f"{moonshine.get_assets_path()}/{name}") as container:
+        resampler = av.AudioResampler("flt", "mono", 16000)
+        frames = [one for frame in container.decode(audio=0) for one in resampler.resample(frame)]
+    return np.concatenate([one.to_ndarray()[0] for one in frames])
+
+
+def write_speech(
+    path, sound, *, codec="aac", rate=16000, layout="mono", picture=False, language=None
+):
+    """Write samples (16,000 a second, from -1 to 1) to a file of sound and return its path.
+
+    They are stored at a ``rate`` and in a ``layout``; with a ``picture``, the file is a video.
+    """
+    av = pytest.importorskip("av")
+    with av.open(str(path), "w") as container:
+        stream = container.add_stream("mpeg4", rate=5) if picture else None
+        track = container.add_stream(codec, rate=rate, layout=layout)
+        if language:
+            track.metadata["language"] = language
+        if stream is not None:
+            stream.height, stream.width, stream.pix_fmt = 64, 64, "yuv420p"
+            for drawn in plain(90, int(5 * len(sound) / 16000)):
+                container.mux(stream.encode(av.VideoFrame.from_ndarray(drawn, "rgb24")))
+            container.mux(stream.encode())
+        frame = av.AudioFrame.from_ndarray(np.float32(sound)[None], "flt", "mono")
+        frame.sample_rate, frame.pts, frame.time_base = 16000, 0, Fraction(1, 16000)
+        size = track.codec_context.frame_size or 1024
+        resampler = av.AudioResampler(track.codec_context.format.name, layout, rate, size)
+        for one in (*resampler.resample(frame), *resampler.resample(None)):
+            container.mux(track.encode(one))
+        container.mux(track.encode())
+    return path

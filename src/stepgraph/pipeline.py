@@ -119,7 +119,7 @@ def recognize(
     'Repair a wobbly chair'
     """
     scorer = encoder or open_scorer(graph=graph)
-    listening = Listening(needed=not looks(scorer))
+    listening = Listening(needed=not looks(scorer), hears=hears(scorer))
     opened = video if isinstance(video, Video) else open_video(video, listening=listening)
     [timeline] = recognize_all([opened], graph, decoder=decoder, encoder=scorer)
     return timeline
@@ -345,6 +345,12 @@ def _encoder_options(
 def options_of(scorer: Scorer) -> EncoderOptions | None:
     """Options of the encoder behind scores, where one is known."""
     return None if isinstance(scorer, StoredScores) else scorer.options
+
+
+def hears(scorer: Scorer) -> bool:
+    """Whether narration is needed for scores, so that it is worth listening for."""
+    options = options_of(scorer)
+    return options is not None and options.hears and not options.is_function
 
 
 def looks(scorer: Scorer) -> bool:

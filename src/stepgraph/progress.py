@@ -19,20 +19,34 @@ if TYPE_CHECKING:
 
 _Item = TypeVar("_Item")
 _drawing: ContextVar[Progress | None] = ContextVar("_drawing", default=None)
+_saying: ContextVar[bool] = ContextVar("_saying", default=False)
 
 
 @contextmanager
 def shown() -> Iterator[None]:
     """Draw progress bars on stderr inside this block, if stderr is a terminal."""
-    if not sys.stderr.isatty():
-        yield
-        return
-    with _bars() as bars:
-        token = _drawing.set(bars)
-        try:
+    said = _saying.set(True)
+    try:
+        if not sys.stderr.isatty():
             yield
-        finally:
-            _drawing.reset(token)
+            return
+        with _bars() as bars:
+            token = _drawing.set(bars)
+            try:
+                yield
+            finally:
+                _drawing.reset(token)
+    finally:
+        _saying.reset(said)
+
+
+def say(text: str) -> None:
+    """Tell in one line on stderr what is about to take long, terminal or not."""
+    bars = _drawing.get()
+    if bars is not None:
+        bars.console.print(f"stepgraph: {printable(text)}", markup=False, highlight=False)
+    elif _saying.get():
+        sys.stderr.write(f"stepgraph: {printable(text)}\n")
 
 
 @contextmanager

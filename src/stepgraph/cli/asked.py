@@ -29,7 +29,7 @@ from stepgraph.errors import ConfigError, DataError, IncompleteError, one_line
 from stepgraph.files.disk import write_text
 from stepgraph.graph import TaskGraph
 from stepgraph.ingest import Listening
-from stepgraph.pipeline import Asked, open_scorer
+from stepgraph.pipeline import Asked, hears, open_scorer
 from stepgraph.problems import Problems
 from stepgraph.scoring import Scorer
 from stepgraph.vocabulary import read_vocabulary
@@ -202,7 +202,12 @@ def open_dataset(args: argparse.Namespace, *, looks: bool = False) -> Dataset:
         split=args.split,
         vocabulary=read_vocabulary(asked) if asked else None,
         shard=args.shard,
-        listening=Listening(needed=not looks, speech=args.speech),
+        listening=Listening(
+            needed=not looks,
+            speech=args.speech,
+            hears=not args.no_speech and getattr(args, "hears", not looks),
+            save=args.save_transcripts,
+        ),
     )
 
 
@@ -216,7 +221,9 @@ def open_asked(args: argparse.Namespace, graph: TaskGraph | None = None) -> Scor
         given, args.features, args.scores, args.scale, args.every, args.all_videos, args.stored
     )
     decoder = decoder_name(args) if "decoder" in args else DEFAULT_DECODER
-    return open_scorer(asked, graph=graph, decoder=decoder)
+    scorer = open_scorer(asked, graph=graph, decoder=decoder)
+    args.hears = hears(scorer)
+    return scorer
 
 
 def decoder_name(args: argparse.Namespace) -> str:

@@ -132,7 +132,7 @@ def _backbones(args: argparse.Namespace, problems: Problems) -> dict[str, Encode
 def _divided(source: str, args: argparse.Namespace, problems: Problems) -> Divided:
     """A data set by its own split, by two sources, or at random."""
     kind = source.partition(":")[0]
-    how: dict[str, Any] = {"listening": Listening(needed=False), "strict": False}
+    how: dict[str, Any] = {"listening": Listening(needed=False, hears=False), "strict": False}
     splits = find_published(kind).splits[1:] if kind in REGISTRY else ()
     parts = [open_source(source, split=part, **how) for part in splits or ("all",)]
     for part in parts:

@@ -24,9 +24,10 @@ from stepgraph.core import Dataset, Segment, Video, Vocabulary, rows_in
 from stepgraph.datasets import reading
 from stepgraph.errors import DataError, StepgraphError, quoted
 from stepgraph.files.ids import check_id
-from stepgraph.ingest import Listening, formats, open_video
+from stepgraph.ingest import Listening, formats, open_video, speech
+from stepgraph.ingest.media import NoTextTrackError
 from stepgraph.problems import Problems
-from stepgraph.progress import track
+from stepgraph.progress import say, track
 from stepgraph.vocabulary import read_vocabulary
 
 VOCABULARY_FILES = ("steps.txt", "vocabulary.json")
@@ -53,8 +54,8 @@ def open_folder(path: Path, how: Own, *, name: str = "") -> Dataset:
     found = _find(path, problems)
     if not found:
         raise DataError(
-            f"{path}: must contain transcripts ({', '.join(formats.TRANSCRIPT_SUFFIXES)}) or "
-            f"videos with a text track, got none; put each video's transcript beside it, same name"
+            f"{path}: must contain videos ({', '.join(formats.MEDIA_SUFFIXES)}) or transcripts "
+            f"({', '.join(formats.TRANSCRIPT_SUFFIXES)}), got none; check the path"
         )
     files = {
         video_id: (file, None)
@@ -70,7 +71,13 @@ def open_folder(path: Path, how: Own, *, name: str = "") -> Dataset:
 def open_file(path: Path, how: Own) -> Dataset:
     """Open one video or transcript."""
     problems = Problems(strict=how.strict is True)
-    video = open_video(path, listening=how.listening, problems=problems)
+    try:
+        video = open_video(path, listening=how.listening.reading, problems=problems)
+    except NoTextTrackError:
+        if how.listening == how.listening.reading:
+            raise
+        _say_who_is_heard([path], 1, how.listening.speech)
+        video = open_video(path, listening=how.listening, problems=problems)
     check_id(video.id)
     return Dataset(str(path), (video,), how.vocabulary, problems=problems)
 
@@ -89,16 +96,37 @@ def open_all(
     problems: Problems,
     how: Own,
 ) -> tuple[Video, ...]:
-    """Open videos by id, each from its file and transcript; if none can be, it is an error."""
+    """Open videos by id, each from its file and transcript; if none can be, it is an error.
+
+    What has to be listened to comes last: before that takes its time, all else has been read.
+    """
     failed, blemishes = Problems(), Problems(strict=how.strict is True)
-    videos = []
-    for video_id, (path, transcript) in track(files.items(), "reading", len(files)):
+    videos: dict[str, Video] = {}
+    unwritten: dict[str, Path] = {}
+
+    def open_one(video_id: str, transcript: Path | None, listening: Listening) -> None:
+        path = files[video_id][0]
         try:
-            video = open_video(path, transcript, listening=how.listening, problems=blemishes)
-            videos.append(replace(video, id=video_id))
+            video = open_video(path, transcript, listening=listening, problems=blemishes)
+            videos[video_id] = replace(video, id=video_id)
         except StepgraphError as error:
-            where = str(transcript or path)
-            failed.add_error(error, "unreadable video or transcript", where, lost=True)
+            if isinstance(error, NoTextTrackError) and listening != how.listening:
+                unwritten[video_id] = path
+                return
+            kind = "unreadable video or transcript"
+            if isinstance(error, speech.UnheardError) and how.strict is not True:
+                blemishes.add_error(error, kind, str(path), lost=True)
+            else:
+                failed.add_error(error, kind, str(transcript or path), lost=True)
+
+    for video_id, (_, transcript) in track(files.items(), "reading", len(files)):
+        open_one(video_id, transcript, how.listening.reading)
+    if unwritten and not (failed and problems.strict):
+        _say_who_is_heard(unwritten.values(), len(files), how.listening.speech)
+        for video_id in track(list(unwritten), "listening"):
+            open_one(video_id, None, how.listening)
+    if not videos:
+        failed.take(blemishes.failed)
     if failed and (problems.strict or not videos):
         hint = "; --skip-bad goes on without" if videos else ""
         each = ", ".join(f"({number}) {one}" for number, one in enumerate(failed.found, 1))
@@ -108,7 +136,15 @@ def open_all(
         raise DataError(f"{failed.found[0] if len(failed) == 1 else several}{hint}")
     for part in (failed, blemishes):
         problems.take(part)
-    return tuple(videos)
+    return tuple(videos[video_id] for video_id in files if video_id in videos)
+
+
+def _say_who_is_heard(paths: Iterable[Path], count: int, model: Path | None) -> None:
+    new = [path for path in paths if speech.recall(path, model) is None]
+    if len(new) == count == 1:
+        say(f"listening: {new[0]} has no transcript")
+    elif new:
+        say(f"listening: {len(new)} of {count} videos have no transcript")
 
 
 def with_truth(
@@ -148,7 +184,11 @@ def _find(folder: Path, problems: Problems) -> dict[str, Path]:
     for place, folders, names in os.walk(folder, onerror=note):
         folders[:] = [name for name in folders if not name.startswith(".")]
         files += [path for name in names if _is_candidate(path := Path(place, name))]
-    media = {path.with_suffix(""): path for path in sorted(files) if _is_media(path)}
+    # Of a video and its sound, the video.
+    by_kind = sorted(
+        files, key=lambda path: (path.suffix.lower() not in formats.SOUND_SUFFIXES, path)
+    )
+    media = {path.with_suffix(""): path for path in by_kind if _is_media(path)}
     transcripts = [
         path
         for path in files

@@ -9,10 +9,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from stepgraph.core import Sentence, Video
+from stepgraph.core import Video
 from stepgraph.errors import MissingExtraError
-from stepgraph.files.disk import require_file
-from stepgraph.ingest import media
+from stepgraph.files.disk import require_file, write_text
+from stepgraph.ingest import media, speech
 from stepgraph.ingest.formats import (
     MEDIA_SUFFIXES,
     find_transcript,
@@ -28,13 +28,21 @@ __all__ = ["Listening", "open_video", "read_transcript"]
 class Listening:
     """How to come by what is said in a video file.
 
-    A video of which nothing is to be read is refused if that is ``needed``, else opened without
-    a transcript, which is enough for those who only look.  ``speech`` is the folder of a
-    faster-whisper model that listens where nothing is written.
+    Where nothing is written, the built-in model listens, unless ``hears`` is False, or the one of
+    faster-whisper in the folder ``speech``; what they hear is saved beside the video on ``save``.
+    A video of which still nothing is known is refused if that is ``needed``, else opened without
+    a transcript, which is enough for those who only look.
     """
 
     needed: bool = True
     speech: Path | None = None
+    hears: bool = True
+    save: bool = False
+
+    @property
+    def reading(self) -> Listening:
+        """The same without listening: what has to be listened to is refused."""
+        return Listening(hears=False) if self.hears or self.speech else self
 
 
 def open_video(
@@ -55,7 +63,7 @@ def open_video(
         What is said in the video file.  If not given, the transcript beside it is taken
         (:func:`find_transcript`), and if there is none, the text track inside it.
     listening
-        What to do where there is neither.
+        What to do where there is neither; if not given, the built-in speech model listens.
     problems
         Where to note cues that are left out; if not given, a warning says so.
     """
@@ -65,12 +73,13 @@ def open_video(
         return Video(transcript_stem(path), sentences[-1].end if sentences else 0.0, sentences)
     require_file(path, "video file")
     beside = Path(transcript) if transcript is not None else find_transcript(path)
+    sound = 0.0
     if beside is not None:
         sentences = read_transcript(beside, problems=problems)
     else:
-        sentences = _hear(path, listening, problems)
+        sentences, sound, *_ = _said(path, listening, problems)
     try:
-        duration = media.media_duration(path)
+        duration = media.media_duration(path, sound)
     except MissingExtraError:
         if not sentences:
             raise
@@ -78,13 +87,23 @@ def open_video(
     return Video(path.stem, duration, sentences, path)
 
 
-def _hear(path: Path, listening: Listening, problems: Problems | None) -> tuple[Sentence, ...]:
+def _said(path: Path, listening: Listening, problems: Problems | None) -> speech.Heard:
     """What is said according to the file itself: its text track, or else its sound."""
     try:
-        return media.read_embedded_transcript(path, problems=problems)
+        return speech.Heard(media.read_embedded_transcript(path, problems=problems), 0.0)
     except media.NoTextTrackError:
-        if listening.speech is not None:
-            return media.transcribe(path, listening.speech)
+        if not (listening.hears or listening.speech):
+            if listening.needed:
+                raise
+            return speech.Heard((), 0.0)
+    try:
+        heard = speech.hear(path, listening.speech, problems=problems)
+    except speech.UnheardError as error:
         if listening.needed:
             raise
-    return ()
+        if problems is not None:
+            problems.add_error(error, "video without sound", str(path))
+        return speech.Heard((), 0.0)
+    if listening.save and heard.sentences:
+        write_text(path.with_suffix(".srt"), speech.to_srt(heard.sentences))
+    return heard

@@ -35,8 +35,14 @@ TRANSCRIPT_SUFFIXES = (
 )
 """What transcript files are called; of several for one video the first is taken."""
 
-MEDIA_SUFFIXES = (".mp4", ".mkv", ".webm", ".mov", ".m4v", ".avi", ".mpg", ".ts", ".flv", ".wmv")
-"""What video files are called."""
+SOUND_SUFFIXES = (".mp3", ".m4a", ".wav", ".flac", ".ogg")
+"""What files of sound alone are called."""
+
+MEDIA_SUFFIXES = (
+    *(".mp4", ".mkv", ".webm", ".mov", ".m4v", ".avi", ".mpg", ".ts", ".flv", ".wmv"),
+    *SOUND_SUFFIXES,
+)
+"""What video files are called; sound alone is a video without a picture."""
 
 # What this program and yt-dlp write beside a video; no transcript of anything.
 _NOT_TRANSCRIPTS = (

@@ -11,7 +11,6 @@ import math
 import os
 from collections import defaultdict
 from collections.abc import Iterator
-from contextlib import suppress
 from dataclasses import dataclass
 from fractions import Fraction
 from heapq import merge
@@ -23,7 +22,7 @@ from numpy.typing import NDArray
 
 from stepgraph.core import rows_in
 from stepgraph.errors import ConfigError, DataError
-from stepgraph.ingest.media import end_of, media_duration, opened
+from stepgraph.ingest.media import end_of, media_duration, opened, packets_of
 
 CUT_OFF_SECONDS = 2.0
 CUT_OFF_SHARE = 0.05
@@ -98,7 +97,8 @@ class PictureTrack:
     def _decoded(self) -> Iterator[Any]:
         import av
 
-        for packet in self._packets():
+        # Whether too much is missing after damage is told by where the picture ends.
+        for packet in packets_of(self._container, self._stream):
             self._count += 1
             try:
                 frames = self._stream.decode(packet)
@@ -108,20 +108,6 @@ class PictureTrack:
                 continue
             self._begun = self._begun or bool(frames)
             yield from frames
-
-    def _packets(self) -> Iterator[Any]:
-        """Yield what the file holds as far as it can be read, and None to end with."""
-        import av
-
-        packets = self._container.demux(self._stream)
-        # Whether too much is missing after damage is told by where the picture ends.  An
-        # IndexError is PyAV's own, at the end of a file that has more tracks than it announced.
-        with suppress(av.error.InvalidDataError, IndexError):
-            for packet in packets:
-                if packet.dts is None and not packet.size:
-                    break
-                yield packet
-        yield None
 
     def require_undamaged(self) -> None:
         """Refuse a file of which much could not be decoded up to here."""

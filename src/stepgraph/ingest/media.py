@@ -1,20 +1,17 @@
-"""Read from a video file what is not picture: its duration, its text track, what is said in it.
+"""Read from a video or sound file what needs no decoding: its duration and its text track.
 
-Needs PyAV, the ``video`` extra; who is to listen also faster-whisper, the ``speech`` extra, and a
-folder with a model of it.  Nothing is fetched from anywhere: a model is a large file of which its
-user should know.  Frames are read elsewhere.
+Needs PyAV, the ``video`` extra.  Pictures and sound are read elsewhere.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
-from functools import lru_cache
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 from stepgraph.core import Sentence
-from stepgraph.errors import DataError, MissingExtraError, reason
+from stepgraph.errors import DataError, MissingExtraError
 from stepgraph.files.disk import require_file
 from stepgraph.ingest.cleaning import Cue, checked, clean
 from stepgraph.ingest.timed_text import said_in_ass
@@ -23,24 +20,25 @@ from stepgraph.problems import Problems
 _TEXT_CODECS = frozenset({"mov_text", "srt", "subrip", "ass", "ssa", "webvtt", "text"})
 _FIELDS_BEFORE_TEXT = 8  # ReadOrder,Layer,Style,Name,MarginL,MarginR,MarginV,Effect
 
-MODEL_FILES = ("model.bin", "config.json", "tokenizer.json")
-"""What the folder of a model must hold; without the last one faster-whisper would download it."""
+_UNLIKELY_REST = 60.0  # seconds by which a video may well be longer than twice its sound
 
 
 class NoTextTrackError(DataError):
     """A video file in which nothing is written."""
 
 
-def media_duration(path: Path) -> float:
+def media_duration(path: Path, sound: float = 0.0) -> float:
     """Return how many seconds a video file lasts.
 
-    A file that does not state it, such as a recording cut off, is read to its end.
+    A file that does not state it, such as a recording cut off, is read to its end; so is one
+    that states what does not go with the end of its ``sound``, where that is known.
     """
     with opened(path) as container:
-        if container.duration is not None:
-            seconds = container.duration / 1_000_000  # always in microseconds
-        else:
-            seconds = max(map(end_of, container.demux()), default=0.0)
+        seconds = (container.duration or 0) / 1_000_000  # always in microseconds
+        misstated = sound and not sound - 1 <= seconds <= 2 * sound + _UNLIKELY_REST
+        if container.duration is None or misstated:
+            packets = _until_damage(container.demux()) if misstated else container.demux()
+            seconds = max(map(end_of, packets), default=0.0)
     if seconds <= 0:
         raise DataError(f"{path}: must last longer than 0 s, got {seconds}; is it cut off?")
     return float(seconds)
@@ -85,6 +83,23 @@ def opened(path: Path) -> Iterator[Any]:
         ) from error
 
 
+def packets_of(container: Any, stream: Any) -> Iterator[Any]:
+    """Yield what a track holds as far as it can be read, and None to end with."""
+    for packet in _until_damage(container.demux(stream)):
+        if packet.dts is None and not packet.size:
+            break
+        yield packet
+    yield None
+
+
+def _until_damage(packets: Iterator[Any]) -> Iterator[Any]:
+    import av
+
+    # An IndexError is PyAV's own, at the end of a file that has more tracks than it announced.
+    with suppress(av.error.InvalidDataError, IndexError):
+        yield from packets
+
+
 def end_of(packet: Any) -> float:
     """Seconds up to which a packet lasts, 0 for one without a time."""
     if packet.pts is None:
@@ -103,7 +118,7 @@ def _text_track(container: Any, path: Path) -> Any:
     got = f"only tracks of pictures ({', '.join(codecs)})" if codecs else "none"
     raise NoTextTrackError(
         f"{path}: must contain a text track, got {got}; put a transcript beside it, "
-        f"such as {path.stem}.srt, or give a speech model with --speech"
+        f"such as {path.stem}.srt, or let it be listened to, without --no-speech"
     )
 
 
@@ -115,68 +130,3 @@ def _cues_of(packet: Any, origin: str, beginning: float) -> Iterator[Cue]:
         said = said_in_ass(fields[-1].decode("utf-8", errors="replace"))
         if said is not None:
             yield Cue(start, end, said, f"{origin}: cue at {start:.3f} s")
-
-
-def transcribe(path: Path, model: Path) -> tuple[Sentence, ...]:
-    """Return the clean sentences that a recogniser hears in a video file.
-
-    Stretches without a voice are passed over, since recognisers make up words for music.  The
-    ``model`` is the folder of one of faster-whisper (CTranslate2); see :data:`MODEL_FILES`.
-    """
-    path, model = Path(path), Path(model)
-    try:
-        import faster_whisper  # noqa: F401 - only to know whether it is there
-    except ImportError as error:
-        raise MissingExtraError(
-            f"{path}: recognising speech needs the 'speech' extra; "
-            f"run: pip install 'stepgraph[speech]'"
-        ) from error
-    # Without all of them faster-whisper would try to download the model.
-    missing = [name for name in MODEL_FILES if not (model / name).is_file()]
-    if missing:
-        got = f"no {' and no '.join(missing)}" if model.is_dir() else "no such folder"
-        raise DataError(
-            f"{model}: must be the folder of a faster-whisper model ({', '.join(MODEL_FILES)}), "
-            f"got {got}; nothing is downloaded, put one there"
-        )
-    begin = _begin_of_sound(path)
-    recogniser = _load(model.resolve())
-    try:
-        heard, _ = recogniser.transcribe(str(path), vad_filter=True)
-        cues = [
-            Cue(begin + said.start, begin + said.end, said.text, f"{path}: at {said.start:.2f} s")
-            for said in heard
-        ]
-    except Exception as error:  # its libraries raise whatever they stumble over
-        raise DataError(
-            f"{path}: sound must be readable with the model {model}, got {reason(error)}; "
-            f"play it to see whether it is whole, or take another model"
-        ) from error
-    return clean(checked(cues, str(path), in_order=False))
-
-
-def _begin_of_sound(path: Path) -> float:
-    """Seconds from the start of the file, as players show it, to its first sound."""
-    with opened(path) as container:
-        if not container.streams.audio:
-            raise DataError(
-                f"{path}: must have sound to be listened to, got none; "
-                f"put a transcript beside it, such as {path.stem}.srt"
-            )
-        track = container.streams.audio[0]
-        first = float((track.start_time or 0) * track.time_base)
-        return max(0.0, first - (container.start_time or 0) / 1_000_000)
-
-
-@lru_cache(maxsize=1)
-def _load(model: Path) -> Any:
-    from faster_whisper import WhisperModel
-
-    try:
-        # The fastest arithmetic that the processor has; models are often stored in one it lacks.
-        return WhisperModel(str(model), compute_type="auto", local_files_only=True)
-    except Exception as error:  # its libraries raise whatever they stumble over
-        raise DataError(
-            f"{model}: must be a readable faster-whisper model, got {reason(error)}; "
-            f"fetch or convert it again"
-        ) from error

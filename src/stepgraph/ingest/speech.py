@@ -1,0 +1,413 @@
+"""Listen: turn the sound of a file into sentences with their times, offline.
+
+The built-in recogniser is Moonshine tiny for English, carried by the package ``moonshine-voice``
+(the ``video`` extra) and checked against its hashes; the other is any model of faster-whisper
+(the ``speech`` extra) in a folder.  Nothing is fetched from anywhere.  What was heard is kept
+beside the embeddings, by the content of the file and the model, so no file is heard twice.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+import warnings
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stepgraph import progress
+from stepgraph.core import Sentence
+from stepgraph.errors import DataError, MissingExtraError, reason
+from stepgraph.files.disk import MIB, cache_folder, read_json, reading, write_text
+from stepgraph.ingest.cleaning import Cue, checked, clean
+from stepgraph.ingest.media import opened, packets_of
+from stepgraph.problems import Problems
+
+MODEL_FILES = ("model.bin", "config.json", "tokenizer.json")
+"""What the folder of a model must hold; without the last one faster-whisper would download it."""
+
+MOONSHINE_SHA256 = {
+    "encoder_model.ort": "94e90a4654fc45cdfedb77c4c08e1739f48862998e58fada384b25118134f221",
+    "decoder_model_merged.ort": "cf524c4862d36e9e5ab032eddc73637efd822d70e868ac575cf1a46e1e4708a0",
+    "tokenizer.bin": "6884b35fd6377d4c4d32336a0bc152f36b64d1e45b6503683cdc238250a8472d",
+}
+"""The files of the built-in model."""
+
+RATE = 16_000  # samples a second that the model hears
+LONGEST_PIECE = 9.5
+"""Seconds heard at once.
+
+Of more than ten seconds without a pause the recogniser would make lines that overlap, and the
+words between two of them would be heard twice.
+"""
+
+SHORTEST_PIECE = 4.0
+_PAUSE = 0.4  # seconds; where the sound is quietest for so long, it is cut
+_SHORTEST_LINE = 0.4  # of shorter ones it makes "you", whatever they are
+_GAP = 0.2  # seconds without sound after which times are taken from the file again
+_LONGEST_GAP = 600.0  # of more the time is wrong, not the sound missing
+_LOOP_WORDS, _LOOP_SHARE = 12, 0.25
+"""A line of so many words of which so few differ is what a recogniser makes of music."""
+
+_VERSION = 1  # of what is kept; what was heard in another way is heard again
+_SENTENCE_END = re.compile(r"(?<=[.!?])\s+")
+_WORD = re.compile(r"[^\W\d_]+(?:'\w+)*")
+
+
+class UnheardError(DataError):
+    """A file that cannot be listened to: others can."""
+
+
+class Heard(NamedTuple):
+    """What is said in a file, the second at which its sound ends, and what is wrong with it.
+
+    ``damaged`` packets of sound could not be decoded; ``language`` is what the file says of it.
+    """
+
+    sentences: tuple[Sentence, ...]
+    end: float
+    damaged: int = 0
+    language: str = ""
+
+
+def hear(path: Path, model: Path | None = None, *, problems: Problems | None = None) -> Heard:
+    """Listen to a file, or recall what was heard in it.
+
+    Parameters
+    ----------
+    model
+        Folder of a model of faster-whisper; if not given, the built-in one listens.
+    problems
+        Where to note a file in which nothing is said, or that is damaged or not in English; if
+        not given, a warning says so.
+    """
+    path = Path(path)
+    heard = recall(path, model)
+    if heard is None:
+        if model is None:
+            heard = _listen(path)
+        else:
+            sentences = transcribe(path, model)
+            heard = Heard(sentences, sentences[-1].end if sentences else 0.0)
+        _keep(_place(path, model), heard)
+    noted = Problems() if problems is None else problems
+    for kind, what in _blemishes(heard, english=model is None):
+        noted.add(str(path), kind, what)
+    if noted and problems is None:
+        warnings.warn(noted.summary(), stacklevel=2)
+    return heard
+
+
+def recall(path: Path, model: Path | None = None) -> Heard | None:
+    """What was heard in a file before, if it was; what is damaged is not."""
+    with suppress(DataError, OSError, KeyError, TypeError, ValueError):
+        kept = read_json(_place(path, model))
+        times = [(float(start), float(end), str(text)) for start, end, text in kept["sentences"]]
+        if all(0 <= start < end for start, end, _ in times):
+            said = tuple(Sentence(*one) for one in times)
+            return Heard(said, float(kept["end"]), int(kept["damaged"]), str(kept["language"]))
+    return None
+
+
+def to_srt(sentences: Iterable[Sentence]) -> str:
+    """Sentences as a SubRip file.
+
+    >>> print(to_srt([Sentence(61.5, 63, "Whisk.")]), end="")
+    1
+    00:01:01,500 --> 00:01:03,000
+    Whisk.
+    """
+
+    def clock(seconds: float) -> str:
+        minutes, milliseconds = divmod(round(1000 * seconds), 60_000)
+        second, rest = divmod(milliseconds, 1000)
+        return f"{minutes // 60:02}:{minutes % 60:02}:{second:02},{rest:03}"
+
+    return "\n".join(
+        f"{number}\n{clock(start)} --> {clock(end)}\n{text}\n"
+        for number, (start, end, text) in enumerate(sentences, 1)
+    )
+
+
+def _place(path: Path, model: Path | None) -> Path:
+    if model is None:
+        listener = f"moonshine-{MOONSHINE_SHA256['encoder_model.ort'][:8]}"
+    else:
+        _require_model(model)
+        state = [(model / name).stat() for name in MODEL_FILES]
+        sizes = repr([(one.st_size, one.st_mtime_ns) for one in state])
+        listener = f"whisper-{hashlib.blake2b(sizes.encode(), digest_size=4).hexdigest()}"
+    file = path.stat()
+    digest = _digest(path.absolute(), file.st_size, file.st_mtime_ns)
+    return cache_folder() / "speech" / f"{listener}-{_VERSION}" / f"{digest}.json"
+
+
+@lru_cache(maxsize=4096)
+def _digest(path: Path, _size: int, _changed: int) -> str:
+    return _hashed(path, hashlib.blake2b(digest_size=16))
+
+
+def _hashed(path: Path, digest: Any) -> str:
+    with reading(path) as file:
+        while block := file.read(MIB):
+            digest.update(block)
+    return str(digest.hexdigest())
+
+
+def _keep(place: Path, heard: Heard) -> None:
+    content = {"format": "stepgraph-speech", "version": _VERSION, **heard._asdict()}
+    try:
+        write_text(place, json.dumps(content, ensure_ascii=False))
+    except DataError as error:
+        warnings.warn(
+            f"what was heard cannot be kept ({error}); the next run listens again; set "
+            f"STEPGRAPH_CACHE to a folder that can be written",
+            stacklevel=3,
+        )
+
+
+def _blemishes(heard: Heard, *, english: bool) -> Iterator[tuple[str, str]]:
+    tag = heard.language.lower()
+    if not heard.sentences:
+        what = "somebody must speak in it, got silence or music: nothing was said"
+        yield "video without speech", f"{what}; put a transcript beside it, or leave it out"
+    # Only a mark tells: of other languages the model makes fluent English that nobody said.
+    elif english and tag not in ("", "und", "mul", "zxx") and not tag.startswith("en"):
+        what = f"speech must be English for the built-in model, got a track marked {tag!r}"
+        yield "foreign speech", f"{what}; put a transcript beside it, or give --speech FOLDER"
+    if heard.damaged:
+        what = f"sound must be whole, got {heard.damaged} packets that cannot be decoded"
+        yield "damaged sound", f"{what}; what is said there is missing"
+
+
+def _listen(path: Path) -> Heard:
+    recogniser = _load_moonshine()
+    lines: list[Sentence] = []
+    with opened(path) as container:
+        sound = _Sound(container, path)
+        with progress.counting(f"listening to {path.name}", sound.stated) as done:
+            for at, piece in cut(sound.runs()):
+                lines += _heard_in(recogniser, at, piece)
+                done(round(len(piece) / RATE))
+    return Heard(tuple(_split(lines)), round(sound.end, 3), sound.damaged, sound.language)
+
+
+def _heard_in(recogniser: Any, at: float, piece: NDArray[np.float32]) -> Iterator[Sentence]:
+    """Lines of a piece of sound on the clock of the file; what is no speech is left out."""
+    for line in recogniser.transcribe_without_streaming(piece, RATE).lines:
+        words = _WORD.findall(line.text.lower())
+        looping = len(words) >= _LOOP_WORDS and len(set(words)) < _LOOP_SHARE * len(words)
+        if words and not looping and line.duration >= _SHORTEST_LINE:
+            end = at + min(line.start_time + line.duration, len(piece) / RATE)
+            yield Sentence(at + line.start_time, end, " ".join(line.text.split()))
+
+
+def _split(lines: Iterable[Sentence]) -> Iterator[Sentence]:
+    """Each sentence of each line with its share of the time; none begins before one ends."""
+    free, last = 0.0, ""
+    for start, end, text in lines:
+        words = text.split()
+        # A line begins half a second before its voice; a word said then belongs to the last one.
+        if start < free and len(words) > 1 and _bare(words[0]) == last:
+            text = text[len(words[0]) :].lstrip()
+        start = round(max(start, free), 3)
+        if end <= start:
+            continue
+        parts, length = _SENTENCE_END.split(text), (end - start) / len(text)
+        for part in parts:
+            free = round(min(end, start + length * (len(part) + 1)), 3)
+            if start < free:
+                yield Sentence(start, free, part)
+            start = free
+        last = _bare(words[-1])
+
+
+def _bare(word: str) -> str:
+    return "".join(_WORD.findall(word.lower()))
+
+
+def cut(
+    runs: Iterable[tuple[float | None, NDArray[np.float32]]],
+) -> Iterator[tuple[float, NDArray[np.float32]]]:
+    """Cut sound where it is quietest into pieces that can be heard at once, with their starts.
+
+    The sound comes as it is decoded: samples with the time of the first, or None where they
+    go on from those before.
+    """
+    held: list[NDArray[np.float32]] = []
+    at, count = 0.0, 0
+    for start, samples in runs:
+        if start is not None:
+            if count:
+                yield at, np.concatenate(held)
+            held, at, count = [], start, 0
+        held.append(samples)
+        count += len(samples)
+        while count > LONGEST_PIECE * RATE:
+            joined = np.concatenate(held)
+            end = _quietest(joined[: int(LONGEST_PIECE * RATE)])
+            yield at, joined[:end]
+            held, at, count = [joined[end:]], at + end / RATE, count - end
+    if count:
+        yield at, np.concatenate(held)
+
+
+def _quietest(sound: NDArray[np.float32]) -> int:
+    """The middle of the quietest moment that leaves a piece long enough."""
+    first, width = int(SHORTEST_PIECE * RATE), int(_PAUSE * RATE)
+    total = np.cumsum(np.square(sound[first:], dtype=np.float64))
+    return first + int(np.argmin(total[width:] - total[:-width])) + width // 2
+
+
+def _track_of_sound(container: Any, path: Path) -> Any:
+    if not container.streams.audio:
+        raise UnheardError(
+            f"{path}: must have sound to be listened to, got none; "
+            f"put a transcript beside it, such as {path.stem}.srt"
+        )
+    return container.streams.audio[0]
+
+
+class _Sound:
+    """The first track of sound of an open file, decoded once; only a moment of it is held."""
+
+    def __init__(self, container: Any, path: Path) -> None:
+        self._container, self._path = container, path
+        self._track = _track_of_sound(container, path)
+        self.stated = int((container.duration or 0) / 1_000_000) or None
+        self.language = str(self._track.metadata.get("language", ""))
+        self.damaged, self.end = 0, 0.0
+
+    def runs(self) -> Iterator[tuple[float | None, NDArray[np.float32]]]:
+        """Samples as :func:`cut` takes them, whatever the rate and the channels of the file."""
+        import av
+
+        beginning = (self._container.start_time or 0) / 1_000_000  # where players show 0:00
+        kind, expected, converted = None, -_LONGEST_GAP, av.AudioResampler("flt", "mono", RATE)
+        start: float | None = None
+        for frame in self._frames():
+            time = expected if frame.time is None else frame.time - beginning
+            gap = _GAP < time - expected < _LONGEST_GAP
+            if gap or kind is None:
+                start = max(0.0, time)
+            if gap or kind != (frame.format.name, frame.layout.name, frame.sample_rate):
+                kind = (frame.format.name, frame.layout.name, frame.sample_rate)
+                converted = av.AudioResampler("flt", "mono", RATE)
+            expected = time + frame.samples / frame.sample_rate
+            self.end = max(self.end, expected)
+            for one in converted.resample(frame):
+                yield start, one.to_ndarray()[0]
+                start = None
+        if kind is None:
+            raise UnheardError(
+                f"{self._path}: sound must be decodable, got none that is; "
+                f"play it to see whether it is whole"
+            )
+        for one in converted.resample(None):
+            yield None, one.to_ndarray()[0]
+
+    def _frames(self) -> Iterator[Any]:
+        import av
+
+        for packet in packets_of(self._container, self._track):
+            try:
+                yield from self._track.decode(packet)
+            except av.error.FFmpegError:
+                self.damaged += 1
+
+
+@lru_cache(maxsize=1)
+def _load_moonshine() -> Any:
+    try:
+        from moonshine_voice import ModelArch, Transcriber, get_assets_path
+    except ImportError as error:
+        raise MissingExtraError(
+            "listening to a video without a transcript needs the 'video' extra; run: "
+            "pip install 'stepgraph[video]', or put a transcript beside it"
+        ) from error
+    folder = Path(get_assets_path()) / "tiny-en"
+    for name, expected in MOONSHINE_SHA256.items():
+        digest = _hashed(folder / name, hashlib.sha256())
+        if digest != expected:
+            raise DataError(
+                f"{folder / name}: the speech model must have sha256 {expected}, got {digest}; "
+                f"reinstall: pip install --force-reinstall moonshine-voice==0.1.0"
+            )
+    try:
+        options = {"return_audio_data": "false"}
+        return Transcriber(str(folder), ModelArch.TINY, options=options)
+    except Exception as error:  # such as a C library that is too old
+        raise MissingExtraError(
+            f"the speech model must be loadable, got {reason(error)}; it needs glibc 2.34 on "
+            f"Linux; put transcripts beside the videos, or give --speech FOLDER"
+        ) from error
+
+
+def transcribe(path: Path, model: Path) -> tuple[Sentence, ...]:
+    """Return the clean sentences that a model of faster-whisper hears in a video file.
+
+    Stretches without a voice are passed over, since recognisers make up words for music.  The
+    ``model`` is its folder (CTranslate2); see :data:`MODEL_FILES`.
+    """
+    path, model = Path(path), Path(model)
+    try:
+        import faster_whisper  # noqa: F401 - only to know whether it is there
+    except ImportError as error:
+        raise MissingExtraError(
+            f"{path}: recognising speech needs the 'speech' extra; "
+            f"run: pip install 'stepgraph[speech]'"
+        ) from error
+    _require_model(model)
+    begin = _begin_of_sound(path)
+    recogniser = _load_whisper(model.resolve())
+    try:
+        heard, _ = recogniser.transcribe(str(path), vad_filter=True)
+        cues = [
+            Cue(begin + said.start, begin + said.end, said.text, f"{path}: at {said.start:.2f} s")
+            for said in heard
+        ]
+    except Exception as error:  # its libraries raise whatever they stumble over
+        raise DataError(
+            f"{path}: sound must be readable with the model {model}, got {reason(error)}; "
+            f"play it to see whether it is whole, or take another model"
+        ) from error
+    return clean(checked(cues, str(path), in_order=False))
+
+
+def _require_model(model: Path) -> None:
+    # Without all of them faster-whisper would try to download the model.
+    missing = [name for name in MODEL_FILES if not (model / name).is_file()]
+    if missing:
+        got = f"no {' and no '.join(missing)}" if model.is_dir() else "no such folder"
+        raise DataError(
+            f"{model}: must be the folder of a faster-whisper model ({', '.join(MODEL_FILES)}), "
+            f"got {got}; nothing is downloaded, put one there"
+        )
+
+
+def _begin_of_sound(path: Path) -> float:
+    """Seconds from the start of the file, as players show it, to its first sound."""
+    with opened(path) as container:
+        track = _track_of_sound(container, path)
+        first = float((track.start_time or 0) * track.time_base)
+        return max(0.0, first - (container.start_time or 0) / 1_000_000)
+
+
+@lru_cache(maxsize=1)
+def _load_whisper(model: Path) -> Any:
+    from faster_whisper import WhisperModel
+
+    try:
+        # The fastest arithmetic that the processor has; models are often stored in one it lacks.
+        return WhisperModel(str(model), compute_type="auto", local_files_only=True)
+    except Exception as error:  # its libraries raise whatever they stumble over
+        raise DataError(
+            f"{model}: must be a readable faster-whisper model, got {reason(error)}; "
+            f"fetch or convert it again"
+        ) from error

@@ -1,0 +1,83 @@
+"""The command line on bare files: nothing is written, so they are listened to."""
+
+import csv
+
+import numpy as np
+import pytest
+
+from stepgraph.cli import main
+from stepgraph.ingest import speech
+from videos import plain, recording, write_speech, write_video
+
+STEPS = """# Tell of two cities
+the best of times and the worst of times
+the age of wisdom
+the epoch of belief
+the season of light
+the spring of hope and the winter of despair
+everything before us
+going direct to heaven
+the noisiest authorities
+"""
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.setenv("STEPGRAPH_CACHE", str(tmp_path / "cache"))
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "steps.txt").write_text(STEPS, "utf-8")
+    (tmp_path / "videos").mkdir()
+    return tmp_path / "videos"
+
+
+def test_chapters_of_a_bare_video(folder, capsys, monkeypatch):
+    write_speech(folder / "talk.mp4", recording("two_cities.wav"), picture=True)
+    write_speech(folder / "hush.m4a", np.zeros(speech.RATE))
+    write_video(folder / "mute.mp4", plain(0, 5))
+
+    mine = ["mine", "videos", "--vocabulary", "steps.txt", "-o", "graph.json"]
+    assert main([*mine, "--skip-bad", "--save-transcripts"]) == 0
+
+    said = capsys.readouterr().err.splitlines()
+    assert said[0] == "stepgraph: listening: 3 of 3 videos have no transcript"
+    assert len(said) == 2
+    assert "mute.mp4: must have sound to be listened to, got none" in said[1]
+    assert "hush.m4a: somebody must speak in it" in said[1]
+    assert (folder / "talk.srt").is_file()
+    (folder / "talk.srt").unlink()
+
+    # What was heard is known, under any name.
+    (folder / "talk.mp4").rename("other.mp4")
+    monkeypatch.setattr(speech, "_load_moonshine", lambda: pytest.fail("listened again"))
+    assert main(["recognize", "other.mp4", "--graph", "graph.json", "-o", "chapters"]) == 0
+    assert capsys.readouterr().err == ""
+    with open("chapters/other.steps.csv", newline="", encoding="utf-8") as file:
+        begins = {row["keystep"]: float(row["start"]) for row in csv.DictReader(file)}
+    assert begins["the season of light"] == pytest.approx(13.2, abs=2)
+    assert begins["going direct to heaven"] == pytest.approx(24.4, abs=2)
+
+
+def test_one_file_is_named(folder, capsys):
+    write_speech(folder / "talk.wav", np.zeros(speech.RATE), codec="pcm_s16le")
+
+    main(["mine", "videos/talk.wav", "--vocabulary", "steps.txt", "-o", "graph.json"])
+
+    first, *_ = capsys.readouterr().err.splitlines()
+    assert first == "stepgraph: listening: videos/talk.wav has no transcript"
+
+
+def test_listening_can_be_turned_off(folder, capsys):
+    write_speech(folder / "talk.mp4", np.zeros(speech.RATE), picture=True)
+    mine = ["mine", "videos", "--vocabulary", "steps.txt", "-o", "graph.json"]
+
+    assert main([*mine, "--no-speech"]) == 1
+
+    [line] = capsys.readouterr().err.splitlines()
+    assert "talk.mp4: must contain a text track, got none" in line
+
+
+def test_two_ways_of_listening_exclude_each_other(folder, capsys):
+    with pytest.raises(SystemExit):
+        main(["mine", "videos", "--no-speech", "--speech", "model"])
+
+    assert "not allowed with" in capsys.readouterr().err
