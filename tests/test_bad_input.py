@@ -47,7 +47,7 @@ def mine(capsys):
 def test_a_folder_without_transcripts(capsys):
     Path("videos/good.srt").rename("videos/good.doc")
 
-    assert "videos: must contain transcripts (.vtt, .srt," in mine(capsys)
+    assert "videos: must contain videos (.mp4, .mkv," in mine(capsys)
 
 
 @pytest.mark.parametrize(

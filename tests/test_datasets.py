@@ -160,7 +160,9 @@ def test_files_of_our_own_and_hidden_ones_are_no_transcripts(tmp_path):
 
 
 def test_an_empty_folder_is_refused(tmp_path):
-    with pytest.raises(DataError, match=r"must contain transcripts \(\.vtt, .*got none; put each"):
+    with pytest.raises(
+        DataError, match=r"must contain videos .* or transcripts \(\.vtt, .*got none"
+    ):
         open_source(tmp_path)
 
 
@@ -363,7 +365,7 @@ def test_truth_past_the_end_of_a_video_is_refused_or_cut_there(tmp_path):
 
 
 def test_a_video_file_says_how_long_its_truth_may_be(tmp_path, monkeypatch):
-    monkeypatch.setattr("stepgraph.ingest.media.media_duration", lambda path: 5.2)
+    monkeypatch.setattr("stepgraph.ingest.media.media_duration", lambda path, sound: 5.2)
     fill(tmp_path, a__vtt="boil")
     (tmp_path / "a.mp4").touch()
     (tmp_path / "steps.txt").write_text("boil\npour\n")

@@ -12,29 +12,36 @@ from reference import make_graph
 from stepgraph.core import Vocabulary
 from stepgraph.datasets import Found
 from stepgraph.evaluation.order import OrderCheck
-from stepgraph.export.terminal import (
-    describe_check,
-    describe_path,
-    describe_survey,
-    describe_vocabulary,
-    directional_pairs,
-    metrics_table,
-)
+from stepgraph.export.answers import describe_check, describe_path, directional_pairs
+from stepgraph.export.terminal import describe_survey, describe_vocabulary, metrics_table
 from stepgraph.problems import Problems
 
 CHECKED = [
-    OrderCheck("tea", 3, 4, 0.75, 0.5, 0.625, 1.0),
-    OrderCheck("soup", 1, 0, math.nan, 0.25, 0.5, 0.125),
-    OrderCheck("mean", 4, 4, 0.75, 0.375, 0.5625, 0.5625),
+    OrderCheck("tea", 3, 4, 0.75, 0.5, 0.625, 1.0, 0.5, 0.25, 0.9, 0.85),
+    OrderCheck("soup", 1, 0, math.nan, 0.25, 0.5, 0.125, 1.0, 0.5, math.nan, 0.95),
+    OrderCheck("mean", 4, 4, 0.75, 0.375, 0.5625, 0.5625, 0.75, 0.375, 0.9, 0.9),
 ]
 
 
 def test_a_check_is_a_line_a_task_in_percent():
     lines = [line.split() for line in describe_check(CHECKED, as_json=False).splitlines()]
 
-    assert lines[0] == ["videos", "clear", "pairs", "right", "next", "possible", "covered"]
-    assert lines[1] == ["tea", "3", "4", "75.0", "50.0", "62.5", "100.0"]
-    assert lines[2] == ["soup", "1", "0", "–", "25.0", "50.0", "12.5"]
+    assert lines[0][:7] == ["videos", "clear", "pairs", "right", "next", "possible", "covered"]
+    assert lines[0][7:] == ["strongest", "precision", "before", "held", "next", "held"]
+    assert lines[1] == [
+        "tea",
+        "3",
+        "4",
+        "75.0",
+        *["50.0", "62.5", "100.0", "50.0", "25.0", "90.0", "85.0"],
+    ]
+    assert lines[2] == [
+        "soup",
+        "1",
+        "0",
+        "–",
+        *["25.0", "50.0", "12.5", "100.0", "50.0", "–", "95.0"],
+    ]
     assert len(lines) == 4
 
 

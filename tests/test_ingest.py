@@ -18,6 +18,7 @@ from stepgraph.ingest.formats import (
     transcript_stem,
 )
 from stepgraph.ingest.media import NoTextTrackError
+from stepgraph.ingest.speech import Heard
 
 SRT = "1\n00:00:01,000 --> 00:00:02,500\nhello there\n"
 
@@ -82,19 +83,22 @@ def test_what_is_said_is_needed_and_nothing_listens_if_nothing_else_is_asked_for
     assert Listening() == Listening(needed=True, speech=None)
 
 
-def test_a_model_listens_only_where_it_is_given_and_nothing_is_written(media, monkeypatch):
+def test_a_model_listens_where_it_may_and_nothing_is_written(media, monkeypatch):
     def nothing(path, problems):
         raise NoTextTrackError("talk.mp4: must contain a text track, got none")
 
-    heard = (Sentence(0.0, 1.5, "boil it"),)
+    heard = Heard((Sentence(0.0, 1.5, "boil it"),), 1.5)
     monkeypatch.setattr("stepgraph.ingest.media.read_embedded_transcript", nothing)
-    monkeypatch.setattr("stepgraph.ingest.media.transcribe", lambda path, model: heard)
-    monkeypatch.setattr("stepgraph.ingest.media.media_duration", lambda path: 2.0)
+    monkeypatch.setattr("stepgraph.ingest.speech.hear", lambda path, model, problems: heard)
+    monkeypatch.setattr("stepgraph.ingest.media.media_duration", lambda path, sound: 2.0)
 
-    assert open_video(media, listening=Listening(speech=Path("model"))).transcript == heard
-    assert open_video(media, listening=Listening(needed=False)).transcript == ()
+    assert (
+        open_video(media, listening=Listening(speech=Path("model"))).transcript == heard.sentences
+    )
+    assert open_video(media).transcript == heard.sentences
+    assert open_video(media, listening=Listening(needed=False, hears=False)).transcript == ()
     with pytest.raises(NoTextTrackError, match="must contain a text track"):
-        open_video(media)
+        open_video(media, listening=Listening(hears=False))
 
 
 def test_the_transcript_asked_for_goes_before_the_one_beside(media, tmp_path):

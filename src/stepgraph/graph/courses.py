@@ -172,16 +172,18 @@ class Sample(Generic[_Kept]):
     def __init__(self, most: int = _VIDEOS, of_all: int = _ALL_VIDEOS) -> None:
         self._limits = most, of_all
         self._kept: defaultdict[str, dict[str, _Kept]] = defaultdict(dict)
+        self._held = 0
         self.met: Counter[str] = Counter()
 
     def add(self, task: str, video: str, kept: _Kept) -> None:
         """Keep something of a video for now."""
         self._kept[task][video] = kept
         self.met[task] += 1
+        self._held += 1
         # Thinned out now and then only, since that takes time.
-        most = videos_each(self.met.values(), *self._limits)
-        if len(self._kept[task]) > 2 * most:
-            self._kept[task] = first_by_hash(self._kept[task], most)
+        if self._held > 2 * self._limits[1] or len(self._kept[task]) > 2 * self._limits[0]:
+            self._kept = defaultdict(dict, self.chosen())
+            self._held = sum(map(len, self._kept.values()))
 
     def chosen(self) -> dict[str, dict[str, _Kept]]:
         """What is kept in the end, by task and video."""
