@@ -87,15 +87,6 @@ def test_a_value_that_is_no_artefact_is_not_saved(tmp_path):
         sg.save({}, tmp_path / "x.json")
 
 
-def test_a_timeline_for_other_programs_is_not_loaded(tmp_path):
-    (tmp_path / "v.steps.json").write_text('{"format": "stepgraph-timeline", "version": 1}')
-
-    with pytest.raises(
-        DataError, match=r"got 'stepgraph-timeline'; save its labels with sg\.save"
-    ):
-        sg.load(tmp_path / "v.steps.json")
-
-
 def test_arrays_of_others_are_refused(tmp_path):
     np.savez(tmp_path / "x.npz", a=np.zeros(3))
 

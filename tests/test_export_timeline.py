@@ -134,7 +134,7 @@ def test_chapters_of_short_rows_are_in_seconds():
 def test_json_holds_everything():
     content = json.loads(to_json(timeline_of((0, 2, 1), duration=3.0)))
 
-    assert (content["format"], content["version"]) == ("stepgraph-timeline", 1)
+    assert (content["format"], content["version"]) == ("stepgraph-timeline", 2)
     assert (content["video"], content["duration"]) == ("v", 3.0)
     assert content["chapters"] == [
         {
@@ -145,8 +145,10 @@ def test_json_holds_everything():
             "origin": "label",
             "confidence": None,
             "words": None,
+            "task": None,
         }
     ]
+    assert (content["media"], content["transcript"]) == (None, [])
 
 
 @pytest.mark.parametrize("name", HOSTILE)

@@ -12,12 +12,16 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import pairwise
-from pathlib import Path
 from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from stepgraph.core.videos import LONGEST as LONGEST
+from stepgraph.core.videos import Chapter as Chapter
+from stepgraph.core.videos import Result as Result
+from stepgraph.core.videos import Sentence as Sentence
+from stepgraph.core.videos import Video as Video
 from stepgraph.core.vocabulary import Vocabulary as Vocabulary
 from stepgraph.core.vocabulary import is_unicode as is_unicode
 from stepgraph.core.vocabulary import require_same_vocabulary as require_same_vocabulary
@@ -30,17 +34,6 @@ BACKGROUND = -1
 OVERLAP = 0.4
 """How much a chapter must have in common with all that is found of its keystep."""
 
-LONGEST = 7 * 24 * 3600.0
-"""Seconds of the longest video that is believed: a week.  More is a mistake in the input."""
-
-
-class Sentence(NamedTuple):
-    """What was said between ``start`` and ``end`` (seconds)."""
-
-    start: float
-    end: float
-    text: str
-
 
 class Segment(NamedTuple):
     """One keystep, done from ``start`` to ``end`` (seconds, half open)."""
@@ -48,24 +41,6 @@ class Segment(NamedTuple):
     start: float
     end: float
     keystep: int
-
-
-@dataclass(frozen=True)
-class Video:
-    """One video: how long it is, what is said in it, and where it lies."""
-
-    id: str
-    duration: float
-    transcript: tuple[Sentence, ...] = ()
-    path: Path | None = None
-    task: str | None = None
-
-    def __post_init__(self) -> None:
-        if not 0 <= self.duration <= LONGEST:
-            raise DataError(
-                f"duration of video {self.id!r} must be between 0 seconds and a week, "
-                f"got {self.duration!r}"
-            )
 
 
 @dataclass(frozen=True, eq=False)
@@ -338,33 +313,6 @@ def without_repetitions(keysteps: NDArray[np.int64]) -> NDArray[np.int64]:
     return np.asarray(kept[np.diff(kept, prepend=BACKGROUND) != 0], dtype=np.int64)
 
 
-@dataclass(frozen=True)
-class Chapter:
-    """One keystep of a timeline.
-
-    Attributes
-    ----------
-    score
-        Mean score of the keystep over the observed rows of the chapter; None without any.
-    confidence
-        Mean probability of the chapter's rows, where the decoder gives one; rows that it
-        labelled otherwise count as 0.
-    words
-        What was said that speaks most for the keystep, where something was.
-    origin
-        ``anchor`` where some row was heard or seen clearly, ``path`` where all of it was
-        found along the graph, ``label`` where the decoder makes no such difference.
-    """
-
-    start: float
-    end: float
-    keystep: str
-    score: float | None
-    origin: Literal["anchor", "path", "label"]
-    confidence: float | None = None
-    words: str | None = None
-
-
 @dataclass(frozen=True, eq=False)
 class Timeline:
     """What is done when in one video; iterate it for its chapters.
@@ -389,6 +337,27 @@ class Timeline:
         outline = self.labels.outline(self.overlap)
         return tuple(self._chapter(segment) for segment in outline.segments())
 
+    @property
+    def tasks(self) -> Mapping[str, float] | None:
+        """How probable each task is, where the decoder says so."""
+        return self.labels.tasks
+
+    @property
+    def fingerprint(self) -> str:
+        """Of the vocabulary."""
+        return self.labels.vocabulary.fingerprint
+
+    @property
+    def task(self) -> str | None:
+        """The task that the video most probably shows; None where that is none of them."""
+        tasks = self.labels.tasks or {}
+        return next(iter(tasks), None) if sum(tasks.values()) >= 0.5 else None
+
+    def _task_of(self, keystep: int) -> str | None:
+        """A part of the video may show another task than most of it."""
+        listing = self.labels.vocabulary.tasks_of(keystep)
+        return listing[0] if self.task and listing and self.task not in listing else self.task
+
     def _chapter(self, segment: Segment) -> Chapter:
         hop, confidence = self.labels.hop, self.labels.confidence
         rows = slice(round(segment.start / hop), round(segment.end / hop))
@@ -405,6 +374,7 @@ class Timeline:
             self._origin(rows, own),
             None if confidence is None else float((own * confidence[rows]).mean()),
             self._words((rows.start + observed[values.argmax()] + 0.5) * hop) if heard else None,
+            self._task_of(segment.keystep),
         )
 
     @cached_property

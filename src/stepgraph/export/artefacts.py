@@ -12,12 +12,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stepgraph import __version__
-from stepgraph.core import Features, Labels, Scores, Timeline, Vocabulary
+from stepgraph.core import Features, Labels, Result, Scores, Timeline, Vocabulary
 from stepgraph.errors import DataError, quoted
 from stepgraph.evaluation.report import Report
-from stepgraph.export.timeline import TIMELINE_FORMAT
+from stepgraph.export.results import TIMELINE_KIND, load_result
+from stepgraph.export.timeline import seen_in, to_json
 from stepgraph.files import headers
-from stepgraph.files.disk import MIB, read_json, require_file
+from stepgraph.files.disk import MIB, read_json, require_file, write_text
 from stepgraph.files.headers import FileKind, as_list, as_seconds, as_text, as_whole, read_format
 from stepgraph.files.saved_arrays import read_fields, read_saved, write_arrays
 from stepgraph.graph import TaskGraph
@@ -39,8 +40,8 @@ def save(artefact: Any, path: str | Path) -> None:
     Parameters
     ----------
     artefact
-        A vocabulary, a task graph, labels of a video or a report, as JSON; scores or features
-        of a video, as ``.npz``.
+        A vocabulary, a task graph, labels or a result of a video, or a report, as JSON; scores or
+        features of a video, as ``.npz``.
     """
     if isinstance(artefact, Timeline):
         artefact = artefact.labels
@@ -58,10 +59,7 @@ def load(path: str | Path) -> Any:
         is_archive = file.read(2) == b"PK"  # as .npz is
     found = read_fields(path).get("format") if is_archive else read_format(path, limit=4096 * MIB)
     if str(found) not in _ARTEFACTS:
-        hint = "; save its labels with sg.save" if found == TIMELINE_FORMAT else ""
-        raise DataError(
-            f"{path}: must be {_KINDS} that stepgraph saved, got {quoted(str(found))}{hint}"
-        )
+        raise DataError(f"{path}: must be {_KINDS} that stepgraph saved, got {quoted(str(found))}")
     return _ARTEFACTS[str(found)][2](path)
 
 
@@ -165,12 +163,17 @@ def load_report(path: Path) -> Report:
         return Report(**found)
 
 
+def _save_result(result: Result, path: Path) -> None:
+    write_text(path, to_json(seen_in(result, path.parent)))
+
+
 _ARTEFACTS: dict[str, tuple[type, Callable[[Any, Path], None], Callable[[Path], Any]]] = {
     lists.VOCABULARY_KIND.format: (Vocabulary, lists.save_vocabulary, lists.load_vocabulary),
     GRAPH_KIND.format: (TaskGraph, save_graph, load_graph),
     _LABELS.format: (Labels, _save_labels, _load_labels),
     _REPORT.format: (Report, _save_report, load_report),
+    TIMELINE_KIND.format: (Result, _save_result, load_result),
     _SCORES.format: (Scores, _save_scores, _load_scores),
     _FEATURES.format: (Features, _save_features, _load_features),
 }
-_KINDS = "a vocabulary, task graph, labels, report, scores or features"
+_KINDS = "a vocabulary, task graph, labels, report, result, scores or features"

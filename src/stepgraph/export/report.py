@@ -28,6 +28,7 @@ from stepgraph.core import BACKGROUND, Dataset, Labels, Video, runs
 from stepgraph.evaluation import metrics
 from stepgraph.evaluation.report import METRICS, Report
 from stepgraph.export import drawing, svg
+from stepgraph.export.results import seen_from
 from stepgraph.export.terminal import plural
 from stepgraph.files.disk import replacing
 from stepgraph.graph import TaskGraph
@@ -381,15 +382,9 @@ def media_address(video: Video, page: Path) -> str | None:
     """
     if video.path is None or video.path.suffix.lower() not in MEDIA_SUFFIXES:
         return None
-    # Links are not followed: a browser takes addresses apart by their letters, too.
-    file, folder = Path(os.path.abspath(video.path)), Path(os.path.abspath(page)).parent
-    try:
-        common = Path(os.path.commonpath([file, folder]))
-    except ValueError:  # two drives
-        common = Path(file.anchor)
-    if common == Path(common.anchor):  # which is everybody's and no folder of both
-        return file.as_uri()
-    relative = Path(os.path.relpath(file, folder)).as_posix()
+    address = seen_from(video.path, page.parent)
+    if address.is_absolute():
+        return address.as_uri()
     # A colon is encoded with the rest, so that no name is taken for a scheme; a name in
     # another encoding than the system's keeps its bytes.
-    return quote(os.fsencode(relative))
+    return quote(os.fsencode(address.as_posix()))

@@ -10,86 +10,78 @@ import html
 import io
 import json
 from collections.abc import Callable
+from dataclasses import asdict, fields, replace
 from pathlib import Path
 
-from stepgraph.core import Timeline
+from stepgraph import __version__
+from stepgraph.core import Chapter, Result, Timeline, is_unicode
+from stepgraph.export.results import NONE_OF_THEM, RESULT_SUFFIX, TIMELINE_KIND, seen_from
 from stepgraph.files.cells import write_cell
 from stepgraph.files.disk import write_text
-from stepgraph.files.headers import header
 from stepgraph.files.ids import file_in
 
-TIMELINE_FORMAT = "stepgraph-timeline"
-TIMELINE_VERSION = 1
+Told = Timeline | Result
+"""What can be written: a timeline, or what was read of one."""
 
 # YouTube's own rules: chapters begin at 0:00, are at least three, and last at least this long.
 _FEWEST_CHAPTERS, _SHORTEST_CHAPTER = 3, 10.0
 _LONGEST_TITLE = 100
 
 
-def to_json(timeline: Timeline) -> str:
+def to_json(timeline: Told) -> str:
     """Everything, for programs."""
-    content = header(TIMELINE_FORMAT, TIMELINE_VERSION, timeline.labels.vocabulary) | {
-        "video": timeline.video.id,
-        "duration": timeline.video.duration,
+    video = timeline.video
+    media = video.path.as_posix() if video.path else None
+    content = {
+        "format": TIMELINE_KIND.format,
+        "version": TIMELINE_KIND.version,
+        "stepgraph": __version__,
+        "fingerprint": timeline.fingerprint,
+        "video": video.id,
+        "media": media if media and is_unicode(media) else None,
+        "duration": video.duration,
         "tasks": _tasks(timeline),
         "youtube": {"chapters": len(_youtube(timeline)), "enough": fits_youtube(timeline)},
         "chapters": [
-            {
-                "start": chapter.start,
-                "end": chapter.end,
-                "keystep": chapter.keystep,
-                "score": _rounded(chapter.score),
-                "origin": chapter.origin,
-                "confidence": _rounded(chapter.confidence),
-                "words": chapter.words,
-            }
+            asdict(chapter)
+            | {"score": _rounded(chapter.score), "confidence": _rounded(chapter.confidence)}
             for chapter in timeline
         ],
+        "transcript": [[round(s.start, 3), round(s.end, 3), s.text] for s in video.transcript],
     }
     return json.dumps(content, ensure_ascii=False, indent=1) + "\n"
 
 
-def _tasks(timeline: Timeline) -> dict[str, float] | None:
+def _tasks(timeline: Told) -> dict[str, float] | None:
     """The five most probable tasks of the video, where the decoder says so."""
-    tasks = timeline.labels.tasks
+    tasks = timeline.tasks
     if tasks is None:
         return None
     best = {name: round(p, 4) for name, p in list(tasks.items())[:5]}
-    return best | {"none of them": round(max(0.0, 1 - sum(tasks.values())), 4)}
+    return best | {NONE_OF_THEM: round(max(0.0, 1 - sum(tasks.values())), 4)}
 
 
 def _rounded(value: float | None) -> float | None:
     return None if value is None else round(value, 4)
 
 
-def _task(timeline: Timeline) -> tuple[str, float] | None:
-    """The most probable task with its probability; None where the video shows none of them."""
-    tasks = timeline.labels.tasks or {}
-    return next(iter(tasks.items()), None) if sum(tasks.values()) >= 0.5 else None
-
-
-def to_csv(timeline: Timeline) -> str:
+def to_csv(timeline: Told) -> str:
     """One line a chapter, for spreadsheets."""
     buffer = io.StringIO()
     writer = csv.writer(buffer)  # with the line ends of its standard, which quotes all others
-    own = ("start", "end", "keystep", "score", "origin", "confidence", "words")
-    writer.writerow(["video", *own, "task"])
-    task, *_ = _task(timeline) or ("",)
-    vocabulary = timeline.labels.vocabulary
+    own = [field.name for field in fields(Chapter)]
+    writer.writerow(["video", *own])
     for chapter in timeline:
-        cells = {name: getattr(chapter, name) for name in own}
+        cells = asdict(chapter)
         for name in ("score", "confidence"):
             cells[name] = "" if cells[name] is None else f"{cells[name]:.4f}"
-        for name in ("keystep", "words"):
+        for name in ("keystep", "words", "task"):
             cells[name] = write_cell(cells[name] or "")
-        # A part of the video may show another task than most of it.
-        listing = vocabulary.tasks_of(vocabulary.index(chapter.keystep))
-        shown = task if not task or task in listing or not listing else listing[0]
-        writer.writerow([write_cell(timeline.video.id), *cells.values(), write_cell(shown)])
+        writer.writerow([write_cell(timeline.video.id), *cells.values()])
     return buffer.getvalue()
 
 
-def to_vtt(timeline: Timeline) -> str:
+def to_vtt(timeline: Told) -> str:
     """WebVTT chapters, for players."""
     blocks = ["WEBVTT"]
     for chapter in timeline:
@@ -99,7 +91,7 @@ def to_vtt(timeline: Timeline) -> str:
     return "\n\n".join(blocks) + "\n"
 
 
-def to_youtube(timeline: Timeline) -> str:
+def to_youtube(timeline: Told) -> str:
     """Text for a video's description: from 0:00 on, nothing shorter than ten seconds.
 
     Keysteps that are done in less share a chapter with their neighbours, and its title names
@@ -109,12 +101,12 @@ def to_youtube(timeline: Timeline) -> str:
     return "".join(f"{short_clock(start)} {title}\n" for start, title in _youtube(timeline))
 
 
-def fits_youtube(timeline: Timeline) -> bool:
+def fits_youtube(timeline: Told) -> bool:
     """Whether there are enough chapters for YouTube to show them."""
     return len(_youtube(timeline)) >= _FEWEST_CHAPTERS
 
 
-def _youtube(timeline: Timeline) -> list[tuple[float, str]]:
+def _youtube(timeline: Told) -> list[tuple[float, str]]:
     """Start and title of as many chapters as there can be: each ends as soon as it is allowed."""
     groups: list[tuple[float, list[str]]] = [(0.0, [])]
     for chapter in timeline:
@@ -143,11 +135,13 @@ def _one_line(name: str) -> str:
     return " ".join(name.split())
 
 
-def to_text(timeline: Timeline) -> str:
+def to_text(timeline: Told) -> str:
     """One line a chapter, for a terminal, under the task that the video most probably shows."""
-    tasks, task = timeline.labels.tasks, _task(timeline)
-    title = [f"{_one_line(task[0])} ({100 * task[1]:.0f} %)"] if task else []
-    if tasks and not task:
+    title, tasks = [], timeline.tasks
+    if tasks and sum(tasks.values()) >= 0.5:
+        task, sure = next(iter(tasks.items()))
+        title = [f"{_one_line(task)} ({100 * sure:.0f} %)"]
+    elif tasks:
         title = [f"none of the tasks, most probably ({100 * (1 - sum(tasks.values())):.0f} %)"]
     chapters = [
         f"{short_clock(chapter.start):>8} - {short_clock(chapter.end):<8} "
@@ -169,8 +163,8 @@ def short_clock(seconds: float) -> str:
     return f"{hours}:{whole % 60:02}"
 
 
-FORMATS: dict[str, tuple[str, Callable[[Timeline], str]]] = {
-    "json": (".steps.json", to_json),
+FORMATS: dict[str, tuple[str, Callable[[Told], str]]] = {
+    "json": (RESULT_SUFFIX, to_json),
     "csv": (".steps.csv", to_csv),
     "vtt": (".chapters.vtt", to_vtt),
     "youtube": (".chapters.txt", to_youtube),
@@ -178,9 +172,17 @@ FORMATS: dict[str, tuple[str, Callable[[Timeline], str]]] = {
 """Formats of a timeline: name, suffix of its file, and how it is written."""
 
 
-def write_timeline(timeline: Timeline, folder: Path | str) -> list[Path]:
+def write_timeline(timeline: Told, folder: Path | str) -> list[Path]:
     """Write a timeline in every format; each file whole or not at all."""
     paths = [file_in(folder, timeline.video.id, suffix) for suffix, _ in FORMATS.values()]
+    told = seen_in(timeline, paths[0].parent)
     for path, (_, convert) in zip(paths, FORMATS.values(), strict=True):
-        write_text(path, convert(timeline))
+        write_text(path, convert(told))
     return paths
+
+
+def seen_in(timeline: Told, folder: Path) -> Result:
+    """The same with its video where it is seen from a folder: both can be moved together."""
+    path = timeline.video.path and seen_from(timeline.video.path, folder)
+    video = replace(timeline.video, path=path)
+    return Result(video, timeline.chapters, timeline.tasks, timeline.fingerprint)

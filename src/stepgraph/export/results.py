@@ -1,0 +1,125 @@
+"""Read what ``recognize`` wrote: a folder of results, each of one video.
+
+What is read was perhaps made elsewhere, so nothing in it is trusted: times and names are checked
+as those of any input are.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from stepgraph.core import Chapter, Result, Sentence, Video
+from stepgraph.errors import DataError, StepgraphError
+from stepgraph.files.disk import read_json
+from stepgraph.files.headers import (
+    FileKind,
+    as_list,
+    as_seconds,
+    as_text,
+    check_header,
+    reading_fields,
+)
+from stepgraph.files.ids import check_id
+from stepgraph.problems import Problems
+
+TIMELINE_KIND = FileKind("stepgraph-timeline", 2, "timeline", "make it with: stepgraph recognize")
+RESULT_SUFFIX = ".steps.json"
+NONE_OF_THEM = "none of them"
+_ORIGINS = ("anchor", "path", "label")
+
+
+def read_results(folder: Path | str, problems: Problems | None = None) -> Iterator[Result]:
+    """Read every result in a folder and those below it, in the order of their ids.
+
+    Parameters
+    ----------
+    problems
+        Where to note results that cannot be read; if not given, the first is an error.
+    """
+    folder = Path(folder)
+    found = sorted(folder.rglob(f"*{RESULT_SUFFIX}"))
+    if not found:
+        raise DataError(
+            f"{folder}: must hold results ({RESULT_SUFFIX}), got none; "
+            f"make them with: stepgraph recognize … -o {folder}"
+        )
+    for path in found:
+        try:
+            yield load_result(path)
+        except StepgraphError as error:
+            if problems is None:
+                raise
+            problems.add_error(error, "unreadable result", str(path), lost=True)
+
+
+def load_result(path: Path | str) -> Result:
+    """Load the timeline of one video; one of version 1 has no transcript."""
+    path = Path(path)
+    content = read_json(path)
+    check_header(content, path, TIMELINE_KIND)
+    with reading_fields(path, TIMELINE_KIND):
+        media, said = content.get("media"), as_list(content.get("transcript", []))
+        video = Video(
+            check_id(as_text(content["video"])),
+            as_seconds(content["duration"]),
+            tuple(_sentence(*as_list(one)) for one in said),
+            None if media is None else path.parent / as_text(media),
+        )
+        tasks = content["tasks"]
+        probable = {as_text(name): _share(p) for name, p in (tasks or {}).items()}
+        probable.pop(NONE_OF_THEM, None)
+        chapters = tuple(_chapter(one) for one in as_list(content["chapters"]))
+        print_of = as_text(content.get("fingerprint", ""))
+        return Result(video, chapters, None if tasks is None else probable, print_of)
+
+
+def seen_from(path: Path, folder: Path | str) -> Path:
+    """Relative to a folder where both lie under one, so that this can be moved; else absolute.
+
+    >>> seen_from(Path("videos/tea.mp4"), "chapters").as_posix()
+    '../videos/tea.mp4'
+    """
+    # Links are not followed: a browser takes addresses apart by their letters, too.
+    file, place = Path(os.path.abspath(path)), Path(os.path.abspath(folder))
+    try:
+        common = Path(os.path.commonpath([file, place]))
+    except ValueError:  # two drives
+        return file
+    # What is above everything is everybody's and no folder of both.
+    return file if common == Path(common.anchor) else Path(os.path.relpath(file, place))
+
+
+def _sentence(start: Any, end: Any, text: Any) -> Sentence:
+    return Sentence(*_span(start, end), as_text(text))
+
+
+def _chapter(content: dict[str, Any]) -> Chapter:
+    score, words, task = (content.get(name) for name in ("score", "words", "task"))
+    confidence, origin = content.get("confidence"), content["origin"]
+    if origin not in _ORIGINS:
+        raise TypeError(f"origin must be one of {', '.join(_ORIGINS)}")
+    return Chapter(
+        *_span(content["start"], content["end"]),
+        as_text(content["keystep"]),
+        None if score is None else float(score),
+        origin,
+        None if confidence is None else _share(confidence),
+        None if words is None else as_text(words),
+        None if task is None else as_text(task),
+    )
+
+
+def _span(start: Any, end: Any) -> tuple[float, float]:
+    first, last = as_seconds(start), as_seconds(end)
+    if last < first:
+        raise TypeError(f"an end after its start was expected, got {first} and {last}")
+    return first, last
+
+
+def _share(value: Any) -> float:
+    if type(value) not in (int, float) or not 0 <= value <= 1:
+        raise TypeError(f"a probability was expected, got {value!r:.40}")
+    return float(value)
