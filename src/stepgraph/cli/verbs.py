@@ -24,9 +24,12 @@ from stepgraph.encoders.each import note_failure
 from stepgraph.errors import ConfigError, DataError, DiskError
 from stepgraph.evaluation.report import Report
 from stepgraph.experiments import authors
+from stepgraph.export.formats import write_results
 from stepgraph.export.report import write_report
+from stepgraph.export.results import RESULT_SUFFIX, load_result
 from stepgraph.export.terminal import metrics_table
 from stepgraph.export.timeline import fits_youtube, to_text, write_timeline
+from stepgraph.files.ids import file_in
 from stepgraph.graph import MiningOptions
 from stepgraph.graph.saving import load_graph, mining_fields, same_vocabulary, save_graph
 from stepgraph.pipeline import Asked, Evaluation, looks, open_scorer, options_of, run_evaluation
@@ -83,6 +86,9 @@ def recognize(args: argparse.Namespace) -> str:
         shown = f"{to_text(timeline)}\n" if not written else ""
         written.append(timeline.video.id)
         few += not fits_youtube(timeline)
+    if args.format and written:
+        results = (load_result(file_in(args.output, one, RESULT_SUFFIX)) for one in written)
+        write_results(results, args.output, args.format, failed)
     videos = "1 video" if len(written) == 1 else f"{len(written)} videos"
     text = f"{shown}{videos}: chapters in {args.output}"
     if few:

@@ -87,7 +87,7 @@ def to_vtt(timeline: Told) -> str:
     for chapter in timeline:
         start, end = _clock(chapter.start), _clock(chapter.end)
         if start < end:  # a last row that was only just started lasts no millisecond
-            blocks.append(f"{start} --> {end}\n{html.escape(_one_line(chapter.keystep))}")
+            blocks.append(f"{start} --> {end}\n{html.escape(on_one_line(chapter.keystep))}")
     return "\n\n".join(blocks) + "\n"
 
 
@@ -110,7 +110,7 @@ def _youtube(timeline: Told) -> list[tuple[float, str]]:
     """Start and title of as many chapters as there can be: each ends as soon as it is allowed."""
     groups: list[tuple[float, list[str]]] = [(0.0, [])]
     for chapter in timeline:
-        name, (begun, names) = _one_line(chapter.keystep), groups[-1]
+        name, (begun, names) = on_one_line(chapter.keystep), groups[-1]
         if chapter.start - begun < _SHORTEST_CHAPTER or names[-1:] == [name]:
             names.append(name)
         else:
@@ -131,7 +131,8 @@ def _title(names: list[str]) -> str:
     return f"{title[: _LONGEST_TITLE - len(more) - 1]}…{more}" if names else "Start"
 
 
-def _one_line(name: str) -> str:
+def on_one_line(name: str) -> str:
+    """A name in which nothing begins a new line."""
     return " ".join(name.split())
 
 
@@ -140,12 +141,12 @@ def to_text(timeline: Told) -> str:
     title, tasks = [], timeline.tasks
     if tasks and sum(tasks.values()) >= 0.5:
         task, sure = next(iter(tasks.items()))
-        title = [f"{_one_line(task)} ({100 * sure:.0f} %)"]
+        title = [f"{on_one_line(task)} ({100 * sure:.0f} %)"]
     elif tasks:
         title = [f"none of the tasks, most probably ({100 * (1 - sum(tasks.values())):.0f} %)"]
     chapters = [
         f"{short_clock(chapter.start):>8} - {short_clock(chapter.end):<8} "
-        f"{_one_line(chapter.keystep)}"
+        f"{on_one_line(chapter.keystep)}"
         for chapter in timeline
     ]
     return "\n".join([*title, *chapters])
@@ -166,7 +167,7 @@ def short_clock(seconds: float) -> str:
 FORMATS: dict[str, tuple[str, Callable[[Told], str]]] = {
     "json": (RESULT_SUFFIX, to_json),
     "csv": (".steps.csv", to_csv),
-    "vtt": (".chapters.vtt", to_vtt),
+    "webvtt": (".chapters.vtt", to_vtt),
     "youtube": (".chapters.txt", to_youtube),
 }
 """Formats of a timeline: name, suffix of its file, and how it is written."""

@@ -46,7 +46,8 @@ MEDIA_SUFFIXES = (
 
 # What this program and yt-dlp write beside a video; no transcript of anything.
 _NOT_TRANSCRIPTS = (
-    *(".chapters.vtt", ".chapters.txt", ".steps.json", ".info.json", ".live_chat.json"),
+    *(".chapters.vtt", ".chapters.txt", ".chapters.json", ".steps.json", ".steps.srt"),
+    *(".info.json", ".live_chat.json"),
 )
 
 # Two letters, or a longer code that video sites use: "dr.who.vtt" is not in the language "who".

@@ -1,0 +1,226 @@
+"""Results for programs in which people annotate video, and for data sets of such annotations.
+
+ELAN takes a file for each video; VIA, Label Studio and what reads ActivityNet's JSON take one for
+all of them.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Any
+from xml.etree.ElementTree import Element, SubElement, indent, tostring
+
+from stepgraph.core import Sentence
+from stepgraph.export.svg import xml_text
+from stepgraph.export.timeline import Told, on_one_line
+
+FRAMES = 25.0
+"""Pictures a second where a program counts in pictures."""
+
+_STEPS, _SAID = "keysteps", "transcript"
+
+
+def to_elan(timeline: Told) -> str:
+    """A document of ELAN (``.eaf``) with a tier of keysteps and one of what is said."""
+    schema = "{http://www.w3.org/2001/XMLSchema-instance}noNamespaceSchemaLocation"
+    document = Element(
+        "ANNOTATION_DOCUMENT",
+        {schema: "http://www.mpi.nl/tools/elan/EAFv3.0.xsd"},
+        AUTHOR="stepgraph",
+        DATE=datetime.now(UTC).isoformat(timespec="seconds"),
+        FORMAT="3.0",
+        VERSION="3.0",
+    )
+    head = SubElement(document, "HEADER", MEDIA_FILE="", TIME_UNITS="milliseconds")
+    if path := timeline.video.path:
+        kind = "audio/x-wav" if path.suffix == ".wav" else "video/mp4"
+        address = xml_text(path.as_posix())
+        SubElement(head, "MEDIA_DESCRIPTOR", MEDIA_URL=address, MIME_TYPE=kind)
+    slots = SubElement(document, "TIME_ORDER")
+    steps = [Sentence(one.start, one.end, one.keystep) for one in timeline]
+    count = 0
+    for tier, rows in ((_STEPS, steps), (_SAID, timeline.video.transcript)):
+        element = SubElement(document, "TIER", LINGUISTIC_TYPE_REF="default", TIER_ID=tier)
+        for start, end, text in rows:
+            count += 1
+            ends = {f"TIME_SLOT_REF{n}": f"ts{2 * count + n}" for n in (1, 2)}
+            for slot, at in zip(ends.values(), (start, end), strict=True):
+                value = str(round(1000 * at))
+                SubElement(slots, "TIME_SLOT", TIME_SLOT_ID=slot, TIME_VALUE=value)
+            holder = SubElement(element, "ANNOTATION")
+            ids = {"ANNOTATION_ID": f"a{count}"} | ends
+            found = SubElement(holder, "ALIGNABLE_ANNOTATION", ids)
+            SubElement(found, "ANNOTATION_VALUE").text = xml_text(on_one_line(text))
+    tiers = {"LINGUISTIC_TYPE_ID": "default", "GRAPHIC_REFERENCES": "false"}
+    SubElement(document, "LINGUISTIC_TYPE", tiers, TIME_ALIGNABLE="true")
+    return _xml(document)
+
+
+def to_via(results: Sequence[Told]) -> str:
+    """A project of the VGG Image Annotator for video (VIA 3)."""
+    names = _names(results)
+    files, views, found = {}, {}, {}
+    for number, result in enumerate(results, 1):
+        key, path = str(number), result.video.path
+        files[key] = {
+            "fid": key,
+            "fname": result.video.id if path is None else path.name,
+            "type": 4,  # a video
+            "loc": 1,  # a file of the user's
+            "src": "" if path is None else path.as_posix(),
+        }
+        views[key] = {"fid_list": [key]}
+        for place, one in enumerate(result):
+            found[f"{key}_{place}"] = {
+                "vid": key,
+                "flg": 0,
+                "z": [round(one.start, 3), round(one.end, 3)],
+                "xy": [],
+                "av": {"1": str(names.index(one.keystep))},
+            }
+    attribute = {
+        "aname": "keystep",
+        "anchor_id": "FILE1_Z2_XY0",  # a stretch of time of one file
+        "type": 4,  # one of several
+        "desc": "",
+        "options": {str(number): name for number, name in enumerate(names)},
+        "default_option_id": "",
+    }
+    project = {
+        "pid": "__VIA_PROJECT_ID__",
+        "rev": "__VIA_PROJECT_REV_ID__",
+        "rev_timestamp": "__VIA_PROJECT_REV_TIMESTAMP__",
+        "pname": "stepgraph",
+        "creator": "stepgraph",
+        "created": round(datetime.now(UTC).timestamp() * 1000),
+        "data_format_version": "3.1.1",
+        "vid_list": list(views),
+    }
+    content = {"project": project, "config": {}, "attribute": {"1": attribute}}
+    return _json(content | {"file": files, "metadata": found, "view": views})
+
+
+def to_label_studio(results: Sequence[Told]) -> str:
+    """Tasks of Label Studio with predictions, for :func:`label_studio_config`."""
+    return _json([_label_studio_task(result) for result in results])
+
+
+def _label_studio_task(result: Told) -> dict[str, Any]:
+    path = result.video.path
+    regions = [
+        {
+            "id": f"step{number}",
+            "from_name": "keystep",
+            "to_name": "video",
+            "type": "timelinelabels",
+            **({} if one.confidence is None else {"score": one.confidence}),
+            "value": {
+                # Pictures are counted from 1, the last one included.
+                "ranges": [
+                    {"start": round(one.start * FRAMES) + 1, "end": round(one.end * FRAMES)}
+                ],
+                "timelinelabels": [one.keystep],
+            },
+        }
+        for number, one in enumerate(result)
+    ]
+    video = result.video.id if path is None else path.as_posix()
+    prediction = {"model_version": "stepgraph", "result": regions}
+    return {"data": {"video": video, "id": result.video.id}, "predictions": [prediction]}
+
+
+def label_studio_config(results: Sequence[Told]) -> str:
+    """The labelling interface that belongs to the tasks."""
+    view = Element("View")
+    labels = SubElement(view, "TimelineLabels", name="keystep", toName="video")
+    for name in _names(results):
+        SubElement(labels, "Label", value=xml_text(name))
+    shown = {"timelineHeight": "120", "frameRate": f"{FRAMES:g}"}
+    SubElement(view, "Video", shown, name="video", value="$video")
+    return _xml(view, declared=False)
+
+
+def to_activitynet(results: Sequence[Told]) -> str:
+    """ActivityNet's JSON, which many programs read (FiftyOne among them)."""
+    database = {
+        result.video.id: {
+            "duration": result.video.duration,
+            "subset": "validation",
+            "url": "",
+            "annotations": [
+                {
+                    "segment": [one.start, one.end],
+                    "label": one.keystep,
+                    **({} if one.confidence is None else {"score": one.confidence}),
+                }
+                for one in result
+            ],
+        }
+        for result in results
+    }
+    names = _names(results)
+    taxonomy = [{"nodeId": 0, "nodeName": "Root", "parentId": None, "parentName": None}]
+    taxonomy += [
+        {"nodeId": number, "nodeName": name, "parentId": 0, "parentName": "Root"}
+        for number, name in enumerate(names, 1)
+    ]
+    return _json({"version": "stepgraph", "taxonomy": taxonomy, "database": database})
+
+
+def to_xes(results: Sequence[Told]) -> str:
+    """An event log (XES, IEEE 1849): a trace for each video, one event for each end of a step."""
+    log = Element("log", {"xes.version": "1.0", "xes.features": "nested-attributes"})
+    for name in ("Concept", "Time", "Lifecycle"):
+        address = f"http://www.xes-standard.org/{name.lower()}.xesext"
+        SubElement(log, "extension", name=name, prefix=name.lower(), uri=address)
+    SubElement(log, "classifier", name="keystep", keys="concept:name")
+    zero = datetime(1970, 1, 1, tzinfo=UTC)  # a video has a clock, and no date
+    for result in results:
+        trace = SubElement(log, "trace")
+        _attribute(trace, "concept:name", result.video.id)
+        for one in result:
+            for transition, at in (("start", one.start), ("complete", one.end)):
+                event = SubElement(trace, "event")
+                _attribute(event, "concept:name", one.keystep)
+                _attribute(event, "lifecycle:transition", transition)
+                stamp = (zero + timedelta(seconds=at)).isoformat(timespec="milliseconds")
+                SubElement(event, "date", key="time:timestamp", value=stamp)
+                if one.task is not None:
+                    _attribute(event, "task", one.task)
+    return _xml(log)
+
+
+def _attribute(element: Element, key: str, value: str) -> None:
+    SubElement(element, "string", key=key, value=xml_text(value))
+
+
+def _names(results: Iterable[Told]) -> list[str]:
+    """Every keystep once, in the order in which they come up."""
+    return list(dict.fromkeys(one.keystep for result in results for one in result))
+
+
+def _json(content: Any) -> str:
+    return json.dumps(content, ensure_ascii=False, indent=1) + "\n"
+
+
+def _xml(root: Element, *, declared: bool = True) -> str:
+    indent(root)
+    text = tostring(root, encoding="unicode") + "\n"
+    return '<?xml version="1.0" encoding="UTF-8"?>\n' + text if declared else text
+
+
+FORMATS = {"elan": (".eaf", to_elan)}
+"""As in :data:`stepgraph.export.timeline.FORMATS`."""
+
+TOGETHER: dict[str, dict[str, Callable[[Sequence[Told]], str]]] = {
+    "via": {"via.json": to_via},
+    "label-studio": {
+        "label-studio.json": to_label_studio,
+        "label-studio.xml": label_studio_config,
+    },
+    "activitynet": {"activitynet.json": to_activitynet},
+    "xes": {"keysteps.xes": to_xes},
+}
+"""Formats of all videos together: name, and how each of its files is written."""

@@ -1,0 +1,72 @@
+"""Every format of results by name, and writing results in some of them.
+
+A format is a line in the module that makes it: in ``FORMATS`` where each video has its file, in
+``TOGETHER`` where there is one for all, in ``COPIES`` where video files are copied.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from stepgraph.core import Result
+from stepgraph.errors import ConfigError, DataError, DiskError
+from stepgraph.export import annotators, clips, editors, players, timeline
+from stepgraph.files.disk import write_text
+from stepgraph.files.ids import file_in
+from stepgraph.problems import Problems
+
+EACH = timeline.FORMATS | players.FORMATS | annotators.FORMATS | editors.FORMATS
+NAMES = tuple(sorted({*EACH, *annotators.TOGETHER, *clips.COPIES}))
+"""The formats that results can be written in."""
+
+
+def write_results(
+    results: Iterable[Result],
+    folder: Path,
+    formats: Sequence[str],
+    problems: Problems | None = None,
+) -> list[Path]:
+    """Write results in some formats, and say which files these are.
+
+    Parameters
+    ----------
+    formats
+        Of :data:`NAMES`.
+    problems
+        Where to note a video that cannot be written; if not given, the first is an error.
+    """
+    unknown = [name for name in formats if name not in NAMES]
+    if unknown:
+        raise ConfigError(f"format must be one of {', '.join(NAMES)}, got {unknown[0]!r}")
+    written: list[Path] = []
+    shown: list[Result] = []
+    for result in results:
+        try:
+            written += _write_one(result, folder, formats)
+        except DiskError:
+            raise
+        except DataError as error:
+            if problems is None:
+                raise
+            problems.add_error(error, "video not written", result.video.id, lost=True)
+            continue
+        shown.append(timeline.seen_in(result, folder))
+    for name in [name for name in formats if name in annotators.TOGETHER]:
+        for file, convert in annotators.TOGETHER[name].items():
+            write_text(folder / file, convert(shown))
+            written.append(folder / file)
+    return written
+
+
+def _write_one(result: Result, folder: Path, formats: Sequence[str]) -> list[Path]:
+    written: list[Path] = []
+    for name in formats:
+        if name in clips.COPIES:
+            written += clips.COPIES[name](result, folder)
+        elif name in EACH:
+            suffix, convert = EACH[name]
+            path = file_in(folder, result.video.id, suffix)
+            write_text(path, convert(timeline.seen_in(result, path.parent)))
+            written.append(path)
+    return written

@@ -1,0 +1,123 @@
+"""Copies of video files, looked at by PyAV."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from stepgraph.core import Chapter, Result, Video
+from stepgraph.errors import DataError
+from stepgraph.export.clips import cut, mux
+from videos import numbered, numbers_in, write_sound, write_video
+
+av = pytest.importorskip("av")
+
+STEPS = (
+    Chapter(0.0, 1.0, "boil", None, "label"),
+    Chapter(1.5, 3.0, "pour <i>;=\n#", None, "label"),
+)
+
+
+@pytest.fixture(scope="module")
+def tea(tmp_path_factory):
+    """Four seconds of numbered pictures with sound, a whole picture every half second."""
+    path = tmp_path_factory.mktemp("videos") / "tea.mp4"
+    pictures = (numbered(number) for number in range(40))
+    write_video(path, pictures, rate=10, sound=4.0, options={"g": "5", "crf": "12"})
+    return Result(Video("monday/tea", 4.0, path=path), STEPS)
+
+
+def decoded(path):
+    with av.open(str(path)) as container:
+        return [frame.to_ndarray(format="rgb24") for frame in container.decode(video=0)]
+
+
+@pytest.mark.parametrize("suffix", [".mp4", ".mkv", ".mov"])
+def test_chapters_are_put_into_a_copy(tea, suffix, tmp_path):
+    source = tmp_path / f"tea{suffix}"
+    write_video(source, (numbered(number) for number in range(40)), rate=10, sound=4.0)
+
+    [path] = mux(replace(tea, video=Video("tea", 4.0, path=source)), tmp_path)
+
+    with av.open(str(path)) as found:
+        chapters = found.chapters()
+        kinds = [stream.type for stream in found.streams]
+    assert path.name == f"tea.chapters{suffix}"
+    spans = [(one["start"] * one["time_base"], one["end"] * one["time_base"]) for one in chapters]
+    # Only Matroska holds gaps between chapters.
+    assert spans == [(0, 1 if suffix == ".mkv" else 1.5), (1.5, 3)]
+    assert [one["metadata"]["title"] for one in chapters] == ["boil", "pour <i>;= #"]
+    assert kinds[:2] == ["video", "audio"]
+
+
+def test_pictures_of_a_copy_are_those_of_the_file(tea, tmp_path):
+    [path] = mux(tea, tmp_path)
+
+    found, expected = decoded(path), decoded(tea.video.path)
+
+    assert path == tmp_path / "monday" / "tea.chapters.mp4"
+    assert len(found) == len(expected) == 40
+    assert all((one == other).all() for one, other in zip(found, expected, strict=True))
+
+
+def test_a_clip_is_cut_for_each_chapter(tea, tmp_path):
+    first, second = cut(tea, tmp_path)
+
+    assert first == tmp_path / "monday" / "tea" / "01 boil.mp4"
+    assert second.name == "02 pour i ;= #.mp4"
+
+
+def test_a_clip_begins_with_the_last_whole_picture_and_ends_with_its_chapter(tea, tmp_path):
+    class Clip:
+        frames = ()
+
+    _, path = cut(tea, tmp_path)
+    Clip.frames = decoded(path)
+
+    numbers = numbers_in(Clip)
+    assert numbers == list(range(numbers[0], numbers[-1] + 1))
+    assert 10 <= numbers[0] <= 15
+    assert 29 <= numbers[-1] <= 35  # pictures that others after them are told by
+
+
+def test_the_clock_of_a_clip_begins_at_0(tea, tmp_path):
+    _, path = cut(tea, tmp_path)
+
+    with av.open(str(path)) as found:
+        starts = [float(s.start_time * s.time_base) for s in found.streams]
+        length = found.duration / 1_000_000
+
+    assert max(starts) < 0.3
+    assert length == pytest.approx(1.5, abs=0.7)
+
+
+def test_sound_alone_gets_chapters_and_clips(tmp_path):
+    path = write_sound(tmp_path / "talk.m4a", 4.0)
+    result = Result(Video("talk", 4.0, path=path), STEPS)
+
+    [muxed] = mux(result, tmp_path / "out")
+    clips = cut(result, tmp_path / "out")
+
+    with av.open(str(muxed)) as found:
+        assert len(found.chapters()) == 2
+    with av.open(str(clips[1])) as found:
+        assert found.duration / 1_000_000 == pytest.approx(1.5, abs=0.2)
+
+
+def test_a_file_that_is_gone_is_one_line(tmp_path):
+    gone = Result(Video("tea", 4.0, path=tmp_path / "gone.mp4"), STEPS)
+
+    with pytest.raises(DataError, match=r"^video 'tea' must have a file to be copied, got .*gone"):
+        mux(gone, tmp_path)
+
+    assert not list(tmp_path.iterdir())
+
+
+def test_what_is_no_video_is_refused_and_nothing_is_left(tmp_path):
+    path = tmp_path / "tea.mp4"
+    path.write_text("no video")
+
+    with pytest.raises(DataError, match="must be a readable video file"):
+        mux(Result(Video("tea", 4.0, path=path), STEPS), tmp_path / "out")
+
+    assert not list(Path(tmp_path, "out").rglob("*.*"))
