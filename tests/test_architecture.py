@@ -15,7 +15,7 @@ SOURCES = sorted(PACKAGE.rglob("*.py"))
 ORDER = [
     *("errors", "problems", "progress", "core", "files", "ingest", "vocabulary", "datasets"),
     *("networks", "encoders", "scoring", "graph", "decoders", "evaluation", "export"),
-    *("pipeline", "labelling", "training", "experiments", "cli"),
+    *("pipeline", "labelling", "training", "experiments", "viewer", "cli"),
 ]
 # These are made of torch; all others import them late, as they do torch.
 NETWORKS = ("networks", "training")
@@ -129,7 +129,7 @@ def test_files_and_functions_stay_small():
 def test_the_package_stays_small():
     # A capability pays for its lines; a second way of doing something does not.  The aim is
     # 23,500: lower this whenever something goes.
-    assert sum(len(path.read_text().splitlines()) for path in SOURCES) <= 26_816
+    assert sum(len(path.read_text().splitlines()) for path in SOURCES) <= 27_214
 
 
 def test_every_public_name_exists_and_is_documented():

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import argparse
+from dataclasses import asdict
 
 from stepgraph.cli import asked
 from stepgraph.export.formats import write_results
 from stepgraph.export.results import read_results
 from stepgraph.export.terminal import plural
+from stepgraph.export.timeline import on_one_line, short_clock
 from stepgraph.problems import Problems
 from stepgraph.progress import track
+from stepgraph.viewer.searching import Index, Moment
 
 
 def export(args: argparse.Namespace) -> str:
@@ -22,3 +25,20 @@ def export(args: argparse.Namespace) -> str:
     text = f"{plural(len(written), 'file')} written to {folder}"
     answer = asked.say(args, text, folder=str(folder), files=[str(path) for path in written])
     return asked.finish(answer, args, failed)
+
+
+def search(args: argparse.Namespace) -> str:
+    """Find the moments in results that answer a question."""
+    failed = Problems(strict=args.strict)
+    index = Index(args.results, failed)
+    moments = index.search(" ".join(args.question), args.top)
+    text = "\n".join(map(_told, moments)) or "nothing is said in these results"
+    found = [asdict(one) for one in moments]
+    answer = asked.say(args, text, sentences=len(index), moments=found)
+    return asked.finish(answer, args, failed)
+
+
+def _told(moment: Moment) -> str:
+    done = f"  [{on_one_line(moment.keystep)}]" if moment.keystep else ""
+    said = on_one_line(moment.text)
+    return f"{moment.score:.2f}  {moment.video} {short_clock(moment.start)}{done}  {said}"

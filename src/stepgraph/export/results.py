@@ -39,20 +39,24 @@ def read_results(folder: Path | str, problems: Problems | None = None) -> Iterat
     problems
         Where to note results that cannot be read; if not given, the first is an error.
     """
-    folder = Path(folder)
-    found = sorted(folder.rglob(f"*{RESULT_SUFFIX}"))
-    if not found:
-        raise DataError(
-            f"{folder}: must hold results ({RESULT_SUFFIX}), got none; "
-            f"make them with: stepgraph recognize … -o {folder}"
-        )
-    for path in found:
+    for path in result_files(Path(folder)):
         try:
             yield load_result(path)
         except StepgraphError as error:
             if problems is None:
                 raise
             problems.add_error(error, "unreadable result", str(path), lost=True)
+
+
+def result_files(folder: Path) -> list[Path]:
+    """Files of results in a folder and those below it, in order; if there are none, an error."""
+    found = sorted(folder.rglob(f"*{RESULT_SUFFIX}"))
+    if not found:
+        raise DataError(
+            f"{folder}: must hold results ({RESULT_SUFFIX}), got none; "
+            f"make them with: stepgraph recognize … -o {folder}"
+        )
+    return found
 
 
 def load_result(path: Path | str) -> Result:

@@ -1,0 +1,4 @@
+"""Look into results: search in them.
+
+>>> from stepgraph.viewer.searching import Index
+"""

@@ -1,0 +1,237 @@
+"""The files of an index: what is said in a folder of results, as vectors and as words.
+
+They lie in the cache, by the place of the folder, and not in the folder itself: that may be
+read-only, or a stranger's, of whom no database is opened.  A result that has not changed is not
+encoded again.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import secrets
+import shutil
+import sqlite3
+from collections.abc import Iterator, Sequence
+from contextlib import closing, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stepgraph import __version__
+from stepgraph.core import Result
+from stepgraph.encoders.text import TextEncoder
+from stepgraph.encoders.vectors import unit
+from stepgraph.errors import DataError, StepgraphError
+from stepgraph.export.results import load_result, result_files
+from stepgraph.files.disk import cache_folder, read_json, write_text
+from stepgraph.problems import Problems
+
+COARSE = 64
+"""Numbers of a vector that are looked at first."""
+
+ROW = np.dtype(
+    [("start", "<f4"), ("end", "<f4"), ("from", "<f4"), ("to", "<f4"), ("keystep", "<i4")]
+)
+"""A sentence: its times, those of the chapter it lies in, and which keystep that is, or -1."""
+
+_VERSION = 1
+_TOGETHER = 64  # results that are encoded at once
+_SAMPLE = 20_000  # sentences that tell which directions differ most
+
+
+class Place(NamedTuple):
+    """A result in the index: its file in the folder, its state then, its id and its sentences."""
+
+    file: str
+    state: str
+    video: str
+    rows: int
+
+
+@dataclass(frozen=True, eq=False)
+class Files:
+    """An open index; arrays are read from disk as they are needed."""
+
+    folder: Path
+    places: tuple[Place, ...]
+    keysteps: tuple[str, ...]
+    rows: NDArray[Any]
+    vectors: NDArray[np.float16]
+    coarse: NDArray[np.int8]
+    directions: NDArray[np.float32]
+    firsts: NDArray[np.int64] = field(repr=False)
+
+    def texts(self, rows: Sequence[int]) -> dict[int, str]:
+        """What some sentences say."""
+        marks = ",".join("?" * len(rows))
+        with closing(sqlite3.connect(self.folder / "words.sqlite")) as database:
+            query = f"SELECT rowid, text FROM said WHERE rowid IN ({marks})"
+            return dict(database.execute(query, [int(row) for row in rows]))
+
+    def containing(self, question: str, most: int) -> list[int]:
+        """Sentences with words of a question, those with the rarest first."""
+        words = [f'"{word}"' for word in question.replace('"', " ").split()]
+        if not words:
+            return []
+        with closing(sqlite3.connect(self.folder / "words.sqlite")) as database:
+            query = "SELECT rowid FROM said WHERE said MATCH ? ORDER BY rank LIMIT ?"
+            return [row for (row,) in database.execute(query, (" OR ".join(words), most))]
+
+
+def open_files(folder: Path, encoder: TextEncoder, problems: Problems | None = None) -> Files:
+    """Open the index of a folder, made or brought up to date where it is not."""
+    made_from = repr((str(folder.resolve()), encoder.options, __version__, _VERSION))
+    digest = hashlib.blake2b(made_from.encode(errors="replace"), digest_size=16).hexdigest()
+    place = cache_folder() / "search" / digest
+    found = [(path.relative_to(folder).as_posix(), _state(path)) for path in result_files(folder)]
+    old = _load(place)
+    if old is None or [(one.file, one.state) for one in old.places] != found:
+        _make(folder, found, place, encoder, old, problems)
+        old = _load(place)
+    if old is None:
+        raise DataError(
+            f"{place}: the index must be readable once made, got none; is the disk full?"
+        )
+    return old
+
+
+def _state(path: Path) -> str:
+    state = path.stat()
+    return f"{state.st_size}-{state.st_mtime_ns}"
+
+
+def _load(place: Path) -> Files | None:
+    """What is there, whole; else None."""
+    with suppress(StepgraphError, OSError, KeyError, TypeError, ValueError):
+        content = read_json(place / "index.json", limit=1 << 32)
+        folder = place / content["made"]
+        places = tuple(Place(*one) for one in content["places"])
+        counts = np.array([one.rows for one in places], np.int64)
+        count, size = int(counts.sum()), int(content["size"])
+        return Files(
+            folder,
+            places,
+            tuple(content["keysteps"]),
+            _mapped(folder / "rows", ROW, (count,)),
+            _mapped(folder / "vectors", np.float16, (count, size)),
+            _mapped(folder / "coarse", np.int8, (count, min(COARSE, size))),
+            _mapped(folder / "directions", np.float32, (size, min(COARSE, size))),
+            np.cumsum(counts) - counts,
+        )
+    return None
+
+
+def _mapped(path: Path, kind: Any, shape: tuple[int, ...]) -> NDArray[Any]:
+    if not np.prod(shape):
+        return np.zeros(shape, kind)
+    return np.memmap(path, kind, "r", shape=shape)  # whose size must fit
+
+
+def _make(
+    folder: Path,
+    found: Sequence[tuple[str, str]],
+    place: Path,
+    encoder: TextEncoder,
+    old: Files | None,
+    problems: Problems | None,
+) -> None:
+    made = secrets.token_hex(8)
+    target = place / made
+    target.mkdir(parents=True)
+    places: list[Place] = []
+    keysteps: dict[str, int] = {}
+    size = 1
+    with (
+        (target / "rows").open("wb") as rows,
+        (target / "vectors").open("wb") as vectors,
+        closing(sqlite3.connect(target / "words.sqlite")) as words,
+    ):
+        words.execute("CREATE VIRTUAL TABLE said USING fts5(text, tokenize='porter')")
+        count = 0
+        for one, result, vector in _encoded(folder, found, encoder, old, problems):
+            said = [sentence.text for sentence in result.video.transcript]
+            words.executemany(
+                "INSERT INTO said(rowid, text) VALUES (?, ?)", enumerate(said, count)
+            )
+            rows.write(_rows(result, keysteps).tobytes())
+            vectors.write(vector.tobytes())
+            places.append(one)
+            count, size = count + len(said), max(size, vector.shape[1])
+        words.commit()
+    _write_coarse(target, _mapped(target / "vectors", np.float16, (count, size)))
+    content = {
+        "format": "stepgraph-search",
+        "version": _VERSION,
+        "made": made,
+        "size": size,
+        "places": places,
+        "keysteps": list(keysteps),
+    }
+    write_text(place / "index.json", json.dumps(content, ensure_ascii=False))
+    for other in place.iterdir():
+        if other.is_dir() and other.name != made:
+            shutil.rmtree(other, ignore_errors=True)
+
+
+def _encoded(
+    folder: Path,
+    found: Sequence[tuple[str, str]],
+    encoder: TextEncoder,
+    old: Files | None,
+    problems: Problems | None,
+) -> Iterator[tuple[Place, Result, NDArray[np.float16]]]:
+    """Each result with a vector of each of its sentences, taken from the old index or encoded."""
+    known = {(one.file, one.state): number for number, one in enumerate(old.places)} if old else {}
+    for start in range(0, len(found), _TOGETHER):
+        group: list[tuple[tuple[str, str], Result]] = []
+        for one in found[start : start + _TOGETHER]:
+            try:
+                group.append((one, load_result(folder / one[0])))
+            except StepgraphError as error:
+                if problems is None:
+                    raise
+                problems.add_error(error, "unreadable result", str(folder / one[0]), lost=True)
+        new = [result.video for one, result in group if one not in known]
+        features = encoder.encode_videos(new)
+        for one, result in group:
+            if one in known and old is not None:
+                number = known[one]
+                first = int(old.firsts[number])
+                vectors = np.asarray(old.vectors[first : first + old.places[number].rows])
+            else:
+                vectors = unit(next(features).vectors).astype(np.float16)
+            place = Place(*one, result.video.id, len(result.video.transcript))
+            yield place, result, vectors
+
+
+def _rows(result: Result, keysteps: dict[str, int]) -> NDArray[Any]:
+    """A row of :data:`ROW` for each sentence; a keystep that is new gets the next number."""
+    said = result.video.transcript
+    rows = np.zeros(len(said), ROW)
+    rows["start"], rows["end"] = (np.array([one[at] for one in said]) for at in (0, 1))
+    middle = (rows["start"] + rows["end"]) / 2
+    rows["keystep"] = -1
+    for one in result:
+        inside = (middle >= one.start) & (middle < one.end)
+        rows["keystep"][inside] = keysteps.setdefault(one.keystep, len(keysteps))
+        rows["from"][inside], rows["to"][inside] = one.start, one.end
+    return rows
+
+
+def _write_coarse(target: Path, vectors: NDArray[np.float16]) -> None:
+    """Write the numbers that differ most between vectors, each in a byte, and what gives them."""
+    step = max(1, len(vectors) // _SAMPLE)
+    sample = np.asarray(vectors[::step], np.float32)
+    _, found = np.linalg.eigh(sample.T @ sample)
+    directions = found[:, ::-1][:, :COARSE].astype(np.float32)
+    # One scale for all, as products of them are added up.
+    scale = 127 / max(1e-9, float(np.abs(sample @ directions).max(initial=0.0)))
+    (target / "directions").write_bytes((directions * scale).tobytes())
+    with (target / "coarse").open("wb") as file:
+        for start in range(0, len(vectors), _SAMPLE):
+            turned = np.asarray(vectors[start : start + _SAMPLE], np.float32) @ directions
+            file.write(np.clip(np.rint(turned * scale), -127, 127).astype(np.int8).tobytes())
