@@ -48,7 +48,7 @@ def save_files(page):
         Path(name).write_text(text)
 
 
-@pytest.mark.parametrize(("page", "count"), [(README, 3), (GUIDE, 8)], ids=["README", "guide"])
+@pytest.mark.parametrize(("page", "count"), [(README, 3), (GUIDE, 9)], ids=["README", "guide"])
 def test_the_commands_for_ones_own_videos_run(own_videos, page, count):
     save_files(page)
     asked = list(commands(page))
