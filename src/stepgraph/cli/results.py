@@ -6,10 +6,12 @@ import argparse
 from dataclasses import asdict
 
 from stepgraph.cli import asked
+from stepgraph.export.corrections import read_corrections, to_truth
 from stepgraph.export.formats import write_results
 from stepgraph.export.results import read_results
 from stepgraph.export.terminal import plural
 from stepgraph.export.timeline import on_one_line, short_clock
+from stepgraph.files.disk import write_text
 from stepgraph.problems import Problems
 from stepgraph.progress import track
 from stepgraph.viewer.searching import Index, Moment
@@ -25,6 +27,15 @@ def export(args: argparse.Namespace) -> str:
     text = f"{plural(len(written), 'file')} written to {folder}"
     answer = asked.say(args, text, folder=str(folder), files=[str(path) for path in written])
     return asked.finish(answer, args, failed)
+
+
+def truth(args: argparse.Namespace) -> str:
+    """Take what was corrected in other programs as a truth."""
+    steps = [step for path in args.files for step in read_corrections(path)]
+    write_text(args.output, to_truth(steps))
+    videos = len({step.video for step in steps})
+    text = f"{args.output}: {plural(len(steps), 'step')} of {plural(videos, 'video')}"
+    return asked.say(args, text, truth=str(args.output), steps=len(steps), videos=videos)
 
 
 def search(args: argparse.Namespace) -> str:

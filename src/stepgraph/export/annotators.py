@@ -19,7 +19,8 @@ from stepgraph.export.timeline import Told, on_one_line
 FRAMES = 25.0
 """Pictures a second where a program counts in pictures."""
 
-_STEPS, _SAID = "keysteps", "transcript"
+STEPS, _SAID = "keysteps", "transcript"
+"""Tiers of a document of ELAN."""
 
 
 def to_elan(timeline: Told) -> str:
@@ -41,7 +42,7 @@ def to_elan(timeline: Told) -> str:
     slots = SubElement(document, "TIME_ORDER")
     steps = [Sentence(one.start, one.end, one.keystep) for one in timeline]
     count = 0
-    for tier, rows in ((_STEPS, steps), (_SAID, timeline.video.transcript)):
+    for tier, rows in ((STEPS, steps), (_SAID, timeline.video.transcript)):
         element = SubElement(document, "TIER", LINGUISTIC_TYPE_REF="default", TIER_ID=tier)
         for start, end, text in rows:
             count += 1
@@ -66,7 +67,7 @@ def to_via(results: Sequence[Told]) -> str:
         key, path = str(number), result.video.path
         files[key] = {
             "fid": key,
-            "fname": result.video.id if path is None else path.name,
+            "fname": result.video.id,
             "type": 4,  # a video
             "loc": 1,  # a file of the user's
             "src": "" if path is None else path.as_posix(),
