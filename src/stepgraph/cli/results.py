@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import argparse
+import webbrowser
+from contextlib import suppress
 from dataclasses import asdict
 
 from stepgraph.cli import asked
@@ -14,7 +16,9 @@ from stepgraph.export.timeline import on_one_line, short_clock
 from stepgraph.files.disk import write_text
 from stepgraph.problems import Problems
 from stepgraph.progress import track
+from stepgraph.viewer.pages import write_site
 from stepgraph.viewer.searching import Index, Moment
+from stepgraph.viewer.server import Server, Shown
 
 
 def export(args: argparse.Namespace) -> str:
@@ -27,6 +31,21 @@ def export(args: argparse.Namespace) -> str:
     text = f"{plural(len(written), 'file')} written to {folder}"
     answer = asked.say(args, text, folder=str(folder), files=[str(path) for path in written])
     return asked.finish(answer, args, failed)
+
+
+def view(args: argparse.Namespace) -> str:
+    """Look at results in a browser: watch, search."""
+    failed = Problems(strict=args.strict)
+    if args.export is not None:
+        page = write_site(track(read_results(args.results, failed), "reading"), args.export)
+        return asked.finish(f"Open {page} in a browser.", args, failed)
+    with Server(Shown(args.results, failed), args.port) as server:
+        print(f"{server.address}\nOnly this computer can see it. Stop it with Ctrl+C.", flush=True)
+        if args.open:
+            webbrowser.open(server.address)
+        with suppress(KeyboardInterrupt):
+            server.serve_forever()
+    return asked.finish("stopped", args, failed)
 
 
 def truth(args: argparse.Namespace) -> str:

@@ -1,4 +1,1 @@
-"""Look into results: search in them.
-
->>> from stepgraph.viewer.searching import Index
-"""
+"""Look into results: search in them, and show them in a browser."""

@@ -1,0 +1,361 @@
+"""Results in a browser: what is served to whom, and that nothing else ever is."""
+
+import http.client
+import json
+import threading
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+import stepgraph as sg
+from stepgraph.cli import main
+from stepgraph.core import Chapter, Result, Sentence, Video
+from stepgraph.viewer import index
+from stepgraph.viewer.pages import write_site
+from stepgraph.viewer.server import Server, Shown
+from test_export_report import browser  # noqa: F401
+from videos import numbered, write_video
+
+CONTENT = bytes(range(256)) * 40
+HOSTILE = "</script><img src=x onerror=alert(1)>"
+TEA = Result(
+    Video("monday/tea", 60.0, (Sentence(5.0, 9.0, f"Boil the water {HOSTILE}."),), Path("t.mp4")),
+    (
+        Chapter(4.0, 20.0, "boil the water", 0.4, "anchor", 0.5, "Boil the water."),
+        Chapter(38.0, 50.0, HOSTILE, None, "label"),
+    ),
+    {"Make tea": 0.9},
+)
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(index, "cache_folder", lambda: tmp_path / "cache")
+    Path("t.mp4").write_bytes(CONTENT)
+    Path("secret.mp4").write_bytes(b"secret")
+    sg.write_timeline(TEA, "out")
+    return Path("out")
+
+
+@contextmanager
+def serving(folder):
+    with Server(Shown(folder)) as server:
+        thread = threading.Thread(target=server.serve_forever, daemon=True)
+        thread.start()
+        try:
+            yield server
+        finally:
+            server.shutdown()
+            thread.join()
+
+
+@pytest.fixture
+def server(folder):
+    with serving(folder) as server:
+        yield server
+
+
+def get(server, name="", *, secret=None, method="GET", **headers):
+    """Ask for an address; headers are named with underscores."""
+    connection = http.client.HTTPConnection("127.0.0.1", server.server_port, timeout=120)
+    named = {key.replace("_", "-"): value for key, value in headers.items()}
+    connection.request(method, f"/{secret or server.secret}/{name}", headers=named)
+    answer = connection.getresponse()
+    body = answer.read()
+    connection.close()
+    return answer, body
+
+
+# --- What is served
+
+
+def test_the_page_comes_with_its_style_and_script(server):
+    for name, kind in (("", "html"), ("view.css", "css"), ("view.js", "javascript")):
+        answer, body = get(server, name)
+
+        assert answer.status == 200
+        assert kind in answer.headers["Content-Type"]
+        assert body
+
+
+def test_the_overview_has_a_line_for_each_video(server):
+    [line] = json.loads(get(server, "overview")[1])
+
+    assert (line["id"], line["task"], line["share"]) == ("monday/tea", "Make tea", 0.9)
+    assert (line["sure"], line["plays"]) == (0.5, True)
+    assert line["covered"] == pytest.approx(28 / 60)
+    assert line["steps"][0] == [4.0, 20.0, "boil the water", 0.5]
+
+
+def test_a_result_has_its_transcript_and_words(server):
+    found = json.loads(get(server, "result?of=monday%2Ftea")[1])
+
+    assert found["transcript"] == [[5.0, 9.0, f"Boil the water {HOSTILE}."]]
+    assert found["chapters"][0]["words"] == "Boil the water."
+
+
+def test_a_search_finds_moments(server):
+    [moment] = json.loads(get(server, "search?of=boiling")[1])
+
+    assert (moment["video"], moment["keystep"]) == ("monday/tea", "boil the water")
+
+
+@pytest.mark.parametrize("name", ["result?of=other", "result?of=..%2Fsecret", "other", "x/y"])
+def test_what_is_not_there_is_not_found(server, name):
+    assert get(server, name)[0].status == 404
+
+
+def test_an_empty_question_is_an_error_in_words(server):
+    answer, body = get(server, "search?of=")
+
+    assert answer.status == 400
+    assert "question must have words" in json.loads(body)["error"]
+
+
+def test_a_result_that_is_damaged_meanwhile_is_an_error_in_words(server, folder):
+    (folder / "monday/tea.steps.json").write_text("{")
+
+    answer, body = get(server, "result?of=monday%2Ftea")
+
+    assert answer.status == 400
+    assert "tea.steps.json" in json.loads(body)["error"]
+
+
+# --- Video files
+
+
+@pytest.mark.parametrize(
+    ("asked", "expected"),
+    [
+        ("bytes=0-9", CONTENT[:10]),
+        ("bytes=100-", CONTENT[100:]),
+        ("bytes=-7", CONTENT[-7:]),
+        ("bytes=5-999999", CONTENT[5:]),
+    ],
+)
+def test_a_player_gets_the_part_it_asks_for(server, asked, expected):
+    answer, body = get(server, "media/monday%2Ftea", Range=asked)
+
+    first = CONTENT.index(expected) if len(expected) > 10 else None
+    assert (answer.status, body) == (206, expected)
+    assert answer.headers["Content-Range"].endswith(f"/{len(CONTENT)}")
+    if first:
+        assert answer.headers["Content-Range"].startswith(f"bytes {first}-")
+
+
+def test_without_a_part_the_whole_file_comes(server):
+    answer, body = get(server, "media/monday%2Ftea")
+
+    assert (answer.status, body) == (200, CONTENT)
+    assert answer.headers["Accept-Ranges"] == "bytes"
+
+
+def test_a_part_behind_the_end_is_refused(server):
+    assert get(server, "media/monday%2Ftea", Range="bytes=99999-")[0].status == 416
+
+
+@pytest.mark.parametrize("name", ["secret", "..%2Fsecret.mp4", "%2Fetc%2Fpasswd", "..%2F..%2Fx"])
+def test_no_other_file_is_ever_sent(server, name):
+    assert get(server, f"media/{name}")[0].status == 404
+
+
+def test_a_result_that_names_no_video_file_sends_nothing(folder):
+    Path("secret.txt").write_text("secret")
+    path = folder / "monday/tea.steps.json"
+    path.write_text(path.read_text().replace("../../t.mp4", "../../secret.txt"))
+
+    with serving(folder) as server:
+        assert get(server, "media/monday%2Ftea")[0].status == 404
+
+
+# --- To whom
+
+
+def test_without_the_secret_there_is_nothing(server):
+    for name in ("", "overview", "media/monday%2Ftea", "view.js"):
+        answer, body = get(server, name, secret="x" * 32)
+
+        assert answer.status == 404
+        assert b"tea" not in body
+
+
+def test_another_name_of_this_computer_is_refused(server):
+    answer, _ = get(server, "overview", Host=f"evil.example:{server.server_port}")
+
+    assert answer.status == 403
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"Origin": "http://evil.example"},
+        {"Origin": "null"},
+        {"Sec_Fetch_Site": "cross-site"},
+        {"Sec_Fetch_Site": "same-site"},
+    ],
+)
+def test_another_page_is_refused(server, headers):
+    assert get(server, "overview", **headers)[0].status == 403
+    assert get(server, "media/monday%2Ftea", **headers)[0].status == 403
+
+
+def test_only_this_computer_is_listened_to(server):
+    assert server.server_address[0] == "127.0.0.1"
+
+
+def test_every_answer_forbids_what_the_page_does_not_need(server):
+    for name in ("", "overview", "media/monday%2Ftea", "missing"):
+        headers = get(server, name)[0].headers
+
+        assert "default-src 'none'" in headers["Content-Security-Policy"]
+        assert "unsafe" not in headers["Content-Security-Policy"]
+        assert headers["X-Content-Type-Options"] == "nosniff"
+        assert headers["Referrer-Policy"] == "no-referrer"
+        assert headers["Cross-Origin-Resource-Policy"] == "same-origin"
+
+
+def test_nothing_can_be_changed(server):
+    for method in ("POST", "PUT", "DELETE", "PATCH"):
+        assert get(server, "overview", method=method)[0].status == 501
+
+
+def test_two_servers_have_two_secrets(folder):
+    with serving(folder) as one, serving(folder) as other:
+        assert one.secret != other.secret
+        assert len(one.secret) >= 32
+
+
+# --- On disk
+
+
+def test_the_page_on_disk_has_everything(folder, capsys):
+    assert main(["view", "out", "--export", "site"]) == 0
+
+    assert capsys.readouterr().out == "Open site/index.html in a browser.\n"
+    assert sorted(path.name for path in Path("site").iterdir()) == [
+        "data.js",
+        "index.html",
+        "view.css",
+        "view.js",
+    ]
+    data = Path("site/data.js").read_text().removeprefix("window.STEPGRAPH = ").rstrip(";\n")
+    content = json.loads(data)
+    assert content["overview"][0]["src"] == "../t.mp4"
+    assert content["results"]["monday/tea"]["transcript"][0][2].endswith(f"{HOSTILE}.")
+
+
+def test_a_folder_without_results_is_one_line(folder, capsys):
+    Path("empty").mkdir()
+
+    assert main(["view", "empty"]) == 1
+
+    assert "must hold results (.steps.json), got none" in capsys.readouterr().err
+
+
+# --- As a person sees it
+
+
+@pytest.fixture
+def page(browser):  # noqa: F811
+    """A page; what it complains about or asks the network for fails the test at the end."""
+    complaints, asked = [], []
+    context = browser.new_context(viewport={"width": 1280, "height": 900})
+    page = context.new_page()
+    page.on("console", lambda message: complaints.append(message.text))
+    page.on("pageerror", lambda error: complaints.append(str(error)))
+    page.on("request", lambda request: asked.append(request.url))
+    yield page
+    context.close()
+    assert complaints == []
+    assert all(one.startswith(("file:", "data:", "http://127.0.0.1:")) for one in asked)
+
+
+def filmed(folder):
+    """Put a film that can be played in the place of the video."""
+    pictures = (numbered(number) for number in range(100))
+    write_video(Path("t.mp4"), pictures, rate=2, codec="libx264", options={"g": "2"})
+
+
+def until(page, condition):
+    """Wait for something; the page's policy lets nobody else evaluate anything in it."""
+    for _ in range(200):
+        if page.evaluate(condition):
+            return
+        page.wait_for_timeout(50)
+    pytest.fail(f"never: {condition}")
+
+
+def watch_and_search(page):
+    page.click("text=monday/tea")
+    page.wait_for_selector(".steps button")
+    until(page, "document.querySelector('video').readyState >= 1")
+    page.keyboard.press("2")
+    until(page, "document.querySelector('video').currentTime >= 38")
+    jumped = page.inner_text(".steps [aria-current=true]")
+    page.fill("#question", "water")
+    page.keyboard.press("Enter")
+    page.wait_for_selector(".moments a", timeout=120_000)
+    page.click(".moments a")
+    until(page, "document.querySelector('video')?.currentTime >= 5")
+    found = page.inner_text(".steps [aria-current=true]")
+    assert HOSTILE in jumped
+    assert "boil the water" in found
+    assert page.evaluate("document.images.length") == 0
+
+
+@pytest.mark.browser
+def test_a_person_watches_and_searches(folder, page):
+    filmed(folder)
+    with serving(folder) as server:
+        page.goto(server.address)
+        watch_and_search(page)
+
+
+@pytest.mark.browser
+def test_a_person_watches_and_searches_from_disk(folder, page):
+    filmed(folder)
+    page.goto(write_site([sg.load("out/monday/tea.steps.json")], Path("site")).absolute().as_uri())
+
+    watch_and_search(page)
+
+
+@pytest.mark.browser
+def test_thousands_of_videos_are_a_few_lines_at_a_time(tmp_path, page):
+    many = (replace(TEA, video=Video(f"video {n:04}", 60.0)) for n in range(5000))
+    page.goto(write_site(many, tmp_path / "site").absolute().as_uri())
+    page.wait_for_selector(".list .row")
+
+    assert page.inner_text(".tools .quiet") == "5000 of 5000 videos"
+    assert page.locator(".list .row").count() < 80
+    page.evaluate("window.scrollTo(0, document.body.scrollHeight)")
+    page.wait_for_selector("text=video 4999")
+    page.fill("[aria-label=Filter]", "video 0777")
+    page.wait_for_selector("text=1 of 5000 videos")
+
+
+@pytest.mark.browser
+def test_the_least_certain_come_first_when_asked_for(tmp_path, page):
+    sure = {name: replace(TEA.chapters[0], confidence=c) for name, c in (("a", 0.9), ("b", 0.1))}
+    results = [Result(Video(name, 60.0), (one,)) for name, one in sure.items()]
+    page.goto(write_site(results, tmp_path / "site").absolute().as_uri())
+    page.wait_for_selector(".list .row")
+
+    page.click("text=What to check first")
+
+    assert page.locator(".list .row .cut:first-child").all_inner_texts() == ["b", "a"]
+
+
+@pytest.mark.browser
+def test_a_phone_needs_no_scrolling_sideways(folder, page):
+    page.set_viewport_size({"width": 390, "height": 780})
+    page.goto(write_site([sg.load("out/monday/tea.steps.json")], Path("site")).absolute().as_uri())
+    page.wait_for_selector(".list .row")
+    widths = [page.evaluate("document.documentElement.scrollWidth")]
+    page.click(".list .row")
+    page.wait_for_selector(".steps button")
+    widths.append(page.evaluate("document.documentElement.scrollWidth"))
+
+    assert max(widths) <= 390
