@@ -236,6 +236,7 @@ def demo(args: argparse.Namespace) -> str:
         dataset = _beside(evaluation.dataset, args.output / "clips")
         evaluation = replace(evaluation, dataset=dataset)
     write_evaluation(evaluation, path, f"stepgraph demo{' --video' * args.video}")
+    there += f"\nOr watch and search: stepgraph view {args.output / 'keysteps'}"
     measured = [report.to_json() for report in reports]
     return asked.say(args, f"{table}\n\n{there}", measured=measured, report=str(path))
 
