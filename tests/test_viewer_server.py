@@ -217,9 +217,125 @@ def test_every_answer_forbids_what_the_page_does_not_need(server):
         assert headers["Cross-Origin-Resource-Policy"] == "same-origin"
 
 
-def test_nothing_can_be_changed(server):
-    for method in ("POST", "PUT", "DELETE", "PATCH"):
+def test_nothing_but_corrections_can_be_changed(server):
+    for method in ("PUT", "DELETE", "PATCH"):
         assert get(server, "overview", method=method)[0].status == 501
+    assert post(server, [], "overview?of=monday%2Ftea").status == 404
+
+
+# --- Corrections
+
+
+def post(server, steps, name="correct?of=monday%2Ftea", **headers):
+    own = f"http://127.0.0.1:{server.server_port}"
+    headers = {"Origin": own, "Content_Type": "application/json"} | headers
+    named = {key.replace("_", "-"): value for key, value in headers.items() if value}
+    connection = http.client.HTTPConnection("127.0.0.1", server.server_port, timeout=120)
+    connection.request("POST", f"/{server.secret}/{name}", json.dumps(steps), named)
+    answer = connection.getresponse()
+    answer.body = answer.read()
+    connection.close()
+    return answer
+
+
+LAYER = Path("out/monday/tea.corrected.json")
+
+
+def test_a_correction_lies_beside_the_result_and_wins(server, folder):
+    before = (folder / "monday/tea.steps.json").read_bytes()
+
+    answer = post(server, [[38.0, 50.0, HOSTILE], [4.0, 21.5, "boil milk"]])
+
+    found = sg.load(folder / "monday/tea.steps.json")
+    assert answer.status == 200
+    assert json.loads(answer.body)["corrected"] is True
+    assert (folder / "monday/tea.steps.json").read_bytes() == before
+    assert found.corrected
+    assert [(one.start, one.end, one.keystep) for one in found] == [
+        (4.0, 21.5, "boil milk"),
+        (38.0, 50.0, HOSTILE),
+    ]
+    assert [one.origin for one in found] == ["corrected", "label"]
+    assert json.loads(get(server, "overview")[1])[0]["steps"][0][2] == "boil milk"
+
+
+def test_a_correction_is_taken_back(server, folder):
+    post(server, [])
+    assert sg.load(folder / "monday/tea.steps.json").chapters == ()
+
+    assert post(server, None).status == 200
+
+    assert not LAYER.exists()
+    assert not sg.load(folder / "monday/tea.steps.json").corrected
+
+
+def test_what_was_corrected_is_found(server):
+    post(server, [[4.0, 20.0, "heat some milk"]])
+
+    [moment] = json.loads(get(server, "search?of=boil%20water")[1])
+
+    assert moment["keystep"] == "heat some milk"
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"Origin": None},
+        {"Origin": "http://evil.example"},
+        {"Host": "evil.example"},
+        {"Sec_Fetch_Site": "cross-site"},
+    ],
+)
+def test_another_page_can_correct_nothing(server, headers):
+    assert post(server, [], **headers).status == 403
+    assert not LAYER.exists()
+
+
+def test_without_the_secret_nothing_is_corrected(server):
+    assert post(server, [], "../x/correct?of=monday%2Ftea").status == 404
+    assert not LAYER.exists()
+
+
+def test_a_form_of_another_page_is_no_correction(server):
+    assert post(server, [], Content_Type="text/plain").status == 400
+    assert not LAYER.exists()
+
+
+@pytest.mark.parametrize(
+    "steps",
+    [
+        *(7, {}, [[1, 2]], [[2, 1, "a"]], [[1, 1, "a"]], [[1, 2, " "]], [[1, 2, 3]]),
+        *([[-1, 2, "a"]], [[1, 2, "a" * 2000]], [[1, 1e99, "a"]], [["x", 2, "a"]]),
+        [[1, 2, "a\ud800"]],
+    ],
+)
+def test_what_is_no_correction_is_an_error_in_words(server, steps):
+    answer = post(server, steps)
+
+    assert answer.status == 400
+    assert json.loads(answer.body)["error"]
+    assert not LAYER.exists()
+
+
+def test_a_video_that_is_not_there_is_not_corrected(server):
+    assert post(server, [], "correct?of=..%2F..%2Fx").status == 404
+
+
+def test_corrections_become_a_truth(server, capsys):
+    post(server, [[4.0, 20.0, "heat some milk"]])
+
+    assert main(["truth", "out"]) == 0
+
+    assert capsys.readouterr().out == "truth.csv: 1 step of 1 video\n"
+    assert Path("truth.csv").read_text().splitlines()[1] == "monday/tea,4.0,20.0,heat some milk"
+
+
+def test_a_damaged_correction_is_one_line(folder, capsys):
+    LAYER.write_text('{"format": "stepgraph-corrections", "version": 1, "steps": [7]}')
+
+    assert main(["export", "out", "--format", "csv"]) == 1
+
+    assert "tea.corrected.json: must be a file of corrections" in capsys.readouterr().err
 
 
 def test_two_servers_have_two_secrets(folder):
@@ -320,6 +436,32 @@ def test_a_person_watches_and_searches_from_disk(folder, page):
     page.goto(write_site([sg.load("out/monday/tea.steps.json")], Path("site")).absolute().as_uri())
 
     watch_and_search(page)
+
+
+@pytest.mark.browser
+def test_a_person_corrects_undoes_and_finds_it_kept(folder, page):
+    filmed(folder)
+    names = "[aria-label^='name of step']"
+    with serving(folder) as server:
+        page.goto(f"{server.address}#video/monday%2Ftea@10.0")
+        page.click("text=Correct")
+        page.fill(f"{names} >> nth=0", "heat some milk")
+        page.keyboard.press("Tab")
+        page.wait_for_selector("text=corrected")
+        page.click("text=ends here >> nth=0")
+        page.wait_for_selector("[aria-label='1: heat some milk, 0:04 to 0:10']")
+        page.click("text=delete >> nth=1")
+        until(page, f"""document.querySelectorAll("{names}").length == 1""")
+        page.click("text=Undo")
+        until(page, f"""document.querySelectorAll("{names}").length == 2""")
+        page.reload()
+        page.wait_for_selector("[aria-label='1: heat some milk, 0:04 to 0:10']")
+
+    kept = sg.load("out/monday/tea.steps.json")
+    assert [(one.start, one.end, one.keystep) for one in kept] == [
+        (4.0, 10.0, "heat some milk"),
+        (38.0, 50.0, HOSTILE),
+    ]
 
 
 @pytest.mark.browser

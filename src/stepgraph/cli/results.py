@@ -8,7 +8,7 @@ from contextlib import suppress
 from dataclasses import asdict
 
 from stepgraph.cli import asked
-from stepgraph.export.corrections import read_corrections, to_truth
+from stepgraph.export.corrections import Step, read_corrections, to_truth
 from stepgraph.export.formats import write_results
 from stepgraph.export.results import read_results
 from stepgraph.export.terminal import plural
@@ -50,7 +50,17 @@ def view(args: argparse.Namespace) -> str:
 
 def truth(args: argparse.Namespace) -> str:
     """Take what was corrected in other programs as a truth."""
-    steps = [step for path in args.files for step in read_corrections(path)]
+    steps: list[Step] = []
+    for path in args.files:
+        if path.is_dir():
+            corrected = (result for result in read_results(path) if result.corrected)
+            steps += [
+                Step(result.video.id, one.start, one.end, one.keystep)
+                for result in corrected
+                for one in result
+            ]
+        else:
+            steps += read_corrections(path)
     write_text(args.output, to_truth(steps))
     videos = len({step.video for step in steps})
     text = f"{args.output}: {plural(len(steps), 'step')} of {plural(videos, 'video')}"

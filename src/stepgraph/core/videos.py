@@ -54,7 +54,8 @@ class Chapter:
         What was said that speaks most for the keystep, where something was.
     origin
         ``anchor`` where some row was heard or seen clearly, ``path`` where all of it was
-        found along the graph, ``label`` where the decoder makes no such difference.
+        found along the graph, ``label`` where the decoder makes no such difference,
+        ``corrected`` where a person said so.
     task
         Which task it is a part of, where one is probable.
     """
@@ -63,7 +64,7 @@ class Chapter:
     end: float
     keystep: str
     score: float | None
-    origin: Literal["anchor", "path", "label"]
+    origin: Literal["anchor", "path", "label", "corrected"]
     confidence: float | None = None
     words: str | None = None
     task: str | None = None
@@ -79,12 +80,15 @@ class Result:
         As in :class:`~stepgraph.core.Labels`, the five most probable ones.
     fingerprint
         Of the vocabulary that the chapters are of.
+    corrected
+        Whether a person corrected the chapters.
     """
 
     video: Video
     chapters: tuple[Chapter, ...]
     tasks: Mapping[str, float] | None = None
     fingerprint: str = ""
+    corrected: bool = False
 
     def __iter__(self) -> Iterator[Chapter]:
         return iter(self.chapters)

@@ -1,5 +1,6 @@
 """Read what ``recognize`` wrote: a folder of results, each of one video.
 
+What a person corrected lies beside a result and is what is read; the result stays as it was.
 What is read was perhaps made elsewhere, so nothing in it is trusted: times and names are checked
 as those of any input are.
 """
@@ -7,11 +8,12 @@ as those of any input are.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from stepgraph.core import Chapter, Result, Sentence, Video
+from stepgraph.core import Chapter, Result, Sentence, Video, is_unicode
 from stepgraph.errors import DataError, StepgraphError
 from stepgraph.files.disk import read_json
 from stepgraph.files.headers import (
@@ -21,14 +23,20 @@ from stepgraph.files.headers import (
     as_text,
     check_header,
     reading_fields,
+    write_fields,
 )
 from stepgraph.files.ids import check_id
 from stepgraph.problems import Problems
 
 TIMELINE_KIND = FileKind("stepgraph-timeline", 2, "timeline", "make it with: stepgraph recognize")
 RESULT_SUFFIX = ".steps.json"
+CORRECTED_KIND = FileKind(
+    "stepgraph-corrections", 1, "file of corrections", "correct the video again, or delete it"
+)
+CORRECTED_SUFFIX = ".corrected.json"
 NONE_OF_THEM = "none of them"
-_ORIGINS = ("anchor", "path", "label")
+_ORIGINS = ("anchor", "path", "label", "corrected")
+_MOST_STEPS, _LONGEST_NAME = 100_000, 1000
 
 
 def read_results(folder: Path | str, problems: Problems | None = None) -> Iterator[Result]:
@@ -60,8 +68,51 @@ def result_files(folder: Path) -> list[Path]:
 
 
 def load_result(path: Path | str) -> Result:
-    """Load the timeline of one video; one of version 1 has no transcript."""
+    """Load the timeline of one video, as corrected; one of version 1 has no transcript."""
     path = Path(path)
+    result, layer = _load(path), corrections_file(path)
+    if not layer.is_file():
+        return result
+    content = read_json(layer)
+    check_header(content, layer, CORRECTED_KIND)
+    with reading_fields(layer, CORRECTED_KIND):
+        steps = as_steps(content["steps"])
+    same = {(one.start, one.end, one.keystep): one for one in result}
+    task = result.chapters[0].task if result.chapters else None
+    chapters = tuple(
+        same.get(step) or Chapter(*step, None, "corrected", 1.0, None, task) for step in steps
+    )
+    return replace(result, chapters=chapters, corrected=True)
+
+
+def corrections_file(path: Path) -> Path:
+    """Where the corrections of a result lie, if there are any."""
+    return path.with_name(path.name.removesuffix(RESULT_SUFFIX) + CORRECTED_SUFFIX)
+
+
+def save_corrections(path: Path, steps: Sequence[tuple[float, float, str]] | None) -> None:
+    """Keep what a person says is done in a video beside its result; None takes it back."""
+    layer = corrections_file(path)
+    if steps is None:
+        layer.unlink(missing_ok=True)
+        return
+    kind = CORRECTED_KIND
+    fields = {"format": kind.format, "version": kind.version, "steps": sorted(steps)}
+    write_fields(fields, layer)
+
+
+def as_steps(content: Any) -> list[tuple[float, float, str]]:
+    """Steps of a video, checked: start, end and name of each."""
+    found = [(*_span(start, end), as_text(name).strip()) for start, end, name in as_list(content)]
+    for start, end, name in found:
+        if not (start < end and 0 < len(name) <= _LONGEST_NAME and is_unicode(name)):
+            raise TypeError(f"a step with a length and a name was expected, got {name!r:.60}")
+    if len(found) > _MOST_STEPS:
+        raise TypeError(f"at most {_MOST_STEPS:,} steps were expected, got {len(found):,}")
+    return found
+
+
+def _load(path: Path) -> Result:
     content = read_json(path)
     check_header(content, path, TIMELINE_KIND)
     with reading_fields(path, TIMELINE_KIND):

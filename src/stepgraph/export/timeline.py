@@ -186,4 +186,4 @@ def seen_in(timeline: Told, folder: Path) -> Result:
     """The same with its video where it is seen from a folder: both can be moved together."""
     path = timeline.video.path and seen_from(timeline.video.path, folder)
     video = replace(timeline.video, path=path)
-    return Result(video, timeline.chapters, timeline.tasks, timeline.fingerprint)
+    return Result(video, tuple(timeline), timeline.tasks, timeline.fingerprint)

@@ -26,7 +26,7 @@ from stepgraph.core import Result
 from stepgraph.encoders.text import TextEncoder
 from stepgraph.encoders.vectors import unit
 from stepgraph.errors import DataError, StepgraphError
-from stepgraph.export.results import load_result, result_files
+from stepgraph.export.results import corrections_file, load_result, result_files
 from stepgraph.files.disk import cache_folder, read_json, write_text
 from stepgraph.problems import Problems
 
@@ -100,8 +100,9 @@ def open_files(folder: Path, encoder: TextEncoder, problems: Problems | None = N
 
 
 def _state(path: Path) -> str:
-    state = path.stat()
-    return f"{state.st_size}-{state.st_mtime_ns}"
+    layer = corrections_file(path)
+    states = [one.stat() for one in (path, layer) if one is path or one.is_file()]
+    return " ".join(f"{state.st_size}-{state.st_mtime_ns}" for state in states)
 
 
 def _load(place: Path) -> Files | None:

@@ -41,6 +41,7 @@ def summary(result: Result) -> dict[str, Any]:
         "share": share,
         "sure": sum(sure) / len(sure) if sure else None,
         "covered": _covered(result),
+        "corrected": result.corrected,
         "steps": [[one.start, one.end, one.keystep, one.confidence] for one in result],
     }
 

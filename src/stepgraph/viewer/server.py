@@ -22,7 +22,13 @@ from typing import Any, BinaryIO, NamedTuple
 from urllib.parse import parse_qs, unquote, urlsplit
 
 from stepgraph.errors import StepgraphError, one_line
-from stepgraph.export.results import load_result, read_results, result_files
+from stepgraph.export.results import (
+    as_steps,
+    load_result,
+    read_results,
+    result_files,
+    save_corrections,
+)
 from stepgraph.problems import Problems
 from stepgraph.viewer.pages import STATIC, details, playable, static, summary
 from stepgraph.viewer.searching import Index
@@ -34,6 +40,7 @@ POLICY = (
 )
 _TYPES = {".html": "text/html", ".css": "text/css", ".js": "text/javascript"}
 _BLOCK = 1 << 18
+_LONGEST_BODY = 1 << 22
 _RANGE = re.compile(r"bytes=(\d*)-(\d*)")
 
 
@@ -65,6 +72,17 @@ class Shown:
         """All that is known of a video."""
         path = self._places.get(video)
         return None if path is None else details(load_result(path))
+
+    def correct(self, video: str, content: Any) -> dict[str, Any] | None:
+        """Keep what a person says is done in a video, and say how it is now; None: as it was."""
+        path = self._places.get(video)
+        if path is None:
+            return None
+        save_corrections(path, None if content is None else as_steps(content))
+        now = summary(load_result(path)) | {"plays": video in self._media}
+        self.overview = [now if one["id"] == video else one for one in self.overview]
+        self.__dict__.pop("_index", None)  # it is brought up to date when it is asked again
+        return now
 
     def search(self, question: str) -> list[dict[str, Any]]:
         """Moments that answer a question."""
@@ -117,10 +135,32 @@ class Handler(BaseHTTPRequestHandler):
 
     do_HEAD = do_GET
 
+    def do_POST(self) -> None:
+        """Keep a correction: what the page alone can send, as it says where it comes from."""
+        self.close_connection = True  # what is refused is not read
+        asked = urlsplit(self.path)
+        length = self.headers.get("Content-Length", "")
+        if not self._has_secret(asked.path):
+            return self._refuse(HTTPStatus.NOT_FOUND)
+        if not self._is_own() or self.headers.get("Origin") is None:
+            return self._refuse(HTTPStatus.FORBIDDEN)
+        is_json = self.headers.get("Content-Type") == "application/json"
+        if not (is_json and length.isdecimal() and int(length) <= _LONGEST_BODY):
+            return self._refuse(HTTPStatus.BAD_REQUEST)
+        body = self.rfile.read(int(length))
+        of = parse_qs(asked.query).get("of", [""])[0]
+        if asked.path != f"/{self.server.secret}/correct":
+            return self._refuse(HTTPStatus.NOT_FOUND)
+        return self._send(self._found(lambda: self.server.shown.correct(of, json.loads(body))))
+
+    def _has_secret(self, path: str) -> bool:
+        secret, _, _ = path.removeprefix("/").partition("/")
+        return secrets.compare_digest(secret.encode(), self.server.secret.encode())
+
     def _answer(self) -> None:
         asked = urlsplit(self.path)
-        secret, _, name = asked.path.removeprefix("/").partition("/")
-        if not secrets.compare_digest(secret.encode(), self.server.secret.encode()):
+        name = asked.path.removeprefix("/").partition("/")[2]
+        if not self._has_secret(asked.path):
             return self._refuse(HTTPStatus.NOT_FOUND)
         if not self._is_own():
             return self._refuse(HTTPStatus.FORBIDDEN)
@@ -151,9 +191,12 @@ class Handler(BaseHTTPRequestHandler):
         }
         if name not in known:
             return Answer(b"{}", status=HTTPStatus.NOT_FOUND)
+        return self._found(known[name])
+
+    def _found(self, find: Callable[[], Any]) -> Answer:
         try:
-            found = known[name]()
-        except (StepgraphError, OSError) as error:
+            found = find()
+        except (StepgraphError, OSError, TypeError, ValueError) as error:
             content = json.dumps({"error": one_line(str(error))}).encode()
             return Answer(content, status=HTTPStatus.BAD_REQUEST)
         status = HTTPStatus.NOT_FOUND if found is None else HTTPStatus.OK
@@ -177,7 +220,7 @@ class Handler(BaseHTTPRequestHandler):
             self.send_header("Accept-Ranges", "bytes")
             kind = mimetypes.guess_type(path.name)[0] or "application/octet-stream"
             self._head(kind, last - first + 1)
-            if self.command == "GET":
+            if self.command != "HEAD":
                 self._copy(file, first, last)
         return None
 
@@ -204,7 +247,7 @@ class Handler(BaseHTTPRequestHandler):
     def _send(self, answer: Answer) -> None:
         self.send_response(answer.status)
         self._head(answer.kind, len(answer.content))
-        if self.command == "GET":
+        if self.command != "HEAD":
             self.wfile.write(answer.content)
 
     def _head(self, kind: str, length: int) -> None:

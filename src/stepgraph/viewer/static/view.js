@@ -9,6 +9,8 @@ let overview = [];
 let sorted = { by: "id", down: false };
 let filter = "";
 let leave = () => {};
+let correcting = false;
+const undoable = new Map(); // of each video, what its steps were before
 
 async function ask(name, of = "") {
   if (window.STEPGRAPH) return onDisk[name](of);
@@ -16,6 +18,17 @@ async function ask(name, of = "") {
   const found = await answer.json();
   if (!answer.ok) throw new Error(found?.error ?? `not found: ${of}`);
   return found;
+}
+
+async function correct(id, steps) {
+  const answer = await fetch(`correct?of=${encodeURIComponent(id)}`, {
+    method: "POST",
+    headers: { "Content-Type": "application/json" },
+    body: JSON.stringify(steps),
+  });
+  const found = await answer.json();
+  if (!answer.ok) throw new Error(found.error ?? "It could not be kept.");
+  overview[overview.findIndex((one) => one.id === id)] = found;
 }
 
 const onDisk = {
@@ -187,6 +200,7 @@ function showOverview() {
 // --- One video
 
 async function showVideo(id, time) {
+  leave();
   const video = overview.find((one) => one.id === id);
   if (!video) throw new Error(`There is no video ${id}.`);
   const more = await ask("result", id);
@@ -223,6 +237,35 @@ async function showVideo(id, time) {
       make("span", { class: "quiet" }, percent(sure)),
     );
   });
+  const plain = video.steps.map(([start, end, keystep]) => [start, end, keystep]);
+  const keep = async (next) => {
+    await correct(id, next);
+    await showVideo(id, now);
+  };
+  const change = (next) => {
+    undoable.set(id, [...(undoable.get(id) ?? []), video.corrected ? plain : null]);
+    return keep(next).catch((error) => main.prepend(make("p", { role: "alert" }, error.message)));
+  };
+  const undo = () => {
+    const before = undoable.get(id);
+    if (before?.length) keep(before.pop());
+  };
+  const at = () => Math.round(10 * now) / 10;
+  const add = () => change([...plain, [at(), Math.min(at() + 10, video.duration), "new step"]]);
+  const toggle = () => {
+    correcting = !correcting;
+    showVideo(id, now);
+  };
+  const tools = make("div", { class: "tools" });
+  if (!window.STEPGRAPH) {
+    tools.append(make("button", { type: "button", "aria-pressed": String(correcting), onclick: toggle }, "Correct"));
+    if (correcting) {
+      tools.append(make("button", { type: "button", onclick: add }, "Add a step here"));
+      tools.append(make("button", { type: "button", onclick: undo }, "Undo"));
+    }
+  }
+  if (video.corrected) tools.append(make("span", { class: "quiet" }, "corrected"));
+  const names = make("datalist", { id: "keysteps" }, ...[...hues.keys()].map((name) => make("option", { value: name })));
   const said = more.transcript.map(([start, , text]) =>
     make(
       "button",
@@ -254,12 +297,12 @@ async function showVideo(id, time) {
       marks[at].setAttribute("aria-current", current);
       steps[at].setAttribute("aria-current", current);
     });
-    const at = more.transcript.findLastIndex(([start]) => start <= now);
-    if (at === spoken) return;
+    const last = more.transcript.findLastIndex(([start]) => start <= now);
+    if (last === spoken) return;
     said[spoken]?.removeAttribute("aria-current");
-    said[at]?.setAttribute("aria-current", "true");
-    spoken = at;
-    const line = said[at];
+    said[last]?.setAttribute("aria-current", "true");
+    spoken = last;
+    const line = said[last];
     if (line) transcript.scrollTop = line.offsetTop - transcript.offsetTop - transcript.clientHeight / 2;
   }
   const keys = (event) => {
@@ -298,7 +341,20 @@ async function showVideo(id, time) {
         make("input", { type: "search", placeholder: "Search in it", "aria-label": "Search in the transcript", oninput: find }),
         transcript,
       ),
-      make("div", {}, make("h2", {}, "Steps"), make("ul", { class: "steps" }, ...steps.map((one) => make("li", {}, one)))),
+      make(
+        "div",
+        {},
+        make("h2", {}, "Steps"),
+        tools,
+        names,
+        make(
+          "ul",
+          { class: "steps" },
+          ...steps.map((one, number) =>
+            make("li", {}, one, correcting ? corrections(plain, number, at, change) : null),
+          ),
+        ),
+      ),
     ),
   );
   if (player) {
@@ -311,6 +367,30 @@ async function showVideo(id, time) {
     player.addEventListener("loadedmetadata", begin, { once: true });
   }
   follow();
+}
+
+// Buttons that correct one step; each gives all steps as they are then.
+function corrections(steps, at, now, change) {
+  const [start, end, name] = steps[at];
+  const put = (...new_) => change([...steps.slice(0, at), ...new_, ...steps.slice(at + 1)]);
+  const field = make("input", { list: "keysteps", value: name, "aria-label": `name of step ${at + 1}` });
+  field.addEventListener("change", () => field.value.trim() && put([start, end, field.value.trim()]));
+  const inside = () => start < now() && now() < end;
+  const row = make("span", { class: "correct" }, field);
+  for (const [text, can, to] of [
+    ["starts here", () => now() < end, () => put([now(), end, name])],
+    ["ends here", () => now() > start, () => put([start, now(), name])],
+    ["split here", inside, () => put([start, now(), name], [now(), end, name])],
+    [
+      "join with next",
+      () => at + 1 < steps.length,
+      () => change([...steps.slice(0, at), [start, steps[at + 1][1], name], ...steps.slice(at + 2)]),
+    ],
+    ["delete", () => true, () => put()],
+  ]) {
+    row.append(make("button", { type: "button", onclick: () => can() && to() }, text));
+  }
+  return row;
 }
 
 // --- Search
