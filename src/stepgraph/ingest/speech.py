@@ -183,7 +183,7 @@ def _blemishes(heard: Heard, *, english: bool) -> Iterator[tuple[str, str]]:
         if tag not in ("", "und", "mul", "zxx") and not tag.startswith("en"):
             got = f"a track marked {tag!r}"
         elif heard.unsure > TOO_MUCH:
-            got = f"words of which {heard.unsure:.0%} change when heard again: invented"
+            got = f"words of which {100 * heard.unsure:.0f} % change when heard again"
         if got:
             what = f"speech must be English for the built-in model, got {got}"
             yield "foreign speech", f"{what}; put a transcript beside it, or give --speech FOLDER"
@@ -345,7 +345,8 @@ def _load_moonshine() -> Any:
         ) from error
     folder = Path(get_assets_path()) / "tiny-en"
     for name, expected in MOONSHINE_SHA256.items():
-        digest = _hashed(folder / name, hashlib.sha256())
+        there = (folder / name).is_file()
+        digest = _hashed(folder / name, hashlib.sha256()) if there else "no such file"
         if digest != expected:
             raise DataError(
                 f"{folder / name}: the speech model must have sha256 {expected}, got {digest}; "

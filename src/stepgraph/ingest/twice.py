@@ -32,7 +32,9 @@ class Twice:
     @property
     def share(self) -> float:
         """Share of words that change, 0 where there are too few to tell."""
-        return round(self._changed / self._words, 3) if self._words >= _ENOUGH else 0.0
+        if self._words < _ENOUGH:
+            return 0.0
+        return min(1.0, round(self._changed / self._words, 3))
 
     def wants(self, number: int) -> bool:
         """Whether to hear a piece again: the first ones and ever fewer, until it is clear."""
