@@ -4,11 +4,9 @@ import os
 import re
 import subprocess
 import sys
-from importlib.metadata import PackageNotFoundError, distribution
 
 import pytest
-
-packaging = pytest.importorskip("packaging.requirements", reason="reads requirements")
+from benchmarks.sizes import extras, install
 
 # As in SPDX, and in the older words of metadata.  Whoever passes these on owes a notice, no more.
 FREE = {
@@ -34,33 +32,9 @@ COPYLEFT_INSIDE = {"av": {"libx264", "libx265"}}
 UNTOLD: dict[str, str] = {}
 
 
-def canonical(name):
-    return re.sub(r"[-_.]+", "-", name).lower()
-
-
-def install(*extras):
-    """The distributions that stepgraph needs with these extras, whatever they need included."""
-    found, seen, waiting = {}, set(), [("stepgraph", extra) for extra in ("", *extras)]
-    while waiting:
-        name, extra = waiting.pop()
-        if (name, extra) in seen:
-            continue
-        seen.add((name, extra))
-        try:
-            found[name] = distribution(name)
-        except PackageNotFoundError:  # for another system, or of an extra that is not here
-            continue
-        for line in found[name].requires or ():
-            needed = packaging.Requirement(line)
-            if needed.marker is None or needed.marker.evaluate({"extra": extra}):
-                waiting += [(canonical(needed.name), more) for more in ("", *needed.extras)]
-    del found["stepgraph"]
-    return found
-
-
-DEFAULT = install()
-EXTRAS = set(distribution("stepgraph").metadata.get_all("Provides-Extra")) - {"dev"}
-INSTALLED = install(*EXTRAS)
+DEFAULT = install()[0]
+EXTRAS = extras()
+INSTALLED = install(*EXTRAS)[0]
 
 
 def licence_of(name):
@@ -95,7 +69,7 @@ def test_the_default_install_was_walked():
 
 
 def test_the_extras_were_walked():
-    assert {"video", "speech", "train"} <= EXTRAS
+    assert {"video", "speech", "train"} <= set(EXTRAS)
     assert {"h5py", "pyarrow", "tensorboard"} <= INSTALLED.keys()
     assert not {"pytest", "mypy"} & INSTALLED.keys()
 
