@@ -15,7 +15,7 @@ from stepgraph.datasets.generated.scripts import Script
 
 PROGRAM = "espeak-ng"
 VOICE, SPEED = "en-us", 150
-"""The voice, and its words a minute: of those tried, the speech model understood none better."""
+"""The voice, and its words a minute; of 24 tried, none was understood clearly better."""
 
 RATE = 22_050  # samples a second, as espeak-ng makes them
 _HEADER = 44  # bytes of a WAV file before its samples
