@@ -3,8 +3,10 @@
 Listens to the two recordings in the package ``moonshine-voice`` of which the text is known, as
 they are and as files of other kinds, and prints one JSON object for each: words that are wrong,
 missing or too many as a share of those that are said, and seconds of sound a second, decoding
-included.  The last object is about a long file, one recording over and over, that is listened to
-in a fresh process: its memory after five minutes of sound and the most it ever had.
+included.  So it does with the clips of the demo that speak, where espeak-ng is installed, and
+prints one object for all of them.  The last object is about a long file, one recording over and
+over, that is listened to in a fresh process: its memory after five minutes of sound and the most
+it ever had.
 """
 
 from __future__ import annotations
@@ -115,6 +117,22 @@ def hearing(folder: Path) -> Iterator[dict[str, object]]:
             }
 
 
+def spoken() -> Iterator[dict[str, object]]:
+    """What is heard in the clips of the demo that speak."""
+    from stepgraph.datasets.generated import open_generated, speaking, write_scripts
+
+    if (speaker := speaking.speaker()) is None:
+        return
+    said = wrong = 0
+    scripts = {script.video: script for script in write_scripts(per_task=1)}
+    for video in open_generated(per_task=1, spoken=True).videos:
+        words = words_in(" ".join(one.text for one in scripts[video.id].narration))
+        heard = words_in(" ".join(one.text for one in video.transcript))
+        said, wrong = said + len(words), wrong + wrong_words(words, heard)
+    told = {"recording": "the demo's clips", "stored": speaker, "words": said, "wrong": wrong}
+    yield told | {"error_rate": round(100 * wrong / said, 1)}
+
+
 def _problems() -> object:
     from stepgraph.problems import Problems
 
@@ -165,7 +183,7 @@ def main() -> None:
     machine = {"machine": platform.machine(), "cores": os.cpu_count()}
     with tempfile.TemporaryDirectory() as folder:
         os.environ["STEPGRAPH_CACHE"] = f"{folder}/cache"  # nothing is known beforehand
-        for one in hearing(Path(folder)):
+        for one in (*hearing(Path(folder)), *spoken()):
             print(json.dumps(one | machine), flush=True)
         from moonshine_voice import get_assets_path
 

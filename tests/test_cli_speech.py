@@ -1,11 +1,16 @@
 """The command line on bare files: nothing is written, so they are listened to."""
 
 import csv
+import socket
 
 import numpy as np
 import pytest
 
 from stepgraph.cli import main
+from stepgraph.core import Sentence
+from stepgraph.datasets.generated import speaking
+from stepgraph.datasets.generated.render import render
+from stepgraph.datasets.generated.scripts import Script, Shot
 from stepgraph.ingest import speech
 from videos import plain, recording, write_speech, write_video
 
@@ -30,6 +35,20 @@ def folder(tmp_path, monkeypatch):
     return tmp_path / "videos"
 
 
+@pytest.fixture(autouse=True)
+def _offline(monkeypatch):
+    def refuse(*_, **__):
+        raise AssertionError("touched the network")
+
+    for name in ("socket", "create_connection", "getaddrinfo"):
+        monkeypatch.setattr(socket, name, refuse)
+
+
+def begins_in(path):
+    with open(path, newline="", encoding="utf-8") as file:
+        return {row["keystep"]: float(row["start"]) for row in csv.DictReader(file)}
+
+
 def test_chapters_of_a_bare_video(folder, capsys, monkeypatch):
     write_speech(folder / "talk.mp4", recording("two_cities.wav"), picture=True)
     write_speech(folder / "hush.m4a", np.zeros(speech.RATE))
@@ -51,10 +70,28 @@ def test_chapters_of_a_bare_video(folder, capsys, monkeypatch):
     monkeypatch.setattr(speech, "_load_moonshine", lambda: pytest.fail("listened again"))
     assert main(["recognize", "other.mp4", "--graph", "graph.json", "-o", "chapters"]) == 0
     assert capsys.readouterr().err == ""
-    with open("chapters/other.steps.csv", newline="", encoding="utf-8") as file:
-        begins = {row["keystep"]: float(row["start"]) for row in csv.DictReader(file)}
+    begins = begins_in("chapters/other.steps.csv")
     assert begins["the season of light"] == pytest.approx(13.2, abs=2)
     assert begins["going direct to heaven"] == pytest.approx(24.4, abs=2)
+
+
+def test_chapters_of_a_video_with_a_made_up_voice(folder):
+    if speaking.speaker() is None:
+        pytest.skip("needs espeak-ng")
+    steps = ("boil the water", "add the tea leaves", "pour the tea into the cup")
+    (folder.parent / "steps.txt").write_text("\n".join(["# Make tea", *steps]), "utf-8")
+    said = [f"Now we {one}." for one in steps]
+    narration = tuple(Sentence(1 + 7.0 * at, 5 + 7.0 * at, one) for at, one in enumerate(said))
+    script = Script("talk", "Make tea", (Shot(0.0, 21.0, "talk"),), narration)
+    render(script, folder.parent / "written.mp4")
+    speaking.give_voice(script, folder.parent / "written.mp4", folder / "talk.mp4")
+
+    assert main(["mine", "videos", "--vocabulary", "steps.txt", "-o", "graph.json"]) == 0
+    assert main(["recognize", "videos/talk.mp4", "--graph", "graph.json", "-o", "chapters"]) == 0
+
+    begins = begins_in("chapters/talk.steps.csv")
+    assert begins["add the tea leaves"] == pytest.approx(8, abs=2)
+    assert begins["pour the tea into the cup"] == pytest.approx(15, abs=2)
 
 
 def test_one_file_is_named(folder, capsys):

@@ -1,20 +1,18 @@
-"""What the default install brings along may be used by anyone, and has no known holes."""
+"""What the install and its extras bring along may be used by anyone, and has no known holes."""
 
 import os
 import re
 import subprocess
 import sys
-from importlib.metadata import PackageNotFoundError, distribution
 
 import pytest
-
-packaging = pytest.importorskip("packaging.requirements", reason="reads requirements")
+from benchmarks.sizes import extras, install
 
 # As in SPDX, and in the older words of metadata.  Whoever passes these on owes a notice, no more.
 FREE = {
     *("0BSD", "Apache-2.0", "Apache-2.0 WITH LLVM-exception", "BSD-2-Clause", "BSD-3-Clause"),
     *("BSL-1.0", "CC0-1.0", "CNRI-Python", "ISC", "MIT", "MIT-0", "PSF-2.0", "Unlicense", "Zlib"),
-    *("BSD", "BSD License", "MIT License", "ISC License"),
+    *("MIT-CMU", "BSD", "BSD License", "3-Clause BSD License", "MIT License", "ISC License"),
     *("Apache 2.0 License", "Apache Software License", "Python Software Foundation License"),
 }
 # The Mozilla licence asks for the source of changed files of the package itself; we change none,
@@ -23,35 +21,20 @@ WEAK = {
     "orjson": "MPL-2.0",  # of a part that comes from elsewhere; the rest is Apache-2.0 or MIT
     "tqdm": "MPL-2.0",  # of its older parts; newer ones are MIT
     "certifi": "MPL-2.0",  # a list of certificates
+    "pathspec": "MPL-2.0",  # only makes the documentation
 }
+# Wheels hold libraries of which their metadata does not speak.  That of PyAV, in the extra video,
+# holds FFmpeg under the LGPL, and beside it two encoders under the GPL, in files of their own.
+# Who installs it gets them from its makers, we pass none of it on; who hands on a whole
+# environment owes what these licences ask, or installs a PyAV of his own without the two.
+COPYLEFT_INSIDE = {"av": {"libx264", "libx265"}}
 # Packages that do not tell, or not in a form that can be read: what their own files say.
 UNTOLD: dict[str, str] = {}
 
 
-def canonical(name):
-    return re.sub(r"[-_.]+", "-", name).lower()
-
-
-def default_install():
-    """The distributions that stepgraph needs without any extra, whatever they need included."""
-    found, waiting = {}, ["stepgraph"]
-    while waiting:
-        name = canonical(waiting.pop())
-        if name in found:
-            continue
-        try:
-            found[name] = distribution(name)
-        except PackageNotFoundError:  # for another system, though its marker does not say so
-            continue
-        for line in found[name].requires or ():
-            requirement = packaging.Requirement(line)
-            if requirement.marker is None or requirement.marker.evaluate({"extra": ""}):
-                waiting.append(requirement.name)
-    del found["stepgraph"]
-    return found
-
-
-INSTALLED = default_install()
+DEFAULT = install()[0]
+EXTRAS = extras()
+INSTALLED = install(*EXTRAS)[0]
 
 
 def licence_of(name):
@@ -59,11 +42,19 @@ def licence_of(name):
     said = INSTALLED[name].metadata
     if said.get("License-Expression"):
         return said["License-Expression"]
-    classes = [c.rpartition(" :: ")[2] for c in said.get_all("Classifier") or () if "License" in c]
+    told = [c for c in said.get_all("Classifier") or () if c.startswith("License :: ")]
+    classes = [c.rpartition(" :: ")[2] for c in told if not c.endswith("OSI Approved")]
     if classes:
-        return " AND ".join(c.partition(" (")[0] for c in classes)
+        joined = " AND ".join(c.partition(" (")[0] for c in classes)
+        return joined.replace("Mozilla Public License 2.0", "MPL-2.0")
     field = said.get("License") or ""
     return UNTOLD.get(name, field if len(field) < 100 else "")
+
+
+def bundled_in(name):
+    """Names of the libraries that a wheel on Linux brings along, without versions."""
+    files = (file.name for file in INSTALLED[name].files or () if ".libs" in str(file.parent))
+    return {re.split(r"[-.]", file)[0] for file in files}
 
 
 def terms(expression):
@@ -73,8 +64,14 @@ def terms(expression):
 
 
 def test_the_default_install_was_walked():
-    assert {"torch", "numpy", "transformers", "tokenizers"} <= INSTALLED.keys()
-    assert not {"pytest", "mypy", "av", "h5py", "pyarrow"} & INSTALLED.keys()
+    assert {"torch", "numpy", "transformers", "tokenizers"} <= DEFAULT.keys()
+    assert not {"pytest", "mypy", "av", "h5py", "pyarrow"} & DEFAULT.keys()
+
+
+def test_the_extras_were_walked():
+    assert {"video", "speech", "train"} <= set(EXTRAS)
+    assert {"h5py", "pyarrow", "tensorboard"} <= INSTALLED.keys()
+    assert not {"pytest", "mypy"} & INSTALLED.keys()
 
 
 @pytest.mark.parametrize("name", sorted(INSTALLED))
@@ -84,6 +81,18 @@ def test_licences_ask_for_no_more_than_a_notice(name):
     assert found, f"{name} does not tell its licence; look into its files, and add it to UNTOLD"
     wrong = [term for term in found if term not in FREE and term != WEAK.get(name)]
     assert not wrong, f"{name} is under {wrong}; see FREE and WEAK above"
+
+
+def test_copyleft_inside_a_wheel_is_as_stated():
+    av = pytest.importorskip("av._core", reason="FFmpeg tells its licence through PyAV")
+    if not (bundled := bundled_in("av")):
+        pytest.skip("this PyAV uses the FFmpeg of the system")
+
+    told = {one["license"] for one in av.library_meta.values()}
+
+    assert all(licence.startswith("LGPL") for licence in told)
+    assert bundled & {"libx264", "libx265", "libxvidcore", "libpostproc"} <= COPYLEFT_INSIDE["av"]
+    assert not DEFAULT.keys() & COPYLEFT_INSIDE.keys()
 
 
 @pytest.mark.parametrize("licence", ["GPL-3.0-only", "LGPL-2.1+", "AGPL-3.0", "MPL-2.0", "??"])

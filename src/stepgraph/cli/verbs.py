@@ -243,7 +243,9 @@ def demo(args: argparse.Namespace) -> str:
 
 def _measure_video() -> tuple[Evaluation, list[Report]]:
     """Measure rendered video files by what is seen, what is heard, and both, which comes last."""
-    dataset, reports = open_source("generated"), []
+    from stepgraph.datasets.generated import open_generated
+
+    dataset, reports = open_generated(spoken=True), []
     for way, how in {
         "heard": Asked(),
         "seen": Asked({"name": "colour:motion"}),

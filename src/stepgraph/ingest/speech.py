@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import re
 import warnings
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
@@ -27,6 +26,7 @@ from stepgraph.errors import DataError, MissingExtraError, reason
 from stepgraph.files.disk import MIB, cache_folder, read_json, reading, write_text
 from stepgraph.ingest.cleaning import Cue, checked, clean
 from stepgraph.ingest.media import opened, packets_of
+from stepgraph.ingest.twice import SENTENCE_END, TOO_MUCH, WORD, Twice
 from stepgraph.problems import Problems
 
 MODEL_FILES = ("model.bin", "config.json", "tokenizer.json")
@@ -55,9 +55,7 @@ _LONGEST_GAP = 600.0  # of more the time is wrong, not the sound missing
 _LOOP_WORDS, _LOOP_SHARE = 12, 0.25
 """A line of so many words of which so few differ is what a recogniser makes of music."""
 
-_VERSION = 1  # of what is kept; what was heard in another way is heard again
-_SENTENCE_END = re.compile(r"(?<=[.!?])\s+")
-_WORD = re.compile(r"[^\W\d_]+(?:'\w+)*")
+_VERSION = 2  # of what is kept; what was heard in another way is heard again
 
 
 class UnheardError(DataError):
@@ -67,13 +65,15 @@ class UnheardError(DataError):
 class Heard(NamedTuple):
     """What is said in a file, the second at which its sound ends, and what is wrong with it.
 
-    ``damaged`` packets of sound could not be decoded; ``language`` is what the file says of it.
+    ``damaged`` packets of sound could not be decoded; ``language`` is what the file says of it;
+    ``unsure`` is the share of words that change when they are heard again.
     """
 
     sentences: tuple[Sentence, ...]
     end: float
     damaged: int = 0
     language: str = ""
+    unsure: float = 0.0
 
 
 def hear(path: Path, model: Path | None = None, *, problems: Problems | None = None) -> Heard:
@@ -111,7 +111,8 @@ def recall(path: Path, model: Path | None = None) -> Heard | None:
         times = [(float(start), float(end), str(text)) for start, end, text in kept["sentences"]]
         if all(0 <= start < end for start, end, _ in times):
             said = tuple(Sentence(*one) for one in times)
-            return Heard(said, float(kept["end"]), int(kept["damaged"]), str(kept["language"]))
+            more = int(kept["damaged"]), str(kept["language"]), float(kept["unsure"])
+            return Heard(said, float(kept["end"]), *more)
     return None
 
 
@@ -177,10 +178,15 @@ def _blemishes(heard: Heard, *, english: bool) -> Iterator[tuple[str, str]]:
     if not heard.sentences:
         what = "somebody must speak in it, got silence or music: nothing was said"
         yield "video without speech", f"{what}; put a transcript beside it, or leave it out"
-    # Only a mark tells: of other languages the model makes fluent English that nobody said.
-    elif english and tag not in ("", "und", "mul", "zxx") and not tag.startswith("en"):
-        what = f"speech must be English for the built-in model, got a track marked {tag!r}"
-        yield "foreign speech", f"{what}; put a transcript beside it, or give --speech FOLDER"
+    elif english:
+        got = ""
+        if tag not in ("", "und", "mul", "zxx") and not tag.startswith("en"):
+            got = f"a track marked {tag!r}"
+        elif heard.unsure > TOO_MUCH:
+            got = f"words of which {100 * heard.unsure:.0f} % change when heard again"
+        if got:
+            what = f"speech must be English for the built-in model, got {got}"
+            yield "foreign speech", f"{what}; put a transcript beside it, or give --speech FOLDER"
     if heard.damaged:
         what = f"sound must be whole, got {heard.damaged} packets that cannot be decoded"
         yield "damaged sound", f"{what}; what is said there is missing"
@@ -189,19 +195,25 @@ def _blemishes(heard: Heard, *, english: bool) -> Iterator[tuple[str, str]]:
 def _listen(path: Path) -> Heard:
     recogniser = _load_moonshine()
     lines: list[Sentence] = []
+    twice = Twice()
     with opened(path) as container:
         sound = _Sound(container, path)
         with progress.counting(f"listening to {path.name}", sound.stated) as done:
-            for at, piece in cut(sound.runs()):
-                lines += _heard_in(recogniser, at, piece)
+            for number, (at, piece) in enumerate(cut(sound.runs())):
+                first = list(_heard_in(recogniser, at, piece))
+                lines += first
+                if twice.wants(number):
+                    again = _heard_in(recogniser, at, twice.changed(piece))
+                    twice.compare(*(" ".join(one.text for one in said) for said in (first, again)))
                 done(round(len(piece) / RATE))
-    return Heard(tuple(_split(lines)), round(sound.end, 3), sound.damaged, sound.language)
+    facts = round(sound.end, 3), sound.damaged, sound.language, twice.share
+    return Heard(tuple(_split(lines)), *facts)
 
 
 def _heard_in(recogniser: Any, at: float, piece: NDArray[np.float32]) -> Iterator[Sentence]:
     """Lines of a piece of sound on the clock of the file; what is no speech is left out."""
     for line in recogniser.transcribe_without_streaming(piece, RATE).lines:
-        words = _WORD.findall(line.text.lower())
+        words = WORD.findall(line.text.lower())
         looping = len(words) >= _LOOP_WORDS and len(set(words)) < _LOOP_SHARE * len(words)
         if words and not looping and line.duration >= _SHORTEST_LINE:
             end = at + min(line.start_time + line.duration, len(piece) / RATE)
@@ -219,7 +231,7 @@ def _split(lines: Iterable[Sentence]) -> Iterator[Sentence]:
         start = round(max(start, free), 3)
         if end <= start:
             continue
-        parts, length = _SENTENCE_END.split(text), (end - start) / len(text)
+        parts, length = SENTENCE_END.split(text), (end - start) / len(text)
         for part in parts:
             free = round(min(end, start + length * (len(part) + 1)), 3)
             if start < free:
@@ -229,7 +241,7 @@ def _split(lines: Iterable[Sentence]) -> Iterator[Sentence]:
 
 
 def _bare(word: str) -> str:
-    return "".join(_WORD.findall(word.lower()))
+    return "".join(WORD.findall(word.lower()))
 
 
 def cut(
@@ -333,7 +345,8 @@ def _load_moonshine() -> Any:
         ) from error
     folder = Path(get_assets_path()) / "tiny-en"
     for name, expected in MOONSHINE_SHA256.items():
-        digest = _hashed(folder / name, hashlib.sha256())
+        there = (folder / name).is_file()
+        digest = _hashed(folder / name, hashlib.sha256()) if there else "no such file"
         if digest != expected:
             raise DataError(
                 f"{folder / name}: the speech model must have sha256 {expected}, got {digest}; "

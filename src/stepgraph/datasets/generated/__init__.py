@@ -10,7 +10,7 @@ import json
 import shutil
 import time
 import zlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from importlib.util import find_spec
@@ -19,12 +19,13 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from stepgraph.core import Dataset
+from stepgraph.datasets.generated import speaking
 from stepgraph.datasets.generated.render import render
 from stepgraph.datasets.generated.scripts import TASKS, Script, write_script
 from stepgraph.datasets.own import TRUTH_FILE, VOCABULARY_FILES, Own, open_folder
 from stepgraph.errors import ConfigError, DataError, MissingExtraError
 from stepgraph.files.disk import cache_folder, write_text
-from stepgraph.progress import counting
+from stepgraph.progress import counting, say, track
 
 VERSION = 2  # of scripts and pictures; a folder of another version is not taken
 PER_TASK = 12  # clips of each task
@@ -35,14 +36,21 @@ _ABANDONED = 3600.0  # seconds after which a half-rendered folder is nobody's
 
 
 def open_generated(
-    seed: int = 0, per_task: int = PER_TASK, *, tasks: Sequence[str] | None = None
+    seed: int = 0,
+    per_task: int = PER_TASK,
+    *,
+    tasks: Sequence[str] | None = None,
+    spoken: bool = False,
 ) -> Dataset:
     """Open the generated corpus; the first time it is rendered, in less than a minute.
 
     Another ``seed`` gives other clips of the same tasks, ``per_task`` of each of the ``tasks``,
-    which are all six if not given.
+    which are all six if not given.  If ``spoken``, the first clip of each task has its narration
+    as sound and is listened to, where something can speak and listen.
     """
     folder = generated_folder(seed, per_task=per_task, tasks=tasks)
+    if spoken:
+        folder = _spoken_folder(folder, write_scripts(seed, per_task, tasks)[::per_task])
     dataset = open_folder(folder, Own(), name=f"generated:{seed}" if seed else "generated")
     task_of = {script.video: script.task for script in write_scripts(seed, per_task, tasks)}
     # A video in which only shared keysteps are done would not tell its task.
@@ -60,7 +68,33 @@ def generated_folder(
     parent = cache_folder() / "generated"
     folder = parent / f"v{VERSION}-tasks{numbers}-seed{seed}-of{per_task}"
     if not is_whole(folder):
-        _render_all(scripts, chosen, folder)
+
+        def make(made: Path) -> None:
+            _render_clips(scripts, made)
+            _write_lists(scripts, chosen, made)
+
+        _make_whole(folder, make)
+    return folder
+
+
+def _spoken_folder(written: Path, scripts: Sequence[Script]) -> Path:
+    """The clips of a folder, of which some speak, each in a way that its name tells."""
+    speaker = speaking.speaker()
+    if speaker is None or find_spec("moonshine_voice") is None:
+        missing = speaking.PROGRAM if speaker is None else "moonshine-voice"
+        say(f"{missing} is not installed: no clip speaks, all keep their text track")
+        return written
+    folder = written.with_name(f"{written.name}-{speaker}")
+    if not is_whole(folder):
+
+        def make(made: Path) -> None:
+            shutil.copytree(written, made, dirs_exist_ok=True)
+            for script in track(scripts, "speaking"):
+                name = f"{script.video}.mp4"
+                speaking.give_voice(script, written / name, made / name)
+            _list_files(made)
+
+        _make_whole(folder, make)
     return folder
 
 
@@ -94,8 +128,8 @@ def is_whole(folder: Path) -> bool:
         return False
 
 
-def _render_all(scripts: Sequence[Script], tasks: Sequence[str], folder: Path) -> None:
-    """Render into a folder of another name, and rename it when all is there."""
+def _make_whole(folder: Path, make: Callable[[Path], None]) -> None:
+    """Make a folder under another name, and rename it when all is there."""
     if find_spec("av") is None:
         raise MissingExtraError(
             "the generated corpus must be rendered, which needs the 'video' extra; "
@@ -111,8 +145,7 @@ def _render_all(scripts: Sequence[Script], tasks: Sequence[str], folder: Path) -
         ) as partial:
             made = Path(partial) / "made"
             made.mkdir()
-            _render_clips(scripts, made)
-            _write_lists(scripts, tasks, made)
+            make(made)
             if folder.exists() and not is_whole(folder):  # it goes when the rest is removed
                 folder.replace(Path(partial) / "damaged")
             try:
@@ -147,8 +180,14 @@ def _write_lists(scripts: Sequence[Script], tasks: Sequence[str], folder: Path) 
         for start, end, keystep in script.truth
     ]
     write_text(folder / TRUTH_FILE, "\n".join(["video,start,end,keystep", *rows]) + "\n")
+    _list_files(folder)
+
+
+def _list_files(folder: Path) -> None:
     listed: dict[str, Any] = {"format": "stepgraph-generated", "version": VERSION}
     listed["files"] = {
-        path.name: zlib.crc32(path.read_bytes()) for path in sorted(folder.iterdir())
+        path.name: zlib.crc32(path.read_bytes())
+        for path in sorted(folder.iterdir())
+        if path.name != _LIST
     }
     write_text(folder / _LIST, json.dumps(listed, indent=1) + "\n")
