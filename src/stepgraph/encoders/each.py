@@ -58,7 +58,15 @@ def _encode_block(
         else:
             note_failure(block[0], error, problems)
     else:
-        yield from zip(block, found, strict=True)
+        for video, features in zip(block, found, strict=True):
+            if (
+                problems is not None
+                and encoder.options.kind == "ocr"
+                and not len(features.vectors)
+            ):
+                what = "must show text that can be read, got none; is it large enough?"
+                problems.add(str(video.path), "video without text on the screen", what)
+            yield video, features
 
 
 def note_failure(

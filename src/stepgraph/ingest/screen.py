@@ -96,10 +96,10 @@ def _read(path: Path) -> tuple[list[list[Line]], float]:
     rows: list[list[Line]] = []
     before, end = np.zeros(0), 0.0
     with progress.counting(f"reading {path.name}") as done:
-        for _, end, frames in read_pictures(path, SIDE):
-            blocks = _blocks(frames[0])
+        for clip in read_pictures(path, SIDE):
+            blocks, end = _blocks(clip.frames[0]), clip.end
             if blocks.shape != before.shape or np.abs(blocks - before).max() > _CHANGE:
-                rows.append(_lines_in(frames[0]))
+                rows.append(_lines_in(clip.frames[0]))
                 before = blocks
             else:
                 rows.append(rows[-1])
@@ -190,8 +190,10 @@ class _Shown:
 
     def belongs_to(self, other: _Shown) -> bool:
         """Whether both come and go at once, one beside or under the other."""
-        at_once = abs(self.first - other.first) <= 1 and abs(self.last - other.last) <= 1
-        return at_once and _gap(self.best.box, other.best.box) <= min(self.height, other.height)
+        shared = 1 + min(self.last, other.last) - max(self.first, other.first)
+        both = 1 + max(self.last, other.last) - min(self.first, other.first)
+        near = _gap(self.best.box, other.best.box) <= min(self.height, other.height)
+        return near and 2 * shared >= both
 
 
 def _gap(one: tuple[float, ...], other: tuple[float, ...]) -> float:

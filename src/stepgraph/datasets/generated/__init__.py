@@ -10,9 +10,10 @@ import json
 import shutil
 import time
 import zlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -24,6 +25,7 @@ from stepgraph.datasets.generated.scripts import TASKS, Script, write_script
 from stepgraph.datasets.own import TRUTH_FILE, VOCABULARY_FILES, Own, open_folder
 from stepgraph.errors import ConfigError, DataError, MissingExtraError
 from stepgraph.files.disk import cache_folder, write_text
+from stepgraph.ingest import Listening
 from stepgraph.progress import counting
 
 VERSION = 2  # of scripts and pictures; a folder of another version is not taken
@@ -35,15 +37,22 @@ _ABANDONED = 3600.0  # seconds after which a half-rendered folder is nobody's
 
 
 def open_generated(
-    seed: int = 0, per_task: int = PER_TASK, *, tasks: Sequence[str] | None = None
+    seed: int = 0,
+    per_task: int = PER_TASK,
+    *,
+    tasks: Sequence[str] | None = None,
+    captions: bool = False,
 ) -> Dataset:
     """Open the generated corpus; the first time it is rendered, in less than a minute.
 
     Another ``seed`` gives other clips of the same tasks, ``per_task`` of each of the ``tasks``,
-    which are all six if not given.
+    which are all six if not given.  With ``captions``, what is said stands in the pictures, and
+    nowhere else.
     """
-    folder = generated_folder(seed, per_task=per_task, tasks=tasks)
-    dataset = open_folder(folder, Own(), name=f"generated:{seed}" if seed else "generated")
+    folder = generated_folder(seed, per_task=per_task, tasks=tasks, captions=captions)
+    name = ":".join(["generated", *["captions"] * captions, *[str(seed)] * bool(seed)])
+    how = Own(listening=Listening(needed=not captions, hears=not captions))
+    dataset = open_folder(folder, how, name=name)
     task_of = {script.video: script.task for script in write_scripts(seed, per_task, tasks)}
     # A video in which only shared keysteps are done would not tell its task.
     videos = tuple(replace(video, task=task_of[video.id]) for video in dataset.videos)
@@ -51,16 +60,23 @@ def open_generated(
 
 
 def generated_folder(
-    seed: int = 0, *, per_task: int = PER_TASK, tasks: Sequence[str] | None = None
+    seed: int = 0,
+    *,
+    per_task: int = PER_TASK,
+    tasks: Sequence[str] | None = None,
+    captions: bool = False,
 ) -> Path:
     """Folder in the cache with the clips, ``steps.txt`` and ``truth.csv``, rendered if need be."""
     chosen = tuple(dict.fromkeys(tasks or TASKS))
     scripts = write_scripts(seed, per_task, chosen)
     numbers = "".join(str(list(TASKS).index(task)) for task in chosen)
     parent = cache_folder() / "generated"
-    folder = parent / f"v{VERSION}-tasks{numbers}-seed{seed}-of{per_task}"
+    how = "-captions" if captions else ""
+    folder = parent / f"v{VERSION}-tasks{numbers}-seed{seed}-of{per_task}{how}"
     if not is_whole(folder):
-        _render_all(scripts, chosen, folder)
+        _render_all(
+            scripts, chosen, folder, partial(render, captions=True) if captions else render
+        )
     return folder
 
 
@@ -94,7 +110,12 @@ def is_whole(folder: Path) -> bool:
         return False
 
 
-def _render_all(scripts: Sequence[Script], tasks: Sequence[str], folder: Path) -> None:
+def _render_all(
+    scripts: Sequence[Script],
+    tasks: Sequence[str],
+    folder: Path,
+    render_one: Callable[[Script, Path], None],
+) -> None:
     """Render into a folder of another name, and rename it when all is there."""
     if find_spec("av") is None:
         raise MissingExtraError(
@@ -111,7 +132,7 @@ def _render_all(scripts: Sequence[Script], tasks: Sequence[str], folder: Path) -
         ) as partial:
             made = Path(partial) / "made"
             made.mkdir()
-            _render_clips(scripts, made)
+            _render_clips(scripts, made, render_one)
             _write_lists(scripts, tasks, made)
             if folder.exists() and not is_whole(folder):  # it goes when the rest is removed
                 folder.replace(Path(partial) / "damaged")
@@ -127,11 +148,13 @@ def _render_all(scripts: Sequence[Script], tasks: Sequence[str], folder: Path) -
         ) from error
 
 
-def _render_clips(scripts: Sequence[Script], folder: Path) -> None:
+def _render_clips(
+    scripts: Sequence[Script], folder: Path, render_one: Callable[[Script, Path], None]
+) -> None:
     pool = ThreadPoolExecutor(_THREADS)
     try:
         with counting("rendering", len(scripts)) as done:
-            for _ in pool.map(lambda one: render(one, folder / f"{one.video}.mp4"), scripts):
+            for _ in pool.map(lambda one: render_one(one, folder / f"{one.video}.mp4"), scripts):
                 done(1)
     finally:
         # After a failure, what has not begun is not begun.
