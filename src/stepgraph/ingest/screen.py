@@ -203,16 +203,24 @@ def _gap(one: tuple[float, ...], other: tuple[float, ...]) -> float:
 
 
 def to_sentences(rows: Sequence[Sequence[Line]], end: float) -> tuple[Sentence, ...]:
-    """The lines of each second as sentences; where several are shown, the newest is said."""
+    """The lines of each second as sentences; where several are shown, the newest is said.
+
+    A sentence lasts from the last picture without it to the next one without it, or shares the
+    time between with the sentence there.
+    """
     front: list[tuple[int, str]] = [(-1, "")] * len(rows)
     for text, first, last in _texts(_follow(_without_lasting(rows))):
         for row in range(first, last + 1):
             front[row] = max(front[row], (first, text), key=lambda one: (one[0], len(one[1])))
-    found, row = [], 0
+    found, free, row = list[Sentence](), 0.0, 0
     for (_, text), same in groupby(front):
         start, row = row, row + len(list(same))
         if text:
-            found.append(Sentence(float(start), min(float(row), end), text))
+            pause = (start - free) / 2 if found else 0.5
+            if found:
+                found[-1] = found[-1]._replace(end=free + min(0.5, pause))
+            found.append(Sentence(max(0.0, start - min(0.5, pause)), min(row + 0.5, end), text))
+            free = float(row)
     return tuple(found)
 
 

@@ -44,9 +44,9 @@ class _Layer(NamedTuple):
 class Captions:
     """Writes the captions of a clip into its pictures, which are of one size."""
 
-    def __init__(self, script: Script, width: int, height: int) -> None:
+    def __init__(self, script: Script, width: int, height: int, scale: int = SCALE) -> None:
         rng = np.random.default_rng([script.seed, 1])
-        self.width, self.height = SCALE * width, SCALE * height
+        self._scale, self.width, self.height = scale, scale * width, scale * height
         size, colours = round(self.height * rng.uniform(0.06, 0.08)), rng.integers(120, 256, 2)
         colour = (255, int(colours.max()), int(colours.min()))
         style = _Style(size, colour, bool(rng.integers(2)), bool(rng.random() < 0.3))
@@ -85,7 +85,7 @@ class Captions:
 
     def write(self, picture: NDArray[np.uint8], time: float) -> NDArray[np.uint8]:
         """The picture enlarged, with what is to be read in it at a time."""
-        large = picture.repeat(SCALE, axis=0).repeat(SCALE, axis=1)
+        large = picture.repeat(self._scale, axis=0).repeat(self._scale, axis=1)
         for start, end, colour, cover in self._layers:
             shown = min(1.0, (time - start) / _FADE, (end - time) / _FADE)
             if shown > 0:
