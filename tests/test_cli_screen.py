@@ -99,16 +99,14 @@ def test_without_the_extra_one_line_says_what_to_install(folder, capsys, monkeyp
 
 def test_the_demo_reads_some_of_its_clips(folder, capsys, monkeypatch):
     render, pictures = generated.open_generated, count()
-
-    box = (0, 0, 99, 9)
-    lines = [[screen.Line("spin the green wheel", 1.0, box)], []]
+    lines = [[screen.Line("spin the green wheel", 1.0, (0, 0, 99, 9))], []]
 
     def few(seed=0, per_task=1, **how):
         return render(seed, 1, tasks=["Build a toy cart"], **how)
 
     monkeypatch.setattr(generated, "open_generated", few)
     monkeypatch.setattr(verbs, "open_source", lambda _: few())
-    monkeypatch.setattr(screen, "_lines_in", lambda _: lines[next(pictures) // 9 % 2])
+    monkeypatch.setattr(screen, "_lines_in", lambda _: lines[next(pictures) // 5 % 3 > 0])
 
     assert main(["demo", "--video", "-o", "report"]) == 0
 

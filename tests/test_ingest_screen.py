@@ -179,6 +179,16 @@ def test_pictures_that_have_not_changed_are_not_read_again(tmp_path, read_pictur
     assert len(read_pictures_of) == 2
 
 
+def test_a_caption_in_any_colour_is_a_change(tmp_path, read_pictures_of):
+    dark, red = np.zeros((240, 320, 3), np.uint8), np.zeros((240, 320, 3), np.uint8)
+    red[160:170, 100:200, 0] = 200
+    write_video(tmp_path / "red.mp4", [dark] * 10 + [red] * 10, rate=5)
+
+    read_screen(tmp_path / "red.mp4")
+
+    assert len(read_pictures_of) == 2
+
+
 @pytest.mark.parametrize(
     ("width", "height", "shape"), [(202, 360, (855, 480)), (64, 64, (480, 480))]
 )

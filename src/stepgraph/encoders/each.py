@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from itertools import islice
 
 from stepgraph.core import Features, Video
-from stepgraph.encoders import Encoder
+from stepgraph.encoders import WORDED, Encoder
 from stepgraph.encoders.stored_features import FeatureStore, StoredEncoder
 from stepgraph.errors import ConfigError, DataError
 from stepgraph.problems import Problems
@@ -97,7 +97,7 @@ def _checked(block: list[Video], encoder: Encoder) -> list[Features]:
 class Encoded:
     """What became of the videos: how many were encoded, and how many there already.
 
-    Rows are the vectors written, and frames those looked at for them (0 for narration).
+    Rows are the vectors written, and frames those looked at for them (0 for words).
     """
 
     written: int = 0
@@ -148,7 +148,7 @@ def _missing(videos: Iterable[Video], store: FeatureStore, done: Encoded) -> Ite
 
 def _frames_of(encoder: Encoder) -> int:
     """Frames that an encoder looks at for a row; one that does not say so looks at one."""
-    if not encoder.options.looks:
+    if encoder.options.kind in WORDED:
         return 0
     frames = getattr(getattr(encoder, "clips", None), "frames", 1)
     return frames if isinstance(frames, int) else 1

@@ -23,10 +23,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stepgraph import progress
-from stepgraph.core import Sentence, Video
+from stepgraph.core import Sentence, Video, rows_in
 from stepgraph.errors import MissingExtraError
 from stepgraph.ingest import kept
 from stepgraph.ingest.frames import read_pictures
+from stepgraph.ingest.media import media_duration
 
 READER_SHA256 = {
     "PP-OCRv6_det_small.onnx": "090f04abcd9d9a7498bc4ebf677e4cb9bdce1fe4197ddb7e529f1ef44e1ff94f",
@@ -44,7 +45,7 @@ LASTING_SHARE, LASTING_SECONDS = 0.5, 20
 """What is shown for so much of a video, and no less than so long, tells nothing of when."""
 
 _VERSION = 1  # of what is kept; what was read in another way is read again
-_BLOCK, _CHANGE = 8, 8  # pixels of a block, and by how much its brightness must change
+_BLOCK, _CHANGE = 8, 8  # pixels of a block, and by how much its mean colour must change
 _GAP = 2  # seconds after which a line that was not seen is gone
 _RUN = 3  # letters in a row that two readings must share to share any
 _WORD = re.compile(r"[^\W\d_]+")
@@ -95,7 +96,7 @@ def _read(path: Path) -> tuple[list[list[Line]], float]:
     """The lines of each second, and the second at which the last one ends."""
     rows: list[list[Line]] = []
     before, end = np.zeros(0), 0.0
-    with progress.counting(f"reading {path.name}") as done:
+    with progress.counting(f"reading {path.name}", rows_in(media_duration(path))) as done:
         for clip in read_pictures(path, SIDE):
             blocks, end = _blocks(clip.frames[0]), clip.end
             if blocks.shape != before.shape or np.abs(blocks - before).max() > _CHANGE:
@@ -108,26 +109,21 @@ def _read(path: Path) -> tuple[list[list[Line]], float]:
 
 
 def _blocks(picture: NDArray[np.uint8]) -> NDArray[np.float64]:
-    """How bright each block of a picture is."""
+    """The mean colour of each block of a picture."""
     height, width = (length // _BLOCK for length in picture.shape[:2])
-    whole = picture[: height * _BLOCK, : width * _BLOCK, 1]
-    return np.asarray(whole.reshape(height, _BLOCK, width, _BLOCK).mean(axis=(1, 3)))
+    whole = picture[: height * _BLOCK, : width * _BLOCK]
+    return np.asarray(whole.reshape(height, _BLOCK, width, _BLOCK, 3).mean(axis=(1, 3)))
 
 
 def _lines_in(picture: NDArray[np.uint8]) -> list[Line]:
     """Lines that may well be text, each once."""
     found = _load_reader()(np.ascontiguousarray(picture[..., ::-1]))
-    lines = (
-        [
-            Line(" ".join(text.split()), float(sure), (*box.min(axis=0), *box.max(axis=0)))
-            for text, sure, box in zip(
-                found.txts or (), found.scores or (), found.boxes, strict=True
-            )
-            if sure >= LIKELY and is_text(text)
-        ]
-        if found.boxes is not None
-        else []
-    )
+    boxes = () if found.boxes is None else found.boxes
+    lines = [
+        Line(" ".join(text.split()), float(sure), (*box.min(axis=0), *box.max(axis=0)))
+        for text, sure, box in zip(found.txts or (), found.scores or (), boxes, strict=True)
+        if sure >= LIKELY and is_text(text)
+    ]
     return list({_letters(line.text): line for line in reversed(lines)}.values())
 
 
