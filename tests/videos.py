@@ -165,3 +165,21 @@ def write_speech(
             container.mux(track.encode(one))
         container.mux(track.encode())
     return path
+
+
+def captioned(text, width=320, height=240, size=18, place=None):
+    """Draw a picture that bears a text, white on dull blue, at a place or in the lower third."""
+    image, draw = pytest.importorskip("PIL.Image"), pytest.importorskip("PIL.ImageDraw")
+    fonts = pytest.importorskip("PIL.ImageFont")
+    drawn = image.new("RGB", (width, height), (60, 70, 110))
+    where = place or (width // 2, height * 3 // 4)
+    pen = draw.Draw(drawn)
+    pen.multiline_text(where, text, "white", fonts.load_default(size), "mm", align="center")
+    return np.asarray(drawn)
+
+
+def write_captions(path, texts, *, seconds=2, **how):
+    """Write a silent video that shows one text after the other and return its path."""
+    look = {name: how.pop(name) for name in ("width", "height", "size") if name in how}
+    pictures = (captioned(text, **look) for text in texts for _ in range(5 * seconds))
+    return write_video(path, pictures, rate=5, **how)

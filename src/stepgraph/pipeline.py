@@ -18,7 +18,7 @@ from stepgraph.decoders import (
     load_decoder,
 )
 from stepgraph.decoders.learning import learn_graph
-from stepgraph.encoders import EncoderOptions
+from stepgraph.encoders import EncoderOptions, full_name
 from stepgraph.encoders.model_folders import require_named
 from stepgraph.encoders.stored_features import StoredEncoder
 from stepgraph.errors import ConfigError, DataError
@@ -326,6 +326,7 @@ def _encoder_options(
     given: Mapping[str, Any], graph: TaskGraph | None, decoder: str
 ) -> EncoderOptions:
     mined = graph.encoder if graph is not None else None
+    given = dict(given) | {one: full_name(given[one]) for one in ("name", "also") if one in given}
     named = (given.get("name"), given.get("also"))
     # To name the same again is to allow it, and not to choose another one.
     if mined is not None and (named[0] is None or named == (mined.name, mined.also)):
@@ -336,9 +337,10 @@ def _encoder_options(
     if not given:
         return own
     hearing = {"context", "task_names", "blend"}
-    if "also" in given and not hearing & given.keys():
-        # Two encoders: the one that hears is as the decoder likes it.
-        given = {name: getattr(own, name) for name in hearing} | dict(given)
+    reads = str(named[0]).startswith("ocr:")
+    if ("also" in given or reads) and not hearing & given.keys():
+        # What takes sentences, alone or beside another one, is as the decoder likes it.
+        given = {name: getattr(own, name) for name in hearing} | given
     return EncoderOptions(**given)
 
 

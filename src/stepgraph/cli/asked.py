@@ -15,7 +15,7 @@ import os
 import re
 import sys
 import types
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import MISSING, Field, fields, is_dataclass
 from pathlib import Path
@@ -29,7 +29,8 @@ from stepgraph.errors import ConfigError, DataError, IncompleteError, one_line
 from stepgraph.files.disk import write_text
 from stepgraph.graph import TaskGraph
 from stepgraph.ingest import Listening
-from stepgraph.pipeline import Asked, hears, open_scorer
+from stepgraph.ingest.screen import say_who_is_read
+from stepgraph.pipeline import Asked, hears, open_scorer, options_of
 from stepgraph.problems import Problems
 from stepgraph.scoring import Scorer
 from stepgraph.vocabulary import read_vocabulary
@@ -196,7 +197,7 @@ def open_dataset(args: argparse.Namespace, *, looks: bool = False) -> Dataset:
     """
     strict = True if args.strict else False if args.skip_bad or looks else None
     asked = getattr(args, "vocabulary", None)
-    return open_source(
+    dataset = open_source(
         args.source,
         strict=strict,
         split=args.split,
@@ -209,6 +210,9 @@ def open_dataset(args: argparse.Namespace, *, looks: bool = False) -> Dataset:
             save=args.save_transcripts,
         ),
     )
+    if getattr(args, "reads", False) and isinstance(dataset.videos, Sequence):
+        say_who_is_read(dataset.videos)
+    return dataset
 
 
 def open_asked(args: argparse.Namespace, graph: TaskGraph | None = None) -> Scorer:
@@ -223,6 +227,8 @@ def open_asked(args: argparse.Namespace, graph: TaskGraph | None = None) -> Scor
     decoder = decoder_name(args) if "decoder" in args else DEFAULT_DECODER
     scorer = open_scorer(asked, graph=graph, decoder=decoder)
     args.hears = hears(scorer)
+    options = options_of(scorer)
+    args.reads = options is not None and options.reads and args.features is None
     return scorer
 
 

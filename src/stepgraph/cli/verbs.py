@@ -10,6 +10,7 @@ import shlex
 import shutil
 from dataclasses import asdict, is_dataclass, replace
 from functools import partial
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -30,8 +31,9 @@ from stepgraph.export.results import RESULT_SUFFIX, load_result
 from stepgraph.export.terminal import metrics_table
 from stepgraph.export.timeline import fits_youtube, to_text, write_timeline
 from stepgraph.files.ids import file_in
-from stepgraph.graph import MiningOptions
+from stepgraph.graph import MiningOptions, TaskGraph
 from stepgraph.graph.saving import load_graph, mining_fields, same_vocabulary, save_graph
+from stepgraph.ingest.screen import say_who_is_read
 from stepgraph.pipeline import Asked, Evaluation, looks, open_scorer, options_of, run_evaluation
 from stepgraph.problems import Problems
 from stepgraph.scoring import Scorer
@@ -242,7 +244,10 @@ def demo(args: argparse.Namespace) -> str:
 
 
 def _measure_video() -> tuple[Evaluation, list[Report]]:
-    """Measure rendered video files by what is seen, what is heard, and both, which comes last."""
+    """Measure rendered video files by what is seen, heard, both, and read in the picture.
+
+    The evaluation is that of both.
+    """
     from stepgraph.datasets.generated import open_generated
 
     dataset, reports = open_generated(spoken=True), []
@@ -254,7 +259,20 @@ def _measure_video() -> tuple[Evaluation, list[Report]]:
         evaluation = measure(dataset, DEFAULT_DECODER, load_decoder(), open_scorer(how))
         for one in evaluation.measured:
             reports.append(replace(one.report, decoder=f"{way}: {one.report.decoder}"))
+    if find_spec("rapidocr"):
+        reports.append(_measure_reading(evaluation.graph))
     return evaluation, reports
+
+
+def _measure_reading(graph: TaskGraph) -> Report:
+    """Measure silent clips, one of each task, by the captions in their pictures."""
+    from stepgraph.datasets.generated import open_generated
+
+    clips, reader = open_generated(per_task=1, captions=True), open_scorer(Asked({"name": "ocr"}))
+    say_who_is_read(tuple(clips.videos))
+    chosen = {f"read, {len(clips.truth)} silent clips: {DEFAULT_DECODER}": load_decoder()}
+    [measured] = run_evaluation(clips, chosen, encoder=reader, graph=graph).measured
+    return measured.report
 
 
 def _beside(dataset: Dataset, folder: Path) -> Dataset:

@@ -159,8 +159,9 @@ def open_source(
     ----------
     source
         A folder of videos and transcripts, one such file, a manifest, ``demo``, ``generated``
-        (rendered video files), or a published data set: ``crosstask:PATH``, ``coin:PATH``,
-        ``howto100m:PATH``; video files in its folder ``videos`` are found by their ids.
+        (rendered video files; ``generated:captions`` has text in the pictures), or a published
+        data set: ``crosstask:PATH``, ``coin:PATH``, ``howto100m:PATH``; video files
+        in its folder ``videos`` are found by their ids.
     strict
         Stop at the first mistake in the files; otherwise what cannot be read is left out and
         kept in the ``problems`` of the data set.  If not given, one's own files are read
@@ -189,10 +190,11 @@ def open_source(
         films = {file.stem: file for file in files if file.suffix in MEDIA_SUFFIXES}
         how = Opening(bool(strict), split, shard, listening.needed, films)
         return _part(published.open(path, how), shard)
-    if kind == "generated" and (not colon or re.fullmatch("[0-9]{1,18}", rest)):
+    if generated := re.fullmatch("generated(:captions)?(?::([0-9]{1,18}))?", text):
         from stepgraph.datasets.generated import open_generated
 
-        return _part(open_generated(int(rest or 0)), shard)
+        captions, seed = generated.groups()
+        return _part(open_generated(int(seed or 0), captions=bool(captions)), shard)
     return _part(_open_own(text, Own(strict, vocabulary, listening)), shard)
 
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from importlib import import_module
-from typing import Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,6 +26,7 @@ __all__ = ["KINDS", "Encoder", "EncoderOptions", "load_encoder"]
 
 KINDS = {
     "text": "stepgraph.encoders.text:TextEncoder",
+    "ocr": "stepgraph.encoders.screen:ScreenEncoder",
     "clip": "stepgraph.encoders.pretrained:make_pretrained",
     "siglip": "stepgraph.encoders.pretrained:make_pretrained",
     "xclip": "stepgraph.encoders.pretrained:make_pretrained",
@@ -37,8 +38,11 @@ KINDS = {
 }
 """What makes an encoder of each kind from its options: ``module:function``, imported late."""
 
+WORDED = ("text", "ocr")
+"""The kinds that encode sentences, said or shown, all on the scale of sentence embeddings."""
+
 _KNOWN = (
-    "'text:minilm', a kind and the folder or name of its weights ("
+    "'text:minilm', 'ocr' (text in the picture), a kind and the folder or name of its weights ("
     + ", ".join(f"{kind}:" for kind in KINDS)
     + "), or a function of yours that makes one, as 'module:function'"
 )
@@ -52,9 +56,10 @@ class EncoderOptions:
     Attributes
     ----------
     name
-        ``text:minilm`` (built in), a kind of :data:`KINDS` with the folder or name of its
-        weights (``clip:FOLDER``), or ``module:function``: a function of the user's that takes
-        these options and returns an encoder.
+        ``text:minilm`` (built in), ``ocr`` (the same of text in the picture), a kind of
+        :data:`KINDS` with the folder or name of its weights (``clip:FOLDER``), or
+        ``module:function``: a function of the user's that takes these options and returns an
+        encoder.
     context
         How many sentences before and after a sentence are embedded together with it.
     task_names
@@ -82,6 +87,8 @@ class EncoderOptions:
     fusion: str = "priority"
 
     def __post_init__(self) -> None:
+        for field in ("name", "also"):
+            object.__setattr__(self, field, full_name(getattr(self, field)))
         for name in (self.name, "text:minilm" if self.also is None else self.also):
             kind, _, model = name.partition(":") if isinstance(name, str) else ("", "", "")
             if not ((kind in KINDS and model) or _is_function(name)):
@@ -100,9 +107,9 @@ class EncoderOptions:
             raise ConfigError(f"context must be at least 0 sentences, got {self.context}")
         if self.blend and not self.context:
             raise ConfigError("blend must have neighbours to blend with, got context 0")
-        if self.context and not self.hears:
+        if self.context and not self.worded:
             raise ConfigError(f"context must be 0 for {self.name!r}, which hears no sentences")
-        if self.window is not None and (self.kind == "text" or not 0 < self.window <= 3600):
+        if self.window is not None and (self.kind in WORDED or not 0 < self.window <= 3600):
             raise ConfigError(
                 f"window must be between 0 and 3600 seconds, and of an encoder that looks at "
                 f"video, got {self.window!r} for {self.name!r}"
@@ -130,9 +137,24 @@ class EncoderOptions:
         return self.is_function or any(name.startswith("text:") for name in names)
 
     @property
+    def reads(self) -> bool:
+        """Whether text in the picture is encoded."""
+        return any(name.startswith("ocr:") for name in (self.name, self.also or ""))
+
+    @property
+    def worded(self) -> bool:
+        """Whether sentences may be encoded, said or shown."""
+        return self.hears or self.reads
+
+    @property
     def looks(self) -> bool:
         """Whether a video file is encoded."""
         return not (self.name.startswith("text:") and (self.also or "text:").startswith("text:"))
+
+
+def full_name(name: Any) -> Any:
+    """The name of an encoder as it is kept, from how it may be called."""
+    return "ocr:minilm" if name == "ocr" else name
 
 
 def fusion_weight(name: str) -> float | None:

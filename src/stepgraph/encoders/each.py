@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from itertools import islice
 
 from stepgraph.core import Features, Video
-from stepgraph.encoders import Encoder
+from stepgraph.encoders import WORDED, Encoder
 from stepgraph.encoders.stored_features import FeatureStore, StoredEncoder
 from stepgraph.errors import ConfigError, DataError
 from stepgraph.problems import Problems
@@ -58,7 +58,15 @@ def _encode_block(
         else:
             note_failure(block[0], error, problems)
     else:
-        yield from zip(block, found, strict=True)
+        for video, features in zip(block, found, strict=True):
+            if (
+                problems is not None
+                and encoder.options.kind == "ocr"
+                and not len(features.vectors)
+            ):
+                what = "must show text that can be read, got none; is it large enough?"
+                problems.add(str(video.path), "video without text on the screen", what)
+            yield video, features
 
 
 def note_failure(
@@ -89,7 +97,7 @@ def _checked(block: list[Video], encoder: Encoder) -> list[Features]:
 class Encoded:
     """What became of the videos: how many were encoded, and how many there already.
 
-    Rows are the vectors written, and frames those looked at for them (0 for narration).
+    Rows are the vectors written, and frames those looked at for them (0 for words).
     """
 
     written: int = 0
@@ -140,7 +148,7 @@ def _missing(videos: Iterable[Video], store: FeatureStore, done: Encoded) -> Ite
 
 def _frames_of(encoder: Encoder) -> int:
     """Frames that an encoder looks at for a row; one that does not say so looks at one."""
-    if not encoder.options.looks:
+    if encoder.options.kind in WORDED:
         return 0
     frames = getattr(getattr(encoder, "clips", None), "frames", 1)
     return frames if isinstance(frames, int) else 1

@@ -12,7 +12,7 @@ from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
 
-from stepgraph.encoders import KINDS, EncoderOptions
+from stepgraph.encoders import KINDS, WORDED, EncoderOptions
 from stepgraph.errors import ConfigError, DataError, one_line
 from stepgraph.files.disk import read_json
 
@@ -22,7 +22,7 @@ PUBLISHED = tomllib.loads(Path(__file__).with_name("published.toml").read_text("
 # Weights as transformers looks for them: one file, or several with an index.
 _WEIGHTS = ("model*.safetensors", "pytorch_model*.bin")
 _BESIDES = ("*.json", "*.txt", "*.model", "[0-9]_*/model*.safetensors")
-_BUILT_IN = ("text:minilm", "colour:motion")
+_BUILT_IN = ("text:minilm", "ocr:minilm", "colour:motion")
 _PATH = (".", "~", os.sep)  # what a path begins with, and no name of the hub
 _PATHS = ("own", "s3d", "videoclip")  # kinds that are always files of this machine
 _DEEPEST = 1000  # layers of a network
@@ -101,7 +101,7 @@ def find_cached(kind: str, model: str) -> Path | None:
 
 def _names(kind: str, model: str) -> tuple[str, ...]:
     """What the hub may call a model; of some, sentence-transformers takes the bare names."""
-    bare = kind == "text" and "/" not in model
+    bare = kind in WORDED and "/" not in model
     return (f"sentence-transformers/{model}", model) if bare else (model,)
 
 

@@ -11,7 +11,7 @@ import math
 import os
 from collections import defaultdict
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from heapq import merge
 from pathlib import Path
@@ -237,6 +237,31 @@ def read_clips(
         track.require_undamaged()
 
 
+def read_pictures(path: Path, side: int) -> Iterator[Clip]:
+    """Yield what is on screen in the middle of each second, its shorter side so many pixels.
+
+    A picture keeps the shape in which it is shown, also where that changes in the midst of the
+    file.
+    """
+    path = Path(path)
+    with opened(path) as container:
+        track = PictureTrack(container, path)
+        duration = (container.duration or 0) / 1_000_000 or media_duration(path)
+        scaler, rows = _Scaler(ClipOptions(), track.stretch), ClipOptions(crop=False)
+        for row, frame in _on_screen(track, _samples(track, duration, rows)):
+            wide, high = frame.width * track.stretch, float(frame.height)
+            if _upright(frame)[0]:
+                wide, high = high, wide
+            scale = side / min(wide, high)
+            # What is very long is no picture to be read, and would not fit into the memory.
+            width, height = (min(round(length * scale), 4 * side) for length in (wide, high))
+            rows = replace(rows, height=height, width=width)
+            if scaler.options != rows:
+                scaler = _Scaler(rows, track.stretch)
+            yield Clip(row, min(row + 1.0, duration), scaler.picture(frame)[None])
+        track.require_undamaged()
+
+
 def _samples(
     track: PictureTrack, duration: float, options: ClipOptions
 ) -> Iterator[tuple[int, int]]:
@@ -276,7 +301,7 @@ class _Scaler:
         import av
         from av.video.reformatter import VideoReformatter
 
-        self._options = options
+        self.options = options
         self._stretch = stretch
         self._reformatter = VideoReformatter()
         # From 17 on PyAV would cut each picture into as many parts as there are processors.
@@ -299,9 +324,9 @@ class _Scaler:
     def _scaled(self, frame: Any) -> NDArray[np.uint8]:
         """Cut out the middle of a picture, scale it and put it upright."""
         swap, reverse_rows, reverse_columns = _upright(frame)
-        size = (self._options.height, self._options.width)
+        size = (self.options.height, self.options.width)
         height, width = size[::-1] if swap else size
-        part = self._middle(frame, width / height) if self._options.crop else frame
+        part = self._middle(frame, width / height) if self.options.crop else frame
         planar = self._reformatter.reformat(part, height=height, width=width, **self._how)
         picture = np.empty((*size, 3), np.uint8)
         for channel, plane in zip((1, 2, 0), planar.planes, strict=True):

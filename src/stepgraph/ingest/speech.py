@@ -9,7 +9,6 @@ beside the embeddings, by the content of the file and the model, so no file is h
 from __future__ import annotations
 
 import hashlib
-import json
 import warnings
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
@@ -23,7 +22,8 @@ from numpy.typing import NDArray
 from stepgraph import progress
 from stepgraph.core import Sentence
 from stepgraph.errors import DataError, MissingExtraError, reason
-from stepgraph.files.disk import MIB, cache_folder, read_json, reading, write_text
+from stepgraph.files.headers import as_seconds, as_text, as_whole
+from stepgraph.ingest import kept
 from stepgraph.ingest.cleaning import Cue, checked, clean
 from stepgraph.ingest.media import opened, packets_of
 from stepgraph.ingest.twice import SENTENCE_END, TOO_MUCH, WORD, Twice
@@ -95,7 +95,8 @@ def hear(path: Path, model: Path | None = None, *, problems: Problems | None = N
         else:
             sentences = transcribe(path, model)
             heard = Heard(sentences, sentences[-1].end if sentences else 0.0)
-        _keep(_place(path, model), heard)
+        content = {"format": "stepgraph-speech", "version": _VERSION, **heard._asdict()}
+        kept.keep(_place(path, model), content, "what was heard", "listens")
     noted = Problems() if problems is None else problems
     for kind, what in _blemishes(heard, english=model is None):
         noted.add(str(path), kind, what)
@@ -107,12 +108,11 @@ def hear(path: Path, model: Path | None = None, *, problems: Problems | None = N
 def recall(path: Path, model: Path | None = None) -> Heard | None:
     """What was heard in a file before, if it was; what is damaged is not."""
     with suppress(DataError, OSError, KeyError, TypeError, ValueError):
-        kept = read_json(_place(path, model))
-        times = [(float(start), float(end), str(text)) for start, end, text in kept["sentences"]]
-        if all(0 <= start < end for start, end, _ in times):
-            said = tuple(Sentence(*one) for one in times)
-            more = int(kept["damaged"]), str(kept["language"]), float(kept["unsure"])
-            return Heard(said, float(kept["end"]), *more)
+        found = kept.recall(_place(path, model))
+        if found is not None:
+            said, rest = found
+            more = as_whole(rest["damaged"]), as_text(rest["language"]), float(rest["unsure"])
+            return Heard(said, as_seconds(rest["end"]), *more)
     return None
 
 
@@ -144,33 +144,7 @@ def _place(path: Path, model: Path | None) -> Path:
         state = [(model / name).stat() for name in MODEL_FILES]
         sizes = repr([(one.st_size, one.st_mtime_ns) for one in state])
         listener = f"whisper-{hashlib.blake2b(sizes.encode(), digest_size=4).hexdigest()}"
-    file = path.stat()
-    digest = _digest(path.absolute(), file.st_size, file.st_mtime_ns)
-    return cache_folder() / "speech" / f"{listener}-{_VERSION}" / f"{digest}.json"
-
-
-@lru_cache(maxsize=4096)
-def _digest(path: Path, _size: int, _changed: int) -> str:
-    return _hashed(path, hashlib.blake2b(digest_size=16))
-
-
-def _hashed(path: Path, digest: Any) -> str:
-    with reading(path) as file:
-        while block := file.read(MIB):
-            digest.update(block)
-    return str(digest.hexdigest())
-
-
-def _keep(place: Path, heard: Heard) -> None:
-    content = {"format": "stepgraph-speech", "version": _VERSION, **heard._asdict()}
-    try:
-        write_text(place, json.dumps(content, ensure_ascii=False))
-    except DataError as error:
-        warnings.warn(
-            f"what was heard cannot be kept ({error}); the next run listens again; set "
-            f"STEPGRAPH_CACHE to a folder that can be written",
-            stacklevel=3,
-        )
+    return kept.place_of(path, "speech", f"{listener}-{_VERSION}")
 
 
 def _blemishes(heard: Heard, *, english: bool) -> Iterator[tuple[str, str]]:
@@ -344,14 +318,7 @@ def _load_moonshine() -> Any:
             "pip install 'stepgraph[video]', or put a transcript beside it"
         ) from error
     folder = Path(get_assets_path()) / "tiny-en"
-    for name, expected in MOONSHINE_SHA256.items():
-        there = (folder / name).is_file()
-        digest = _hashed(folder / name, hashlib.sha256()) if there else "no such file"
-        if digest != expected:
-            raise DataError(
-                f"{folder / name}: the speech model must have sha256 {expected}, got {digest}; "
-                f"reinstall: pip install --force-reinstall moonshine-voice==0.1.0"
-            )
+    kept.require_hashes(folder, MOONSHINE_SHA256, "the speech model", "moonshine-voice==0.1.0")
     try:
         options = {"return_audio_data": "false"}
         return Transcriber(str(folder), ModelArch.TINY, options=options)

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stepgraph.core import Features, Scores, Video, Vocabulary
-from stepgraph.encoders import Encoder, EncoderOptions
+from stepgraph.encoders import WORDED, Encoder, EncoderOptions
 from stepgraph.encoders.each import encode_each
 from stepgraph.encoders.text import TextEncoder
 from stepgraph.encoders.vectors import TaskVectors
@@ -173,4 +173,4 @@ def score_features(
         Vectors of the keysteps within each task, for decoders that ask for them.
     """
     scores = Products(features, keysteps, vocabulary, hop=hop, tasks=tasks)
-    return standardise(scores) if encoder.looks else scores
+    return scores if encoder.kind in WORDED else standardise(scores)

@@ -145,7 +145,7 @@ class Fused:
     def options(self) -> EncoderOptions:
         """What :func:`open_encoder` makes this from."""
         hearing = next(
-            (one.options for one in (self.first, self.second) if one.options.hears),
+            (one.options for one in (self.first, self.second) if one.options.worded),
             self.first.options,
         )
         return replace(
@@ -165,7 +165,7 @@ def open_encoder(options: EncoderOptions) -> Encoder | Fused:
     both = []
     for name in (options.name, options.also):
         one = EncoderOptions(name, task_names=options.task_names)
-        if one.hears:
+        if one.worded:
             one = replace(one, context=options.context, blend=options.blend)
         else:
             one = replace(one, window=options.window)

@@ -13,6 +13,7 @@ import zlib
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -25,6 +26,7 @@ from stepgraph.datasets.generated.scripts import TASKS, Script, write_script
 from stepgraph.datasets.own import TRUTH_FILE, VOCABULARY_FILES, Own, open_folder
 from stepgraph.errors import ConfigError, DataError, MissingExtraError
 from stepgraph.files.disk import cache_folder, write_text
+from stepgraph.ingest import Listening
 from stepgraph.progress import counting, say, track
 
 VERSION = 2  # of scripts and pictures; a folder of another version is not taken
@@ -41,17 +43,21 @@ def open_generated(
     *,
     tasks: Sequence[str] | None = None,
     spoken: bool = False,
+    captions: bool = False,
 ) -> Dataset:
     """Open the generated corpus; the first time it is rendered, in less than a minute.
 
     Another ``seed`` gives other clips of the same tasks, ``per_task`` of each of the ``tasks``,
     which are all six if not given.  If ``spoken``, the first clip of each task has its narration
-    as sound and is listened to, where something can speak and listen.
+    as sound and is listened to, where something can speak and listen.  With ``captions``, what is
+    said stands in the pictures, and nowhere else.
     """
-    folder = generated_folder(seed, per_task=per_task, tasks=tasks)
+    folder = generated_folder(seed, per_task=per_task, tasks=tasks, captions=captions)
     if spoken:
         folder = _spoken_folder(folder, write_scripts(seed, per_task, tasks)[::per_task])
-    dataset = open_folder(folder, Own(), name=f"generated:{seed}" if seed else "generated")
+    name = ":".join(["generated", *["captions"] * captions, *[str(seed)] * bool(seed)])
+    how = Own(listening=Listening(needed=not captions, hears=not captions))
+    dataset = open_folder(folder, how, name=name)
     task_of = {script.video: script.task for script in write_scripts(seed, per_task, tasks)}
     # A video in which only shared keysteps are done would not tell its task.
     videos = tuple(replace(video, task=task_of[video.id]) for video in dataset.videos)
@@ -59,18 +65,23 @@ def open_generated(
 
 
 def generated_folder(
-    seed: int = 0, *, per_task: int = PER_TASK, tasks: Sequence[str] | None = None
+    seed: int = 0,
+    *,
+    per_task: int = PER_TASK,
+    tasks: Sequence[str] | None = None,
+    captions: bool = False,
 ) -> Path:
     """Folder in the cache with the clips, ``steps.txt`` and ``truth.csv``, rendered if need be."""
     chosen = tuple(dict.fromkeys(tasks or TASKS))
     scripts = write_scripts(seed, per_task, chosen)
     numbers = "".join(str(list(TASKS).index(task)) for task in chosen)
     parent = cache_folder() / "generated"
-    folder = parent / f"v{VERSION}-tasks{numbers}-seed{seed}-of{per_task}"
+    how = "-captions" if captions else ""
+    folder = parent / f"v{VERSION}-tasks{numbers}-seed{seed}-of{per_task}{how}"
     if not is_whole(folder):
 
         def make(made: Path) -> None:
-            _render_clips(scripts, made)
+            _render_clips(scripts, made, partial(render, captions=True) if captions else render)
             _write_lists(scripts, chosen, made)
 
         _make_whole(folder, make)
@@ -160,11 +171,13 @@ def _make_whole(folder: Path, make: Callable[[Path], None]) -> None:
         ) from error
 
 
-def _render_clips(scripts: Sequence[Script], folder: Path) -> None:
+def _render_clips(
+    scripts: Sequence[Script], folder: Path, render_one: Callable[[Script, Path], None]
+) -> None:
     pool = ThreadPoolExecutor(_THREADS)
     try:
         with counting("rendering", len(scripts)) as done:
-            for _ in pool.map(lambda one: render(one, folder / f"{one.video}.mp4"), scripts):
+            for _ in pool.map(lambda one: render_one(one, folder / f"{one.video}.mp4"), scripts):
                 done(1)
     finally:
         # After a failure, what has not begun is not begun.

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stepgraph.datasets.generated import drawing
+from stepgraph.datasets.generated.captions import Captions
 from stepgraph.datasets.generated.drawing import Picture, Place, colour_of
 from stepgraph.datasets.generated.scripts import HUES, KEYSTEPS, Script, Shot, View
 
@@ -269,23 +270,29 @@ def film(scene: Scene, shot: Shot) -> Iterator[NDArray[np.uint8]]:
         yield camera.expose(picture, time)
 
 
-def render(script: Script, path: Path) -> None:
-    """Write a clip as a video file with its narration as a text track inside."""
+def render(script: Script, path: Path, *, captions: bool = False) -> None:
+    """Write a clip as a video file with its narration as a text track inside, or as captions."""
     import av
 
     scene = make_scene(script.seed)
+    written = Captions(script, WIDTH, HEIGHT) if captions else None
     with av.open(str(path), "w") as container:
         codec = next(name for name in CODECS if name in av.codecs_available)
         pictures: Any = container.add_stream(codec, rate=RATE, options=CODECS[codec])
         pictures.width, pictures.height, pictures.pix_fmt = WIDTH, HEIGHT, "yuv420p"
-        words = container.add_stream("mov_text")
-        words.codec_context.subtitle_header = b"[Script Info]\n"
+        if written is None:
+            words = container.add_stream("mov_text")
+            words.codec_context.subtitle_header = b"[Script Info]\n"
+        else:
+            pictures.width, pictures.height = written.width, written.height
         for shot in script.shots:
-            for picture in film(scene, shot):
+            for number, picture in enumerate(film(scene, shot)):
+                if written is not None:
+                    picture = written.write(picture, shot.start + number / RATE)
                 frame = av.VideoFrame.from_ndarray(picture, format="rgb24")
                 container.mux(pictures.encode(frame))
         container.mux(pictures.encode())
-        for sentence in script.narration:
+        for sentence in script.narration if written is None else ():
             text = sentence.text.encode()
             packet = av.Packet(len(text).to_bytes(2, "big") + text)  # as such tracks want it
             packet.stream, packet.time_base = words, Fraction(1, 1000)

@@ -1,0 +1,280 @@
+"""Read the screen: text that is shown in a video as sentences with their times, offline.
+
+One picture a second is looked at, and read where it has changed, by PP-OCRv6, carried by the
+package ``rapidocr`` (the ``ocr`` extra) and checked against its hashes.  Lines are followed while
+they stay; what stays throughout a video, such as a channel's name, tells nothing of it and is left
+out, and so is what is no text.  What was read is kept as what was heard is.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from difflib import SequenceMatcher
+from functools import lru_cache
+from itertools import groupby
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stepgraph import progress
+from stepgraph.core import Sentence, Video, rows_in
+from stepgraph.errors import MissingExtraError
+from stepgraph.ingest import kept
+from stepgraph.ingest.frames import read_pictures
+from stepgraph.ingest.media import media_duration
+
+READER_SHA256 = {
+    "PP-OCRv6_det_small.onnx": "090f04abcd9d9a7498bc4ebf677e4cb9bdce1fe4197ddb7e529f1ef44e1ff94f",
+    "PP-OCRv6_rec_small.onnx": "6f327246b50388f3c176ae304bd95767ea6dc0c9ae92153ef8cbe210b3c14884",
+}
+"""The files of the model: one finds lines, the other one reads them."""
+
+SIDE = 480
+"""Pixels of the shorter side of the pictures that are read."""
+
+CERTAIN, LIKELY = 0.9, 0.7
+"""Confidence of a line that is seen in one picture only, and of one that is seen in several."""
+
+LASTING_SHARE, LASTING_SECONDS = 0.5, 20
+"""What is shown for so much of a video, and no less than so long, tells nothing of when."""
+
+_VERSION = 1  # of what is kept; what was read in another way is read again
+_BLOCK, _CHANGE = 8, 8  # pixels of a block, and by how much its mean colour must change
+_GAP = 2  # seconds after which a line that was not seen is gone
+_RUN = 3  # letters in a row that two readings must share to share any
+_WORD = re.compile(r"[^\W\d_]+")
+_VOWEL, _NO_WORD = re.compile("[aeiouy]"), re.compile("[^aeiouy]{5}")
+
+
+class Line(NamedTuple):
+    """A line of text in a picture, and where it is: left, top, right and bottom."""
+
+    text: str
+    confidence: float
+    box: tuple[float, float, float, float]
+
+
+def read_screen(path: Path) -> tuple[Sentence, ...]:
+    """Read the text that is shown in a video file, or recall what was read in it."""
+    path = Path(path)
+    found = recall(path)
+    if found is None:
+        found = to_sentences(*_read(path))
+        content = {"format": "stepgraph-screen", "version": _VERSION, "sentences": found}
+        kept.keep(_place(path), content, "what was read", "reads")
+    return found
+
+
+def recall(path: Path) -> tuple[Sentence, ...] | None:
+    """What was read in a file before, if it was."""
+    found = kept.recall(_place(path))
+    return None if found is None else found[0]
+
+
+def say_who_is_read(videos: Sequence[Video]) -> None:
+    """Tell how many videos have to be read, which takes its time."""
+    paths = [video.path for video in videos if video.path is not None]
+    new = [path for path in paths if path.is_file() and recall(path) is None]
+    if len(new) == len(videos) == 1:
+        progress.say(f"reading the screen: {new[0]}")
+    elif new:
+        progress.say(f"reading the screen: {len(new)} of {len(videos)} videos were not read yet")
+
+
+def _place(path: Path) -> Path:
+    model = READER_SHA256["PP-OCRv6_rec_small.onnx"][:8]
+    return kept.place_of(path, "screen", f"ppocr-{model}-{_VERSION}")
+
+
+def _read(path: Path) -> tuple[list[list[Line]], float]:
+    """The lines of each second, and the second at which the last one ends."""
+    rows: list[list[Line]] = []
+    before, end = np.zeros(0), 0.0
+    with progress.counting(f"reading {path.name}", rows_in(media_duration(path))) as done:
+        for clip in read_pictures(path, SIDE):
+            blocks, end = _blocks(clip.frames[0]), clip.end
+            if blocks.shape != before.shape or np.abs(blocks - before).max() > _CHANGE:
+                rows.append(_lines_in(clip.frames[0]))
+                before = blocks
+            else:
+                rows.append(rows[-1])
+            done(1)
+    return rows, end
+
+
+def _blocks(picture: NDArray[np.uint8]) -> NDArray[np.float64]:
+    """The mean colour of each block of a picture."""
+    height, width = (length // _BLOCK for length in picture.shape[:2])
+    whole = picture[: height * _BLOCK, : width * _BLOCK]
+    return np.asarray(whole.reshape(height, _BLOCK, width, _BLOCK, 3).mean(axis=(1, 3)))
+
+
+def _lines_in(picture: NDArray[np.uint8]) -> list[Line]:
+    """Lines that may well be text, each once."""
+    found = _load_reader()(np.ascontiguousarray(picture[..., ::-1]))
+    boxes = () if found.boxes is None else found.boxes
+    lines = [
+        Line(" ".join(text.split()), float(sure), (*box.min(axis=0), *box.max(axis=0)))
+        for text, sure, box in zip(found.txts or (), found.scores or (), boxes, strict=True)
+        if sure >= LIKELY and is_text(text)
+    ]
+    return list({_letters(line.text): line for line in reversed(lines)}.values())
+
+
+def is_text(text: str) -> bool:
+    """Whether most of a line is words: three letters, a vowel, never five consonants in a row.
+
+    >>> [is_text(one) for one in ("fill about 3/4 full", "000", "88 m", "xkrtz wq")]
+    [True, False, False, False]
+    """
+    words = [word for word in _WORD.findall(text) if _is_word(word)]
+    solid = sum(map(len, text.split()))
+    return any(len(word) >= 3 for word in words) and 2 * sum(map(len, words)) >= solid
+
+
+def _is_word(word: str) -> bool:
+    plain = unicodedata.normalize("NFKD", word.lower())
+    if not plain[0].isascii():  # of other alphabets nothing is known
+        return True
+    return _VOWEL.search(plain) is not None and _NO_WORD.search(plain) is None
+
+
+def _letters(text: str) -> str:
+    return "".join(one for one in text.casefold() if one.isalnum())
+
+
+def alike(one: str, other: str) -> bool:
+    """Whether one of two texts is the other one, misread, half faded, or not complete yet.
+
+    >>> alike("fold until combined", "FOLD UNTIL COMB"), alike("add two eggs", "add two cups")
+    (True, False)
+    """
+    part, whole = sorted((_letters(one), _letters(other)), key=len)
+    if part == whole or len(part) < _RUN:
+        return part == whole
+    blocks = SequenceMatcher(None, part, whole, autojunk=False).get_matching_blocks()
+    found = sum(block.size for block in blocks if block.size >= _RUN)
+    return len(part) - found <= len(part) // 8
+
+
+@dataclass
+class _Shown:
+    """A line while it is shown, with its best reading."""
+
+    first: int
+    last: int
+    best: Line
+    seen: int = 1
+
+    def is_again(self, line: Line) -> bool:
+        same = _letters(self.best.text) == _letters(line.text)
+        return same or (_gap(self.best.box, line.box) <= 0 and alike(self.best.text, line.text))
+
+    def go_on(self, row: int, line: Line) -> None:
+        self.last, self.seen = row, self.seen + 1
+        self.best = max(self.best, line, key=lambda one: one.confidence * len(one.text))
+
+    @property
+    def height(self) -> float:
+        return self.best.box[3] - self.best.box[1]
+
+    def belongs_to(self, other: _Shown) -> bool:
+        """Whether both come and go at once, one beside or under the other."""
+        shared = 1 + min(self.last, other.last) - max(self.first, other.first)
+        both = 1 + max(self.last, other.last) - min(self.first, other.first)
+        near = _gap(self.best.box, other.best.box) <= min(self.height, other.height)
+        return near and 2 * shared >= both
+
+
+def _gap(one: tuple[float, ...], other: tuple[float, ...]) -> float:
+    """Pixels between two boxes, 0 or less where they overlap."""
+    across = max(one[0], other[0]) - min(one[2], other[2])
+    return max(across, max(one[1], other[1]) - min(one[3], other[3]))
+
+
+def to_sentences(rows: Sequence[Sequence[Line]], end: float) -> tuple[Sentence, ...]:
+    """The lines of each second as sentences; where several are shown, the newest is said.
+
+    A sentence lasts from the last picture without it to the next one without it, or shares the
+    time between with the sentence there.
+    """
+    front: list[tuple[int, str]] = [(-1, "")] * len(rows)
+    for text, first, last in _texts(_follow(_without_lasting(rows))):
+        for row in range(first, last + 1):
+            front[row] = max(front[row], (first, text), key=lambda one: (one[0], len(one[1])))
+    found, free, row = list[Sentence](), 0.0, 0
+    for (_, text), same in groupby(front):
+        start, row = row, row + len(list(same))
+        if text:
+            pause = (start - free) / 2 if found else 0.5
+            if found:
+                found[-1] = found[-1]._replace(end=free + min(0.5, pause))
+            found.append(Sentence(max(0.0, start - min(0.5, pause)), min(row + 0.5, end), text))
+            free = float(row)
+    return tuple(found)
+
+
+def _without_lasting(rows: Sequence[Sequence[Line]]) -> Iterator[list[Line]]:
+    """The lines without those that are there throughout."""
+    counts = Counter(_letters(line.text) for lines in rows for line in lines)
+    least = max(LASTING_SECONDS, LASTING_SHARE * len(rows))
+    lasting = [text for text, count in counts.items() if count >= least]
+    for lines in rows:
+        yield [line for line in lines if not any(alike(line.text, one) for one in lasting)]
+
+
+def _follow(rows: Iterable[Sequence[Line]]) -> list[_Shown]:
+    """The lines that are shown, in the order in which they come."""
+    shown: list[_Shown] = []
+    going: list[_Shown] = []
+    for row, lines in enumerate(rows):
+        going = [one for one in going if row - one.last <= _GAP]
+        for line in lines:
+            again = (one for one in going if one.last < row and one.is_again(line))
+            found = next(again, None)
+            if found is None:
+                shown.append(_Shown(row, row, line))
+                going.append(shown[-1])
+            else:
+                found.go_on(row, line)
+    return [one for one in shown if one.seen > 1 or one.best.confidence >= CERTAIN]
+
+
+def _texts(shown: Iterable[_Shown]) -> Iterator[tuple[str, int, int]]:
+    """What comes and goes at once in one place is one text, with its first and last second."""
+    captions: list[list[_Shown]] = []
+    for one in shown:
+        own = next((all_ for all_ in captions[-9:] if any(map(one.belongs_to, all_))), None)
+        if own is None:
+            captions.append([one])
+        else:
+            own.append(one)
+    for lines in captions:
+        height = lines[0].height
+        lines.sort(key=lambda one: (round(one.best.box[1] / height), one.best.box[0]))
+        first, last = min(one.first for one in lines), max(one.last for one in lines)
+        yield " ".join(one.best.text for one in lines), first, last
+
+
+@lru_cache(maxsize=1)
+def _load_reader() -> Any:
+    try:
+        import rapidocr
+    except ImportError as error:
+        raise MissingExtraError(
+            "reading the screen of a video needs the 'ocr' extra; run: "
+            "pip install 'stepgraph[ocr]'"
+        ) from error
+    folder = Path(rapidocr.__file__).parent / "models"
+    kept.require_hashes(folder, READER_SHA256, "the reading model", "rapidocr==3.10.0")
+    find, read = (str(folder / name) for name in READER_SHA256)
+    # With the paths of both given, it has nothing to download.
+    options = {"Det.model_path": find, "Rec.model_path": read, "Det.limit_side_len": SIDE}
+    quiet = {"Global.log_level": "critical", "Global.use_cls": False}
+    return rapidocr.RapidOCR(params=options | quiet)
