@@ -49,13 +49,15 @@ words between two of them would be heard twice.
 
 SHORTEST_PIECE = 4.0
 _PAUSE = 0.4  # seconds; where the sound is quietest for so long, it is cut
+_WINDOW = 512  # samples in which it looks for voices
+_HUSH = 32 * _WINDOW / RATE  # seconds of silence in which it forgets what it heard before
 _SHORTEST_LINE = 0.4  # of shorter ones it makes "you", whatever they are
 _GAP = 0.2  # seconds without sound after which times are taken from the file again
 _LONGEST_GAP = 600.0  # of more the time is wrong, not the sound missing
 _LOOP_WORDS, _LOOP_SHARE = 12, 0.25
 """A line of so many words of which so few differ is what a recogniser makes of music."""
 
-_VERSION = 2  # of what is kept; what was heard in another way is heard again
+_VERSION = 3  # of what is kept; what was heard in another way is heard again
 
 
 class UnheardError(DataError):
@@ -186,12 +188,16 @@ def _listen(path: Path) -> Heard:
 
 def _heard_in(recogniser: Any, at: float, piece: NDArray[np.float32]) -> Iterator[Sentence]:
     """Lines of a piece of sound on the clock of the file; what is no speech is left out."""
-    for line in recogniser.transcribe_without_streaming(piece, RATE).lines:
+    # What it heard before, or what lay in the memory, would else decide where a voice begins.
+    hush = np.zeros(round(_HUSH * RATE), np.float32)
+    padded = np.concatenate([hush, piece, hush[: -len(piece) % _WINDOW]])
+    for line in recogniser.transcribe_without_streaming(padded, RATE).lines:
         words = WORD.findall(line.text.lower())
         looping = len(words) >= _LOOP_WORDS and len(set(words)) < _LOOP_SHARE * len(words)
         if words and not looping and line.duration >= _SHORTEST_LINE:
-            end = at + min(line.start_time + line.duration, len(piece) / RATE)
-            yield Sentence(at + line.start_time, end, " ".join(line.text.split()))
+            start = line.start_time - _HUSH
+            end = at + min(start + line.duration, len(piece) / RATE)
+            yield Sentence(at + max(0.0, start), end, " ".join(line.text.split()))
 
 
 def _split(lines: Iterable[Sentence]) -> Iterator[Sentence]:
