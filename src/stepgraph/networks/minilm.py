@@ -23,7 +23,7 @@ from torch.nn.functional import gelu, layer_norm, linear
 _LAYERS, _HEADS, _SIZE = 6, 12, 384
 _EPSILON = 1e-12
 _LONGEST = 256  # tokens of a text; the model was made with no more, what follows is not read
-_TOGETHER = 1024  # tokens computed at once: rows of every product
+_TOGETHER = 512  # tokens computed at once: rows of every product
 
 
 class _Affine(NamedTuple):
