@@ -18,12 +18,13 @@ from numpy.typing import NDArray
 from safetensors.torch import load
 from tokenizers import Tokenizer
 from torch import Tensor
-from torch.nn.functional import gelu, layer_norm, linear
+from torch.nn.functional import layer_norm, linear, pad
 
 _LAYERS, _HEADS, _SIZE = 6, 12, 384
 _EPSILON = 1e-12
 _LONGEST = 256  # tokens of a text; the model was made with no more, what follows is not read
-_TOGETHER = 512  # tokens computed at once: rows of every product
+_TOGETHER = 1024  # tokens computed at once: rows of every product
+_LANES = 32  # numbers that a processor takes at once; the rest of a row it takes one by one
 
 
 class _Affine(NamedTuple):
@@ -127,16 +128,20 @@ def _through(layer: _Layer, rows: Tensor, groups: Sequence[_Alike]) -> Tensor:
     seen = torch.zeros_like(rows)
     for one in groups:
         seen[one.rows] = _attention(asked[one.rows], one)
-    rows = layer_norm(linear(seen, *layer.joined) + rows, (_SIZE,), *layer.joined_norm, _EPSILON)
-    wide = gelu(linear(rows, *layer.widened))
-    return layer_norm(linear(wide, *layer.narrowed) + rows, (_SIZE,), *layer.norm, _EPSILON)
+    joined = linear(seen, *layer.joined).add_(rows)
+    rows = layer_norm(joined, (_SIZE,), *layer.joined_norm, _EPSILON)
+    wide = torch.ops.aten.gelu_(linear(rows, *layer.widened))
+    narrow = linear(wide, *layer.narrowed).add_(rows)
+    return layer_norm(narrow, (_SIZE,), *layer.norm, _EPSILON)
 
 
 def _attention(asked: Tensor, alike: _Alike) -> Tensor:
     """What each token sees in its own text; heads first, so that all products are one call."""
     heads = asked.view(alike.texts, alike.length, 3 * _HEADS, -1).permute(2, 0, 1, 3)
     queries, keys, values = heads.reshape(-1, alike.length, _SIZE // _HEADS).chunk(3)
-    shares = torch.bmm(queries, keys.transpose(1, 2)).softmax(dim=-1)
+    products = torch.bmm(queries, keys.transpose(1, 2))
+    wide = pad(products, (0, -alike.length % _LANES), value=-torch.inf)
+    shares = wide.softmax(dim=-1)[..., : alike.length]
     seen = torch.bmm(shares, values).view(_HEADS, alike.texts, alike.length, -1)
     return seen.permute(1, 2, 0, 3).reshape(-1, _SIZE)
 
