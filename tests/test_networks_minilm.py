@@ -12,6 +12,7 @@ from stepgraph.encoders import EncoderOptions, text
 from stepgraph.encoders.sentence_models import SentenceModel
 from stepgraph.encoders.text import TextEncoder
 from stepgraph.encoders.vectors import unit
+from stepgraph.networks import minilm
 
 pytestmark = pytest.mark.slow
 
@@ -61,6 +62,15 @@ def test_vectors_are_those_of_the_library(model, bfloat16):
 
     cosines = (unit(model.encode(texts)) * unit(library.encode(texts))).sum(axis=1)
 
+    assert cosines.min() >= (0.9995 if bfloat16 else 0.999999)
+
+
+def test_other_processors_compute_the_same(model, bfloat16, monkeypatch):
+    monkeypatch.setattr(minilm, "machine", lambda: "another")
+
+    other = text._load_minilm(FOLDER, bfloat16=bfloat16).encode(SAID)
+
+    cosines = (unit(model.encode(SAID)) * unit(other)).sum(axis=1)
     assert cosines.min() >= (0.9995 if bfloat16 else 0.999999)
 
 

@@ -7,10 +7,11 @@ no text is padded, every product has one shape, and one thread makes all of it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from itertools import groupby
-from typing import NamedTuple
+from platform import machine
+from typing import NamedTuple, TypeAlias, cast
 
 import numpy as np
 import torch
@@ -18,7 +19,7 @@ from numpy.typing import NDArray
 from safetensors.torch import load
 from tokenizers import Tokenizer
 from torch import Tensor
-from torch.nn.functional import layer_norm, linear, pad
+from torch.nn.functional import gelu, layer_norm, linear, pad
 
 _LAYERS, _HEADS, _SIZE = 6, 12, 384
 _EPSILON = 1e-12
@@ -32,12 +33,15 @@ class _Affine(NamedTuple):
     bias: Tensor
 
 
+_Product: TypeAlias = Callable[[Tensor], Tensor]
+
+
 class _Layer(NamedTuple):
-    attended: _Affine  # queries, keys and values in one
-    joined: _Affine
+    asked: _Product  # queries, keys and values in one
+    joined: _Product
     joined_norm: _Affine
-    widened: _Affine
-    narrowed: _Affine
+    widened: _Product
+    narrowed: _Product
     norm: _Affine
 
 
@@ -124,15 +128,13 @@ def _alike(texts: Sequence[Sequence[int]]) -> Iterator[_Alike]:
 
 
 def _through(layer: _Layer, rows: Tensor, groups: Sequence[_Alike]) -> Tensor:
-    asked = linear(rows, *layer.attended)
+    asked = layer.asked(rows)
     seen = torch.zeros_like(rows)
     for one in groups:
         seen[one.rows] = _attention(asked[one.rows], one)
-    joined = linear(seen, *layer.joined).add_(rows)
-    rows = layer_norm(joined, (_SIZE,), *layer.joined_norm, _EPSILON)
-    wide = torch.ops.aten.gelu_(linear(rows, *layer.widened))
-    narrow = linear(wide, *layer.narrowed).add_(rows)
-    return layer_norm(narrow, (_SIZE,), *layer.norm, _EPSILON)
+    rows = layer_norm(layer.joined(seen).add_(rows), (_SIZE,), *layer.joined_norm, _EPSILON)
+    narrow = layer.narrowed(layer.widened(rows))
+    return layer_norm(narrow.add_(rows), (_SIZE,), *layer.norm, _EPSILON)
 
 
 def _attention(asked: Tensor, alike: _Alike) -> Tensor:
@@ -157,9 +159,29 @@ def _layer(named: Mapping[str, Tensor], name: str, dtype: torch.dtype) -> _Layer
     ]
     scale = (_SIZE // _HEADS) ** -0.5  # of the products of queries and keys
     parts[0] = _Affine(parts[0].weight * scale, parts[0].bias * scale)
-    others = ("attention.output.dense", "attention.output.LayerNorm", "intermediate.dense")
+    asked = _Affine(*(torch.cat(both).to(dtype) for both in zip(*parts, strict=True)))
     return _Layer(
-        _Affine(*(torch.cat(both).to(dtype) for both in zip(*parts, strict=True))),
-        *(_affine(named, f"{name}.{other}", dtype) for other in others),
-        *(_affine(named, f"{name}.output.{other}", dtype) for other in ("dense", "LayerNorm")),
+        _product(asked),
+        _product(_affine(named, f"{name}.attention.output.dense", dtype)),
+        _affine(named, f"{name}.attention.output.LayerNorm", dtype),
+        _product(_affine(named, f"{name}.intermediate.dense", dtype), activated=True),
+        _product(_affine(named, f"{name}.output.dense", dtype)),
+        _affine(named, f"{name}.output.LayerNorm", dtype),
     )
+
+
+def _product(affine: _Affine, *, activated: bool = False) -> _Product:
+    """Multiply rows by a weight and add a bias, then the activation of BERT where it is asked for.
+
+    Where torch has what its own compiler uses, the weight is laid out once for the processor, and
+    both are one step.
+    """
+    weight, bias = affine
+    ours = torch.ops.mkldnn
+    if weight.is_cpu and machine() in ("x86_64", "AMD64") and hasattr(ours, "_linear_pointwise"):
+        packed = ours._reorder_linear_weight(weight, _TOGETHER)
+        what, how = ("gelu", "none") if activated else ("none", "")
+        return lambda rows: cast(Tensor, ours._linear_pointwise(rows, packed, bias, what, [], how))
+    if activated:
+        return lambda rows: gelu(linear(rows, weight, bias))
+    return lambda rows: linear(rows, weight, bias)
