@@ -17,35 +17,22 @@ TEXTS = [f"sentence number {number}" for number in range(300)]
 
 
 class FakeModel:
-    """Stands in for a sentence-transformers model: one direction a word, and a diary."""
+    """Stands in for a model of sentences: one direction a word, and a diary."""
 
     def __init__(self, calls_before_interrupt=None):
         self.seen = []
         self.calls_left = calls_before_interrupt
 
-    @staticmethod
-    def tokenizer(texts):
-        return {"input_ids": [one.split() for one in texts]}
-
-    def encode(self, texts, **_):
+    def encode(self, texts):
         if self.calls_left == 0:
             raise KeyboardInterrupt
         self.calls_left = None if self.calls_left is None else self.calls_left - 1
         self.seen += texts
-        self.vectors = np.zeros((len(texts), 64), dtype=np.float32)
+        vectors = np.zeros((len(texts), 64), dtype=np.float32)
         for row, one in enumerate(texts):
             for word in one.split():
-                self.vectors[row, zlib.crc32(word.encode()) % 64] += 1
-        return self
-
-    def float(self):
-        return self
-
-    def cpu(self):
-        return self
-
-    def numpy(self):
-        return self.vectors
+                vectors[row, zlib.crc32(word.encode()) % 64] += 1
+        return vectors
 
 
 @pytest.fixture
@@ -62,7 +49,7 @@ def fake_encoder(model=None, **options):
 
 def direction(*texts):
     """What the fake model makes of the sum of some texts."""
-    total = FakeModel().encode([" ".join(texts)]).numpy()[0]
+    total = FakeModel().encode([" ".join(texts)])[0]
     return total / np.linalg.norm(total)
 
 
@@ -226,13 +213,29 @@ def test_another_version_of_a_model_folder_does_not_share_its_cache(cache_home, 
 
 
 @pytest.mark.own_cache
-def test_altered_weights_are_refused(cache_home, tmp_path):
-    (tmp_path / "model.safetensors").write_bytes(b"altered")
+@pytest.mark.parametrize("altered", ["model.safetensors", "tokenizer.json"])
+def test_an_altered_file_of_the_built_in_model_is_refused(cache_home, tmp_path, altered):
     encoder = TextEncoder(EncoderOptions())
+    for name in text._MINILM_SHA256:
+        (tmp_path / name).symlink_to(encoder._folder / name)
+    (tmp_path / altered).unlink()
+    (tmp_path / altered).write_bytes(b"altered")
     encoder._folder = tmp_path
+    rule = f"must have sha256 {text._MINILM_SHA256[altered]}, got [0-9a-f]+; reinstall: pip"
 
-    with pytest.raises(DataError, match=r"model\.safetensors: .* sha256 53aa.*, got .*; reinstal"):
+    with pytest.raises(DataError, match=rf"{altered}: a file of all-MiniLM-L6-v2 {rule}"):
         encoder.encode_texts(["stir"])
+
+
+@pytest.mark.own_cache
+def test_embeddings_made_in_another_way_are_not_mixed(cache_home, monkeypatch):
+    fake_encoder().encode_texts(["stir"])
+    monkeypatch.setattr(text, "_MINILM_VERSION", 99)
+    model = FakeModel()
+
+    fake_encoder(model).encode_texts(["stir"])
+
+    assert model.seen == ["stir"]
 
 
 def test_word_encoder_of_the_tests_is_an_encoder(encoder, vocabulary, videos):

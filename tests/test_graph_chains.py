@@ -10,6 +10,7 @@ from scipy.sparse import csr_array
 import reference
 from reference import dense, make_graph, random_scores, sequence_score
 from stepgraph.decoders.markov import make_chain
+from stepgraph.graph import compiling
 from stepgraph.graph.chains import Chain, marginals, most_likely_path
 
 
@@ -191,3 +192,30 @@ def test_emissions_are_left_as_they_are_by_probabilities():
     marginals(emission, np.full((2, 2), 0.5))
 
     assert emission.tolist() == [[0.5, 0.1], [0.2, 0.4]]
+
+
+def test_paths_and_probabilities_are_the_same_compiled_and_not(monkeypatch):
+    rng = np.random.default_rng(5)
+    emission, chain = rng.normal(0, 3, (60, 9)), random_chain(rng, 9)
+    transition = rng.dirichlet(np.ones(9), 9)
+    found = []
+    for steps in (10**9, 0):
+        monkeypatch.setattr(compiling, "FEW_STEPS", steps)
+        found.append((most_likely_path(emission, chain), marginals(emission, transition)))
+
+    (plain_path, plain), (compiled_path, compiled) = found
+
+    assert plain_path.tolist() == compiled_path.tolist()
+    assert plain.tolist() == compiled.tolist()
+
+
+def test_only_many_steps_are_compiled(monkeypatch):
+    monkeypatch.setattr(compiling, "compiled", lambda function: "compiled")
+
+    def loop():
+        pass
+
+    plain = [compiling.compiled_later(loop, compiling.FEW_STEPS // 2) for _ in range(2)]
+
+    assert plain == [loop, loop]
+    assert compiling.compiled_later(loop, 1) == "compiled"

@@ -14,7 +14,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import cho_factor, cho_solve
 
 from stepgraph.core import Scores, Vocabulary
 from stepgraph.decoders.hearing import Heard, hear
@@ -170,6 +169,8 @@ def _whitening(tasks: list[NDArray[np.float32]]) -> Callable[[Floats], Floats]:
 
     With fewer sentences than dimensions it is done in their span (Woodbury's identity).
     """
+    from scipy.linalg import cho_factor, cho_solve
+
     sentences, width = sum(map(len, tasks)), tasks[0].shape[1]
     share = (1 - _SHRINKAGE) / sentences
     if sentences < width:

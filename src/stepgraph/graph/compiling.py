@@ -2,12 +2,30 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from functools import cache
-from typing import ParamSpec, TypeVar
+from typing import Any, ParamSpec, TypeVar
 
 _Parameters = ParamSpec("_Parameters")
 _Result = TypeVar("_Result")
+
+FEW_STEPS = 200_000
+"""Steps of a loop that plain Python takes sooner than the compiler is imported."""
+
+_taken: Counter[Callable[..., Any]] = Counter()
+
+
+def compiled_later(
+    function: Callable[_Parameters, _Result], steps: int
+) -> Callable[_Parameters, _Result]:
+    """Give a function as it stands for its first few steps, and compiled once there are many.
+
+    One short video is labelled without waiting for the compiler, many videos at full speed; both
+    do the same with the same numbers.
+    """
+    _taken[function] += steps
+    return function if _taken[function] <= FEW_STEPS else compiled(function)
 
 
 @cache

@@ -1,0 +1,187 @@
+"""all-MiniLM-L6-v2, the built-in model of sentences: six layers of BERT, and the mean of a text.
+
+It is written out because importing a library that has it takes longer than encoding what is said
+in a video.  A text has one embedding, whatever else is encoded with it and on however many cores:
+no text is padded, every product has one shape, and one thread makes all of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from itertools import groupby
+from platform import machine
+from typing import NamedTuple, TypeAlias, cast
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from safetensors.torch import load
+from tokenizers import Tokenizer
+from torch import Tensor
+from torch.nn.functional import gelu, layer_norm, linear, pad
+
+_LAYERS, _HEADS, _SIZE = 6, 12, 384
+_EPSILON = 1e-12
+_LONGEST = 256  # tokens of a text; the model was made with no more, what follows is not read
+_TOGETHER = 1024  # tokens computed at once: rows of every product
+_LANES = 32  # numbers that a processor takes at once; the rest of a row it takes one by one
+
+
+class _Affine(NamedTuple):
+    weight: Tensor
+    bias: Tensor
+
+
+_Product: TypeAlias = Callable[[Tensor], Tensor]
+
+
+class _Layer(NamedTuple):
+    asked: _Product  # queries, keys and values in one
+    joined: _Product
+    joined_norm: _Affine
+    widened: _Product
+    narrowed: _Product
+    norm: _Affine
+
+
+class _Alike(NamedTuple):
+    """Texts of one length that stand behind one another: their rows, number and length."""
+
+    rows: slice
+    texts: int
+    length: int
+
+
+class MiniLM:
+    """Embeddings of texts, from the bytes of the model's two files."""
+
+    def __init__(self, weights: bytes, tokenizer: bytes, dtype: torch.dtype) -> None:
+        self._tokenizer = Tokenizer.from_buffer(tokenizer)
+        self._tokenizer.no_padding()
+        self._tokenizer.enable_truncation(_LONGEST)
+        self._device = "cuda" if torch.cuda.is_available() else "cpu"
+        self._dtype = dtype
+        named = {name: one.to(self._device) for name, one in load(weights).items()}
+        self._words = named["embeddings.word_embeddings.weight"]
+        kind = named["embeddings.token_type_embeddings.weight"][0]
+        self._places = named["embeddings.position_embeddings.weight"] + kind
+        self._norm = _affine(named, "embeddings.LayerNorm", torch.float32)
+        self._layers = [_layer(named, f"encoder.layer.{n}", dtype) for n in range(_LAYERS)]
+
+    def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """Embeddings of any texts, shape (N, 384), not scaled to any length."""
+        # Half of a pair of surrogates is in no encoding of characters.
+        readable = [text.encode("utf-8", "replace").decode() for text in texts]
+        tokens = [found.ids for found in self._tokenizer.encode_batch_fast(readable)]
+        vectors = np.zeros((len(texts), _SIZE), np.float32)
+
+        def fill(chosen: list[int]) -> None:
+            vectors[chosen] = self._embed([tokens[text] for text in chosen])
+
+        threads = torch.get_num_threads()
+        workers = threads if self._device == "cpu" else 1
+        try:
+            with ThreadPoolExecutor(workers, "", torch.set_num_threads, (1,)) as pool:
+                list(pool.map(fill, _chunks([len(ids) for ids in tokens])))
+        finally:
+            torch.set_num_threads(threads)
+        return vectors
+
+    @torch.inference_mode()
+    def _embed(self, texts: Sequence[Sequence[int]]) -> NDArray[np.float32]:
+        """Embeddings of texts that are sorted by length and have room together."""
+        groups = list(_alike(texts))
+        ids = torch.zeros(_TOGETHER, dtype=torch.int64)
+        places = torch.zeros(_TOGETHER, dtype=torch.int64)
+        used = groups[-1].rows.stop
+        ids[:used] = torch.tensor([token for text in texts for token in text])
+        places[:used] = torch.cat([torch.arange(length).repeat(n) for _, n, length in groups])
+        found = self._words[ids.to(self._device)] + self._places[places.to(self._device)]
+        rows = layer_norm(found, (_SIZE,), *self._norm, _EPSILON).to(self._dtype)
+        for layer in self._layers:
+            rows = _through(layer, rows, groups)
+        means = [rows[one.rows].float().view(*one[1:], _SIZE).mean(dim=1) for one in groups]
+        return torch.cat(means).cpu().numpy()
+
+
+def _chunks(lengths: Sequence[int]) -> Iterator[list[int]]:
+    """Numbers of texts that have room together, the longest first, alike lengths together."""
+    chunk: list[int] = []
+    used = 0
+    for text in sorted(range(len(lengths)), key=lambda text: -lengths[text]):
+        if used + lengths[text] > _TOGETHER:
+            yield chunk
+            chunk, used = [], 0
+        chunk.append(text)
+        used += lengths[text]
+    if chunk:
+        yield chunk
+
+
+def _alike(texts: Sequence[Sequence[int]]) -> Iterator[_Alike]:
+    start = 0
+    for length, same in groupby(map(len, texts)):
+        number = len(list(same))
+        yield _Alike(slice(start, start + number * length), number, length)
+        start += number * length
+
+
+def _through(layer: _Layer, rows: Tensor, groups: Sequence[_Alike]) -> Tensor:
+    asked = layer.asked(rows)
+    seen = torch.zeros_like(rows)
+    for one in groups:
+        seen[one.rows] = _attention(asked[one.rows], one)
+    rows = layer_norm(layer.joined(seen).add_(rows), (_SIZE,), *layer.joined_norm, _EPSILON)
+    narrow = layer.narrowed(layer.widened(rows))
+    return layer_norm(narrow.add_(rows), (_SIZE,), *layer.norm, _EPSILON)
+
+
+def _attention(asked: Tensor, alike: _Alike) -> Tensor:
+    """What each token sees in its own text; heads first, so that all products are one call."""
+    heads = asked.view(alike.texts, alike.length, 3 * _HEADS, -1).permute(2, 0, 1, 3)
+    queries, keys, values = heads.reshape(-1, alike.length, _SIZE // _HEADS).chunk(3)
+    products = torch.bmm(queries, keys.transpose(1, 2))
+    wide = pad(products, (0, -alike.length % _LANES), value=-torch.inf)
+    shares = wide.softmax(dim=-1)[..., : alike.length]
+    seen = torch.bmm(shares, values).view(_HEADS, alike.texts, alike.length, -1)
+    return seen.permute(1, 2, 0, 3).reshape(-1, _SIZE)
+
+
+def _affine(named: Mapping[str, Tensor], name: str, dtype: torch.dtype) -> _Affine:
+    return _Affine(named[f"{name}.weight"].to(dtype), named[f"{name}.bias"].to(dtype))
+
+
+def _layer(named: Mapping[str, Tensor], name: str, dtype: torch.dtype) -> _Layer:
+    parts = [
+        _affine(named, f"{name}.attention.self.{part}", torch.float32)
+        for part in ("query", "key", "value")
+    ]
+    scale = (_SIZE // _HEADS) ** -0.5  # of the products of queries and keys
+    parts[0] = _Affine(parts[0].weight * scale, parts[0].bias * scale)
+    asked = _Affine(*(torch.cat(both).to(dtype) for both in zip(*parts, strict=True)))
+    return _Layer(
+        _product(asked),
+        _product(_affine(named, f"{name}.attention.output.dense", dtype)),
+        _affine(named, f"{name}.attention.output.LayerNorm", dtype),
+        _product(_affine(named, f"{name}.intermediate.dense", dtype), activated=True),
+        _product(_affine(named, f"{name}.output.dense", dtype)),
+        _affine(named, f"{name}.output.LayerNorm", dtype),
+    )
+
+
+def _product(affine: _Affine, *, activated: bool = False) -> _Product:
+    """Multiply rows by a weight and add a bias, then the activation of BERT where it is asked for.
+
+    Where torch has what its own compiler uses, the weight is laid out once for the processor, and
+    both are one step.
+    """
+    weight, bias = affine
+    ours = torch.ops.mkldnn
+    if weight.is_cpu and machine() in ("x86_64", "AMD64") and hasattr(ours, "_linear_pointwise"):
+        packed = ours._reorder_linear_weight(weight, _TOGETHER)
+        what, how = ("gelu", "none") if activated else ("none", "")
+        return lambda rows: cast(Tensor, ours._linear_pointwise(rows, packed, bias, what, [], how))
+    if activated:
+        return lambda rows: gelu(linear(rows, weight, bias))
+    return lambda rows: linear(rows, weight, bias)

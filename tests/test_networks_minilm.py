@@ -1,0 +1,162 @@
+"""The built-in model of sentences, against the library that has it too."""
+
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+import torch
+
+from stepgraph.encoders import EncoderOptions, text
+from stepgraph.encoders.sentence_models import SentenceModel
+from stepgraph.encoders.text import TextEncoder
+from stepgraph.encoders.vectors import unit
+from stepgraph.networks import minilm
+
+pytestmark = pytest.mark.slow
+
+FOLDER = text._find_folder(text.MINILM)
+PRECISIONS = [
+    pytest.param(False, id="float32"),
+    pytest.param(
+        True,
+        id="bfloat16",
+        marks=pytest.mark.skipif(not text._cpu_has_bfloat16(), reason="this CPU has no bfloat16"),
+    ),
+]
+LONG = "whisk the eggs with half a cup of milk, then soak each slice " * 40
+ODD = [
+    "",
+    "   ",
+    "🦄",
+    "文字 を 読む",
+    "\u200b\u0000",
+    "\ud800 half a pair",
+    "[CLS] [SEP]",
+    "x" * 900,
+]
+SAID = [
+    "crack two eggs into a bowl",
+    "so today we're gonna be making some french toast",
+    "1/2 cup of milk & a pinch of salt...",
+    "jack the car up until the tire is off the ground",
+    "Café au lait, naïvely stirred",
+    "stir",
+]
+
+
+@pytest.fixture(scope="module", params=PRECISIONS)
+def bfloat16(request):
+    return request.param
+
+
+@pytest.fixture(scope="module")
+def model(bfloat16):
+    return text._load_minilm(FOLDER, bfloat16=bfloat16)
+
+
+def test_vectors_are_those_of_the_library(model, bfloat16):
+    texts = [*SAID, LONG, *(one for one in ODD if "\ud800" not in one)]
+    library = SentenceModel("minilm", FOLDER, bfloat16=bfloat16)
+
+    cosines = (unit(model.encode(texts)) * unit(library.encode(texts))).sum(axis=1)
+
+    assert cosines.min() >= (0.9995 if bfloat16 else 0.999999)
+
+
+def test_other_processors_compute_the_same(model, bfloat16, monkeypatch):
+    monkeypatch.setattr(minilm, "machine", lambda: "another")
+
+    other = text._load_minilm(FOLDER, bfloat16=bfloat16).encode(SAID)
+
+    cosines = (unit(model.encode(SAID)) * unit(other)).sum(axis=1)
+    assert cosines.min() >= (0.9995 if bfloat16 else 0.999999)
+
+
+def test_a_text_has_one_embedding_whatever_else_is_encoded(model):
+    texts = [*SAID[:3], *ODD[:3], LONG, " ".join(SAID)]
+    others = [f"{one} and {number}" for number in range(15) for one in SAID]
+
+    together = model.encode([*others[:40], *texts, *others[40:]])[40 : 40 + len(texts)]
+    backwards = model.encode(texts[::-1])[::-1]
+    alone = np.concatenate([model.encode([one]) for one in texts])
+
+    assert together.tolist() == backwards.tolist() == alone.tolist()
+
+
+def test_a_text_has_one_embedding_on_any_number_of_cores(model):
+    threads = torch.get_num_threads()
+    try:
+        torch.set_num_threads(1)
+        one = model.encode(SAID * 20)
+        torch.set_num_threads(3)
+        three = model.encode(SAID * 20)
+
+        assert one.tolist() == three.tolist()
+        assert torch.get_num_threads() == 3
+    finally:
+        torch.set_num_threads(threads)
+
+
+def test_nothing_has_no_embeddings(model):
+    assert model.encode([]).shape == (0, 384)
+
+
+def test_odd_characters_have_finite_embeddings(model):
+    vectors = model.encode(ODD)
+
+    assert np.isfinite(vectors).all()
+    assert (np.linalg.norm(vectors, axis=1) > 0.1).all()
+
+
+def test_what_follows_256_tokens_is_not_read(model):
+    # 254 words of one token each, and the two tokens around them.
+    full = " ".join(["stir"] * 254)
+
+    longer, shorter, same = model.encode([f"{full} tighten the nuts", full[:-5], full])
+
+    assert longer.tolist() == same.tolist() != shorter.tolist()
+
+
+@pytest.mark.own_cache
+def test_recognize_of_a_new_transcript_imports_no_library_of_models(tmp_path):
+    """Neither does it wait for the compiler: both take longer than all the rest."""
+    (tmp_path / "talk.srt").write_text(
+        "\n".join(
+            f"{n + 1}\n00:00:{n:02},000 --> 00:00:{n + 1:02},000\n{one}\n"
+            for n, one in enumerate(SAID)
+        )
+    )
+    (tmp_path / "steps.txt").write_text("crack the eggs\nwhisk the eggs\njack up the car\n")
+    script = """
+import sys
+from stepgraph.cli import main
+assert main(["mine", "talk.srt", "--vocabulary", "steps.txt", "-o", "graph.json"]) == 0
+assert main(["recognize", "talk.srt", "--graph", "graph.json", "-o", "found"]) == 0
+print(sorted({"sentence_transformers", "transformers", "numba", "sklearn"} & set(sys.modules)))
+"""
+    environment = {**os.environ, "STEPGRAPH_CACHE": str(tmp_path / "cache")}
+
+    done = subprocess.run(
+        [sys.executable, "-c", script],
+        cwd=tmp_path,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+
+    assert done.stdout.splitlines()[-1] == "[]"
+    assert (tmp_path / "found").is_dir()
+    assert list((tmp_path / "cache").rglob("minilm-*"))
+
+
+@pytest.mark.own_cache
+def test_the_built_in_encoder_is_this_model(bfloat16, monkeypatch, tmp_path, model):
+    monkeypatch.setenv("STEPGRAPH_CACHE", str(tmp_path))
+    monkeypatch.setattr(text, "_cpu_has_bfloat16", lambda: bfloat16)
+
+    found = TextEncoder(EncoderOptions()).encode_texts(SAID)
+
+    assert found.tolist() == unit(model.encode(SAID)).tolist()
