@@ -1,4 +1,4 @@
-"""Networks of one's own as files: weights, shape, and the names of the keysteps they tell apart."""
+"""Networks of one's own as files: weights, shape, and names of the keysteps they tell apart."""
 
 from __future__ import annotations
 

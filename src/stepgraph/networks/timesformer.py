@@ -7,13 +7,11 @@ itself and takes the mean of what it saw.
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, fields, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, replace
 from importlib import import_module
 from importlib.util import find_spec
-from pathlib import Path
-from typing import Any, NamedTuple, cast
+from typing import Any, cast
 
 import torch
 from torch import Tensor, nn
@@ -21,10 +19,7 @@ from torch.nn import functional as F
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from stepgraph.errors import ConfigError, DataError, quoted
-from stepgraph.files.disk import parse_json, replacing, require_file
-from stepgraph.files.headers import as_list, as_text
 from stepgraph.networks import timesformer_names as names
-from stepgraph.networks.weights import make_filled, read_weights
 
 MEAN, DEVIATION = 0.45, 0.225
 """Of every colour channel, as the published weights expect it."""
