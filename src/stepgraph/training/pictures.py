@@ -56,9 +56,9 @@ def train_head(
     labels, problems = open_labels(labels_folder), Problems()
     keysteps = labels.provenance.vocabulary.keysteps
     examples = load_examples(labels, which, options, problems)
-    seen, known = _look(examples, output / "features", problems)
+    seen, known = look(examples, output / "features", problems)
     targets = torch.from_numpy(examples.keystep[known]).to(torch.int64)
-    head, records = _fit(seen, targets, len(keysteps), options)
+    head, records = fit(seen, targets, len(keysteps), options)
     save_checkpoint(output / ENCODER, head, keysteps, {"labels": which})
     write_curve(output / "curve.csv", records)
     return TrainingResult(
@@ -72,7 +72,7 @@ def train_head(
     )
 
 
-def _look(
+def look(
     examples: Examples, folder: Path, problems: Problems
 ) -> tuple[Tensor, NDArray[np.bool_]]:
     """What is seen in the clip of each example, and of which of them there is something to see."""
@@ -101,9 +101,10 @@ def _look(
     return torch.cat(seen), known
 
 
-def _fit(
+def fit(
     seen: Tensor, targets: Tensor, classes: int, options: TrainingOptions
 ) -> tuple[PictureHead, list[EpochRecord]]:
+    """Train a head on what was seen, shape (N, 2 * 1280), and the keystep of each."""
     [phase], count = options.phases, len(seen)
     steps = phase.epochs * -(-count // options.batch)
     records = []
