@@ -23,7 +23,7 @@ import stepgraph as sg
 from stepgraph.core import BACKGROUND, Dataset, Features, Scores, Video, Vocabulary
 from stepgraph.datasets.generated import open_generated
 from stepgraph.encoders import load_encoder
-from stepgraph.encoders.checkpoints import MOBILENET, HeadEncoder
+from stepgraph.encoders.checkpoints import MOBILENET, OwnEncoder
 from stepgraph.encoders.each import encode_to
 from stepgraph.encoders.stored_features import FeatureStore
 from stepgraph.graph import TaskGraph
@@ -41,7 +41,7 @@ DECODERS = {"argmax": sg.Argmax(), "path-search": sg.PathSearch(threshold=0.4)}
 class Seen:
     """A head on features that are stored: what it makes of a video, without looking again."""
 
-    def __init__(self, head: HeadEncoder, store: FeatureStore) -> None:
+    def __init__(self, head: OwnEncoder, store: FeatureStore) -> None:
         self.options, self._head, self._store = head.options, head, store
 
     def encode_keysteps(self, vocabulary: Vocabulary) -> np.ndarray:

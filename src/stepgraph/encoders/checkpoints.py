@@ -9,7 +9,7 @@ keystep is one in its own place, so that a score is the root of the keystep's pr
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -133,10 +133,8 @@ class FeatureEncoder(VisualEncoder):
 class OwnEncoder(VisualEncoder):
     """A checkpoint of one's own, by its classifier; ``task_names`` change nothing here."""
 
-    def __init__(
-        self, options: EncoderOptions, path: Path, load: Callable[[], VisualModel] | None = None
-    ) -> None:
-        super().__init__(options, load or partial(_load_own, path, classify=True))
+    def __init__(self, options: EncoderOptions, path: Path) -> None:
+        super().__init__(options, partial(_load_own, path, classify=True))
         self._path = path
 
     def encode_keysteps(self, vocabulary: Vocabulary) -> NDArray[np.float32]:
@@ -159,22 +157,21 @@ class OwnEncoder(VisualEncoder):
             )
         return vectors
 
-
-class HeadEncoder(OwnEncoder):
-    """A head of one's own on the features of MobileNetV2."""
-
     def _finish(self, vectors: NDArray[np.float32]) -> NDArray[np.float32]:
         import torch
 
+        if self._head is None:
+            return vectors
         with torch.inference_mode():
             logits = self._head(torch.from_numpy(unit(vectors)))
             return as_array(logits.softmax(dim=1).sqrt())
 
     @cached_property
-    def _head(self) -> PictureHead:
+    def _head(self) -> PictureHead | None:
+        """What names the rows, where the network that looks does not."""
         from stepgraph.networks.checkpoints import load_head
 
-        return load_head(self._path).eval()
+        return load_head(self._path)
 
 
 def make_mobilenet(options: EncoderOptions) -> FeatureEncoder:
@@ -197,11 +194,6 @@ def make_own(options: EncoderOptions) -> OwnEncoder:
     """Make an encoder of a checkpoint of one's own: ``own:CHECKPOINT``."""
     path = Path(os.path.expanduser(options.model))
     require_file(path, "checkpoint of stepgraph train")
-    from stepgraph.networks.checkpoints import read_header
-    from stepgraph.networks.mobilenet import PictureOptions
-
-    if isinstance(read_header(path).options, PictureOptions):
-        return HeadEncoder(options, path, MobileNetModel)
     return OwnEncoder(options, path)
 
 
@@ -209,9 +201,11 @@ def _folded(name: str) -> str:
     return " ".join(name.casefold().split())
 
 
-def _load_own(path: Path, *, classify: bool) -> NetworkModel:
-    from stepgraph.networks.checkpoints import load_checkpoint, read_header
+def _load_own(path: Path, *, classify: bool) -> VisualModel:
+    from stepgraph.networks.checkpoints import load_checkpoint, load_head, read_header
 
+    if classify and load_head(path) is not None:
+        return MobileNetModel()
     window = read_header(path).extra.get("window", _OWN_WINDOW)
     if not isinstance(window, int | float) or not 0 < window <= 3600:
         raise DataError(f"{path}: window must be between 0 and 3600 seconds, got {window!r}")

@@ -93,8 +93,8 @@ def _remedy(kind: str) -> str:
     if kind not in PUBLISHED["families"]:
         return ""
     return (
-        f"; put config.json, model.safetensors, tokenizer.json and preprocessor_config.json of one "
-        f"({PUBLISHED['families'][kind]['example']}) into a folder and give "
+        f"; put config.json, model.safetensors, tokenizer.json and preprocessor_config.json of "
+        f"one ({PUBLISHED['families'][kind]['example']}) into a folder and give "
         f"--encoder {kind}:FOLDER"
     )
 

@@ -114,8 +114,10 @@ def load_checkpoint(path: Path) -> tuple[TimeSformer, tuple[str, ...]]:
     return make_filled(lambda: TimeSformer(options), weights, Path(path)), keysteps
 
 
-def load_head(path: Path) -> PictureHead:
-    """Read a head for pictures (on the CPU), as save_checkpoint wrote it."""
+def load_head(path: Path) -> PictureHead | None:
+    """Read a head for pictures (on the CPU), ready for use; None where it is another network."""
     options = read_header(path).options
-    assert isinstance(options, PictureOptions), "who asks has looked"
-    return make_filled(lambda: PictureHead(options), read_weights(Path(path)), Path(path))
+    if not isinstance(options, PictureOptions):
+        return None
+    weights = read_weights(Path(path))
+    return make_filled(lambda: PictureHead(options), weights, Path(path)).eval()

@@ -72,9 +72,7 @@ def train_head(
     )
 
 
-def look(
-    examples: Examples, folder: Path, problems: Problems
-) -> tuple[Tensor, NDArray[np.bool_]]:
+def look(examples: Examples, folder: Path, problems: Problems) -> tuple[Tensor, NDArray[np.bool_]]:
     """What is seen in the clip of each example, and of which of them there is something to see."""
     lengths = [count * examples.hop for count in examples.clips]
     videos = [
