@@ -202,11 +202,13 @@ def _folded(name: str) -> str:
 
 
 def _load_own(path: Path, *, classify: bool) -> VisualModel:
-    from stepgraph.networks.checkpoints import load_checkpoint, load_head, read_header
+    from stepgraph.networks.checkpoints import load_checkpoint, read_header
+    from stepgraph.networks.mobilenet import PictureOptions
 
-    if classify and load_head(path) is not None:
+    header = read_header(path)
+    if classify and isinstance(header.options, PictureOptions):
         return MobileNetModel()
-    window = read_header(path).extra.get("window", _OWN_WINDOW)
+    window = header.extra.get("window", _OWN_WINDOW)
     if not isinstance(window, int | float) or not 0 < window <= 3600:
         raise DataError(f"{path}: window must be between 0 and 3600 seconds, got {window!r}")
     return NetworkModel(load_checkpoint(path)[0], window, classify=classify)
