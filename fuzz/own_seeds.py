@@ -126,7 +126,7 @@ def _network():
 def checkpoints():
     import torch
 
-    from stepgraph.networks.timesformer import save_checkpoint
+    from stepgraph.networks.checkpoints import save_checkpoint
 
     network = _network()
     names = list(VOCABULARY.keysteps)

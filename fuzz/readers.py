@@ -163,7 +163,7 @@ def read_cache(path, out):
 
 
 def read_checkpoint(path, out):
-    from stepgraph.networks.timesformer import load_checkpoint
+    from stepgraph.networks.checkpoints import load_checkpoint
     from stepgraph.networks.weights import read_weights
 
     weights = read_weights(path)

@@ -89,7 +89,7 @@ def colour_network():
 
 @pytest.fixture
 def checkpoint(tmp_path, colour_network):
-    from stepgraph.networks.timesformer import save_checkpoint
+    from stepgraph.networks.checkpoints import save_checkpoint
 
     path = tmp_path / "own.safetensors"
     save_checkpoint(path, colour_network, VOCABULARY.keysteps, {"window": 2.0})
@@ -268,7 +268,7 @@ def test_keysteps_are_found_by_name_in_any_order(checkpoint):
 
 
 def test_an_exact_name_goes_before_one_that_differs_in_capitals(tmp_path):
-    from stepgraph.networks.timesformer import save_checkpoint
+    from stepgraph.networks.checkpoints import save_checkpoint
 
     path = tmp_path / "own.safetensors"
     save_checkpoint(path, make_network(), ("STIR", "stir", "pour"))
@@ -290,7 +290,7 @@ def test_a_checkpoint_that_is_missing_is_refused_at_once():
 
 @pytest.mark.parametrize("window", [0, -1, "long", None, 1e9])
 def test_a_window_that_is_none_is_refused(tmp_path, window):
-    from stepgraph.networks.timesformer import save_checkpoint
+    from stepgraph.networks.checkpoints import save_checkpoint
 
     path = tmp_path / "own.safetensors"
     save_checkpoint(path, make_network(), VOCABULARY.keysteps, {"window": window})

@@ -283,7 +283,9 @@ def test_a_name_that_cannot_be_had_is_refused_in_one_line(hub):
 
     assert str(caught.value) == (
         "clip encoder 'some/model' must be a clip model that is a folder here, lies in the local "
-        "model cache, or can be downloaded; got: ConnectError: no such host"
+        "model cache, or can be downloaded; got: ConnectError: no such host; put config.json, "
+        "model.safetensors, tokenizer.json and preprocessor_config.json of one "
+        "(openai/clip-vit-base-patch32) into a folder and give --encoder clip:FOLDER"
     )
 
 

@@ -17,12 +17,10 @@ from stepgraph.core import Vocabulary
 from stepgraph.encoders import load_encoder
 from stepgraph.encoders.pretrained import make_pixels
 from stepgraph.errors import StepgraphError
+from stepgraph.networks.checkpoints import load_checkpoint, read_header, save_checkpoint
 from stepgraph.networks.timesformer import (
     TimeSformer,
     TimeSformerOptions,
-    load_checkpoint,
-    read_header,
-    save_checkpoint,
 )
 from stepgraph.networks.weights import read_weights
 from stepgraph.training.pretraining import load_initial

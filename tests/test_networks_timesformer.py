@@ -13,15 +13,13 @@ from torch.nn import functional as F
 from reference_networks import as_of_library
 from stepgraph.errors import ConfigError, DataError
 from stepgraph.networks import timesformer
+from stepgraph.networks.checkpoints import load_checkpoint, read_header, save_checkpoint
 from stepgraph.networks.timesformer import (
     TimeSformer,
     TimeSformerOptions,
     from_hf,
-    load_checkpoint,
     load_hf,
     normalise,
-    read_header,
-    save_checkpoint,
 )
 
 SMALL = TimeSformerOptions(5, frames=3, size=32, patch=16, width=32, depth=2, heads=2)

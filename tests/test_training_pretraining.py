@@ -11,12 +11,10 @@ from reference_networks import as_of_library
 from stepgraph.core import BACKGROUND, Labels, Scores, Timeline, Video, Vocabulary
 from stepgraph.errors import ConfigError, DataError
 from stepgraph.labelling.folders import Provenance, write_labels
+from stepgraph.networks.checkpoints import load_checkpoint, read_header, save_checkpoint
 from stepgraph.networks.timesformer import (
     TimeSformer,
     TimeSformerOptions,
-    load_checkpoint,
-    read_header,
-    save_checkpoint,
 )
 from stepgraph.training.pretraining import load_initial, train
 from stepgraph.training.schedule import Phase, Running, TrainingOptions

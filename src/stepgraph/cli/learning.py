@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from stepgraph.cli import asked
 from stepgraph.cli.verbs import open_with_truth
@@ -25,6 +25,9 @@ from stepgraph.problems import Problems
 from stepgraph.progress import track
 from stepgraph.scoring import Scorer, score
 from stepgraph.vocabulary import read_vocabulary
+
+if TYPE_CHECKING:
+    from stepgraph.training.pretraining import TrainingResult
 
 _BUILT_IN = "colour:motion"
 
@@ -65,27 +68,8 @@ def label(args: argparse.Namespace) -> str:
 
 def train(args: argparse.Namespace) -> str:
     """Train a video model on labels, on one process or on many started by torchrun."""
-    from stepgraph.labelling.folders import open_labels
-    from stepgraph.networks.timesformer import TimeSformerOptions
-    from stepgraph.training.pretraining import train as run_training
-    from stepgraph.training.schedule import PAPER, Running, TrainingOptions, short_phases
-
     asked.must_be_writable(args.output)
-    keysteps = open_labels(args.labels).provenance.vocabulary
-    phases = PAPER if args.epochs is None else short_phases(args.epochs, PAPER)
-    if args.rate is not None:
-        phases = tuple(replace(phase, rate=args.rate * phase.rate) for phase in phases)
-    running = Running(**asked.given_fields(args, Running))
-    result = run_training(
-        args.labels,
-        args.output,
-        model=TimeSformerOptions(len(keysteps), **asked.given_fields(args, TimeSformerOptions)),
-        options=TrainingOptions(
-            phases, running=running, **asked.given_fields(args, TrainingOptions)
-        ),
-        initial=args.initial,
-        which=args.use,
-    )
+    result = _train_timesformer(args) if args.backbone is None else _train_head(args)
     first, last = result.epochs[0].loss, result.epochs[-1].loss
     text = (
         f"{result.checkpoint}: trained on {result.clips:,} clips of {result.videos} videos, loss "
@@ -95,6 +79,40 @@ def train(args: argparse.Namespace) -> str:
     counts = {"clips": result.clips, "videos": result.videos, "losses": [first, last]}
     answer = asked.say(args, text, checkpoint=str(result.checkpoint), **counts)
     return asked.finish(answer, args, result.problems)
+
+
+def _train_timesformer(args: argparse.Namespace) -> TrainingResult:
+    from stepgraph.labelling.folders import open_labels
+    from stepgraph.networks.timesformer import TimeSformerOptions
+    from stepgraph.training.pretraining import train as run_training
+    from stepgraph.training.schedule import PAPER, Running, TrainingOptions, short_phases
+
+    keysteps = open_labels(args.labels).provenance.vocabulary
+    phases = PAPER if args.epochs is None else short_phases(args.epochs, PAPER)
+    if args.rate is not None:
+        phases = tuple(replace(phase, rate=args.rate * phase.rate) for phase in phases)
+    running = Running(**asked.given_fields(args, Running))
+    return run_training(
+        args.labels,
+        args.output,
+        model=TimeSformerOptions(len(keysteps), **asked.given_fields(args, TimeSformerOptions)),
+        options=TrainingOptions(
+            phases, running=running, **asked.given_fields(args, TrainingOptions)
+        ),
+        initial=args.initial,
+        which=args.use,
+    )
+
+
+def _train_head(args: argparse.Namespace) -> TrainingResult:
+    from stepgraph.training.pictures import BATCH, HEAD, train_head
+    from stepgraph.training.schedule import Running, TrainingOptions
+
+    phase = HEAD if args.epochs is None else replace(HEAD, epochs=args.epochs)
+    given = asked.given_fields(args, TrainingOptions)
+    running = Running(**asked.given_fields(args, Running))
+    options = TrainingOptions((phase,), batch=BATCH, running=running, **given)
+    return train_head(args.labels, args.output, options=options, which=args.use)
 
 
 def probe(args: argparse.Namespace) -> str:

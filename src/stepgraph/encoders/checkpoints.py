@@ -1,6 +1,6 @@
-"""TimeSformer as an encoder: published weights for features, one's own for recognition.
+"""Networks without a text tower: published weights for features, one's own for recognition.
 
-``timesformer:`` gives what the network makes of a clip before it names it; it knows no keysteps.
+``timesformer:`` and ``mobilenet:`` give what the network makes of a clip; they know no keysteps.
 ``own:`` takes a checkpoint of ``stepgraph train``, whose classifier stands where other encoders
 have a text tower: the vector of a row holds the square roots of all probabilities, that of a
 keystep is one in its own place, so that a score is the root of the keystep's probability.
@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -28,13 +28,24 @@ from stepgraph.encoders.model_folders import (
     read_pixel_settings,
     three_numbers,
 )
-from stepgraph.encoders.visual import VisualEncoder, as_array, pick_device, running
+from stepgraph.encoders.vectors import unit
+from stepgraph.encoders.visual import (
+    VisualEncoder,
+    VisualModel,
+    as_array,
+    pick_device,
+    running,
+)
 from stepgraph.errors import ConfigError, DataError
 from stepgraph.files.disk import require_file
 from stepgraph.ingest.frames import ClipOptions
 
 if TYPE_CHECKING:
+    from stepgraph.networks.mobilenet import PictureHead
     from stepgraph.networks.timesformer import TimeSformer, TimeSformerOptions
+
+MOBILENET = "mobilenet:imagenet"
+"""The name of the encoder of features that comes in a package."""
 
 _KIND = "timesformer"
 # Seconds of a clip that the published weights were trained on: every 32nd of 30 frames a second.
@@ -84,15 +95,38 @@ class NetworkModel:
         raise ConfigError(f"a TimeSformer must be given clips, got {len(texts)} texts")
 
 
-class TimeSformerEncoder(VisualEncoder):
-    """Features of a TimeSformer: videos can be encoded, keysteps cannot."""
+class MobileNetModel:
+    """MobileNetV2 on a few pictures of a row, which are squeezed: what is at the edge counts."""
+
+    clips = ClipOptions(frames=4, window=1.0, height=224, width=224, crop=False)
+
+    def __init__(self) -> None:
+        from stepgraph.networks.mobilenet import load_mobilenet
+
+        self.device = pick_device()
+        self._network = load_mobilenet().to(self.device)
+
+    def encode_clips(self, frames: NDArray[np.uint8]) -> NDArray[np.float32]:
+        """See :class:`~stepgraph.encoders.visual.VisualModel`."""
+        import torch
+
+        with running(self.device):
+            return as_array(self._network.features(torch.tensor(frames, device=self.device)))
+
+    def encode_texts(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """As above."""
+        raise ConfigError(f"MobileNetV2 must be given clips, got {len(texts)} texts")
+
+
+class FeatureEncoder(VisualEncoder):
+    """Features alone: videos can be encoded, keysteps cannot."""
 
     def encode_keysteps(self, vocabulary: Vocabulary) -> NDArray[np.float32]:
         """Refuse: the network has no text tower."""
         raise ConfigError(
             f"encoder {self.options.name!r} must know the names of {len(vocabulary)} keysteps, "
-            f"got one that gives features only; use it with encode and probe, or train it "
-            f"(stepgraph train --initial) and use own:CHECKPOINT"
+            f"got one that gives features only; use it with encode and probe, or train on it "
+            f"(stepgraph train) and use own:CHECKPOINT"
         )
 
 
@@ -105,7 +139,7 @@ class OwnEncoder(VisualEncoder):
 
     def encode_keysteps(self, vocabulary: Vocabulary) -> NDArray[np.float32]:
         """See :class:`~stepgraph.encoders.Encoder`; keysteps it does not know are zeros."""
-        from stepgraph.networks.timesformer import read_header
+        from stepgraph.networks.checkpoints import read_header
 
         names = read_header(self._path).keysteps
         folded = {_folded(name): place for place, name in reversed([*enumerate(names)])}
@@ -123,14 +157,37 @@ class OwnEncoder(VisualEncoder):
             )
         return vectors
 
+    def _finish(self, vectors: NDArray[np.float32]) -> NDArray[np.float32]:
+        import torch
 
-def make_timesformer(options: EncoderOptions) -> TimeSformerEncoder:
+        if self._head is None:
+            return vectors
+        with torch.inference_mode():
+            logits = self._head(torch.from_numpy(unit(vectors)))
+            return as_array(logits.softmax(dim=1).sqrt())
+
+    @cached_property
+    def _head(self) -> PictureHead | None:
+        """What names the rows, where the network that looks does not."""
+        from stepgraph.networks.checkpoints import load_head
+
+        return load_head(self._path)
+
+
+def make_mobilenet(options: EncoderOptions) -> FeatureEncoder:
+    """Make an encoder of features: ``mobilenet:imagenet``."""
+    if options.name != MOBILENET:
+        raise ConfigError(f"encoder of kind mobilenet must be {MOBILENET!r}, got {options.name!r}")
+    return FeatureEncoder(options, MobileNetModel)
+
+
+def make_timesformer(options: EncoderOptions) -> FeatureEncoder:
     """Make an encoder of features: ``timesformer:FOLDER``, ``:NAME``, or ``:CHECKPOINT``."""
     path = Path(os.path.expanduser(options.model))
     if path.is_file():
-        return TimeSformerEncoder(options, partial(_load_own, path, classify=False))
+        return FeatureEncoder(options, partial(_load_own, path, classify=False))
     find_folder(_KIND, options.model)  # a path where nothing is must not wait for a video
-    return TimeSformerEncoder(options, partial(_load_published, options.model))
+    return FeatureEncoder(options, partial(_load_published, options.model))
 
 
 def make_own(options: EncoderOptions) -> OwnEncoder:
@@ -144,10 +201,14 @@ def _folded(name: str) -> str:
     return " ".join(name.casefold().split())
 
 
-def _load_own(path: Path, *, classify: bool) -> NetworkModel:
-    from stepgraph.networks.timesformer import load_checkpoint, read_header
+def _load_own(path: Path, *, classify: bool) -> VisualModel:
+    from stepgraph.networks.checkpoints import load_checkpoint, read_header
+    from stepgraph.networks.mobilenet import PictureOptions
 
-    window = read_header(path).extra.get("window", _OWN_WINDOW)
+    header = read_header(path)
+    if classify and isinstance(header.options, PictureOptions):
+        return MobileNetModel()
+    window = header.extra.get("window", _OWN_WINDOW)
     if not isinstance(window, int | float) or not 0 < window <= 3600:
         raise DataError(f"{path}: window must be between 0 and 3600 seconds, got {window!r}")
     return NetworkModel(load_checkpoint(path)[0], window, classify=classify)

@@ -22,7 +22,7 @@ PUBLISHED = tomllib.loads(Path(__file__).with_name("published.toml").read_text("
 # Weights as transformers looks for them: one file, or several with an index.
 _WEIGHTS = ("model*.safetensors", "pytorch_model*.bin")
 _BESIDES = ("*.json", "*.txt", "*.model", "[0-9]_*/model*.safetensors")
-_BUILT_IN = ("text:minilm", "ocr:minilm", "colour:motion")
+_BUILT_IN = ("text:minilm", "ocr:minilm", "colour:motion", "mobilenet:imagenet")
 _PATH = (".", "~", os.sep)  # what a path begins with, and no name of the hub
 _PATHS = ("own", "s3d", "videoclip")  # kinds that are always files of this machine
 _DEEPEST = 1000  # layers of a network
@@ -61,7 +61,7 @@ def find_folder(kind: str, model: str) -> Path | None:
     if model.startswith(_PATH):
         raise ConfigError(
             f"{kind} encoder {model!r} must be the folder of a {kind} model, "
-            f"got a path where no folder is"
+            f"got a path where no folder is{_remedy(kind)}"
         )
     return None
 
@@ -73,7 +73,9 @@ def fetch_folder(kind: str, model: str) -> Path:
         return folder
     rule = f"{kind} encoder {model!r} must be a {kind} model that is a folder here"
     if os.environ.get("HF_HUB_OFFLINE", "").upper() in ("1", "ON", "TRUE", "YES"):
-        raise ConfigError(f"{rule} or lies in the local model cache; offline, nothing is fetched")
+        raise ConfigError(
+            f"{rule} or lies in the local model cache; offline, nothing is fetched{_remedy(kind)}"
+        )
     said: Exception | None = None
     for name in _names(kind, model):
         try:
@@ -82,7 +84,19 @@ def fetch_folder(kind: str, model: str) -> Path:
             said = said or error
     raise ConfigError(
         f"{rule}, lies in the local model cache, or can be downloaded; got: {first_line(said)}"
+        f"{_remedy(kind)}"
     ) from said
+
+
+def _remedy(kind: str) -> str:
+    """What to put where, for those who have no such model."""
+    if kind not in PUBLISHED["families"]:
+        return ""
+    return (
+        f"; put config.json, model.safetensors, tokenizer.json and preprocessor_config.json of "
+        f"one ({PUBLISHED['families'][kind]['example']}) into a folder and give "
+        f"--encoder {kind}:FOLDER"
+    )
 
 
 def find_cached(kind: str, model: str) -> Path | None:

@@ -190,7 +190,8 @@ def _measure(corpus: Corpus, which: str, seed: int, place: Path) -> Numbers:
 def _network(corpus: Corpus, which: str, seed: int, place: Path) -> TimeSformer:
     import torch
 
-    from stepgraph.networks.timesformer import TimeSformer, load_checkpoint
+    from stepgraph.networks.checkpoints import load_checkpoint
+    from stepgraph.networks.timesformer import TimeSformer
     from stepgraph.training.pretraining import train
 
     model = small_model(len(corpus.vocabulary))

@@ -7,13 +7,11 @@ itself and takes the mean of what it saw.
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, fields, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, replace
 from importlib import import_module
 from importlib.util import find_spec
-from pathlib import Path
-from typing import Any, NamedTuple, cast
+from typing import Any, cast
 
 import torch
 from torch import Tensor, nn
@@ -21,10 +19,7 @@ from torch.nn import functional as F
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from stepgraph.errors import ConfigError, DataError, quoted
-from stepgraph.files.disk import parse_json, replacing, require_file
-from stepgraph.files.headers import as_list, as_text
 from stepgraph.networks import timesformer_names as names
-from stepgraph.networks.weights import make_filled, read_weights
 
 MEAN, DEVIATION = 0.45, 0.225
 """Of every colour channel, as the published weights expect it."""
@@ -32,7 +27,6 @@ MEAN, DEVIATION = 0.45, 0.225
 # A kernel for the GPU, where this torch has the compiler that it needs.
 _CAN_COMPILE = bool(torch.version.cuda and find_spec("triton"))
 _KERNELS: Any = import_module("stepgraph.networks.kernels") if _CAN_COMPILE else None
-_FORMAT, _VERSION = "stepgraph-timesformer", "1"
 _EPSILON = 1e-6
 _DEEPEST = 1000  # blocks, which are made one by one
 _ATTENTION = ("CUDNN_ATTENTION", "FLASH_ATTENTION", "EFFICIENT_ATTENTION", "MATH")
@@ -298,90 +292,3 @@ def load_hf(model: TimeSformer, state: Mapping[str, Tensor]) -> bool:
 def _shapes(options: TimeSformerOptions) -> dict[str, torch.Size]:
     with torch.device("meta"):
         return {name: weight.shape for name, weight in TimeSformer(options).state_dict().items()}
-
-
-# --- checkpoints ---------------------------------------------------------------------------
-
-
-class Header(NamedTuple):
-    """What a checkpoint says of itself."""
-
-    options: TimeSformerOptions
-    keysteps: tuple[str, ...]
-    extra: dict[str, Any]
-
-
-def save_checkpoint(
-    path: Path,
-    model: TimeSformer,
-    keysteps: Sequence[str],
-    extra: Mapping[str, Any] | None = None,
-) -> None:
-    """Write a model and the names of its classes as one .safetensors file, whole or not at all.
-
-    Anything that JSON can hold is ``extra``, such as ``window``, the seconds that a clip lasts.
-    """
-    from safetensors.torch import save
-
-    if len(keysteps) != model.options.classes:
-        raise DataError(
-            f"keysteps of a checkpoint must have a name for each of {model.options.classes} "
-            f"classes, got {len(keysteps)}"
-        )
-    header = {
-        "format": _FORMAT,
-        "version": _VERSION,
-        "options": json.dumps(asdict(model.options)),
-        "keysteps": json.dumps(list(keysteps)),
-        "extra": json.dumps(dict(extra or {})),
-    }
-    state = {name: w.detach().cpu().contiguous() for name, w in model.state_dict().items()}
-    data = memoryview(save(state))
-    start = 8 + int.from_bytes(data[:8], "little")
-    # The library would write what is said here in another order each time.
-    whole = json.dumps({"__metadata__": header, **json.loads(bytes(data[8:start]))}).encode()
-    whole += b" " * (-len(whole) % 8)
-    with replacing(Path(path)) as partial, partial.open("wb") as file:
-        file.write(len(whole).to_bytes(8, "little") + whole)
-        file.write(data[start:])
-
-
-def read_header(path: Path) -> Header:
-    """Read what a checkpoint says of itself, without its weights."""
-    from safetensors import SafetensorError, safe_open
-
-    path = Path(path)
-    require_file(path, "checkpoint (.safetensors)")
-    try:
-        with safe_open(path, framework="pt") as file:
-            said = file.metadata() or {}
-            held = file.get_slice("head.bias").get_shape() if "head.bias" in file.keys() else []  # noqa: SIM118
-    except (SafetensorError, OSError) as error:
-        raise DataError(
-            f"{path}: must be a checkpoint of stepgraph, got a file that is no safetensors "
-            f"({' '.join(str(error).split())[:80]})"
-        ) from error
-    if (said.get("format"), said.get("version")) != (_FORMAT, _VERSION):
-        raise DataError(
-            f"{path}: must be a checkpoint of stepgraph, version {_VERSION}, got a safetensors "
-            f"file of another kind; a folder of the transformers library is 'timesformer:FOLDER'"
-        )
-    try:
-        found = {name: parse_json(said[name], name) for name in ("options", "keysteps", "extra")}
-        options = TimeSformerOptions(**found["options"])
-        keysteps = tuple(map(as_text, as_list(found["keysteps"])))
-        if not [len(keysteps)] == [options.classes] == held:
-            raise ValueError(f"{len(keysteps)} keysteps for {options.classes} classes of {held}")
-        return Header(options, keysteps, dict(found["extra"]))
-    except (KeyError, TypeError, ValueError) as error:
-        raise DataError(
-            f"{path}: must have options, keysteps and extra in its header, got: {error!r}; "
-            f"write it again"
-        ) from error
-
-
-def load_checkpoint(path: Path) -> tuple[TimeSformer, tuple[str, ...]]:
-    """Read a model (on the CPU) and the names of its classes, as save_checkpoint wrote them."""
-    header = read_header(path)
-    model = make_filled(lambda: TimeSformer(header.options), read_weights(Path(path)), Path(path))
-    return model, header.keysteps

@@ -17,13 +17,8 @@ from stepgraph.encoders.model_folders import find_weights
 from stepgraph.errors import ConfigError, DataError
 from stepgraph.ingest.frames import ClipOptions
 from stepgraph.labelling.folders import open_labels
-from stepgraph.networks.timesformer import (
-    TimeSformer,
-    TimeSformerOptions,
-    load_hf,
-    read_header,
-    save_checkpoint,
-)
+from stepgraph.networks.checkpoints import read_header, save_checkpoint
+from stepgraph.networks.timesformer import TimeSformer, TimeSformerOptions, load_hf
 from stepgraph.networks.weights import read_weights
 from stepgraph.problems import Problems
 from stepgraph.training.batches import Source, StoredSource, StreamedSource, too_short

@@ -1,0 +1,123 @@
+"""Networks of one's own as files: weights, shape, and names of the keysteps they tell apart."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any, NamedTuple, TypeAlias
+
+from stepgraph.errors import DataError
+from stepgraph.files.disk import parse_json, replacing, require_file
+from stepgraph.files.headers import as_list, as_text
+from stepgraph.networks.mobilenet import PictureHead, PictureOptions
+from stepgraph.networks.timesformer import TimeSformer, TimeSformerOptions
+from stepgraph.networks.weights import make_filled, read_weights
+
+Options: TypeAlias = TimeSformerOptions | PictureOptions
+
+_VERSION = "1"
+_FORMATS: dict[str, type[Options]] = {
+    "stepgraph-timesformer": TimeSformerOptions,
+    "stepgraph-pictures": PictureOptions,
+}
+
+
+class Header(NamedTuple):
+    """What a checkpoint says of itself."""
+
+    options: Options
+    keysteps: tuple[str, ...]
+    extra: dict[str, Any]
+
+
+def save_checkpoint(
+    path: Path,
+    model: TimeSformer | PictureHead,
+    keysteps: Sequence[str],
+    extra: Mapping[str, Any] | None = None,
+) -> None:
+    """Write a model and the names of its classes as one .safetensors file, whole or not at all.
+
+    Anything that JSON can hold is ``extra``, such as ``window``, the seconds that a clip lasts.
+    """
+    from safetensors.torch import save
+
+    if len(keysteps) != model.options.classes:
+        raise DataError(
+            f"keysteps of a checkpoint must have a name for each of {model.options.classes} "
+            f"classes, got {len(keysteps)}"
+        )
+    [name] = [name for name, kind in _FORMATS.items() if isinstance(model.options, kind)]
+    header = {
+        "format": name,
+        "version": _VERSION,
+        "options": json.dumps(asdict(model.options)),
+        "keysteps": json.dumps(list(keysteps)),
+        "extra": json.dumps(dict(extra or {})),
+    }
+    state = {name: w.detach().cpu().contiguous() for name, w in model.state_dict().items()}
+    data = memoryview(save(state))
+    start = 8 + int.from_bytes(data[:8], "little")
+    # The library would write what is said here in another order each time.
+    whole = json.dumps({"__metadata__": header, **json.loads(bytes(data[8:start]))}).encode()
+    whole += b" " * (-len(whole) % 8)
+    with replacing(Path(path)) as partial, partial.open("wb") as file:
+        file.write(len(whole).to_bytes(8, "little") + whole)
+        file.write(data[start:])
+
+
+def read_header(path: Path) -> Header:
+    """Read what a checkpoint says of itself, without its weights."""
+    from safetensors import SafetensorError, safe_open
+
+    path = Path(path)
+    require_file(path, "checkpoint (.safetensors)")
+    try:
+        with safe_open(path, framework="pt") as file:
+            said = file.metadata() or {}
+            held = file.get_slice("head.bias").get_shape() if "head.bias" in file.keys() else []  # noqa: SIM118
+    except (SafetensorError, OSError) as error:
+        raise DataError(
+            f"{path}: must be a checkpoint of stepgraph, got a file that is no safetensors "
+            f"({' '.join(str(error).split())[:80]})"
+        ) from error
+    kind = _FORMATS.get(said.get("format", ""))
+    if kind is None or said.get("version") != _VERSION:
+        raise DataError(
+            f"{path}: must be a checkpoint of stepgraph, version {_VERSION}, got a safetensors "
+            f"file of another kind; a folder of the transformers library is 'timesformer:FOLDER'"
+        )
+    try:
+        found = {name: parse_json(said[name], name) for name in ("options", "keysteps", "extra")}
+        options = kind(**found["options"])
+        keysteps = tuple(map(as_text, as_list(found["keysteps"])))
+        if not [len(keysteps)] == [options.classes] == held:
+            raise ValueError(f"{len(keysteps)} keysteps for {options.classes} classes of {held}")
+        return Header(options, keysteps, dict(found["extra"]))
+    except (KeyError, TypeError, ValueError) as error:
+        raise DataError(
+            f"{path}: must have options, keysteps and extra in its header, got: {error!r}; "
+            f"write it again"
+        ) from error
+
+
+def load_checkpoint(path: Path) -> tuple[TimeSformer, tuple[str, ...]]:
+    """Read a model (on the CPU) and the names of its classes, as save_checkpoint wrote them."""
+    options, keysteps, _ = read_header(path)
+    if not isinstance(options, TimeSformerOptions):
+        raise DataError(
+            f"{path}: must hold a TimeSformer, got a head for pictures; use it as own:{path}"
+        )
+    weights = read_weights(Path(path))
+    return make_filled(lambda: TimeSformer(options), weights, Path(path)), keysteps
+
+
+def load_head(path: Path) -> PictureHead | None:
+    """Read a head for pictures (on the CPU), ready for use; None where it is another network."""
+    options = read_header(path).options
+    if not isinstance(options, PictureOptions):
+        return None
+    weights = read_weights(Path(path))
+    return make_filled(lambda: PictureHead(options), weights, Path(path)).eval()
