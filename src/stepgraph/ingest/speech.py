@@ -22,9 +22,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stepgraph import progress
-from stepgraph.core import Sentence
+from stepgraph.core import Sentence, is_unicode
 from stepgraph.errors import DataError, MissingExtraError, reason
 from stepgraph.files.disk import MIB, cache_folder, read_json, reading, write_text
+from stepgraph.files.headers import as_seconds, as_text, as_whole
 from stepgraph.ingest.cleaning import Cue, checked, clean
 from stepgraph.ingest.media import opened, packets_of
 from stepgraph.problems import Problems
@@ -108,10 +109,15 @@ def recall(path: Path, model: Path | None = None) -> Heard | None:
     """What was heard in a file before, if it was; what is damaged is not."""
     with suppress(DataError, OSError, KeyError, TypeError, ValueError):
         kept = read_json(_place(path, model))
-        times = [(float(start), float(end), str(text)) for start, end, text in kept["sentences"]]
-        if all(0 <= start < end for start, end, _ in times):
-            said = tuple(Sentence(*one) for one in times)
-            return Heard(said, float(kept["end"]), int(kept["damaged"]), str(kept["language"]))
+        said = tuple(
+            Sentence(as_seconds(start), as_seconds(end), as_text(text))
+            for start, end, text in kept["sentences"]
+        )
+        if said == tuple(sorted(said, key=lambda one: one.start)) and all(
+            start < end and text.strip() and is_unicode(text) for start, end, text in said
+        ):
+            end, damaged = as_seconds(kept["end"]), as_whole(kept["damaged"])
+            return Heard(said, end, damaged, as_text(kept["language"]))
     return None
 
 
