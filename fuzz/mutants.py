@@ -79,6 +79,7 @@ TESTS = {
     "evaluation/order": "evaluation_order",
     "evaluation/report": "evaluation_report pipeline properties",
     "evaluation/segments": "evaluation_segments evaluation_recall properties",
+    "ingest/__init__": "ingest ingest_media ingest_speech ingest_listening",
     "ingest/cleaning": "ingest_cleaning ingest_errors ingest_formats datasets_howto100m",
     "ingest/formats": "ingest_formats ingest_errors datasets_howto100m ingest ingest_media",
     "ingest/frames": "ingest_frames ingest_picture_track",
