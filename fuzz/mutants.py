@@ -179,7 +179,8 @@ class Copy:
         sys.dont_write_bytecode = True
         os.environ |= {"PYTHONPATH": "src", "PYTHONDONTWRITEBYTECODE": "1"}
         os.environ |= {"OMP_NUM_THREADS": "1", "STEPGRAPH_DATA": str(self.folder / "nothing")}
-        options = ["-q", "-n", "0", "-m", "not slow and not data", "-p", "no:cacheprovider"]
+        quick = "not slow and not data and not browser"
+        options = ["-q", "-n", "0", "-m", quick, "-p", "no:cacheprovider"]
         files = [str(_path(self.folder, module)), *tests_of(module)]
         code = pytest.main([*options, *([] if loop else ["-x"]), *files], [loop] if loop else [])
         return loop.said if loop else str(int(code))

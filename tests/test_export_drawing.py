@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
+from pathlib import Path
 from xml.etree import ElementTree
 
 import numpy as np
@@ -254,6 +255,47 @@ def test_a_browser_that_fails_leaves_what_was_there(tmp_path, monkeypatch):
         write_picture(draw_task(make_map(chain(5))), tmp_path / "tea.png")
 
     assert [(one.name, one.read_text()) for one in tmp_path.iterdir()] == [("tea.png", "old")]
+
+
+@pytest.mark.parametrize(
+    ("size", "fine"),
+    [((340, 920), 2.0), ((8_000, 20), 2.0), ((20, 8_001), 2.0), ((32_000, 9), 0.5)],
+)
+def test_a_browser_is_asked_for_as_many_pixels_as_it_can_make(tmp_path, monkeypatch, size, fine):
+    asked = []
+
+    def run(command, **options):
+        asked.extend(command)
+        [target] = [one for one in command if one.startswith("--screenshot=")]
+        Path(target.partition("=")[2]).write_bytes(b"pixels")
+        assert options == {"capture_output": True, "timeout": 120, "check": True}
+
+    found = {"google-chrome": "/opt/chrome", "chrome": "/opt/other"}
+    monkeypatch.setattr("shutil.which", found.get)
+    monkeypatch.setattr("subprocess.run", run)
+    width, height = size
+
+    write_picture(f'<svg width="{width}" height="{height}" role="img"/>', tmp_path / "tea.PNG")
+
+    assert (tmp_path / "tea.PNG").read_bytes() == b"pixels"
+    assert asked[0] == "/opt/chrome"
+    assert f"--window-size={width},{height}" in asked
+    [scale] = [float(one.partition("=")[2]) for one in asked if "scale-factor" in one]
+    assert scale == pytest.approx(fine, abs=0.001)
+    assert asked[-1].endswith("picture.svg")
+
+
+@pytest.mark.parametrize("user", [0, 1000])
+def test_only_root_goes_without_the_sandbox(tmp_path, monkeypatch, user):
+    monkeypatch.setattr("os.geteuid", lambda: user)
+    monkeypatch.setattr("shutil.which", lambda name: "/opt/chrome")
+    monkeypatch.setattr("subprocess.run", lambda command, **_: pytest.fail(" ".join(command[:3])))
+
+    with pytest.raises(pytest.fail.Exception) as asked:
+        write_picture('<svg width="9" height="9"/>', tmp_path / "tea.png")
+
+    first = "--no-sandbox --headless" if user == 0 else "--headless --disable-gpu"
+    assert str(asked.value) == f"/opt/chrome {first}"
 
 
 @pytest.mark.browser
