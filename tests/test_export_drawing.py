@@ -14,7 +14,7 @@ from scipy.sparse import csr_array
 from stepgraph.core import Vocabulary
 from stepgraph.errors import ConfigError, DataError
 from stepgraph.export import svg
-from stepgraph.export.drawing import draw_heat, draw_next, draw_task, legend, task_maps
+from stepgraph.export.drawing import draw_heat, draw_next, draw_task, legend, most_used, task_maps
 from stepgraph.export.svg import write_picture
 from stepgraph.graph import TaskGraph
 from stepgraph.graph.maps import END, START, Arrow
@@ -163,6 +163,41 @@ def test_the_four_most_probable_next_keysteps_are_drawn_for_each_task():
 
 def test_nothing_follows_what_nothing_was_seen_to_follow():
     assert "nothing was seen to follow" in words(draw_next([make_map([(1, 2, 3)])], 0))
+
+
+def test_the_most_used_keysteps_are_those_that_others_lead_to_or_follow(monkeypatch):
+    monkeypatch.setattr("stepgraph.export.drawing.MOST_DRAWN", 4)
+    monkeypatch.setattr("stepgraph.decoders.tasks._ONE_TASK", 1)
+    counts = np.zeros((7, 7), np.int64)
+    counts[0, 1], counts[2, 3], counts[5, 6], counts[4, 4] = 5, 4, 3, 100
+    vocabulary = Vocabulary(tuple("abcdefg"))
+
+    maps = task_maps(TaskGraph(vocabulary, csr_array(counts)))
+
+    assert {step.keystep for found in maps for step in found.steps} == {0, 1, 2, 3}
+
+
+def test_of_tasks_without_videos_the_one_whose_changes_were_seen_most_comes_first():
+    counts = np.zeros((4, 4), np.int64)
+    counts[0, 1], counts[2, 3] = 3, 5
+    vocabulary = Vocabulary(tuple("abcd"), {"less": (0, 1), "more": (2, 3)})
+
+    assert [one.task for one in task_maps(TaskGraph(vocabulary, csr_array(counts)))] == [
+        *("more", "less")
+    ]
+
+
+def test_a_page_shows_three_hundred_keysteps(monkeypatch):
+    monkeypatch.setattr("stepgraph.export.drawing.MOST_DRAWN", 10)
+
+    assert len(most_used([make_map(chain(5))] * 3)) == 2
+
+
+def test_next_in_nine_tasks_is_drawn_for_eight_and_says_so():
+    maps = [make_map(chain(5), task=f"task {n}") for n in range(9)]
+
+    assert "In 8 of the 9 tasks that use it." in words(draw_next(maps, 0))
+    assert not [text for text in words(draw_next(maps[:8], 0)) if "that use it" in text]
 
 
 def test_next_in_many_tasks_is_drawn_for_eight():

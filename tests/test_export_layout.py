@@ -152,6 +152,10 @@ def test_at_most_two_stand_side_by_side_and_only_neighbours_of_the_order():
     assert [layers.count(layer) for layer in range(max(layers) + 1)] == [1, 1, 2, 1, 1, 1]
 
 
+def test_what_no_arrow_parts_stands_in_pairs():
+    assert assign_layers([START, 0, 1, 2, END], []) == [0, 0, 1, 1, 2]
+
+
 def test_layout_is_deterministic():
     assert lay_out(random_map(40)) == lay_out(random_map(40))
 

@@ -41,6 +41,7 @@ PICTURES = {
     "task-of-many": lambda: draw_task(random_map(16)),
     "task-of-one": lambda: draw_task(make_map([], names=("wait", "go"), videos=0, task="Wait")),
     "next": lambda: draw_next(draw_others(), 0),
+    "next-of-a-long-name": lambda: draw_next([fork()], 1),
     "next-of-none": lambda: draw_next([make_map([(1, 2, 3)])], 0),
     "heat": lambda: draw_heat(draw_others()),
     "heat-of-a-page": lambda: draw_heat(draw_others()[:2], page=True),

@@ -153,7 +153,10 @@ def test_segments_and_hits_are_embedded_not_rows(tmp_path):
     assert video["tracks"][0] == [4, 8, 1, 1, 10, 14, 2, 1]
     assert video["tracks"][2] == [4, 5, 1, 1, 5, 8, 1, 0, 10, 12, 2, 0]
     assert (video["rows"], video["hits"]) == (8, [2, 6])
-    assert data["videos"][1]["hits"] == [None, None]
+    other = data["videos"][1]
+    assert (other["rows"], other["hits"], other["tracks"][0]) == (0, [None, None], None)
+    assert video["cues"] == [[4, 9, "now whisk the eggs"], [12, 15, "heat the pan"]]
+    assert (video["task"], video["duration"], other["cues"]) == ("Omelette", 20, [])
 
 
 def test_only_keysteps_that_occur_are_embedded(tmp_path):

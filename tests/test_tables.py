@@ -197,13 +197,14 @@ def test_an_order_is_shown_beside_the_truth_with_the_mean_at_the_end():
     mean = tea._replace(task="mean of the tasks", strongest=math.nan)
 
     lines = [line.split() for line in describe_check([tea, mean], as_json=False).splitlines()]
-    content = json.loads(describe_check([tea, mean], as_json=True))
+    soup = tea._replace(task="soup")
+    content = json.loads(describe_check([tea, soup, mean], as_json=True))
 
     assert lines[0][:2] == ["videos", "clear"]
     tail = ["100.0", "75.0", "80.0", "90.0", "30.0", "95.0", "50.0", "–"]
     assert lines[1] == ["tea", "12", "6", *tail]
     assert lines[2][-5:] == ["90.0", "–", "95.0", "50.0", "–"]
-    assert [one["task"] for one in content["tasks"]] == ["tea"]
+    assert [one["task"] for one in content["tasks"]] == ["tea", "soup"]
     assert (content["tasks"][0]["strongest"], content["tasks"][0]["next_held"]) == (0.3, None)
     assert (content["mean"]["task"], content["mean"]["strongest"]) == ("mean of the tasks", None)
 
