@@ -265,6 +265,14 @@ def test_every_colour_of_the_style_is_known_in_light_and_dark():
     assert "var(--sure)" in svg.picture_style()
 
 
+def test_a_page_is_light_unless_its_reader_chose_dark():
+    light, by_system, by_choice = svg.page_colours().split("@media screen")
+
+    assert "--page:#f7f6f3;" in light
+    assert "--page:#121316;" in by_system
+    assert "--page:#121316;" in by_choice
+
+
 def test_a_picture_is_written_whole(tmp_path):
     write_picture("<svg/>", tmp_path / "new" / "tea.SVG")
 

@@ -12,8 +12,9 @@ import re
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from importlib.resources import files
+from itertools import accumulate
 from pathlib import Path
 from typing import NamedTuple
 
@@ -102,13 +103,14 @@ def labels(lines: Sequence[str], x: float, y: float, kind: str = "", step: float
     return "".join(label(line, x, first + step * at, kind) for at, line in enumerate(lines))
 
 
-def stacked(parts: Iterable[Part]) -> Part:
+def stacked(parts: Sequence[Part]) -> Part:
     """Parts one under the other."""
-    content, width, top = [], 0.0, 0.0
-    for part in parts:
-        content.append(f'<g transform="translate(0 {top:.1f})">{"".join(part.content)}</g>')
-        width, top = max(width, part.width), top + part.height
-    return Part(width, top, content)
+    *tops, height = accumulate((part.height for part in parts), initial=0.0)
+    content = [
+        f'<g transform="translate(0 {top:.1f})">{"".join(part.content)}</g>'
+        for top, part in zip(tops, parts, strict=True)
+    ]
+    return Part(max(part.width for part in parts), height, content)
 
 
 def inline(title: str, part: Part) -> str:
