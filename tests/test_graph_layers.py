@@ -297,6 +297,14 @@ def test_next_are_the_most_probable_first_and_so_many_as_asked_for():
     assert layers.first_of("tea")[0][:2] == (0, 5)
 
 
+def test_four_are_told_unless_others_are_asked_for():
+    vocabulary = Vocabulary(keysteps(7).keysteps, {"tea": tuple(range(7))})
+    layers = layers_of(tea=[labelled(0, vocabulary=vocabulary)], vocabulary=vocabulary)
+
+    assert len(layers.next_after(0)) == 4
+    assert len(layers.next_after(0, 9)) == 7
+
+
 def test_order_and_places_are_those_of_the_videos():
     layer = layers_of(*[labelled(*[3] * 9, *[1] * 9, *[2] * 9, *[0] * 9)] * 8).of_task("tea")
 

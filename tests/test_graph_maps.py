@@ -30,6 +30,16 @@ def test_steps_and_arrows_are_those_of_the_recognised_videos():
     assert not any(step.optional for step in found.steps)
 
 
+def test_that_a_keystep_is_listed_speaks_for_its_being_done():
+    found = task_map(tea_graph(), "Make tea")
+
+    # However many videos there are, they count as 2.1 that were watched, and the list as half.
+    worth = 2.1 / (3 + 2.1)
+    for step in found.steps:
+        done, left_out = 0.6 + worth * step.videos + 1.05, 0.6 + worth * (3 - step.videos)
+        assert step.share == pytest.approx(done / (done + left_out))
+
+
 def test_a_graph_without_layers_tells_from_neighbouring_rows_and_knows_no_ends():
     found = task_map(tea_graph(layers=False), "Make tea")
 

@@ -118,20 +118,15 @@ def test_a_gap_in_the_times_begins_a_new_piece():
         ("Stir it.", 0.4, True),
         ("Stir it.", 0.39, False),
         ("- 12 -", 2.0, False),
-        ("the first is " * 4, 3.0, False),  # twelve words, three of them different: a quarter
-        ("the first is " * 3 + "now it is", 3.0, True),
+        ("the first is " * 4, 3.0, True),  # a quarter of twelve words differ
         ("the the the the the the the the the the the", 3.0, True),  # eleven
         ("the the the the the the the the the the the the", 3.0, False),
     ],
 )
 def test_few_words_again_and_again_and_what_is_too_short_are_no_speech(text, length, kept):
-    loop = len(set(text.split())) == 3 and len(text.split()) == 12
-    expected = [Sentence(5.0, 5.0 + length, " ".join(text.split()))]
-    heard = list(
-        speech._heard_in(recogniser((0.0, length, text)), 5.0, np.zeros(9 * RATE, np.float32))
-    )
+    heard = speech._heard_in(recogniser((0.0, length, text)), 5.0, np.zeros(9 * RATE, np.float32))
 
-    assert heard == (expected if kept or loop else [])
+    assert list(heard) == [Sentence(5.0, 5.0 + length, " ".join(text.split()))] * kept
 
 
 def test_a_line_ends_where_its_piece_does():
@@ -141,19 +136,13 @@ def test_a_line_ends_where_its_piece_does():
 
 
 def test_sentences_of_a_line_share_its_time_by_their_letters():
-    lines = [
-        Sentence(0, 4, "Stir. Add. "),
-        Sentence(3.9991, 6, "So it is."),
-        Sentence(2, 4, "No."),
-    ]
-
-    found = [(start, end, text) for start, end, text in speech._split(lines)]
+    lines = [Sentence(0, 4, "Stir. Add."), Sentence(3.9, 6, "So it is."), Sentence(2, 6, "No.")]
 
     # Ten letters and spaces, of which six belong to the first.
-    assert found[0] == (0.0, round(6 * 4 / 11, 3), "Stir.")
-    assert found[1][1:] == (4.0, "") or found[1][2] == "Add."
-    assert found[-1] == (pytest.approx(4.0, abs=1e-3), 6.0, "So it is.")
-    assert all(one[1] <= other[0] for one, other in zip(found, found[1:], strict=False))
+    assert list(speech._split(lines)) == [
+        *(Sentence(0.0, 2.4, "Stir."), Sentence(2.4, 4.0, "Add.")),
+        Sentence(4.0, 6.0, "So it is."),
+    ]
 
 
 def test_the_only_word_of_a_line_is_kept_even_if_it_was_said_before():
@@ -169,8 +158,8 @@ def test_a_piece_is_cut_in_the_middle_of_its_quietest_moment():
 
     [(first, piece), (second, rest)] = speech.cut([(1.0, sound)])
 
-    assert (first, second) == (1.0, pytest.approx(6.2, abs=1 / RATE))
-    assert len(piece) == pytest.approx(5.2 * RATE, abs=1)
+    assert (first, second) == (1.0, pytest.approx(6.2, abs=1.5 / RATE))
+    assert len(piece) == pytest.approx(5.2 * RATE, abs=1.5)
     assert len(piece) + len(rest) == len(sound)
 
 
@@ -249,9 +238,9 @@ def test_sound_begins_where_players_show_the_beginning_and_never_before():
         sound_of((0.25, 1.0, RATE), begins=500_000),
     )
 
-    assert [start for start, _ in late.runs()][0] == 2.0
+    assert [start for start, _ in late.runs()][:1] == [2.0]
     assert late.end == 3.0
-    assert [start for start, _ in early.runs()][0] == 0.0
+    assert [start for start, _ in early.runs()][:1] == [0.0]
     assert early.end == 0.75
 
 
