@@ -220,8 +220,7 @@ def draw_next(maps: Sequence[TaskMap], keystep: int) -> str:
     for found in maps[:_FANS]:
         lines = wrap(f"in “{found.task}”, {made_of(found)}", _HEAD)
         head = [label(line, MARGIN, LINE * (at + 1), "quiet") for at, line in enumerate(lines)]
-        above = Part(0, LINE * len(lines) + 14, head)  # any fan is wider
-        parts += [above, _fan(found, keystep), Part(0, 20, [])]
+        parts += [Part(0, LINE * len(lines) + 14, head), _fan(found, keystep), Part(0, 20, [])]
     notes = [f"In {_FANS} of the {len(maps):,} tasks that use it."] if maps[_FANS:] else []
     return alone(f"What comes next after “{name_of(maps[0], keystep)}”", notes, stacked(parts))
 

@@ -106,10 +106,8 @@ def labels(lines: Sequence[str], x: float, y: float, kind: str = "", step: float
 def stacked(parts: Sequence[Part]) -> Part:
     """Parts one under the other."""
     *tops, height = accumulate((part.height for part in parts), initial=0.0)
-    content = [
-        f'<g transform="translate(0 {top:.1f})">{"".join(part.content)}</g>'
-        for top, part in zip(tops, parts, strict=True)
-    ]
+    moved = (f'<g transform="translate(0 {top:.1f})">' for top in tops)
+    content = [f"{a}{''.join(part.content)}</g>" for a, part in zip(moved, parts, strict=True)]
     return Part(max(part.width for part in parts), height, content)
 
 

@@ -109,15 +109,15 @@ def recall(path: Path, model: Path | None = None) -> Heard | None:
     """What was heard in a file before, if it was; what is damaged is not."""
     with suppress(DataError, OSError, KeyError, TypeError, ValueError):
         kept = read_json(_place(path, model))
-        said = tuple(
-            Sentence(as_seconds(start), as_seconds(end), as_text(text))
-            for start, end, text in kept["sentences"]
+        said = [
+            Sentence(as_seconds(a), as_seconds(b), as_text(c)) for a, b, c in kept["sentences"]
+        ]
+        usable = (
+            one.start < one.end and one.text.strip() and is_unicode(one.text) for one in said
         )
-        if said == tuple(sorted(said, key=lambda one: one.start)) and all(
-            start < end and text.strip() and is_unicode(text) for start, end, text in said
-        ):
+        if said == sorted(said) and all(usable):
             end, damaged = as_seconds(kept["end"]), as_whole(kept["damaged"])
-            return Heard(said, end, damaged, as_text(kept["language"]))
+            return Heard(tuple(said), end, damaged, as_text(kept["language"]))
     return None
 
 
