@@ -333,7 +333,7 @@ def main(argv: list[str] | None = None) -> int:
     )
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--count", type=int, default=40)
-    parser.add_argument("--limit", type=float, default=60.0, help="seconds for the tests of one")
+    parser.add_argument("--limit", type=float, default=600.0, help="seconds for the tests of one")
     parser.add_argument("--jobs", type=int, default=1, help="modules at a time")
     args = parser.parse_args(argv)
     drawn = defaultdict(list)

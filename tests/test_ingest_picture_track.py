@@ -1,5 +1,6 @@
 """Which files hold a picture, which are cut off or damaged, and what is done about it."""
 
+from contextlib import nullcontext
 from types import SimpleNamespace
 
 import numpy as np
@@ -255,3 +256,44 @@ def test_very_large_pictures_are_read_few_at_once(tmp_path, monkeypatch):
 
     assert numbers_in(clip) == [5]
     assert threads == {large: 5, small: 0}  # 0: as many as the library likes
+
+
+@pytest.mark.parametrize(
+    ("starts", "lasts", "stated", "sound", "whole"),
+    [
+        (None, 5.0, 99.0, [], False),  # the track's own length counts
+        (None, 4.0, 99.0, [], True),
+        (1.0, 4.0, 99.0, [], False),
+        (None, None, 4.5, [], False),
+        (None, None, 4.5, [2.4], False),
+        (None, None, 4.5, [4.5], True),  # the sound goes on
+        (None, None, 4.0, [], True),
+        (None, None, None, [], True),
+    ],
+)
+def test_a_picture_may_end_two_seconds_early(monkeypatch, starts, lasts, stated, sound, whole):
+    """It ends after two seconds; a tick is a hundredth of one."""
+    container = SimpleNamespace(
+        duration=stated and 1_000_000 * stated,
+        streams=SimpleNamespace(audio=sound),
+        demux=lambda *tracks: tracks,
+    )
+    monkeypatch.setattr(frames, "opened", lambda path: nullcontext(container))
+    monkeypatch.setattr(frames, "end_of", lambda packet: packet)
+    track = object.__new__(PictureTrack)
+    track.path, track._container, track._tick = "v.mp4", container, 0.01
+    track._stream = SimpleNamespace(
+        start_time=starts and 100 * starts, duration=lasts and 100 * lasts
+    )
+
+    if whole:
+        track._require_end(2.0)
+    else:
+        with pytest.raises(
+            DataError, match=r"picture must last the .* s that the file states, got 2"
+        ):
+            track._require_end(2.0)
+        if not sound and stated == 4.5:  # no sound ends at its beginning
+            container.duration = 2_800_000
+            with pytest.raises(DataError, match="got 0.5 s"):
+                track._require_end(0.5)
