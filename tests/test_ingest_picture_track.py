@@ -295,5 +295,5 @@ def test_a_picture_may_end_two_seconds_early(monkeypatch, starts, lasts, stated,
             track._require_end(2.0)
         if not sound and stated == 4.5:  # no sound ends at its beginning
             container.duration = 2_800_000
-            with pytest.raises(DataError, match="got 0.5 s"):
+            with pytest.raises(DataError, match=r"got 0.5 s"):
                 track._require_end(0.5)
