@@ -222,6 +222,12 @@ def test_the_heat_map_has_a_cell_for_each_keystep_of_a_task():
     assert {"Make tea", "Make iced tea", *NAMES} <= set(words(picture))
 
 
+def test_names_of_the_heat_map_are_wrapped():
+    text = words(draw_heat([make_map(chain(2), names=("a" * 33, "b"), task="c" * 27)]))
+
+    assert {"a" * 32, "a", "c" * 26, "c"} <= set(text)
+
+
 def test_tasks_that_share_keysteps_stand_side_by_side():
     whole = make_map(chain(5))
     maps = [

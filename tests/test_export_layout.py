@@ -99,6 +99,21 @@ def test_no_more_than_three_leave_a_keystep_and_none_of_small_share():
     assert {second for first, second in drawn if first == 0} == {1, 4}
 
 
+def test_a_fifth_is_no_small_share():
+    arrows = [(0, 1, 50), (0, 2, 20), (0, 3, 20), (0, 4, 10), *chain(5)[2:], (START, 0, 9)]
+
+    assert {(0, 1), (0, 2), (0, 3)} <= ends(drawn_arrows(make_map(arrows)))
+
+
+def test_of_keysteps_in_as_many_videos_those_with_most_arrows_are_drawn():
+    rare = [(3, 4, 1), (4, 5, 1)]
+    often = [one for one in chain(MOST + 1) if one[:2] not in {(3, 4), (4, 5)}]
+
+    kept = drawn_steps(make_map([*often, *rare], names=[f"{n}" for n in range(MOST + 1)]))
+
+    assert {step.keystep for step in kept} == {*range(MOST + 1)} - {4}
+
+
 def test_an_arrow_that_leads_back_is_drawn_only_where_it_is_surely_common():
     common = [*chain(5, 60), (3, 1, 40)]
     rare = [*chain(5, 75), (3, 1, 25)]  # surely no more than 15 %
