@@ -49,7 +49,7 @@ ROOMS = {
 }
 TESTS = {
     "graph/mining": "graph_mining properties graph",
-    "graph/task_graph": "graph graph_mining graph_habits properties",
+    "graph/task_graph": "graph graph_mining graph_habits graph_maps properties",
     "graph/order": "graph_order",
     "graph/shortest_paths": "graph graph_shortest_paths",
     "graph/communities": "graph decoders_tasks",

@@ -54,6 +54,16 @@ def test_what_is_left_out_by_one_is_told():
     assert "'pour' is spoken of" in [each.what for each in found]
 
 
+def test_the_greatest_difference_is_told_first():
+    one, other = graph_of(*[(0, 1, 2)] * 40), graph_of(*[(1, 0, 2)] * 26, *[(0, 1)] * 14)
+
+    found = compare(one.layers, other.layers)
+
+    assert [each.what for each in found][:2] == ["'boil' before 'pour'", "'stir' is spoken of"]
+    assert abs(found[0].first - found[0].second) > abs(found[1].first - found[1].second)
+    assert found[0].first + found[0].second < found[1].first + found[1].second
+
+
 def test_keysteps_are_the_same_where_their_names_are():
     others = Vocabulary(("pour", "boil", "sip"), {"tea": (0, 1, 2), "soup": (2,)})
     one, other = graph_of(*[(0, 1)] * 30), graph_of(*[(0, 1)] * 30, vocabulary=others)

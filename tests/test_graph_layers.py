@@ -297,6 +297,23 @@ def test_next_are_the_most_probable_first_and_so_many_as_asked_for():
     assert layers.first_of("tea")[0][:2] == (0, 5)
 
 
+def test_the_written_order_speaks_for_what_comes_next_in_the_mean_of_the_tasks():
+    members = (0, 1, 2, 3)
+    vocabulary = Vocabulary(WORDS.keysteps, {"tea": members, "soup": members[::-1]})
+    video = labelled(*[1] * 9, *[0] * 9, vocabulary=vocabulary)
+    layers = layers_of(vocabulary=vocabulary, order=1.0, tea=[video], soup=[video])
+
+    alone = {one.keystep: one[2:] for one in layers.next_after(1, tasks=["tea"])}
+    both = {one.keystep: one[2:] for one in layers.next_after(1)}
+
+    weights = NEXT.weigh(np.array([1, 0, 0, 0]), np.array([0, 1, 0.5, 0.25]))
+    for keystep, share in zip((0, 2, 3, END), shares_of(weights), strict=True):
+        assert alone[keystep] == pytest.approx(share)
+    weights = NEXT.weigh(np.array([2, 0, 0, 0]), np.array([0.5, 0.5, 0.25, 0.375]))
+    for keystep, share in zip((0, 2, 3, END), shares_of(weights), strict=True):
+        assert both[keystep] == pytest.approx(share)
+
+
 def test_four_are_told_unless_others_are_asked_for():
     vocabulary = Vocabulary(keysteps(7).keysteps, {"tea": tuple(range(7))})
     layers = layers_of(tea=[labelled(0, vocabulary=vocabulary)], vocabulary=vocabulary)
