@@ -297,3 +297,43 @@ def test_a_picture_may_end_two_seconds_early(monkeypatch, starts, lasts, stated,
             container.duration = 2_800_000
             with pytest.raises(DataError, match=r"got 0.5 s"):
                 track._require_end(0.5)
+
+
+@pytest.mark.parametrize(
+    ("packets", "damaged", "whole"), [(40, 2, True), (39, 2, False), (0, 0, True)]
+)
+def test_a_twentieth_of_the_packets_may_be_damaged(monkeypatch, packets, damaged, whole):
+    av = pytest.importorskip("av")
+
+    def decode(packet):
+        if 0 < packet <= damaged:
+            raise av.error.InvalidDataError(1, "broken")
+        return [packet]
+
+    stream = SimpleNamespace(time_base=0.01, decode=decode)
+    stream.codec_context = SimpleNamespace(width=8, height=8)
+    monkeypatch.setattr(frames, "_shown_track", lambda *_: stream)
+    monkeypatch.setattr(frames, "packets_of", lambda *_: range(packets))
+    track = PictureTrack(SimpleNamespace(), "v.mp4")
+
+    assert len(list(track._decoded())) == packets - damaged
+    if whole:
+        track.require_undamaged()
+    else:
+        with pytest.raises(DataError, match=r"got 2 of 39 damaged"):
+            track.require_undamaged()
+
+
+@pytest.mark.parametrize("size", [(8, 1), (1, 8)])
+def test_of_a_picture_of_one_line_a_point_is_left(size):
+    av = pytest.importorskip("av")
+    lines = np.full((*size, 3), 77, np.uint8)
+    options = ClipOptions(
+        frames=1, window=1.0, height=16 // size[1], width=16 // size[0], crop=True
+    )
+
+    frame = av.VideoFrame.from_ndarray(lines, format="rgb24")
+    picture = frames._Scaler(options, 1.0).picture(frame)
+
+    assert picture.shape == (options.height, options.width, 3)
+    assert abs(int(picture.mean()) - 77) < 3
