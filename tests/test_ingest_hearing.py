@@ -12,6 +12,7 @@ from stepgraph.core import Sentence
 from stepgraph.errors import DataError
 from stepgraph.files.disk import cache_folder
 from stepgraph.ingest import speech
+from stepgraph.problems import Problems
 
 RATE = speech.RATE
 
@@ -143,6 +144,42 @@ def test_sentences_of_a_line_share_its_time_by_their_letters():
         *(Sentence(0.0, 2.4, "Stir."), Sentence(2.4, 4.0, "Add.")),
         Sentence(4.0, 6.0, "So it is."),
     ]
+
+
+def test_times_are_told_to_a_millisecond():
+    [first, second] = speech._split([Sentence(0.00049, 1.00006, "Stir it. Do.")])
+
+    assert (first.start, first.end, second.start, second.end) == (0.0, 0.75, 0.75, 1.0)
+
+
+@pytest.mark.parametrize("said", [(Sentence(1.0, 4.5, "Stir."),), ()])
+def test_what_another_model_hears_is_kept_with_its_end(tmp_path, monkeypatch, said):
+    monkeypatch.setenv("STEPGRAPH_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr(speech, "transcribe", lambda path, model: said)
+    for name in speech.MODEL_FILES:
+        (tmp_path / name).write_bytes(b"model")
+    (path := tmp_path / "talk.wav").write_bytes(b"never opened")
+
+    heard = speech.hear(path, tmp_path, problems=Problems())
+
+    assert heard == speech.Heard(said, 4.5 if said else 0.0)
+    assert speech.recall(path, tmp_path) == heard
+    assert speech.recall(path) is None
+
+
+def test_warnings_name_the_line_that_asked(tmp_path, monkeypatch):
+    monkeypatch.setenv("STEPGRAPH_CACHE", str(tmp_path / "cache"))
+    (path := tmp_path / "talk.wav").write_bytes(b"never opened")
+    monkeypatch.setattr(speech, "_listen", lambda path: speech.Heard((), 1.0))
+
+    with pytest.warns(UserWarning, match="1 video without speech") as heard:
+        speech.hear(path)
+    (tmp_path / "file").write_text("no folder")
+    monkeypatch.setenv("STEPGRAPH_CACHE", str(tmp_path / "file"))
+    with pytest.warns(UserWarning, match="what was heard cannot be kept") as unkept:
+        speech.hear(path, problems=Problems())
+
+    assert {one.filename for one in (*heard, *unkept)} == {__file__}
 
 
 def test_the_only_word_of_a_line_is_kept_even_if_it_was_said_before():

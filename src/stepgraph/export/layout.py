@@ -91,11 +91,10 @@ def drawn_arrows(found: TaskMap) -> list[Arrow]:
         held = 0.0
         leaving = sorted((one for one in known if one.first == keystep), key=_strength)
         for arrow in leaving[:_EACH]:
-            if held >= _HELD or (held and arrow.share < _FURTHER):
-                break
-            held += arrow.share
-            if place[arrow.second] > place[keystep] or arrow.low >= _BACK:
-                chosen[arrow[:2]] = arrow
+            if held < _HELD and (not held or arrow.share >= _FURTHER):
+                held += arrow.share
+                if place[arrow.second] > place[keystep] or arrow.low >= _BACK:
+                    chosen[arrow[:2]] = arrow
     forward = sorted((one for one in known if place[one.first] < place[one.second]), key=_strength)
     for before, keystep in pairwise(order):
         onward = [one for one in chosen if place[one[0]] < place[one[1]]]

@@ -126,10 +126,9 @@ def _meet(
     # Of each keystep in a tree its cheapest unused edge: (cost up to its far end, edge, keystep).
     waiting = [(cost[0][out], out, start)], [(cost[1][into], into, end)]
     reached[0][start] = reached[1][end] = 0.0
-    grown = [1, 1]
     # Edges come in order of cost, so that no later meeting in a keystep is cheaper than the first.
     while waiting[0] and waiting[1] and best == math.inf:
-        side = 0 if grown[0] <= grown[1] else 1
+        side = 0 if len(waiting[0]) <= len(waiting[1]) else 1
         total, edge, here = waiting[side][0]
         there = target[side][edge]
         if edge + 1 < first[side][here + 1]:
@@ -140,7 +139,6 @@ def _meet(
         if reached[side][there] < math.inf:
             continue
         reached[side][there], parent[side][there] = total, here
-        grown[side] += 1
         if total + reached[1 - side][there] < best:
             best, before, after = total + reached[1 - side][there], there, there
         if first[side][there] < first[side][there + 1]:
