@@ -170,6 +170,7 @@ def test_the_most_used_keysteps_are_those_that_others_lead_to_or_follow(monkeypa
     monkeypatch.setattr("stepgraph.decoders.tasks._ONE_TASK", 1)
     counts = np.zeros((7, 7), np.int64)
     counts[0, 1], counts[2, 3], counts[5, 6], counts[4, 4] = 5, 4, 3, 100
+    counts[0, 0] = counts[3, 3] = 50
     vocabulary = Vocabulary(tuple("abcdefg"))
 
     maps = task_maps(TaskGraph(vocabulary, csr_array(counts)))

@@ -155,6 +155,8 @@ def test_names_in_dot_are_one_line_without_control_characters(tmp_path):
     assert 'label="two lines"' in text
     assert 'label="湯�を沸かす"' in text
     assert len(text.splitlines()) == text.count(";") + 2
+    ovals = [line.split()[0] for line in text.splitlines() if 'shape="oval"' in line]
+    assert sorted(ovals) == ["END", "START"]
 
 
 def test_neighbouring_rows_know_neither_a_beginning_nor_an_end():
