@@ -82,11 +82,10 @@ def cheapest_path(network: Network, start: int, end: int) -> tuple[int, ...] | N
     """
     if start == end:
         return (start,)
-    size = len(network.first[0])
     search = compiled(_meet) if network.compiled else _meet
     make = np.full if network.compiled else lambda size, value: [value] * size
-    reached = make(size, math.inf), make(size, math.inf)
-    parent = make(size, start), make(size, end)
+    reached = tuple(make(len(one), math.inf) for one in network.first)
+    parent = tuple(make(len(one), at) for one, at in zip(network.first, (start, end), strict=True))
     before, after = search(*network, reached, parent, (int(start), int(end)))
     if before < 0:
         return None
