@@ -11,7 +11,7 @@ from scipy.sparse import csr_array
 
 from reference import make_scores
 from stepgraph.core import Labels, Timeline, Video, Vocabulary
-from stepgraph.export.report import keystep_colours
+from stepgraph.export.report import _bars, keystep_colours
 from stepgraph.export.terminal import describe_vocabulary
 from stepgraph.export.timeline import to_json, to_text, to_youtube
 from stepgraph.graph import TaskGraph
@@ -139,6 +139,12 @@ def test_bars_and_certainty_are_embedded_by_segment(tmp_path):
     bars = [0, 0.33, 0, 1, 0.33, 0.67, 0, 0, 0.67, 1, 1, 0, 1, 1.33, 1, 1, 1.67, 2, 2, 1]
     assert video["tracks"][1] == bars
     assert video["sure"][1] == [0.67, 60, 1.33, 55, 1.67, 0, 2, 34]
+
+
+def test_a_bar_ends_where_an_anchor_touches_what_was_filled_with_the_next():
+    labels = Labels("v1", np.array([0, 1]), omelette(), 1.0, np.array([True, False]))
+
+    assert _bars(labels) == [0, 1, 0, 1, 1, 2, 1, 0]
 
 
 def timeline(keysteps, *, duration, names=("boil", "pour", "stir"), **fields):

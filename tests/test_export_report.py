@@ -119,6 +119,8 @@ def test_metrics_are_in_percent_with_the_best_in_bold(tmp_path):
     page = write(tmp_path / "report.html", methods=methods)
 
     table = re.search(r"<table class=metrics>.*?</table>", page, re.DOTALL)[0]
+    groups = re.findall(r"<th scope=colgroup colspan=(\d)>(.*?)</th>", table)
+    assert groups == [("2", "Acc"), ("2", "IoU")]
     argmax, path_search = re.findall(r"<tr><th scope=row>.*?</tr>", table)
     assert re.findall(r">(\d+\.\d)<", argmax) == ["16.3", "20.0", "7.0", "50.0"]
     assert re.findall(r"<strong>(\d+\.\d)<", argmax) == ["50.0"]

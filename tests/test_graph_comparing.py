@@ -180,6 +180,15 @@ def test_what_is_missing_and_out_of_order_is_told():
     assert missing.why == "done in 86 % (63 to 100 %) of videos"
 
 
+def test_what_begins_together_is_in_no_order_and_hides_no_other():
+    graph = graph_of(*[(0, 1, 2, 3)] * 20)
+    together = [Segment(0, 5, 1), Segment(0, 5, 2), Segment(10, 15, 0), Segment(20, 25, 3)]
+
+    found = departures(graph.layers, task_map(graph, "tea"), together)
+
+    assert [one.what for one in found] == ["'pour' before 'boil'", "'stir' before 'boil'"]
+
+
 def test_an_optional_step_may_be_missing():
     graph = graph_of(*[(0, 1, 3)] * 19, (0, 1, 2, 3))
 

@@ -135,6 +135,10 @@ def test_the_same_videos_are_kept_in_whatever_order_and_parts_they_come(monkeypa
         assert merged.met == whole.met == tasks
 
 
+def test_a_written_order_is_believed_unless_it_is_said_otherwise():
+    assert Courses({}, {}).order == 1.0
+
+
 def test_an_order_that_was_not_believed_once_is_not_believed_together():
     assert Courses({}, {}, 0.0).merge(Courses({}, {}, 1.0)).order == 0.0
 

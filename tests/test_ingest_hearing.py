@@ -1,6 +1,7 @@
 """What is made of sound and of what a recogniser says of it, without listening to anything."""
 
 import json
+from contextlib import contextmanager, nullcontext
 from fractions import Fraction
 from pathlib import Path
 from types import SimpleNamespace
@@ -180,6 +181,29 @@ def test_warnings_name_the_line_that_asked(tmp_path, monkeypatch):
         speech.hear(path, problems=Problems())
 
     assert {one.filename for one in (*heard, *unkept)} == {__file__}
+
+
+def test_a_file_is_heard_piece_by_piece_and_its_seconds_are_counted(monkeypatch):
+    counted, asked = [], []
+
+    @contextmanager
+    def counting(*given):
+        asked.append(given)
+        yield counted.append
+
+    two = np.ones(2 * RATE, np.float32)
+    sound = SimpleNamespace(end=62.34567, damaged=3, language="en", stated=62)
+    sound.runs = lambda: [(0.0, two), (60.0, two)]
+    monkeypatch.setattr(speech, "opened", lambda path: nullcontext())
+    monkeypatch.setattr(speech, "_Sound", lambda *_: sound)
+    monkeypatch.setattr(speech, "_load_moonshine", lambda: recogniser((0.5, 1.5, "Stir.")))
+    monkeypatch.setattr(speech.progress, "counting", counting)
+
+    heard = speech._listen(Path("talk.wav"))
+
+    assert heard.sentences == (Sentence(0.5, 1.5, "Stir."), Sentence(60.5, 61.5, "Stir."))
+    assert heard[1:] == (62.346, 3, "en")
+    assert (asked, counted) == ([("listening to talk.wav", 62)], [2, 2])
 
 
 def test_the_only_word_of_a_line_is_kept_even_if_it_was_said_before():

@@ -247,14 +247,14 @@ def _reduce_crossings(layers: list[list[int]], chains: list[list[int]]) -> list[
     for sweep in range(_SWEEPS):
         neighbours = _neighbours(chains, down=bool(sweep % 2))
         layers = [list(layer) for layer in layers]
-        place = {slot: at / len(layer) for layer in layers for at, slot in enumerate(layer)}
+        place = {slot: at for layer in layers for at, slot in enumerate(layer)}
         for layer in reversed(layers) if sweep % 2 else layers:
             means = {
                 slot: float(np.mean([place[one] for one, _ in neighbours.get(slot, [(slot, 0)])]))
                 for slot in layer
             }
             layer.sort(key=lambda slot, means=means: (means[slot], place[slot]))  # type: ignore[misc]
-            place.update({slot: at / len(layer) for at, slot in enumerate(layer)})
+            place.update({slot: at for at, slot in enumerate(layer)})
         crossings = _crossings(layers, chains)
         if crossings < fewest:
             best, fewest = layers, crossings
@@ -299,8 +299,6 @@ def _straighten(
                 for a, b in pairwise(layer)
             ]
             offsets = np.concatenate([[0.0], np.cumsum(gaps)])
-            # Centred offsets, so that equal wishes spread to both sides.
-            offsets -= offsets[-1] / 2
             # With the least distances taken off, "in order" is all that is left to ensure.
             weights = [sum(one) for one in pulls]
             free = isotonic_regression(np.array(wanted) - offsets, weights=weights)
