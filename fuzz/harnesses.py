@@ -63,6 +63,7 @@ HARNESSES = {
     "features": _of_arrays(own_seeds.own_features, inputs=1500),
     "labels": _of_folder(own_seeds.own_labels, readers.read_labels, needs=_TRAIN),
     "cache": Harness(own_seeds.embedding_cache, readers.read_cache, inputs=450),
+    "heard": Harness(own_seeds.heard_speech, readers.read_heard, inputs=600),
     "checkpoints": Harness(own_seeds.checkpoints, here(readers.read_checkpoint)),
     "models": _of_folder(own_seeds.model_folders, readers.read_model, needs=_VIDEO, inputs=600),
     "training": Harness(own_seeds.training_states, here(readers.read_state)),

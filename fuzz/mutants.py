@@ -22,13 +22,15 @@ import sys
 import tempfile
 import threading
 import time
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from functools import partial
 from importlib import import_module
 from itertools import pairwise
 from pathlib import Path
+from queue import SimpleQueue
 from types import CodeType, FunctionType
 from typing import Any, NamedTuple
 
@@ -47,16 +49,16 @@ ROOMS = {
 }
 TESTS = {
     "graph/mining": "graph_mining properties graph",
-    "graph/task_graph": "graph graph_mining graph_habits properties",
+    "graph/task_graph": "graph graph_mining graph_habits graph_maps properties",
     "graph/order": "graph_order",
     "graph/shortest_paths": "graph graph_shortest_paths",
     "graph/communities": "graph decoders_tasks",
     "graph/compiling": "graph_mining graph_shortest_paths",
     "graph/habits": "graph_habits graph_habits_prior recognizer_edges decoders_learning",
-    "graph/saving": "graph_saving graph export_saving export_artefacts graph_layers",
+    "graph/saving": "graph_saving graph graph_courses graph_habits export_saving export_artefacts",
     "graph/courses": "graph_courses graph_layers",
     "graph/layers": "graph_layers evaluation_order",
-    "graph/shares": "graph_shares graph_layers",
+    "graph/shares": "graph_shares graph_maps graph_layers",
     "graph/comparing": "graph_comparing",
     "graph/maps": "graph_maps",
     "graph/saving_habits": "graph_habits graph_courses recognizer_edges",
@@ -69,7 +71,7 @@ TESTS = {
     "graph/chains": "graph_chains decoders_markov recognizer_edges",
     "decoders/dtw": "decoders decoders_dtw",
     "decoders/hearing": "decoders_hearing decoders_task_markov_formulas recognizer_edges",
-    "decoders/learning": "decoders_learning decoders_words recognizer_edges graph_layers",
+    "decoders/learning": "decoders_learning decoders_words recognizer_edges",
     "decoders/markov": "decoders decoders_markov",
     "decoders/path": "decoders decoders_path properties",
     "decoders/task_markov": "decoders_task_markov_formulas decoders_task_markov recognizer_edges",
@@ -79,20 +81,21 @@ TESTS = {
     "evaluation/order": "evaluation_order",
     "evaluation/report": "evaluation_report pipeline properties",
     "evaluation/segments": "evaluation_segments evaluation_recall properties",
+    "ingest/__init__": "ingest ingest_media ingest_speech ingest_listening",
     "ingest/cleaning": "ingest_cleaning ingest_errors ingest_formats datasets_howto100m",
     "ingest/formats": "ingest_formats ingest_errors datasets_howto100m ingest ingest_media",
     "ingest/frames": "ingest_frames ingest_picture_track",
-    "ingest/speech": "ingest_speech ingest_listening",
+    "ingest/speech": "ingest_hearing ingest_speech ingest_listening",
     "ingest/media": "ingest_media ingest_speech",
     "ingest/timed_text": "ingest_styled ingest_formats ingest_errors ingest",
-    "export/answers": "tables cli_graph",
+    "export/answers": "tables",
     "export/artefacts": "export_saving export_artefacts evaluation_report",
-    "export/drawing": "export_drawing",
+    "export/drawing": "export_pictures_kept export_drawing",
     "export/exchange": "export_exchange",
-    "export/layout": "export_layout export_drawing",
-    "export/svg": "export_drawing",
+    "export/layout": "export_layout export_pictures_kept export_drawing",
+    "export/svg": "export_pictures_kept export_drawing",
     "export/report": "export_picture export_report export_report_video",
-    "export/terminal": "export_terminal export_picture tables graph_layers",
+    "export/terminal": "export_terminal export_picture tables",
     "export/timeline": "export_picture export_timeline export_timeline_edges",
 }
 
@@ -138,8 +141,6 @@ class Copy:
         self.folder = folder
         kept = shutil.ignore_patterns("__pycache__", ".venv", ".git", ".*_cache", "site")
         shutil.copytree(ROOT, folder, ignore=kept, dirs_exist_ok=True)
-        # Compiling takes longer than the tests do without.
-        os.environ["NUMBA_DISABLE_JIT"] = "1"
         # What every run imports anyway; a fork has it at once.
         for library in ("scipy.sparse.csgraph", "scipy.special", "pytest", "networkx", "numba"):
             import_module(library)
@@ -167,8 +168,11 @@ class Copy:
 
     def _run_tests(self, module: str, loop: Loop | None) -> str:
         """What the loop says, or else the exit code of all tests."""
+        import numba
         import pytest
 
+        # In what is compiled nothing could be exchanged; elsewhere it is faster by far.
+        numba.config.DISABLE_JIT = b"import compiled" in _path(self.folder, module).read_bytes()
         with open(os.devnull, "w") as nowhere:
             os.dup2(nowhere.fileno(), 1)
             os.dup2(nowhere.fileno(), 2)
@@ -178,7 +182,8 @@ class Copy:
         sys.dont_write_bytecode = True
         os.environ |= {"PYTHONPATH": "src", "PYTHONDONTWRITEBYTECODE": "1"}
         os.environ |= {"OMP_NUM_THREADS": "1", "STEPGRAPH_DATA": str(self.folder / "nothing")}
-        options = ["-q", "-n", "0", "-m", "not slow and not data", "-p", "no:cacheprovider"]
+        quick = "not slow and not data and not browser"
+        options = ["-q", "-n", "0", "-m", quick, "-p", "no:cacheprovider"]
         files = [str(_path(self.folder, module)), *tests_of(module)]
         code = pytest.main([*options, *([] if loop else ["-x"]), *files], [loop] if loop else [])
         return loop.said if loop else str(int(code))
@@ -226,13 +231,13 @@ class Loop:
             if isinstance(one, FunctionType) and one.__code__.co_filename == str(self.path)
         ]
         items = {item.nodeid: item for item in session.items}
-        told = in_a_fork(lambda: json.dumps(self._reached(session, session.items)), 300)
+        told = in_a_fork(lambda: json.dumps(self._reached(session, session.items)), 900)
         if not told:
             return True
         reached = {name: (seconds, set(lines)) for name, seconds, lines in json.loads(told)}
         quick = sorted(reached, key=lambda name: reached[name][0])
         # A test that needs another before it says nothing alone.
-        if not in_a_fork(lambda: self._run(session, [items[name] for name in quick], 300), 600):
+        if not in_a_fork(lambda: self._run(session, [items[name] for name in quick], 300), 900):
             quick = []
         # What several tests share is made by whichever comes first, and may take the longest.
         limit = 5 + 10 * max((seconds for seconds, _ in reached.values()), default=0)
@@ -312,9 +317,9 @@ def _lines(source: bytes, mutant: Mutant) -> set[int]:
     return set(min(around, key=len))
 
 
-def shown(chosen: Chosen, folder: Path = ROOT) -> str:
-    """The difference that a mutant makes in a tree, as a diff."""
-    source = _path(folder, chosen.module).read_bytes()
+def shown(chosen: Chosen) -> str:
+    """The difference that a mutant makes, as a diff."""
+    source = _path(ROOT, chosen.module).read_bytes()
     before, after = (s.decode().splitlines() for s in (source, chosen.mutant.apply(source)))
     lines = difflib.unified_diff(before, after, chosen.module, chosen.mutant.kind, "", "", 1, "")
     return "\n".join(lines)
@@ -328,24 +333,40 @@ def main(argv: list[str] | None = None) -> int:
     )
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--count", type=int, default=40)
-    parser.add_argument("--limit", type=float, default=60.0, help="seconds for the tests of one")
+    parser.add_argument("--limit", type=float, default=600.0, help="seconds for the tests of one")
+    parser.add_argument("--jobs", type=int, default=1, help="modules at a time")
     args = parser.parse_args(argv)
-    mutants = choose(args.names, args.count, args.seed)
-    tried = Counter(one.module.partition("/")[0] for one in mutants)
-    noticed = tried.copy()
-    with tempfile.TemporaryDirectory(prefix="mutants-") as folder:
-        copy = Copy(Path(folder).resolve())
-        for module in sorted({one.module for one in mutants}):
-            drawn = [one.mutant for one in mutants if one.module == module]
-            print(f"{module}: {len(drawn)}", file=sys.stderr, flush=True)
-            survivors = copy.survivors(module, drawn, args.limit)
+    drawn = defaultdict(list)
+    for module, mutant in sorted(choose(args.names, args.count, args.seed)):
+        drawn[module].append(mutant)
+    tried = Counter(dict.fromkeys(ROOMS, 0))
+    with (
+        tempfile.TemporaryDirectory(prefix="mutants-") as folder,
+        ThreadPoolExecutor(args.jobs) as pool,
+    ):
+        copies = SimpleQueue[Copy]()
+        for number in range(args.jobs):
+            copies.put(Copy(Path(folder).resolve() / f"{number}"))
+
+        def survivors_of(module: str) -> list[Mutant] | None:
+            copy = copies.get()
+            print(f"{module}: {len(drawn[module])}", file=sys.stderr, flush=True)
+            try:
+                return copy.survivors(module, drawn[module], args.limit)
+            finally:
+                copies.put(copy)
+
+        noticed = Counter(tried)
+        for module, survivors in zip(drawn, pool.map(survivors_of, drawn), strict=True):
             if survivors is None:
                 print(f"{module}: its tests fail without any mistake", file=sys.stderr)
                 return 1
+            room = module.partition("/")[0]
+            tried[room] += len(drawn[module])
+            noticed[room] += len(drawn[module]) - len(survivors)
             for mutant in survivors:
-                noticed[module.partition("/")[0]] -= 1
-                print(f"survived:\n{shown(Chosen(module, mutant), copy.folder)}\n", flush=True)
-    for room in sorted(tried):
+                print(f"survived:\n{shown(Chosen(module, mutant))}\n", flush=True)
+    for room in filter(tried.get, tried):
         print(f"{room:12} {noticed[room]:4} of {tried[room]:4} noticed")
     print(f"{'all':12} {noticed.total():4} of {tried.total():4} noticed")
     return 0

@@ -117,6 +117,15 @@ def embedding_cache():
     return [made(make)]
 
 
+def heard_speech():
+    """What was heard in a file, as it is kept."""
+    said = [[0.5, 2.0, "Boil the water."], [2.0, 3.25, "Pour the tea, \u2014 then wait."]]
+    rest = {"end": 4.5, "damaged": 2, "language": "de"}
+    content = {"format": "stepgraph-speech", "version": 1, "sentences": said, **rest}
+    silent = {**content, "sentences": [], "damaged": 0, "language": ""}
+    return [{"heard.json": text_seeds.as_bytes(one)} for one in (content, silent)]
+
+
 def _network():
     from stepgraph.networks.timesformer import TimeSformer, TimeSformerOptions
 

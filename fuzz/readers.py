@@ -9,6 +9,7 @@ import math
 import os
 import shutil
 from contextlib import nullcontext, redirect_stderr, redirect_stdout, suppress
+from unittest import mock
 
 import numpy as np
 
@@ -160,6 +161,25 @@ def read_cache(path, out):
     cache.store(["other"], np.ones((1, 3), np.float32))
     assert all(vector.dtype == np.float32 for vector in found.values())
     return found
+
+
+def read_heard(path, out):
+    from stepgraph.ingest import speech
+
+    problems = Problems()
+    (talk := out / "talk.wav").write_bytes(b"never opened")
+    with mock.patch.dict(os.environ, STEPGRAPH_CACHE=str(out)):
+        place = speech._place(talk, None)
+        place.parent.mkdir(parents=True)
+        shutil.copy(path, place)
+        if speech.recall(talk) is None:
+            raise sg.DataError("what was heard must be whole, got damage; listen again")
+        heard = speech.hear(talk, problems=problems)
+    _check_sentences(heard.sentences)
+    assert 0 <= heard.end <= LONGEST
+    _check_problems(problems)
+    speech.to_srt(heard.sentences).encode()
+    return heard
 
 
 def read_checkpoint(path, out):

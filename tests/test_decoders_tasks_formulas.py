@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 
 from reference import keysteps, make_graph, make_scores
+from stepgraph.core import Labels, Vocabulary
 from stepgraph.decoders import tasks
 from stepgraph.decoders.hearing import hear
-from stepgraph.decoders.tasks import task_posterior, task_stretches, tasks_of
+from stepgraph.decoders.tasks import rank_tasks, task_posterior, task_stretches, tasks_of
 from stepgraph.graph.habits import Habits
 
 TWO = {"tea": (0, 1), "soup": (2,)}
@@ -146,3 +147,17 @@ def test_four_hundred_keysteps_without_tasks_are_one_task(size, whole):
     found = tasks_of(make_graph(counts, keysteps(size)))
 
     assert ([*found] == ["everything"]) is whole
+
+
+def test_rows_vote_for_the_tasks_that_list_their_keystep():
+    """A keystep of two tasks votes half for each; equals stand in the order of the list."""
+    tasks = {"none": (4,), "empty": (), "tea": (0, 1), "soup": (1, 2), "milk": (3,)}
+    vocabulary = Vocabulary(keysteps(6).keysteps, tasks)
+
+    def ranked(*rows):
+        return rank_tasks(Labels("v", np.array(rows, np.int64), vocabulary))
+
+    assert ranked(1, 1, 3) == ("tea", "soup", "milk")
+    assert ranked(0, 3, 3, -1, -1) == ("milk", "tea")
+    assert ranked(1, 2, 0, 0) == ("tea", "soup")
+    assert ranked(-1, 5) == ranked() == ()

@@ -1,9 +1,13 @@
-"""How words are told apart: few sentences are treated as many are."""
+"""How words are told apart: few sentences are treated as many are, and of many some are kept."""
+
+import math
 
 import numpy as np
 import pytest
 
-from stepgraph.decoders.learning import _whitening
+from stepgraph.decoders.hearing import hear
+from stepgraph.decoders.learning import Learner, _whitening
+from test_decoders_learning import LISTED, VOCABULARY, random_corpus
 
 
 @pytest.mark.parametrize("sentences", [3, 5, 9, 40])
@@ -18,3 +22,29 @@ def test_few_sentences_are_divided_by_the_same_scatter_as_many(sentences):
     scatter = sum(one.T @ one for one in around) / sentences
     shrunk = 0.9 * scatter + 0.1 * (np.trace(scatter) / 9) * np.eye(9)
     assert found == pytest.approx(means @ np.linalg.inv(shrunk), rel=1e-4, abs=1e-4)
+
+
+def test_words_are_learned_from_a_hundred_videos_of_a_task_and_a_thousand_of_all():
+    one, many = Learner(VOCABULARY), Learner(VOCABULARY)
+    for n in range(101):
+        one._spoken.add("tea", f"{n}", None)
+    for n in range(1100):
+        many._spoken.add(f"task {n % 11}", f"{n}", None)
+
+    assert len(one._spoken.chosen()["tea"]) == 100
+    assert {len(kept) for kept in many._spoken.chosen().values()} == {1000 // 11}
+
+
+def test_what_is_as_clear_as_the_clearest_tenth_is_spoken_of_clearly():
+    for seed in range(10):
+        learner, videos = Learner(VOCABULARY), random_corpus(seed)[:-1]
+        [*learner.watch(videos)]
+        kept = learner.courses().tasks
+
+        for scores in videos:
+            [task] = [task for task, courses in kept.items() if scores.video in courses]
+            close = hear(scores).closeness(task, LISTED[task]).keysteps
+            best = sorted(close.max(axis=1).tolist())
+            tenth = best[math.ceil(0.9 * (len(best) - 1))]
+            expected = [max(close[:, place]) >= tenth for place in range(close.shape[1])]
+            assert kept[task][scores.video].clear.tolist() == expected

@@ -77,6 +77,15 @@ def test_intervals_of_the_opposite_do_not_hold_the_truth():
     assert (task.pairs, task.right_directions, task.precedence_held) == (1, 0.0, 0.0)
 
 
+@pytest.mark.parametrize(("videos", "held"), [(9, math.nan), (10, 1.0)])
+def test_intervals_are_judged_where_ten_videos_tell_the_true_share(videos, held):
+    truth = [labelled(0, 1)] * videos
+
+    task, _ = check_order(layers_of(*truth), {"tea": truth})
+
+    assert (task.precedence_held, task.next_held) == pytest.approx((held, held), nan_ok=True)
+
+
 def test_the_end_is_what_comes_next_after_the_last():
     assert count_next([labelled(0, 0, 1), labelled(0), labelled()]) == {
         0: {1: 1, END: 1},

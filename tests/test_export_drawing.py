@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
+from pathlib import Path
 from xml.etree import ElementTree
 
 import numpy as np
@@ -13,7 +14,7 @@ from scipy.sparse import csr_array
 from stepgraph.core import Vocabulary
 from stepgraph.errors import ConfigError, DataError
 from stepgraph.export import svg
-from stepgraph.export.drawing import draw_heat, draw_next, draw_task, legend, task_maps
+from stepgraph.export.drawing import draw_heat, draw_next, draw_task, legend, most_used, task_maps
 from stepgraph.export.svg import write_picture
 from stepgraph.graph import TaskGraph
 from stepgraph.graph.maps import END, START, Arrow
@@ -164,6 +165,42 @@ def test_nothing_follows_what_nothing_was_seen_to_follow():
     assert "nothing was seen to follow" in words(draw_next([make_map([(1, 2, 3)])], 0))
 
 
+def test_the_most_used_keysteps_are_those_that_others_lead_to_or_follow(monkeypatch):
+    monkeypatch.setattr("stepgraph.export.drawing.MOST_DRAWN", 4)
+    monkeypatch.setattr("stepgraph.decoders.tasks._ONE_TASK", 1)
+    counts = np.zeros((7, 7), np.int64)
+    counts[0, 1], counts[2, 3], counts[5, 6], counts[4, 4] = 5, 4, 3, 100
+    counts[0, 0] = counts[3, 3] = 50
+    vocabulary = Vocabulary(tuple("abcdefg"))
+
+    maps = task_maps(TaskGraph(vocabulary, csr_array(counts)))
+
+    assert {step.keystep for found in maps for step in found.steps} == {0, 1, 2, 3}
+
+
+def test_of_tasks_without_videos_the_one_whose_changes_were_seen_most_comes_first():
+    counts = np.zeros((4, 4), np.int64)
+    counts[0, 1], counts[2, 3] = 3, 5
+    vocabulary = Vocabulary(tuple("abcd"), {"less": (0, 1), "more": (2, 3)})
+
+    assert [one.task for one in task_maps(TaskGraph(vocabulary, csr_array(counts)))] == [
+        *("more", "less")
+    ]
+
+
+def test_a_page_shows_three_hundred_keysteps(monkeypatch):
+    monkeypatch.setattr("stepgraph.export.drawing.MOST_DRAWN", 10)
+
+    assert len(most_used([make_map(chain(5))] * 3)) == 2
+
+
+def test_next_in_nine_tasks_is_drawn_for_eight_and_says_so():
+    maps = [make_map(chain(5), task=f"task {n}") for n in range(9)]
+
+    assert "In 8 of the 9 tasks that use it." in words(draw_next(maps, 0))
+    assert not [text for text in words(draw_next(maps[:8], 0)) if "that use it" in text]
+
+
 def test_next_in_many_tasks_is_drawn_for_eight():
     picture = draw_next([make_map(chain(5), task=f"task {n}") for n in range(20)], 0)
 
@@ -184,6 +221,12 @@ def test_the_heat_map_has_a_cell_for_each_keystep_of_a_task():
         "add milk, Make tea: clearly in 3 of 10 videos, done in 20 to 40\u00a0%, 40"
     )
     assert {"Make tea", "Make iced tea", *NAMES} <= set(words(picture))
+
+
+def test_names_of_the_heat_map_are_wrapped():
+    text = words(draw_heat([make_map(chain(2), names=("a" * 33, "b"), task="c" * 27)]))
+
+    assert {"a" * 32, "a", "c" * 26, "c"} <= set(text)
 
 
 def test_tasks_that_share_keysteps_stand_side_by_side():
@@ -229,6 +272,14 @@ def test_every_colour_of_the_style_is_known_in_light_and_dark():
     assert "var(--sure)" in svg.picture_style()
 
 
+def test_a_page_is_light_unless_its_reader_chose_dark():
+    light, by_system, by_choice = svg.page_colours().split("@media screen")
+
+    assert "--page:#f7f6f3;" in light
+    assert "--page:#121316;" in by_system
+    assert "--page:#121316;" in by_choice
+
+
 def test_a_picture_is_written_whole(tmp_path):
     write_picture("<svg/>", tmp_path / "new" / "tea.SVG")
 
@@ -254,6 +305,47 @@ def test_a_browser_that_fails_leaves_what_was_there(tmp_path, monkeypatch):
         write_picture(draw_task(make_map(chain(5))), tmp_path / "tea.png")
 
     assert [(one.name, one.read_text()) for one in tmp_path.iterdir()] == [("tea.png", "old")]
+
+
+@pytest.mark.parametrize(
+    ("size", "fine"),
+    [((340, 920), 2.0), ((8_000, 20), 2.0), ((20, 8_001), 2.0), ((32_000, 9), 0.5)],
+)
+def test_a_browser_is_asked_for_as_many_pixels_as_it_can_make(tmp_path, monkeypatch, size, fine):
+    asked = []
+
+    def run(command, **options):
+        asked.extend(command)
+        [target] = [one for one in command if one.startswith("--screenshot=")]
+        Path(target.partition("=")[2]).write_bytes(b"pixels")
+        assert options == {"capture_output": True, "timeout": 120, "check": True}
+
+    found = {"google-chrome": "/opt/chrome", "chrome": "/opt/other"}
+    monkeypatch.setattr("shutil.which", found.get)
+    monkeypatch.setattr("subprocess.run", run)
+    width, height = size
+
+    write_picture(f'<svg width="{width}" height="{height}" role="img"/>', tmp_path / "tea.PNG")
+
+    assert (tmp_path / "tea.PNG").read_bytes() == b"pixels"
+    assert asked[0] == "/opt/chrome"
+    assert f"--window-size={width},{height}" in asked
+    [scale] = [float(one.partition("=")[2]) for one in asked if "scale-factor" in one]
+    assert scale == pytest.approx(fine, abs=0.001)
+    assert asked[-1].endswith("picture.svg")
+
+
+@pytest.mark.parametrize("user", [0, 1000])
+def test_only_root_goes_without_the_sandbox(tmp_path, monkeypatch, user):
+    monkeypatch.setattr("os.geteuid", lambda: user)
+    monkeypatch.setattr("shutil.which", lambda name: "/opt/chrome")
+    monkeypatch.setattr("subprocess.run", lambda command, **_: pytest.fail(" ".join(command[:3])))
+
+    with pytest.raises(pytest.fail.Exception) as asked:
+        write_picture('<svg width="9" height="9"/>', tmp_path / "tea.png")
+
+    first = "--no-sandbox --headless" if user == 0 else "--headless --disable-gpu"
+    assert str(asked.value) == f"/opt/chrome {first}"
 
 
 @pytest.mark.browser

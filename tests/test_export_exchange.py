@@ -5,9 +5,12 @@ from __future__ import annotations
 import csv
 import json
 import warnings
+from dataclasses import replace
 
 import networkx as nx
+import numpy as np
 import pytest
+from scipy.sparse import csr_array
 
 from stepgraph.errors import ConfigError
 from stepgraph.export.drawing import task_maps
@@ -143,6 +146,26 @@ def test_odd_names_do_no_harm(tmp_path, kind):
     read = nx.read_graphml if kind == "graphml" else nx.read_gexf
     names = [fields["name"] for _, fields in read(files[0]).nodes(data=True)]
     assert {ODD[0], ODD[1], "湯\ufffdを沸かす"} <= set(names)
+
+
+def test_names_in_dot_are_one_line_without_control_characters(tmp_path):
+    [file] = written(tmp_path, ".dot", ODD)
+
+    text = file.read_text()
+    assert 'label="two lines"' in text
+    assert 'label="湯�を沸かす"' in text
+    assert len(text.splitlines()) == text.count(";") + 2
+    ovals = [line.split()[0] for line in text.splitlines() if 'shape="oval"' in line]
+    assert sorted(ovals) == ["END", "START"]
+
+
+def test_neighbouring_rows_know_neither_a_beginning_nor_an_end():
+    graph = replace(tea_graph(), counts=csr_array(np.ones((5, 5), np.int64)))
+
+    edges = to_networkx(graph, task_maps(graph)).edges(data=True)
+
+    for first, second, fields in edges:
+        assert (fields["probability"] == 0) == (first == "START" or second == "END")
 
 
 def test_tasks_that_share_keysteps_have_edges_of_their_own():

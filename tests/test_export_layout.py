@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import combinations
 
 import pytest
@@ -16,7 +17,7 @@ from stepgraph.export.layout import (
     text_width,
     wrap,
 )
-from stepgraph.graph.maps import END, START
+from stepgraph.graph.maps import END, START, Arrow
 from task_maps import chain, make_map, random_map
 
 
@@ -99,6 +100,21 @@ def test_no_more_than_three_leave_a_keystep_and_none_of_small_share():
     assert {second for first, second in drawn if first == 0} == {1, 4}
 
 
+def test_a_fifth_is_no_small_share():
+    arrows = [(0, 1, 50), (0, 2, 20), (0, 3, 20), (0, 4, 10), *chain(5)[2:], (START, 0, 9)]
+
+    assert {(0, 1), (0, 2), (0, 3)} <= ends(drawn_arrows(make_map(arrows)))
+
+
+def test_of_keysteps_in_as_many_videos_those_with_most_arrows_are_drawn():
+    rare = [(3, 4, 1), (4, 5, 1)]
+    often = [one for one in chain(MOST + 1) if one[:2] not in {(3, 4), (4, 5)}]
+
+    kept = drawn_steps(make_map([*often, *rare], names=[f"{n}" for n in range(MOST + 1)]))
+
+    assert {step.keystep for step in kept} == {*range(MOST + 1)} - {4}
+
+
 def test_an_arrow_that_leads_back_is_drawn_only_where_it_is_surely_common():
     common = [*chain(5, 60), (3, 1, 40)]
     rare = [*chain(5, 75), (3, 1, 25)]  # surely no more than 15 %
@@ -106,6 +122,9 @@ def test_an_arrow_that_leads_back_is_drawn_only_where_it_is_surely_common():
     assert (3, 1) in ends(drawn_arrows(make_map(common)))
     assert (3, 1) not in ends(drawn_arrows(make_map(rare)))
     assert [edge.arrow[:2] for edge in lay_out(make_map(common)).edges if edge.back] == [(3, 1)]
+    found = make_map(common)
+    sure = [one._replace(low=0.2) if one[:2] == (3, 1) else one for one in found.arrows]
+    assert (3, 1) in ends(drawn_arrows(replace(found, arrows=tuple(sure))))
 
 
 def test_what_was_never_seen_is_joined_by_arrows_that_were_not_counted():
@@ -114,12 +133,13 @@ def test_what_was_never_seen_is_joined_by_arrows_that_were_not_counted():
     assert {arrow[:3] for arrow in drawn} == {
         *((START, 0, 0), (0, 1, 5), (1, 2, 0), (2, 3, 0), (3, 4, 0), (4, END, 0))
     }
+    assert {arrow[2:] for arrow in drawn if not arrow.seen} == {(0, 0.0, 0.0, 0.0)}
 
 
 def test_a_keystep_that_is_only_come_to_from_later_ones_is_joined_to_the_one_before_it():
     arrows = [(START, 0, 9), (0, 2, 9), (2, 1, 1), (2, 3, 8), (1, 3, 1), (3, 4, 9), (4, END, 9)]
 
-    assert (0, 1) in ends(drawn_arrows(make_map(arrows)))
+    assert Arrow(0, 1, 0, 0.0, 0.0, 0.0) in drawn_arrows(make_map(arrows))
 
 
 def test_what_forks_and_meets_again_is_drawn_as_a_diamond():
@@ -150,6 +170,10 @@ def test_at_most_two_stand_side_by_side_and_only_neighbours_of_the_order():
 
     assert layers == sorted(layers)
     assert [layers.count(layer) for layer in range(max(layers) + 1)] == [1, 1, 2, 1, 1, 1]
+
+
+def test_what_no_arrow_parts_stands_in_pairs():
+    assert assign_layers([START, 0, 1, 2, END], []) == [0, 0, 1, 1, 2]
 
 
 def test_layout_is_deterministic():

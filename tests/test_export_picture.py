@@ -11,7 +11,7 @@ from scipy.sparse import csr_array
 
 from reference import make_scores
 from stepgraph.core import Labels, Timeline, Video, Vocabulary
-from stepgraph.export.report import keystep_colours
+from stepgraph.export.report import _bars, keystep_colours
 from stepgraph.export.terminal import describe_vocabulary
 from stepgraph.export.timeline import to_json, to_text, to_youtube
 from stepgraph.graph import TaskGraph
@@ -69,6 +69,30 @@ def test_the_page_says_which_tasks_are_left_out(tmp_path):
     assert "Drawn are" not in write(tmp_path / "r.html")
 
 
+def test_a_task_too_large_for_a_page_is_drawn_alone(tmp_path):
+    names = tuple(f"k{n}" for n in range(602))
+    tasks = {"one": tuple(range(301)), "other": tuple(range(301, 602))}
+    graph = TaskGraph(Vocabulary(names, tasks), csr_array(np.eye(602, k=1, dtype=np.int64)))
+    dataset, methods = kitchen(omelette())
+
+    page = write(tmp_path / "r.html", graph=graph, dataset=dataset, methods=methods)
+
+    assert page.count("<figure class=panel>") == 1
+
+
+def test_a_video_lasts_as_long_as_anything_that_is_known_of_it(tmp_path):
+    dataset, methods = kitchen(omelette())
+    videos = [Video("v1", 30.0), Video("quiet", 7.004), Video("unknown", 3.0)]
+
+    page = write(tmp_path / "r.html", dataset=replace(dataset, videos=videos), methods=methods[:1])
+
+    shown = {one["id"]: one for one in embedded(page)["videos"]}
+    assert [one["duration"] for one in shown.values()] == [30, 20, 3]
+    assert shown["unknown"]["tracks"] == [None, None]
+    assert "<bdi>3 videos</bdi>" in page
+    assert "<bdi>40 rows, 8 of them" in page
+
+
 def test_the_heat_map_is_there_where_there_are_tasks_to_compare(tmp_path):
     names = ("boil", "pour", "stir")
     graph = TaskGraph(
@@ -115,6 +139,12 @@ def test_bars_and_certainty_are_embedded_by_segment(tmp_path):
     bars = [0, 0.33, 0, 1, 0.33, 0.67, 0, 0, 0.67, 1, 1, 0, 1, 1.33, 1, 1, 1.67, 2, 2, 1]
     assert video["tracks"][1] == bars
     assert video["sure"][1] == [0.67, 60, 1.33, 55, 1.67, 0, 2, 34]
+
+
+def test_a_bar_ends_where_an_anchor_touches_what_was_filled_with_the_next():
+    labels = Labels("v1", np.array([0, 1]), omelette(), 1.0, np.array([True, False]))
+
+    assert _bars(labels) == [0, 1, 0, 1, 1, 2, 1, 0]
 
 
 def timeline(keysteps, *, duration, names=("boil", "pour", "stir"), **fields):

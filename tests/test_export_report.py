@@ -119,6 +119,8 @@ def test_metrics_are_in_percent_with_the_best_in_bold(tmp_path):
     page = write(tmp_path / "report.html", methods=methods)
 
     table = re.search(r"<table class=metrics>.*?</table>", page, re.DOTALL)[0]
+    groups = re.findall(r"<th scope=colgroup colspan=(\d)>(.*?)</th>", table)
+    assert groups == [("2", "Acc"), ("2", "IoU")]
     argmax, path_search = re.findall(r"<tr><th scope=row>.*?</tr>", table)
     assert re.findall(r">(\d+\.\d)<", argmax) == ["16.3", "20.0", "7.0", "50.0"]
     assert re.findall(r"<strong>(\d+\.\d)<", argmax) == ["50.0"]
@@ -153,7 +155,10 @@ def test_segments_and_hits_are_embedded_not_rows(tmp_path):
     assert video["tracks"][0] == [4, 8, 1, 1, 10, 14, 2, 1]
     assert video["tracks"][2] == [4, 5, 1, 1, 5, 8, 1, 0, 10, 12, 2, 0]
     assert (video["rows"], video["hits"]) == (8, [2, 6])
-    assert data["videos"][1]["hits"] == [None, None]
+    other = data["videos"][1]
+    assert (other["rows"], other["hits"], other["tracks"][0]) == (0, [None, None], None)
+    assert video["cues"] == [[4, 9, "now whisk the eggs"], [12, 15, "heat the pan"]]
+    assert (video["task"], video["duration"], other["cues"]) == ("Omelette", 20, [])
 
 
 def test_only_keysteps_that_occur_are_embedded(tmp_path):

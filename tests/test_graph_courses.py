@@ -45,6 +45,28 @@ def test_the_moments_of_a_long_video_are_put_together(monkeypatch):
     assert len(found.log_emission()) == 13
 
 
+@pytest.mark.parametrize(
+    ("keysteps", "moments", "kept"),
+    [(1000, 49, 49), (1000, 50, 50), (1000, 51, 26), (100, 400, 400), (100, 401, 201)],
+)
+def test_forty_thousand_numbers_are_kept_and_at_least_fifty_moments(keysteps, moments, kept):
+    said = np.zeros((moments, keysteps))
+
+    course = Course.of_moments(np.full(moments, 2), said, np.zeros(keysteps, bool), 1.0)
+
+    assert len(course.rows) == len(course.heard) == kept
+    assert course.rows.sum() == 2 * moments
+
+
+@pytest.mark.parametrize("tasks", [1, 30])
+def test_never_more_than_twice_as_many_are_held_as_are_kept(tasks):
+    sample, most = Sample(40, 30) if tasks > 1 else Sample(4, 1000), 60 if tasks > 1 else 8
+    for video in range(200):
+        sample.add(f"task {video % tasks}", f"{video}", video)
+
+        assert sum(map(len, sample._kept.values())) <= most
+
+
 def test_a_video_without_rows_has_a_course():
     found = course(np.zeros(0, int), np.zeros((0, 3)))
 
@@ -53,7 +75,8 @@ def test_a_video_without_rows_has_a_course():
 
 
 @pytest.mark.parametrize(
-    ("rows", "size", "follows"), [(10, 400, True), (10, 401, False), (25_001, 400, False)]
+    ("rows", "size", "follows"),
+    [(10, 400, True), (10, 401, False), (25_000, 400, True), (25_001, 400, False)],
 )
 def test_what_is_too_large_is_not_followed(rows, size, follows):
     assert can_follow(rows, size) is follows
@@ -110,6 +133,10 @@ def test_the_same_videos_are_kept_in_whatever_order_and_parts_they_come(monkeypa
         expected = {task: [*found] for task, found in whole.chosen().items()}
         assert {task: [*found] for task, found in merged.tasks.items()} == expected
         assert merged.met == whole.met == tasks
+
+
+def test_a_written_order_is_believed_unless_it_is_said_otherwise():
+    assert Courses({}, {}).order == 1.0
 
 
 def test_an_order_that_was_not_believed_once_is_not_believed_together():

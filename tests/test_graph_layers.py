@@ -1,29 +1,20 @@
 """What whole videos tell about order: counts against loops, sums, shares, and the edges."""
 
 from dataclasses import replace
-from itertools import pairwise, permutations
+from itertools import pairwise, permutations, product
 
 import numpy as np
 import pytest
 
-import stepgraph as sg
 from reference import keysteps, make_courses, make_graph
 from stepgraph.core import BACKGROUND, Labels, Vocabulary
-from stepgraph.decoders import TaskMarkov
-from stepgraph.decoders.learning import learn_graph
-from stepgraph.graph.layers import END, Layers
+from stepgraph.graph.courses import Course
+from stepgraph.graph.layers import END, Layers, count_layer
 from stepgraph.graph.shares import NEXT, PRECEDENCE, shares_of
 
 SIZE = 4
 
 WORDS = Vocabulary(keysteps(SIZE).keysteps, {"tea": tuple(range(SIZE))})
-
-
-@pytest.fixture(scope="module")
-def demo_scores():
-    dataset = sg.open_source("demo")
-    encoder = sg.load_encoder(TaskMarkov.encoder)
-    return list(sg.score(dataset.videos, dataset.vocabulary, encoder)), dataset.vocabulary
 
 
 def labelled(*rows, video="v", vocabulary=WORDS):
@@ -77,6 +68,107 @@ def test_counts_of_plain_videos_are_those_of_loops_over_rows():
         assert found.following.tolist() == following.tolist()
         assert found.before == pytest.approx(before, abs=0.02)
         assert found.videos == len(videos)
+
+
+def slow_due(courses):
+    """When keysteps are due: ten videos spread evenly, and those of the corpus, smoothed."""
+    times = sum(one.clear_times() for one in courses.values())
+    near = np.exp(-(np.arange(-4, 5) ** 2) / 2)
+    table = np.zeros_like(times)
+    for place in range(len(times)):
+        for part in range(20):
+            around = [times[place, min(19, max(0, part + n))] for n in range(-4, 5)]
+            table[place, part] = 10 / 20 + near @ around / near.sum()
+    return 20 * table / table.sum(axis=1, keepdims=True)
+
+
+def slow_layer(courses, transitions):
+    """One pass over unclear videos, every sequence of keysteps weighed by itself."""
+    size, due = len(transitions), slow_due(courses)
+    chain = transitions + 100 / (size - 1)
+    np.fill_diagonal(chain, 0)
+    chain = 0.1 * chain / chain.sum(axis=1, keepdims=True) + 0.9 * np.eye(size)
+    found = {name: np.zeros(size) for name in ("shown", "first", "seconds", "middle", "certain")}
+    before, following = np.zeros((size, size)), np.zeros((size, size + 1), int)
+    for course in courses.values():
+        said = np.exp(course.log_emission())
+        rows = len(said)
+        share = np.zeros((rows, size))
+        for way in product(range(size), repeat=rows):
+            weight = np.prod([said[t, k] * due[k, t * 20 // rows] for t, k in enumerate(way)])
+            weight *= np.prod([chain[pair] for pair in pairwise(way)])
+            share[range(rows), way] += weight
+        share /= share.sum(axis=1, keepdims=True)
+        labels = share.argmax(axis=1).tolist()
+        sequence = [k for t, k in enumerate(labels) if t == 0 or labels[t - 1] != k]
+        found["first"][sequence[0]] += 1
+        for one, other in pairwise([*sequence, size]):
+            following[one, other] += 1
+        for one in range(size):
+            found["shown"][one] += one in labels
+            found["seconds"][one] += labels.count(one) * course.hop
+            found["certain"][one] += (sure := share[:, one].max())
+            when = sum((t + 0.5) / rows * share[t, one] for t in range(rows))
+            found["middle"][one] += sure * when / share[:, one].sum()
+            for other in {*range(size)} - {one}:
+                sooner = sum(
+                    share[s, one] * share[t, other] * (1.0 if s < t else 0.5)
+                    for s in range(rows)
+                    for t in range(s, rows)
+                )
+                sooner /= share[:, one].sum() * share[:, other].sum()
+                before[one, other] += sure * share[:, other].max() * sooner
+    return found, before, following
+
+
+def test_counts_of_unclear_videos_are_those_of_all_sequences_weighed_one_by_one():
+    for seed in range(3):
+        rng = np.random.default_rng(seed)
+        counts, courses = rng.integers(0, 200, (3, 3)), {}
+        for n in range(3):
+            said = rng.normal(0, 2.0, (3, 3))
+            said -= np.logaddexp.reduce(said, axis=1, keepdims=True)
+            clear = rng.random(3) < 0.5
+            courses[f"{n}"] = Course.of_moments(rng.integers(1, 4, 3), said, clear, 0.5)
+
+        found = count_layer((4, 5, 6), courses, counts.astype(np.int64), 0.25)
+
+        _, _, following = slow_layer(courses, counts)
+        sums, before, following = slow_layer(courses, following[:, :-1])
+        assert (found.keysteps, found.videos, found.ordered) == ((4, 5, 6), 3, 0.25)
+        assert (
+            found.clear.tolist() == sum(one.clear.astype(int) for one in courses.values()).tolist()
+        )
+        for name in ("shown", "first", "seconds"):
+            assert getattr(found, name).tolist() == sums[name].tolist()
+        assert found.place == pytest.approx(sums["middle"] / sums["certain"])
+        assert found.before == pytest.approx(before)
+        assert found.following.tolist() == following.tolist()
+
+
+def test_places_are_between_which_nine_of_ten_videos_have_them():
+    layer = layers_of(labelled(*[0] * 9, *[1] * 9), order=0.5).of_task("tea")
+    share = layer.precedence()
+
+    for at, (low, high) in enumerate(layer.places().values()):
+        others = [share[other, at] for other in range(SIZE) if other != at]
+        middle, spread = 1 + sum(others), 1.6449 * sum(p * (1 - p) for p in others) ** 0.5
+        assert low == round(max(1, middle - spread))
+        assert high == round(min(SIZE, middle + spread))
+
+
+def test_a_task_begins_with_what_comes_before_all_others():
+    layers = layers_of(*[labelled(*[1] * 9, *[0] * 9)] * 3, labelled(*[0] * 9), order=0.5)
+    share = layers.of_task("tea").precedence()
+    chances = [np.prod([share[one, other] for other in range(SIZE)]) for one in range(SIZE)]
+
+    found = layers.first_of("tea")
+
+    assert {one.keystep: one.seen for one in found} == {0: 1, 1: 3, 2: 0, 3: 0}
+    weights = NEXT.weigh(4 * np.array(chances) / sum(chances), np.zeros(SIZE))
+    for keystep, share in enumerate(shares_of(weights)):
+        [one] = [one for one in found if one.keystep == keystep]
+        assert one[2:] == pytest.approx(share)
 
 
 def test_a_keystep_is_done_where_it_is_in_the_mean():
@@ -205,6 +297,31 @@ def test_next_are_the_most_probable_first_and_so_many_as_asked_for():
     assert layers.first_of("tea")[0][:2] == (0, 5)
 
 
+def test_the_written_order_speaks_for_what_comes_next_in_the_mean_of_the_tasks():
+    members = (0, 1, 2, 3)
+    vocabulary = Vocabulary(WORDS.keysteps, {"tea": members, "soup": members[::-1]})
+    video = labelled(*[1] * 9, *[0] * 9, vocabulary=vocabulary)
+    layers = layers_of(vocabulary=vocabulary, order=1.0, tea=[video], soup=[video])
+
+    alone = {one.keystep: one[2:] for one in layers.next_after(1, tasks=["tea"])}
+    both = {one.keystep: one[2:] for one in layers.next_after(1)}
+
+    weights = NEXT.weigh(np.array([1, 0, 0, 0]), np.array([0, 1, 0.5, 0.25]))
+    for keystep, share in zip((0, 2, 3, END), shares_of(weights), strict=True):
+        assert alone[keystep] == pytest.approx(share)
+    weights = NEXT.weigh(np.array([2, 0, 0, 0]), np.array([0.5, 0.5, 0.25, 0.375]))
+    for keystep, share in zip((0, 2, 3, END), shares_of(weights), strict=True):
+        assert both[keystep] == pytest.approx(share)
+
+
+def test_four_are_told_unless_others_are_asked_for():
+    vocabulary = Vocabulary(keysteps(7).keysteps, {"tea": tuple(range(7))})
+    layers = layers_of(tea=[labelled(0, vocabulary=vocabulary)], vocabulary=vocabulary)
+
+    assert len(layers.next_after(0)) == 4
+    assert len(layers.next_after(0, 9)) == 7
+
+
 def test_order_and_places_are_those_of_the_videos():
     layer = layers_of(*[labelled(*[3] * 9, *[1] * 9, *[2] * 9, *[0] * 9)] * 8).of_task("tea")
 
@@ -221,44 +338,3 @@ def test_a_task_is_counted_once():
 
     assert layers.of_task("tea") is layers.of_task("tea")
     assert isinstance(layers, Layers)
-
-
-def test_parts_of_a_corpus_add_up_to_exactly_what_it_tells_at_once(demo_scores):
-    scores, vocabulary = demo_scores
-    whole = learn_graph(scores, vocabulary)
-    parts = [learn_graph(scores[start::3], vocabulary) for start in (2, 0, 1)]
-
-    merged = parts[0].merge(parts[1]).merge(parts[2])
-
-    for task in vocabulary.tasks:
-        one, other = whole.layers.of_task(task), merged.layers.of_task(task)
-        for name in ("clear", "shown", "first", "seconds", "place", "before", "following"):
-            assert np.array_equal(getattr(one, name), getattr(other, name)), name
-
-
-def test_two_swapped_steps_of_a_list_are_put_back(demo_scores):
-    """A list has two neighbours the wrong way round; the videos say so clearly."""
-    _, words = demo_scores
-    members = words.tasks["Make pancakes"]
-    place = members.index(words.index("flip the pancake"))
-    swapped = [*members]
-    swapped[place : place + 2] = swapped[place + 1], swapped[place]
-    vocabulary = Vocabulary(words.keysteps, {**words.tasks, "Make pancakes": tuple(swapped)})
-
-    layers = sg.mine("demo", vocabulary).layers
-
-    order = layers.of_task("Make pancakes").order()
-    assert order.index(members[place]) < order.index(members[place + 1])
-    assert layers.precedences(*members[place : place + 2])[0].share > 0.5
-
-
-def test_a_corpus_of_spoken_videos_tells_its_order_without_any_list(demo_scores):
-    """The demo's pancakes: the batter is made before it is fried."""
-    scores, vocabulary = demo_scores
-    graph = learn_graph(scores, vocabulary, decoder=TaskMarkov(order=0.0))
-    names = ("sift the flour", "crack the eggs", "ladle the batter into the pan")
-
-    order = graph.layers.of_task("Make pancakes").order()
-
-    places = [order.index(vocabulary.index(name)) for name in (*names, "flip the pancake")]
-    assert places == sorted(places)

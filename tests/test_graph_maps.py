@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
-from stepgraph.core import Vocabulary
+from reference import make_courses
+from stepgraph.core import Labels, Vocabulary
 from stepgraph.graph import TaskGraph
 from stepgraph.graph.maps import END, START, task_map
 from task_maps import tea_graph
@@ -28,6 +29,33 @@ def test_steps_and_arrows_are_those_of_the_recognised_videos():
     # Where the third video says nothing, its neighbours go on.
     assert [step.seconds for step in found.steps] == pytest.approx([4, 14 / 3, 4, 14 / 3, 4], 0.2)
     assert not any(step.optional for step in found.steps)
+
+
+def test_that_a_keystep_is_listed_speaks_for_its_being_done():
+    found = task_map(tea_graph(), "Make tea")
+
+    # However many videos there are, they count as 2.1 that were watched, and the list as half.
+    worth = 2.1 / (3 + 2.1)
+    for step in found.steps:
+        done, left_out = 0.6 + worth * step.videos + 1.05, 0.6 + worth * (3 - step.videos)
+        assert step.share == pytest.approx(done / (done + left_out))
+
+
+def test_arrows_are_those_that_were_seen_or_are_expected():
+    vocabulary = Vocabulary(tuple("abcd"), {"tea": (0, 1, 2, 3)})
+    rows = {f"{n}": np.repeat([0, 1, 3], 9) for n in range(60)} | {"rare": np.repeat([0, 3], 9)}
+    videos = [Labels(name, one, vocabulary) for name, one in rows.items()]
+    counts = csr_array(np.zeros((4, 4), np.int64))
+    courses = make_courses({"tea": videos}, vocabulary, 1.0)
+
+    found = task_map(TaskGraph(vocabulary, counts, courses=courses), "tea").arrows
+
+    drawn = {arrow[:2]: arrow for arrow in found}
+    assert drawn[1, 2].seen == 0
+    assert drawn[1, 2].share >= 0.1
+    assert drawn[0, 3].seen == 1
+    assert drawn[0, 3].share < 0.1
+    assert (2, 0) not in drawn
 
 
 def test_a_graph_without_layers_tells_from_neighbouring_rows_and_knows_no_ends():

@@ -228,3 +228,11 @@ def test_where_nothing_can_be_kept_on_disk_the_search_is_compiled_anew(monkeypat
         assert cheapest_path(make_network(costs_of([(0, 1, 1)], 2)), 0, 1) == (0, 1)
     finally:
         compiling.compiled.cache_clear()
+
+
+@pytest.mark.parametrize(("edges", "pays"), [(19_999, False), (20_000, True)])
+def test_twenty_thousand_edges_are_worth_the_compiler(edges, pays):
+    first, second = np.divmod(np.arange(edges), 200)
+    costs = csr_array((np.ones(edges), (first, second)), shape=(200, 200))
+
+    assert make_network(costs).compiled is pays

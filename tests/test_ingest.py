@@ -187,3 +187,10 @@ def test_importing_is_cheap():
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
 
     assert done.stdout.strip() == "set()"
+
+
+def test_who_only_reads_neither_hears_nor_saves():
+    assert Listening(needed=False, save=True).reading == Listening(hears=False)
+    assert Listening(speech=Path("model"), hears=False).reading == Listening(hears=False)
+    quiet = Listening(needed=False, hears=False)
+    assert quiet.reading is quiet

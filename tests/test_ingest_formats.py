@@ -128,6 +128,7 @@ def read(tmp_path):
 @pytest.mark.parametrize(
     ("name", "text"),
     [
+        ("talk.json", json.dumps([[1.0, 2.5, TEXTS[0]], [3.0, 4.0, TEXTS[1]]])),
         ("talk.srt", SRT),
         ("talk.vtt", VTT),
         ("talk.ass", ASS),

@@ -13,12 +13,10 @@ import tracemalloc
 from collections import deque
 from itertools import pairwise
 from pathlib import Path
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
-from stepgraph.core import Sentence
 from stepgraph.datasets import open_source
 from stepgraph.errors import DataError, MissingExtraError
 from stepgraph.files.disk import cache_folder
@@ -129,15 +127,18 @@ def test_what_was_heard_is_not_listened_to_again(tmp_path, tried, monkeypatch):
     assert words_in(first.sentences)[:2] == BECKETT[:2]
 
 
-@pytest.mark.parametrize("damage", ["", "{", '{"sentences": [[3, 1, "x"]]}', "[]"])
+@pytest.mark.parametrize("damage", ["", "{", "[]"])
 def test_what_is_kept_but_damaged_is_heard_anew(tmp_path, tried, damage):
     path = write_speech(tmp_path / "talk.wav", tried, codec="pcm_s16le")
     first = speech.hear(path)
     [kept] = cache_folder().rglob("*.json")
     kept.write_text(damage)
 
-    assert speech.hear(path) == first
-    assert speech.recall(path) == first
+    again = speech.hear(path)
+
+    # On a busy machine its times may differ by a hundredth of a second or a few.
+    assert [one.text for one in again.sentences] == [one.text for one in first.sentences]
+    assert speech.recall(path) == again
 
 
 def test_a_file_with_another_sound_is_heard_anew(tmp_path, tried, monkeypatch):
@@ -373,69 +374,6 @@ def test_an_altered_or_missing_model_is_refused(tmp_path, monkeypatch, content):
         speech._load_moonshine()
 
 
-def recogniser(*lines):
-    """One that hears the same lines in every piece."""
-    made = [
-        SimpleNamespace(start_time=a + speech._HUSH, duration=b - a, text=text)
-        for a, b, text in lines
-    ]
-    return SimpleNamespace(transcribe_without_streaming=lambda *_: SimpleNamespace(lines=made))
-
-
-def test_what_a_recogniser_makes_of_music_is_left_out():
-    loop = "The first is " * 20
-    heard = speech._heard_in(
-        recogniser((0, 8, loop), (8, 8.3, "You"), (8.3, 9, "Stir it."), (9, 9.5, " - ")),
-        100.0,
-        np.zeros(9 * RATE, np.float32),
-    )
-
-    assert list(heard) == [Sentence(108.3, 109.0, "Stir it.")]
-
-
-def test_lines_are_split_at_the_ends_of_sentences_in_proportion():
-    lines = [Sentence(10.0, 20.0, "Crack the eggs. Whisk it, then pour it in slowly.")]
-
-    split = list(speech._split(lines))
-
-    assert [one.text for one in split] == ["Crack the eggs.", "Whisk it, then pour it in slowly."]
-    assert split[0].end == split[1].start == pytest.approx(13.2, abs=0.2)
-    assert (split[0].start, split[1].end) == (10.0, 20.0)
-
-
-def test_a_word_at_a_border_counts_once():
-    lines = [Sentence(0, 10, "now add the flour"), Sentence(9.5, 15, "Flour, and stir.")]
-
-    assert [one.text for one in speech._split(lines)] == ["now add the flour", "and stir."]
-    apart = [Sentence(0, 9, "it was very"), Sentence(9.5, 15, "Very good.")]
-    assert [one.text for one in speech._split(apart)] == ["it was very", "Very good."]
-
-
-def test_pieces_hold_all_sound_once_and_are_cut_in_pauses():
-    rng = np.random.default_rng(0)
-    sound = rng.standard_normal(40 * RATE).astype(np.float32)
-    for pause in (6, 13, 21, 29, 36):
-        sound[pause * RATE : int((pause + 0.5) * RATE)] = 0.0
-    chunks = np.split(sound, range(1000, len(sound), 1000))
-
-    pieces = list(speech.cut((0.0 if at == 0 else None, one) for at, one in enumerate(chunks)))
-
-    assert np.array_equal(np.concatenate([piece for _, piece in pieces]), sound)
-    assert [at for at, _ in pieces] == pytest.approx(
-        [0, 6.25, 13.25, 21.25, 29.25, 36.25], abs=0.06
-    )
-    assert max(len(piece) for _, piece in pieces) <= speech.LONGEST_PIECE * RATE
-
-
-def test_sound_without_a_pause_is_cut_all_the_same():
-    pieces = list(speech.cut([(2.0, np.ones(100 * RATE, np.float32))]))
-
-    lengths = [len(piece) / RATE for _, piece in pieces]
-    assert sum(lengths) == pytest.approx(100)
-    assert max(lengths) <= speech.LONGEST_PIECE
-    assert min(lengths[:-1]) >= speech.SHORTEST_PIECE
-
-
 def test_ten_hours_are_held_for_seconds_only():
     minute = np.zeros(60 * RATE, np.float32)
     tracemalloc.start()
@@ -446,14 +384,6 @@ def test_ten_hours_are_held_for_seconds_only():
     tracemalloc.stop()
     assert last[0][0] + len(last[0][1]) / RATE == pytest.approx(36_000)
     assert most < 30e6
-
-
-def test_a_gap_in_the_times_begins_a_new_piece():
-    second = np.ones(RATE, np.float32)
-
-    pieces = list(speech.cut([(0.0, second), (None, second), (60.0, second)]))
-
-    assert [(at, len(piece) / RATE) for at, piece in pieces] == [(0.0, 2.0), (60.0, 1.0)]
 
 
 def test_without_a_list_of_problems_a_warning_says_them(tmp_path):

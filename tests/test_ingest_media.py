@@ -3,13 +3,15 @@
 import sys
 from contextlib import nullcontext
 from fractions import Fraction
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 
 from stepgraph.core import Sentence
 from stepgraph.errors import DataError, MissingExtraError
-from stepgraph.ingest import open_video
+from stepgraph.ingest import media, open_video
+from stepgraph.ingest.cleaning import Cue
 from stepgraph.ingest.media import end_of, media_duration, read_embedded_transcript
 
 CUES = [(0.5, 2.0, "crack the eggs"), (2.0, 4.0, "whisk them\nwell, really"), (6.0, 8.0, "pour")]
@@ -210,3 +212,35 @@ def test_a_packet_ends_when_what_it_shows_does(pts, duration, end):
     packet = SimpleNamespace(pts=pts, duration=duration, time_base=Fraction(1, 2))
 
     assert end_of(packet) == end
+
+
+@pytest.mark.parametrize(
+    ("stated", "sound", "expected"),
+    [
+        *[(9.0, 10.0, 9.0), (8.9, 10.0, 33.0), (80.0, 10.0, 80.0), (80.1, 10.0, 33.0)],
+        *[(500.0, 0.0, 500.0), (None, 0.0, 33.0), (None, 10.0, 33.0)],
+    ],
+)
+def test_what_does_not_go_with_the_sound_is_read_to_its_end(monkeypatch, stated, sound, expected):
+    packets = [SimpleNamespace(pts=pts, duration=300, time_base=0.01) for pts in (3000, None, 9)]
+    container = SimpleNamespace(
+        duration=stated and 1_000_000 * stated, demux=lambda *_: iter(packets)
+    )
+    monkeypatch.setattr(media, "opened", lambda path: nullcontext(container))
+
+    assert media_duration(Path("v.mp4"), sound) == pytest.approx(expected)
+
+
+def test_cues_of_a_track_may_come_in_any_order(monkeypatch):
+    starts = [50.0, 3.0, 20.0, 90.0]
+    packets = [SimpleNamespace(pts=at) for at in (*starts, None)]
+    container = SimpleNamespace(start_time=None, demux=lambda *_: packets)
+    monkeypatch.setattr(media, "opened", lambda path: nullcontext(container))
+    monkeypatch.setattr(media, "_text_track", lambda *_: None)
+    monkeypatch.setattr(
+        media, "_cues_of", lambda packet, *_: [Cue(packet.pts, packet.pts + 1, "stir", "here")]
+    )
+
+    found = media.read_embedded_transcript(Path("v.mp4"))
+
+    assert [one.start for one in found] == sorted(starts)

@@ -1,5 +1,6 @@
 """Which files hold a picture, which are cut off or damaged, and what is done about it."""
 
+from contextlib import nullcontext
 from types import SimpleNamespace
 
 import numpy as np
@@ -255,3 +256,84 @@ def test_very_large_pictures_are_read_few_at_once(tmp_path, monkeypatch):
 
     assert numbers_in(clip) == [5]
     assert threads == {large: 5, small: 0}  # 0: as many as the library likes
+
+
+@pytest.mark.parametrize(
+    ("starts", "lasts", "stated", "sound", "whole"),
+    [
+        (None, 5.0, 99.0, [], False),  # the track's own length counts
+        (None, 4.0, 99.0, [], True),
+        (1.0, 4.0, 99.0, [], False),
+        (None, None, 4.5, [], False),
+        (None, None, 4.5, [2.4], False),
+        (None, None, 4.5, [4.5], True),  # the sound goes on
+        (None, None, 4.0, [], True),
+        (None, None, None, [], True),
+    ],
+)
+def test_a_picture_may_end_two_seconds_early(monkeypatch, starts, lasts, stated, sound, whole):
+    """It ends after two seconds; a tick is a hundredth of one."""
+    container = SimpleNamespace(
+        duration=stated and 1_000_000 * stated,
+        streams=SimpleNamespace(audio=sound),
+        demux=lambda *tracks: tracks,
+    )
+    monkeypatch.setattr(frames, "opened", lambda path: nullcontext(container))
+    monkeypatch.setattr(frames, "end_of", lambda packet: packet)
+    track = object.__new__(PictureTrack)
+    track.path, track._container, track._tick = "v.mp4", container, 0.01
+    track._stream = SimpleNamespace(
+        start_time=starts and 100 * starts, duration=lasts and 100 * lasts
+    )
+
+    if whole:
+        track._require_end(2.0)
+    else:
+        with pytest.raises(
+            DataError, match=r"picture must last the .* s that the file states, got 2"
+        ):
+            track._require_end(2.0)
+        if not sound and stated == 4.5:  # no sound ends at its beginning
+            container.duration = 2_800_000
+            with pytest.raises(DataError, match=r"got 0.5 s"):
+                track._require_end(0.5)
+
+
+@pytest.mark.parametrize(
+    ("packets", "damaged", "whole"), [(40, 2, True), (39, 2, False), (0, 0, True)]
+)
+def test_a_twentieth_of_the_packets_may_be_damaged(monkeypatch, packets, damaged, whole):
+    av = pytest.importorskip("av")
+
+    def decode(packet):
+        if 0 < packet <= damaged:
+            raise av.error.InvalidDataError(1, "broken")
+        return [packet]
+
+    stream = SimpleNamespace(time_base=0.01, decode=decode)
+    stream.codec_context = SimpleNamespace(width=8, height=8)
+    monkeypatch.setattr(frames, "_shown_track", lambda *_: stream)
+    monkeypatch.setattr(frames, "packets_of", lambda *_: range(packets))
+    track = PictureTrack(SimpleNamespace(), "v.mp4")
+
+    assert len(list(track._decoded())) == packets - damaged
+    if whole:
+        track.require_undamaged()
+    else:
+        with pytest.raises(DataError, match=r"got 2 of 39 damaged"):
+            track.require_undamaged()
+
+
+@pytest.mark.parametrize("size", [(8, 1), (1, 8)])
+def test_of_a_picture_of_one_line_a_point_is_left(size):
+    av = pytest.importorskip("av")
+    lines = np.full((*size, 3), 77, np.uint8)
+    options = ClipOptions(
+        frames=1, window=1.0, height=16 // size[1], width=16 // size[0], crop=True
+    )
+
+    frame = av.VideoFrame.from_ndarray(lines, format="rgb24")
+    picture = frames._Scaler(options, 1.0).picture(frame)
+
+    assert picture.shape == (options.height, options.width, 3)
+    assert abs(int(picture.mean()) - 77) < 3

@@ -10,9 +10,11 @@ import pytest
 from reference import make_courses, make_graph
 from stepgraph.core import Labels, Vocabulary
 from stepgraph.errors import DataError
+from stepgraph.evaluation.order import OrderCheck
 from stepgraph.evaluation.report import Report
 from stepgraph.export.answers import (
     Told,
+    describe_check,
     describe_departures,
     describe_differences,
     describe_next,
@@ -25,6 +27,9 @@ from stepgraph.export.answers import describe_graph as describe_graph_and_maps
 from stepgraph.export.drawing import task_maps
 from stepgraph.export.terminal import metrics_table
 from stepgraph.graph.comparing import Departure, Difference
+from stepgraph.graph.layers import END
+from task_maps import NAMES as TEA
+from task_maps import make_map
 
 NAMES = Vocabulary(("boil", "pour", "stir", "drink"), {"tea": (0, 1)})
 GRAPH = make_graph(
@@ -168,7 +173,9 @@ def test_differences_are_listed_so_many_as_asked_for():
     text = describe_differences(found, top=2, as_json=False)
 
     assert [line.split()[-4:] for line in text.splitlines()[1:3]] == [["90", "%", "10", "%"]] * 2
+    assert len(text.splitlines()) == 4
     assert text.endswith("… and 1 more (--top)")
+    assert "more" not in describe_differences(found, top=3, as_json=False)
     assert len(json.loads(describe_differences(found, top=2, as_json=True))["differences"]) == 2
     assert describe_differences([], top=2, as_json=False).startswith("The two graphs differ in no")
 
@@ -185,6 +192,58 @@ def test_departures_are_told_video_by_video():
     assert text.endswith("friday does tea as most videos do it.")
     assert content["videos"][0]["departures"][0]["kind"] == "order"
     assert describe_departures([], as_json=False) == "No video of a task of the graph."
+
+
+def test_an_order_is_shown_beside_the_truth_with_the_mean_at_the_end():
+    tea = OrderCheck("tea", 12, 6, 1.0, 0.75, 0.8, 0.9, 0.3, 0.95, 0.5, math.nan)
+    mean = tea._replace(task="mean of the tasks", strongest=math.nan)
+
+    lines = [line.split() for line in describe_check([tea, mean], as_json=False).splitlines()]
+    soup = tea._replace(task="soup")
+    content = json.loads(describe_check([tea, soup, mean], as_json=True))
+
+    assert lines[0][:2] == ["videos", "clear"]
+    tail = ["100.0", "75.0", "80.0", "90.0", "30.0", "95.0", "50.0", "–"]
+    assert lines[1] == ["tea", "12", "6", *tail]
+    assert lines[2][-5:] == ["90.0", "–", "95.0", "50.0", "–"]
+    assert [one["task"] for one in content["tasks"]] == ["tea", "soup"]
+    assert (content["tasks"][0]["strongest"], content["tasks"][0]["next_held"]) == (0.3, None)
+    assert (content["mean"]["task"], content["mean"]["strongest"]) == ("mean of the tasks", None)
+
+
+def test_an_order_that_many_tasks_agree_about_names_three_of_them():
+    tasks = ("tea", "soup", "milk", "cocoa")
+    for count, ending in ((3, "tea, soup, milk: 'boil'"), (4, "tea, soup, milk and 1 tasks more")):
+        names = Vocabulary(NAMES.keysteps, dict.fromkeys(tasks[:count], (0, 1)))
+        videos = {one: [Labels(one, np.repeat([0, 1], 9), names)] for one in names.tasks}
+        graph = make_graph(GRAPH.counts.toarray(), names, courses=make_courses(videos, names))
+
+        assert describe_relation(graph, 0, 1, as_json=False).startswith(ending)
+
+
+def test_what_comes_next_is_named_up_to_four_times_and_so_are_its_numbers():
+    many = make_map([(0, 1, 40), (0, 2, 30), (0, 3, 20), (0, 4, 6), (0, END, 4)])
+    content = json.loads(describe_graph_and_maps(EMPTY, [many], top=1, as_json=True))
+    text = describe_graph_and_maps(EMPTY, [many] * 3, top=2, as_json=False)
+
+    [order] = content["orders"]
+    assert [one["second"] for one in order["keysteps"][0]["next"]] == list(TEA[1:])
+    assert order["keysteps"][1]["next"] == []
+    [first, second, *_] = [line.split() for line in text.splitlines()[4:]]
+    assert first[-4:] == ["add", "leaves", "40", "%"]
+    assert second[-4:] == ["20", "%", "20", "s"]
+    assert "… and 1 tasks more" in text
+    assert "tasks more" not in describe_graph_and_maps(EMPTY, [many], top=1, as_json=False)
+
+
+def test_so_many_next_keysteps_are_told_as_asked_for():
+    said = describe_next(GRAPH, 1, top=1, as_json=False).splitlines()
+
+    assert [line.split()[0] for line in said] == ["After", "next", "stir"]
+    recognised = json.loads(describe_next(recognised_graph(), 0, top=2, as_json=True))
+    assert [one["keystep"] for one in recognised["recognised"]] == ["pour", "stir"]
+    last = json.loads(describe_next(recognised_graph(), 3, top=1, as_json=True))
+    assert [one["keystep"] for one in last["recognised"]] == ["(the end)"]
 
 
 def test_undefined_metrics_are_dashes():

@@ -82,8 +82,7 @@ class AutoRegressive:
         parts = [np.zeros((0, self.keysteps), np.float32)]
         with torch.inference_mode():
             for part in _cut(sequence):
-                passes = np.arange(min(_STRIDE, len(part)))
-                hidden = np.arange(len(part)) % _STRIDE == passes[:, None]
+                hidden = np.arange(len(part)) % _STRIDE == np.arange(_STRIDE)[:, None]
                 tokens = np.where(hidden, self.keysteps, part)
                 log_p = _log_probabilities(self.network, torch.from_numpy(tokens))
                 # Each label is hidden in exactly one of the passes.

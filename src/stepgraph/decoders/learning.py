@@ -20,14 +20,7 @@ from stepgraph.decoders.hearing import Heard, hear
 from stepgraph.decoders.task_markov import TaskMarkov
 from stepgraph.decoders.tasks import task_evidence, task_posterior, task_stretches
 from stepgraph.graph import TIMING_BINS, TaskGraph, mine_graph
-from stepgraph.graph.courses import (
-    Course,
-    Courses,
-    Floats,
-    Sample,
-    can_follow,
-    clear_times,
-)
+from stepgraph.graph.courses import Course, Courses, Floats, Sample, can_follow, clear_times
 from stepgraph.graph.habits import SAMPLE, Habits, Words, listed_tasks
 from stepgraph.scoring.products import Products
 

@@ -64,7 +64,7 @@ def _map_json(one: TaskMap) -> dict[str, Any]:
 def _map_table(one: TaskMap) -> str:
     lines = [("keystep", "", "clearly in", "at", "takes", "most probably next", "")]
     for step in one.steps:
-        after = one.arrows_from(step.keystep)[:1]
+        after = one.arrows_from(step.keystep)
         following = next(((_name(one, a.second), _share(a.share)) for a in after), ("", ""))
         often = "optional?" if step.optional else ""
         takes = f"{step.seconds:.0f} s" if step.seconds else "–"

@@ -83,7 +83,7 @@ def draw_task(found: TaskMap, colours: Sequence[str] | None = None) -> str:
     content = [_edge(edge, found, most) for edge in layout.edges]
     content += [_share(edge, most) for edge in layout.edges if edge.arrow.seen]
     content += [_node(node, found, steps.get(node.keystep), colours) for node in layout.nodes]
-    part = Part(layout.width, layout.height, content)
+    part = Part(layout.height, content, layout.width)
     if colours is not None:
         return inline(f"How “{found.task}” is done", part)
     notes = [f"{made_of(found).capitalize()}.", *[BOX_NOTE] * bool(found.videos)]
@@ -220,8 +220,7 @@ def draw_next(maps: Sequence[TaskMap], keystep: int) -> str:
     for found in maps[:_FANS]:
         lines = wrap(f"in “{found.task}”, {made_of(found)}", _HEAD)
         head = [label(line, MARGIN, LINE * (at + 1), "quiet") for at, line in enumerate(lines)]
-        room = _HEAD * CHARACTER + 2 * MARGIN, LINE * len(lines) + 14
-        parts += [Part(*room, head), _fan(found, keystep), Part(0, 20, [])]
+        parts += [Part(LINE * len(lines) + 14, head), _fan(found, keystep), Part(20)]
     notes = [f"In {_FANS} of the {len(maps):,} tasks that use it."] if maps[_FANS:] else []
     return alone(f"What comes next after “{name_of(maps[0], keystep)}”", notes, stacked(parts))
 
@@ -250,7 +249,7 @@ def _fan(found: TaskMap, keystep: int) -> Part:
     content.append(_node(Node(keystep, right - wide / 2, high / 2, wide, tall, lines[0]), found))
     if not arrows:
         content.append(label("nothing was seen to follow", right + 12, high / 2 + 4, "quiet"))
-    return Part(left + max([180, *(width for width, _ in sizes)]) + MARGIN, high, content)
+    return Part(high, content, left + max([180, *(width for width, _ in sizes)]) + MARGIN)
 
 
 def draw_heat(maps: Sequence[TaskMap], *, page: bool = False) -> str:
@@ -279,7 +278,7 @@ def draw_heat(maps: Sequence[TaskMap], *, page: bool = False) -> str:
         for step in found.steps:
             row = place[step.keystep]
             content.append(_cell(found, step, lefts[column : column + 2], tops[row : row + 2]))
-    part = Part(lefts[-1] + MARGIN, tops[-1] + MARGIN, content)
+    part = Part(tops[-1] + MARGIN, content, lefts[-1] + MARGIN)
     title = "Which task uses which keystep"
     notes = [HEAT_NOTE]
     if len(ordered) < len(maps):

@@ -90,11 +90,10 @@ def drawn_arrows(found: TaskMap) -> list[Arrow]:
         held = 0.0
         leaving = sorted((one for one in known if one.first == keystep), key=_strength)
         for arrow in leaving[:_EACH]:
-            if held >= _HELD or (held and arrow.share < _FURTHER):
-                break
-            held += arrow.share
-            if place[arrow.second] > place[keystep] or arrow.low >= _BACK:
-                chosen[arrow[:2]] = arrow
+            if held < _HELD and (not held or arrow.share >= _FURTHER):
+                held += arrow.share
+                if place[arrow.second] > place[keystep] or arrow.low >= _BACK:
+                    chosen[arrow[:2]] = arrow
     forward = sorted((one for one in known if place[one.first] < place[one.second]), key=_strength)
     for before, keystep in pairwise(order):
         onward = [one for one in chosen if place[one[0]] < place[one[1]]]
@@ -247,14 +246,14 @@ def _reduce_crossings(layers: list[list[int]], chains: list[list[int]]) -> list[
     for sweep in range(_SWEEPS):
         neighbours = _neighbours(chains, down=bool(sweep % 2))
         layers = [list(layer) for layer in layers]
-        place = {slot: at / len(layer) for layer in layers for at, slot in enumerate(layer)}
+        place = {slot: at for layer in layers for at, slot in enumerate(layer)}
         for layer in reversed(layers) if sweep % 2 else layers:
             means = {
                 slot: float(np.mean([place[one] for one, _ in neighbours.get(slot, [(slot, 0)])]))
                 for slot in layer
             }
             layer.sort(key=lambda slot, means=means: (means[slot], place[slot]))  # type: ignore[misc]
-            place.update({slot: at / len(layer) for at, slot in enumerate(layer)})
+            place.update({slot: at for at, slot in enumerate(layer)})
         crossings = _crossings(layers, chains)
         if crossings < fewest:
             best, fewest = layers, crossings
@@ -301,8 +300,6 @@ def _straighten(
                 for a, b in pairwise(layer)
             ]
             offsets = np.concatenate([[0.0], np.cumsum(gaps)])
-            # Centred offsets, so that equal wishes spread to both sides.
-            offsets -= offsets[-1] / 2
             # With the least distances taken off, "in order" is all that is left to ensure.
             weights = [sum(one) for one in pulls]
             free = isotonic_regression(np.array(wanted) - offsets, weights=weights)

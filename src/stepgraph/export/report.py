@@ -345,9 +345,7 @@ def keystep_colours(size: int, groups: Iterable[Sequence[int]]) -> list[str]:
         # In a group of hundreds no two hues can be told apart, so a clash costs nothing.
         for keystep in members[:100]:
             if keystep in hues:
-                free.remove(
-                    min(free, key=lambda hue: abs((hue - hues[keystep] + 180) % 360 - 180))
-                )
+                free.remove(max(free, key=lambda hue: math.cos(math.radians(hue - hues[keystep]))))
         hues.update(zip((one for one in members if one not in hues), free, strict=False))
     light = {keystep: (0.70, 0.60, 0.79)[at % 3] for at, keystep in enumerate(hues)}
     return [

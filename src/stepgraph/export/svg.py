@@ -12,8 +12,9 @@ import re
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from importlib.resources import files
+from itertools import accumulate
 from pathlib import Path
 from typing import NamedTuple
 
@@ -48,9 +49,9 @@ _NARROWEST = 340.0
 class Part(NamedTuple):
     """Something drawn, and how much room it takes."""
 
-    width: float
     height: float
-    content: Sequence[str]
+    content: Sequence[str] = ()
+    width: float = 0.0
 
 
 class Sign(NamedTuple):
@@ -102,13 +103,12 @@ def labels(lines: Sequence[str], x: float, y: float, kind: str = "", step: float
     return "".join(label(line, x, first + step * at, kind) for at, line in enumerate(lines))
 
 
-def stacked(parts: Iterable[Part]) -> Part:
+def stacked(parts: Sequence[Part]) -> Part:
     """Parts one under the other."""
-    content, width, top = [], 0.0, 0.0
-    for part in parts:
-        content.append(f'<g transform="translate(0 {top:.1f})">{"".join(part.content)}</g>')
-        width, top = max(width, part.width), top + part.height
-    return Part(width, top, content)
+    *tops, height = accumulate((part.height for part in parts), initial=0.0)
+    moved = (f'<g transform="translate(0 {top:.1f})">' for top in tops)
+    content = [f"{a}{''.join(part.content)}</g>" for a, part in zip(moved, parts, strict=True)]
+    return Part(height, content, max(part.width for part in parts))
 
 
 def inline(title: str, part: Part) -> str:
@@ -125,19 +125,19 @@ def alone(title: str, notes: Sequence[str], part: Part, legend: Sequence[Sign] =
     parts += [_lines(wrap(note, fits), "note", MARGIN, LINE) for note in notes]
     # In the middle where the title or the legend is wider.
     centred = f'<g transform="translate({(width - part.width) / 2:.1f} 0)">'
-    parts += [Part(width, part.height, [centred, *part.content, "</g>"])]
+    parts += [Part(part.height, [centred, *part.content, "</g>"])]
     for sign in legend:
         words = _lines(wrap(sign.meaning, fits - 8), "note", MARGIN + 56, LINE)
         sample = f'<g transform="translate({MARGIN} 4)">{sign.sample}</g>'
         parts.append(words._replace(height=words.height + 4, content=[sample, *words.content]))
-    whole = stacked([Part(0, MARGIN, []), *parts, Part(0, MARGIN, [])])
+    whole = stacked([Part(MARGIN), *parts, Part(MARGIN)])
     light, dark = (
         re.sub(r"var\(--(\w+)\)", lambda found: COLOURS[found[1]][side], picture_style())  # noqa: B023
         for side in (0, 1)
     )
     style = f"<style>{light}@media (prefers-color-scheme:dark){{{dark}}}</style>"
     ground = '<rect class="ground" width="100%" height="100%"/>'
-    drawn = Part(width, whole.height, [style, ground, *whole.content])
+    drawn = Part(whole.height, [style, ground, *whole.content], width)
     size = f'width="{width:.0f}" height="{whole.height:.0f}" role="img"'
     return _svg(title, drawn, f'xmlns="http://www.w3.org/2000/svg" {size}') + "\n"
 
@@ -151,7 +151,7 @@ def _svg(title: str, part: Part, attributes: str) -> str:
 
 def _lines(lines: Sequence[str], kind: str, x: float, step: float) -> Part:
     written = [label(line, x, step * (at + 0.8), kind) for at, line in enumerate(lines)]
-    return Part(0, step * len(lines), written)
+    return Part(step * len(lines), written)
 
 
 def write_picture(picture: str, path: Path) -> None:

@@ -103,7 +103,7 @@ def clear_times(rows: Integers, log_emission: Floats) -> Floats:
     [[0.1, 0.1, 0.0, 0.0], [0.0, 0.0, 0.1, 0.1]]
     """
     counts = np.zeros((log_emission.shape[1], TIMING_BINS))
-    if min(log_emission.shape) < 1 or log_emission.shape[1] < 2:
+    if log_emission.shape[1] < 2:
         return counts
     second, first = np.partition(log_emission, -2, axis=1)[:, -2:].T
     moment = np.repeat(np.arange(len(rows)), rows)

@@ -132,7 +132,7 @@ class Layer:
         out.
         """
         ahead = np.arange(len(self.keysteps) + 1) - place
-        return np.where(ahead > 0, self.ordered * 0.5 ** (np.maximum(ahead, 1) - 1.0), 0.0)
+        return np.where(ahead > 0, self.ordered * 0.5 ** (ahead - 1.0), 0.0)
 
 
 def count_layer(

@@ -117,7 +117,7 @@ def _course(fields: Any, size: int) -> Course:
         raise DataError(f"a course of {len(heard)} numbers of {size} keysteps")
     if not can_follow(int(many.sum()), size):
         raise DataError(f"a course of {many.sum()} rows")
-    return Course(many, heard.reshape(-1, size), clear > 0, hop)
+    return Course(many, heard.reshape(len(many), size), clear > 0, hop)
 
 
 def _amount(value: Any) -> float:

@@ -82,11 +82,10 @@ def cheapest_path(network: Network, start: int, end: int) -> tuple[int, ...] | N
     """
     if start == end:
         return (start,)
-    size = len(network.first[0])
     search = compiled(_meet) if network.compiled else _meet
     make = np.full if network.compiled else lambda size, value: [value] * size
-    reached = make(size, math.inf), make(size, math.inf)
-    parent = make(size, start), make(size, end)
+    reached = tuple(make(len(one), math.inf) for one in network.first)
+    parent = tuple(make(len(one), at) for one, at in zip(network.first, (start, end), strict=True))
     before, after = search(*network, reached, parent, (int(start), int(end)))
     if before < 0:
         return None
@@ -126,10 +125,9 @@ def _meet(
     # Of each keystep in a tree its cheapest unused edge: (cost up to its far end, edge, keystep).
     waiting = [(cost[0][out], out, start)], [(cost[1][into], into, end)]
     reached[0][start] = reached[1][end] = 0.0
-    grown = [1, 1]
     # Edges come in order of cost, so that no later meeting in a keystep is cheaper than the first.
     while waiting[0] and waiting[1] and best == math.inf:
-        side = 0 if grown[0] <= grown[1] else 1
+        side = 0 if len(waiting[0]) <= len(waiting[1]) else 1
         total, edge, here = waiting[side][0]
         there = target[side][edge]
         if edge + 1 < first[side][here + 1]:
@@ -140,7 +138,6 @@ def _meet(
         if reached[side][there] < math.inf:
             continue
         reached[side][there], parent[side][there] = total, here
-        grown[side] += 1
         if total + reached[1 - side][there] < best:
             best, before, after = total + reached[1 - side][there], there, there
         if first[side][there] < first[side][there + 1]:

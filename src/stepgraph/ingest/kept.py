@@ -62,7 +62,7 @@ def keep(place: Path, content: Mapping[str, Any], what: str, again: str) -> None
         warnings.warn(
             f"{what} cannot be kept ({error}); the next run {again} again; set "
             f"STEPGRAPH_CACHE to a folder that can be written",
-            stacklevel=4,
+            stacklevel=3,
         )
 
 
