@@ -41,8 +41,10 @@ DECODERS = {"argmax": sg.Argmax(), "path-search": sg.PathSearch(threshold=0.4)}
 class Seen:
     """A head on features that are stored: what it makes of a video, without looking again."""
 
-    def __init__(self, head: OwnEncoder, store: FeatureStore) -> None:
+    def __init__(self, head: OwnEncoder, store: FeatureStore, *, alone: bool = False) -> None:
         self.options, self._head, self._store = head.options, head, store
+        if alone:  # each row by itself
+            head._head.forward = lambda rows: head._head.name(relate(rows))
 
     def encode_keysteps(self, vocabulary: Vocabulary) -> np.ndarray:
         return self._head.encode_keysteps(vocabulary)
@@ -125,6 +127,9 @@ def main() -> None:
         for name, path in heads.items():
             encoder = Seen(load_encoder(f"own:{path}"), store)
             methods[name] = list(score(dataset.videos, dataset.vocabulary, encoder))
+            encoder = Seen(load_encoder(f"own:{path}"), store, alone=True)
+            alone = score(dataset.videos, dataset.vocabulary, encoder)
+            methods[f"{name}, rows not averaged"] = list(alone)
         for name, scores in methods.items():
             kept, found = list(scores), {}
             for decoder, one in DECODERS.items():
