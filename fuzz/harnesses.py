@@ -52,6 +52,7 @@ HARNESSES = {
     "graph": Harness(own_seeds.graph, readers.read_graph, inputs=750),
     "saved": Harness(own_seeds.saved, readers.read_saved),
     "saved-arrays": Harness(own_seeds.saved_arrays, here(readers.read_saved)),
+    "annotations": Harness(own_seeds.annotations, readers.read_annotations, inputs=750),
     "results": Harness(own_seeds.results, readers.read_results),
     "numpy": _of_arrays(binary_seeds.numpy_arrays, inputs=1500),
     "torch": _of_arrays(binary_seeds.torch_arrays),

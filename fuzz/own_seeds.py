@@ -67,6 +67,19 @@ def saved():
     ]
 
 
+def annotations():
+    """A document of ELAN, a project of VIA, and tasks of Label Studio."""
+    from stepgraph.core import Chapter, Result
+    from stepgraph.export.formats import write_results
+
+    steps = (Chapter(0.0, 2.0, "boil", None, "label"), Chapter(2.0, 3.5, "pour", None, "label"))
+    result = Result(sg.Video("tea", 3.5, (sg.Sentence(0.0, 2.0, "boil"),)), steps)
+    texts = made(lambda to: write_results([result], to, ["elan", "via", "label-studio"]))
+    tasks = texts.pop("label-studio.json").replace(b'"predictions"', b'"annotations"')
+    del texts["label-studio.xml"]
+    return [{"label-studio.json": tasks}, *({name: text} for name, text in texts.items())]
+
+
 def saved_arrays():
     intervals = np.array([[t, t + 1.0] for t in range(6)])
     scores = sg.Scores("tea", ROWS, np.ones(6, bool), VOCABULARY)

@@ -89,6 +89,15 @@ def read_results(path, out):
     return State(path)
 
 
+def read_annotations(path, out):
+    from stepgraph.export.corrections import read_corrections, to_truth
+
+    steps = read_corrections(path)
+    assert all(0 <= one.start < one.end <= LONGEST and one.keystep for one in steps)
+    (out / "truth.csv").write_text(to_truth(steps), "utf-8", errors="replace")
+    return steps
+
+
 def read_source(prefix=""):
     def read(path, out):
         found = None
