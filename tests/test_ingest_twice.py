@@ -108,7 +108,8 @@ def test_hearing_twice_costs_little_of_a_long_file(tmp_path, monkeypatch):
 
     assert not problems_of(path)
 
-    assert sum(heard) < 1.15 * 240
+    # Silence that only separates pieces costs next to nothing.
+    assert sum(heard) - len(heard) * speech._HUSH < 1.15 * 240
 
 
 @pytest.mark.parametrize("language", ["de", "cake"])

@@ -13,7 +13,7 @@ ROOT = Path(__file__).parent.parent
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
 CONSTRAINTS = (ROOT / "constraints.txt").read_text("utf-8")
 
-DISTRIBUTION = {"sklearn": "scikit-learn"}
+DISTRIBUTION = {"sklearn": "scikit-learn", "PIL": "pillow"}
 """Names under which modules are installed, where they are not the modules' own."""
 BROUGHT_BY_OTHERS = {"triton"}
 """Comes with torch where there is a GPU; plain torch does the same without."""
@@ -56,7 +56,8 @@ def all_imports():
 
 
 def test_what_is_imported_is_declared_and_what_is_declared_is_imported():
-    used_by_a_library = {"tensorboard"}  # torch writes its logs with it
+    # torch writes its logs with the one, rapidocr computes with the other.
+    used_by_a_library = {"tensorboard", "onnxruntime"}
 
     assert all_imports() | used_by_a_library == DEFAULT.union(*EXTRAS.values())
 

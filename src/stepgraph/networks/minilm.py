@@ -66,7 +66,7 @@ class MiniLM:
         self._words = named["embeddings.word_embeddings.weight"]
         kind = named["embeddings.token_type_embeddings.weight"][0]
         self._places = named["embeddings.position_embeddings.weight"] + kind
-        self._norm = _affine(named, "embeddings.LayerNorm", torch.float32)
+        self._norm = _affine(named, "embeddings.LayerNorm")
         self._layers = [_layer(named, f"encoder.layer.{n}", dtype) for n in range(_LAYERS)]
 
     def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
@@ -148,25 +148,22 @@ def _attention(asked: Tensor, alike: _Alike) -> Tensor:
     return seen.permute(1, 2, 0, 3).reshape(-1, _SIZE)
 
 
-def _affine(named: Mapping[str, Tensor], name: str, dtype: torch.dtype) -> _Affine:
+def _affine(named: Mapping[str, Tensor], name: str, dtype: torch.dtype = torch.float32) -> _Affine:
     return _Affine(named[f"{name}.weight"].to(dtype), named[f"{name}.bias"].to(dtype))
 
 
 def _layer(named: Mapping[str, Tensor], name: str, dtype: torch.dtype) -> _Layer:
-    parts = [
-        _affine(named, f"{name}.attention.self.{part}", torch.float32)
-        for part in ("query", "key", "value")
-    ]
+    parts = [_affine(named, f"{name}.attention.self.{part}") for part in ("query", "key", "value")]
     scale = (_SIZE // _HEADS) ** -0.5  # of the products of queries and keys
     parts[0] = _Affine(parts[0].weight * scale, parts[0].bias * scale)
     asked = _Affine(*(torch.cat(both).to(dtype) for both in zip(*parts, strict=True)))
     return _Layer(
         _product(asked),
         _product(_affine(named, f"{name}.attention.output.dense", dtype)),
-        _affine(named, f"{name}.attention.output.LayerNorm", dtype),
+        _affine(named, f"{name}.attention.output.LayerNorm"),
         _product(_affine(named, f"{name}.intermediate.dense", dtype), activated=True),
         _product(_affine(named, f"{name}.output.dense", dtype)),
-        _affine(named, f"{name}.output.LayerNorm", dtype),
+        _affine(named, f"{name}.output.LayerNorm"),
     )
 
 
