@@ -160,4 +160,5 @@ def test_rows_vote_for_the_tasks_that_list_their_keystep():
     assert ranked(1, 1, 3) == ("tea", "soup", "milk")
     assert ranked(0, 3, 3, -1, -1) == ("milk", "tea")
     assert ranked(1, 2, 0, 0) == ("tea", "soup")
+    assert ranked(1, 1, 1, 3, 3) == ("milk", "tea", "soup")
     assert ranked(-1, 5) == ranked() == ()

@@ -1,14 +1,21 @@
 """What a graph says about order, held against the truth: worked by hand, and at the edges."""
 
 import math
+from collections import Counter
 
 import numpy as np
 import pytest
 
 from reference import keysteps, make_courses, make_graph
 from stepgraph.core import Labels, Vocabulary
-from stepgraph.evaluation.order import check_order, clear_pairs, count_before, count_next
-from stepgraph.graph.layers import END
+from stepgraph.evaluation.order import (
+    _judge_next,
+    check_order,
+    clear_pairs,
+    count_before,
+    count_next,
+)
+from stepgraph.graph.layers import END, Next
 
 WORDS = Vocabulary(keysteps(4).keysteps, {"tea": (0, 1, 2, 3)})
 
@@ -84,6 +91,15 @@ def test_intervals_are_judged_where_ten_videos_tell_the_true_share(videos, held)
     task, _ = check_order(layers_of(*truth), {"tea": truth})
 
     assert (task.precedence_held, task.next_held) == pytest.approx((held, held), nan_ok=True)
+
+
+@pytest.mark.parametrize(("true", "covered"), [(1, 1.0), (4, 1.0), (5, 0.0)])
+def test_four_guesses_cover_what_is_truly_next(true, covered):
+    said = {0: [Next(END, 9, 0.5, 0, 1), *(Next(n, 1, 0.1, 0, 1) for n in range(1, 6))]}
+
+    hits, possible, found = _judge_next({0: Counter({true: 3, END: 7})}, said)
+
+    assert (hits, possible, found) == (float(true == 1), 1.0, covered)
 
 
 def test_the_end_is_what_comes_next_after_the_last():

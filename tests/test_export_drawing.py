@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 from pathlib import Path
+from urllib.parse import unquote, urlparse
 from xml.etree import ElementTree
 
 import numpy as np
@@ -223,6 +224,15 @@ def test_the_heat_map_has_a_cell_for_each_keystep_of_a_task():
     assert {"Make tea", "Make iced tea", *NAMES} <= set(words(picture))
 
 
+def test_a_task_too_large_for_a_heat_map_is_shown_alone():
+    maps = [make_map(chain(301), names=[f"{n}" for n in range(301)], task=one) for one in "ab"]
+
+    text = words(draw_heat(maps))
+
+    assert "Shown are 1 of 2 tasks, those of most" in " ".join(text)
+    assert [one for one in text if one in "ab"] == ["a"]
+
+
 def test_names_of_the_heat_map_are_wrapped():
     text = words(draw_heat([make_map(chain(2), names=("a" * 33, "b"), task="c" * 27)]))
 
@@ -316,6 +326,7 @@ def test_a_browser_is_asked_for_as_many_pixels_as_it_can_make(tmp_path, monkeypa
 
     def run(command, **options):
         asked.extend(command)
+        assert Path(unquote(urlparse(command[-1]).path)).read_text() == picture
         [target] = [one for one in command if one.startswith("--screenshot=")]
         Path(target.partition("=")[2]).write_bytes(b"pixels")
         assert options == {"capture_output": True, "timeout": 120, "check": True}
@@ -324,8 +335,9 @@ def test_a_browser_is_asked_for_as_many_pixels_as_it_can_make(tmp_path, monkeypa
     monkeypatch.setattr("shutil.which", found.get)
     monkeypatch.setattr("subprocess.run", run)
     width, height = size
+    picture = f'<svg width="{width}" height="{height}" role="img"/>'
 
-    write_picture(f'<svg width="{width}" height="{height}" role="img"/>', tmp_path / "tea.PNG")
+    write_picture(picture, tmp_path / "tea.PNG")
 
     assert (tmp_path / "tea.PNG").read_bytes() == b"pixels"
     assert asked[0] == "/opt/chrome"

@@ -96,6 +96,8 @@ def test_no_more_than_three_leave_a_keystep_and_none_of_small_share():
     mixed = [(0, 1, 50), (0, 2, 11), (0, 3, 11), (0, 4, 28), *even[4:]]
 
     assert sum(first == 0 for first, _ in ends(drawn_arrows(make_map(even)))) == 3
+    nearly = [(0, n, 24) for n in (1, 2, 3)] + [(0, 4, 22), (0, END, 6), *even[4:]]
+    assert sum(first == 0 for first, _ in ends(drawn_arrows(make_map(nearly)))) == 3
     drawn = ends(drawn_arrows(make_map([*mixed, (1, 2, 9), (2, 3, 9), (3, 4, 9)])))
     assert {second for first, second in drawn if first == 0} == {1, 4}
 

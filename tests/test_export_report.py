@@ -209,6 +209,14 @@ def test_any_number_of_methods_is_shown(tmp_path, number):
     assert len(re.findall(r"<tr><th scope=row>.*?--share", page)) == number
 
 
+def test_the_most_probable_next_are_listed_in_their_order(tmp_path):
+    page = write(tmp_path / "report.html")
+
+    [line] = re.findall(r"<tr data-k=0>.*?</tr>", page)
+    assert re.findall(r"<bdi>(.*?)</bdi>", line) == ["crack eggs", "whisk eggs"]
+    assert "<li class=quiet>nothing</li>" in page
+
+
 def test_no_truth_means_no_metrics(tmp_path):
     dataset, methods = kitchen(omelette())
     unknown = Dataset("kitchen", dataset.videos, dataset.vocabulary)

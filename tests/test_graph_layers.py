@@ -9,7 +9,7 @@ import pytest
 from reference import keysteps, make_courses, make_graph
 from stepgraph.core import BACKGROUND, Labels, Vocabulary
 from stepgraph.graph.courses import Course
-from stepgraph.graph.layers import END, Layers, count_layer
+from stepgraph.graph.layers import END, START, Layers, count_layer
 from stepgraph.graph.shares import NEXT, PRECEDENCE, shares_of
 
 SIZE = 4
@@ -331,6 +331,11 @@ def test_order_and_places_are_those_of_the_videos():
     ]
     unknown = layers_of(labelled(-1)).of_task("tea")
     assert unknown.places()[0] == (1.0, 4.0)
+
+
+def test_neither_end_of_a_video_is_a_keystep_or_the_other():
+    assert len({START, END}) == 2
+    assert max(START, END) < 0
 
 
 def test_a_task_is_counted_once():

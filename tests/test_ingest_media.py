@@ -231,6 +231,15 @@ def test_what_does_not_go_with_the_sound_is_read_to_its_end(monkeypatch, stated,
     assert media_duration(Path("v.mp4"), sound) == pytest.approx(expected)
 
 
+def test_a_track_ends_with_what_has_neither_a_time_nor_a_size():
+    given = [(1, 5), (None, 5), (3, 0), (None, 0), (9, 9)]
+    packets = [SimpleNamespace(dts=dts, size=size) for dts, size in given]
+
+    found = [*media.packets_of(SimpleNamespace(demux=lambda _: iter(packets)), None)]
+
+    assert found == [*packets[:3], None]
+
+
 def test_cues_of_a_track_may_come_in_any_order(monkeypatch):
     starts = [50.0, 3.0, 20.0, 90.0]
     packets = [SimpleNamespace(pts=at) for at in (*starts, None)]
