@@ -30,7 +30,7 @@ _MINILM_SHA256 = {
     "tokenizer.json": "be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037",
 }
 # Of how the built-in model is computed; what was computed in another way has another cache.
-_MINILM_VERSION = 2
+_MINILM_VERSION = 3
 
 # Sentences encoded between two writes to the cache: what an interruption can lose.
 _SENTENCES = 2048

@@ -1,8 +1,9 @@
 """all-MiniLM-L6-v2, the built-in model of sentences: six layers of BERT, and the mean of a text.
 
 It is written out because importing a library that has it takes longer than encoding what is said
-in a video.  A text has one embedding, whatever else is encoded with it and on however many cores:
-no text is padded, every product has one shape, and one thread makes all of it.
+in a video; it rounds where the libraries do, so that both agree.  A text has one embedding,
+whatever else is encoded with it and on however many cores: no text is padded, every product has
+one shape, and one thread makes all of it.
 """
 
 from __future__ import annotations
@@ -19,13 +20,12 @@ from numpy.typing import NDArray
 from safetensors.torch import load
 from tokenizers import Tokenizer
 from torch import Tensor
-from torch.nn.functional import gelu, layer_norm, linear, pad
+from torch.nn.functional import layer_norm, linear
 
 _LAYERS, _HEADS, _SIZE = 6, 12, 384
 _EPSILON = 1e-12
 _LONGEST = 256  # tokens of a text; the model was made with no more, what follows is not read
 _TOGETHER = 1024  # tokens computed at once: rows of every product
-_LANES = 32  # numbers that a processor takes at once; the rest of a row it takes one by one
 
 
 class _Affine(NamedTuple):
@@ -64,9 +64,9 @@ class MiniLM:
         self._dtype = dtype
         named = {name: one.to(self._device) for name, one in load(weights).items()}
         self._words = named["embeddings.word_embeddings.weight"]
-        kind = named["embeddings.token_type_embeddings.weight"][0]
-        self._places = named["embeddings.position_embeddings.weight"] + kind
-        self._norm = _affine(named, "embeddings.LayerNorm")
+        self._kind = named["embeddings.token_type_embeddings.weight"][0].to(dtype)
+        self._places = named["embeddings.position_embeddings.weight"].to(dtype)
+        self._norm = _affine(named, "embeddings.LayerNorm", dtype)
         self._layers = [_layer(named, f"encoder.layer.{n}", dtype) for n in range(_LAYERS)]
 
     def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
@@ -97,8 +97,9 @@ class MiniLM:
         used = groups[-1].rows.stop
         ids[:used] = torch.tensor([token for text in texts for token in text])
         places[:used] = torch.cat([torch.arange(length).repeat(n) for _, n, length in groups])
-        found = self._words[ids.to(self._device)] + self._places[places.to(self._device)]
-        rows = layer_norm(found, (_SIZE,), *self._norm, _EPSILON).to(self._dtype)
+        found = self._words[ids.to(self._device)].to(self._dtype) + self._kind
+        found += self._places[places.to(self._device)]
+        rows = layer_norm(found, (_SIZE,), *self._norm, _EPSILON)
         for layer in self._layers:
             rows = _through(layer, rows, groups)
         means = [rows[one.rows].float().view(*one[1:], _SIZE).mean(dim=1) for one in groups]
@@ -133,18 +134,20 @@ def _through(layer: _Layer, rows: Tensor, groups: Sequence[_Alike]) -> Tensor:
     for one in groups:
         seen[one.rows] = _attention(asked[one.rows], one)
     rows = layer_norm(layer.joined(seen).add_(rows), (_SIZE,), *layer.joined_norm, _EPSILON)
-    narrow = layer.narrowed(layer.widened(rows))
+    narrow = layer.narrowed(torch.ops.aten.gelu_(layer.widened(rows)))
     return layer_norm(narrow.add_(rows), (_SIZE,), *layer.norm, _EPSILON)
 
 
 def _attention(asked: Tensor, alike: _Alike) -> Tensor:
     """What each token sees in its own text; heads first, so that all products are one call."""
     heads = asked.view(alike.texts, alike.length, 3 * _HEADS, -1).permute(2, 0, 1, 3)
-    queries, keys, values = heads.reshape(-1, alike.length, _SIZE // _HEADS).chunk(3)
-    products = torch.bmm(queries, keys.transpose(1, 2))
-    wide = pad(products, (0, -alike.length % _LANES), value=-torch.inf)
-    shares = wide.softmax(dim=-1)[..., : alike.length]
-    seen = torch.bmm(shares, values).view(_HEADS, alike.texts, alike.length, -1)
+    flat = heads.reshape(-1, alike.length, _SIZE // _HEADS).float()
+    queries, keys, values = flat.chunk(3)
+    products = torch.bmm(queries, keys.transpose(1, 2)).mul_((_SIZE // _HEADS) ** -0.5)
+    shares = products.sub_(products.amax(dim=-1, keepdim=True)).exp_()
+    total = shares.sum(dim=-1, keepdim=True)
+    seen = torch.bmm(shares.to(asked.dtype).float(), values).div_(total)
+    seen = seen.view(_HEADS, alike.texts, alike.length, -1)
     return seen.permute(1, 2, 0, 3).reshape(-1, _SIZE)
 
 
@@ -153,32 +156,31 @@ def _affine(named: Mapping[str, Tensor], name: str, dtype: torch.dtype = torch.f
 
 
 def _layer(named: Mapping[str, Tensor], name: str, dtype: torch.dtype) -> _Layer:
-    parts = [_affine(named, f"{name}.attention.self.{part}") for part in ("query", "key", "value")]
-    scale = (_SIZE // _HEADS) ** -0.5  # of the products of queries and keys
-    parts[0] = _Affine(parts[0].weight * scale, parts[0].bias * scale)
-    asked = _Affine(*(torch.cat(both).to(dtype) for both in zip(*parts, strict=True)))
+    parts = [
+        _affine(named, f"{name}.attention.self.{part}", dtype)
+        for part in ("query", "key", "value")
+    ]
+    asked = _Affine(*(torch.cat(both) for both in zip(*parts, strict=True)))
     return _Layer(
         _product(asked),
         _product(_affine(named, f"{name}.attention.output.dense", dtype)),
-        _affine(named, f"{name}.attention.output.LayerNorm"),
-        _product(_affine(named, f"{name}.intermediate.dense", dtype), activated=True),
+        _affine(named, f"{name}.attention.output.LayerNorm", dtype),
+        _product(_affine(named, f"{name}.intermediate.dense", dtype)),
         _product(_affine(named, f"{name}.output.dense", dtype)),
-        _affine(named, f"{name}.output.LayerNorm"),
+        _affine(named, f"{name}.output.LayerNorm", dtype),
     )
 
 
-def _product(affine: _Affine, *, activated: bool = False) -> _Product:
-    """Multiply rows by a weight and add a bias, then the activation of BERT where it is asked for.
+def _product(affine: _Affine) -> _Product:
+    """Multiply rows by a weight, and add a bias.
 
-    Where torch has what its own compiler uses, the weight is laid out once for the processor, and
-    both are one step.
+    Where torch has what its own compiler uses, the weight is laid out once for the processor.
     """
     weight, bias = affine
     ours = torch.ops.mkldnn
     if weight.is_cpu and machine() in ("x86_64", "AMD64") and hasattr(ours, "_linear_pointwise"):
         packed = ours._reorder_linear_weight(weight, _TOGETHER)
-        what, how = ("gelu", "none") if activated else ("none", "")
-        return lambda rows: cast(Tensor, ours._linear_pointwise(rows, packed, bias, what, [], how))
-    if activated:
-        return lambda rows: gelu(linear(rows, weight, bias))
+        return lambda rows: cast(
+            Tensor, ours._linear_pointwise(rows, packed, bias, "none", [], "")
+        )
     return lambda rows: linear(rows, weight, bias)
