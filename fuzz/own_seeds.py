@@ -133,9 +133,9 @@ def embedding_cache():
 def heard_speech():
     """What was heard in a file, as it is kept."""
     said = [[0.5, 2.0, "Boil the water."], [2.0, 3.25, "Pour the tea, \u2014 then wait."]]
-    rest = {"end": 4.5, "damaged": 2, "language": "de"}
+    rest = {"end": 4.5, "damaged": 2, "language": "de", "unsure": 0.1}
     content = {"format": "stepgraph-speech", "version": 1, "sentences": said, **rest}
-    silent = {**content, "sentences": [], "damaged": 0, "language": ""}
+    silent = {**content, "sentences": [], "damaged": 0, "language": "", "unsure": 0.0}
     return [{"heard.json": text_seeds.as_bytes(one)} for one in (content, silent)]
 
 
