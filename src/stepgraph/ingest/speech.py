@@ -113,8 +113,9 @@ def recall(path: Path, model: Path | None = None) -> Heard | None:
         found = kept.recall(_place(path, model))
         if found is not None:
             said, rest = found
-            more = as_whole(rest["damaged"]), as_text(rest["language"]), float(rest["unsure"])
-            return Heard(said, as_seconds(rest["end"]), *more)
+            more = as_whole(rest["damaged"]), as_text(rest["language"]), rest["unsure"]
+            if 0 <= more[-1] <= 1:
+                return Heard(said, as_seconds(rest["end"]), *more)
     return None
 
 
