@@ -128,25 +128,23 @@ def test_files_and_functions_stay_small():
 
 # What the first release could not do, by the modules that do nothing else.
 LATER = {
-    "tasks and times learned from a corpus": ("decoders/hearing", "decoders/learning")
-    + ("graph/habits", "graph/saving_habits"),
-    "a map that tells order": ("graph/chains", "graph/comparing", "graph/courses", "graph/layers")
-    + ("graph/maps", "graph/order", "graph/shares", "evaluation/order", "export/drawing")
-    + ("cli/pictures",),
-    "files from strangers": ("files/ids", "files/cells", "files/arrays/serving"),
-    "hearing and reading": ("ingest/kept", "ingest/screen", "ingest/twice", "ingest/language")
-    + ("encoders/screen", "datasets/generated/captions", "datasets/generated/speaking"),
-    "a quick start": ("networks/minilm",),
-    "formats and corrections": ("export/annotators", "export/clips", "export/corrections")
-    + ("export/editors", "export/exchange", "export/formats", "export/players")
-    + ("export/results", "cli/results"),
-    "a page and a search": ("viewer",),
+    "tasks and times learned from a corpus": """decoders/hearing decoders/learning graph/habits
+        graph/saving_habits""",
+    "a map that tells order": """graph/chains graph/comparing graph/courses graph/layers graph/maps
+        graph/order graph/shares evaluation/order export/drawing cli/pictures""",
+    "files from strangers": "files/ids files/cells files/arrays/serving",
+    "hearing and reading": """ingest/kept ingest/screen ingest/twice ingest/language
+        encoders/screen datasets/generated/captions datasets/generated/speaking""",
+    "a quick start": "networks/minilm",
+    "formats and corrections": """export/annotators export/clips export/corrections export/editors
+        export/exchange export/formats export/players export/results cli/results""",
+    "a page and a search": "viewer",
 }
 
 
 def test_the_package_stays_small():
     # A capability pays for its lines; a second way of doing something does not.
-    later = [name for names in LATER.values() for name in names]
+    later = [name for names in LATER.values() for name in names.split()]
     lines = {
         path.relative_to(PACKAGE).with_suffix("").as_posix(): len(path.read_text().splitlines())
         for path in SOURCES
