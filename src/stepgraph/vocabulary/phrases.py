@@ -12,7 +12,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
-from itertools import chain, pairwise
+from itertools import chain
 from typing import NamedTuple
 
 from stepgraph.core import Sentence
@@ -41,8 +41,13 @@ _PARTICLES_OF = {
 }
 # What stands before a verb in its plain form, and what before any other form of one.
 _BEFORE_VERB = _words(
-    "to i we you they will gonna can could should would must please let's lets i'll we'll you'll "
-    "they'll i'd you'd we'd i've we've you've help ahead"
+    "i we you they will gonna can could should would must please let's lets i'll we'll you'll "
+    "they'll i'd you'd we'd i've we've you've"
+)
+# *Going to heat* is a verb, *down to room temperature* is none.
+_BEFORE_TO = _words(
+    "going want need have has had got able ready how like try trying start started order sure you "
+    "time want wants needs about used way just me us now is was"
 )
 _BEFORE_PARTICIPLE = _words(
     "i'm we're you're they're i we you they i've we've you've have has be been start started by "
@@ -67,7 +72,9 @@ _JOINING = _words(
     "the a an my your our his their its some any no all both each okay ok um uh yeah yes well oh "
     "right guys gonna wanna gotta going kind sort bit lot way don't i'm it's that's let's we're "
     "you're they're i'll we'll you'll i've we've you've there's here's actually basically "
-    "probably maybe already once twice always never"
+    "probably maybe already once twice always never "
+    "first last next aside inside outside underneath forward upside round straight high low enough "
+    "till tonight today together apart everything something anything nothing else"
 )
 _TALK = _words(
     "be have do go come say tell talk speak mention call name ask answer know think mean guess "
@@ -90,7 +97,8 @@ _NOT_OBJECTS = _words(
     "beginning rest side top bottom middle one other half couple amount number size degree case "
     "word name mom dad kid baby wife husband brother sister girl boy man woman lady gentleman "
     "mother father son daughter music applause laughter hand picture camera internet website page "
-    "money price dollar brand company store market type version style place home"
+    "money price dollar brand company store market type version style place home care access "
+    "advantage temperature direction"
 )
 _MEASURES = _words(
     "slice piece cup teaspoon tablespoon pinch dash bit couple lot pair bunch handful amount drop "
@@ -98,6 +106,9 @@ _MEASURES = _words(
     "bag box pack packet set kind sort type one some all each most rest tad touch sprinkle "
     "cube chunk clove sheet strip inch"
 )
+
+
+_TO_PLACES = _words("in into on onto from off under underneath over out inside")
 
 
 class Phrase(NamedTuple):
@@ -111,12 +122,15 @@ class Phrase(NamedTuple):
         What is done and to what, in the form in which dictionaries list them.
     text
         The same as it is said, the verb in its plain form.
+    where
+        Where to or where from, if that is said: *in the pan*, *off*.
     """
 
     time: float
     verb: str
     thing: str
     text: str
+    where: str = ""
 
     @property
     def key(self) -> str:
@@ -138,10 +152,10 @@ class Usage:
     def __init__(self, transcripts: Iterable[Sequence[Sentence]]) -> None:
         self._verbs: Counter[str] = Counter()
         for words in chain.from_iterable(map(_sentences, transcripts)):
-            for before, word in pairwise(words):
-                if before.text in _BEFORE_VERB:
+            for at, word in enumerate(words):
+                if _leads_to_verb(words, at):
                     self._verbs[word.text] += 1
-                elif before.text in _BEFORE_NOUN:
+                elif at and words[at - 1].text in _BEFORE_NOUN:
                     self._verbs[word.text] -= 1
 
     def is_verb(self, word: str) -> bool:
@@ -177,20 +191,40 @@ def content_words(transcript: Sequence[Sentence]) -> list[str]:
     return [word for word in plain if word]
 
 
-def known_share(transcript: Sequence[Sentence]) -> float:
+def joining_share(transcript: Sequence[Sentence]) -> float:
     """Share of the words that are English as far as it joins words: about half of English."""
     words = [word.text for words in _sentences(transcript) for word in words]
     return sum(word in _JOINING for word in words) / max(1, len(words))
 
 
-def find_titles(transcript: Sequence[Sentence], usage: Usage) -> list[Phrase]:
-    """What a speaker says can be learned: *how to change a tire*."""
+def words_of_name(name: str) -> str:
+    """The words of a file name; nothing where it is an id.
+
+    >>> words_of_name("how-to-change-a-tire_02"), words_of_name("zuKpxwA2YVk")
+    ('how to change a tire', '')
+    """
+    words = [word for word in re.split(r"[\W\d_]+", name.casefold()) if word]
+    known = all(word in _JOINING or _lemmas(word) for word in words)
+    return " ".join(words) if len(words) > 1 and known else ""
+
+
+def find_titles(transcript: Sequence[Sentence], usage: Usage, name: str = "") -> list[Phrase]:
+    """What a speaker says can be learned (*how to change a tire*), or the name of a file.
+
+    Parameters
+    ----------
+    name
+        As :func:`words_of_name` reads it.
+    """
     found = []
     for words in _sentences(transcript):
         reader = _Reader(words, usage)
         for at in range(2, len(words)):
             if (words[at - 2].text, words[at - 1].text) == ("how", "to"):
                 found.append(reader.read(at, None))
+    named = [_Word(0.0, word) for word in name.removeprefix("how to ").split()]
+    if named:
+        found.append(_Reader(named, usage).read(0, None))
     return [phrase for phrase in found if phrase is not None]
 
 
@@ -214,6 +248,13 @@ def _sentences(transcript: Sequence[Sentence]) -> Iterator[list[_Word]]:
         yield words
 
 
+def _leads_to_verb(words: Sequence[_Word], at: int) -> bool:
+    before = words[at - 1].text if at else ""
+    if before != "to":
+        return before in _BEFORE_VERB
+    return at > 1 and words[at - 2].text in _BEFORE_TO
+
+
 class _Reader:
     """One sentence, and what can be read in it."""
 
@@ -235,7 +276,7 @@ class _Reader:
         if (self._at(at - 2), before) == ("how", "to"):
             return None
         if word == verb:
-            clear = before in _BEFORE_VERB or self._usage.is_verb(word)
+            clear = _leads_to_verb(self._words, at) or self._usage.is_verb(word)
         else:
             # *Powdered sugar*, *a cooking spray*: the other forms are most often adjectives.
             clear = before in _BEFORE_PARTICIPLE
@@ -256,10 +297,26 @@ class _Reader:
         said = [word.text for word in self._words[first if begin == place else begin : end]]
         # What follows the object belongs to the verb: *jack the car up*.
         if not particle and self._at(end) in ("up", "off", "out", "down"):
-            text = [verb, *said, self._at(end)]
+            particle = self._at(end)
+            text = [verb, *said, particle]
         else:
             text = [verb, *filter(None, [particle]), *said]
-        return Phrase(self._words[at].time, verb, thing, " ".join(text))
+        after = end + (text[-1] == self._at(end))
+        return Phrase(
+            self._words[at].time, verb, thing, " ".join(text), self._where(after) or particle
+        )
+
+    def _where(self, place: int) -> str:
+        """The place that words from here on tell: *in the pan*."""
+        leads = self._at(place)
+        if leads not in _TO_PLACES:
+            return ""
+        first = place = place + 1 + (self._at(place + 1) == "of")
+        while _is_determiner(self._at(place)):
+            place += 1
+        noun = self._noun_at(place, named=place > first) if place > first else None
+        leads = {"into": "in", "inside": "in", "onto": "on", "out": "from"}.get(leads, leads)
+        return f"{leads} the {noun[2]}" if noun else ""
 
     def _of_last(self, at: int, verb: str, last: Phrase | None) -> Phrase | None:
         """A phrase of *it*: what was last named, if that is not long ago."""
@@ -269,7 +326,9 @@ class _Reader:
             return None
         if time - last.time > _REMEMBERED:
             return None
-        return Phrase(time, verb, last.thing, f"{verb} the {last.thing}")
+        after = self._at(place + 1) if self._at(place + 1) in _PARTICLES else ""
+        where = self._where(place + 1 + bool(after)) or after
+        return Phrase(time, verb, last.thing, f"{verb} {self._at(place)}", where)
 
     def _noun_at(self, place: int, *, named: bool) -> tuple[int, int, str] | None:
         """Where a noun with what belongs to it begins and ends, and its last words, plain.
@@ -302,8 +361,9 @@ class _Reader:
         word = self._at(place)
         if not word or word in _JOINING or word in _DETERMINERS:
             return False
-        # After an article even what else is a verb only is part of a name: *the lug nuts*.
-        return named or not is_only_verb(word)
+        # After an article even what else is a verb is part of a name (*the lug nuts*); further
+        # on it begins the next sentence, which no mark divides from this one.
+        return named or not self._usage.is_verb(word)
 
 
 def _is_particle(word: str, verb: str) -> bool:
