@@ -26,6 +26,8 @@ Encode: TypeAlias = Callable[[Sequence[str]], NDArray[np.float32]]
 # phrases, their verbs, their objects), less half of how far apart in a video they are said.
 NEAR = 0.7
 _APART = 0.5
+NEAR_NAME = 0.6
+"""Cosine from which on the name of a listed step stands for what is said."""
 # Mentions that are imagined in the middle of a video, so that a rare phrase has no certain place.
 _IMAGINED = 2.0
 _FEWEST = 2
@@ -205,7 +207,21 @@ def choose(
     return [one for one in chosen if len(one.videos) >= fewest]
 
 
-def cover(weight: Floats, worth: Floats, most: int, covered: Floats | None = None) -> list[int]:
+def choose_missing(
+    kinds: Sequence[Kind], names: Sequence[str], encode: Encode, *, most: int, fewest: int
+) -> list[Chosen]:
+    """Choose what is said often, in the same words, and what no name of a list stands for."""
+    if not kinds:
+        return []
+    whole = encode([kind.name for kind in kinds]) @ encode(list(names)).T
+    open_kinds = [
+        kind for kind, near in zip(kinds, whole.max(axis=1), strict=True) if near < NEAR_NAME
+    ]
+    videos = len(set().union(*(kind.videos for kind in kinds)))
+    return choose(open_kinds, encode, most=most, fewest=fewest, often=said_often(videos))
+
+
+def cover(weight: Floats, worth: Floats, most: int) -> list[int]:
     """Choose columns that together are worth most, each row by its best one (facility location).
 
     Greedily, which is worth at least 63 % of the best choice (Nemhauser, Wolsey and Fisher 1978).
@@ -214,15 +230,13 @@ def cover(weight: Floats, worth: Floats, most: int, covered: Floats | None = Non
     ----------
     weight : shape (N,)
     worth : shape (N, M), from 0 to 1
-    covered : shape (N,)
-        What others are already worth.
 
     Examples
     --------
     >>> cover(np.array([3.0, 2.0, 2.0]), np.array([[1, 0, 0.9], [1, 0, 0], [0, 1, 1]]), 2)
     [0, 2]
     """
-    got = np.zeros(len(weight)) if covered is None else covered
+    got = np.zeros(len(weight))
     order: list[int] = []
     while len(order) < most and worth.size:
         gain = weight @ np.maximum(0.0, worth - got[:, None])
