@@ -180,7 +180,11 @@ def encode_of(scorer: Scorer) -> Encode:
 
 
 def _words(video: Video) -> list[str]:
-    return phrases.content_words(video.transcript) + phrases.words_of_name(video.id).split()
+    return phrases.content_words(video.transcript) + _name_words(video)
+
+
+def _name_words(video: Video) -> list[str]:
+    return list(dict.fromkeys(phrases.words_of_name(video.id).split()))
 
 
 def _choose_steps(said: Said, options: SuggestOptions, encode: Encode) -> list[Chosen]:
@@ -214,6 +218,10 @@ def _task_name(said: Said, everything: Said) -> str:
     title = _title(said, everything)
     if title:
         return title.text.capitalize()
+    named = Counter(word for video in said.videos for word in _name_words(video))
+    shared = [word for word, videos in named.items() if 2 * videos >= len(said.videos)]
+    if shared:
+        return " ".join(shared).capitalize()
     here = Counter(thing for one in said.phrases for thing in {phrase.thing for phrase in one})
     there = Counter(
         thing for one in everything.phrases for thing in {phrase.thing for phrase in one}

@@ -204,8 +204,8 @@ def words_of_name(name: str) -> str:
     ('how to change a tire', '')
     """
     words = [word for word in re.split(r"[\W\d_]+", name.casefold()) if word]
-    known = all(word in _JOINING or _lemmas(word) for word in words)
-    return " ".join(words) if len(words) > 1 and known else ""
+    known = all(word in _JOINING or (len(word) > 2 and _lemmas(word)) for word in words)
+    return " ".join(words) if known else ""
 
 
 def find_titles(transcript: Sequence[Sentence], usage: Usage, name: str = "") -> list[Phrase]:
