@@ -95,7 +95,10 @@ def check_steps(
     said = listen(dataset, problems=problems)
     scorer = encoder or open_scorer()
     encode = encode_of(scorer)
-    scores = {one.video: one for one in counted(score(said.videos, listed, scorer), said.videos, "scoring")}
+    scores = {
+        one.video: one
+        for one in counted(score(said.videos, listed, scorer), said.videos, "scoring")
+    }
     graph = learn_graph(
         scores.values(), listed, decoder=TaskMarkov(order=0.0), encoder=options_of(scorer)
     )
@@ -165,7 +168,11 @@ def _out_of_order(task: str, names: Sequence[str], layer: Layer, fewest: int) ->
     pairs = zip(first.tolist(), second.tolist(), strict=True)
     return [
         Finding(
-            "order", task, (names[one], names[other]), round(after[one, other]), round(both[one, other])
+            "order",
+            task,
+            (names[one], names[other]),
+            round(after[one, other]),
+            round(both[one, other]),
         )
         for one, other in pairs
     ]

@@ -105,7 +105,7 @@ def suggest_steps(
     Examples
     --------
     >>> proposed = suggest_steps("demo", tasks=6)
-    >>> [task.name for task in proposed.tasks][:2]
+    >>> [step.name for step in proposed.tasks[-1].steps]
     []
     """
     chosen, problems = SuggestOptions(**options), problems if problems is not None else Problems()
@@ -258,11 +258,8 @@ def _ordered(
     return replace(proposed, tasks=tuple(tasks))
 
 
-def mine_unordered(
-    videos: Sequence[Video], vocabulary: Vocabulary, scorer: Scorer
-) -> TaskGraph:
+def mine_unordered(videos: Sequence[Video], vocabulary: Vocabulary, scorer: Scorer) -> TaskGraph:
     """Mine a graph of a list whose order is not believed."""
     scores = counted(score(videos, vocabulary, scorer), videos, "finding their order")
     decoder = TaskMarkov(order=0.0)
     return learn_graph(scores, vocabulary, decoder=decoder, encoder=options_of(scorer))
-
