@@ -278,7 +278,7 @@ def compare(name: str, dataset: Dataset, tasks: Sequence[str], options: dict[str
 
 
 def articles(data: Path) -> None:
-    """Steps against the articles of HowTo100M's tasks, and YouCook2 recipe by recipe: by meaning."""
+    """Steps against articles of HowTo100M's tasks, and YouCook2 by recipe: by meaning."""
     lists, shown = lists_of_articles(data)
     howto = narrated(f"howto100m:{data}/howto100m")
     groups: defaultdict[str, list[Video]] = defaultdict(list)
@@ -305,7 +305,7 @@ def _against(
     totals: defaultdict[str, list[dict[str, float]]] = defaultdict(list)
     silent = 0
     for title, videos in groups.items():
-        dataset = Dataset(title, None, tuple(videos), {})
+        dataset = Dataset(title, tuple(videos))
         try:
             proposed = suggest_steps(dataset, tasks=1).vocabulary.keysteps
         except DataError:

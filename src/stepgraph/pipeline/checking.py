@@ -20,8 +20,9 @@ from stepgraph.pipeline import choose_vocabulary, counted, nothing_left, open_sc
 from stepgraph.pipeline.suggesting import Said, as_dataset, encode_of, listen
 from stepgraph.problems import Problems
 from stepgraph.scoring import Scorer, score
+from stepgraph.vocabulary.phrases import read_name
 from stepgraph.vocabulary.suggested import Example, SuggestOptions
-from stepgraph.vocabulary.suggesting import Encode, choose_missing, examples
+from stepgraph.vocabulary.suggesting import Encode, choose_missing, examples, title_near
 
 # Share of a task's videos that must speak of a step clearly: the same as a proposed one needs.
 HEARD = 0.1
@@ -111,7 +112,8 @@ def check_steps(
         members = graph.courses.tasks[task] if graph.courses else {}
         own = said.of([n for n, video in enumerate(said.videos) if video.id in members])
         found += _unheard(task, names, layer)
-        found += _missing(task, names, own, chosen, encode)
+        places = dict(zip(names, layer.place.tolist(), strict=True))
+        found += _missing(task, places, own, chosen, encode)
         found += _alike(task, names, layer, [scores[video.id] for video in own.videos])
         found += _out_of_order(task, names, layer, chosen.fewest(layer.videos))
     counts = {task: graph.layers.videos.get(task, 0) for task in listed_tasks(listed)}
@@ -128,12 +130,13 @@ def _unheard(task: str, names: Sequence[str], layer: Layer) -> list[Finding]:
 
 
 def _missing(
-    task: str, names: Sequence[str], said: Said, options: SuggestOptions, encode: Encode
+    task: str, listed: dict[str, float], said: Said, options: SuggestOptions, encode: Encode
 ) -> list[Finding]:
-    size = len(said.videos)
-    found = choose_missing(
-        said.kinds(), [task, *names], encode, most=_MISSING, fewest=options.fewest(size)
-    )
+    size, title = len(said.videos), read_name(task)
+    kinds = said.kinds()
+    about = title_near(kinds, [title] if title else [], encode)
+    kinds = [kind for kind, only_title in zip(kinds, about, strict=True) if not only_title]
+    found = choose_missing(kinds, listed, encode, most=_MISSING, fewest=options.fewest(size))
     return [
         Finding(
             "missing", task, (one.kind.name,), len(one.videos), size, examples(one, said.videos)

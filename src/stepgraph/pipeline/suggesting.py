@@ -70,7 +70,11 @@ class Said(NamedTuple):
 
     def of(self, places: Sequence[int]) -> Said:
         """The same of some videos."""
-        return Said(*(tuple(part[place] for place in places) for part in self))
+        return Said(
+            tuple(self.videos[place] for place in places),
+            tuple(self.phrases[place] for place in places),
+            tuple(self.titles[place] for place in places),
+        )
 
     def kinds(self) -> list[Kind]:
         """Its phrases, those that are the same together."""
@@ -140,7 +144,7 @@ def as_dataset(videos: str | Path | Dataset | Iterable[Video]) -> Dataset:
         videos = open_source(videos)
     if isinstance(videos, Dataset):
         return replace(videos, videos=tuple(videos.videos))
-    return Dataset("videos", None, tuple(videos), {})
+    return Dataset("videos", tuple(videos))
 
 
 def listen(dataset: Dataset, *, screen: bool = False, problems: Problems) -> Said:
@@ -230,7 +234,7 @@ def _task_name(said: Said, everything: Said) -> str:
 
 
 def _as_steps(said: Said, chosen: Sequence[Chosen]) -> tuple[SuggestedStep, ...]:
-    steps = {}
+    steps: dict[str, SuggestedStep] = {}
     for one in chosen:
         also = Counter({kind.name: len(kind.videos) for kind in one.kinds[1:]})
         others = tuple(name for name, _ in also.most_common() if name != one.kind.name)

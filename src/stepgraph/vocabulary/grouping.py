@@ -45,7 +45,7 @@ def group_videos(words: Sequence[Sequence[str]], groups: int | None = None) -> I
     [0, 1, 0, 1, 0]
     """
     found = likeness(words)
-    if groups is None and len(words) < 2 * _FEWEST or groups == 1 or len(words) < 2:
+    if (groups is None and len(words) < 2 * _FEWEST) or groups == 1 or len(words) < 2:
         return np.zeros(len(words), dtype=np.int64)
     values, vectors = _spectrum(found)
     if groups is not None:

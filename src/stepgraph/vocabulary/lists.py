@@ -101,9 +101,9 @@ def read_vocabulary(path: str | Path) -> Vocabulary:
     """Read a vocabulary from a text file, or from ``vocabulary.json`` as it was saved.
 
     In text, each line is a keystep and ``# headings`` name tasks.  Blank lines, lines that begin
-    with ``//``, list marks (``-``, ``*``, ``1.``) and boxes (``[ ]``, ``[x]``) are ignored.  A keystep may stand under
-    several headings, and is then one keystep of several tasks; one that a task lists twice is
-    one keystep of it.
+    with ``//``, list marks (``-``, ``*``, ``1.``) and boxes (``[ ]``, ``[x]``) are ignored.  A
+    keystep may stand under several headings, and is then one keystep of several tasks; one that a
+    task lists twice is one keystep of it.
 
     In a list without ``#``, a line that ends in a colon (``Pancakes:``) is a heading; between
     ``# headings`` it only divides a task, and names nothing.  An item with a list mark is such a

@@ -2,8 +2,8 @@
 
 Captions have no punctuation and break anywhere, so the words of a whole transcript are read as one
 stream, cut only at marks and pauses.  A dictionary says which words can be verbs or nouns; their
-neighbours decide which they are.  Talk (*thank*, *subscribe*, *love*), what is owned or needed, and
-what is not done is left out.  The rules are those of English.
+neighbours decide which they are.  Talk (*thank*, *subscribe*, *love*), what is owned or needed,
+and what is not done is left out.  The rules are those of English.
 """
 
 from __future__ import annotations
@@ -23,92 +23,94 @@ _TOKEN = re.compile(r"[^\W\d_]+(?:['’-][^\W\d_]+)*|[.,;:!?()\[\]]|\d[\d/.]*")
 _LONGEST_NOUN = 3
 
 
-def _words(text: str) -> frozenset[str]:
+def words_in(text: str) -> frozenset[str]:
+    """Words of a text, to look others up in."""
     return frozenset(text.split())
 
 
-_DETERMINERS = _words(
+_DETERMINERS = words_in(
     "the a an this that these those my your our his her their its some any all both each every "
-    "another other more enough one two three four five six seven eight nine ten half several many "
-    "few little couple whole entire"
+    "another other more enough one two three four five six seven eight nine ten half several "
+    "many few little couple whole entire"
 )
-_PARTICLES = _words("up out off down back away apart together")
+_PARTICLES = words_in("up out off down back away apart together")
 # These most often lead on to a place (*put in the oven*); with some verbs they do not.
 _PARTICLES_OF = {
-    "in": _words("add mix stir whisk fold pour throw toss beat blend sprinkle"),
-    "on": _words("turn switch screw"),
-    "over": _words("flip turn fold"),
+    "in": words_in("add mix stir whisk fold pour throw toss beat blend sprinkle"),
+    "on": words_in("turn switch screw"),
+    "over": words_in("flip turn fold"),
 }
 # What stands before a verb in its plain form, and what before any other form of one.
-_BEFORE_VERB = _words(
+_BEFORE_VERB = words_in(
     "i we you they will gonna can could should would must please let's lets i'll we'll you'll "
     "they'll i'd you'd we'd i've we've you've"
 )
 # *Going to heat* is a verb, *down to room temperature* is none.
-_BEFORE_TO = _words(
-    "going want need have has had got able ready how like try trying start started order sure you "
-    "time want wants needs about used way just me us now is was"
+_BEFORE_TO = words_in(
+    "going want need have has had got able ready how like try trying start started order sure "
+    "you time wants needs about used way just me us now is was"
 )
-_BEFORE_PARTICIPLE = _words(
-    "i'm we're you're they're i we you they i've we've you've have has be been start started by "
-    "just am are after before keep"
+_BEFORE_PARTICIPLE = words_in(
+    "i'm we're you're they're i we you they i've we've you've have has be been start started "
+    "by just am are after before keep"
 )
-_NOT = _words("don't not never didn't doesn't won't can't couldn't wouldn't shouldn't without")
+_NOT = words_in("don't not never didn't doesn't won't can't couldn't wouldn't shouldn't without")
 # What no verb of doing follows: it is then a noun (*the whisk*, *of salt*).
-_BEFORE_NOUN = _words(
-    "the a an my your our his her their its this that these those some any no every each of in on "
-    "with for from by into onto at as about very more most so too what which whose how much many "
-    "under between against over than is are was were be been am it's that's there's here's i'm "
-    "you're we're they're isn't wasn't"
+_BEFORE_NOUN = words_in(
+    "the a an my your our his her their its this that these those some any no every each of in "
+    "on with for from by into onto at as about very more most so too what which whose how much "
+    "many under between against over than is are was were be been am it's that's there's "
+    "here's i'm you're we're they're isn't wasn't"
 )
 _NO_VERB_AFTER = (_BEFORE_NOUN | _DETERMINERS) - _BEFORE_PARTICIPLE
 # These are written like nouns and verbs but join words.
-_JOINING = _words(
-    "and or but so then if when while until because as than like of in on at to for from with by "
-    "into onto over under about after before through between against around along off up down out "
-    "back away again just now here there very really pretty too also only even still not is are "
-    "was were be been am have has had do does did will would can could should may might must i "
-    "you we they he she it me us them him her who what which where how why this that these those "
-    "the a an my your our his their its some any no all both each okay ok um uh yeah yes well oh "
-    "right guys gonna wanna gotta going kind sort bit lot way don't i'm it's that's let's we're "
-    "you're they're i'll we'll you'll i've we've you've there's here's actually basically "
-    "probably maybe already once twice always never "
-    "first last next aside inside outside underneath forward upside round straight high low enough "
-    "till tonight today together apart everything something anything nothing else"
+_JOINING = words_in(
+    "and or but so then if when while until because as than like of in on at to for from with "
+    "by into onto over under about after before through between against around along off up "
+    "down out back away again just now here there very really pretty too also only even still "
+    "not is are was were be been am have has had do does did will would can could should may "
+    "might must i you we they he she it me us them him her who what which where how why this "
+    "that these those the a an my your our his their its some any no all both each okay ok um "
+    "uh yeah yes well oh right guys gonna wanna gotta going kind sort bit lot way don't i'm "
+    "it's that's let's we're you're they're i'll we'll you'll i've we've you've there's here's "
+    "actually basically probably maybe already once twice always never first last next aside "
+    "inside outside underneath forward upside round straight high low enough till tonight "
+    "today together apart everything something anything nothing else"
 )
-_TALK = _words(
+_TALK = words_in(
     "be have do go come say tell talk speak mention call name ask answer know think mean guess "
-    "believe remember forget understand see look watch show view want need like love enjoy hate "
-    "hope wish feel seem appear become happen thank welcome subscribe comment click visit follow "
-    "share join support let try start begin stop finish end continue keep help learn teach explain "
-    "demonstrate find discover notice realize decide choose prefer recommend suggest advise live "
-    "stay wait own buy purchase cost pay spend save sell bring give offer deserve win lose play "
-    "read write hear listen sound smell taste eat drink serve might may can will shall would could "
-    "should must get got use make require include contain involve depend plan figure care worry "
-    "bother matter bet suppose assume imagine wonder consider agree promise swear apologize excuse "
-    "recap review film record upload post link text sponsor work run create provide "
-    "allow cause prevent avoid ensure deal last stand sit walk meet greet miss touch"
+    "believe remember forget understand see look watch show view want need like love enjoy "
+    "hate hope wish feel seem appear become happen thank welcome subscribe comment click visit "
+    "follow share join support let try start begin stop finish end continue keep help learn "
+    "teach explain demonstrate find discover notice realize decide choose prefer recommend "
+    "suggest advise live stay wait own buy purchase cost pay spend save sell bring give offer "
+    "deserve win lose play read write hear listen sound smell taste eat drink serve might may "
+    "can will shall would could should must get got use make require include contain involve "
+    "depend plan figure care worry bother matter bet suppose assume imagine wonder consider "
+    "agree promise swear apologize excuse recap review film record upload post link text "
+    "sponsor work run create provide allow cause prevent avoid ensure deal last stand sit walk "
+    "meet greet miss touch"
 )
-_NOT_OBJECTS = _words(
-    "time day way thing lot bit kind sort video channel comment button link question look chance "
-    "second minute hour week month year moment today tomorrow morning night people guy friend "
-    "somebody someone something anything everything nothing everybody everyone stuff idea reason "
-    "fun luck love life world god job work difference sense example step recipe part end "
-    "beginning rest side top bottom middle one other half couple amount number size degree case "
-    "word name mom dad kid baby wife husband brother sister girl boy man woman lady gentleman "
-    "mother father son daughter music applause laughter hand picture camera internet website page "
-    "money price dollar brand company store market type version style place home care access "
-    "advantage temperature direction"
+_NOT_OBJECTS = words_in(
+    "time day way thing lot bit kind sort video channel comment button link question look "
+    "chance second minute hour week month year moment today tomorrow morning night people guy "
+    "friend somebody someone something anything everything nothing everybody everyone stuff "
+    "idea reason fun luck love life world god job work difference sense example step recipe "
+    "part end beginning rest side top bottom middle one other half couple amount number size "
+    "degree case word name mom dad kid baby wife husband brother sister girl boy man woman "
+    "lady gentleman mother father son daughter music applause laughter hand picture camera "
+    "internet website page money price dollar brand company store market type version style "
+    "place home care access advantage temperature direction"
 )
-_MEASURES = _words(
-    "slice piece cup teaspoon tablespoon pinch dash bit couple lot pair bunch handful amount drop "
-    "layer splash ounce pound gram liter quarter half spoonful spoon stick loaf can bottle jar "
-    "bag box pack packet set kind sort type one some all each most rest tad touch sprinkle "
-    "cube chunk clove sheet strip inch"
+_MEASURES = words_in(
+    "slice piece cup teaspoon tablespoon pinch dash bit couple lot pair bunch handful amount "
+    "drop layer splash ounce pound gram liter quarter half spoonful spoon stick loaf can "
+    "bottle jar bag box pack packet set kind sort type one some all each most rest tad touch "
+    "sprinkle cube chunk clove sheet strip inch"
 )
 
 
-_TO_PLACES = _words("in into on onto from off under underneath over out inside")
+_TO_PLACES = words_in("in into on onto from off under underneath over out inside")
 
 
 class Phrase(NamedTuple):
@@ -206,6 +208,16 @@ def words_of_name(name: str) -> str:
     words = [word for word in re.split(r"[\W\d_]+", name.casefold()) if word]
     known = all(word in _JOINING or (len(word) > 2 and _lemmas(word)) for word in words)
     return " ".join(words) if known else ""
+
+
+def read_name(name: str) -> Phrase | None:
+    """Read a step of a list as a phrase, if it is a verb and its object.
+
+    >>> read_name("Whisk the eggs").key
+    'whisk egg'
+    """
+    words = [_Word(0.0, word) for word in _TOKEN.findall(name.casefold().replace("’", "'"))]
+    return _Reader(words, Usage([])).read(0, None) if words else None
 
 
 def find_titles(transcript: Sequence[Sentence], usage: Usage, name: str = "") -> list[Phrase]:

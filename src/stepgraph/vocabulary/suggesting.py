@@ -9,15 +9,15 @@ from __future__ import annotations
 
 import math
 from collections import Counter, defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from stepgraph.core import Sentence, Video
-from stepgraph.vocabulary.phrases import Phrase
-from stepgraph.vocabulary.suggested import Example, SuggestOptions
+from stepgraph.vocabulary.phrases import Phrase, read_name, words_in
+from stepgraph.vocabulary.suggested import Example
 
 Floats: TypeAlias = NDArray[np.float64]
 Encode: TypeAlias = Callable[[Sequence[str]], NDArray[np.float32]]
@@ -37,12 +37,12 @@ _SAME_PLACE = 0.25
 # To put something into a pan or onto a plate are two things where both are said so often; to whisk
 # it in a bowl or without one is the same.
 _SAME_WORDS = 0.03
-_MOVING = frozenset("put place take set lay drop throw move remove pull push slide bring".split())
-_LIGHT = frozenset("put place take add set lay grab bring move leave hold throw".split())
+_MOVING = words_in("put place take set lay drop throw move remove pull push slide bring")
+_LIGHT = words_in("put place take add set lay grab bring move leave hold throw")
 # How near a phrase must be to the title to say nothing else.
 _SAME_AS_TITLE = 0.85
 _EXAMPLES = 3
-_OWNERS = frozenset("my our your his her their this that these those its another each the".split())
+_OWNERS = words_in("my our your his her their this that these those its another each the")
 
 
 class Kind(NamedTuple):
@@ -208,17 +208,27 @@ def choose(
 
 
 def choose_missing(
-    kinds: Sequence[Kind], names: Sequence[str], encode: Encode, *, most: int, fewest: int
+    kinds: Sequence[Kind], listed: Mapping[str, float], encode: Encode, *, most: int, fewest: int
 ) -> list[Chosen]:
-    """Choose what is said often, in the same words, and what no name of a list stands for."""
+    """Choose what is said often, and what no step of a list stands for.
+
+    Parameters
+    ----------
+    listed
+        Names of the steps, with where in a video each is done, from 0 to 1.
+    """
     if not kinds:
         return []
-    whole = encode([kind.name for kind in kinds]) @ encode(list(names)).T
-    open_kinds = [
-        kind for kind, near in zip(kinds, whole.max(axis=1), strict=True) if near < NEAR_NAME
-    ]
+    read = {name: read_name(name) for name in listed}
+    steps = [Kind(one, name, (), listed[name]) for name, one in read.items() if one]
+    others = [name for name, one in read.items() if not one]
+    stands = nearness(kinds, steps, encode).max(axis=1, initial=-1.0) >= NEAR
+    if others:  # what is no verb with an object is compared as a whole
+        whole = encode([kind.name for kind in kinds]) @ encode(others).T
+        stands |= whole.max(axis=1) >= NEAR_NAME
+    left = [kind for kind, is_listed in zip(kinds, stands.tolist(), strict=True) if not is_listed]
     videos = len(set().union(*(kind.videos for kind in kinds)))
-    return choose(open_kinds, encode, most=most, fewest=fewest, often=said_often(videos))
+    return choose(left, encode, most=most, fewest=fewest, often=said_often(videos))
 
 
 def cover(weight: Floats, worth: Floats, most: int) -> list[int]:
@@ -254,8 +264,8 @@ def title_near(kinds: Sequence[Kind], titles: Sequence[Phrase], encode: Encode) 
         return [False] * len(kinds)
     named = [Kind(title, title.text, (), 0.5) for title in titles]
     level = [kind._replace(place=0.5) for kind in kinds]
-    found = nearness(level, named, encode) >= _SAME_AS_TITLE
-    return [bool(one) for one in found.any(axis=1)]
+    found = nearness(level, named, encode).max(axis=1, initial=-1.0)
+    return [bool(near >= _SAME_AS_TITLE) for near in found.tolist()]
 
 
 def examples(chosen: Chosen, videos: Sequence[Video]) -> tuple[Example, ...]:
