@@ -244,7 +244,7 @@ def cover(weight: Floats, worth: Floats, most: int) -> list[int]:
     Examples
     --------
     >>> cover(np.array([3.0, 2.0, 2.0]), np.array([[1, 0, 0.9], [1, 0, 0], [0, 1, 1]]), 2)
-    [0, 2]
+    [0, 1]
     """
     got = np.zeros(len(weight))
     order: list[int] = []
