@@ -141,6 +141,11 @@ LATER = {
     + ("export/editors", "export/exchange", "export/formats", "export/players")
     + ("export/results", "cli/results"),
     "a page and a search": ("viewer",),
+    "steps proposed and checked": (
+        *("vocabulary/grouping", "vocabulary/phrases", "vocabulary/suggested"),
+        *("vocabulary/suggesting", "pipeline/articles", "pipeline/checking"),
+        *("pipeline/suggesting", "cli/steps"),
+    ),
 }
 
 

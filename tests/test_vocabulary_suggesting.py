@@ -141,7 +141,11 @@ def test_only_what_recurs_is_chosen():
 
     found = choose(corpus(), encode, most=5, fewest=2, often=2)
 
-    assert {one.kind.name for one in found} == {"crack the eggs", "whisk the eggs", "melt the butter"}
+    assert {one.kind.name for one in found} == {
+        "crack the eggs",
+        "whisk the eggs",
+        "melt the butter",
+    }
     assert all(one.videos == {0, 1, 2, 3} for one in found)
     assert choose([], encode, most=5, fewest=2, often=2) == []
 
