@@ -85,9 +85,7 @@ def vocabulary_fields(vocabulary: Vocabulary) -> dict[str, Any]:
 LONG_LIST = 20
 """More keysteps than this without a heading are likely of several tasks; published have 15."""
 
-COMMENT = "//"
-"""What a line of a list begins with that is only read by people."""
-
+COMMENT = "//"  # begins a line of a list that only people read
 _MARK = re.compile(r"^(?:[-*+•]|\d+[.)])(?:\s+|$)")
 _BOX = re.compile(r"^(?:\[[ xX]?\]|[☐☑☒])\s*")
 _COLONS = ":： "
@@ -158,10 +156,8 @@ class _Line(NamedTuple):
 def _lines(lines: Iterable[str]) -> Iterator[_Line]:
     for number, line in enumerate(lines, start=1):
         text = " ".join(line.split())
-        if text.startswith(COMMENT):
-            continue
         bare = _BOX.sub("", _MARK.sub("", text, count=1), count=1)
-        if bare:
+        if bare and not text.startswith(COMMENT):
             yield _Line(number, len(line) - len(line.lstrip()), bare != text, bare)
 
 
