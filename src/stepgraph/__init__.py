@@ -37,8 +37,10 @@ if TYPE_CHECKING:
     from stepgraph.graph import Relation, TaskGraph, Transition, mine_graph
     from stepgraph.ingest import open_video, read_transcript
     from stepgraph.pipeline import mine, recognize, recognize_all
+    from stepgraph.pipeline.suggesting import suggest_steps
     from stepgraph.scoring import score
     from stepgraph.vocabulary import make_vocabulary, read_vocabulary
+    from stepgraph.vocabulary.suggested import SuggestedVocabulary
 
 _HOMES = {
     "core": "BACKGROUND Chapter Dataset Features Labels Scores Segment Sentence Timeline Video "
@@ -53,8 +55,10 @@ _HOMES = {
     "graph": "Relation TaskGraph Transition mine_graph",
     "ingest": "open_video read_transcript",
     "pipeline": "mine recognize recognize_all",
+    "pipeline.suggesting": "suggest_steps",
     "scoring": "score",
     "vocabulary": "make_vocabulary read_vocabulary",
+    "vocabulary.suggested": "SuggestedVocabulary",
 }
 _MODULE_OF = {name: module for module, names in _HOMES.items() for name in names.split()}
 
@@ -77,6 +81,7 @@ __all__ = [
     "Segment",
     "Sentence",
     "StepgraphError",
+    "SuggestedVocabulary",
     "TaskGraph",
     "TaskMarkov",
     "Timeline",
@@ -99,6 +104,7 @@ __all__ = [
     "recognize_all",
     "save",
     "score",
+    "suggest_steps",
     "write_timeline",
 ]
 

@@ -13,6 +13,13 @@ LONGEST = 7 * 24 * 3600.0
 """Seconds of the longest video that is believed: a week.  More is a mistake in the input."""
 
 
+def short_clock(seconds: float) -> str:
+    """Minutes and seconds, and hours where there are any."""
+    whole = int(seconds)
+    hours = f"{whole // 3600}:{whole // 60 % 60:02}" if whole >= 3600 else f"{whole // 60}"
+    return f"{hours}:{whole % 60:02}"
+
+
 class Sentence(NamedTuple):
     """What was said between ``start`` and ``end`` (seconds)."""
 

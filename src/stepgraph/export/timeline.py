@@ -15,6 +15,7 @@ from pathlib import Path
 
 from stepgraph import __version__
 from stepgraph.core import Chapter, Result, Timeline, is_unicode
+from stepgraph.core.videos import short_clock as short_clock
 from stepgraph.export.results import NONE_OF_THEM, RESULT_SUFFIX, TIMELINE_KIND, seen_from
 from stepgraph.files.cells import write_cell
 from stepgraph.files.disk import write_text
@@ -155,13 +156,6 @@ def to_text(timeline: Told) -> str:
 def _clock(seconds: float) -> str:
     ms = round(seconds * 1000)
     return f"{ms // 3_600_000:02}:{ms // 60_000 % 60:02}:{ms // 1000 % 60:02}.{ms % 1000:03}"
-
-
-def short_clock(seconds: float) -> str:
-    """Minutes and seconds, and hours where there are any."""
-    whole = int(seconds)
-    hours = f"{whole // 3600}:{whole // 60 % 60:02}" if whole >= 3600 else f"{whole // 60}"
-    return f"{hours}:{whole % 60:02}"
 
 
 FORMATS: dict[str, tuple[str, Callable[[Told], str]]] = {

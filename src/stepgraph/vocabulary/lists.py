@@ -85,6 +85,7 @@ def vocabulary_fields(vocabulary: Vocabulary) -> dict[str, Any]:
 LONG_LIST = 20
 """More keysteps than this without a heading are likely of several tasks; published have 15."""
 
+COMMENT = "//"  # begins a line of a list that only people read
 _MARK = re.compile(r"^(?:[-*+•]|\d+[.)])(?:\s+|$)")
 _BOX = re.compile(r"^(?:\[[ xX]?\]|[☐☑☒])\s*")
 _COLONS = ":： "
@@ -97,10 +98,10 @@ _Task: TypeAlias = tuple[int, dict[str, None]]
 def read_vocabulary(path: str | Path) -> Vocabulary:
     """Read a vocabulary from a text file, or from ``vocabulary.json`` as it was saved.
 
-    In text, each line is a keystep and ``# headings`` name tasks.  Blank lines, list marks
-    (``-``, ``*``, ``1.``) and boxes (``[ ]``, ``[x]``) are ignored.  A keystep may stand under
-    several headings, and is then one keystep of several tasks; one that a task lists twice is
-    one keystep of it.
+    In text, each line is a keystep and ``# headings`` name tasks.  Blank lines, lines that begin
+    with ``//``, list marks (``-``, ``*``, ``1.``) and boxes (``[ ]``, ``[x]``) are ignored.  A
+    keystep may stand under several headings, and is then one keystep of several tasks; one that a
+    task lists twice is one keystep of it.
 
     In a list without ``#``, a line that ends in a colon (``Pancakes:``) is a heading; between
     ``# headings`` it only divides a task, and names nothing.  An item with a list mark is such a
@@ -156,7 +157,7 @@ def _lines(lines: Iterable[str]) -> Iterator[_Line]:
     for number, line in enumerate(lines, start=1):
         text = " ".join(line.split())
         bare = _BOX.sub("", _MARK.sub("", text, count=1), count=1)
-        if bare:
+        if bare and not text.startswith(COMMENT):
             yield _Line(number, len(line) - len(line.lstrip()), bare != text, bare)
 
 

@@ -1,0 +1,107 @@
+"""The verbs about lists of keysteps: propose one, take one from articles, check one."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+from stepgraph.cli import asked
+from stepgraph.errors import ConfigError, one_line
+from stepgraph.export.terminal import plural
+from stepgraph.files.disk import write_text
+from stepgraph.pipeline.articles import as_list, find_articles, require_steps
+from stepgraph.pipeline.checking import Check, Finding, check_steps
+from stepgraph.pipeline.suggesting import suggest_steps
+from stepgraph.problems import Problems
+from stepgraph.vocabulary.suggested import SuggestedVocabulary, SuggestOptions
+
+
+def suggest(args: argparse.Namespace) -> str:
+    """Propose the steps that recur across narrated videos, as a list to be edited."""
+    asked.must_be_writable(args.output.parent, args.output)
+    if args.output.exists() and not args.overwrite:
+        raise ConfigError(
+            f"{args.output}: must not be there yet, got a file, perhaps one that was edited; "
+            f"name another with -o, or give --overwrite"
+        )
+    problems, dataset = Problems(strict=args.strict), asked.open_dataset(args)
+    options = asked.given_fields(args, SuggestOptions)
+    proposed = suggest_steps(dataset, screen=args.screen, problems=problems, **options)
+    write_text(args.output, proposed.to_text())
+    answer = asked.say(args, _told(proposed, args), file=str(args.output), **proposed.to_json())
+    return asked.finish(answer, args, dataset.problems, problems)
+
+
+def _told(proposed: SuggestedVocabulary, args: argparse.Namespace) -> str:
+    lines = []
+    for task in proposed.tasks:
+        lines.append(f"{task.name} ({plural(len(task.videos), 'video')})")
+        for step in task.steps:
+            optional = ", optional" if step.optional else ""
+            lines.append(f"  {step.name}  (said in {step.videos}{optional})")
+    steps = sum(len(task.steps) for task in proposed.tasks)
+    lines.append(
+        f"\n{args.output}: {plural(steps, 'step')} of {plural(len(proposed.tasks), 'task')}, with "
+        f"what was said of each; correct it, then: stepgraph steps check {args.output} SOURCE"
+    )
+    if proposed.loose:
+        lines.append(f"In {plural(len(proposed.loose), 'other video')} no steps recur.")
+    return "\n".join(lines)
+
+
+def from_article(args: argparse.Namespace) -> str:
+    """Take the steps of the articles whose titles answer a question."""
+    if args.output:
+        asked.must_be_writable(args.output.parent, args.output)
+    question, problems = " ".join(args.question), Problems(strict=args.strict)
+    found = find_articles(question, args.articles, top=args.top, problems=problems)
+    text = require_steps(as_list(found, args.max_steps), question)
+    if args.output:
+        write_text(args.output, text)
+    told: list[dict[str, Any]] = [
+        {"title": one.article.title, "score": round(one.score, 3), "steps": one.article.steps}
+        for one in found
+    ]
+    return asked.finish(asked.say(args, text.rstrip("\n"), articles=told), args, problems)
+
+
+def check(args: argparse.Namespace) -> str:
+    """Say which listed steps are not heard, missing, alike or in another order in the videos."""
+    problems, dataset = Problems(strict=args.strict), asked.open_dataset(args)
+    options = {"min_videos": args.min_videos}
+    found = check_steps(args.steps, dataset, problems=problems, **options)
+    answer = asked.say(
+        args,
+        _told_of(found),
+        videos=found.videos,
+        findings=[
+            one._asdict() | {"examples": [said._asdict() for said in one.examples]}
+            for one in found.findings
+        ],
+    )
+    return asked.finish(answer, args, dataset.problems, problems)
+
+
+def _told_of(found: Check) -> str:
+    lines = []
+    for task, videos in found.videos.items():
+        lines.append(f"{task} ({plural(videos, 'video')})")
+        own = [_sentence(one) for one in found.findings if one.task == task]
+        lines += [f"  {one_line(line)}" for line in own]
+        if not own:
+            lines.append("  nothing to say against it" if videos else "  no video shows it")
+    return "\n".join(lines)
+
+
+def _sentence(one: Finding) -> str:
+    share = f"{one.videos} of {one.of} videos"
+    if one.kind == "unheard":
+        return f"hardly ever heard: {one.keysteps[0]} (clearly in {share})"
+    if one.kind == "missing":
+        said = f", such as: {one.examples[0].text}" if one.examples else ""
+        return f"no step covers: {one.keysteps[0]} (in {share}{said})"
+    if one.kind == "alike":
+        both = " and ".join(one.keysteps)
+        return f"cannot be told apart: {both} (best heard at the same moment in {share})"
+    first, second = one.keysteps
+    return f"order: {first} stands before {second}, and is done after it in {share}"

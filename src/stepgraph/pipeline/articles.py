@@ -1,0 +1,96 @@
+"""The articles of a file that answer a question, by their titles."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from stepgraph.errors import ConfigError, DataError, quoted
+from stepgraph.pipeline import open_scorer
+from stepgraph.pipeline.suggesting import encode_of
+from stepgraph.problems import Problems
+from stepgraph.progress import track
+from stepgraph.scoring import Scorer
+from stepgraph.vocabulary.articles import Article, join_methods, match_articles, read_articles
+
+# Titles that are embedded at once, so that a bar moves and an interruption loses little.
+_TITLES = 2000
+
+
+class Answer(NamedTuple):
+    """An article, and how well its title answers the question: 1 where it is the same."""
+
+    article: Article
+    score: float
+
+
+def find_articles(
+    question: str,
+    articles: str | Path | Iterable[Article],
+    *,
+    top: int = 1,
+    encoder: Scorer | None = None,
+    problems: Problems | None = None,
+) -> list[Answer]:
+    """Find the articles whose titles are nearest to a task or a question, the best first.
+
+    An article of just that title, as tasks of HowTo100M are matched, comes before all others.
+
+    Parameters
+    ----------
+    articles
+        A file or folder of them, or articles that were read; the methods of one are put together.
+    encoder
+        What tells which titles are near; the built-in one, which remembers them, if not given.
+    """
+    if not question.strip():
+        raise ConfigError("question must have words, got none; for example: change a tyre")
+    if top < 1:
+        raise ConfigError(f"top must be at least 1, got {top}")
+    problems = problems if problems is not None else Problems()
+    if isinstance(articles, str | Path):
+        articles = track(read_articles(articles, problems=problems), "reading articles")
+    known = join_methods(articles, problems)
+    if not known:
+        raise DataError("articles must be at least one, got none")
+    same = {one.title for one in match_articles([question], known).values()}
+    if len(same) >= top:  # nothing else is asked for, and no model need be loaded
+        return [Answer(one, 1.0) for one in known if one.title in same][:top]
+    scores = _nearness(question, [one.title for one in known], encoder)
+    scores = np.where([one.title in same for one in known], 1.0, np.minimum(scores, 0.999))
+    best = np.argsort(-scores, kind="stable")[:top]
+    return [Answer(known[at], float(scores[at])) for at in best]
+
+
+def _nearness(question: str, titles: Sequence[str], encoder: Scorer | None) -> np.ndarray:
+    encode = encode_of(encoder or open_scorer())
+    [asked] = encode([question])
+    starts = track(range(0, len(titles), _TITLES), "comparing titles")
+    return np.concatenate([encode(titles[at : at + _TITLES]) @ asked for at in starts])
+
+
+def as_list(answers: Sequence[Answer], max_steps: int | None = None) -> str:
+    """Articles as a list of keysteps: each title a heading, each step a line.
+
+    >>> print(as_list([Answer(Article("Make Tea", ("Boil water", "Add leaves")), 1.0)]), end="")
+    # Make Tea
+    Boil water
+    Add leaves
+    """
+    blocks = [
+        "\n".join([f"# {article.title}", *article.steps[:max_steps]]) for article, _ in answers
+    ]
+    return "\n\n".join(blocks) + "\n"
+
+
+def require_steps(text: str, question: str) -> str:
+    """Refuse a list that cannot be mined with, such as one step alone."""
+    if sum(not line.startswith("#") and bool(line) for line in text.splitlines()) < 2:
+        raise DataError(
+            f"articles must tell at least 2 steps of {quoted(question)}, got fewer; ask for more "
+            f"articles with --top"
+        )
+    return text

@@ -1,0 +1,181 @@
+"""Hold a list of keysteps against videos: what is never heard, missing, alike, or out of order."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal, NamedTuple
+
+import numpy as np
+
+from stepgraph.core import Dataset, Scores, Video, Vocabulary
+from stepgraph.decoders import TaskMarkov
+from stepgraph.decoders.hearing import hear
+from stepgraph.decoders.learning import learn_graph
+from stepgraph.graph.habits import listed_tasks
+from stepgraph.graph.layers import Layer
+from stepgraph.graph.order import DIRECTIONAL_SHARE
+from stepgraph.pipeline import choose_vocabulary, counted, nothing_left, open_scorer, options_of
+from stepgraph.pipeline.suggesting import Said, as_dataset, encode_of, listen
+from stepgraph.problems import Problems
+from stepgraph.scoring import Scorer, score
+from stepgraph.vocabulary.phrases import read_name
+from stepgraph.vocabulary.suggested import Example, SuggestOptions
+from stepgraph.vocabulary.suggesting import Encode, choose_missing, examples, title_near
+
+# Share of a task's videos that must speak of a step clearly: the same as a proposed one needs.
+HEARD = 0.1
+# Two steps are one where they are said best at the same moment in so many of the videos.
+_SAME_MOMENT = 0.5
+# Phrases of a task that are told to be missing.
+_MISSING = 5
+
+Kind = Literal["unheard", "missing", "alike", "order"]
+
+
+class Finding(NamedTuple):
+    """Something that the videos say against a list.
+
+    Attributes
+    ----------
+    kind
+        ``unheard``: a step that hardly any video speaks of.  ``missing``: a phrase that many do
+        and no step stands for.  ``alike``: two steps that are spoken of at the same moments.
+        ``order``: two steps of which the second is done first.
+    keysteps
+        The step or the two steps, or the phrase.
+    videos, of
+        In how many of the task's videos that is so; of two steps, of those that tell of both.
+    examples
+        What is said, for a phrase.
+    """
+
+    kind: Kind
+    task: str
+    keysteps: tuple[str, ...]
+    videos: int
+    of: int
+    examples: tuple[Example, ...] = ()
+
+
+@dataclass(frozen=True)
+class Check:
+    """What was found, and of how many videos of each task; tasks without any are named, too."""
+
+    findings: tuple[Finding, ...]
+    videos: dict[str, int]
+
+    def of(self, kind: Kind) -> list[Finding]:
+        """Findings of one kind, those of most videos first."""
+        return [one for one in self.findings if one.kind == kind]
+
+
+def check_steps(
+    vocabulary: Vocabulary | Sequence[str] | str | Path,
+    videos: str | Path | Dataset | Iterable[Video],
+    *,
+    encoder: Scorer | None = None,
+    problems: Problems | None = None,
+    **options: int | None,
+) -> Check:
+    """Say what the videos say against a list of keysteps; the order of the list is not believed.
+
+    Parameters
+    ----------
+    vocabulary
+        A list, a file of one, or a vocabulary.
+    videos, encoder, problems
+        As of :func:`~stepgraph.suggest_steps`.
+    options
+        ``min_videos``: see :class:`~stepgraph.vocabulary.suggested.SuggestOptions`.
+    """
+    problems = problems if problems is not None else Problems()
+    dataset, chosen = as_dataset(videos), SuggestOptions(**options)
+    listed = choose_vocabulary(dataset, vocabulary)
+    said = listen(dataset, problems=problems)
+    scorer = encoder or open_scorer()
+    encode = encode_of(scorer)
+    scores = {
+        one.video: one
+        for one in counted(score(said.videos, listed, scorer), said.videos, "scoring")
+    }
+    graph = learn_graph(
+        scores.values(), listed, decoder=TaskMarkov(order=0.0), encoder=options_of(scorer)
+    )
+    if graph.layers is None:
+        raise nothing_left(dataset, "a video that can be mined", problems)
+    found: list[Finding] = []
+    for task in graph.layers.videos:
+        layer = graph.layers.of_task(task)
+        names = [listed.keysteps[keystep] for keystep in layer.keysteps]
+        members = graph.courses.tasks[task] if graph.courses else {}
+        own = said.of([n for n, video in enumerate(said.videos) if video.id in members])
+        found += _unheard(task, names, layer)
+        places = dict(zip(names, layer.place.tolist(), strict=True))
+        found += _missing(task, places, own, chosen, encode)
+        found += _alike(task, names, layer, [scores[video.id] for video in own.videos])
+        found += _out_of_order(task, names, layer, chosen.fewest(layer.videos))
+    counts = {task: graph.layers.videos.get(task, 0) for task in listed_tasks(listed)}
+    return Check(tuple(sorted(found, key=lambda one: -one.videos)), counts)
+
+
+def _unheard(task: str, names: Sequence[str], layer: Layer) -> list[Finding]:
+    heard = zip(names, layer.clear.tolist(), strict=True)
+    return [
+        Finding("unheard", task, (name,), clear, layer.videos)
+        for name, clear in heard
+        if clear < HEARD * layer.videos
+    ]
+
+
+def _missing(
+    task: str, listed: dict[str, float], said: Said, options: SuggestOptions, encode: Encode
+) -> list[Finding]:
+    size, title = len(said.videos), read_name(task)
+    kinds = said.kinds()
+    about = title_near(kinds, [title] if title else [], encode)
+    kinds = [kind for kind, only_title in zip(kinds, about, strict=True) if not only_title]
+    found = choose_missing(kinds, listed, encode, most=_MISSING, fewest=options.fewest(size))
+    return [
+        Finding(
+            "missing", task, (one.kind.name,), len(one.videos), size, examples(one, said.videos)
+        )
+        for one in found
+    ]
+
+
+def _alike(
+    task: str, names: Sequence[str], layer: Layer, scores: Sequence[Scores]
+) -> list[Finding]:
+    same, videos = np.zeros((len(names), len(names)), dtype=np.int64), 0
+    for one in scores:
+        heard = hear(one)
+        if len(heard.said):
+            best = heard.closeness(task, layer.keysteps).keysteps.argmax(axis=0)
+            same += best[:, None] == best
+            videos += 1
+    first, second = np.nonzero(np.triu(same > _SAME_MOMENT * videos, 1))
+    pairs = zip(first.tolist(), second.tolist(), strict=True)
+    return [
+        Finding("alike", task, (names[one], names[other]), int(same[one, other]), videos)
+        for one, other in pairs
+    ]
+
+
+def _out_of_order(task: str, names: Sequence[str], layer: Layer, fewest: int) -> list[Finding]:
+    after, both = layer.before.T, layer.before + layer.before.T
+    against = (both >= fewest) & (layer.precedence().T >= DIRECTIONAL_SHARE)
+    against &= after >= DIRECTIONAL_SHARE * both
+    first, second = np.nonzero(np.triu(against, 1))
+    pairs = zip(first.tolist(), second.tolist(), strict=True)
+    return [
+        Finding(
+            "order",
+            task,
+            (names[one], names[other]),
+            round(after[one, other]),
+            round(both[one, other]),
+        )
+        for one, other in pairs
+    ]

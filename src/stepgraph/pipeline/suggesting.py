@@ -1,0 +1,269 @@
+"""Propose a vocabulary from narrated videos: group them, choose steps, put these in order.
+
+The phrases are found and chosen in :mod:`stepgraph.vocabulary`; here are the source, the encoder,
+and what whole videos tell about order, which is mined as from any other list.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from stepgraph.core import Dataset, Video, Vocabulary
+from stepgraph.datasets import open_source
+from stepgraph.decoders import TaskMarkov
+from stepgraph.decoders.learning import learn_graph
+from stepgraph.errors import DataError
+from stepgraph.graph import TaskGraph
+from stepgraph.graph.maps import task_map
+from stepgraph.ingest.screen import read_screen
+from stepgraph.pipeline import counted, nothing_left, open_scorer, options_of
+from stepgraph.problems import Problems
+from stepgraph.scoring import Scorer, score
+from stepgraph.vocabulary import phrases
+from stepgraph.vocabulary.grouping import group_videos
+from stepgraph.vocabulary.phrases import Phrase, Usage
+from stepgraph.vocabulary.suggested import (
+    STEPS,
+    SuggestedStep,
+    SuggestedTask,
+    SuggestedVocabulary,
+    SuggestOptions,
+    distinct,
+)
+from stepgraph.vocabulary.suggesting import (
+    Chosen,
+    Encode,
+    Kind,
+    choose,
+    collect,
+    examples,
+    said_often,
+    title_near,
+)
+
+# Share of words that join others, below which a narration is not English; English has about half.
+_ENGLISH = 0.2
+
+
+class Said(NamedTuple):
+    """What is said to be done in the videos of a corpus.
+
+    Attributes
+    ----------
+    videos
+        Those with an English narration.
+    phrases
+        Of each video, in the order in which they are said.
+    titles
+        What each video says, or its file name, can be learned from it.
+    """
+
+    videos: tuple[Video, ...]
+    phrases: tuple[list[Phrase], ...]
+    titles: tuple[list[Phrase], ...]
+
+    def of(self, places: Sequence[int]) -> Said:
+        """The same of some videos."""
+        return Said(
+            tuple(self.videos[place] for place in places),
+            tuple(self.phrases[place] for place in places),
+            tuple(self.titles[place] for place in places),
+        )
+
+    def kinds(self) -> list[Kind]:
+        """Its phrases, those that are the same together."""
+        return collect(self.phrases, [video.duration for video in self.videos])
+
+
+def suggest_steps(
+    videos: str | Path | Dataset | Iterable[Video],
+    *,
+    encoder: Scorer | None = None,
+    screen: bool = False,
+    problems: Problems | None = None,
+    **options: int | None,
+) -> SuggestedVocabulary:
+    """Propose keysteps that recur across videos, under the tasks that these show.
+
+    Parameters
+    ----------
+    videos
+        Narrated videos, whatever :func:`~stepgraph.open_source` opens, or an open data set; its
+        own vocabulary and truth are not looked at.
+    encoder
+        What tells which phrases mean the same: the built-in one if not given.
+    screen
+        Read the text in the pictures of video files, too.
+    problems
+        Where to note videos without an English narration.
+    options
+        ``tasks``, ``steps`` and ``min_videos``: see
+        :class:`~stepgraph.vocabulary.suggested.SuggestOptions`.
+
+    Examples
+    --------
+    >>> proposed = suggest_steps("demo", tasks=6)
+    >>> [step.name for step in proposed.tasks[-1].steps][:3]
+    ['crush the spices', 'boil water', 'pour the milk']
+    """
+    chosen, problems = SuggestOptions(**options), problems if problems is not None else Problems()
+    dataset = as_dataset(videos)
+    said = listen(dataset, screen=screen, problems=problems)
+    scorer = encoder or open_scorer()
+    encode = encode_of(scorer)
+    parts = group_videos([_words(video) for video in said.videos], chosen.tasks)
+    found: list[tuple[Said, list[Chosen]]] = []
+    for part in range(int(parts.max(initial=-1)) + 1):
+        own = said.of(np.flatnonzero(parts == part).tolist())
+        found.append((own, _choose_steps(own, chosen, encode)))
+    kept = [(own, steps) for own, steps in found if len(steps) > 1]
+    if not kept:
+        raise DataError(
+            f"{dataset.name}: videos must tell of steps that recur, got none in these "
+            f"{len(said.videos)} videos; give more videos of one task, or lower --min-videos"
+        )
+    names = distinct([_task_name(own, said) for own, _ in kept])
+    tasks = tuple(
+        SuggestedTask(name, tuple(video.id for video in own.videos), _as_steps(own, steps))
+        for name, (own, steps) in zip(names, kept, strict=True)
+    )
+    known = {video for task in tasks for video in task.videos}
+    loose = tuple(video.id for video in dataset.videos if video.id not in known)
+    return _ordered(SuggestedVocabulary(tasks, loose), said.videos, scorer)
+
+
+def as_dataset(videos: str | Path | Dataset | Iterable[Video]) -> Dataset:
+    """The data set that is meant, with its videos at hand."""
+    if isinstance(videos, str | Path):
+        videos = open_source(videos)
+    if isinstance(videos, Dataset):
+        return replace(videos, videos=tuple(videos.videos))
+    return Dataset("videos", tuple(videos))
+
+
+def listen(dataset: Dataset, *, screen: bool = False, problems: Problems) -> Said:
+    """Find what is said to be done in the videos that are told in English."""
+    videos = []
+    for video in dataset.videos:
+        if screen and video.path is not None:
+            shown = sorted((*video.transcript, *read_screen(video.path)))
+            video = replace(video, transcript=tuple(shown))
+        if not video.transcript:
+            problems.add(f"video {video.id!r}", "no narration", "must be narrated, got no words")
+        elif phrases.joining_share(video.transcript) < _ENGLISH:
+            what = "must be told in English to propose steps from it, got another language"
+            problems.add(f"video {video.id!r}", "not in English", what)
+        else:
+            videos.append(video)
+    if not videos:
+        raise nothing_left(dataset, "videos that are told in English", problems)
+    usage = Usage(video.transcript for video in videos)
+    said, titles = [], []
+    for video in counted(videos, videos, "listening for steps"):
+        said.append(phrases.find_phrases(video.transcript, usage))
+        name = phrases.words_of_name(video.id)
+        titles.append(phrases.find_titles(video.transcript, usage, name))
+    return Said(tuple(videos), tuple(said), tuple(titles))
+
+
+def encode_of(scorer: Scorer) -> Encode:
+    """What embeds any text; an encoder that does not hear cannot."""
+    encode = getattr(scorer, "encode_texts", None)
+    if encode is None:
+        raise DataError(
+            "encoder must embed text to propose steps, got one that does not; leave it out"
+        )
+    found: Encode = encode
+    return found
+
+
+def _words(video: Video) -> list[str]:
+    return phrases.content_words(video.transcript) + _name_words(video)
+
+
+def _name_words(video: Video) -> list[str]:
+    return list(dict.fromkeys(phrases.words_of_name(video.id).split()))
+
+
+def _choose_steps(said: Said, options: SuggestOptions, encode: Encode) -> list[Chosen]:
+    kinds = said.kinds()
+    title = _title(said, said)
+    about = title_near(kinds, [title] if title else [], encode)
+    kinds = [kind for kind, only_title in zip(kinds, about, strict=True) if not only_title]
+    size = len(said.videos)
+    return choose(
+        kinds,
+        encode,
+        most=options.steps or STEPS,
+        fewest=options.fewest(size),
+        often=said_often(size),
+    )
+
+
+def _title(said: Said, everything: Said) -> Phrase | None:
+    """What most videos of a group, and few others, say can be learned from them."""
+    here = Counter(key for titles in said.titles for key in {one.key for one in titles})
+    there = Counter(key for titles in everything.titles for key in {one.key for one in titles})
+    best = max(here, key=lambda key: (here[key] ** 2 / there[key], key), default=None)
+    if best is None or here[best] < said_often(len(said.videos)):
+        return None
+    fitting = [one for titles in said.titles for one in titles if one.key == best]
+    texts = Counter(one.text for one in fitting)
+    return max(fitting, key=lambda one: texts[one.text])
+
+
+def _task_name(said: Said, everything: Said) -> str:
+    title = _title(said, everything)
+    if title:
+        return title.text.capitalize()
+    named = Counter(word for video in said.videos for word in _name_words(video))
+    shared = [word for word, videos in named.items() if 2 * videos >= len(said.videos)]
+    if shared:
+        return " ".join(shared).capitalize()
+    here = Counter(thing for one in said.phrases for thing in {phrase.thing for phrase in one})
+    there = Counter(
+        thing for one in everything.phrases for thing in {phrase.thing for phrase in one}
+    )
+    return max(here, key=lambda thing: (here[thing] ** 2 / there[thing], thing)).capitalize()
+
+
+def _as_steps(said: Said, chosen: Sequence[Chosen]) -> tuple[SuggestedStep, ...]:
+    steps: dict[str, SuggestedStep] = {}
+    for one in chosen:
+        also = Counter({kind.name: len(kind.videos) for kind in one.kinds[1:]})
+        others = tuple(name for name, _ in also.most_common() if name != one.kind.name)
+        found = examples(one, said.videos)
+        steps.setdefault(
+            one.kind.name, SuggestedStep(one.kind.name, len(one.videos), False, others, found)
+        )
+    return tuple(steps.values())
+
+
+def _ordered(
+    proposed: SuggestedVocabulary, videos: Sequence[Video], scorer: Scorer
+) -> SuggestedVocabulary:
+    """Put steps in the order in which the videos do them, and tell which may be left out."""
+    graph = mine_unordered(videos, proposed.vocabulary, scorer)
+    tasks = []
+    for task in proposed.tasks:
+        own = {step.name: step for step in task.steps}
+        found = task_map(graph, task.name)
+        steps = [
+            replace(own[graph.vocabulary.keysteps[step.keystep]], optional=step.optional)
+            for step in found.steps
+        ]
+        tasks.append(replace(task, steps=tuple(steps)))
+    return replace(proposed, tasks=tuple(tasks))
+
+
+def mine_unordered(videos: Sequence[Video], vocabulary: Vocabulary, scorer: Scorer) -> TaskGraph:
+    """Mine a graph of a list whose order is not believed."""
+    scores = counted(score(videos, vocabulary, scorer), videos, "finding their order")
+    decoder = TaskMarkov(order=0.0)
+    return learn_graph(scores, vocabulary, decoder=decoder, encoder=options_of(scorer))

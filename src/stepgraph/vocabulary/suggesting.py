@@ -1,0 +1,287 @@
+"""Propose the steps of a task: phrases of doing that recur across its videos.
+
+Phrases that mean the same, and are said at about the same time of a video, stand for one another.
+Steps are chosen one after the other, each the phrase that stands for most of what no earlier one
+stands for.  Which videos are of one task, and in which order steps are done, is found elsewhere.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter, defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stepgraph.core import Sentence, Video
+from stepgraph.vocabulary.phrases import Phrase, read_name, words_in
+from stepgraph.vocabulary.suggested import Example
+
+Floats: TypeAlias = NDArray[np.float64]
+Encode: TypeAlias = Callable[[Sequence[str]], NDArray[np.float32]]
+
+# How near two phrases must be for one to stand for the other: of the mean of three cosines (the
+# phrases, their verbs, their objects), less half of how far apart in a video they are said.
+NEAR = 0.7
+_APART = 0.5
+NEAR_NAME = 0.6
+"""Cosine from which on the name of a listed step stands for what is said."""
+# Mentions that are imagined in the middle of a video, so that a rare phrase has no certain place.
+_IMAGINED = 2.0
+_FEWEST = 2
+# Share of the mentions of a step that must tell the same place for it to be part of the name.
+_SAME_PLACE = 0.25
+# Share of the videos in which something must be said in the same words to be a step of that name.
+# To put something into a pan or onto a plate are two things where both are said so often; to whisk
+# it in a bowl or without one is the same.
+_SAME_WORDS = 0.03
+_MOVING = words_in("put place take set lay drop throw move remove pull push slide bring")
+_LIGHT = words_in("put place take add set lay grab bring move leave hold throw")
+# How near a phrase must be to the title to say nothing else.
+_SAME_AS_TITLE = 0.85
+_EXAMPLES = 3
+_OWNERS = words_in("my our your his her their this that these those its another each the")
+
+
+class Kind(NamedTuple):
+    """Phrases that say the same in the same words.
+
+    Attributes
+    ----------
+    phrase
+        One of them.
+    name
+        As they are most often said.
+    mentions
+        Where each is said: the number of the video, and seconds.
+    place
+        Where in a video they are said in the mean, from 0 to 1.
+    """
+
+    phrase: Phrase
+    name: str
+    mentions: tuple[tuple[int, float], ...]
+    place: float
+
+    @property
+    def videos(self) -> set[int]:
+        """Numbers of the videos in which it is said."""
+        return {video for video, _ in self.mentions}
+
+
+class Chosen(NamedTuple):
+    """A phrase that stands for others, and all these, itself the first."""
+
+    kind: Kind
+    kinds: tuple[Kind, ...]
+
+    @property
+    def videos(self) -> set[int]:
+        """Numbers of the videos in which any of them is said."""
+        return set().union(*(kind.videos for kind in self.kinds))
+
+    @property
+    def mentions(self) -> list[tuple[int, float]]:
+        """Where any of them is said, the exact words first."""
+        return [mention for kind in self.kinds for mention in kind.mentions]
+
+
+def collect(said: Sequence[Sequence[Phrase]], durations: Sequence[float]) -> list[Kind]:
+    """Put phrases together that are the same, those of most videos first.
+
+    Parameters
+    ----------
+    said
+        The phrases of each video.
+    durations
+        Of each video, in seconds.
+    """
+    places = Counter(
+        one for phrases in said for one in {(phrase.key, phrase.where) for phrase in phrases}
+    )
+    enough = said_often(len(said))
+    found: defaultdict[tuple[str, str], list[tuple[int, Phrase]]] = defaultdict(list)
+    for video, phrases in enumerate(said):
+        for phrase in phrases:
+            told = phrase.verb in _MOVING and places[phrase.key, phrase.where] >= enough
+            found[phrase.key, phrase.where if told else ""].append((video, phrase))
+    kinds = []
+    for (_, where), mentions in found.items():
+        when = [min(1.0, p.time / max(durations[video], 1e-9)) for video, p in mentions]
+        place = (sum(when) + _IMAGINED / 2) / (len(when) + _IMAGINED)
+        phrase, name = mentions[0][1], _name([phrase for _, phrase in mentions])
+        kinds.append(
+            Kind(
+                phrase._replace(where=where),
+                name,
+                tuple((video, one.time) for video, one in mentions),
+                place,
+            )
+        )
+    return sorted(kinds, key=lambda kind: (-len(kind.videos), kind.name))
+
+
+def _name(phrases: Sequence[Phrase]) -> str:
+    """How phrases of one kind are most often said, without whose it is."""
+    texts = Counter(_shared(one) for one in phrases if not one.text.endswith((" it", " them")))
+    fallback = f"{phrases[0].verb} the {phrases[0].thing}"
+    name = max(texts, key=lambda text: (texts[text], -len(text), text)) if texts else fallback
+    places = Counter(one.where for one in phrases if " " in one.where)
+    where, times = places.most_common(1)[0] if places else ("", 0)
+    named = times >= max(_FEWEST, _SAME_PLACE * len(phrases))
+    return f"{name} {where}" if named and where.split()[-1] not in name.split() else name
+
+
+def _shared(phrase: Phrase) -> str:
+    """The words of a phrase as anybody could say them: *crack the eggs* for *crack my eggs*."""
+    words = phrase.text.split()
+    owned = [at for at, word in enumerate(words) if word in _OWNERS]
+    kept = [word for at, word in enumerate(words) if at not in owned[1:]]
+    return " ".join("the" if word in _OWNERS else word for word in kept)
+
+
+def nearness(kinds: Sequence[Kind], others: Sequence[Kind], encode: Encode) -> Floats:
+    """How near each phrase is to each of others, shape (N, M)."""
+    if not kinds or not others:
+        return np.zeros((len(kinds), len(others)))
+    found = np.zeros((len(kinds), len(others)))
+    for part in (_whole, _verb, _thing):
+        ours, theirs = encode([part(one) for one in kinds]), encode([part(one) for one in others])
+        found += (ours @ theirs.T).astype(np.float64) / 3
+    places = np.array([one.place for one in kinds]), np.array([one.place for one in others])
+    found -= _APART * np.abs(np.subtract.outer(*places))
+    # Whoever beats eggs may be said to take them; whoever takes them is not said to beat them.
+    says_more = np.array([one.phrase.verb not in _LIGHT for one in kinds])
+    says_little = np.array([one.phrase.verb in _LIGHT for one in others])
+    found[np.logical_and.outer(says_more, says_little)] = -1.0
+    return found
+
+
+def _whole(kind: Kind) -> str:
+    return " ".join(filter(None, [kind.phrase.key, kind.phrase.where]))
+
+
+def _verb(kind: Kind) -> str:
+    return f"to {kind.phrase.verb}"
+
+
+def _thing(kind: Kind) -> str:
+    return kind.phrase.thing
+
+
+def said_often(videos: int) -> int:
+    """In how many of so many videos words must be said to be a name."""
+    return max(_FEWEST, math.ceil(_SAME_WORDS * videos))
+
+
+def choose(
+    kinds: Sequence[Kind], encode: Encode, *, most: int, fewest: int, often: int
+) -> list[Chosen]:
+    """Choose the phrases that together stand for most of what is said, the weightiest first.
+
+    Parameters
+    ----------
+    most
+        How many to choose.
+    fewest
+        Videos that what is chosen must stand for.
+    often
+        Videos that must say it in its own words.
+    """
+    candidates = [at for at, kind in enumerate(kinds) if len(kind.videos) >= often]
+    near = nearness(kinds, [kinds[at] for at in candidates], encode)
+    worth = np.maximum(0.0, near - NEAR) / (1 - NEAR)
+    worth[candidates, np.arange(len(candidates))] = 1.0
+    weight = np.array([len(kind.videos) for kind in kinds], dtype=np.float64)
+    order = cover(weight, worth, most)
+    if not order:
+        return []
+    whose, stands = worth[:, order].argmax(axis=1), worth[:, order].max(axis=1) > 0
+    chosen = []
+    for number, candidate in enumerate(order):
+        own = candidates[candidate]
+        others = [at for at in np.flatnonzero(stands & (whose == number)).tolist() if at != own]
+        chosen.append(Chosen(kinds[own], (kinds[own], *(kinds[at] for at in others))))
+    return [one for one in chosen if len(one.videos) >= fewest]
+
+
+def choose_missing(
+    kinds: Sequence[Kind], listed: Mapping[str, float], encode: Encode, *, most: int, fewest: int
+) -> list[Chosen]:
+    """Choose what is said often, and what no step of a list stands for.
+
+    Parameters
+    ----------
+    listed
+        Names of the steps, with where in a video each is done, from 0 to 1.
+    """
+    if not kinds:
+        return []
+    read = {name: read_name(name) for name in listed}
+    steps = [Kind(one, name, (), listed[name]) for name, one in read.items() if one]
+    others = [name for name, one in read.items() if not one]
+    stands = nearness(kinds, steps, encode).max(axis=1, initial=-1.0) >= NEAR
+    if others:  # what is no verb with an object is compared as a whole
+        whole = encode([kind.name for kind in kinds]) @ encode(others).T
+        stands |= whole.max(axis=1) >= NEAR_NAME
+    left = [kind for kind, is_listed in zip(kinds, stands.tolist(), strict=True) if not is_listed]
+    videos = len(set().union(*(kind.videos for kind in kinds)))
+    return choose(left, encode, most=most, fewest=fewest, often=said_often(videos))
+
+
+def cover(weight: Floats, worth: Floats, most: int) -> list[int]:
+    """Choose columns that together are worth most, each row by its best one (facility location).
+
+    Greedily, which is worth at least 63 % of the best choice (Nemhauser, Wolsey and Fisher 1978).
+
+    Parameters
+    ----------
+    weight : shape (N,)
+    worth : shape (N, M), from 0 to 1
+
+    Examples
+    --------
+    >>> cover(np.array([3.0, 2.0, 2.0]), np.array([[1, 0, 0.9], [1, 0, 0], [0, 1, 1]]), 2)
+    [0, 1]
+    """
+    got = np.zeros(len(weight))
+    order: list[int] = []
+    while len(order) < most and worth.size:
+        gain = weight @ np.maximum(0.0, worth - got[:, None])
+        best = int(gain.argmax())
+        if gain[best] <= 0:
+            break
+        order.append(best)
+        got = np.maximum(got, worth[:, best])
+    return order
+
+
+def title_near(kinds: Sequence[Kind], titles: Sequence[Phrase], encode: Encode) -> list[bool]:
+    """Which phrases only say what the whole video is about."""
+    if not titles:
+        return [False] * len(kinds)
+    named = [Kind(title, title.text, (), 0.5) for title in titles]
+    level = [kind._replace(place=0.5) for kind in kinds]
+    found = nearness(level, named, encode).max(axis=1, initial=-1.0)
+    return [bool(near >= _SAME_AS_TITLE) for near in found.tolist()]
+
+
+def examples(chosen: Chosen, videos: Sequence[Video]) -> tuple[Example, ...]:
+    """Three sentences that speak of a step, of different videos where there are so many."""
+    found: dict[int, Example] = {}
+    for number, time in chosen.mentions:
+        if number not in found:
+            text = _around(videos[number].transcript, time)
+            found[number] = Example(videos[number].id, time, text)
+        if len(found) == _EXAMPLES:
+            break
+    return tuple(found.values())
+
+
+def _around(transcript: Sequence[Sentence], time: float) -> str:
+    """The sentence that is said at a time, and the next where that one is short."""
+    at = max((n for n, one in enumerate(transcript) if one.start <= time), default=0)
+    words = " ".join(one.text for one in transcript[at : at + 2]).split()
+    return " ".join(words[:20])
