@@ -26,6 +26,7 @@ from stepgraph.errors import ConfigError, DataError, DiskError
 from stepgraph.evaluation.report import Report
 from stepgraph.experiments import authors
 from stepgraph.export.formats import write_results
+from stepgraph.export.maps import save_maps
 from stepgraph.export.report import write_report
 from stepgraph.export.results import RESULT_SUFFIX, load_result
 from stepgraph.export.terminal import metrics_table
@@ -74,7 +75,7 @@ def recognize(args: argparse.Namespace) -> str:
         encoder=scorer,
         problems=failed,
     )
-    shown, written, few = "", list[str](), 0
+    shown, written, tasks, few = "", list[str](), list[str | None](), 0
     for timeline in timelines:
         if args.overlap is not None:
             timeline = replace(timeline, overlap=args.overlap)
@@ -87,7 +88,9 @@ def recognize(args: argparse.Namespace) -> str:
             continue
         shown = f"{to_text(timeline)}\n" if not written else ""
         written.append(timeline.video.id)
+        tasks.append(next(iter(timeline.tasks or {}), None))
         few += not fits_youtube(timeline)
+    save_maps(graph, tasks, args.output)
     if args.format and written:
         results = (load_result(file_in(args.output, one, RESULT_SUFFIX)) for one in written)
         write_results(results, args.output, args.format, failed)
@@ -234,6 +237,7 @@ def demo(args: argparse.Namespace) -> str:
     save_graph(evaluation.graph, args.output / "graph.json")
     for timeline in pipeline.recognize_all(evaluation.dataset.videos, evaluation.graph):
         write_timeline(timeline, args.output / "keysteps")
+    save_maps(evaluation.graph, evaluation.graph.vocabulary.tasks, args.output / "keysteps")
     if args.video:
         dataset = _beside(evaluation.dataset, args.output / "clips")
         evaluation = replace(evaluation, dataset=dataset)

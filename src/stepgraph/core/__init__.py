@@ -31,6 +31,9 @@ from stepgraph.problems import Problems
 BACKGROUND = -1
 """The label of a row on which no keystep is done."""
 
+ALTERNATIVES = 3
+"""As many other keysteps are named of a chapter at most."""
+
 OVERLAP = 0.4
 """How much a chapter must have in common with all that is found of its keystep."""
 
@@ -124,6 +127,16 @@ class Scores:
         return self.values[rows, keystep]
 
 
+class Alternatives(NamedTuple):
+    """The keysteps that each row may show, the most probable first, each shape (T, n).
+
+    ``keysteps`` is ``BACKGROUND`` where there is no other; ``confidence`` is how probable each is.
+    """
+
+    keysteps: NDArray[np.int64]
+    confidence: NDArray[np.float64]
+
+
 @dataclass(frozen=True, eq=False)
 class Labels:
     """The keystep of every row of one video; predictions and truth share this type.
@@ -140,6 +153,8 @@ class Labels:
     tasks
         How probable each task is for the whole video, the most probable first, where the
         method says so; what is missing to 1 is the probability of none of them.
+    alternatives
+        What else a row may show, where the method says so; the label itself is among them.
 
     Examples
     --------
@@ -158,6 +173,7 @@ class Labels:
     anchors: NDArray[np.bool_] | None = None
     confidence: NDArray[np.float64] | None = None
     tasks: Mapping[str, float] | None = None
+    alternatives: Alternatives | None = None
 
     def __post_init__(self) -> None:
         low, high = BACKGROUND, len(self.vocabulary) - 1
@@ -375,7 +391,21 @@ class Timeline:
             None if confidence is None else float((own * confidence[rows]).mean()),
             self._words((rows.start + observed[values.argmax()] + 0.5) * hop) if heard else None,
             self._task_of(segment.keystep),
+            self._alternatives(rows, segment.keystep),
         )
+
+    def _alternatives(self, rows: slice, own: int) -> tuple[tuple[str, float], ...]:
+        """The keysteps that come next to the one of some rows, by their mean confidence there."""
+        found = self.labels.alternatives
+        if found is None:
+            return ()
+        others, places = np.unique(found.keysteps[rows], return_inverse=True)
+        sums = np.bincount(places.ravel(), found.confidence[rows].ravel(), len(others))
+        sure = sums / max(1, rows.stop - rows.start)
+        sure[(others == own) | (others == BACKGROUND)] = 0.0
+        best = np.argsort(-sure, kind="stable")[:ALTERNATIVES]
+        names = self.labels.vocabulary.keysteps
+        return tuple((names[others[at]], float(sure[at])) for at in best if sure[at] >= 0.005)
 
     @cached_property
     def _said(self) -> tuple[list[str], NDArray[np.float64]]:

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, log_softmax, logit
 
-from stepgraph.core import BACKGROUND, Labels, Scores
+from stepgraph.core import ALTERNATIVES, BACKGROUND, Alternatives, Labels, Scores
 from stepgraph.decoders.hearing import Closeness, Heard, hear
 from stepgraph.decoders.tasks import (
     cheapest_changes,
@@ -52,10 +52,11 @@ _WORDS = 0.35
 
 
 class _Decoded(NamedTuple):
-    """Keystep of each row, and how probable that is."""
+    """Keystep of each row, how probable that is, and what else the row may show."""
 
     keysteps: NDArray[np.int64]
     probability: Floats
+    others: Alternatives
 
 
 class Expected(NamedTuple):
@@ -141,6 +142,7 @@ class TaskMarkov:
         posterior = task_posterior(tasks, evidence, graph.habits) if len(heard.said) else {}
         keysteps = np.full(len(scores), BACKGROUND, dtype=np.int64)
         confidence = np.zeros(len(scores))
+        others = _no_others(len(scores))
         stretches = task_stretches(heard, tasks, evidence) if posterior else []
         for rows in stretches:
             part, own = heard, posterior
@@ -152,9 +154,17 @@ class TaskMarkov:
             found = self._decode_task(part, task, tasks[task], graph)
             keysteps[rows] = found.keysteps
             confidence[rows] = self._confidence(found, own[task])
-        anchors = _heard_clearly(scores, keysteps)
+            others.keysteps[rows] = found.others.keysteps
+            others.confidence[rows] = _shared(found, confidence[rows])
         return Labels(
-            scores.video, keysteps, scores.vocabulary, scores.hop, anchors, confidence, posterior
+            scores.video,
+            keysteps,
+            scores.vocabulary,
+            scores.hop,
+            _heard_clearly(scores, keysteps),
+            confidence,
+            posterior,
+            others,
         )
 
     def _confidence(self, found: _Decoded, task: float) -> Floats:
@@ -174,7 +184,9 @@ class TaskMarkov:
         close = heard.closeness(task, members)
         [possible] = np.nonzero(np.isfinite(close.keysteps).any(axis=0))
         if not possible.size:
-            return _Decoded(np.full(rows, BACKGROUND, dtype=np.int64), np.zeros(rows))
+            return _Decoded(
+                np.full(rows, BACKGROUND, dtype=np.int64), np.zeros(rows), _no_others(rows)
+            )
         words = self.log_words(heard, task, graph.habits)
         probability = self.weigh(heard, close.keysteps, self.expect(task, graph), words)
         probability = probability[:, possible]
@@ -184,7 +196,8 @@ class TaskMarkov:
         worth[:, :-1][barred & (heard.moment >= 0)[:, None]] = -np.inf
         path = cheapest_changes(worth, self.change_cost)
         names = np.array([*(members[place] for place in possible), BACKGROUND], dtype=np.int64)
-        return _Decoded(names[path], np.maximum(worth[np.arange(rows), path], 0.0))
+        every = np.arange(rows)
+        return _Decoded(names[path], np.maximum(worth[every, path], 0.0), _best(worth, names))
 
     def expect(self, task: str, graph: TaskGraph) -> Expected:
         """When the keysteps of a task are due, and which follows which."""
@@ -284,6 +297,29 @@ class TaskMarkov:
         ahead /= ahead.sum(axis=1, keepdims=True)
         imagined = self.order_votes * self._believed(graph, ahead, 1 / (size - 1))
         return blend_transitions(graph.counts_between(members), imagined, self.stay)
+
+
+def _no_others(rows: int) -> Alternatives:
+    shape = (rows, ALTERNATIVES + 1)
+    return Alternatives(np.full(shape, BACKGROUND, dtype=np.int64), np.zeros(shape))
+
+
+def _best(worth: Floats, names: NDArray[np.int64]) -> Alternatives:
+    """The most probable keysteps of each row; one more than is told, as one is the row's own."""
+    found = _no_others(len(worth))
+    best = np.argsort(-worth, axis=1, kind="stable")[:, : ALTERNATIVES + 1]
+    found.keysteps[:, : best.shape[1]] = names[best]
+    likely = np.take_along_axis(worth, best, axis=1)
+    found.confidence[:, : best.shape[1]] = np.maximum(likely, 0.0)
+    return found
+
+
+def _shared(found: _Decoded, confidence: Floats) -> Floats:
+    """Where a label is wrong, it is one of the others, as probable as they are of each other."""
+    left = (1 - confidence) / np.maximum(1 - found.probability, 1e-12)
+    same = found.others.keysteps == found.keysteps[:, None]
+    shares = np.where(same, confidence[:, None], left[:, None] * found.others.confidence)
+    return np.clip(shares, 0.0, 1.0)
 
 
 def _order_votes(size: int) -> Floats:

@@ -164,6 +164,7 @@ def _chapter(content: dict[str, Any]) -> Chapter:
         None if confidence is None else _share(confidence),
         None if words is None else as_text(words),
         None if task is None else as_text(task),
+        tuple((as_text(name), _share(p)) for name, p in as_list(content.get("alternatives", []))),
     )
 
 
