@@ -218,7 +218,7 @@ def test_of_several_picture_tracks_players_show_the_first_that_is_marked_or_the_
     tracks = [SimpleNamespace(disposition=mark, codec_context="known") for mark in marks]
     container = SimpleNamespace(streams=SimpleNamespace(video=tracks, audio=[]))
 
-    assert frames._shown_track(container, "talk.mp4") is tracks[shown]
+    assert frames.shown_track(container, "talk.mp4") is tracks[shown]
 
 
 @pytest.mark.parametrize(
@@ -312,7 +312,7 @@ def test_a_twentieth_of_the_packets_may_be_damaged(monkeypatch, packets, damaged
 
     stream = SimpleNamespace(time_base=0.01, decode=decode)
     stream.codec_context = SimpleNamespace(width=8, height=8)
-    monkeypatch.setattr(frames, "_shown_track", lambda *_: stream)
+    monkeypatch.setattr(frames, "shown_track", lambda *_: stream)
     monkeypatch.setattr(frames, "packets_of", lambda *_: range(packets))
     track = PictureTrack(SimpleNamespace(), "v.mp4")
 

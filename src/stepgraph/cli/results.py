@@ -10,6 +10,7 @@ from dataclasses import asdict
 from stepgraph.cli import asked
 from stepgraph.export.corrections import Step, read_corrections, to_truth
 from stepgraph.export.formats import write_results
+from stepgraph.export.maps import load_maps
 from stepgraph.export.results import read_results
 from stepgraph.export.terminal import plural
 from stepgraph.export.timeline import on_one_line, short_clock
@@ -37,9 +38,11 @@ def view(args: argparse.Namespace) -> str:
     """Look at results in a browser: watch, search."""
     failed = Problems(strict=args.strict)
     if args.export is not None:
-        page = write_site(track(read_results(args.results, failed), "reading"), args.export)
+        results = track(read_results(args.results, failed), "reading")
+        page = write_site(results, args.export, load_maps(args.results), youtube=args.youtube)
         return asked.finish(f"Open {page} in a browser.", args, failed)
-    with Server(Shown(args.results, failed), args.port) as server:
+    shown = Shown(args.results, failed, youtube=args.youtube)
+    with Server(shown, args.port) as server:
         print(f"{server.address}\nOnly this computer can see it. Stop it with Ctrl+C.", flush=True)
         if args.open:
             webbrowser.open(server.address)

@@ -6,7 +6,7 @@ of it, of the tasks that they show, is small.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -63,6 +63,11 @@ def load_maps(folder: Path) -> dict[str, Usual]:
     return {one.known.task: one for one in found}
 
 
+def of_names(names: Sequence[str]) -> Vocabulary:
+    """A vocabulary of some names; one with fewer than two is filled up with what nothing uses."""
+    return Vocabulary((*names, *(" " * count for count in range(1, 3 - len(names)))))
+
+
 def _content(usual: Usual) -> dict[str, Any]:
     """A map with keysteps by their places in its own list of names."""
     known = usual.known
@@ -90,7 +95,7 @@ def _usual(content: Mapping[str, Any]) -> Usual:
         for first, second, *rest in content["arrows"]
     )
     known = TaskMap(
-        as_text(content["task"]), as_whole(content["videos"]), steps, arrows, Vocabulary(names)
+        as_text(content["task"]), as_whole(content["videos"]), steps, arrows, of_names(names)
     )
     before = {
         (_place(first, names), _place(second, names)): Share(*map(_finite, rest))

@@ -8,7 +8,7 @@ as those of any input are.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -47,13 +47,22 @@ def read_results(folder: Path | str, problems: Problems | None = None) -> Iterat
     problems
         Where to note results that cannot be read; if not given, the first is an error.
     """
-    for path in result_files(Path(folder)):
+    found = each_result(result_files(Path(folder)), problems)
+    return (result for result in found if result is not None)
+
+
+def each_result(
+    files: Iterable[Path], problems: Problems | None = None
+) -> Iterator[Result | None]:
+    """Read results one after the other; None stands for one that cannot be read."""
+    for path in files:
         try:
             yield load_result(path)
         except StepgraphError as error:
             if problems is None:
                 raise
             problems.add_error(error, "unreadable result", str(path), lost=True)
+            yield None
 
 
 def result_files(folder: Path) -> list[Path]:

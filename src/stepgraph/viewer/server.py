@@ -13,6 +13,7 @@ import mimetypes
 import re
 import secrets
 import sys
+import threading
 from collections.abc import Callable
 from functools import cached_property
 from http import HTTPStatus
@@ -21,44 +22,72 @@ from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 from urllib.parse import parse_qs, unquote, urlsplit
 
+import orjson
+
+from stepgraph.core import Result
 from stepgraph.errors import StepgraphError, one_line
+from stepgraph.export.maps import MAPS, load_maps
 from stepgraph.export.results import (
     as_steps,
+    each_result,
     load_result,
-    read_results,
     result_files,
     save_corrections,
 )
+from stepgraph.graph.comparing import Usual
 from stepgraph.problems import Problems
-from stepgraph.viewer.pages import STATIC, details, playable, static, summary
-from stepgraph.viewer.searching import Index
-
-POLICY = (
-    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' "
-    "data:; media-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'; "
-    "frame-ancestors 'none'"
+from stepgraph.viewer.maps import all_usual, picture
+from stepgraph.viewer.pages import (
+    STATIC,
+    details,
+    overview_of,
+    playable,
+    policy,
+    static,
+    summary,
 )
+from stepgraph.viewer.searching import Index
+from stepgraph.viewer.thumbnails import thumbnail
+
 _TYPES = {".html": "text/html", ".css": "text/css", ".js": "text/javascript"}
 _BLOCK = 1 << 18
 _LONGEST_BODY = 1 << 22
+_NO_PICTURE = b'<svg xmlns="http://www.w3.org/2000/svg"/>'
 _RANGE = re.compile(r"bytes=(\d*)-(\d*)")
 
 
 class Shown:
     """A folder of results, read once; what is asked for later is read then."""
 
-    def __init__(self, folder: Path, problems: Problems | None = None) -> None:
+    def __init__(
+        self, folder: Path, problems: Problems | None = None, *, youtube: bool = False
+    ) -> None:
         self.folder = folder
-        found = list(read_results(folder, problems))
-        self._media = {one.video.id: path for one in found if (path := playable(one))}
-        self.overview = [summary(one) | {"plays": one.video.id in self._media} for one in found]
+        self.youtube = youtube
+        self._places: dict[str, Path] = {}
+        self._media: dict[str, Path] = {}
+        self._lines: dict[str, dict[str, Any]] = {}
+        self._changing = threading.Lock()
+        files = result_files(folder)
+        for path, result in zip(files, each_result(files, problems), strict=True):
+            if result is not None:
+                self._places[result.video.id] = path
+                self._note(result)
+        self._mined = _maps_of(folder, problems)
+
+    def _note(self, result: Result) -> None:
+        self._lines[result.video.id] = summary(result, youtube=self.youtube)
+        if path := playable(result):
+            self._media[result.video.id] = path
 
     @cached_property
-    def _places(self) -> dict[str, Path]:
-        return {
-            path.relative_to(self.folder).as_posix().removesuffix(".steps.json"): path
-            for path in result_files(self.folder)
-        }
+    def _usual(self) -> dict[str, Usual]:
+        return all_usual(self._lines.values(), self._mined)
+
+    @cached_property
+    def overview(self) -> bytes:
+        """All videos and tasks, as they are sent."""
+        return orjson.dumps(overview_of(self._lines.values(), self._usual))
 
     @cached_property
     def _index(self) -> Index:
@@ -73,20 +102,47 @@ class Shown:
         path = self._places.get(video)
         return None if path is None else details(load_result(path))
 
+    def map(self, task: str) -> dict[str, Any] | None:
+        """How a task is done."""
+        return picture(self._usual[task]) if task in self._usual else None
+
+    def thumbnail(self, video: str, seconds: str) -> bytes | None:
+        """A small picture of a video; None where there is none."""
+        path, line = self._media.get(video), self._lines.get(video)
+        if path is None or line is None or not line["pictures"]:
+            return None
+        at = min(max(0.0, float(seconds)), line["duration"])
+        return thumbnail(path, round(at, 1))
+
     def correct(self, video: str, content: Any) -> dict[str, Any] | None:
         """Keep what a person says is done in a video, and say how it is now; None: as it was."""
         path = self._places.get(video)
         if path is None:
             return None
-        save_corrections(path, None if content is None else as_steps(content))
-        now = summary(load_result(path)) | {"plays": video in self._media}
-        self.overview = [now if one["id"] == video else one for one in self.overview]
-        self.__dict__.pop("_index", None)  # it is brought up to date when it is asked again
-        return now
+        with self._changing:
+            save_corrections(path, None if content is None else as_steps(content))
+            self._note(load_result(path))
+            for made in ("overview", "_usual", "_index"):  # again when they are asked for
+                self.__dict__.pop(made, None)
+            [now] = overview_of([self._lines[video]], self._usual)["videos"]
+        return dict(now)
 
     def search(self, question: str) -> list[dict[str, Any]]:
         """Moments that answer a question."""
-        return [one.__dict__ for one in self._index.search(question, 30)]
+        with self._changing:
+            index = self._index
+        return [one.__dict__ for one in index.search(question, 30)]
+
+
+def _maps_of(folder: Path, problems: Problems | None) -> dict[str, Usual]:
+    """Maps beside results; where they are damaged, the results themselves tell."""
+    try:
+        return load_maps(folder)
+    except StepgraphError as error:
+        if problems is None:
+            raise
+        problems.add_error(error, "unreadable maps", str(folder / MAPS))
+        return {}
 
 
 class Answer(NamedTuple):
@@ -169,8 +225,10 @@ class Handler(BaseHTTPRequestHandler):
         if name in STATIC:
             kind = _TYPES[Path(STATIC[name]).suffix]
             return self._send(Answer(static(STATIC[name]).encode(), f"{kind}; charset=utf-8"))
-        query = parse_qs(asked.query)
-        return self._send(self._data(name, query.get("of", [""])[0]))
+        of = parse_qs(asked.query).get("of", [""])[0]
+        if name.startswith("picture/"):
+            return self._send(self._picture(unquote(name.removeprefix("picture/")), of))
+        return self._send(self._data(name, of))
 
     def _is_own(self) -> bool:
         """Whether the page itself asks, by the name that it was opened with."""
@@ -187,6 +245,7 @@ class Handler(BaseHTTPRequestHandler):
         known: dict[str, Callable[[], Any]] = {
             "overview": lambda: shown.overview,
             "result": lambda: shown.result(of),
+            "map": lambda: shown.map(of),
             "search": lambda: shown.search(of),
         }
         if name not in known:
@@ -199,9 +258,26 @@ class Handler(BaseHTTPRequestHandler):
         except (StepgraphError, OSError, TypeError, ValueError) as error:
             content = json.dumps({"error": one_line(str(error))}).encode()
             return Answer(content, status=HTTPStatus.BAD_REQUEST)
+        if isinstance(found, bytes):
+            return Answer(found)
         status = HTTPStatus.NOT_FOUND if found is None else HTTPStatus.OK
         return Answer(
             json.dumps(found, ensure_ascii=False).encode(errors="replace"), status=status
+        )
+
+    def _picture(self, video: str, seconds: str) -> Answer:
+        """A small picture of a video that results name, or an empty one."""
+        try:
+            content = self.server.shown.thumbnail(video, seconds)
+        except ValueError:
+            return Answer(b"", "text/plain", HTTPStatus.BAD_REQUEST)
+        if self.server.shown.media(video) is None:
+            return Answer(b"", "text/plain", HTTPStatus.NOT_FOUND)
+        # What cannot be decoded is no error of the page's, which would complain of one.
+        return (
+            Answer(_NO_PICTURE, "image/svg+xml")
+            if content is None
+            else Answer(content, "image/jpeg")
         )
 
     def _send_media(self, video: str) -> None:
@@ -254,7 +330,7 @@ class Handler(BaseHTTPRequestHandler):
         headers = {
             "Content-Type": kind,
             "Content-Length": str(length),
-            "Content-Security-Policy": POLICY,
+            "Content-Security-Policy": policy(youtube=self.server.shown.youtube),
             "Cache-Control": "no-store",
             "Cross-Origin-Resource-Policy": "same-origin",
             "Referrer-Policy": "no-referrer",
