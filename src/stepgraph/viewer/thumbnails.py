@@ -34,9 +34,13 @@ def _can_decode() -> bool:
     return find_spec("av") is not None
 
 
-@lru_cache(maxsize=_KEPT)
 def thumbnail(path: Path, seconds: float) -> bytes | None:
     """What a file shows at a time, as a small JPEG; None where nothing can be seen."""
+    return _thumbnail(path.absolute(), path.stat().st_mtime_ns, seconds)
+
+
+@lru_cache(maxsize=_KEPT)
+def _thumbnail(path: Path, _changed: int, seconds: float) -> bytes | None:
     import av
 
     with _TURN:

@@ -42,7 +42,7 @@ async function showCompared(first, second) {
     const own = pair.map((at, side) => (at === null ? null : steps[side][at]));
     const name = (own[0] ?? own[1])[2];
     const cells = own.map((step, side) => {
-      if (step) return make("span", { class: "side" }, thumb(videos[side], pair[side]), make("span", { class: "time" }, `${clock(step[0])}, ${clock(step[1] - step[0])} long`));
+      if (step) return make("span", { class: "side" }, thumb(videos[side], pair[side]), make("span", { class: "time" }, `${clock(step[0])} for ${clock(step[1] - step[0])}`));
       const elsewhere = videos[side].steps.find((other) => other[2] === name);
       return make("span", { class: "side quiet" }, elsewhere ? `elsewhere, at ${clock(elsewhere[0])}` : "not done");
     });

@@ -32,9 +32,8 @@ function line(video) {
     best < 0 || end - start > all[best][1] - all[best][0] ? at : best, -1);
   const name = make("span", { class: "cut", title: video.id }, video.id);
   if (video.corrected) name.append(make("span", { class: "badge" }, "corrected"));
-  const task = make("span", { class: "cut" }, video.task ?? "–");
-  if (video.share !== null) task.append(make("span", { class: "quiet" }, ` ${percent(video.share)}`));
-  task.title = task.textContent;
+  const task = make("span", { class: "tasked" }, make("span", { class: "cut", title: video.task }, video.task ?? "–"));
+  if (video.share !== null) task.append(make("span", { class: "quiet number" }, percent(video.share)));
   return make(
     "a",
     { class: "row", href: addressOf(video.id) },

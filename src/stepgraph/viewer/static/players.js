@@ -8,7 +8,7 @@ function playerOf(video) {
 }
 
 function filePlayer(src) {
-  const element = make("video", { controls: "", preload: "metadata", playsinline: "", src });
+  const element = make("video", { controls: "", preload: "metadata", playsinline: "", "aria-label": "the video", src });
   let wanted = 0;
   let ready = false; // before its length is known, a player stands at 0 wherever it is sent
   const begin = () => {

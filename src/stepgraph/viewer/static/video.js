@@ -221,7 +221,9 @@ function transcript(sentences, jump) {
     said[last]?.setAttribute("aria-current", "true");
     spoken = last;
     const line = said[last];
-    if (line) list.scrollTop = line.offsetTop - list.offsetTop - list.clientHeight / 2;
+    if (!line?.isConnected) return;
+    const [inside, around] = [line.getBoundingClientRect(), list.getBoundingClientRect()];
+    list.scrollTop += inside.top - around.top - (list.clientHeight - inside.height) / 2;
   };
   const field = make("input", { type: "search", placeholder: "Search in it", "aria-label": "Search in the transcript", oninput: find });
   const parts = said.length ? [field, list] : [make("p", { class: "empty" }, "Nothing is said.")];
