@@ -220,9 +220,8 @@ def test_youtube_plays_only_where_it_is_allowed(folder, browser):
         context = browser.new_context()
         page = context.new_page()
         asked = []
-        context.route(
-            "https://**", lambda route: route.fulfill(body=stub, content_type="text/html")
-        )
+        answer = {"body": stub, "content_type": "text/html"}
+        context.route("https://**", lambda route, answer=answer: route.fulfill(**answer))
         page.on("request", lambda request, asked=asked: asked.append(request.url))
         with serving(folder, youtube=allowed) as server:
             page.goto(f"{server.address}#video/dQw4w9WgXcQ")
@@ -328,8 +327,10 @@ def test_a_day_with_thousands_of_chapters_opens(tmp_path, page):
     page.goto(write_site(results, tmp_path / "site").absolute().as_uri() + "#video/long@43210")
     page.wait_for_selector(".steps .step")
 
-    assert page.inner_text(".steps [aria-current] .name") == "step 10"
-    assert page.inner_text(".said [aria-current] .text") == "sentence 5401"
+    until(page, "document.querySelector('.steps [aria-current] .name').innerText == 'step 10'")
+    until(
+        page, "document.querySelector('.said [aria-current] .text').innerText == 'sentence 5401'"
+    )
     page.click("[aria-label='Show the timeline finer']")
     wide = [page.locator(one).bounding_box()["width"] for one in (".scroll", ".track")]
     assert wide[1] / wide[0] == pytest.approx(2, abs=0.1)

@@ -144,7 +144,8 @@ function stepList(video, more, jump) {
     const item = make("li", { "data-end": String(end) }, make("div", { class: "line" }, go, why));
     return item;
   });
-  const element = items.length ? make("ol", { class: "steps" }, ...items) : make("p", { class: "empty" }, "Nothing was recognised.");
+  const long = items.length > 30;
+  const element = items.length ? make("ol", { class: long ? "steps long" : "steps" }, ...items) : make("p", { class: "empty" }, "Nothing was recognised.");
   let current = -1;
   const follow = (now) => {
     const next = stepAt(video, now);
@@ -152,6 +153,7 @@ function stepList(video, more, jump) {
     buttons[current]?.removeAttribute("aria-current");
     buttons[next]?.setAttribute("aria-current", "true");
     current = next;
+    if (long) centreIn(element, buttons[next]);
   };
   return { element, items, follow };
 }
@@ -195,6 +197,13 @@ function unlike(video, jump) {
   return make("section", {}, make("h2", {}, "Unlike most videos of this task"), make("ul", { class: "unlike" }, ...items));
 }
 
+// Scroll a list, and nothing else, until something in it stands in its middle.
+function centreIn(list, one) {
+  if (!one?.isConnected) return;
+  const [inside, around] = [one.getBoundingClientRect(), list.getBoundingClientRect()];
+  list.scrollTop += inside.top - around.top - (list.clientHeight - inside.height) / 2;
+}
+
 function transcript(sentences, jump) {
   const said = sentences.map(([start, , text]) =>
     make("button", { type: "button", class: "sentence", onclick: () => jump(start) }, make("span", { class: "time" }, clock(start)), make("span", { class: "text" }, text)),
@@ -220,10 +229,7 @@ function transcript(sentences, jump) {
     said[spoken]?.removeAttribute("aria-current");
     said[last]?.setAttribute("aria-current", "true");
     spoken = last;
-    const line = said[last];
-    if (!line?.isConnected) return;
-    const [inside, around] = [line.getBoundingClientRect(), list.getBoundingClientRect()];
-    list.scrollTop += inside.top - around.top - (list.clientHeight - inside.height) / 2;
+    centreIn(list, said[last]);
   };
   const field = make("input", { type: "search", placeholder: "Search in it", "aria-label": "Search in the transcript", oninput: find });
   const parts = said.length ? [field, list] : [make("p", { class: "empty" }, "Nothing is said.")];
