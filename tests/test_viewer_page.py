@@ -1,7 +1,9 @@
 """Results in a browser as a person sees them: watched, searched and corrected."""
 # ruff: noqa: F811
 
+import threading
 from dataclasses import replace
+from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 
 import pytest
@@ -9,6 +11,7 @@ import pytest
 import stepgraph as sg
 from seeing import flaws, tabbed
 from stepgraph.core import Chapter, Result, Sentence, Video
+from stepgraph.viewer import pages
 from stepgraph.viewer.pages import write_site
 from test_export_report import browser  # noqa: F401
 from test_viewer_server import HOSTILE, TEA, folder, serving  # noqa: F401
@@ -208,21 +211,34 @@ def sg_results(folder):
     return [sg.load(path) for path in sorted(folder.rglob("*.steps.json"))]
 
 
+class Elsewhere(BaseHTTPRequestHandler):
+    """Stands for the player of YouTube: another place, which answers what it is told."""
+
+    def do_GET(self):
+        page = b"""<script>addEventListener("message", (event) => {
+            const told = JSON.parse(event.data);
+            document.title += `${told.event} ${told.func ?? ""} ${told.args?.[0] ?? ""};`;
+            parent.postMessage(JSON.stringify({info: {currentTime: told.args?.[0] ?? 39}}), "*");
+        })</script>"""
+        self.send_response(200)
+        self.send_header("Content-Type", "text/html")
+        self.end_headers()
+        self.wfile.write(page)
+
+    def log_message(self, *_):
+        pass
+
+
 @pytest.mark.browser
-def test_youtube_plays_only_where_it_is_allowed(folder, browser):
+@pytest.mark.parametrize("allowed", [True, False])
+def test_youtube_plays_only_where_it_is_allowed(folder, page, monkeypatch, allowed):
     sg.write_timeline(replace(TEA, video=Video("dQw4w9WgXcQ", 60.0)), folder)
-    stub = """<script>addEventListener("message", (event) => {
-        const told = JSON.parse(event.data);
-        document.title += `${told.event} ${told.func ?? ""} ${told.args?.[0] ?? ""};`;
-        parent.postMessage(JSON.stringify({info: {currentTime: told.args?.[0] ?? 39}}), "*");
-    })</script>"""
-    for allowed in (False, True):
-        context = browser.new_context()
-        page = context.new_page()
-        asked = []
-        answer = {"body": stub, "content_type": "text/html"}
-        context.route("https://**", lambda route, answer=answer: route.fulfill(**answer))
-        page.on("request", lambda request, asked=asked: asked.append(request.url))
+    asked = []
+    page.on("request", lambda request: asked.append(request.url))
+    with HTTPServer(("127.0.0.1", 0), Elsewhere) as other:
+        threading.Thread(target=other.serve_forever, daemon=True).start()
+        address = f"http://127.0.0.1:{other.server_port}"
+        monkeypatch.setattr(pages, "YOUTUBE", address)
         with serving(folder, youtube=allowed) as server:
             page.goto(f"{server.address}#video/dQw4w9WgXcQ")
             page.wait_for_selector(".steps .step")
@@ -230,13 +246,10 @@ def test_youtube_plays_only_where_it_is_allowed(folder, browser):
                 until(page, "document.querySelectorAll('.steps [aria-current]').length == 1")
                 assert HOSTILE in page.inner_text(".steps [aria-current]")
                 page.click(".step >> nth=0")
-                page.wait_for_timeout(200)
-                assert "command seekTo 4;" in page.frames[1].title()
-        outside = [one for one in asked if not one.startswith("http://127.0.0.1:")]
-        assert [one.partition("?")[0] for one in outside] == [
-            "https://www.youtube-nocookie.com/embed/dQw4w9WgXcQ"
-        ] * allowed
-        context.close()
+                until(page.frames[1], "document.title.includes('command seekTo 4;')")
+        other.shutdown()
+    outside = [one for one in asked if one.startswith(address)]
+    assert [one.partition("?")[0] for one in outside] == [f"{address}/embed/dQw4w9WgXcQ"] * allowed
 
 
 PLACES = ("", "#video/monday%2Ftea@5", "#graph/Make%20tea", "#compare/later/monday%2Ftea", "#none")
