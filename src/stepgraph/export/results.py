@@ -52,12 +52,15 @@ def read_results(folder: Path | str, problems: Problems | None = None) -> Iterat
 
 
 def each_result(
-    files: Iterable[Path], problems: Problems | None = None
+    files: Iterable[Path], problems: Problems | None = None, *, transcripts: bool = True
 ) -> Iterator[Result | None]:
-    """Read results one after the other; None stands for one that cannot be read."""
+    """Read results one after the other; None stands for one that cannot be read.
+
+    Without their ``transcripts``, which are most of what they hold, it takes half the time.
+    """
     for path in files:
         try:
-            yield load_result(path)
+            yield load_result(path, transcript=transcripts)
         except StepgraphError as error:
             if problems is None:
                 raise
@@ -76,10 +79,10 @@ def result_files(folder: Path) -> list[Path]:
     return found
 
 
-def load_result(path: Path | str) -> Result:
+def load_result(path: Path | str, *, transcript: bool = True) -> Result:
     """Load the timeline of one video, as corrected; one of version 1 has no transcript."""
     path = Path(path)
-    result, layer = _load(path), corrections_file(path)
+    result, layer = _load(path, transcript=transcript), corrections_file(path)
     if not layer.is_file():
         return result
     content = read_json(layer)
@@ -121,11 +124,12 @@ def as_steps(content: Any) -> list[tuple[float, float, str]]:
     return found
 
 
-def _load(path: Path) -> Result:
+def _load(path: Path, *, transcript: bool) -> Result:
     content = read_json(path)
     check_header(content, path, TIMELINE_KIND)
     with reading_fields(path, TIMELINE_KIND):
-        media, said = content.get("media"), as_list(content.get("transcript", []))
+        media = content.get("media")
+        said = as_list(content.get("transcript", [])) if transcript else []
         video = Video(
             check_id(as_text(content["video"])),
             as_seconds(content["duration"]),
