@@ -12,7 +12,7 @@ from stepgraph.core import Alternatives, Labels, Scores, Vocabulary
 from stepgraph.decoders import TaskMarkov
 from stepgraph.decoders.hearing import hear
 from stepgraph.decoders.learning import learn_graph
-from stepgraph.decoders.task_markov import _Decoded, _no_others, _shared
+from stepgraph.decoders.task_markov import _Decoded
 from stepgraph.decoders.tasks import rank_tasks
 from stepgraph.encoders import EncoderOptions
 from stepgraph.graph.habits import Habits, Words, listed_tasks
@@ -250,7 +250,8 @@ def test_confidence_is_calibrated_on_the_scale_of_log_odds():
     decoder = TaskMarkov(slope=0.5, bias=-1.0, background_slope=0.25, background_bias=1.5)
     probability = [0.9, 0.2, 0.0, 1.0, 0.9, 0.2, 1.0]
     found = decoder._confidence(
-        _Decoded(np.array([2, 2, 2, 2, -1, -1, -1]), np.array(probability), _no_others(7)), 0.5
+        _Decoded(np.array([2, 2, 2, 2, -1, -1, -1]), np.array(probability), Alternatives.none(7)),
+        0.5,
     )
 
     def odds(one):
@@ -263,7 +264,7 @@ def test_confidence_is_calibrated_on_the_scale_of_log_odds():
 
 
 def test_certainty_is_as_certain_as_a_number_can_say():
-    decoded = _Decoded(np.array([2, 2]), np.array([1.0, 1e-9]), _no_others(2))
+    decoded = _Decoded(np.array([2, 2]), np.array([1.0, 1e-9]), Alternatives.none(2))
     found = TaskMarkov()._confidence(decoded, 1.0)
 
     odds = log((1 - 1e-6) / 1e-6)
@@ -272,9 +273,8 @@ def test_certainty_is_as_certain_as_a_number_can_say():
 
 def test_where_a_label_is_wrong_it_is_one_of_the_others():
     others = Alternatives(np.array([[2, 5, -1], [5, 2, 1]]), np.array([[0.6, 0.3, 0.1]] * 2))
-    decoded = _Decoded(np.array([2, 5]), np.array([0.6, 0.6]), others)
 
-    found = _shared(decoded, np.array([0.2, 0.9]))
+    _, found = others.besides(np.array([2, 5]), np.array([0.6, 0.6]), np.array([0.2, 0.9]))
 
     # Three of the four parts that are left, and one of them, as they are of one another.
     assert found == pytest.approx(np.array([[0.2, 0.6, 0.2], [0.9, 0.075, 0.025]]))

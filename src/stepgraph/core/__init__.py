@@ -17,6 +17,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from stepgraph.core.alternatives import Alternatives as Alternatives
 from stepgraph.core.videos import LONGEST as LONGEST
 from stepgraph.core.videos import Chapter as Chapter
 from stepgraph.core.videos import Result as Result
@@ -30,9 +31,6 @@ from stepgraph.problems import Problems
 
 BACKGROUND = -1
 """The label of a row on which no keystep is done."""
-
-ALTERNATIVES = 3
-"""As many other keysteps are named of a chapter at most."""
 
 OVERLAP = 0.4
 """How much a chapter must have in common with all that is found of its keystep."""
@@ -125,16 +123,6 @@ class Scores:
     def at(self, rows: slice, keystep: int) -> NDArray[np.float32]:
         """Scores of one keystep on some rows."""
         return self.values[rows, keystep]
-
-
-class Alternatives(NamedTuple):
-    """The keysteps that each row may show, the most probable first, each shape (T, n).
-
-    ``keysteps`` is ``BACKGROUND`` where there is no other; ``confidence`` is how probable each is.
-    """
-
-    keysteps: NDArray[np.int64]
-    confidence: NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -380,32 +368,20 @@ class Timeline:
         own = self.labels.keysteps[rows] == segment.keystep
         [observed] = np.nonzero(self.scores.observed[rows])
         values = self.scores.at(rows, segment.keystep)[observed]
-        heard = np.isfinite(values).any()
+        heard, names = np.isfinite(values).any(), self.labels.vocabulary.keysteps
+        others = (self.labels.alternatives or Alternatives.none(0)).over(rows, segment.keystep)
         return Chapter(
             segment.start,
             # A started last row may reach past the end of the video.
             min(segment.end, max(self.video.duration, segment.start)),
-            self.labels.vocabulary.keysteps[segment.keystep],
+            names[segment.keystep],
             float(values.mean()) if values.size else None,
             self._origin(rows, own),
             None if confidence is None else float((own * confidence[rows]).mean()),
             self._words((rows.start + observed[values.argmax()] + 0.5) * hop) if heard else None,
             self._task_of(segment.keystep),
-            self._alternatives(rows, segment.keystep),
+            tuple((names[one], sure) for one, sure in others),
         )
-
-    def _alternatives(self, rows: slice, own: int) -> tuple[tuple[str, float], ...]:
-        """The keysteps that come next to the one of some rows, by their mean confidence there."""
-        found = self.labels.alternatives
-        if found is None:
-            return ()
-        others, places = np.unique(found.keysteps[rows], return_inverse=True)
-        sums = np.bincount(places.ravel(), found.confidence[rows].ravel(), len(others))
-        sure = sums / max(1, rows.stop - rows.start)
-        sure[(others == own) | (others == BACKGROUND)] = 0.0
-        best = np.argsort(-sure, kind="stable")[:ALTERNATIVES]
-        names = self.labels.vocabulary.keysteps
-        return tuple((names[others[at]], float(sure[at])) for at in best if sure[at] >= 0.005)
 
     @cached_property
     def _said(self) -> tuple[list[str], NDArray[np.float64]]:

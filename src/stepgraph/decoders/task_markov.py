@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, log_softmax, logit
 
-from stepgraph.core import ALTERNATIVES, BACKGROUND, Alternatives, Labels, Scores
+from stepgraph.core import BACKGROUND, Alternatives, Labels, Scores
 from stepgraph.decoders.hearing import Closeness, Heard, hear
 from stepgraph.decoders.tasks import (
     cheapest_changes,
@@ -142,7 +142,7 @@ class TaskMarkov:
         posterior = task_posterior(tasks, evidence, graph.habits) if len(heard.said) else {}
         keysteps = np.full(len(scores), BACKGROUND, dtype=np.int64)
         confidence = np.zeros(len(scores))
-        others = _no_others(len(scores))
+        others = Alternatives.none(len(scores))
         stretches = task_stretches(heard, tasks, evidence) if posterior else []
         for rows in stretches:
             part, own = heard, posterior
@@ -154,18 +154,10 @@ class TaskMarkov:
             found = self._decode_task(part, task, tasks[task], graph)
             keysteps[rows] = found.keysteps
             confidence[rows] = self._confidence(found, own[task])
-            others.keysteps[rows] = found.others.keysteps
-            others.confidence[rows] = _shared(found, confidence[rows])
-        return Labels(
-            scores.video,
-            keysteps,
-            scores.vocabulary,
-            scores.hop,
-            _heard_clearly(scores, keysteps),
-            confidence,
-            posterior,
-            others,
-        )
+            found.others.besides(*found[:2], confidence[rows]).put(others, rows)
+        anchors = _heard_clearly(scores, keysteps)
+        tracks = (anchors, confidence, posterior, others)
+        return Labels(scores.video, keysteps, scores.vocabulary, scores.hop, *tracks)
 
     def _confidence(self, found: _Decoded, task: float) -> Floats:
         """How often rows like these are right, given how probable the task is."""
@@ -184,9 +176,8 @@ class TaskMarkov:
         close = heard.closeness(task, members)
         [possible] = np.nonzero(np.isfinite(close.keysteps).any(axis=0))
         if not possible.size:
-            return _Decoded(
-                np.full(rows, BACKGROUND, dtype=np.int64), np.zeros(rows), _no_others(rows)
-            )
+            nothing = np.full(rows, BACKGROUND, dtype=np.int64)
+            return _Decoded(nothing, np.zeros(rows), Alternatives.none(rows))
         words = self.log_words(heard, task, graph.habits)
         probability = self.weigh(heard, close.keysteps, self.expect(task, graph), words)
         probability = probability[:, possible]
@@ -197,7 +188,9 @@ class TaskMarkov:
         path = cheapest_changes(worth, self.change_cost)
         names = np.array([*(members[place] for place in possible), BACKGROUND], dtype=np.int64)
         every = np.arange(rows)
-        return _Decoded(names[path], np.maximum(worth[every, path], 0.0), _best(worth, names))
+        return _Decoded(
+            names[path], np.maximum(worth[every, path], 0.0), Alternatives.best_of(worth, names)
+        )
 
     def expect(self, task: str, graph: TaskGraph) -> Expected:
         """When the keysteps of a task are due, and which follows which."""
@@ -297,29 +290,6 @@ class TaskMarkov:
         ahead /= ahead.sum(axis=1, keepdims=True)
         imagined = self.order_votes * self._believed(graph, ahead, 1 / (size - 1))
         return blend_transitions(graph.counts_between(members), imagined, self.stay)
-
-
-def _no_others(rows: int) -> Alternatives:
-    shape = (rows, ALTERNATIVES + 1)
-    return Alternatives(np.full(shape, BACKGROUND, dtype=np.int64), np.zeros(shape))
-
-
-def _best(worth: Floats, names: NDArray[np.int64]) -> Alternatives:
-    """The most probable keysteps of each row; one more than is told, as one is the row's own."""
-    found = _no_others(len(worth))
-    best = np.argsort(-worth, axis=1, kind="stable")[:, : ALTERNATIVES + 1]
-    found.keysteps[:, : best.shape[1]] = names[best]
-    likely = np.take_along_axis(worth, best, axis=1)
-    found.confidence[:, : best.shape[1]] = np.maximum(likely, 0.0)
-    return found
-
-
-def _shared(found: _Decoded, confidence: Floats) -> Floats:
-    """Where a label is wrong, it is one of the others, as probable as they are of each other."""
-    left = (1 - confidence) / np.maximum(1 - found.probability, 1e-12)
-    same = found.others.keysteps == found.keysteps[:, None]
-    shares = np.where(same, confidence[:, None], left[:, None] * found.others.confidence)
-    return np.clip(shares, 0.0, 1.0)
 
 
 def _order_votes(size: int) -> Floats:
