@@ -6,6 +6,7 @@ import argparse
 import webbrowser
 from contextlib import suppress
 from dataclasses import asdict
+from pathlib import Path
 
 from stepgraph.cli import asked
 from stepgraph.export.corrections import Step, read_corrections, to_truth
@@ -39,13 +40,18 @@ def view(args: argparse.Namespace) -> str:
     if args.export is not None:
         page = write_site(track(read_results(args.results, failed), "reading"), args.export)
         return asked.finish(f"Open {page} in a browser.", args, failed)
-    with Server(Shown(args.results, failed), args.port) as server:
+    return asked.finish(serve(args.results, failed, args.port, show=args.open), args, failed)
+
+
+def serve(folder: Path, problems: Problems, port: int = 0, *, show: bool = True) -> str:
+    """Serve the page of results until it is stopped, and show it in a browser."""
+    with Server(Shown(folder, problems), port) as server:
         print(f"{server.address}\nOnly this computer can see it. Stop it with Ctrl+C.", flush=True)
-        if args.open:
+        if show:
             webbrowser.open(server.address)
         with suppress(KeyboardInterrupt):
             server.serve_forever()
-    return asked.finish("stopped", args, failed)
+    return "stopped"
 
 
 def truth(args: argparse.Namespace) -> str:

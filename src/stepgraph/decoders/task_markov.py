@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, log_softmax, logit
 
-from stepgraph.core import BACKGROUND, Labels, Scores
+from stepgraph.core import BACKGROUND, FREE, Labels, Scores
 from stepgraph.decoders.hearing import Closeness, Heard, hear
 from stepgraph.decoders.tasks import (
     cheapest_changes,
@@ -178,7 +178,8 @@ class TaskMarkov:
         words = self.log_words(heard, task, graph.habits)
         probability = self.weigh(heard, close.keysteps, self.expect(task, graph), words)
         probability = probability[:, possible]
-        talk = self._background(heard, close)[:, None]
+        talk = self._background(heard, close)
+        talk = np.where(heard.fixed_rows == FREE, talk, heard.fixed_rows == BACKGROUND)[:, None]
         worth = np.concatenate([probability * (1 - talk), talk], axis=1)
         barred = ~np.isfinite(close.keysteps[:, possible])[heard.moment]
         worth[:, :-1][barred & (heard.moment >= 0)[:, None]] = -np.inf
@@ -202,7 +203,7 @@ class TaskMarkov:
         words : shape (N, n) or (N, 1)
             What the corpus' own words speak for.
         """
-        emission = self.log_emission(close, heard.weight) + words
+        emission = self.log_emission(close, heard.open_weight) + words
         rows = np.zeros((len(heard.moment), close.shape[1]))
         said = heard.moment >= 0
         rows[said] = emission[heard.moment[said]]
@@ -262,9 +263,11 @@ class TaskMarkov:
         away = np.minimum(when, 1 - when) / (self.background / 2)
         odds = -np.log(np.expm1(away))
         if close.title is not None:
-            ahead = close.title - close.keysteps.max(axis=1)
-            mean = np.average(ahead, weights=heard.weight)
-            spread = math.sqrt(np.average((ahead - mean) ** 2, weights=heard.weight))
+            decided = heard.fixed != FREE
+            ahead = np.where(decided, 0.0, close.title - close.keysteps.max(axis=1))
+            weight = heard.open_weight if not decided.all() else heard.weight
+            mean = np.average(ahead, weights=weight)
+            spread = math.sqrt(np.average((ahead - mean) ** 2, weights=weight))
             said = heard.moment >= 0
             odds[said] += ((ahead - mean) / max(spread, 1e-9))[heard.moment[said]]
         talk: Floats = expit(odds)

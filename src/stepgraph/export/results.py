@@ -67,16 +67,19 @@ def result_files(folder: Path) -> list[Path]:
     return found
 
 
-def load_result(path: Path | str) -> Result:
-    """Load the timeline of one video, as corrected; one of version 1 has no transcript."""
+def load_result(path: Path | str, *, corrected: bool = True) -> Result:
+    """Load the timeline of one video; one of version 1 has no transcript.
+
+    Parameters
+    ----------
+    corrected
+        As it was corrected, where it was; else as it was found.
+    """
     path = Path(path)
-    result, layer = _load(path), corrections_file(path)
-    if not layer.is_file():
+    result = _load(path)
+    if not corrected or not corrections_file(path).is_file():
         return result
-    content = read_json(layer)
-    check_header(content, layer, CORRECTED_KIND)
-    with reading_fields(layer, CORRECTED_KIND):
-        steps = as_steps(content["steps"])
+    steps, _ = read_layer(path)
     same = {(one.start, one.end, one.keystep): one for one in result}
     task = result.chapters[0].task if result.chapters else None
     chapters = tuple(
@@ -85,20 +88,45 @@ def load_result(path: Path | str) -> Result:
     return replace(result, chapters=chapters, corrected=True)
 
 
+def read_layer(
+    path: Path,
+) -> tuple[list[tuple[float, float, str]], list[tuple[float, float]]]:
+    """Read corrections of a result: all steps, and the times that were decided before it."""
+    layer = corrections_file(path)
+    content = read_json(layer)
+    check_header(content, layer, CORRECTED_KIND)
+    with reading_fields(layer, CORRECTED_KIND):
+        decided = [_span(*as_list(one)) for one in as_list(content.get("decided", []))]
+        return as_steps(content["steps"]), decided
+
+
 def corrections_file(path: Path) -> Path:
     """Where the corrections of a result lie, if there are any."""
     return path.with_name(path.name.removesuffix(RESULT_SUFFIX) + CORRECTED_SUFFIX)
 
 
-def save_corrections(path: Path, steps: Sequence[tuple[float, float, str]] | None) -> None:
-    """Keep what a person says is done in a video beside its result; None takes it back."""
+def save_corrections(
+    path: Path,
+    steps: Sequence[tuple[float, float, str]] | None,
+    decided: Sequence[tuple[float, float]] | None = None,
+) -> None:
+    """Keep what a person says is done in a video beside its result; None takes it back.
+
+    Parameters
+    ----------
+    decided
+        When, in the result as it is now, something stands that was decided before it was made; as
+        before if not given.
+    """
     layer = corrections_file(path)
     if steps is None:
         layer.unlink(missing_ok=True)
         return
+    if decided is None:
+        decided = read_layer(path)[1] if layer.is_file() else ()
     kind = CORRECTED_KIND
     fields = {"format": kind.format, "version": kind.version, "steps": sorted(steps)}
-    write_fields(fields, layer)
+    write_fields(fields | {"decided": sorted(decided)}, layer)
 
 
 def as_steps(content: Any) -> list[tuple[float, float, str]]:
