@@ -8,6 +8,7 @@ from __future__ import annotations
 import argparse
 import shlex
 import shutil
+import sys
 from dataclasses import asdict, is_dataclass, replace
 from functools import partial
 from importlib.util import find_spec
@@ -159,6 +160,8 @@ def _evaluate(args: argparse.Namespace) -> tuple[Evaluation, Scorer, dict[str, A
     mining = asked.given_fields(args, MiningOptions)
     scorer, decoder = asked.open_asked(args, graph), asked.open_decoder(args)
     dataset = open_with_truth(args, scorer_looks=looks(scorer))
+    if args.corrections:
+        dataset = with_corrections(dataset, args.corrections)
     if graph and dataset.vocabulary:
         same_vocabulary(graph, dataset.vocabulary, args.graph)
     evaluation = measure(
@@ -205,7 +208,7 @@ def open_with_truth(args: argparse.Namespace, *, scorer_looks: bool) -> Dataset:
             f"{args.source}: must be measured with the vocabulary that its truth refers to, got "
             f"another one with --vocabulary; remove that option"
         )
-    return with_corrections(dataset, args.corrections) if args.corrections else dataset
+    return dataset
 
 
 def measure(
@@ -261,9 +264,17 @@ def demo(args: argparse.Namespace) -> str:
         dataset = _beside(evaluation.dataset, args.output / "clips")
         evaluation = replace(evaluation, dataset=dataset)
     write_evaluation(evaluation, path, f"stepgraph demo{' --video' * args.video}")
-    there += f"\nOr watch and search: stepgraph view {args.output / 'keysteps'}"
+    there += f"\nWatch, search and correct: {_command()} view {args.output / 'keysteps'}"
     measured = [report.to_json() for report in reports]
     return asked.say(args, f"{table}\n\n{there}", measured=measured, report=str(path))
+
+
+def _command() -> str:
+    """How this program is called where it was called: perhaps it is not on the PATH."""
+    called = Path(sys.argv[0])
+    if called.name != "stepgraph":
+        return "python -m stepgraph"
+    return "stepgraph" if shutil.which("stepgraph") == str(called) else str(called)
 
 
 def _measure_video() -> tuple[Evaluation, list[Report]]:
