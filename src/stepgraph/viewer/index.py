@@ -40,6 +40,7 @@ ROW = np.dtype(
 
 _VERSION = 1
 _TOGETHER = 64  # results that are encoded at once
+_COMMON = 5000  # sentences with a word, from which on it is common
 _SAMPLE = 20_000  # sentences that tell which directions differ most
 
 
@@ -73,13 +74,22 @@ class Files:
             return dict(database.execute(query, [int(row) for row in rows]))
 
     def containing(self, question: str, most: int) -> list[int]:
-        """Sentences with words of a question, those with the rarest first."""
-        words = [f'"{word}"' for word in question.replace('"', " ").split()]
-        if not words:
-            return []
+        """Sentences with words of a question, those with the rarest first.
+
+        Words that stand in very many sentences tell nothing, and to rank them all takes long.
+        """
+        words = dict.fromkeys(f'"{word}"' for word in question.replace('"', " ").split())
         with closing(sqlite3.connect(self.folder / "words.sqlite")) as database:
+            count = "SELECT count(*) FROM (SELECT 1 FROM said WHERE said MATCH ? LIMIT ?)"
+            rare = [
+                word
+                for word in words
+                if database.execute(count, (word, _COMMON)).fetchone()[0] < _COMMON
+            ]
+            if not rare:
+                return []
             query = "SELECT rowid FROM said WHERE said MATCH ? ORDER BY rank LIMIT ?"
-            return [row for (row,) in database.execute(query, (" OR ".join(words), most))]
+            return [row for (row,) in database.execute(query, (" OR ".join(rare), most))]
 
 
 def open_files(folder: Path, encoder: TextEncoder, problems: Problems | None = None) -> Files:
