@@ -211,7 +211,7 @@ def test_words_weigh_up_to_about_a_third_and_half_of_it_from_fifty_videos_on(vid
     words = Words(random_unit(rng, 3), rng.normal(size=3))
     habits = Habits(tuple(LISTED), {}, {"tea": videos}, {"tea": np.ones((3, 20))}, {"tea": words})
 
-    found = TaskMarkov().log_words(heard, "tea", habits)
+    found = TaskMarkov().log_words(heard.vectors(), "tea", habits)
 
     share = 0.35 * videos / (videos + 50)
     expected = share * (heard.vectors().astype(float) @ words.vectors.T + words.bias)
@@ -223,9 +223,9 @@ def test_words_of_another_encoder_say_nothing():
     words = Words(random_unit(rng, 3, 9), rng.normal(size=3))
     habits = Habits(tuple(LISTED), {}, {"tea": 9.0}, {"tea": np.ones((3, 20))}, {"tea": words})
 
-    assert TaskMarkov().log_words(heard, "tea", habits).tolist() == [0.0]
-    assert TaskMarkov().log_words(heard, "soup", habits).tolist() == [0.0]
-    assert TaskMarkov().log_words(heard, "tea", None).tolist() == [0.0]
+    assert TaskMarkov().log_words(heard.vectors(), "tea", habits).tolist() == [0.0]
+    assert TaskMarkov().log_words(heard.vectors(), "soup", habits).tolist() == [0.0]
+    assert TaskMarkov().log_words(heard.vectors(), "tea", None).tolist() == [0.0]
 
 
 def test_words_speak_for_the_keysteps_that_they_were_learned_for():

@@ -89,7 +89,7 @@ class Heard:
         the title of a task counts as one more keystep.  The first alone would prefer long lists,
         the second short ones.  Minus infinity where no keystep of a task may be.
         """
-        targets = _targets(self.scores, tasks)
+        targets = targets_of(self.scores, tasks)
         ever = np.full(len(targets.keysteps), -np.inf)
         explained, rows = np.zeros(len(tasks)), np.zeros(len(tasks))
         for piece, found in self._pieces(targets):
@@ -106,13 +106,13 @@ class Heard:
 
     def closest(self, tasks: Tasks) -> Floats:
         """How close each moment is to the closest keystep of each task, shape (N, Z)."""
-        targets = _targets(self.scores, tasks)
+        targets = targets_of(self.scores, tasks)
         found = [
             np.maximum.reduceat(one, targets.first, axis=1) for _, one in self._pieces(targets)
         ]
         return np.concatenate(found).astype(np.float64)
 
-    def _pieces(self, targets: _Targets) -> Iterator[tuple[slice, NDArray[np.float32]]]:
+    def _pieces(self, targets: Targets) -> Iterator[tuple[slice, NDArray[np.float32]]]:
         """Closeness of some moments at a time to all targets."""
         for piece in pieces(len(self.said), len(targets.keysteps)):
             if targets.vectors is None:
@@ -137,7 +137,7 @@ def hear(scores: Scores, rows: slice = slice(None)) -> Heard:
     return Heard(scores, moment, said, weight.astype(np.float64))
 
 
-class _Targets(NamedTuple):
+class Targets(NamedTuple):
     """All keysteps of all tasks, one task after the other.
 
     Attributes
@@ -154,7 +154,8 @@ class _Targets(NamedTuple):
     allowed: NDArray[np.bool_]
 
 
-def _targets(scores: Scores, tasks: Tasks) -> _Targets:
+def targets_of(scores: Scores, tasks: Tasks) -> Targets:
+    """All that moments of a video are held against when its task is asked for."""
     known = scores.tasks if isinstance(scores, Products) else None
     lists = []
     for task, members in tasks.items():
@@ -164,15 +165,15 @@ def _targets(scores: Scores, tasks: Tasks) -> _Targets:
     sizes = np.array([len(one) for one in lists])
     first = np.cumsum(sizes) - sizes
     if not isinstance(scores, Products):
-        return _Targets(keysteps, first, None, np.ones(len(keysteps), dtype=bool))
+        return Targets(keysteps, first, None, np.ones(len(keysteps), dtype=bool))
     allowed = (keysteps >= 0) & scores.allowed[keysteps]
     # A title speaks for its task where any keystep of it may be.
     allowed |= (keysteps < 0) & np.repeat(np.logical_or.reduceat(allowed, first), sizes)
     if known is not None and [*known.blocks] == [*tasks]:
-        return _Targets(keysteps, first, known.vectors, allowed)
+        return Targets(keysteps, first, known.vectors, allowed)
     vectors = scores.keysteps[keysteps]
     for task, start in zip(tasks, first, strict=True):
         if known is not None and task in known.blocks:
             block = known.vectors[known.blocks[task]]
             vectors[start : start + len(block)] = block
-    return _Targets(keysteps, first, vectors, allowed)
+    return Targets(keysteps, first, vectors, allowed)

@@ -175,7 +175,7 @@ class TaskMarkov:
         [possible] = np.nonzero(np.isfinite(close.keysteps).any(axis=0))
         if not possible.size:
             return _Decoded(np.full(rows, BACKGROUND, dtype=np.int64), np.zeros(rows))
-        words = self.log_words(heard, task, graph.habits)
+        words = self.log_words(heard.vectors(), task, graph.habits)
         probability = self.weigh(heard, close.keysteps, self.expect(task, graph), words)
         probability = probability[:, possible]
         talk = self._background(heard, close)[:, None]
@@ -218,7 +218,11 @@ class TaskMarkov:
         """
         possible = np.isfinite(values)
         sums = weight @ np.where(possible, values, 0.0)
-        mean = sums / np.maximum(weight @ possible, 1)
+        return self.soften(values, sums / np.maximum(weight @ possible, 1))
+
+    def soften(self, values: Floats, mean: Floats) -> Floats:
+        """The same where each keystep's mean over the video is known, shape (n,)."""
+        possible = np.isfinite(values)
         scaled = np.where(possible, (values - self.common * mean) / self.temperature, -np.inf)
         scaled[~possible.any(axis=1)] = 0.0
         softened: Floats = np.maximum(log_softmax(scaled, axis=1), _LEAST)
@@ -237,9 +241,10 @@ class TaskMarkov:
         timing = graph.habits.timing if graph.habits is not None else {}
         return log_due(due, timing.get(task, np.zeros_like(due)))
 
-    def log_words(self, heard: Heard, task: str, habits: Habits | None) -> Floats:
-        """What the corpus' own words speak for, where it has enough of them."""
-        vectors = heard.vectors()
+    def log_words(
+        self, vectors: NDArray[np.float32] | None, task: str, habits: Habits | None
+    ) -> Floats:
+        """What the corpus' own words speak for in each moment, where it has enough of them."""
         if habits is None or vectors is None or task not in habits.words:
             return np.zeros(1)
         words, videos = habits.words[task], habits.videos[task]
@@ -258,9 +263,7 @@ class TaskMarkov:
         rows = len(heard.moment)
         if not self.background:
             return np.zeros(rows)
-        when = (np.arange(rows) + 0.5) / rows
-        away = np.minimum(when, 1 - when) / (self.background / 2)
-        odds = -np.log(np.expm1(away))
+        odds = self.talk_odds((np.arange(rows) + 0.5) / rows)
         if close.title is not None:
             ahead = close.title - close.keysteps.max(axis=1)
             mean = np.average(ahead, weights=heard.weight)
@@ -269,6 +272,12 @@ class TaskMarkov:
             odds[said] += ((ahead - mean) / max(spread, 1e-9))[heard.moment[said]]
         talk: Floats = expit(odds)
         return talk
+
+    def talk_odds(self, when: Floats) -> Floats:
+        """Log odds of talk that a place in the video tells, from 0 to 1."""
+        away = np.minimum(when, 1 - when) / (self.background / 2)
+        odds: Floats = -np.log(np.expm1(away))
+        return odds
 
     def _believed(self, graph: TaskGraph, ordered: Floats, even: float) -> Floats:
         """Mix what the written order says with what no order says; headings make an order."""

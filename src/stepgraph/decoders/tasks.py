@@ -62,27 +62,28 @@ def task_posterior(tasks: Tasks, evidence: Floats, habits: Habits | None) -> dic
 
     They add up to the probability that the video is about any of them.
     """
-    possible = np.isfinite(evidence)
-    if not possible.any():
+    if not np.isfinite(evidence).any():
         return dict.fromkeys(tasks, 0.0)
-    fits = habits is not None and habits.tasks == tuple(tasks)
-    weighted = evidence + habits.log_prior if habits is not None and fits else evidence
-    shares = np.exp(weighted - np.logaddexp.reduce(weighted[possible]))
-    related = _related(evidence.max(), habits if fits else None)
-    named = zip(tasks, (related * shares).tolist(), strict=True)
+    fitting = habits if habits is not None and habits.tasks == tuple(tasks) else None
+    shares = related(evidence.max(), fitting) * task_shares(evidence, fitting)
+    named = zip(tasks, shares.tolist(), strict=True)
     return dict(sorted(named, key=lambda pair: -pair[1]))
 
 
-def _related(highest: float, habits: Habits | None) -> float:
+def task_shares(evidence: Floats, habits: Habits | None) -> Floats:
+    """Probability of each task, given that it is one of them, shape (Z,); habits are of them."""
+    weighted = evidence if habits is None else evidence + habits.log_prior
+    shares: Floats = np.exp(weighted - np.logaddexp.reduce(weighted[np.isfinite(evidence)]))
+    return shares
+
+
+def related(highest: float, habits: Habits | None) -> float:
     """Probability that a video is about any task at all.
 
     In a corpus, what speaks for the task of a video is usually more than what speaks for the next
     best one; where a video stands between the two is the answer.
     """
-    if habits is None or len(habits.evidence) < _FEW or len(habits.tasks) < 2:
-        return _RELATED
-    ranked = np.sort(np.stack([*habits.evidence.values()]), axis=1)[:, -2:].astype(np.float64)
-    ranked = ranked[np.isfinite(ranked).all(axis=1)]
+    ranked = np.zeros((0, 2)) if habits is None else habits.best_two
     if len(ranked) < _FEW:
         return _RELATED
     low, high = ranked.mean(axis=0)
