@@ -25,13 +25,13 @@ Floats: TypeAlias = NDArray[np.float64]
 _ONE_TASK = 400
 # A difference of so much evidence is a factor of e; sentences of a video repeat one another, so
 # that much less than its number of rows counts.
-_NAT = 0.03
+NAT = 0.03
 # How probable it is, before anything is heard, that a video is about any of the tasks, and from
 # how many videos on the corpus says how that sounds.
 _RELATED, _FEW = 0.9, 20
 # Evidence that must be lost before a video is taken to have changed its task, how little a row
 # may speak for one, and how soft a row's scores are; only the likeliest tasks are considered.
-SWITCH_COST, _FLOOR, _SOFTNESS, _CANDIDATES = 120.0, 1e-3, 0.1, 20
+SWITCH_COST, FLOOR, SOFTNESS, CANDIDATES = 120.0, 1e-3, 0.1, 20
 
 
 def tasks_of(graph: TaskGraph) -> dict[str, tuple[int, ...]]:
@@ -54,7 +54,7 @@ def task_evidence(heard: Heard, tasks: Tasks) -> Floats:
     """What speaks for each task in a video, in nats, shape (Z,)."""
     if not len(heard.said):
         return np.full(len(tasks), -np.inf)
-    return heard.evidence(tasks) / _NAT
+    return heard.evidence(tasks) / NAT
 
 
 def task_posterior(tasks: Tasks, evidence: Floats, habits: Habits | None) -> dict[str, float]:
@@ -95,16 +95,16 @@ def related(highest: float, habits: Habits | None) -> float:
 def task_stretches(heard: Heard, tasks: Tasks, evidence: Floats) -> list[slice]:
     """Cut a video where what is said turns to another task for good; most stay whole."""
     names = list(tasks)
-    likely = [names[place] for place in np.argsort(-evidence, kind="stable")[:_CANDIDATES]]
+    likely = [names[place] for place in np.argsort(-evidence, kind="stable")[:CANDIDATES]]
     if not len(heard.said):
         return [slice(0, len(heard.moment))]
     closest = heard.closest({task: tasks[task] for task in names if task in likely})
     best = closest.max(axis=1, keepdims=True, initial=np.finfo(closest.dtype).min)
-    shares = np.exp((closest - best) / _SOFTNESS)
+    shares = np.exp((closest - best) / SOFTNESS)
     rows = np.zeros((len(heard.moment), len(likely)))
     said = heard.moment >= 0
     # The best task adds 1; only a moment in which none may be adds up to less.
-    speaks = np.log(_FLOOR + shares / np.maximum(shares.sum(axis=1, keepdims=True), 1.0))
+    speaks = np.log(FLOOR + shares / np.maximum(shares.sum(axis=1, keepdims=True), 1.0))
     rows[said] = speaks[heard.moment[said]]
     borders = np.flatnonzero(np.diff(cheapest_changes(rows, SWITCH_COST))) + 1
     return [slice(first, last) for first, last in pairwise([0, *borders.tolist(), len(rows)])]
