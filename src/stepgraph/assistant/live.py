@@ -18,7 +18,6 @@ from stepgraph.assistant.live_ground import Ground, Likely
 from stepgraph.assistant.live_listening import Listener
 from stepgraph.core import BACKGROUND, Sentence
 from stepgraph.core.videos import LONGEST
-from stepgraph.decoders.tasks import cheapest_changes
 from stepgraph.errors import ConfigError
 from stepgraph.graph.maps import START
 
@@ -139,9 +138,7 @@ class Teller:
         self._note(listener, members, keystep, probability)
         return self._state(listener, row, keystep, sure, probability[0])
 
-    def _choose(
-        self, listener: Listener, probability: Floats, talk: Floats
-    ) -> tuple[int, float]:
+    def _choose(self, listener: Listener, probability: Floats, talk: Floats) -> tuple[int, float]:
         """The column of a row's label, the last one for talk, and how probable that is.
 
         It lies on the best way through all rows up to now, by which a change must bring some rows.
@@ -153,8 +150,11 @@ class Teller:
         arriving = np.maximum(self._best, self._best.max() - cost)
         self._best = arriving + worth[0]
         self._best -= self._best.max()
-        ahead = np.concatenate([self._best[None], worth[1:]])
-        column = int(cheapest_changes(ahead, cost)[0])
+        ahead = np.zeros(worth.shape[1])
+        for row in worth[:0:-1]:
+            ahead = row + ahead
+            ahead = np.maximum(ahead, ahead.max() - cost)
+        column = int((self._best + ahead).argmax())
         return column, float(worth[0, column])
 
     def _note(
@@ -213,7 +213,9 @@ class Teller:
         names = listener.ground.graph.vocabulary.keysteps
         order = np.argsort(-chances, kind="stable")
         return tuple(
-            Likely(names[members[at]], float(chances[at])) for at in order if chances[at] >= _RATHER
+            Likely(names[members[at]], float(chances[at]))
+            for at in order
+            if chances[at] >= _RATHER
         )
 
 

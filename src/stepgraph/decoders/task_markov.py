@@ -159,7 +159,9 @@ class TaskMarkov:
 
     def confidence(self, keystep: int, probability: float, task: float) -> float:
         """How often a row like this one is right, given how probable the task is."""
-        return float(self._confidence(_Decoded(np.array([keystep]), np.array([probability])), task)[0])
+        return float(
+            self._confidence(_Decoded(np.array([keystep]), np.array([probability])), task)[0]
+        )
 
     def _confidence(self, found: _Decoded, task: float) -> Floats:
         """How often rows like these are right, given how probable the task is."""
