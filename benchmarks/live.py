@@ -85,6 +85,7 @@ def measure(ground: Ground, one: Suite, videos: Sequence[Video], *, known: bool)
     index = {name: number for number, name in enumerate(one.vocabulary.keysteps)}
     labels: dict[int, list[Labels]] = {delay: [] for delay in DELAYS}
     tenths: defaultdict[int, list[tuple[bool, float]]] = defaultdict(list)
+    missing = np.zeros(4, dtype=np.int64)
     for video in videos:
         rows = len(one.truth[video.id])
         told = tell(ground, video, rows, float(rows) if known else None)
@@ -95,7 +96,11 @@ def measure(ground: Ground, one: Suite, videos: Sequence[Video], *, known: bool)
             if state.task is not None:
                 right = state.task == video.task
                 tenths[int(10 * state.at / rows)].append((right, state.tasks[state.task]))
-    return {"labels": labels, "tenths": tenths}
+        done = {one.vocabulary.keysteps[k] for k in set(one.truth[video.id].keysteps) if k >= 0}
+        listed = {one.vocabulary.keysteps[k] for k in ground.tasks[video.task or ""]}
+        told_missing = {each.keystep for each in told[10][-1].missing} & listed
+        missing += [len(told_missing), len(told_missing - done), len(listed), len(listed - done)]
+    return {"labels": labels, "tenths": tenths, "missing": missing}
 
 
 def run_delays(one: Suite, encode: Known, encoder: TextEncoder) -> None:
@@ -109,6 +114,9 @@ def run_delays(one: Suite, encode: Known, encoder: TextEncoder) -> None:
         found = measure(ground, one, one.videos, known=known)
         for delay, labels in found["labels"].items():
             say(method="live", delay=delay, length_known=known, **percent(labels, one))
+    told, right, listed, absent = found["missing"].tolist()
+    shares = {"right": round(100 * right / told, 1), "by_chance": round(100 * absent / listed, 1)}
+    say(told_missing_at_the_end=told, of_absent=round(100 * right / absent, 1), **shares)
     for tenth, pairs in sorted(found["tenths"].items()):
         right, said = 100 * np.mean(pairs, axis=0)
         say(tenth_of_the_video=tenth, task_right=round(right, 1), task_said=round(said, 1))

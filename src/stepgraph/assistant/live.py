@@ -63,8 +63,7 @@ class State:
     now
         Up to when was listened.
     tasks
-        The five most probable, the most probable first; all add up to the probability that it is
-        any of those known.
+        The five most probable, the most probable first, given that it is one of those known.
     keystep
         What is done, of the most probable task; None where it is rather talk.
     confidence

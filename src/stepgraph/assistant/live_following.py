@@ -110,7 +110,7 @@ class Follower:
             alive[-1] = True
         shares = np.where(alive, np.exp(self.lengths.log_prior), 0.0)
         total = shares.sum()
-        return shares / total if total > 0 else alive / alive.sum()
+        return np.asarray(shares / total if total > 0 else alive / alive.sum())
 
     def look_back(self, rows: int) -> Floats:
         """How probable each keystep is on the last rows, by all that is heard, shape (k, n)."""

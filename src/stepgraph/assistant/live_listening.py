@@ -12,7 +12,7 @@ from stepgraph.assistant.live_following import Floats, Follower, Lengths
 from stepgraph.assistant.live_ground import Ground
 from stepgraph.assistant.live_hearing import Ear
 from stepgraph.core import Sentence
-from stepgraph.decoders.tasks import related, task_shares
+from stepgraph.decoders.tasks import task_shares
 
 # The least spread of scores: with one sentence there is none, and noise must not count as some.
 _SPREAD = 1e-3
@@ -28,7 +28,8 @@ class Listener:
     task
         The most probable task; empty while nothing was said.
     shares : shape (Z,)
-        How probable each task is.
+        How probable each task is, given that it is one of them: whether it is any is told by how
+        well a whole video fits, and that is not over.
 
     Parameters
     ----------
@@ -118,7 +119,7 @@ class Listener:
         evidence = self._told.evidence
         if not np.isfinite(evidence).any():
             return
-        self.shares = related(evidence.max(), self._habits) * task_shares(evidence, self._habits)
+        self.shares = task_shares(evidence, self._habits)
         task = self.names[int(self.shares.argmax())]
         if task != self.task:
             self.task, self.follower = task, Follower(self.ground.expected(task), self._lengths())
@@ -130,10 +131,9 @@ class Listener:
 
     def _follow(self, changed: int) -> None:
         """Follow the rows of the task from the first one on of which something else is known."""
-        follower, ear = self.follower, self._ear
-        assert follower is not None, "there is a task"
-        first = min(changed, follower.rows)
-        follower.follow(first, self._log_emission(first))
+        assert self.follower is not None, "there is a task"
+        first = min(changed, self.follower.rows)
+        self.follower.follow(first, self._log_emission(first))
 
     def _log_emission(self, first: int) -> Floats:
         """What is heard on each row from one on, shape (k, n)."""

@@ -16,6 +16,7 @@ from typing import Any
 
 from stepgraph import __version__, decoders, pipeline, progress
 from stepgraph.cli import asked
+from stepgraph.cli.live import demo_live
 from stepgraph.core import Dataset
 from stepgraph.datasets import open_source
 from stepgraph.decoders import DEFAULT_DECODER, Decoder, TaskMarkov, load_decoder
@@ -217,6 +218,8 @@ def show_metrics(evaluation: Evaluation) -> str:
 
 def demo(args: argparse.Namespace) -> str:
     """Run the whole job on the embedded corpus and write a report."""
+    if args.live:
+        return demo_live(args)
     asked.must_be_writable(args.output)
     path = args.output / "report.html"
     if args.video:

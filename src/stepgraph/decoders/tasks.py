@@ -65,7 +65,7 @@ def task_posterior(tasks: Tasks, evidence: Floats, habits: Habits | None) -> dic
     if not np.isfinite(evidence).any():
         return dict.fromkeys(tasks, 0.0)
     fitting = habits if habits is not None and habits.tasks == tuple(tasks) else None
-    shares = related(evidence.max(), fitting) * task_shares(evidence, fitting)
+    shares = _related(evidence.max(), fitting) * task_shares(evidence, fitting)
     named = zip(tasks, shares.tolist(), strict=True)
     return dict(sorted(named, key=lambda pair: -pair[1]))
 
@@ -77,7 +77,7 @@ def task_shares(evidence: Floats, habits: Habits | None) -> Floats:
     return shares
 
 
-def related(highest: float, habits: Habits | None) -> float:
+def _related(highest: float, habits: Habits | None) -> float:
     """Probability that a video is about any task at all.
 
     In a corpus, what speaks for the task of a video is usually more than what speaks for the next
