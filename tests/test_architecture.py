@@ -15,7 +15,7 @@ SOURCES = sorted(PACKAGE.rglob("*.py"))
 ORDER = [
     *("errors", "problems", "progress", "core", "files", "ingest", "vocabulary", "datasets"),
     *("networks", "encoders", "scoring", "graph", "decoders", "evaluation", "export"),
-    *("pipeline", "labelling", "training", "experiments", "viewer", "cli"),
+    *("pipeline", "assistant", "labelling", "training", "experiments", "viewer", "cli"),
 ]
 # These are made of torch; all others import them late, as they do torch.
 NETWORKS = ("networks", "training")

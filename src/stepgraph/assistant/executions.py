@@ -104,7 +104,7 @@ def open_executions(source: str | Path, *, strict: bool = False) -> Executions:
         return executions_of_graph(load_graph(Path(text)), text)
     splits = find_published(kind).splits[1:] if colon and kind in REGISTRY else ()
     listening = Listening(needed=False, hears=False)
-    problems, done = Problems(), []
+    problems, done = Problems(), list[Execution]()
     for split in splits or ("all",):
         dataset = open_source(text, split=split, listening=listening, strict=strict or None)
         for one in ("duplicate video", "bad task", "bad number", "unknown step number"):

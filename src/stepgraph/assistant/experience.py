@@ -173,7 +173,7 @@ class Experience:
     def before(self, task: str) -> tuple[Integers, Integers]:
         """Executions of a task that begin one keystep before another, (K, K), and that do it."""
         if task not in self._before:
-            counts = np.zeros((self.size, self.size), dtype=np.int32)
+            counts = np.zeros((self.size, self.size), dtype=np.int64)
             shown = np.zeros(self.size, dtype=np.int64)
             for steps in self.tasks.get(task, []):
                 first = list(dict.fromkeys(steps))

@@ -25,8 +25,8 @@ Move = tuple[tuple[int, int], ...]
 # What a prerequisite costs, in nats; chosen on simulated recipes of other seeds than those that
 # are reported (benchmarks/assistant.py).
 _COST = math.log(4)
-# Share of executions from which on a pair is a candidate where executions may be wrong.
-_MAJORITY = 0.6
+# Shares of executions that agree about a pair, with which orders of noisy ones are begun.
+_MAJORITIES = (1.0, 0.9, 0.85, 0.8, 0.75, 0.7, 0.6)
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,10 +102,16 @@ def learn_order(sequences: Iterable[Sequence[Hashable]], *, noise: float = 0.0) 
     for row in rows:
         counts[row[:, None], row] += np.triu(np.ones((len(row), len(row)), dtype=np.int64), 1)
     shown = np.bincount(np.concatenate([*rows, np.zeros(0, np.int64)]), minlength=len(steps))
-    before = _as_matrix(partial_order(counts, _MAJORITY if noise else 1.0))
-    if len(steps):
-        before = _weighed(before, _Seen(rows, len(steps), noise))
-    return Order(steps, before, counts, shown, len(rows))
+    majorities = _MAJORITIES if noise else (1.0,)
+    begun = [_as_matrix(partial_order(counts, majority)) for majority in majorities]
+    if steps:
+        seen = _Seen(rows, len(steps), noise)
+        # What may come in again where executions may be wrong: nothing contradicts it more often.
+        likely = (counts > counts.T) if noise else np.zeros_like(counts, dtype=bool)
+        # Of orders that cost the same, the one begun with more agreement.
+        found = [_weighed(before, seen, likely) for before in begun]
+        begun = [min(found, key=lambda one: one[1])[0]]
+    return Order(steps, begun[0], counts, shown, len(rows))
 
 
 def _as_matrix(before: Sequence[int]) -> Bools:
@@ -151,19 +157,26 @@ class _Seen:
         return np.asarray(-np.log(np.where(self.valid, np.maximum(chance, 1e-300), 1)).sum((1, 2)))
 
 
-def _weighed(before: Bools, seen: _Seen) -> Bools:
-    """Leave out what is cheaper to leave out, the dearest first, until nothing is."""
+def _weighed(before: Bools, seen: _Seen, likely: Bools) -> tuple[Bools, float]:
+    """Leave out, or take in what is likely, whatever saves most, until nothing saves anything."""
     total = float(_COST * _told(before[None])[0] + seen.cost(before[None])[0])
-    while moves := _moves(reduced(before)):
-        orders = np.repeat(before[None], len(moves), axis=0)
-        for order, move in zip(orders, moves, strict=True):
+    while True:
+        moves, added = _moves(reduced(before)), np.argwhere(likely & ~before & ~before.T)
+        if not moves and not len(added):
+            break
+        orders = np.repeat(before[None], len(moves) + len(added), axis=0)
+        for order, move in zip(orders, moves, strict=False):
             order[tuple(np.array(move).T)] = False
+        for order, (first, second) in zip(orders[len(moves) :], added, strict=True):
+            early, late = before[:, first].copy(), before[second].copy()
+            early[first] = late[second] = True
+            order |= np.outer(early, late)
         costs = _COST * _told(orders) + seen.cost(orders)
         best = int(costs.argmin())
         if costs[best] >= total - 1e-9:
             break
         before, total = orders[best], float(costs[best])
-    return before
+    return before, total
 
 
 def _moves(direct: Bools) -> list[Move]:

@@ -7,7 +7,7 @@ executions always did first comes last.
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -72,7 +72,7 @@ def make_plans(
 def _best(found: list[tuple[tuple[int, ...], float, str]], top: int) -> list[Plan]:
     """The same plan in several tasks is one plan, named after the task that it fits best."""
     total = sum(score for _, score, _ in found)
-    sums: Counter[tuple[int, ...]] = Counter()
+    sums: defaultdict[tuple[int, ...], float] = defaultdict(float)
     tasks: dict[tuple[int, ...], tuple[float, str]] = {}
     for plan, score, name in found:
         sums[plan] += score / total
@@ -82,23 +82,22 @@ def _best(found: list[tuple[tuple[int, ...], float, str]], top: int) -> list[Pla
 
 
 def _of_task(
-    experience: Experience, task: str, ends: tuple[int, int], length: int, seen_only: bool
+    experience: Experience, task: str, ends: tuple[int, int], length: int, shortest: bool
 ) -> Iterator[tuple[tuple[int, ...], float]]:
     """Plans of one task with what speaks for each."""
     place = experience.names.index(task)
     members, (first, last) = np.flatnonzero(experience.shown[place]), ends
-    if not experience.shown[place, [first, last]].all() or (first == last) != (length == 1):
+    if not experience.shown[place, [first, last]].all():
         return
     starts = experience.shown[place, first] * len(experience.tasks[task])
     beam: list[tuple[float, tuple[int, ...]]] = [(float(np.log(starts)), (first,))]
+    seen = _windows(experience, task, 2) if shortest else Counter()
     for at in range(1, length):
         grown = []
         for score, plan in beam:
             following = experience.after(place, plan[-2:])
             for keystep in [last] if at == length - 1 else members.tolist():
-                if keystep in plan or (keystep == last and at < length - 1):
-                    continue
-                if seen_only and not experience.was_next(place, plan[-1], keystep):
+                if keystep == plan[-1] or (shortest and (plan[-1], keystep) not in seen):
                     continue
                 grown.append((score + float(np.log(following[keystep])), (*plan, keystep)))
         beam = sorted(grown, reverse=True)[:_BEAM]
