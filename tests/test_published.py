@@ -218,7 +218,7 @@ def refuse_to_encode_many(monkeypatch):
 
 def compare(recipe, answer):
     tolerance = recipe.get("tolerance", 0)
-    if is_table(answer):
+    if is_table(answer) and "results" in recipe:
         committed = json.loads((ROOT / recipe["results"]).read_text("utf-8"))
         check_table(answer, committed, tolerance)
     others = {} if computes_in_bfloat16() else recipe.get("float32", {})

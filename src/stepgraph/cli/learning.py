@@ -69,7 +69,7 @@ def label(args: argparse.Namespace) -> str:
 def train(args: argparse.Namespace) -> str:
     """Train a video model on labels, on one process or on many started by torchrun."""
     asked.must_be_writable(args.output)
-    result = _train_timesformer(args) if args.backbone is None else _train_head(args)
+    result = _trained(args)
     first, last = result.epochs[0].loss, result.epochs[-1].loss
     text = (
         f"{result.checkpoint}: trained on {result.clips:,} clips of {result.videos} videos, loss "
@@ -81,7 +81,7 @@ def train(args: argparse.Namespace) -> str:
     return asked.finish(answer, args, result.problems)
 
 
-def _train_timesformer(args: argparse.Namespace) -> TrainingResult:
+def _trained(args: argparse.Namespace) -> TrainingResult:
     from stepgraph.labelling.folders import open_labels
     from stepgraph.networks.timesformer import TimeSformerOptions
     from stepgraph.training.pretraining import train as run_training
@@ -102,17 +102,6 @@ def _train_timesformer(args: argparse.Namespace) -> TrainingResult:
         initial=args.initial,
         which=args.use,
     )
-
-
-def _train_head(args: argparse.Namespace) -> TrainingResult:
-    from stepgraph.training.pictures import BATCH, HEAD, train_head
-    from stepgraph.training.schedule import Running, TrainingOptions
-
-    phase = HEAD if args.epochs is None else replace(HEAD, epochs=args.epochs)
-    given = asked.given_fields(args, TrainingOptions)
-    running = Running(**asked.given_fields(args, Running))
-    options = TrainingOptions((phase,), batch=BATCH, running=running, **given)
-    return train_head(args.labels, args.output, options=options, which=args.use)
 
 
 def probe(args: argparse.Namespace) -> str:

@@ -33,7 +33,6 @@ KINDS = {
     "s3d": "stepgraph.encoders.milnce:make_s3d",
     "videoclip": "stepgraph.encoders.milnce:make_videoclip",
     "timesformer": "stepgraph.encoders.checkpoints:make_timesformer",
-    "mobilenet": "stepgraph.encoders.checkpoints:make_mobilenet",
     "own": "stepgraph.encoders.checkpoints:make_own",
     "colour": "stepgraph.encoders.colour:make_colour",
 }

@@ -1,16 +1,16 @@
 """Networks without a text tower: published weights for features, one's own for recognition.
 
-``timesformer:`` and ``mobilenet:`` give what the network makes of a clip; they know no keysteps.
-``own:`` takes a checkpoint of ``stepgraph train``, whose classifier stands where other encoders
-have a text tower: the vector of a row holds the square roots of all probabilities, that of a
-keystep is one in its own place, so that a score is the root of the keystep's probability.
+``timesformer:`` gives what the network makes of a clip; it knows no keysteps.  ``own:`` takes a
+checkpoint of ``stepgraph train``, whose classifier stands where other encoders have a text tower:
+the vector of a row holds the square roots of all probabilities, that of a keystep is one in its
+own place, so that a score is the root of the keystep's probability.
 """
 
 from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from functools import cached_property, partial
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -28,10 +28,8 @@ from stepgraph.encoders.model_folders import (
     read_pixel_settings,
     three_numbers,
 )
-from stepgraph.encoders.vectors import unit
 from stepgraph.encoders.visual import (
     VisualEncoder,
-    VisualModel,
     as_array,
     pick_device,
     running,
@@ -41,11 +39,7 @@ from stepgraph.files.disk import require_file
 from stepgraph.ingest.frames import ClipOptions
 
 if TYPE_CHECKING:
-    from stepgraph.networks.mobilenet import PictureHead
     from stepgraph.networks.timesformer import TimeSformer, TimeSformerOptions
-
-MOBILENET = "mobilenet:imagenet"
-"""The name of the encoder of features that comes in a package."""
 
 _KIND = "timesformer"
 # Seconds of a clip that the published weights were trained on: every 32nd of 30 frames a second.
@@ -95,29 +89,6 @@ class NetworkModel:
         raise ConfigError(f"a TimeSformer must be given clips, got {len(texts)} texts")
 
 
-class MobileNetModel:
-    """MobileNetV2 on a few pictures of a row, which are squeezed: what is at the edge counts."""
-
-    clips = ClipOptions(frames=4, window=1.0, height=224, width=224, crop=False)
-
-    def __init__(self) -> None:
-        from stepgraph.networks.mobilenet import load_mobilenet
-
-        self.device = pick_device()
-        self._network = load_mobilenet().to(self.device)
-
-    def encode_clips(self, frames: NDArray[np.uint8]) -> NDArray[np.float32]:
-        """See :class:`~stepgraph.encoders.visual.VisualModel`."""
-        import torch
-
-        with running(self.device):
-            return as_array(self._network.features(torch.tensor(frames, device=self.device)))
-
-    def encode_texts(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """As above."""
-        raise ConfigError(f"MobileNetV2 must be given clips, got {len(texts)} texts")
-
-
 class FeatureEncoder(VisualEncoder):
     """Features alone: videos can be encoded, keysteps cannot."""
 
@@ -157,29 +128,6 @@ class OwnEncoder(VisualEncoder):
             )
         return vectors
 
-    def _finish(self, vectors: NDArray[np.float32]) -> NDArray[np.float32]:
-        import torch
-
-        if self._head is None:
-            return vectors
-        with torch.inference_mode():
-            logits = self._head(torch.from_numpy(unit(vectors)))
-            return as_array(logits.softmax(dim=1).sqrt())
-
-    @cached_property
-    def _head(self) -> PictureHead | None:
-        """What names the rows, where the network that looks does not."""
-        from stepgraph.networks.checkpoints import load_head
-
-        return load_head(self._path)
-
-
-def make_mobilenet(options: EncoderOptions) -> FeatureEncoder:
-    """Make an encoder of features: ``mobilenet:imagenet``."""
-    if options.name != MOBILENET:
-        raise ConfigError(f"encoder of kind mobilenet must be {MOBILENET!r}, got {options.name!r}")
-    return FeatureEncoder(options, MobileNetModel)
-
 
 def make_timesformer(options: EncoderOptions) -> FeatureEncoder:
     """Make an encoder of features: ``timesformer:FOLDER``, ``:NAME``, or ``:CHECKPOINT``."""
@@ -201,14 +149,10 @@ def _folded(name: str) -> str:
     return " ".join(name.casefold().split())
 
 
-def _load_own(path: Path, *, classify: bool) -> VisualModel:
+def _load_own(path: Path, *, classify: bool) -> NetworkModel:
     from stepgraph.networks.checkpoints import load_checkpoint, read_header
-    from stepgraph.networks.mobilenet import PictureOptions
 
-    header = read_header(path)
-    if classify and isinstance(header.options, PictureOptions):
-        return MobileNetModel()
-    window = header.extra.get("window", _OWN_WINDOW)
+    window = read_header(path).extra.get("window", _OWN_WINDOW)
     if not isinstance(window, int | float) or not 0 < window <= 3600:
         raise DataError(f"{path}: window must be between 0 and 3600 seconds, got {window!r}")
     return NetworkModel(load_checkpoint(path)[0], window, classify=classify)

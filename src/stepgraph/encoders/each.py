@@ -13,9 +13,10 @@ from dataclasses import dataclass
 from itertools import islice
 
 from stepgraph.core import Features, Video
-from stepgraph.encoders import WORDED, Encoder
+from stepgraph.encoders import WORDED, Encoder, EncoderOptions
 from stepgraph.encoders.stored_features import FeatureStore, StoredEncoder
 from stepgraph.errors import ConfigError, DataError
+from stepgraph.ingest.language import reads_as_english
 from stepgraph.problems import Problems
 from stepgraph.progress import track
 
@@ -59,14 +60,23 @@ def _encode_block(
             note_failure(block[0], error, problems)
     else:
         for video, features in zip(block, found, strict=True):
-            if (
-                problems is not None
-                and encoder.options.kind == "ocr"
-                and not len(features.vectors)
-            ):
-                what = "must show text that can be read, got none; is it large enough?"
-                problems.add(str(video.path), "video without text on the screen", what)
+            if problems is not None:
+                _note_doubts(video, features, encoder, problems)
             yield video, features
+
+
+def _note_doubts(video: Video, features: Features, encoder: Encoder, problems: Problems) -> None:
+    """Note what makes the features of a video worth little."""
+    where = str(video.path or f"video {video.id!r}")
+    if encoder.options.kind == "ocr" and not len(features.vectors):
+        what = "must show text that can be read, got none; is it large enough?"
+        problems.add(where, "video without text on the screen", what)
+    if encoder.options.name == EncoderOptions.name and not reads_as_english(video.transcript):
+        what = (
+            "must be English for the built-in model, got words of another language; use "
+            "--encoder text:FOLDER with a model that knows it"
+        )
+        problems.add(where, "narration that is not English", what)
 
 
 def note_failure(

@@ -22,7 +22,7 @@ PUBLISHED = tomllib.loads(Path(__file__).with_name("published.toml").read_text("
 # Weights as transformers looks for them: one file, or several with an index.
 _WEIGHTS = ("model*.safetensors", "pytorch_model*.bin")
 _BESIDES = ("*.json", "*.txt", "*.model", "[0-9]_*/model*.safetensors")
-_BUILT_IN = ("text:minilm", "ocr:minilm", "colour:motion", "mobilenet:imagenet")
+_BUILT_IN = ("text:minilm", "ocr:minilm", "colour:motion")
 _PATH = (".", "~", os.sep)  # what a path begins with, and no name of the hub
 _PATHS = ("own", "s3d", "videoclip")  # kinds that are always files of this machine
 _DEEPEST = 1000  # layers of a network

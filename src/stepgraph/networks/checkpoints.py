@@ -6,35 +6,29 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple
 
 from stepgraph.errors import DataError
 from stepgraph.files.disk import parse_json, replacing, require_file
 from stepgraph.files.headers import as_list, as_text
-from stepgraph.networks.mobilenet import PictureHead, PictureOptions
 from stepgraph.networks.timesformer import TimeSformer, TimeSformerOptions
 from stepgraph.networks.weights import make_filled, read_weights
 
-Options: TypeAlias = TimeSformerOptions | PictureOptions
-
+_FORMAT = "stepgraph-timesformer"
 _VERSION = "1"
-_FORMATS: dict[str, type[Options]] = {
-    "stepgraph-timesformer": TimeSformerOptions,
-    "stepgraph-pictures": PictureOptions,
-}
 
 
 class Header(NamedTuple):
     """What a checkpoint says of itself."""
 
-    options: Options
+    options: TimeSformerOptions
     keysteps: tuple[str, ...]
     extra: dict[str, Any]
 
 
 def save_checkpoint(
     path: Path,
-    model: TimeSformer | PictureHead,
+    model: TimeSformer,
     keysteps: Sequence[str],
     extra: Mapping[str, Any] | None = None,
 ) -> None:
@@ -49,9 +43,8 @@ def save_checkpoint(
             f"keysteps of a checkpoint must have a name for each of {model.options.classes} "
             f"classes, got {len(keysteps)}"
         )
-    [name] = [name for name, kind in _FORMATS.items() if isinstance(model.options, kind)]
     header = {
-        "format": name,
+        "format": _FORMAT,
         "version": _VERSION,
         "options": json.dumps(asdict(model.options)),
         "keysteps": json.dumps(list(keysteps)),
@@ -83,15 +76,14 @@ def read_header(path: Path) -> Header:
             f"{path}: must be a checkpoint of stepgraph, got a file that is no safetensors "
             f"({' '.join(str(error).split())[:80]})"
         ) from error
-    kind = _FORMATS.get(said.get("format", ""))
-    if kind is None or said.get("version") != _VERSION:
+    if (said.get("format"), said.get("version")) != (_FORMAT, _VERSION):
         raise DataError(
             f"{path}: must be a checkpoint of stepgraph, version {_VERSION}, got a safetensors "
             f"file of another kind; a folder of the transformers library is 'timesformer:FOLDER'"
         )
     try:
         found = {name: parse_json(said[name], name) for name in ("options", "keysteps", "extra")}
-        options = kind(**found["options"])
+        options = TimeSformerOptions(**found["options"])
         keysteps = tuple(map(as_text, as_list(found["keysteps"])))
         if not [len(keysteps)] == [options.classes] == held:
             raise ValueError(f"{len(keysteps)} keysteps for {options.classes} classes of {held}")
@@ -106,18 +98,5 @@ def read_header(path: Path) -> Header:
 def load_checkpoint(path: Path) -> tuple[TimeSformer, tuple[str, ...]]:
     """Read a model (on the CPU) and the names of its classes, as save_checkpoint wrote them."""
     options, keysteps, _ = read_header(path)
-    if not isinstance(options, TimeSformerOptions):
-        raise DataError(
-            f"{path}: must hold a TimeSformer, got a head for pictures; use it as own:{path}"
-        )
     weights = read_weights(Path(path))
     return make_filled(lambda: TimeSformer(options), weights, Path(path)), keysteps
-
-
-def load_head(path: Path) -> PictureHead | None:
-    """Read a head for pictures (on the CPU), ready for use; None where it is another network."""
-    options = read_header(path).options
-    if not isinstance(options, PictureOptions):
-        return None
-    weights = read_weights(Path(path))
-    return make_filled(lambda: PictureHead(options), weights, Path(path)).eval()
