@@ -139,6 +139,7 @@ LATER = {
     "formats and corrections": """export/annotators export/clips export/corrections export/editors
         export/exchange export/formats export/players export/results cli/results""",
     "a page and a search": "viewer",
+    "a corpus on a GPU": "networks/matching networks/word_pieces",
 }
 
 

@@ -26,6 +26,7 @@ from stepgraph.problems import Problems
 
 LONGEST_RECORD = 16 * MIB  # bytes of the longest record that is read: more than a week of speech
 CHUNK = MIB  # bytes read at once
+WHOLE = (0, math.inf)
 _SPACE = b" \t\r\n"
 # What stands before and after the brace of a record is looked for within so many bytes.
 _NEAR = 512
@@ -60,11 +61,7 @@ class _Region(NamedTuple):
 
 
 def read_captions(
-    path: Path,
-    *,
-    problems: Problems,
-    shard: Shard = Shard(),
-    between: tuple[int, float] = (0, math.inf),
+    path: Path, *, problems: Problems, shard: Shard = Shard(), between: tuple[int, float] = WHOLE
 ) -> Iterator[Caption]:
     """Yield the records of a caption file one by one, whatever its size.
 
@@ -115,9 +112,7 @@ def _next_record(data: bytes, begin: int, end: int) -> tuple[int, int] | None:
     return None
 
 
-def _regions(
-    file: BinaryIO, first_key: int, begin: int = 0, end: float = math.inf
-) -> Iterator[_Region]:
+def _regions(file: BinaryIO, first_key: int, begin: int, end: float) -> Iterator[_Region]:
     """Cut the file at the keys of its records, and give those that begin between two bytes."""
     data, scan = b"", min(begin, _NEAR)
     base = begin - scan  # position in the file of the first byte of data

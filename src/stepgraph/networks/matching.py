@@ -29,7 +29,7 @@ _PIECE = 2**26  # scores held at a time where there is no kernel
 
 
 @triton.jit
-def _insert(value, place, first, second, third, at_first, at_second, at_third):
+def _insert(value, place, first, second, third, at_first, at_second, at_third):  # noqa: PLR0913
     """Put one more into the three best of each row."""
     one, two, three = value > first, value > second, value > third
     third = tl.where(two, second, tl.where(three, value, third))
