@@ -89,7 +89,7 @@ TESTS = {
     "ingest/media": "ingest_media ingest_speech",
     "ingest/timed_text": "ingest_styled ingest_formats ingest_errors ingest",
     "ingest/kept": "ingest_hearing ingest_screen ingest_listening",
-    "ingest/screen": "ingest_screen",
+    "ingest/screen": "ingest_screen_lines ingest_screen",
     "ingest/twice": "ingest_twice",
     "export/annotators": "export_formats export_corrections",
     "export/answers": "tables",

@@ -47,7 +47,9 @@ def write_all(folder):
     os.chdir(folder)
     try:
         with mock.patch.object(annotators, "datetime", Then):
-            paths = write_results(RESULTS, Path("out"), [one for one in NAMES if one not in COPIES])
+            paths = write_results(
+                RESULTS, Path("out"), [one for one in NAMES if one not in COPIES]
+            )
         return {path.name: path.read_bytes() for path in paths}
     finally:
         os.chdir(before)

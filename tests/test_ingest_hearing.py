@@ -1,6 +1,8 @@
 """What is made of sound and of what a recogniser says of it, without listening to anything."""
 
+import hashlib
 import json
+import os
 from contextlib import contextmanager, nullcontext
 from fractions import Fraction
 from pathlib import Path
@@ -33,6 +35,8 @@ RATE = speech.RATE
         {"end": -1.0},
         {"damaged": 1e999},
         {"language": None},
+        {"unsure": 1.001},
+        {"unsure": -0.001},
     ],
 )
 def test_what_nobody_can_have_heard_is_not_recalled(tmp_path, damage, monkeypatch):
@@ -46,6 +50,38 @@ def test_what_nobody_can_have_heard_is_not_recalled(tmp_path, damage, monkeypatc
     kept.write_text(json.dumps({**json.loads(kept.read_text()), **damage}))
 
     assert speech.recall(path) is None
+
+
+def test_what_was_heard_lies_where_the_next_release_looks_for_it(tmp_path, monkeypatch):
+    monkeypatch.setenv("STEPGRAPH_CACHE", str(tmp_path / "cache"))
+    (path := tmp_path / "talk.wav").write_bytes(b"never opened" * 200_000)  # more than a block
+    heard = speech.Heard((Sentence(0.5, 1, "crème"),), 9.0, 2, "en", 1.0)
+    monkeypatch.setattr(speech, "_listen", lambda _: heard)
+    speech.hear(path, problems=Problems())
+
+    name = hashlib.blake2b(path.read_bytes(), digest_size=16).hexdigest()
+    place = tmp_path / "cache" / "speech" / "moonshine-94e90a46-3" / f"{name}.json"
+    assert place.read_text("utf-8") == (
+        '{"format": "stepgraph-speech", "version": 3, "sentences": [[0.5, 1, "crème"]], '
+        '"end": 9.0, "damaged": 2, "language": "en", "unsure": 1.0}'
+    )
+    assert speech.recall(path) == heard
+
+
+def test_what_models_heard_is_told_apart_by_their_files(tmp_path, monkeypatch):
+    monkeypatch.setenv("STEPGRAPH_CACHE", str(tmp_path / "cache"))
+    (path := tmp_path / "talk.wav").write_bytes(b"never opened")
+    for name in speech.MODEL_FILES:
+        (tmp_path / name).write_bytes(b"model")
+        os.utime(tmp_path / name, ns=(1, 1))
+    before = speech._place(path, tmp_path)
+
+    os.utime(tmp_path / name, ns=(2, 2))
+    after = speech._place(path, tmp_path)
+
+    sizes = repr([(5, 1)] * 3).encode()
+    digest = hashlib.blake2b(sizes, digest_size=4).hexdigest()
+    assert before.parent.name == f"whisper-{digest}-3" != after.parent.name
 
 
 def recogniser(*lines):
