@@ -1,13 +1,15 @@
 """Copies of video files, looked at by PyAV."""
 
 from dataclasses import replace
+from fractions import Fraction
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from stepgraph.core import Chapter, Result, Video
 from stepgraph.errors import DataError
-from stepgraph.export.clips import cut, mux
+from stepgraph.export.clips import _clip, cut, mux
 from videos import IN_ORDER, number_in, numbered, numbers_in, write_sound, write_video
 
 av = pytest.importorskip("av")
@@ -153,6 +155,38 @@ def test_a_file_whose_clock_begins_late_is_cut_where_players_show_it(tmp_path):
 
     assert clip.suffix == ".mkv"
     assert [number_in(picture) for picture in decoded(clip)] == list(range(15, 30))
+
+
+def packet(track, dts, pts=None):
+    """A packet of one of two tracks, in tenths of a second."""
+    kind = ("video", "audio")[track]
+    stream = SimpleNamespace(index=track, type=kind)
+    return SimpleNamespace(stream=stream, dts=dts, pts=pts, time_base=Fraction(1, 10))
+
+
+def clip_of(until, *packets):
+    """What is kept of packets: which track, and the times that it has then."""
+    tracks = [packet(track, 0).stream for track in (0, 1)]
+    source = SimpleNamespace(demux=lambda _: iter(packets))
+    return [(one.stream.index, one.dts, one.pts) for one in _clip(source, tracks, until)]
+
+
+def test_a_track_may_lie_before_another_in_a_file():
+    pictures = [packet(0, time, time) for time in (10, 11, 12, 13, 14)]
+    sound = [packet(1, time) for time in (9, 10, 11, 12, 13)]
+
+    found = clip_of(1.2, *pictures, packet(0, None), *sound)
+
+    assert found == [(0, 0, 0), (0, 1, 1), (1, 0, None), (1, 1, None)]
+    assert clip_of(1.2, *sound[:2], *pictures) == found[:2]
+
+
+def test_pictures_that_a_kept_one_was_told_by_are_kept():
+    stored = [packet(0, dts, pts) for dts, pts in ((0, 1), (1, 5), (2, 3), (3, 4), (4, 5), (5, 9))]
+
+    found = [pts for _, _, pts in clip_of(0.2, *stored)]
+
+    assert found == [1, 5, 3, 4]
 
 
 def test_a_clip_is_called_as_its_keystep_as_far_as_files_may_be(tea, tmp_path):

@@ -245,3 +245,12 @@ def test_tasks_that_were_not_asked_for_are_none(tmp_path):
 )
 def test_a_file_is_seen_from_a_folder_where_both_lie_in_one(path, folder, expected):
     assert seen_from(Path(path), folder).as_posix() == expected
+
+
+def test_a_file_on_another_drive_is_named_wholly(monkeypatch):
+    def commonpath(paths):
+        raise ValueError("Paths don't have the same drive")
+
+    monkeypatch.setattr("os.path.commonpath", commonpath)
+
+    assert seen_from(Path("/a/b"), "/a").as_posix() == "/a/b"

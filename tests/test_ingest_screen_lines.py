@@ -70,6 +70,14 @@ def test_lines_that_come_and_go_together_are_one_sentence():
     assert sentences(caption, caption) == [(0.0, 2.0, "whisk the eggs and the milk")]
 
 
+def test_a_text_lasts_from_its_first_line_to_its_last():
+    above, below = line("whisk the eggs", top=100.0), line("and the milk", top=122.0)
+
+    text = "whisk the eggs and the milk"
+    assert sentences([above], [above, below], [above, below], [below]) == [(0.0, 4.0, text)]
+    assert sentences([below], [above, below], [above, below], [above]) == [(0.0, 4.0, text)]
+
+
 def test_captions_after_each_other_are_not_joined():
     assert [text for *_, text in sentences([WHISK], [FOLD])] == [WHISK, FOLD]
 
