@@ -93,6 +93,23 @@ def recogniser(*lines):
     return SimpleNamespace(transcribe_without_streaming=lambda *_: SimpleNamespace(lines=made))
 
 
+@pytest.mark.parametrize(("samples", "heard"), [(1, 512), (512, 512), (513, 1024)])
+def test_a_piece_is_heard_after_a_second_of_silence_and_in_whole_windows(samples, heard):
+    given = []
+    model = SimpleNamespace(
+        transcribe_without_streaming=lambda *told: given.append(told) or SimpleNamespace(lines=[])
+    )
+
+    assert not list(speech._heard_in(model, 0.0, np.ones(samples, np.float32)))
+
+    [(sound, rate)] = given
+    before, said, after = np.split(sound, [32 * 512, 32 * 512 + samples])
+    assert (rate, len(sound)) == (RATE, 32 * 512 + heard)
+    assert said.all()
+    assert not before.any()
+    assert not after.any()
+
+
 def test_what_a_recogniser_makes_of_music_is_left_out():
     loop = "The first is " * 20
     heard = speech._heard_in(
@@ -194,6 +211,22 @@ def test_times_are_told_to_a_millisecond():
     assert (first.start, first.end, second.start, second.end) == (0.0, 0.75, 0.75, 1.0)
 
 
+def test_sentences_share_milliseconds_and_none_lasts_no_time():
+    halves = speech._split([Sentence(0, 1, "Stir. Add it.")])
+    short = list(speech._split([Sentence(0, 0.002, "A. B. C. D. E.")]))
+
+    assert [(one.start, one.end) for one in halves] == [(0.0, 0.462), (0.462, 1.0)]
+    assert short == []
+
+
+def test_lines_that_touch_or_were_heard_already_hide_no_other():
+    lines = [Sentence(0, 10, "add flour"), Sentence(10, 12, "Flour it."), Sentence(3, 9, "No.")]
+
+    assert [one.text for one in speech._split([*lines, Sentence(12, 13, "Stir.")])] == [
+        *("add flour", "Flour it.", "Stir.")
+    ]
+
+
 @pytest.mark.parametrize("said", [(Sentence(1.0, 4.5, "Stir."),), ()])
 def test_what_another_model_hears_is_kept_with_its_end(tmp_path, monkeypatch, said):
     monkeypatch.setenv("STEPGRAPH_CACHE", str(tmp_path / "cache"))
@@ -270,6 +303,7 @@ def test_sound_of_just_the_longest_piece_is_not_cut():
 
     assert [(at, len(one)) for at, one in speech.cut([(0.0, longest)])] == [(0.0, len(longest))]
     assert len(list(speech.cut([(0.0, longest), (None, longest[:1])]))) == 2
+    assert [at for at, _ in speech.cut([(None, longest)])] == [0.0]
     assert list(speech.cut([])) == []
     assert list(speech.cut([(1.0, longest[:0])])) == []
 
@@ -285,6 +319,13 @@ def test_only_a_mark_tells_another_language(language, english, said):
     heard = speech.Heard((Sentence(0, 1, "x"),), 1.0, 0, language)
 
     assert [kind for kind, _ in speech._blemishes(heard, english=english)] == said
+
+
+@pytest.mark.parametrize(("unsure", "said"), [(0.5, []), (0.501, ["foreign speech"])])
+def test_half_of_the_words_may_change(unsure, said):
+    heard = speech.Heard((Sentence(0, 1, "x"),), 1.0, 0, "en", unsure)
+
+    assert [kind for kind, _ in speech._blemishes(heard, english=True)] == said
 
 
 def test_silence_and_damage_are_told_in_any_language():
@@ -344,6 +385,13 @@ def test_sound_begins_where_players_show_the_beginning_and_never_before():
     assert late.end == 3.0
     assert [start for start, _ in early.runs()][:1] == [0.0]
     assert early.end == 0.75
+
+
+def test_sound_without_any_times_begins_at_0():
+    sound = sound_of((None, 1.0, RATE), (None, 1.0, RATE))
+
+    assert [start for start, _ in sound.runs()][:2] == [0.0, None]
+    assert sound.end == 2.0
 
 
 def test_sound_of_any_rate_is_heard_at_one():

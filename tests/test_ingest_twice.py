@@ -116,6 +116,14 @@ def test_changes_of_all_pieces_are_added_up_and_no_more_than_all_words_change():
     assert twice.share == 1.0
 
 
+def test_words_that_come_often_count_as_others_do():
+    twice = Twice()
+
+    twice.compare("so " + "stir it " * 150, "do " + "stir it " * 150)
+
+    assert twice.share == 0.003
+
+
 def test_a_sentence_that_comes_again_and_again_counts_once():
     twice = Twice()
     for _ in range(4):

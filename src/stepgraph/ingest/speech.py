@@ -281,7 +281,7 @@ class _Sound:
         import av
 
         beginning = (self._container.start_time or 0) / 1_000_000  # where players show 0:00
-        kind, expected, converted = None, -_LONGEST_GAP, av.AudioResampler("flt", "mono", RATE)
+        kind, expected, converted = None, 0.0, av.AudioResampler("flt", "mono", RATE)
         start: float | None = None
         for frame in self._frames():
             time = expected if frame.time is None else frame.time - beginning
