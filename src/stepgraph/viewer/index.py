@@ -84,9 +84,7 @@ class Files:
 
 def open_files(folder: Path, encoder: TextEncoder, problems: Problems | None = None) -> Files:
     """Open the index of a folder, made or brought up to date where it is not."""
-    made_from = repr((str(folder.resolve()), encoder.options, __version__, _VERSION))
-    digest = hashlib.blake2b(made_from.encode(errors="replace"), digest_size=16).hexdigest()
-    place = cache_folder() / "search" / digest
+    place = place_of(folder, encoder)
     found = [(path.relative_to(folder).as_posix(), _state(path)) for path in result_files(folder)]
     old = _load(place)
     if old is None or [(one.file, one.state) for one in old.places] != found:
@@ -97,6 +95,13 @@ def open_files(folder: Path, encoder: TextEncoder, problems: Problems | None = N
             f"{place}: the index must be readable once made, got none; is the disk full?"
         )
     return old
+
+
+def place_of(folder: Path, encoder: TextEncoder) -> Path:
+    """Where the index of a folder lies."""
+    made_from = repr((str(folder.resolve()), encoder.options, __version__, _VERSION))
+    digest = hashlib.blake2b(made_from.encode(errors="replace"), digest_size=16).hexdigest()
+    return cache_folder() / "search" / digest
 
 
 def _state(path: Path) -> str:
