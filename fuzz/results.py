@@ -142,7 +142,6 @@ def answer_request(path, out):
     with _searching(out / "cache"):
         Handler(asked, ("127.0.0.1", 1), server)
     said = answer.getvalue()
-    assert said.startswith(b"HTTP/1.1 ") or not said or b" HTTP/" not in sent.split(b"\n")[0]
     if b" 200 " not in said[:20] and b" 206 " not in said[:20]:
         raise sg.DataError("a request must be of the page, got another")
     return said

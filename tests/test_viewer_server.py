@@ -2,6 +2,7 @@
 
 import http.client
 import json
+import socket
 import threading
 from contextlib import contextmanager
 from pathlib import Path
@@ -311,6 +312,32 @@ def test_what_is_no_correction_is_an_error_in_words(server, steps):
     assert answer.status == 400
     assert json.loads(answer.body)["error"]
     assert not LAYER.exists()
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        "POST /{secret}/correct?of=monday%2Ftea HTTP/1.0\r\nHost: {own}\r\n"
+        "Origin: http://{own}\r\nContent-Type: application/json\r\n"
+        f"Content-Length: {'9' * 5000}\r\n\r\n",
+        "POST /{secret}/correct?of=monday%2Ftea HTTP/1.0\r\nHost: {own}\r\n"
+        "Origin: http://{own}\r\nContent-Type: application/json\r\n"
+        f"Content-Length: 100000\r\n\r\n{'[' * 100_000}",
+    ],
+)
+def test_what_nobody_can_mean_is_refused_and_not_raised(server, asked):
+    with socket.create_connection(("127.0.0.1", server.server_port), timeout=60) as connection:
+        own = f"127.0.0.1:{server.server_port}"
+        connection.sendall(asked.format(secret=server.secret, own=own).encode())
+        answer = connection.recv(100)
+
+    assert answer.startswith(b"HTTP/1.1 400 ")
+
+
+def test_a_range_of_thousands_of_digits_is_the_whole_file(server):
+    answer, _ = get(server, "media/monday%2Ftea", Range=f"bytes={'9' * 5000}-")
+
+    assert answer.status in (200, 206, 404)
 
 
 def test_a_video_that_is_not_there_is_not_corrected(server):

@@ -25,9 +25,10 @@ from stepgraph import __version__
 from stepgraph.core import Result
 from stepgraph.encoders.text import TextEncoder
 from stepgraph.encoders.vectors import unit
-from stepgraph.errors import DataError, StepgraphError
+from stepgraph.errors import DataError, StepgraphError, reason
 from stepgraph.export.results import corrections_file, load_result, result_files
 from stepgraph.files.disk import cache_folder, read_json, write_text
+from stepgraph.files.headers import as_text, as_whole
 from stepgraph.problems import Problems
 
 COARSE = 64
@@ -82,13 +83,21 @@ class Files:
             return [row for (row,) in database.execute(query, (" OR ".join(words), most))]
 
 
-def open_files(folder: Path, encoder: TextEncoder, problems: Problems | None = None) -> Files:
-    """Open the index of a folder, made or brought up to date where it is not."""
+def open_files(
+    folder: Path, encoder: TextEncoder, problems: Problems | None = None, *, anew: bool = False
+) -> Files:
+    """Open the index of a folder, made or brought up to date where it is not, or made anew."""
     place = place_of(folder, encoder)
     found = [(path.relative_to(folder).as_posix(), _state(path)) for path in result_files(folder)]
-    old = _load(place)
+    old = None if anew else _load(place)
     if old is None or [(one.file, one.state) for one in old.places] != found:
-        _make(folder, found, place, encoder, old, problems)
+        try:
+            _make(folder, found, place, encoder, old, problems)
+        except (OSError, sqlite3.Error) as error:
+            raise DataError(
+                f"{place}: the index cannot be written: {reason(error)}; set STEPGRAPH_CACHE to a "
+                f"folder with room for it"
+            ) from error
         old = _load(place)
     if old is None:
         raise DataError(
@@ -112,16 +121,19 @@ def _state(path: Path) -> str:
 
 def _load(place: Path) -> Files | None:
     """What is there, whole; else None."""
-    with suppress(StepgraphError, OSError, KeyError, TypeError, ValueError):
+    with suppress(StepgraphError, OSError, KeyError, TypeError, ValueError, OverflowError):
         content = read_json(place / "index.json", limit=1 << 32)
         folder = place / content["made"]
-        places = tuple(Place(*one) for one in content["places"])
+        places = tuple(
+            Place(as_text(file), as_text(state), as_text(video), as_whole(rows))
+            for file, state, video, rows in content["places"]
+        )
         counts = np.array([one.rows for one in places], np.int64)
         count, size = int(counts.sum()), int(content["size"])
         return Files(
             folder,
             places,
-            tuple(content["keysteps"]),
+            tuple(map(as_text, content["keysteps"])),
             _mapped(folder / "rows", ROW, (count,)),
             _mapped(folder / "vectors", np.float16, (count, size)),
             _mapped(folder / "coarse", np.int8, (count, min(COARSE, size))),

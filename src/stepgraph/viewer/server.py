@@ -29,6 +29,7 @@ from stepgraph.export.results import (
     result_files,
     save_corrections,
 )
+from stepgraph.files.disk import parse_json
 from stepgraph.problems import Problems
 from stepgraph.viewer.pages import STATIC, details, playable, static, summary
 from stepgraph.viewer.searching import Index
@@ -41,7 +42,8 @@ POLICY = (
 _TYPES = {".html": "text/html", ".css": "text/css", ".js": "text/javascript"}
 _BLOCK = 1 << 18
 _LONGEST_BODY = 1 << 22
-_RANGE = re.compile(r"bytes=(\d*)-(\d*)")
+_RANGE = re.compile(r"bytes=(\d{0,18})-(\d{0,18})")
+_LENGTH = re.compile(r"\d{1,9}")
 
 
 class Shown:
@@ -145,13 +147,16 @@ class Handler(BaseHTTPRequestHandler):
         if not self._is_own() or self.headers.get("Origin") is None:
             return self._refuse(HTTPStatus.FORBIDDEN)
         is_json = self.headers.get("Content-Type") == "application/json"
-        if not (is_json and length.isdecimal() and int(length) <= _LONGEST_BODY):
+        if not (is_json and _LENGTH.fullmatch(length) and int(length) <= _LONGEST_BODY):
             return self._refuse(HTTPStatus.BAD_REQUEST)
         body = self.rfile.read(int(length))
         of = parse_qs(asked.query).get("of", [""])[0]
         if asked.path != f"/{self.server.secret}/correct":
             return self._refuse(HTTPStatus.NOT_FOUND)
-        return self._send(self._found(lambda: self.server.shown.correct(of, json.loads(body))))
+        shown = self.server.shown
+        return self._send(
+            self._found(lambda: shown.correct(of, parse_json(body.decode(), "corrections")))
+        )
 
     def _has_secret(self, path: str) -> bool:
         secret, _, _ = path.removeprefix("/").partition("/")
