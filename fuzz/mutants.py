@@ -84,7 +84,7 @@ TESTS = {
     "ingest/__init__": "ingest ingest_media ingest_speech ingest_listening",
     "ingest/cleaning": "ingest_cleaning ingest_errors ingest_formats datasets_howto100m",
     "ingest/formats": "ingest_formats ingest_errors datasets_howto100m ingest ingest_media",
-    "ingest/frames": "ingest_frames ingest_picture_track",
+    "ingest/frames": "ingest_frames ingest_picture_track ingest_screen",
     "ingest/speech": "ingest_hearing ingest_speech ingest_listening",
     "ingest/media": "ingest_media ingest_speech",
     "ingest/timed_text": "ingest_styled ingest_formats ingest_errors ingest",

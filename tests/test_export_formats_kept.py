@@ -18,7 +18,7 @@ from stepgraph.export.formats import NAMES, write_results
 KEPT = Path(__file__).parent / "formats"
 RESULTS = [
     Result(
-        Video("tea", 3690.48, (Sentence(1.0, 2.5004, "Boil <b>water</b>."),), Path("tea.mp4")),
+        Video("tea", 3690.48, (Sentence(1.00049, 2.5004, "Boil <b>water</b>."),), Path("tea.mp4")),
         (
             Chapter(0.0, 0.01, "begin", 0.51239, "anchor"),
             Chapter(1.00049, 20.00061, "=crème\nbrûlée; <b>", 0.5, "anchor", 0.75, "Boil.", "Tea"),

@@ -242,6 +242,20 @@ def test_what_another_model_hears_is_kept_with_its_end(tmp_path, monkeypatch, sa
     assert speech.recall(path) is None
 
 
+def test_only_the_built_in_model_wants_english(tmp_path, monkeypatch):
+    monkeypatch.setenv("STEPGRAPH_CACHE", str(tmp_path / "cache"))
+    (path := tmp_path / "talk.wav").write_bytes(b"never opened")
+    heard = speech.Heard((Sentence(0, 1, "x"),), 1.0, 0, "de")
+    monkeypatch.setattr(speech, "recall", lambda *_: heard)
+    own, other = Problems(), Problems()
+
+    speech.hear(path, problems=own)
+    speech.hear(path, tmp_path, problems=other)
+
+    assert own.counts == {"foreign speech": 1}
+    assert not other
+
+
 def test_warnings_name_the_line_that_asked(tmp_path, monkeypatch):
     monkeypatch.setenv("STEPGRAPH_CACHE", str(tmp_path / "cache"))
     (path := tmp_path / "talk.wav").write_bytes(b"never opened")

@@ -156,6 +156,9 @@ def test_a_picture_lasts_a_tick_at_least_and_25_are_a_second_if_nothing_is_said(
     monkeypatch.setattr(PictureTrack, "_decoded", lambda self: iter([timeless] * 3))
 
     assert [begin for begin, _ in track.pictures()] == [0, step, 2 * step]
+    track._damaged = 1
+    with pytest.raises(DataError, match="got 1 of 3 damaged"):
+        list(track.pictures())
 
 
 def test_pictures_that_tell_only_when_they_are_decoded_begin_where_their_track_does(
