@@ -1,12 +1,16 @@
 """Draw the pictures of the page that the documentation shows: ``python docs/pictures.py``.
 
-Needs Chromium on the PATH and playwright; runs the demo in a temporary folder.
+Needs Chromium on the PATH and playwright; runs the demo on rendered clips in a temporary folder,
+or takes the results in a folder that is named.
 """
 
+import json
 import shutil
+import sys
 import tempfile
 import threading
 from pathlib import Path
+from urllib.parse import quote
 
 from playwright.sync_api import sync_playwright
 
@@ -17,27 +21,39 @@ IMAGES = Path(__file__).parent / "images"
 
 
 def draw(folder: Path) -> None:
-    """Draw the overview, a video and what a search found, of the results in a folder."""
-    with Server(Shown(folder)) as server, sync_playwright() as driver:
+    """Draw every page, of the results in a folder."""
+    shown = Shown(folder)
+    videos = json.loads(shown.overview)["videos"]
+    first, second = (quote(one["id"], safe="") for one in videos[:2])
+    task, step = quote(videos[0]["task"]), quote(videos[0]["steps"][2][2])
+    places = {
+        "page-overview": ("", ".list .row"),
+        "page-video": (f"#video/{first}@20.0", ".steps .step"),
+        "page-tasks": (f"#graph/{task}/{step}", ".places"),
+        "page-compare": (f"#compare/{first}/{second}", ".pairs"),
+        "page-search": (f"#search/{step}", ".moments"),
+    }
+    with Server(shown) as server, sync_playwright() as driver:
         threading.Thread(target=server.serve_forever, daemon=True).start()
         path, quiet = shutil.which("chromium"), ["--no-sandbox", "--disable-gpu"]
         chromium = driver.chromium.launch(executable_path=path, args=quiet)
-        page = chromium.new_page(viewport={"width": 1280, "height": 640})
-        page.goto(server.address)
-        page.wait_for_selector(".list .row")
-        page.screenshot(path=IMAGES / "page-overview.png")
-        page.goto(f"{server.address}#video/pancakes-1@70.0")
-        page.wait_for_selector(".steps button")
-        page.screenshot(path=IMAGES / "page-video.png")
-        page.fill("#question", "where do they melt the butter?")
-        page.keyboard.press("Enter")
-        page.wait_for_selector(".moments a", timeout=60_000)
-        page.screenshot(path=IMAGES / "page-search.png")
+        for name, (place, there) in places.items():
+            page = chromium.new_page(viewport={"width": 1280, "height": 760})
+            page.goto(server.address + place)
+            page.wait_for_selector(there, timeout=120_000)
+            if name == "page-video":
+                page.click(".why >> nth=1")
+            page.wait_for_timeout(1500)  # small pictures, and what the player shows
+            page.screenshot(path=IMAGES / f"{name}.png")
+            page.close()
         chromium.close()
         server.shutdown()
 
 
 if __name__ == "__main__":
-    with tempfile.TemporaryDirectory() as place:
-        main(["demo", "-o", place])
-        draw(Path(place) / "keysteps")
+    if sys.argv[1:]:
+        draw(Path(sys.argv[1]))
+    else:
+        with tempfile.TemporaryDirectory() as place:
+            main(["demo", "--video", "-o", place])
+            draw(Path(place) / "keysteps")

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from fuzz import binary_seeds, own_seeds, readers, text_seeds
+from fuzz import binary_seeds, own_seeds, readers, results, text_seeds
 from fuzz.serving_here import here
 
 
@@ -53,6 +53,9 @@ HARNESSES = {
     "saved": Harness(own_seeds.saved, readers.read_saved),
     "saved-arrays": Harness(own_seeds.saved_arrays, here(readers.read_saved)),
     "annotations": Harness(own_seeds.annotations, readers.read_annotations, inputs=750),
+    "timelines": _of_folder(results.timelines, results.read_timelines, needs=_VIDEO, inputs=150),
+    "index": _of_folder(results.search_index, results.read_index, inputs=450),
+    "requests": Harness(results.requests, results.answer_request, needs=_VIDEO, inputs=450),
     "results": Harness(own_seeds.results, readers.read_results),
     "numpy": _of_arrays(binary_seeds.numpy_arrays, inputs=1500),
     "torch": _of_arrays(binary_seeds.torch_arrays),
@@ -65,6 +68,7 @@ HARNESSES = {
     "labels": _of_folder(own_seeds.own_labels, readers.read_labels, needs=_TRAIN),
     "cache": Harness(own_seeds.embedding_cache, readers.read_cache, inputs=450),
     "heard": Harness(own_seeds.heard_speech, readers.read_heard, inputs=600),
+    "screen": Harness(own_seeds.read_screens, readers.read_screen, inputs=600),
     "checkpoints": Harness(own_seeds.checkpoints, here(readers.read_checkpoint)),
     "models": _of_folder(own_seeds.model_folders, readers.read_model, needs=_VIDEO, inputs=600),
     "training": Harness(own_seeds.training_states, here(readers.read_state)),

@@ -67,14 +67,23 @@ def saved():
     ]
 
 
+def result(media=None):
+    """What was recognised in a video."""
+    from stepgraph.core import Chapter, Result
+
+    steps = (
+        Chapter(0.0, 0.5, "boil", 0.5, "anchor", 0.75, "boil it", "tea"),
+        Chapter(0.5, 1.5, "pour", None, "label"),
+    )
+    said = (sg.Sentence(0.0, 0.5, "boil the water"), sg.Sentence(0.5, 1.0, "pour it"))
+    return Result(sg.Video("tea", 1.5, said, media), steps, {"tea": 0.75, "soup": 0.1})
+
+
 def annotations():
     """A document of ELAN, a project of VIA, and tasks of Label Studio."""
-    from stepgraph.core import Chapter, Result
     from stepgraph.export.formats import write_results
 
-    steps = (Chapter(0.0, 2.0, "boil", None, "label"), Chapter(2.0, 3.5, "pour", None, "label"))
-    result = Result(sg.Video("tea", 3.5, (sg.Sentence(0.0, 2.0, "boil"),)), steps)
-    texts = made(lambda to: write_results([result], to, ["elan", "via", "label-studio"]))
+    texts = made(lambda to: write_results([result()], to, ["elan", "via", "label-studio"]))
     tasks = texts.pop("label-studio.json").replace(b'"predictions"', b'"annotations"')
     del texts["label-studio.xml"]
     return [{"label-studio.json": tasks}, *({name: text} for name, text in texts.items())]
@@ -137,6 +146,13 @@ def heard_speech():
     content = {"format": "stepgraph-speech", "version": 1, "sentences": said, **rest}
     silent = {**content, "sentences": [], "damaged": 0, "language": "", "unsure": 0.0}
     return [{"heard.json": text_seeds.as_bytes(one)} for one in (content, silent)]
+
+
+def read_screens():
+    """What was read on the screen of a video, as it is kept."""
+    said = [[0.5, 2.0, "BOIL THE WATER"], [2.0, 3.25, "cr\u00e8me"]]
+    content = {"format": "stepgraph-screen", "version": 1, "sentences": said}
+    return [{"read.json": text_seeds.as_bytes(content)}]
 
 
 def _network():

@@ -25,7 +25,7 @@ def read_transcript(path, out):
     problems = Problems()
     sentences = sg.read_transcript(path, problems=problems)
     _check_sentences(sentences)
-    _check_problems(problems)
+    check_problems(problems)
     return sentences
 
 
@@ -34,8 +34,8 @@ def read_video(path, out):
 
     problems = Problems()
     video = sg.open_video(path, listening=Listening(needed=False, hears=False), problems=problems)
-    _check_video(video)
-    _check_problems(problems)
+    check_video(video)
+    check_problems(problems)
     return video
 
 
@@ -56,7 +56,7 @@ def read_steps(path, out):
     vocabulary = sg.read_vocabulary(path)
     sg.save(vocabulary, out / "vocabulary.json")
     assert sg.load(out / "vocabulary.json") == vocabulary
-    _command("vocabulary", path, "-o", out / "again.json")
+    command("vocabulary", path, "-o", out / "again.json")
     return vocabulary
 
 
@@ -74,10 +74,10 @@ def read_graph(path, out):
     graph = sg.load(path)
     if isinstance(graph, sg.TaskGraph):
         first, second = graph.vocabulary.keysteps[:2]
-        _command("graph", "show", path)
-        _command("graph", "next", path, "--", first)
-        _command("graph", "path", path, "--", first, second)
-        _command("graph", "relation", path, "--", first, second)
+        command("graph", "show", path)
+        command("graph", "next", path, "--", first)
+        command("graph", "path", path, "--", first, second)
+        command("graph", "relation", path, "--", first, second)
         sg.save(graph, out / "again.json")
         assert (sg.load(out / "again.json").counts != graph.counts).nnz == 0
     return graph
@@ -108,8 +108,8 @@ def read_source(prefix=""):
             with suppress(sg.StepgraphError) if strict is not False else nullcontext():
                 found = sg.open_source(f"{prefix}{place}", strict=strict)
                 for video in found.videos:
-                    _check_video(video)
-                _check_problems(found.problems)
+                    check_video(video)
+                check_problems(found.problems)
         return found
 
     return read
@@ -119,8 +119,8 @@ def read_howto100m(path, out):
     found = read_source("howto100m:")(path, out)
     if (path / "wikihow.jsonl").is_file():
         given = ("--articles", path / "wikihow.jsonl", "--min-videos", "1")
-        _command("vocabulary", f"howto100m:{path}", *given)
-    _command("datasets", path)
+        command("vocabulary", f"howto100m:{path}", *given)
+    command("datasets", path)
     return found
 
 
@@ -130,8 +130,8 @@ def read_articles(path, out):
     problems = Problems()
     found = list(read_articles(path, problems=problems))
     assert all(one.title and one.steps and is_unicode("".join(one.steps)) for one in found)
-    _check_problems(problems)
-    _command("vocabulary", f"articles:{path}", "-o", out / "vocabulary.json")
+    check_problems(problems)
+    command("vocabulary", f"articles:{path}", "-o", out / "vocabulary.json")
     return found
 
 
@@ -148,7 +148,7 @@ def read_arrays(path, out):
     encoder = StoredEncoder(place, problems=problems)
     for features in encoder.encode_videos(videos):
         assert np.isfinite(features.vectors).all()
-    _check_problems(problems)
+    check_problems(problems)
     if list(path.glob("keysteps.*")):  # else a model would be loaded, if the folder names one
         encoder.encode_keysteps(VOCABULARY)
     return encoder
@@ -186,9 +186,24 @@ def read_heard(path, out):
         heard = speech.hear(talk, problems=problems)
     _check_sentences(heard.sentences)
     assert 0 <= heard.end <= LONGEST
-    _check_problems(problems)
+    check_problems(problems)
     speech.to_srt(heard.sentences).encode()
     return heard
+
+
+def read_screen(path, out):
+    from stepgraph.ingest import screen
+
+    (talk := out / "talk.mp4").write_bytes(b"never opened")
+    with mock.patch.dict(os.environ, STEPGRAPH_CACHE=str(out)):
+        place = screen._place(talk)
+        place.parent.mkdir(parents=True)
+        shutil.copy(path, place)
+        found = screen.recall(talk)
+    if found is None:
+        raise sg.DataError("what was read must be whole, got damage; read it again")
+    _check_sentences(found)
+    return found
 
 
 def read_checkpoint(path, out):
@@ -233,19 +248,19 @@ def run_commands(path, out):
     source = f"howto100m:{path}" if (path / "raw_caption.json").is_file() else path
     mined = out / "graph.json"
     steps = path / "steps.txt"
-    _command("mine", source, "--vocabulary", steps, "--encoder", ENCODER, "-o", mined)
-    _command("mine", source, "--encoder", ENCODER, "-o", mined, "--skip-bad", "--json")
+    command("mine", source, "--vocabulary", steps, "--encoder", ENCODER, "-o", mined)
+    command("mine", source, "--encoder", ENCODER, "-o", mined, "--skip-bad", "--json")
     graph = path / "graph.json" if (path / "graph.json").is_file() else mined
     options = ("--encoder", ENCODER, "--skip-bad", "-o", out / "keysteps")
-    code = _command("recognize", source, "--graph", graph, *options)
+    code = command("recognize", source, "--graph", graph, *options)
     if (path / "truth.csv").is_file():
         report = ("--report", out / "report.html")
-        _command("evaluate", source, "--encoder", ENCODER, "--skip-bad", *report)
+        command("evaluate", source, "--encoder", ENCODER, "--skip-bad", *report)
     assert not list(out.rglob("*.partial")), "left half a file"
     return code
 
 
-def _command(*arguments):
+def command(*arguments):
     """Run the command line; its answer and its errors must be lines that a terminal can show."""
     answer = io.TextIOWrapper(io.BytesIO(), encoding="utf-8")
     said = io.TextIOWrapper(io.BytesIO(), encoding="utf-8", errors="backslashreplace")
@@ -266,7 +281,7 @@ def _command(*arguments):
     return code
 
 
-def _check_video(video):
+def check_video(video):
     assert 0 <= video.duration <= LONGEST
     assert is_unicode(video.id)
     _check_sentences(video.transcript)
@@ -281,6 +296,6 @@ def _check_sentences(sentences):
         last = start
 
 
-def _check_problems(problems):
+def check_problems(problems):
     if problems:
         require_error(problems.summary())

@@ -16,6 +16,9 @@ class Words:
     def encode_keysteps(self, vocabulary):
         return encode(vocabulary.keysteps)
 
+    def encode_texts(self, texts):
+        return encode(texts)
+
     def encode_videos(self, videos):
         for video in videos:
             intervals = np.array([[said.start, said.end] for said in video.transcript], float)

@@ -15,7 +15,7 @@ SOURCES = sorted(PACKAGE.rglob("*.py"))
 ORDER = [
     *("errors", "problems", "progress", "core", "files", "ingest", "vocabulary", "datasets"),
     *("networks", "encoders", "scoring", "graph", "decoders", "evaluation", "export"),
-    *("pipeline", "labelling", "training", "experiments", "viewer", "cli"),
+    *("pipeline", "assistant", "labelling", "training", "experiments", "viewer", "cli"),
 ]
 # These are made of torch; all others import them late, as they do torch.
 NETWORKS = ("networks", "training")
@@ -137,11 +137,14 @@ LATER = {
         encoders/screen datasets/generated/captions datasets/generated/speaking""",
     "a quick start": "networks/minilm",
     "formats and corrections": """export/annotators export/clips export/corrections export/editors
-        export/exchange export/formats export/players export/results cli/results""",
-    "a page and a search": "viewer",
+        export/decisions export/exchange export/formats export/players export/results
+        cli/results""",
+    "a page and a search": "viewer core/alternatives export/maps",
     "steps proposed and checked": """vocabulary/phrases vocabulary/grouping vocabulary/suggesting
         vocabulary/suggested pipeline/suggesting pipeline/checking pipeline/articles cli/steps""",
-    "what is done, comes next and was forgotten": "assistant",
+    "what is done, comes next and was forgotten": """assistant cli/assistant cli/live
+        experiments/assistance""",
+    "a corpus on a GPU": "networks/matching networks/word_pieces",
 }
 
 

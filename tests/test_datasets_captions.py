@@ -1,6 +1,7 @@
 """Caption files: a stream of any size, from any byte, past any broken record."""
 
 import json
+import math
 import random
 import re
 
@@ -93,6 +94,21 @@ def test_shards_give_every_record_once_whatever_it_says(write, monkeypatch, prob
         for count in (2, 3, rng.randint(4, 40)):
             assert read_parts(path, problems, count) == sorted(records.items())
         assert not problems
+
+
+def test_parts_of_a_file_give_every_record_once_wherever_they_meet(write, monkeypatch, problems):
+    rng = random.Random(5)
+    for chunk in (700, 5000):
+        monkeypatch.setattr(captions, "CHUNK", chunk)
+        path = write(hostile_file(rng))
+        whole, size = list(read_captions(path, problems=problems)), path.stat().st_size
+        for cut in {1, 2, size - 1, size, *rng.sample(range(size), min(size, 60))}:
+            parts = [
+                record
+                for between in ((0, cut), (cut, math.inf))
+                for record in read_captions(path, problems=problems, between=between)
+            ]
+            assert parts == whole, cut
 
 
 def test_a_record_stands_where_it_says(write, problems):

@@ -93,7 +93,7 @@ def test_forbidden_keysteps_and_silence_are_respected(trained):
     labels = trained.decode(scores, GRAPH).keysteps.tolist()
 
     assert labels[2] == BACKGROUND
-    assert set(labels) <= {BACKGROUND, 1, 2, 3}
+    assert set(labels[:2] + labels[3:]) <= {1, 2, 3}
 
 
 def test_a_row_that_allows_nothing_is_background(trained):

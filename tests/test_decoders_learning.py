@@ -25,7 +25,7 @@ KEYSTEPS = random_unit(np.random.default_rng(99), 7, 16)
 
 def weigh(heard, close, task, graph):
     decoder = TaskMarkov()
-    words = decoder.log_words(heard, task, graph.habits)
+    words = decoder.log_words(heard.vectors(), task, graph.habits)
     return decoder.weigh(heard, close, decoder.expect(task, graph), words)
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from reference import keysteps, make_graph
 from spoken import random_products, random_unit
-from stepgraph.core import Labels, Scores, Vocabulary
+from stepgraph.core import Alternatives, Labels, Scores, Vocabulary
 from stepgraph.decoders import TaskMarkov
 from stepgraph.decoders.hearing import hear
 from stepgraph.decoders.learning import learn_graph
@@ -211,7 +211,7 @@ def test_words_weigh_up_to_about_a_third_and_half_of_it_from_fifty_videos_on(vid
     words = Words(random_unit(rng, 3), rng.normal(size=3))
     habits = Habits(tuple(LISTED), {}, {"tea": videos}, {"tea": np.ones((3, 20))}, {"tea": words})
 
-    found = TaskMarkov().log_words(heard, "tea", habits)
+    found = TaskMarkov().log_words(heard.vectors(), "tea", habits)
 
     share = 0.35 * videos / (videos + 50)
     expected = share * (heard.vectors().astype(float) @ words.vectors.T + words.bias)
@@ -223,9 +223,9 @@ def test_words_of_another_encoder_say_nothing():
     words = Words(random_unit(rng, 3, 9), rng.normal(size=3))
     habits = Habits(tuple(LISTED), {}, {"tea": 9.0}, {"tea": np.ones((3, 20))}, {"tea": words})
 
-    assert TaskMarkov().log_words(heard, "tea", habits).tolist() == [0.0]
-    assert TaskMarkov().log_words(heard, "soup", habits).tolist() == [0.0]
-    assert TaskMarkov().log_words(heard, "tea", None).tolist() == [0.0]
+    assert TaskMarkov().log_words(heard.vectors(), "tea", habits).tolist() == [0.0]
+    assert TaskMarkov().log_words(heard.vectors(), "soup", habits).tolist() == [0.0]
+    assert TaskMarkov().log_words(heard.vectors(), "tea", None).tolist() == [0.0]
 
 
 def test_words_speak_for_the_keysteps_that_they_were_learned_for():
@@ -250,7 +250,8 @@ def test_confidence_is_calibrated_on_the_scale_of_log_odds():
     decoder = TaskMarkov(slope=0.5, bias=-1.0, background_slope=0.25, background_bias=1.5)
     probability = [0.9, 0.2, 0.0, 1.0, 0.9, 0.2, 1.0]
     found = decoder._confidence(
-        _Decoded(np.array([2, 2, 2, 2, -1, -1, -1]), np.array(probability)), 0.5
+        _Decoded(np.array([2, 2, 2, 2, -1, -1, -1]), np.array(probability), Alternatives.none(7)),
+        0.5,
     )
 
     def odds(one):
@@ -263,10 +264,34 @@ def test_confidence_is_calibrated_on_the_scale_of_log_odds():
 
 
 def test_certainty_is_as_certain_as_a_number_can_say():
-    found = TaskMarkov()._confidence(_Decoded(np.array([2, 2]), np.array([1.0, 1e-9])), 1.0)
+    decoded = _Decoded(np.array([2, 2]), np.array([1.0, 1e-9]), Alternatives.none(2))
+    found = TaskMarkov()._confidence(decoded, 1.0)
 
     odds = log((1 - 1e-6) / 1e-6)
     assert found == pytest.approx([logistic(-1.6 + 0.4 * odds), logistic(-1.6 - 0.4 * odds)])
+
+
+def test_where_a_label_is_wrong_it_is_one_of_the_others():
+    others = Alternatives(np.array([[2, 5, -1], [5, 2, 1]]), np.array([[0.6, 0.3, 0.1]] * 2))
+
+    _, found = others.besides(np.array([2, 5]), np.array([0.6, 0.6]), np.array([0.2, 0.9]))
+
+    # Three of the four parts that are left, and one of them, as they are of one another.
+    assert found == pytest.approx(np.array([[0.2, 0.6, 0.2], [0.9, 0.075, 0.025]]))
+
+
+def test_what_else_a_row_may_show_is_told_with_its_label_among_it():
+    products = random_products(np.random.default_rng(3), VOCABULARY, parts=4, titles=True)
+
+    labels = TaskMarkov().decode(products, make_graph(random_counts(0), VOCABULARY))
+
+    keysteps, sure = labels.alternatives
+    own = keysteps == labels.keysteps[:, None]
+    assert own.any(axis=1)[labels.keysteps >= 0].all()
+    assert sure.sum(axis=1).max() <= 1 + 1e-9
+    assert sure[own & (labels.keysteps >= 0)[:, None]] == pytest.approx(
+        labels.confidence[labels.keysteps >= 0]
+    )
 
 
 def test_there_is_no_confidence_where_no_keystep_may_be():

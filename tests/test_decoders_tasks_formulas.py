@@ -129,6 +129,17 @@ def test_only_the_twenty_likeliest_tasks_are_considered(place, cut):
     assert len(found) == (2 if cut else 1)
 
 
+@pytest.mark.parametrize(("rows", "cut"), [(18, False), (40, True)])
+def test_a_row_that_speaks_for_many_tasks_speaks_less_for_each(rows, cut):
+    listed = {f"{number}": (number,) for number in range(20)}
+    values = np.ones((rows + 60, 20))
+    values[:rows, 19] = values[rows:, :19] = 0.0
+
+    found = task_stretches(hear(make_scores(values)), listed, np.zeros(20))
+
+    assert len(found) == (2 if cut else 1)
+
+
 def test_a_row_on_which_no_task_may_be_speaks_for_none():
     values = np.repeat([[1.0, 0.0, 0.0], [0.0, 0.0, 1.0]], 30, axis=0)
     values[29:31] = -math.inf

@@ -84,6 +84,14 @@ def test_intervals_of_the_opposite_do_not_hold_the_truth():
     assert (task.pairs, task.right_directions, task.precedence_held) == (1, 0.0, 0.0)
 
 
+def test_intervals_are_judged_of_pairs_that_come_either_way():
+    truth = [labelled(0, 1), labelled(1, 0)] * 6
+
+    task, _ = check_order(layers_of(*truth), {"tea": truth})
+
+    assert (task.pairs, task.precedence_held) == (0, 1.0)
+
+
 @pytest.mark.parametrize(("videos", "held"), [(9, math.nan), (10, 1.0)])
 def test_intervals_are_judged_where_ten_videos_tell_the_true_share(videos, held):
     truth = [labelled(0, 1)] * videos

@@ -1,14 +1,16 @@
 """Copies of video files, looked at by PyAV."""
 
 from dataclasses import replace
+from fractions import Fraction
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from stepgraph.core import Chapter, Result, Video
 from stepgraph.errors import DataError
-from stepgraph.export.clips import cut, mux
-from videos import numbered, numbers_in, write_sound, write_video
+from stepgraph.export.clips import _clip, cut, mux
+from videos import IN_ORDER, number_in, numbered, numbers_in, write_sound, write_video
 
 av = pytest.importorskip("av")
 
@@ -89,6 +91,110 @@ def test_the_clock_of_a_clip_begins_at_0(tea, tmp_path):
 
     assert max(starts) < 0.3
     assert length == pytest.approx(1.5, abs=0.7)
+
+
+def cut_one(path, start, end, folder):
+    """The clip of one chapter: its pictures, their times, and the times of its sound."""
+    steps = (Chapter(start, end, "stir", None, "label"),)
+    [clip] = cut(Result(Video("tea", 4.0, path=path), steps), folder)
+    with av.open(str(clip)) as found:
+        frames = [*found.decode(video=0)]
+    with av.open(str(clip)) as found:
+        sound = [one.dts * one.time_base for one in found.demux(audio=0) if one.dts is not None]
+    numbers = [number_in(frame.to_ndarray(format="rgb24")) for frame in frames]
+    return numbers, [frame.time for frame in frames], [float(time) for time in sound]
+
+
+@pytest.fixture(scope="module")
+def plainly(tmp_path_factory):
+    """As tea, but pictures are stored in the order in which they are shown."""
+    path = tmp_path_factory.mktemp("videos") / "plain.mkv"
+    pictures = (numbered(number) for number in range(40))
+    return write_video(path, pictures, rate=10, sound=4.0, options={"g": "5"} | IN_ORDER)
+
+
+@pytest.mark.parametrize(
+    ("start", "end", "first", "last"),
+    [
+        (0.0, 0.3, 0, 2),
+        (0.0, 1.0, 0, 9),
+        (1.2, 2.35, 10, 23),
+        (1.5, 3.0, 15, 29),
+        (3.9, 9.0, 35, 39),
+    ],
+)
+def test_a_clip_has_just_the_pictures_and_the_sound_of_its_time(
+    plainly, tmp_path, start, end, first, last
+):
+    numbers, times, sound = cut_one(plainly, start, end, tmp_path)
+
+    begun, whole = first / 10, [number * 0.064 for number in range(63)]
+    assert numbers == list(range(first, last + 1))
+    assert times == pytest.approx([number / 10 for number in range(last - first + 1)], abs=0.002)
+    expected = [time - begun for time in whole if begun <= time < end]
+    assert sound == pytest.approx(expected, abs=0.002)
+
+
+def test_times_of_pictures_that_are_stored_out_of_order_stay_theirs(tea, tmp_path):
+    numbers, times, _ = cut_one(tea.video.path, 1.5, 3.0, tmp_path)
+
+    assert times == sorted(times)
+    assert [time - times[0] for time in times] == pytest.approx(
+        [(number - numbers[0]) / 10 for number in numbers], abs=0.002
+    )
+    assert {*range(15, 30)} <= {*numbers}
+
+
+def test_a_file_whose_clock_begins_late_is_cut_where_players_show_it(tmp_path):
+    path, times = tmp_path / "tea.ts", [2000 + 100 * number for number in range(40)]
+    write_video(path, map(numbered, range(40)), times=times, options={"g": "5"} | IN_ORDER)
+    with av.open(str(path)) as found:
+        assert found.start_time == 2_000_000
+
+    _, clip = cut(Result(Video("tea", 4.0, path=path), STEPS), tmp_path)
+
+    assert clip.suffix == ".mkv"
+    assert [number_in(picture) for picture in decoded(clip)] == list(range(15, 30))
+
+
+def packet(track, dts, pts=None):
+    """A packet of one of two tracks, in tenths of a second."""
+    kind = ("video", "audio")[track]
+    stream = SimpleNamespace(index=track, type=kind)
+    return SimpleNamespace(stream=stream, dts=dts, pts=pts, time_base=Fraction(1, 10))
+
+
+def clip_of(until, *packets):
+    """What is kept of packets: which track, and the times that it has then."""
+    tracks = [packet(track, 0).stream for track in (0, 1)]
+    source = SimpleNamespace(demux=lambda _: iter(packets))
+    return [(one.stream.index, one.dts, one.pts) for one in _clip(source, tracks, until)]
+
+
+def test_a_track_may_lie_before_another_in_a_file():
+    pictures = [packet(0, time, time) for time in (10, 11, 12, 13, 14)]
+    sound = [packet(1, time) for time in (9, 10, 11, 12, 13)]
+
+    found = clip_of(1.2, *pictures, packet(0, None), *sound)
+
+    assert found == [(0, 0, 0), (0, 1, 1), (1, 0, None), (1, 1, None)]
+    assert clip_of(1.2, *sound[:2], *pictures) == found[:2]
+
+
+def test_pictures_that_a_kept_one_was_told_by_are_kept():
+    stored = [packet(0, dts, pts) for dts, pts in ((0, 1), (1, 5), (2, 3), (3, 4), (4, 5), (5, 9))]
+
+    found = [pts for _, _, pts in clip_of(0.2, *stored)]
+
+    assert found == [1, 5, 3, 4]
+
+
+def test_a_clip_is_called_as_its_keystep_as_far_as_files_may_be(tea, tmp_path):
+    steps = [replace(STEPS[0], keystep=name) for name in ("a" * 200, '.. /a\\:b*?"|c. ')] * 5
+
+    paths = cut(replace(tea, chapters=tuple(steps)), tmp_path)
+
+    assert [path.name for path in paths[-2:]] == [f"09 {'a' * 80}.mp4", "10 a b c.mp4"]
 
 
 def test_sound_alone_gets_chapters_and_clips(tmp_path):

@@ -1,6 +1,7 @@
 """What people corrected elsewhere comes back as a truth."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -76,6 +77,73 @@ def test_another_file_is_refused_in_one_line(tmp_path, text, message):
         read_corrections(path)
 
     assert "\n" not in str(error.value)
+
+
+def test_only_some_tiers_and_the_beginning_of_what_was_found_are_said(tmp_path):
+    (path := tmp_path / "x.eaf").write_text(
+        "<x>" + "".join(f"<TIER TIER_ID='t{number}'/>" for number in range(7)) + "</x>"
+    )
+    content = {"metadata": {"1": {"vid": "y" * 500}}, "attribute": {}, "view": {}}
+    (other := tmp_path / "x.json").write_text(json.dumps(content))
+    (broken := tmp_path / "y.eaf").write_text("<" + "é" * 3)
+
+    with pytest.raises(DataError, match=r"got: t0, t1, t2, t3, t4$"):
+        read_corrections(path)
+    with pytest.raises(DataError, match=r"got KeyError: 'y{129} \.\.\. y{49}'$"):
+        read_corrections(other)
+    with pytest.raises(DataError, match=r"y\.eaf: must be whole XML, got unclosed token: line 1"):
+        read_corrections(broken)
+
+
+def test_what_label_studio_has_beside_steps_is_passed_over(tmp_path):
+    def region(kind, start, end, name="stir"):
+        ranges = [{"start": start, "end": end}]
+        return {"type": kind, "value": {"ranges": ranges, "timelinelabels": [name]}}
+
+    regions = [region("choices", 1, 2), region("timelinelabels", 26, 50), region("other", 1, 2)]
+    regions += [region("timelinelabels", 1, 25, "add")]
+    tasks = [
+        {"data": {"video": "a.mp4"}, "annotations": [{"result": regions}]},
+        {"data": {"id": "b", "video": "b.mp4"}},
+        {"data": {"id": "c"}, "annotations": [{"result": regions[1:2]}]},
+    ]
+    (path := tmp_path / "x.json").write_text("\n " + json.dumps(tasks))
+
+    assert read_corrections(path) == [
+        Step("a.mp4", 0.0, 1.0, "add"),
+        Step("a.mp4", 1.0, 2.0, "stir"),
+        Step("c", 1.0, 2.0, "stir"),
+    ]
+
+
+@pytest.mark.parametrize(("old", "new"), [("45.52", "20.0"), ('"=pour"', '""')])
+def test_a_step_has_a_length_and_a_name(tmp_path, old, new):
+    write_results([TEA], tmp_path, ["via"])
+    path = tmp_path / "via.json"
+    path.write_text(path.read_text().replace(old, new))
+
+    with pytest.raises(DataError, match="a step must end after its start and have a name"):
+        read_corrections(path)
+
+
+@pytest.mark.parametrize("text", ["<!DOCTYPE x><x/>", "<x/><!ENTITY a>"])
+def test_any_declaration_is_refused(tmp_path, text):
+    (path := tmp_path / "x.eaf").write_text(text)
+
+    with pytest.raises(DataError, match="XML without declarations of types, got some"):
+        read_corrections(path)
+
+
+def test_a_step_shorter_than_a_picture_comes_back_from_every_program(tmp_path):
+    short = Chapter(59.996, 60.0, "=pour", None, "path")
+    write_results([replace(TEA, chapters=(short,))], tmp_path, ["via", "elan", "label-studio"])
+    [task] = json.loads((path := tmp_path / "label-studio.json").read_text())
+    path.write_text(json.dumps([task | {"annotations": task["predictions"]}]))
+
+    found = [read_corrections(one) for one in (tmp_path / "via.json", path)]
+    found += [read_corrections(tmp_path / "monday" / "tea.eaf")]
+
+    assert [(one.start, one.end) for [one] in found] == [(59.996, 60), (60, 60.04), (59.996, 60)]
 
 
 def test_a_step_that_ends_before_it_starts_is_refused(tmp_path):

@@ -412,3 +412,18 @@ def test_no_text_is_cut_off(tmp_path, browser, picture, scheme):  # noqa: F811
     ground = page.evaluate("getComputedStyle(document.querySelector('.ground')).fill")
     assert ground == {"light": "rgb(255, 255, 255)", "dark": "rgb(26, 28, 32)"}[scheme]
     context.close()
+
+
+def test_a_browser_is_told_how_large_the_picture_is(tmp_path, monkeypatch):
+    told = []
+
+    def run(command, **_):
+        told.extend(command)
+        [target] = [one.partition("=")[2] for one in command if one.startswith("--screenshot=")]
+        Path(target).write_bytes(b"pixels")
+
+    monkeypatch.setattr(svg.subprocess, "run", run)
+    picture = '<svg width="300" height="200"><rect width="5" height="6"/></svg>'
+
+    assert svg._pixels(picture, "browser", tmp_path / "a.png") == b"pixels"
+    assert "--window-size=300,200" in told

@@ -1,5 +1,6 @@
 """Results in the formats of other programs, each read back by a program that is not ours."""
 
+import errno
 import json
 import xml.etree.ElementTree as ElementTree
 from dataclasses import replace
@@ -12,7 +13,7 @@ import pytest
 import stepgraph as sg
 from stepgraph.cli import main
 from stepgraph.core import Chapter, Result, Sentence, Video
-from stepgraph.errors import ConfigError
+from stepgraph.errors import ConfigError, DataError, DiskError
 from stepgraph.export.formats import EACH, NAMES, write_results
 from stepgraph.problems import Problems
 
@@ -223,6 +224,31 @@ def test_a_video_without_a_file_is_not_muxed_and_stops_no_other(tmp_path):
     assert "must have a file to be copied, got none; recognise the video file" in str(
         problems.found[0]
     )
+
+
+def test_a_video_that_cannot_be_written_is_in_no_file_and_stops_those_after_it_not(tmp_path):
+    bad, problems = replace(NONE, video=Video("../x", 5.0)), Problems()
+
+    paths = write_results([TEA, bad, NONE], tmp_path, ["srt", "activitynet", "edl"], problems)
+
+    assert [path.name for path in paths] == [
+        *("tea.steps.srt", "tea.edl", "nothing.steps.srt", "nothing.edl", "activitynet.json")
+    ]
+    found = json.loads((tmp_path / "activitynet.json").read_text())
+    assert list(found["database"]) == ["tea", "nothing"]
+    assert problems.failed
+    with pytest.raises(DataError, match="id of a video must be a name"):
+        write_results([bad], tmp_path, ["srt"])
+
+
+def test_a_full_disk_stops_everything(tmp_path, monkeypatch):
+    def write(*_):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(Path, "write_bytes", write)
+
+    with pytest.raises(DiskError, match="No space left"):
+        write_results([TEA], tmp_path, ["srt"], Problems())
 
 
 # --- As a user

@@ -318,7 +318,7 @@ def test_the_video_with_most_gain_comes_first_and_the_page_says_so(tmp_path, vis
 
     assert page.locator(".card h4").all_inner_texts() == ["v1", "quiet"]
     assert "largest gain of path-search over argmax" in page.locator("#found").inner_text()
-    assert "gain +50.0 points" in page.locator(".card").first.inner_text()
+    assert "path-search +50.0 points over argmax" in page.locator(".card").first.inner_text()
     assert "no truth" in page.locator(".card").last.inner_text()
 
 

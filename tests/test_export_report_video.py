@@ -190,6 +190,7 @@ def test_a_video_file_plays_beside_its_timeline(tmp_path, visit, clip):
     assert card.locator("video").evaluate("(film) => [film.duration, film.videoWidth]") == [20, 64]
     assert card.locator("video").get_attribute("controls") == ""
     assert page.locator("video").count() == 1
+    page.locator(".key summary").click()
     assert "click a timeline" in page.locator("#key").inner_text()
 
 

@@ -9,7 +9,13 @@ import pytest
 import stepgraph as sg
 from stepgraph.core import Chapter, Result, Sentence, Video
 from stepgraph.errors import DataError
-from stepgraph.export.results import load_result, read_results
+from stepgraph.export.results import (
+    as_steps,
+    load_result,
+    read_results,
+    save_corrections,
+    seen_from,
+)
 from stepgraph.export.timeline import to_csv, to_json, write_timeline
 from stepgraph.problems import Problems
 
@@ -131,3 +137,120 @@ def test_an_unreadable_result_stops_no_other(tmp_path):
     assert [one.video.id for one in found] == ["monday/tea"]
     assert "1 unreadable result" in problems.summary()
     assert len(problems.failed) == 1
+
+
+# --- What a person corrected
+
+
+def corrected(tmp_path, result, steps):
+    """A result as it is read with these corrections beside it."""
+    write_timeline(result, tmp_path)
+    [path] = tmp_path.rglob("*.steps.json")
+    save_corrections(path, steps)
+    return load_result(path)
+
+
+def test_what_was_corrected_is_certain_and_of_the_same_task(tmp_path):
+    found = corrected(tmp_path, TEA, [(30.0, 40.0, "wait"), (1.0, 20.0, "boil")])
+
+    assert found.corrected
+    assert found.chapters == (
+        TEA.chapters[0],
+        Chapter(30.0, 40.0, "wait", None, "corrected", 1.0, None, "Make tea"),
+    )
+    layer = json.loads((tmp_path / "monday" / "tea.corrected.json").read_text())
+    assert (layer["format"], layer["version"]) == ("stepgraph-corrections", 1)
+    assert layer["steps"] == [[1.0, 20.0, "boil"], [30.0, 40.0, "wait"]]
+
+
+def test_a_video_in_which_nothing_was_found_can_be_corrected(tmp_path):
+    found = corrected(tmp_path, replace(TEA, chapters=()), [(1.0, 2.0, "boil")])
+
+    assert found.chapters == (Chapter(1.0, 2.0, "boil", None, "corrected", 1.0, None, None),)
+
+
+def test_a_correction_that_was_never_made_is_taken_back(tmp_path):
+    assert not corrected(tmp_path, TEA, None).corrected
+
+
+def test_corrections_of_a_newer_release_are_refused(tmp_path):
+    corrected(tmp_path, TEA, [])
+    [layer] = tmp_path.rglob("*.corrected.json")
+    layer.write_text(layer.read_text().replace('"version": 1', '"version": 2'))
+
+    with pytest.raises(DataError, match="format version must be at most 1, got 2"):
+        load_result(tmp_path / "monday" / "tea.steps.json")
+
+
+def test_names_and_numbers_of_steps_are_bounded():
+    assert as_steps([[0, 1, " a "], [0, 1, "b" * 1000]]) == [(0, 1, "a"), (0, 1, "b" * 1000)]
+    assert len(as_steps([[0, 1, "a"]] * 100_000)) == 100_000
+    with pytest.raises(TypeError, match="a step with a length and a name was expected, got 'bb"):
+        as_steps([[0, 1, "a"], [0, 1, "b" * 1001]])
+    with pytest.raises(TypeError, match="at most 100,000 steps were expected, got 100,001"):
+        as_steps([[0, 1, "a"]] * 100_001)
+
+
+def test_all_that_a_result_may_say_is_read(tmp_path):
+    said = {"transcript": [[2, 2, "x"]], "tasks": {"a": 1, "b": 0, "none of them": 0.5}}
+    chapters = [
+        {"start": 1, "end": 1, "keystep": "a", "origin": origin, "confidence": at, "score": at}
+        for at, origin in enumerate(("anchor", "corrected"))
+    ]
+    path = tmp_path / "tea.steps.json"
+    path.write_text(json.dumps(json.loads(to_json(TEA)) | said | {"chapters": chapters}))
+
+    found = load_result(path)
+
+    assert found.video.transcript == (Sentence(2.0, 2.0, "x"),)
+    assert found.tasks == {"a": 1.0, "b": 0.0}
+    assert [(one.origin, one.confidence, one.score) for one in found] == [
+        ("anchor", 0.0, 0.0),
+        ("corrected", 1.0, 1.0),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "message"),
+    [
+        ("confidence", 1.01, "a probability was expected, got 1.01"),
+        ("confidence", -0.01, "a probability was expected, got -0.01"),
+        ("confidence", True, "a probability was expected, got True"),
+        ("origin", "guess", "origin must be one of anchor, path, label, corrected"),
+        ("start", 2.5, "an end after its start was expected, got 2.5 and 2.0"),
+        ("words", 7, "names must be text, got 7"),
+        ("task", 7, "names must be text, got 7"),
+    ],
+)
+def test_a_wrong_chapter_is_refused(tmp_path, field, value, message):
+    chapter = {"start": 1, "end": 2, "keystep": "a", "origin": "path", field: value}
+    path = tmp_path / "tea.steps.json"
+    path.write_text(json.dumps(json.loads(to_json(TEA)) | {"chapters": [chapter]}))
+
+    with pytest.raises(DataError, match=message):
+        load_result(path)
+
+
+def test_tasks_that_were_not_asked_for_are_none(tmp_path):
+    write_timeline(replace(TEA, tasks=None), tmp_path)
+
+    [found] = read_results(tmp_path)
+
+    assert found.tasks is None
+
+
+@pytest.mark.parametrize(
+    ("path", "folder", "expected"),
+    [("/a/b/c.mp4", "/a/d", "../b/c.mp4"), ("/a/c.mp4", "/a", "c.mp4"), ("/b/c", "/a", "/b/c")],
+)
+def test_a_file_is_seen_from_a_folder_where_both_lie_in_one(path, folder, expected):
+    assert seen_from(Path(path), folder).as_posix() == expected
+
+
+def test_a_file_on_another_drive_is_named_wholly(monkeypatch):
+    def commonpath(paths):
+        raise ValueError("Paths don't have the same drive")
+
+    monkeypatch.setattr("os.path.commonpath", commonpath)
+
+    assert seen_from(Path("/a/b"), "/a").as_posix() == "/a/b"

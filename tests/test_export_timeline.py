@@ -146,6 +146,7 @@ def test_json_holds_everything():
             "confidence": None,
             "words": None,
             "task": None,
+            "alternatives": [],
         }
     ]
     assert (content["media"], content["transcript"]) == (None, [])

@@ -6,7 +6,7 @@ import scipy.stats
 
 from reference import make_courses, make_graph
 from stepgraph.core import Labels, Segment, Vocabulary
-from stepgraph.graph.comparing import _both, _distances, compare, departures
+from stepgraph.graph.comparing import _both, _distances, compare, departures, usual_of
 from stepgraph.graph.courses import Course, Courses
 from stepgraph.graph.maps import task_map
 
@@ -161,7 +161,7 @@ def seen(*sequence, length=10.0):
 
 
 def told(graph, *sequence):
-    found = departures(graph.layers, task_map(graph, "tea"), seen(*sequence))
+    found = departures(usual_of(graph.layers, task_map(graph, "tea")), seen(*sequence))
     return [(one.start, one.kind, one.what) for one in found]
 
 
@@ -176,7 +176,7 @@ def test_what_is_missing_and_out_of_order_is_told():
         (None, "missing", "no 'stir'"),
         (0.0, "order", "'pour' before 'boil'"),
     ]
-    [missing, _] = departures(graph.layers, task_map(graph, "tea"), seen(1, 0, 3))
+    [missing, _] = departures(usual_of(graph.layers, task_map(graph, "tea")), seen(1, 0, 3))
     assert missing.why == "done in 86 % (63 to 100 %) of videos"
 
 
@@ -184,7 +184,7 @@ def test_what_begins_together_is_in_no_order_and_hides_no_other():
     graph = graph_of(*[(0, 1, 2, 3)] * 20)
     together = [Segment(0, 5, 1), Segment(0, 5, 2), Segment(10, 15, 0), Segment(20, 25, 3)]
 
-    found = departures(graph.layers, task_map(graph, "tea"), together)
+    found = departures(usual_of(graph.layers, task_map(graph, "tea")), together)
 
     assert [one.what for one in found] == ["'pour' before 'boil'", "'stir' before 'boil'"]
 

@@ -194,7 +194,9 @@ def test_damaged_courses_are_refused(damage, tmp_path):
         sg.load(tmp_path / "graph.json")
 
 
-@pytest.mark.parametrize("damage", [{"met": {"tea": 2}}, {"met": {}}, {"order": -1}, {"tasks": 3}])
+@pytest.mark.parametrize(
+    "damage", [{"met": {"tea": 2}}, {"met": {}}, {"order": -1}, {"order": 2}, {"tasks": 3}]
+)
 def test_damaged_fields_of_courses_are_refused(damage, tmp_path):
     sg.save(graph_with_courses(), tmp_path / "graph.json")
     content = json.loads((tmp_path / "graph.json").read_text("utf-8"))
@@ -203,6 +205,15 @@ def test_damaged_fields_of_courses_are_refused(damage, tmp_path):
 
     with pytest.raises(DataError, match=r"graph\.json: must be a task graph as"):
         sg.load(tmp_path / "graph.json")
+
+
+def test_a_written_order_may_be_believed_wholly(tmp_path):
+    sg.save(graph_with_courses(), tmp_path / "graph.json")
+    content = json.loads((tmp_path / "graph.json").read_text("utf-8"))
+    content["courses"]["order"] = 1
+    (tmp_path / "graph.json").write_text(json.dumps(content), "utf-8")
+
+    assert sg.load(tmp_path / "graph.json").courses.order == 1
 
 
 def test_no_more_courses_are_loaded_than_are_kept(tmp_path):

@@ -1,6 +1,8 @@
 """What is made of sound and of what a recogniser says of it, without listening to anything."""
 
+import hashlib
 import json
+import os
 from contextlib import contextmanager, nullcontext
 from fractions import Fraction
 from pathlib import Path
@@ -33,6 +35,8 @@ RATE = speech.RATE
         {"end": -1.0},
         {"damaged": 1e999},
         {"language": None},
+        {"unsure": 1.001},
+        {"unsure": -0.001},
     ],
 )
 def test_what_nobody_can_have_heard_is_not_recalled(tmp_path, damage, monkeypatch):
@@ -48,6 +52,38 @@ def test_what_nobody_can_have_heard_is_not_recalled(tmp_path, damage, monkeypatc
     assert speech.recall(path) is None
 
 
+def test_what_was_heard_lies_where_the_next_release_looks_for_it(tmp_path, monkeypatch):
+    monkeypatch.setenv("STEPGRAPH_CACHE", str(tmp_path / "cache"))
+    (path := tmp_path / "talk.wav").write_bytes(b"never opened" * 200_000)  # more than a block
+    heard = speech.Heard((Sentence(0.5, 1, "crème"),), 9.0, 2, "en", 1.0)
+    monkeypatch.setattr(speech, "_listen", lambda _: heard)
+    speech.hear(path, problems=Problems())
+
+    name = hashlib.blake2b(path.read_bytes(), digest_size=16).hexdigest()
+    place = tmp_path / "cache" / "speech" / "moonshine-94e90a46-3" / f"{name}.json"
+    assert place.read_text("utf-8") == (
+        '{"format": "stepgraph-speech", "version": 3, "sentences": [[0.5, 1, "crème"]], '
+        '"end": 9.0, "damaged": 2, "language": "en", "unsure": 1.0}'
+    )
+    assert speech.recall(path) == heard
+
+
+def test_what_models_heard_is_told_apart_by_their_files(tmp_path, monkeypatch):
+    monkeypatch.setenv("STEPGRAPH_CACHE", str(tmp_path / "cache"))
+    (path := tmp_path / "talk.wav").write_bytes(b"never opened")
+    for name in speech.MODEL_FILES:
+        (tmp_path / name).write_bytes(b"model")
+        os.utime(tmp_path / name, ns=(1, 1))
+    before = speech._place(path, tmp_path)
+
+    os.utime(tmp_path / name, ns=(2, 2))
+    after = speech._place(path, tmp_path)
+
+    sizes = repr([(5, 1)] * 3).encode()
+    digest = hashlib.blake2b(sizes, digest_size=4).hexdigest()
+    assert before.parent.name == f"whisper-{digest}-3" != after.parent.name
+
+
 def recogniser(*lines):
     """One that hears the same lines in every piece."""
     made = [
@@ -55,6 +91,23 @@ def recogniser(*lines):
         for a, b, text in lines
     ]
     return SimpleNamespace(transcribe_without_streaming=lambda *_: SimpleNamespace(lines=made))
+
+
+@pytest.mark.parametrize(("samples", "heard"), [(1, 512), (512, 512), (513, 1024)])
+def test_a_piece_is_heard_after_a_second_of_silence_and_in_whole_windows(samples, heard):
+    given = []
+    model = SimpleNamespace(
+        transcribe_without_streaming=lambda *told: given.append(told) or SimpleNamespace(lines=[])
+    )
+
+    assert not list(speech._heard_in(model, 0.0, np.ones(samples, np.float32)))
+
+    [(sound, rate)] = given
+    before, said, after = np.split(sound, [32 * 512, 32 * 512 + samples])
+    assert (rate, len(sound)) == (RATE, 32 * 512 + heard)
+    assert said.all()
+    assert not before.any()
+    assert not after.any()
 
 
 def test_what_a_recogniser_makes_of_music_is_left_out():
@@ -158,6 +211,22 @@ def test_times_are_told_to_a_millisecond():
     assert (first.start, first.end, second.start, second.end) == (0.0, 0.75, 0.75, 1.0)
 
 
+def test_sentences_share_milliseconds_and_none_lasts_no_time():
+    halves = speech._split([Sentence(0, 1, "Stir. Add it.")])
+    short = list(speech._split([Sentence(0, 0.002, "A. B. C. D. E.")]))
+
+    assert [(one.start, one.end) for one in halves] == [(0.0, 0.462), (0.462, 1.0)]
+    assert short == []
+
+
+def test_lines_that_touch_or_were_heard_already_hide_no_other():
+    lines = [Sentence(0, 10, "add flour"), Sentence(10, 12, "Flour it."), Sentence(3, 9, "No.")]
+
+    assert [one.text for one in speech._split([*lines, Sentence(12, 13, "Stir.")])] == [
+        *("add flour", "Flour it.", "Stir.")
+    ]
+
+
 @pytest.mark.parametrize("said", [(Sentence(1.0, 4.5, "Stir."),), ()])
 def test_what_another_model_hears_is_kept_with_its_end(tmp_path, monkeypatch, said):
     monkeypatch.setenv("STEPGRAPH_CACHE", str(tmp_path / "cache"))
@@ -171,6 +240,20 @@ def test_what_another_model_hears_is_kept_with_its_end(tmp_path, monkeypatch, sa
     assert heard == speech.Heard(said, 4.5 if said else 0.0)
     assert speech.recall(path, tmp_path) == heard
     assert speech.recall(path) is None
+
+
+def test_only_the_built_in_model_wants_english(tmp_path, monkeypatch):
+    monkeypatch.setenv("STEPGRAPH_CACHE", str(tmp_path / "cache"))
+    (path := tmp_path / "talk.wav").write_bytes(b"never opened")
+    heard = speech.Heard((Sentence(0, 1, "x"),), 1.0, 0, "de")
+    monkeypatch.setattr(speech, "recall", lambda *_: heard)
+    own, other = Problems(), Problems()
+
+    speech.hear(path, problems=own)
+    speech.hear(path, tmp_path, problems=other)
+
+    assert own.counts == {"foreign speech": 1}
+    assert not other
 
 
 def test_warnings_name_the_line_that_asked(tmp_path, monkeypatch):
@@ -234,6 +317,7 @@ def test_sound_of_just_the_longest_piece_is_not_cut():
 
     assert [(at, len(one)) for at, one in speech.cut([(0.0, longest)])] == [(0.0, len(longest))]
     assert len(list(speech.cut([(0.0, longest), (None, longest[:1])]))) == 2
+    assert [at for at, _ in speech.cut([(None, longest)])] == [0.0]
     assert list(speech.cut([])) == []
     assert list(speech.cut([(1.0, longest[:0])])) == []
 
@@ -249,6 +333,13 @@ def test_only_a_mark_tells_another_language(language, english, said):
     heard = speech.Heard((Sentence(0, 1, "x"),), 1.0, 0, language)
 
     assert [kind for kind, _ in speech._blemishes(heard, english=english)] == said
+
+
+@pytest.mark.parametrize(("unsure", "said"), [(0.5, []), (0.501, ["foreign speech"])])
+def test_half_of_the_words_may_change(unsure, said):
+    heard = speech.Heard((Sentence(0, 1, "x"),), 1.0, 0, "en", unsure)
+
+    assert [kind for kind, _ in speech._blemishes(heard, english=True)] == said
 
 
 def test_silence_and_damage_are_told_in_any_language():
@@ -308,6 +399,13 @@ def test_sound_begins_where_players_show_the_beginning_and_never_before():
     assert late.end == 3.0
     assert [start for start, _ in early.runs()][:1] == [0.0]
     assert early.end == 0.75
+
+
+def test_sound_without_any_times_begins_at_0():
+    sound = sound_of((None, 1.0, RATE), (None, 1.0, RATE))
+
+    assert [start for start, _ in sound.runs()][:2] == [0.0, None]
+    assert sound.end == 2.0
 
 
 def test_sound_of_any_rate_is_heard_at_one():

@@ -156,6 +156,9 @@ def test_a_picture_lasts_a_tick_at_least_and_25_are_a_second_if_nothing_is_said(
     monkeypatch.setattr(PictureTrack, "_decoded", lambda self: iter([timeless] * 3))
 
     assert [begin for begin, _ in track.pictures()] == [0, step, 2 * step]
+    track._damaged = 1
+    with pytest.raises(DataError, match="got 1 of 3 damaged"):
+        list(track.pictures())
 
 
 def test_pictures_that_tell_only_when_they_are_decoded_begin_where_their_track_does(
@@ -218,7 +221,7 @@ def test_of_several_picture_tracks_players_show_the_first_that_is_marked_or_the_
     tracks = [SimpleNamespace(disposition=mark, codec_context="known") for mark in marks]
     container = SimpleNamespace(streams=SimpleNamespace(video=tracks, audio=[]))
 
-    assert frames._shown_track(container, "talk.mp4") is tracks[shown]
+    assert frames.shown_track(container, "talk.mp4") is tracks[shown]
 
 
 @pytest.mark.parametrize(
@@ -312,7 +315,7 @@ def test_a_twentieth_of_the_packets_may_be_damaged(monkeypatch, packets, damaged
 
     stream = SimpleNamespace(time_base=0.01, decode=decode)
     stream.codec_context = SimpleNamespace(width=8, height=8)
-    monkeypatch.setattr(frames, "_shown_track", lambda *_: stream)
+    monkeypatch.setattr(frames, "shown_track", lambda *_: stream)
     monkeypatch.setattr(frames, "packets_of", lambda *_: range(packets))
     track = PictureTrack(SimpleNamespace(), "v.mp4")
 

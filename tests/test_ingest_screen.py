@@ -1,19 +1,22 @@
 """What is read on the screen: lines as sentences with their times, and never downloaded."""
 
+import hashlib
 import json
 import shutil
 import socket
 import sys
+from contextlib import contextmanager
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
-from stepgraph.core import Sentence
+from stepgraph.core import Sentence, Video
 from stepgraph.errors import DataError, MissingExtraError
 from stepgraph.ingest import screen
 from stepgraph.ingest.frames import read_pictures
-from stepgraph.ingest.screen import Line, alike, is_text, read_screen, to_sentences
+from stepgraph.ingest.screen import Line, read_screen
 from test_ingest_picture_track import spoil
 from videos import captioned, plain, write_captions, write_sound, write_video
 
@@ -47,129 +50,42 @@ def line(text, confidence=0.95, top=100.0, left=10.0):
     return Line(text, confidence, (left, top, left + 10 * len(text), top + 20))
 
 
-def sentences(*rows):
-    """Sentences of pictures, each given by its lines or texts."""
-    lines = [[one if isinstance(one, Line) else line(one) for one in row] for row in rows]
-    return [tuple(one) for one in to_sentences(lines, float(len(rows)))]
-
-
-# --- From lines to sentences
-
-
-def test_a_line_that_stays_is_one_sentence():
-    assert sentences([], [WHISK], [WHISK], [], [], [], [FOLD], [FOLD]) == [
-        (0.5, 3.5, WHISK),
-        (5.5, 8.0, FOLD),
-    ]
-
-
-def test_the_time_between_two_sentences_is_shared():
-    assert sentences([WHISK], [], [], [], [FOLD], [], [WHISK]) == [
-        (0.0, 1.5, WHISK),
-        (3.5, 5.5, FOLD),
-        (5.5, 7.0, WHISK),
-    ]
-    assert [one[:2] for one in sentences([WHISK], [FOLD])] == [(0.0, 1.0), (1.0, 2.0)]
-
-
-def test_a_line_that_is_not_read_once_goes_on():
-    assert sentences([WHISK], [], [WHISK]) == [(0.0, 3.0, WHISK)]
-
-
-def test_the_last_sentence_ends_with_the_video():
-    assert to_sentences([[line(WHISK)], [line(WHISK)]], 1.3) == (Sentence(0.0, 1.3, WHISK),)
-
-
-def test_of_half_faded_readings_the_best_is_taken():
-    faded = line("sk the eggs and", 0.8, left=40.0)
-    misread = line("whisk the egqs and milk", 0.85)
-
-    assert sentences([faded], [WHISK], [misread], [faded]) == [(0.0, 4.0, WHISK)]
-
-
-def test_a_caption_that_is_typed_letter_by_letter_is_one_sentence():
-    assert sentences(["whisk"], ["whisk the eggs"], [WHISK], [WHISK]) == [(0.0, 4.0, WHISK)]
-
-
-def test_captions_that_differ_by_a_word_stay_two():
-    flour, sugar = "add two cups of flour", "add two cups of sugar"
-
-    assert [text for *_, text in sentences([flour], [flour], [sugar], [sugar])] == [flour, sugar]
-
-
-def test_a_word_elsewhere_is_not_part_of_a_caption():
-    label = line("milk", top=10.0)
-
-    assert len(sentences([label], [label], [WHISK], [WHISK])) == 2
-
-
-def test_lines_that_come_and_go_together_are_one_sentence():
-    caption = [line("and the milk", top=122.0), line("whisk the eggs", top=100.0)]
-
-    assert sentences(caption, caption) == [(0.0, 2.0, "whisk the eggs and the milk")]
-
-
-def test_captions_after_each_other_are_not_joined():
-    assert [text for *_, text in sentences([WHISK], [FOLD])] == [WHISK, FOLD]
-
-
-def test_of_a_list_that_grows_the_newest_line_is_said():
-    eggs, milk = line("two eggs", top=10.0), line("a pint of milk", top=40.0)
-
-    assert sentences([eggs], [eggs], [eggs, milk], [eggs, milk], [eggs]) == [
-        (0.0, 2.0, "two eggs"),
-        (2.0, 4.0, "a pint of milk"),
-        (4.0, 5.0, "two eggs"),
-    ]
-
-
-def test_a_line_that_is_seen_once_must_be_certain():
-    assert sentences([line(WHISK, 0.85)]) == []
-    assert len(sentences([line(WHISK, 0.95)])) == 1
-    assert len(sentences([line(WHISK, 0.85)], [line(WHISK, 0.85)])) == 1
-
-
-def test_what_is_there_throughout_is_left_out_and_subtitles_that_change_are_not():
-    names = [line("Workshop Weekly", top=5.0), line("Workshop Weekiy", 0.8, top=5.0)]
-    rows = [[names[number % 5 == 0], f"{word} the thing"] for number, word in enumerate(WORDS)]
-
-    texts = [text for *_, text in sentences(*rows)]
-
-    assert len(rows) == 40
-    assert texts == [f"{word} the thing" for word in WORDS[::2]]
-
-
-VERBS = ("lift", "turn", "glue", "sand", "drill", "paint", "press", "hold", "wipe", "bend")
-WORDS = [verb + tail for verb in VERBS for tail in (" down", " up") for _ in range(2)]
-
-
-def test_one_caption_of_a_short_clip_is_no_watermark():
-    assert sentences(*[[WHISK]] * 8) == [(0.0, 8.0, WHISK)]
-
-
-@pytest.mark.parametrize(
-    "text",
-    ["000", "88", "1717", "m", "口", "00:12", "xkrtz", "|||", "A", "3/4", "l1l1 ao 0o0", ""],
-)
-def test_rubbish_is_no_text(text):
-    assert not is_text(text)
-
-
-@pytest.mark.parametrize(
-    "text",
-    ["REFRIGERATE 1 HOUR MINIMUM", "fill about 3/4 full", "Mix", "crème brûlée", "加入两个鸡蛋"],
-)
-def test_captions_are_text(text):
-    assert is_text(text)
-
-
-def test_texts_without_letters_are_alike_only_if_they_are_the_same():
-    assert alike("", "")
-    assert not alike("", WHISK)
-    assert not alike("ab", "abc")
-
-
 # --- Which pictures are read
+
+
+def test_a_picture_is_compared_by_the_mean_colours_of_blocks_of_eight_pixels():
+    picture = np.zeros((17, 31, 3), np.uint8)
+    picture[8:16, 16:24, 1] = 64
+    picture[8, 16, 1] = 0
+    picture[16, :] = picture[:, 24:] = 200  # less than a block
+
+    blocks = screen._blocks(picture)
+
+    assert blocks.shape == (2, 3, 3)
+    assert blocks[1, 2].tolist() == [0, 63, 0]
+    assert blocks.sum() == 63
+
+
+def test_a_picture_is_read_again_where_a_block_changed_by_more_than_eight(monkeypatch):
+    counted = []
+    pictures = [np.full((8, 8, 3), level, np.uint8) for level in (100, 108, 117, 108, 100)]
+    clips = [SimpleNamespace(frames=[one], end=at + 1.0) for at, one in enumerate(pictures)]
+    monkeypatch.setattr(screen, "read_pictures", lambda path, side: clips[:: side // 480])
+    monkeypatch.setattr(screen, "media_duration", lambda path: 4.5)
+    monkeypatch.setattr(screen, "_lines_in", lambda picture: [int(picture[0, 0, 0])])
+
+    @contextmanager
+    def counting(label, total):
+        counted.extend([label, total])
+        yield counted.append
+
+    monkeypatch.setattr(screen.progress, "counting", counting)
+
+    rows, end = screen._read(Path("talk.mp4"))
+
+    assert rows == [[100], [100], [117], [108], [108]]
+    assert end == 5.0
+    assert counted == ["reading talk.mp4", 5, 1, 1, 1, 1, 1]
 
 
 def test_pictures_that_have_not_changed_are_not_read_again(tmp_path, read_pictures_of):
@@ -307,6 +223,40 @@ def test_a_cache_that_cannot_be_written_is_only_said(tmp_path, read_pictures_of)
 
     with pytest.warns(UserWarning, match="what was read cannot be kept .* reads again"):
         assert len(read_screen(path)) == 1
+
+
+def test_it_is_said_how_many_videos_are_read(tmp_path, read_pictures_of, monkeypatch):
+    said = []
+    monkeypatch.setattr(screen.progress, "say", said.append)
+    first, second = (write_captions(tmp_path / f"{name}.mp4", [name]) for name in ("one", "two"))
+    videos = [Video(name, 2.0, path=path) for name, path in (("a", first), ("b", second))]
+    others = [Video("c", 2.0), Video("d", 2.0, path=tmp_path / "gone.mp4")]
+
+    screen.say_who_is_read(videos[:1])
+    screen.say_who_is_read([*videos, *others])
+    read_screen(first)
+    screen.say_who_is_read([*videos, *others])
+    screen.say_who_is_read([*videos[:1], *others])
+    screen.say_who_is_read(others)
+
+    assert said == [
+        f"reading the screen: {first}",
+        "reading the screen: 2 of 4 videos were not read yet",
+        "reading the screen: 1 of 4 videos were not read yet",
+    ]
+
+
+def test_what_was_read_lies_where_the_next_release_looks_for_it(tmp_path, read_pictures_of):
+    path = write_captions(tmp_path / "one.mp4", [WHISK])
+    read_screen(path)
+
+    name = hashlib.blake2b(path.read_bytes(), digest_size=16).hexdigest()
+    place = tmp_path / "cache" / "screen" / "ppocr-6f327246-1" / f"{name}.json"
+    assert json.loads(place.read_text()) == {
+        "format": "stepgraph-screen",
+        "version": 1,
+        "sentences": [[0.0, 2.0, WHISK]],
+    }
 
 
 def test_an_altered_model_is_refused(tmp_path, reader, monkeypatch):

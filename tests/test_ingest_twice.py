@@ -63,6 +63,67 @@ def test_a_few_words_tell_nothing():
     assert twice.wants(1)
 
 
+def words(number, kind="w"):
+    """So many words, no two of which are the same."""
+    return " ".join(f"{kind}{chr(97 + at // 26)}{chr(97 + at % 26)}" for at in range(number))
+
+
+@pytest.mark.parametrize(
+    ("number", "changed", "share", "clear"),
+    [
+        (24, 24, 0.0, False),
+        (25, 4, 0.16, True),
+        (25, 5, 0.2, False),
+        (25, 25, 1.0, False),
+        (150, 1, 0.007, True),
+    ],
+)
+def test_of_twenty_five_words_less_than_a_fifth_may_change(number, changed, share, clear):
+    first, twice = words(number), Twice()
+
+    twice.compare(first, " ".join([words(changed, "v"), *first.split()[changed:]]))
+
+    assert twice.share == share
+    assert twice.wants(1) is not clear
+
+
+@pytest.mark.parametrize(
+    ("first", "again", "share"),
+    [
+        (words(30), f"{words(30)} {words(10, 'x')}", 0.25),  # ten more, of forty
+        (f"{words(30)} {words(10, 'x')}", words(30), 0.25),
+        (f"{words(20)} {words(10, 'x')}", f"{words(5, 'y')} {words(20)}", 0.5),
+        ("", words(30), 1.0),
+        (words(1), words(30, "x"), 1.0),
+    ],
+)
+def test_words_that_are_missing_or_new_have_changed(first, again, share):
+    twice = Twice()
+
+    twice.compare(first, again)
+
+    assert twice.share == share
+
+
+def test_changes_of_all_pieces_are_added_up_and_no_more_than_all_words_change():
+    twice = Twice()
+    for other in ("w", "v", "w", "u"):
+        twice.compare(words(20), words(20, other))
+
+    assert twice.share == 0.5
+    for _ in range(9):
+        twice.compare(f"{words(20)} stir", f"stir {words(20, 'x')}")
+    assert twice.share == 1.0
+
+
+def test_words_that_come_often_count_as_others_do():
+    twice = Twice()
+
+    twice.compare("so " + "stir it " * 150, "do " + "stir it " * 150)
+
+    assert twice.share == 0.003
+
+
 def test_a_sentence_that_comes_again_and_again_counts_once():
     twice = Twice()
     for _ in range(4):
@@ -80,7 +141,11 @@ def test_a_piece_is_changed_by_little_now_slower_now_faster():
 
     assert len(faster) < len(piece) < len(slower) < 1.05 * len(piece)
     assert slower.dtype == faster.dtype == np.float32
+    assert [len(slower), len(faster)] == [150_000, 138_461]
     np.testing.assert_allclose(slower[1000], piece[960], atol=1e-3)
+    np.testing.assert_allclose(faster[1000], piece[1040], atol=1e-3)
+    twice.compare("", "")
+    assert len(twice.changed(piece)) == len(slower)
 
 
 def test_inventions_are_said_and_kept(tmp_path, monkeypatch):

@@ -1,20 +1,25 @@
 """Results in a browser as a person sees them: watched, searched and corrected."""
+# ruff: noqa: F811
 
+import threading
 from dataclasses import replace
+from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 
 import pytest
 
 import stepgraph as sg
-from stepgraph.core import Result, Video
+from seeing import flaws, tabbed
+from stepgraph.core import Chapter, Result, Sentence, Video
+from stepgraph.viewer import pages
 from stepgraph.viewer.pages import write_site
 from test_export_report import browser  # noqa: F401
 from test_viewer_server import HOSTILE, TEA, folder, serving  # noqa: F401
-from videos import numbered, write_video
+from test_viewer_thumbnails import filmed
 
 
 @pytest.fixture
-def page(browser):  # noqa: F811
+def page(browser):
     """A page; what it complains about or asks the network for fails the test at the end."""
     complaints, asked = [], []
     context = browser.new_context(viewport={"width": 1280, "height": 900})
@@ -26,12 +31,6 @@ def page(browser):  # noqa: F811
     context.close()
     assert complaints == []
     assert all(one.startswith(("file:", "data:", "http://127.0.0.1:")) for one in asked)
-
-
-def filmed():
-    """Put a film that can be played in the place of the video."""
-    pictures = (numbered(number) for number in range(100))
-    write_video(Path("t.mp4"), pictures, rate=2, codec="libx264", options={"g": "2"})
 
 
 def until(page, condition):
@@ -58,11 +57,11 @@ def watch_and_search(page):
     found = page.inner_text(".steps [aria-current=true]")
     assert HOSTILE in jumped
     assert "boil the water" in found
-    assert page.evaluate("document.images.length") == 0
+    assert page.evaluate("[...document.images].every((one) => one.className == 'thumb')")
 
 
 @pytest.mark.browser
-def test_a_person_watches_and_searches(folder, page):  # noqa: F811
+def test_a_person_watches_and_searches(folder, page):
     filmed()
     with serving(folder) as server:
         page.goto(server.address)
@@ -70,7 +69,7 @@ def test_a_person_watches_and_searches(folder, page):  # noqa: F811
 
 
 @pytest.mark.browser
-def test_a_person_watches_and_searches_from_disk(folder, page):  # noqa: F811
+def test_a_person_watches_and_searches_from_disk(folder, page):
     filmed()
     page.goto(write_site([sg.load("out/monday/tea.steps.json")], Path("site")).absolute().as_uri())
 
@@ -78,7 +77,7 @@ def test_a_person_watches_and_searches_from_disk(folder, page):  # noqa: F811
 
 
 @pytest.mark.browser
-def test_a_person_corrects_undoes_and_finds_it_kept(folder, page):  # noqa: F811
+def test_a_person_corrects_undoes_and_finds_it_kept(folder, page):
     filmed()
     names = "[aria-label^='name of step']"
     with serving(folder) as server:
@@ -88,13 +87,14 @@ def test_a_person_corrects_undoes_and_finds_it_kept(folder, page):  # noqa: F811
         page.keyboard.press("Tab")
         page.wait_for_selector("text=corrected")
         page.click("text=ends here >> nth=0")
-        page.wait_for_selector("[aria-label='1: heat some milk, 0:04 to 0:10']")
-        page.click("text=delete >> nth=1")
+        page.wait_for_selector(".steps > li:first-child[data-end='10']")
+        page.click("text=nothing is done >> nth=1")
         until(page, f"""document.querySelectorAll("{names}").length == 1""")
         page.click("text=Undo")
         until(page, f"""document.querySelectorAll("{names}").length == 2""")
         page.reload()
-        page.wait_for_selector("[aria-label='1: heat some milk, 0:04 to 0:10']")
+        page.wait_for_selector(".steps > li:first-child[data-end='10']")
+        assert "heat some milk" in page.inner_text(".steps > li:first-child")
 
     kept = sg.load("out/monday/tea.steps.json")
     assert [(one.start, one.end, one.keystep) for one in kept] == [
@@ -126,17 +126,224 @@ def test_the_least_certain_come_first_when_asked_for(tmp_path, page):
 
     page.click("text=What to check first")
 
-    assert page.locator(".list .row .cut:first-child").all_inner_texts() == ["b", "a"]
+    assert page.locator(".list .row .named").all_inner_texts() == ["b", "a"]
+
+
+LATER = replace(
+    TEA,
+    video=replace(TEA.video, id="later"),
+    chapters=(
+        Chapter(30.0, 32.0, HOSTILE, 0.2, "path", 0.2, None, None, (("boil the water", 0.6),)),
+        Chapter(41.0, 43.0, "boil the water", 0.3, "anchor", 0.7, "Boil the water."),
+    ),
+)
+
+
+@pytest.fixture
+def both(folder):
+    filmed()
+    sg.write_timeline(LATER, folder)
+    return folder
 
 
 @pytest.mark.browser
-def test_a_phone_needs_no_scrolling_sideways(folder, page):  # noqa: F811
-    page.set_viewport_size({"width": 390, "height": 780})
-    page.goto(write_site([sg.load("out/monday/tea.steps.json")], Path("site")).absolute().as_uri())
-    page.wait_for_selector(".list .row")
-    widths = [page.evaluate("document.documentElement.scrollWidth")]
-    page.click(".list .row")
-    page.wait_for_selector(".steps button")
-    widths.append(page.evaluate("document.documentElement.scrollWidth"))
+def test_a_step_is_played_everywhere_it_is_done(both, page):
+    sg.write_timeline(replace(TEA, chapters=(replace(TEA.chapters[0], end=5.0),)), both)
+    with serving(both) as server:
+        page.goto(f"{server.address}#graph/Make%20tea")
+        page.click(".node[data-name='boil the water']")
+        assert page.locator(".places .place").count() == 2
+        page.click("text=Play all")
+        until(page, "document.querySelector('video')?.currentTime >= 41")
+        assert page.inner_text(".place[aria-current]").startswith("later")
+        until(page, "document.querySelector('.side .tools').textContent == 'Stop'")
+        until(page, "document.querySelector('.side .tools').textContent == 'Play all'")
+        assert page.evaluate("document.querySelector('video').paused")
+        page.keyboard.press("Tab")
+        page.click(".place >> nth=1")
+        until(page, "document.querySelector('.screen video')?.currentTime >= 4")
 
-    assert max(widths) <= 390
+
+@pytest.mark.browser
+def test_two_videos_stand_side_by_side_by_step(both, page):
+    with serving(both) as server:
+        page.goto(f"{server.address}#video/later")
+        page.select_option("[aria-label='Compare with']", "monday/tea")
+        page.wait_for_selector(".pairs")
+        rows = page.locator(".pair").all_inner_texts()
+        page.click(".pair.both")
+        until(page, "[...document.querySelectorAll('video')].every((one) => one.currentTime > 3)")
+        times = page.evaluate(
+            "[...document.querySelectorAll('video')].map((one) => one.currentTime)"
+        )
+
+    assert [HOSTILE in row for row in rows].count(True) == 2
+    assert ["elsewhere" in row for row in rows].count(True) == 2
+    assert times == pytest.approx([41.0, 4.0], abs=0.6)
+
+
+@pytest.mark.browser
+def test_what_speaks_for_a_step_is_told_when_asked_for(both, page):
+    with serving(both) as server:
+        page.goto(f"{server.address}#video/later")
+        page.wait_for_selector(".steps .why")
+        assert page.locator(".evidence").count() == 0
+        page.click(".why >> nth=0")
+        told = page.inner_text(".evidence")
+        page.click(".why >> nth=0")
+
+        assert page.locator(".evidence").count() == 0
+    assert "boil the water" in told
+    assert "60 %" in told
+    assert "20 % sure" in told
+
+
+@pytest.mark.browser
+def test_small_pictures_come_with_chapters(both, page):
+    with serving(both) as server:
+        page.goto(f"{server.address}#video/later")
+        until(page, "document.querySelector('.steps .thumb')?.naturalWidth == 240")
+    page.goto(write_site(sg_results(both), Path("site")).absolute().as_uri() + "#video/later")
+    until(page, "document.querySelector('.steps .thumb')?.naturalWidth == 240")
+
+
+def sg_results(folder):
+    return [sg.load(path) for path in sorted(folder.rglob("*.steps.json"))]
+
+
+class Elsewhere(BaseHTTPRequestHandler):
+    """Stands for the player of YouTube: another place, which answers what it is told."""
+
+    def do_GET(self):
+        page = b"""<script>addEventListener("message", (event) => {
+            const told = JSON.parse(event.data);
+            document.title += `${told.event} ${told.func ?? ""} ${told.args?.[0] ?? ""};`;
+            parent.postMessage(JSON.stringify({info: {currentTime: told.args?.[0] ?? 39}}), "*");
+        })</script>"""
+        self.send_response(200)
+        self.send_header("Content-Type", "text/html")
+        self.end_headers()
+        self.wfile.write(page)
+
+    def log_message(self, *_):
+        pass
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("allowed", [True, False])
+def test_youtube_plays_only_where_it_is_allowed(folder, page, monkeypatch, allowed):
+    sg.write_timeline(replace(TEA, video=Video("dQw4w9WgXcQ", 60.0)), folder)
+    asked = []
+    page.on("request", lambda request: asked.append(request.url))
+    with HTTPServer(("127.0.0.1", 0), Elsewhere) as other:
+        threading.Thread(target=other.serve_forever, daemon=True).start()
+        address = f"http://127.0.0.1:{other.server_port}"
+        monkeypatch.setattr(pages, "YOUTUBE", address)
+        with serving(folder, youtube=allowed) as server:
+            page.goto(f"{server.address}#video/dQw4w9WgXcQ")
+            page.wait_for_selector(".steps .step")
+            if allowed:
+                until(page, "document.querySelectorAll('.steps [aria-current]').length == 1")
+                assert HOSTILE in page.inner_text(".steps [aria-current]")
+                page.click(".step >> nth=0")
+                until(page.frames[1], "document.title.includes('command seekTo 4;')")
+        other.shutdown()
+    outside = [one for one in asked if one.startswith(address)]
+    assert [one.partition("?")[0] for one in outside] == [f"{address}/embed/dQw4w9WgXcQ"] * allowed
+
+
+PLACES = ("", "#video/monday%2Ftea@5", "#graph/Make%20tea", "#compare/later/monday%2Ftea", "#none")
+LOOKS = {
+    "light": {"viewport": {"width": 1280, "height": 900}, "color_scheme": "light"},
+    "dark": {"viewport": {"width": 1280, "height": 900}, "color_scheme": "dark"},
+    "phone": {"viewport": {"width": 390, "height": 780}, "color_scheme": "light"},
+    "phone, dark": {"viewport": {"width": 390, "height": 780}, "color_scheme": "dark"},
+}
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("look", LOOKS)
+def test_everybody_can_use_every_page(both, browser, look):
+    context = browser.new_context(**LOOKS[look])
+    page = context.new_page()
+    complaints = []
+    page.on("console", lambda message: complaints.append(message.text))
+    page.on("pageerror", lambda error: complaints.append(str(error)))
+    with serving(both) as server:
+        for place in PLACES:
+            page.goto("about:blank")
+            page.goto(server.address + place)
+            page.wait_for_selector("main h1, main .row, main [role=alert]")
+            if "video" in place:
+                page.click("text=Correct")
+                page.click(".why >> nth=0")
+                page.wait_for_selector(".evidence")
+            if place == "#graph/Make%20tea":
+                page.click(".node[role=button] >> nth=0")
+                page.wait_for_selector(".places")
+
+            assert flaws(page) == [], place
+    context.close()
+    assert complaints == []
+
+
+def test_flaws_are_found(browser, tmp_path):
+    """The checks themselves can fail."""
+    (tmp_path / "bad.html").write_text(
+        "<h1>a</h1><h3>b</h3><p style='color:#999'>pale</p><button></button><img src='data:,'>"
+    )
+    page = browser.new_page()
+    page.goto((tmp_path / "bad.html").as_uri())
+
+    found = " ".join(flaws(page))
+
+    assert all(one in found for one in ("contrast 2.85: pale", "no name", "no alt", "headings"))
+    page.close()
+
+
+@pytest.mark.browser
+def test_the_keyboard_alone_is_enough(both, page):
+    with serving(both) as server:
+        page.goto(server.address)
+        page.wait_for_selector(".list .row")
+        first = tabbed(page, 30)
+        assert first[:4] == ["Skip to the content", "stepgraph", "Videos", "Tasks"]
+        assert [one for one in first if one.startswith(("later", "monday"))]
+        page.focus(".list .row")
+        page.keyboard.press("Enter")
+        page.wait_for_selector(".steps .step")
+        until(page, "document.querySelector('video').readyState >= 1")
+        inside = tabbed(page, 40)
+        assert {"timeline", "transcript"} <= {*inside}
+        page.focus("[aria-label=timeline]")
+        page.keyboard.press("ArrowRight")
+        until(page, "document.querySelector('[aria-label=timeline]').ariaValueNow == '5'")
+        page.focus(".why")
+        page.keyboard.press("Enter")
+        page.wait_for_selector(".evidence")
+        page.goto(f"{server.address}#graph/Make%20tea")
+        page.focus(".node[role=button]")
+        page.keyboard.press("Enter")
+        page.wait_for_selector(".places")
+        page.focus("#main")
+        tabbed(page, 12)
+
+
+@pytest.mark.browser
+def test_a_day_with_thousands_of_chapters_opens(tmp_path, page):
+    day = 24 * 3600.0
+    chapters = tuple(
+        Chapter(20.0 * n, 20.0 * n + 18, f"step {n % 50}", 0.4, "anchor", 0.5) for n in range(4000)
+    )
+    said = tuple(Sentence(8.0 * n, 8.0 * n + 7, f"sentence {n}") for n in range(10_000))
+    results = [Result(Video("long", day, said), chapters, {"Make tea": 0.9})]
+    page.goto(write_site(results, tmp_path / "site").absolute().as_uri() + "#video/long@43210")
+    page.wait_for_selector(".steps .step")
+
+    until(page, "document.querySelector('.steps [aria-current] .name').innerText == 'step 10'")
+    until(
+        page, "document.querySelector('.said [aria-current] .text').innerText == 'sentence 5401'"
+    )
+    page.click("[aria-label='Show the timeline finer']")
+    wide = [page.locator(one).bounding_box()["width"] for one in (".scroll", ".track")]
+    assert wide[1] / wide[0] == pytest.approx(2, abs=0.1)

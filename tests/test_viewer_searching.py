@@ -1,6 +1,7 @@
 """Search in results: what is found, and that the index is what the results say."""
 
 import json
+import re
 import sqlite3
 from dataclasses import replace
 from pathlib import Path
@@ -155,6 +156,47 @@ def test_a_damaged_index_is_made_again(results, tmp_path, name):
     path.write_bytes(b"{")
 
     assert Index(results).search("crack the eggs")[0].video == "eggs"
+
+
+@pytest.mark.parametrize("damage", [b"", b"SQLite format 3\0", None])
+def test_damage_that_shows_only_in_a_search_is_mended(results, tmp_path, damage):
+    index = Index(results)
+    [path] = (tmp_path / "cache").rglob("words.sqlite" if damage is not None else "rows")
+    if damage is None:
+        rows = np.fromfile(path, files.ROW)
+        rows["keystep"] = 99
+        damage = rows.tobytes()
+    path.write_bytes(damage)
+
+    assert index.search("crack the eggs")[0].video == "eggs"
+    assert Index(results).search("crack the eggs")[0].keystep == "crack the eggs"
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("places", [["a.steps.json", "1-1", "a", -1]]),
+        ("places", [["a.steps.json", "1-1", 7, 1]]),
+        ("size", 10**30),
+        ("keysteps", [1, 2, 3]),
+    ],
+)
+def test_an_index_that_says_what_cannot_be_is_made_again(results, tmp_path, field, value):
+    Index(results)
+    [path] = (tmp_path / "cache").rglob("index.json")
+    path.write_text(json.dumps(json.loads(path.read_text()) | {field: value}))
+
+    assert Index(results).search("crack the eggs")[0].video == "eggs"
+
+
+def test_an_index_that_cannot_be_written_is_one_line(results, tmp_path, capsys):
+    (tmp_path / "cache").write_text("no folder")
+
+    assert main(["search", "out", "eggs"]) == 1
+
+    said = capsys.readouterr().err
+    assert re.search("the index cannot be written: .*Not a directory.*; set STEPGRAPH_CACHE", said)
+    assert said.count("\n") == 1
 
 
 def test_old_files_do_not_pile_up(results, tmp_path):

@@ -2,8 +2,11 @@
 
 import http.client
 import json
+import re
+import socket
 import threading
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,7 +14,8 @@ import pytest
 import stepgraph as sg
 from stepgraph.cli import main
 from stepgraph.core import Chapter, Result, Sentence, Video
-from stepgraph.viewer import index
+from stepgraph.viewer import index, pages
+from stepgraph.viewer.pages import STATIC
 from stepgraph.viewer.server import Server, Shown
 
 CONTENT = bytes(range(256)) * 40
@@ -37,8 +41,8 @@ def folder(tmp_path, monkeypatch):
 
 
 @contextmanager
-def serving(folder):
-    with Server(Shown(folder)) as server:
+def serving(folder, **options):
+    with Server(Shown(folder, **options)) as server:
         thread = threading.Thread(target=server.serve_forever, daemon=True)
         thread.start()
         try:
@@ -69,17 +73,22 @@ def get(server, name="", *, secret=None, method="GET", **headers):
 
 
 def test_the_page_comes_with_its_style_and_script(server):
-    for name, kind in (("", "html"), ("view.css", "css"), ("view.js", "javascript")):
+    kinds = {"": "html", ".css": "css", ".js": "javascript"}
+    for name in STATIC:
         answer, body = get(server, name)
 
         assert answer.status == 200
-        assert kind in answer.headers["Content-Type"]
+        assert kinds[Path(name).suffix] in answer.headers["Content-Type"]
         assert body
+    named = re.findall(r'(?:src|href)="([\w.]+)"', get(server)[1].decode())
+    assert {*named} == {*STATIC} - {""}
 
 
 def test_the_overview_has_a_line_for_each_video(server):
-    [line] = json.loads(get(server, "overview")[1])
+    content = json.loads(get(server, "overview")[1])
 
+    [line] = content["videos"]
+    assert content["tasks"] == ["Make tea"]
     assert (line["id"], line["task"], line["share"]) == ("monday/tea", "Make tea", 0.9)
     assert (line["sure"], line["plays"]) == (0.5, True)
     assert line["covered"] == pytest.approx(28 / 60)
@@ -170,8 +179,32 @@ def test_a_result_that_names_no_video_file_sends_nothing(folder):
 # --- To whom
 
 
+ASKED = (
+    *("overview", "result?of=monday%2Ftea", "search?of=tea", "map?of=Make%20tea"),
+    *("media/monday%2Ftea", "picture/monday%2Ftea?of=1"),
+)
+"""All that can be asked for."""
+
+
+@pytest.mark.parametrize("allowed", [True, False])
+def test_only_who_allows_it_gets_the_player_of_youtube(folder, allowed):
+    sg.write_timeline(replace(TEA, video=Video("tasks/dQw4w9WgXcQ", 60.0)), "out")
+    sg.write_timeline(replace(TEA, video=Video("no-such-id-of-theirs", 60.0)), "out")
+
+    with serving(folder, youtube=allowed) as server:
+        answer, body = get(server, "overview")
+
+    lines = {line["id"]: line.get("youtube") for line in json.loads(body)["videos"]}
+    embedded = "https://www.youtube-nocookie.com/embed/dQw4w9WgXcQ"
+    assert lines["tasks/dQw4w9WgXcQ"] == (embedded if allowed else None)
+    assert lines["monday/tea"] is None  # it has a file
+    assert lines["no-such-id-of-theirs"] is None
+    frames = "frame-src https://www.youtube-nocookie.com"
+    assert (frames in answer.headers["Content-Security-Policy"]) is allowed
+
+
 def test_without_the_secret_there_is_nothing(server):
-    for name in ("", "overview", "media/monday%2Ftea", "view.js"):
+    for name in ("", "view.js", *ASKED):
         answer, body = get(server, name, secret="x" * 32)
 
         assert answer.status == 404
@@ -179,9 +212,10 @@ def test_without_the_secret_there_is_nothing(server):
 
 
 def test_another_name_of_this_computer_is_refused(server):
-    answer, _ = get(server, "overview", Host=f"evil.example:{server.server_port}")
+    for name in ASKED:
+        answer, _ = get(server, name, Host=f"evil.example:{server.server_port}")
 
-    assert answer.status == 403
+        assert answer.status == 403
 
 
 @pytest.mark.parametrize(
@@ -194,8 +228,8 @@ def test_another_name_of_this_computer_is_refused(server):
     ],
 )
 def test_another_page_is_refused(server, headers):
-    assert get(server, "overview", **headers)[0].status == 403
-    assert get(server, "media/monday%2Ftea", **headers)[0].status == 403
+    for name in ASKED:
+        assert get(server, name, **headers)[0].status == 403
 
 
 def test_only_this_computer_is_listened_to(server):
@@ -203,11 +237,12 @@ def test_only_this_computer_is_listened_to(server):
 
 
 def test_every_answer_forbids_what_the_page_does_not_need(server):
-    for name in ("", "overview", "media/monday%2Ftea", "missing"):
+    for name in ("", "missing", *ASKED):
         headers = get(server, name)[0].headers
 
         assert "default-src 'none'" in headers["Content-Security-Policy"]
         assert "unsafe" not in headers["Content-Security-Policy"]
+        assert "http" not in headers["Content-Security-Policy"]
         assert headers["X-Content-Type-Options"] == "nosniff"
         assert headers["Referrer-Policy"] == "no-referrer"
         assert headers["Cross-Origin-Resource-Policy"] == "same-origin"
@@ -252,7 +287,7 @@ def test_a_correction_lies_beside_the_result_and_wins(server, folder):
         (38.0, 50.0, HOSTILE),
     ]
     assert [one.origin for one in found] == ["corrected", "label"]
-    assert json.loads(get(server, "overview")[1])[0]["steps"][0][2] == "boil milk"
+    assert json.loads(get(server, "overview")[1])["videos"][0]["steps"][0][2] == "boil milk"
 
 
 def test_a_correction_is_taken_back(server, folder):
@@ -313,6 +348,32 @@ def test_what_is_no_correction_is_an_error_in_words(server, steps):
     assert not LAYER.exists()
 
 
+@pytest.mark.parametrize(
+    "asked",
+    [
+        "POST /{secret}/correct?of=monday%2Ftea HTTP/1.0\r\nHost: {own}\r\n"
+        "Origin: http://{own}\r\nContent-Type: application/json\r\n"
+        f"Content-Length: {'9' * 5000}\r\n\r\n",
+        "POST /{secret}/correct?of=monday%2Ftea HTTP/1.0\r\nHost: {own}\r\n"
+        "Origin: http://{own}\r\nContent-Type: application/json\r\n"
+        f"Content-Length: 100000\r\n\r\n{'[' * 100_000}",
+    ],
+)
+def test_what_nobody_can_mean_is_refused_and_not_raised(server, asked):
+    with socket.create_connection(("127.0.0.1", server.server_port), timeout=60) as connection:
+        own = f"127.0.0.1:{server.server_port}"
+        connection.sendall(asked.format(secret=server.secret, own=own).encode())
+        answer = connection.recv(100)
+
+    assert answer.startswith(b"HTTP/1.1 400 ")
+
+
+def test_a_range_of_thousands_of_digits_is_the_whole_file(server):
+    answer, _ = get(server, "media/monday%2Ftea", Range=f"bytes={'9' * 5000}-")
+
+    assert answer.status in (200, 206, 404)
+
+
 def test_a_video_that_is_not_there_is_not_corrected(server):
     assert post(server, [], "correct?of=..%2F..%2Fx").status == 404
 
@@ -347,16 +408,34 @@ def test_the_page_on_disk_has_everything(folder, capsys):
     assert main(["view", "out", "--export", "site"]) == 0
 
     assert capsys.readouterr().out == "Open site/index.html in a browser.\n"
-    assert sorted(path.name for path in Path("site").iterdir()) == [
-        "data.js",
-        "index.html",
-        "view.css",
-        "view.js",
-    ]
+    written = {path.relative_to("site").as_posix() for path in Path("site").rglob("*.*")}
+    assert written == {*STATIC, "index.html", "data.js", "data/0.js"} - {""}
     data = Path("site/data.js").read_text().removeprefix("window.STEPGRAPH = ").rstrip(";\n")
     content = json.loads(data)
-    assert content["overview"][0]["src"] == "../t.mp4"
-    assert content["results"]["monday/tea"]["transcript"][0][2].endswith(f"{HOSTILE}.")
+    assert content["videos"][0]["src"] == "../t.mp4"
+    assert content["maps"]["Make tea"]["nodes"][0]["name"] == "START"
+    more = Path("site/data/0.js").read_text().removeprefix("window.STEPGRAPH.results(")
+    found = json.loads(more.rstrip(");\n"))
+    assert found["monday/tea"]["transcript"][0][2].endswith(f"{HOSTILE}.")
+
+
+def test_a_large_page_on_disk_lies_in_parts(folder, monkeypatch):
+    monkeypatch.setattr(pages, "_TOGETHER", 300)
+    sg.write_timeline(replace(TEA, video=replace(TEA.video, id="other")), "out")
+
+    main(["view", "out", "--export", "site"])
+
+    assert sorted(path.name for path in Path("site/data").iterdir()) == ["0.js", "1.js"]
+    assert Path("site/data/1.js").read_text().count('"other"') == 1
+
+
+@pytest.mark.parametrize("allowed", [[], ["--youtube"]])
+def test_the_page_on_disk_asks_nobody_unless_allowed_to(folder, allowed):
+    main(["view", "out", "--export", "site", *allowed])
+
+    policy = re.search(r'Policy" content="([^"]+)"', Path("site/index.html").read_text())[1]
+    assert ("youtube" in policy) is bool(allowed)
+    assert "default-src 'none'" in policy
 
 
 def test_a_folder_without_results_is_one_line(folder, capsys):

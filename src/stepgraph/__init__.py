@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.2.0.dev0"
 
 if TYPE_CHECKING:
+    from stepgraph.assistant import Executions, Order, learn_order, open_executions
     from stepgraph.core import (
         BACKGROUND,
         Chapter,
@@ -43,6 +44,7 @@ if TYPE_CHECKING:
     from stepgraph.vocabulary.suggested import SuggestedVocabulary
 
 _HOMES = {
+    "assistant": "Executions Order learn_order open_executions",
     "core": "BACKGROUND Chapter Dataset Features Labels Scores Segment Sentence Timeline Video "
     "Vocabulary",
     "datasets": "open_source",
@@ -71,9 +73,11 @@ __all__ = [
     "Dataset",
     "Decoder",
     "Encoder",
+    "Executions",
     "Features",
     "Labels",
     "MissingExtraError",
+    "Order",
     "PathSearch",
     "Relation",
     "Report",
@@ -89,6 +93,7 @@ __all__ = [
     "Video",
     "Vocabulary",
     "evaluate",
+    "learn_order",
     "load",
     "load_decoder",
     "load_encoder",
@@ -96,6 +101,7 @@ __all__ = [
     "metrics",
     "mine",
     "mine_graph",
+    "open_executions",
     "open_source",
     "open_video",
     "read_transcript",

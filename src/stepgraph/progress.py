@@ -40,6 +40,20 @@ def shown() -> Iterator[None]:
         _saying.reset(said)
 
 
+@contextmanager
+def hidden() -> Iterator[None]:
+    """Draw nothing inside this block, where something else is shown as it comes."""
+    bars, token = _drawing.get(), _drawing.set(None)
+    if bars is not None:
+        bars.stop()  # it would take what is printed for its own
+    try:
+        yield
+    finally:
+        _drawing.reset(token)
+        if bars is not None:
+            bars.start()
+
+
 def say(text: str) -> None:
     """Tell in one line on stderr what is about to take long, terminal or not."""
     bars = _drawing.get()

@@ -7,6 +7,7 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from stepgraph.assistant import open_executions
 from stepgraph.cli import asked
 from stepgraph.cli.verbs import open_with_truth
 from stepgraph.core import Dataset, Scores
@@ -16,6 +17,7 @@ from stepgraph.encoders.each import encode_to
 from stepgraph.encoders.stored_features import FeatureStore, StoredEncoder
 from stepgraph.errors import ConfigError
 from stepgraph.experiments import run_table
+from stepgraph.experiments.assistance import ASSISTED, measure
 from stepgraph.experiments.downstream import Divided, divide, make_downstream_table
 from stepgraph.experiments.probing import ProbeOptions, halves
 from stepgraph.graph.saving import load_graph
@@ -151,9 +153,12 @@ def _divided(source: str, args: argparse.Namespace, problems: Problems) -> Divid
 
 
 def reproduce(args: argparse.Namespace) -> str:
-    """Measure a table of the paper on any source with truth, beside what the paper prints."""
+    """Measure a table of the paper, or what executions teach, on any source with truth."""
     if args.output:
         asked.must_be_writable(args.output)
+    if args.table in ASSISTED:
+        done = open_executions(args.source, strict=bool(args.strict))
+        return asked.show_table(measure(args.table, done), args, args.table, done.problems)
     named = {"name": args.encoder} if args.encoder else {}
     options = EncoderOptions(**named, **asked.given_fields(args, EncoderOptions))
     if not options.hears:

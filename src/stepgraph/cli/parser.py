@@ -68,7 +68,8 @@ def refuse_what_would_be_ignored(args: argparse.Namespace) -> None:
     """Refuse options that must not stand beside another one that was given."""
 
     def is_given(option: str) -> bool:
-        return getattr(args, option.replace("-", "_"), None) not in (None, [])
+        value = getattr(args, option.replace("-", "_"), None)
+        return value is not False and value not in (None, [])
 
     for one, others in args.refuses.items():
         for other in others:

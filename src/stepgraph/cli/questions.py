@@ -20,7 +20,7 @@ from stepgraph.evaluation.order import check_order
 from stepgraph.export import answers, terminal
 from stepgraph.export.drawing import task_maps
 from stepgraph.graph import TaskGraph
-from stepgraph.graph.comparing import compare, departures
+from stepgraph.graph.comparing import Usual, compare, departures, usual_of
 from stepgraph.graph.layers import Layers
 from stepgraph.graph.maps import task_map
 from stepgraph.graph.saving import load_graph, save_graph
@@ -86,12 +86,14 @@ def graph_video(args: argparse.Namespace) -> str:
     """Print how videos depart from the map: what is missing, repeated or in an unusual order."""
     graph = load_graph(args.graph)
     layers, source = _layers(graph, args.graph), open_source(args.source)
-    told = []
+    told, usual = [], dict[str, Usual]()
     for timeline in recognize_all(source.videos, graph):
         task = next(iter(timeline.labels.tasks or {}), "")
         if task not in layers.videos:
             continue
-        found = departures(layers, task_map(graph, task), timeline.labels.segments())
+        if task not in usual:
+            usual[task] = usual_of(layers, task_map(graph, task))
+        found = departures(usual[task], timeline.labels.segments())
         told.append(answers.Told(timeline.video.id, task, found))
     return answers.describe_departures(told, as_json=args.json)
 

@@ -6,10 +6,12 @@ import argparse
 import webbrowser
 from contextlib import suppress
 from dataclasses import asdict
+from pathlib import Path
 
 from stepgraph.cli import asked
 from stepgraph.export.corrections import Step, read_corrections, to_truth
 from stepgraph.export.formats import write_results
+from stepgraph.export.maps import load_maps
 from stepgraph.export.results import read_results
 from stepgraph.export.terminal import plural
 from stepgraph.export.timeline import on_one_line, short_clock
@@ -37,15 +39,27 @@ def view(args: argparse.Namespace) -> str:
     """Look at results in a browser: watch, search."""
     failed = Problems(strict=args.strict)
     if args.export is not None:
-        page = write_site(track(read_results(args.results, failed), "reading"), args.export)
+        results = track(read_results(args.results, failed), "reading")
+        page = write_site(results, args.export, load_maps(args.results), youtube=args.youtube)
         return asked.finish(f"Open {page} in a browser.", args, failed)
-    with Server(Shown(args.results, failed), args.port) as server:
+    shown = Shown(args.results, failed, youtube=args.youtube)
+    return asked.finish(show_page(shown, args.port, browser=args.open), args, failed)
+
+
+def serve(folder: Path, problems: Problems) -> str:
+    """Show results that were just made."""
+    return show_page(Shown(folder, problems))
+
+
+def show_page(shown: Shown, port: int = 0, *, browser: bool = True) -> str:
+    """Serve the page of results until it is stopped, and show it in a browser."""
+    with Server(shown, port) as server:
         print(f"{server.address}\nOnly this computer can see it. Stop it with Ctrl+C.", flush=True)
-        if args.open:
+        if browser:
             webbrowser.open(server.address)
         with suppress(KeyboardInterrupt):
             server.serve_forever()
-    return asked.finish("stopped", args, failed)
+    return "stopped"
 
 
 def truth(args: argparse.Namespace) -> str:

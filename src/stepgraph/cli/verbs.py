@@ -8,6 +8,7 @@ from __future__ import annotations
 import argparse
 import shlex
 import shutil
+import sys
 from dataclasses import asdict, is_dataclass, replace
 from functools import partial
 from importlib.util import find_spec
@@ -16,6 +17,8 @@ from typing import Any
 
 from stepgraph import __version__, decoders, pipeline, progress
 from stepgraph.cli import asked
+from stepgraph.cli.live import demo_live
+from stepgraph.cli.results import serve
 from stepgraph.core import Dataset
 from stepgraph.datasets import open_source
 from stepgraph.decoders import DEFAULT_DECODER, Decoder, TaskMarkov, load_decoder
@@ -25,11 +28,13 @@ from stepgraph.encoders.each import note_failure
 from stepgraph.errors import ConfigError, DataError, DiskError
 from stepgraph.evaluation.report import Report
 from stepgraph.experiments import authors
+from stepgraph.export.decisions import with_corrections, write_decided
 from stepgraph.export.formats import write_results
+from stepgraph.export.maps import save_maps
 from stepgraph.export.report import write_report
 from stepgraph.export.results import RESULT_SUFFIX, load_result
 from stepgraph.export.terminal import metrics_table
-from stepgraph.export.timeline import fits_youtube, to_text, write_timeline
+from stepgraph.export.timeline import Told, fits_youtube, to_text, write_timeline
 from stepgraph.files.ids import file_in
 from stepgraph.graph import MiningOptions, TaskGraph
 from stepgraph.graph.saving import load_graph, mining_fields, same_vocabulary, save_graph
@@ -48,14 +53,23 @@ def mine(args: argparse.Namespace) -> str:
     vocabulary = pipeline.choose_vocabulary(dataset, args.vocabulary)
     decoder = TaskMarkov() if args.order is None else TaskMarkov(order=args.order)
     options = asked.given_fields(args, MiningOptions)
+    decisions = asked.decisions(args.corrections, failed)
     graph = pipeline.mine(
-        dataset, vocabulary, encoder=scorer, decoder=decoder, problems=failed, **options
+        dataset,
+        vocabulary,
+        encoder=scorer,
+        decoder=decoder,
+        problems=failed,
+        decisions=decisions,
+        **options,
     )
     save_graph(graph, args.output)
     text = (
         f"{args.output}: {len(vocabulary)} keysteps, {graph.counts.nnz} transitions between them, "
         f"mined from {len(graph.mined_on)} videos"
     )
+    if decisions:
+        text += f", {len(decisions.keys() & set(graph.mined_on))} of them corrected"
     size = {"keysteps": len(vocabulary), "transitions": graph.counts.nnz}
     answer = asked.say(args, text, graph=str(args.output), **size, videos=len(graph.mined_on))
     return asked.finish(answer, args, dataset.problems, failed)
@@ -67,27 +81,35 @@ def recognize(args: argparse.Namespace) -> str:
     graph, failed = load_graph(args.graph), Problems(strict=args.strict)
     scorer, decoder = asked.open_asked(args, graph), asked.open_decoder(args)
     dataset = asked.open_dataset(args, looks=looks(scorer))
+    decisions = asked.decisions(args.corrections, failed, args.output)
     timelines = pipeline.recognize_all(
         progress.track(dataset.videos, "recognising"),
         graph,
         decoder=decoder,
         encoder=scorer,
         problems=failed,
+        decisions=decisions,
     )
-    shown, written, few = "", list[str](), 0
+    shown, written, tasks, few = "", list[str](), list[str | None](), 0
     for timeline in timelines:
         if args.overlap is not None:
             timeline = replace(timeline, overlap=args.overlap)
+        told: Told = timeline
         try:
-            write_timeline(timeline, args.output)
+            if timeline.video.id in decisions:
+                told = write_decided(timeline, decisions[timeline.video.id], args.output)
+            else:
+                write_timeline(timeline, args.output)
         except DiskError:
             raise
         except DataError as error:
             note_failure(timeline.video, error, failed, "timeline not written")
             continue
-        shown = f"{to_text(timeline)}\n" if not written else ""
+        shown = f"{to_text(told)}\n" if not written else ""
         written.append(timeline.video.id)
-        few += not fits_youtube(timeline)
+        tasks.append(next(iter(timeline.tasks or {}), None))
+        few += not fits_youtube(told)
+    save_maps(graph, tasks, args.output)
     if args.format and written:
         results = (load_result(file_in(args.output, one, RESULT_SUFFIX)) for one in written)
         write_results(results, args.output, args.format, failed)
@@ -95,8 +117,14 @@ def recognize(args: argparse.Namespace) -> str:
     text = f"{shown}{videos}: chapters in {args.output}"
     if few:
         text += f" ({few} with fewer than the three of ten seconds that YouTube needs)"
+    if kept := len(decisions.keys() & set(written)):
+        text += f" ({kept} with what was corrected)"
     answer = asked.say(args, text, folder=str(args.output), videos=written)
-    return asked.finish(answer, args, dataset.problems, failed)
+    answer = asked.finish(answer, args, dataset.problems, failed)
+    if args.open and written:
+        print(answer, flush=True)
+        return serve(args.output, failed)
+    return answer
 
 
 def evaluate(args: argparse.Namespace) -> str:
@@ -136,6 +164,8 @@ def _evaluate(args: argparse.Namespace) -> tuple[Evaluation, Scorer, dict[str, A
     mining = asked.given_fields(args, MiningOptions)
     scorer, decoder = asked.open_asked(args, graph), asked.open_decoder(args)
     dataset = open_with_truth(args, scorer_looks=looks(scorer))
+    if args.corrections:
+        dataset = with_corrections(dataset, args.corrections)
     if graph and dataset.vocabulary:
         same_vocabulary(graph, dataset.vocabulary, args.graph)
     evaluation = measure(
@@ -217,6 +247,8 @@ def show_metrics(evaluation: Evaluation) -> str:
 
 def demo(args: argparse.Namespace) -> str:
     """Run the whole job on the embedded corpus and write a report."""
+    if args.live:
+        return demo_live(args)
     asked.must_be_writable(args.output)
     path = args.output / "report.html"
     if args.video:
@@ -234,13 +266,22 @@ def demo(args: argparse.Namespace) -> str:
     save_graph(evaluation.graph, args.output / "graph.json")
     for timeline in pipeline.recognize_all(evaluation.dataset.videos, evaluation.graph):
         write_timeline(timeline, args.output / "keysteps")
+    save_maps(evaluation.graph, evaluation.graph.vocabulary.tasks, args.output / "keysteps")
     if args.video:
         dataset = _beside(evaluation.dataset, args.output / "clips")
         evaluation = replace(evaluation, dataset=dataset)
     write_evaluation(evaluation, path, f"stepgraph demo{' --video' * args.video}")
-    there += f"\nOr watch and search: stepgraph view {args.output / 'keysteps'}"
+    there += f"\nWatch, search and correct: {_command()} view {args.output / 'keysteps'}"
     measured = [report.to_json() for report in reports]
     return asked.say(args, f"{table}\n\n{there}", measured=measured, report=str(path))
+
+
+def _command() -> str:
+    """How this program is called where it was called: perhaps it is not on the PATH."""
+    called = Path(sys.argv[0])
+    if called.name != "stepgraph":
+        return "python -m stepgraph"
+    return "stepgraph" if shutil.which("stepgraph") == str(called) else str(called)
 
 
 def _measure_video() -> tuple[Evaluation, list[Report]]:

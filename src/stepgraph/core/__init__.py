@@ -17,6 +17,9 @@ from typing import Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from stepgraph.core.alternatives import Alternatives as Alternatives
+from stepgraph.core.rows import FREE as FREE
+from stepgraph.core.rows import label_rows, pin
 from stepgraph.core.videos import LONGEST as LONGEST
 from stepgraph.core.videos import Chapter as Chapter
 from stepgraph.core.videos import Result as Result
@@ -79,6 +82,9 @@ class Scores:
     observed : shape (T,), bool
         False where there was nothing to score, such as a second without narration.
         ``values`` is ignored there, so no sentinel number is ever needed.
+    fixed : shape (T,), int64, or None
+        What a person says is done on each row: a keystep, ``BACKGROUND``, or ``FREE`` where
+        nobody said anything.  :meth:`fix` makes ``values`` say the same.
 
     Examples
     --------
@@ -92,6 +98,7 @@ class Scores:
     observed: NDArray[np.bool_]
     vocabulary: Vocabulary
     hop: float = 1.0
+    fixed: NDArray[np.int64] | None = None
 
     def __post_init__(self) -> None:
         expected = (len(self.observed), len(self.vocabulary))
@@ -109,6 +116,22 @@ class Scores:
         """Allow only some keysteps; every other one scores minus infinity."""
         allowed = np.isin(np.arange(len(self.vocabulary)), list(keysteps))
         return self.with_values(np.where(allowed, self.values, np.float32(-np.inf)))
+
+    def fix(self, decided: Iterable[Segment]) -> Scores:
+        """Let rows be what a person decided: no other keystep may be there, or none at all.
+
+        A keystep that was decided scores as high as any can, so that whoever looks for what is
+        certain finds it.
+
+        >>> values = np.array([[0.1, 0.7], [0.9, 0.2], [0.5, 0.4]], dtype=np.float32)
+        >>> scores = Scores("v", values, np.ones(3, bool), Vocabulary(("boil", "pour")))
+        >>> scores.fix([Segment(0, 1, 0), Segment(1, 2, BACKGROUND)]).values.tolist()[:2]
+        [[1.0, -inf], [-inf, -inf]]
+        """
+        fixed = label_rows(decided, len(self), self.hop, FREE)
+        values = pin(self.values.copy(), fixed, np.arange(len(self.vocabulary)))
+        observed = self.observed | (fixed != FREE)
+        return Scores(self.video, values, observed, self.vocabulary, self.hop, fixed)
 
     def with_values(self, values: NDArray[np.float32]) -> Scores:
         """The same rows with other values."""
@@ -140,6 +163,8 @@ class Labels:
     tasks
         How probable each task is for the whole video, the most probable first, where the
         method says so; what is missing to 1 is the probability of none of them.
+    alternatives
+        What else a row may show, where the method says so; the label itself is among them.
 
     Examples
     --------
@@ -158,6 +183,7 @@ class Labels:
     anchors: NDArray[np.bool_] | None = None
     confidence: NDArray[np.float64] | None = None
     tasks: Mapping[str, float] | None = None
+    alternatives: Alternatives | None = None
 
     def __post_init__(self) -> None:
         low, high = BACKGROUND, len(self.vocabulary) - 1
@@ -193,11 +219,7 @@ class Labels:
         hop: float = 1.0,
     ) -> Labels:
         """Label each row whose middle lies in a segment; where two overlap the later wins."""
-        keysteps = np.full(rows_in(duration, hop), BACKGROUND, dtype=np.int64)
-        for segment in sorted(segments):
-            first = max(0, math.ceil(segment.start / hop - 0.5))
-            last = max(0, math.ceil(segment.end / hop - 0.5))
-            keysteps[first:last] = segment.keystep
+        keysteps = label_rows(segments, rows_in(duration, hop), hop, BACKGROUND)
         return cls(video, keysteps, vocabulary, hop)
 
     def segments(self) -> list[Segment]:
@@ -364,17 +386,21 @@ class Timeline:
         own = self.labels.keysteps[rows] == segment.keystep
         [observed] = np.nonzero(self.scores.observed[rows])
         values = self.scores.at(rows, segment.keystep)[observed]
-        heard = np.isfinite(values).any()
+        # Where it may not be, nothing was heard of it.
+        observed, values = observed[np.isfinite(values)], values[np.isfinite(values)]
+        names = self.labels.vocabulary.keysteps
+        others = (self.labels.alternatives or Alternatives.none(0)).over(rows, segment.keystep)
         return Chapter(
             segment.start,
             # A started last row may reach past the end of the video.
             min(segment.end, max(self.video.duration, segment.start)),
-            self.labels.vocabulary.keysteps[segment.keystep],
+            names[segment.keystep],
             float(values.mean()) if values.size else None,
             self._origin(rows, own),
             None if confidence is None else float((own * confidence[rows]).mean()),
-            self._words((rows.start + observed[values.argmax()] + 0.5) * hop) if heard else None,
+            self._words(rows.start + observed[values.argmax()] + 0.5) if values.size else None,
             self._task_of(segment.keystep),
+            tuple((names[one], sure) for one, sure in others),
         )
 
     @cached_property
@@ -383,9 +409,9 @@ class Timeline:
         said = sorted(self.video.transcript, key=lambda one: one.start)
         return [one.text for one in said], np.array([(one.start, one.end) for one in said]).T
 
-    def _words(self, time: float) -> str | None:
-        """The sentence nearest to a time, the first of several."""
-        texts, times = self._said
+    def _words(self, row: float) -> str | None:
+        """The sentence nearest to a place among the rows, the first of several."""
+        (texts, times), time = self._said, row * self.labels.hop
         if not texts:
             return None
         return texts[int(np.maximum(times[0] - time, time - times[1]).clip(0).argmin())]

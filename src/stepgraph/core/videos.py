@@ -65,6 +65,9 @@ class Chapter:
         ``corrected`` where a person said so.
     task
         Which task it is a part of, where one is probable.
+    alternatives
+        Up to three other keysteps that it may be, with their mean probability, where the decoder
+        says so; the most probable first.
     """
 
     start: float
@@ -75,6 +78,7 @@ class Chapter:
     confidence: float | None = None
     words: str | None = None
     task: str | None = None
+    alternatives: tuple[tuple[str, float], ...] = ()
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ quotes are escaped.  Each record is parsed on its own, and a broken one harms no
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -25,6 +26,7 @@ from stepgraph.problems import Problems
 
 LONGEST_RECORD = 16 * MIB  # bytes of the longest record that is read: more than a week of speech
 CHUNK = MIB  # bytes read at once
+WHOLE = (0, math.inf)
 _SPACE = b" \t\r\n"
 # What stands before and after the brace of a record is looked for within so many bytes.
 _NEAR = 512
@@ -58,15 +60,19 @@ class _Region(NamedTuple):
     is_last: bool = False
 
 
-def read_captions(path: Path, *, problems: Problems, shard: Shard = Shard()) -> Iterator[Caption]:
+def read_captions(
+    path: Path, *, problems: Problems, shard: Shard = Shard(), between: tuple[int, float] = WHOLE
+) -> Iterator[Caption]:
     """Yield the records of a caption file one by one, whatever its size.
 
     Its three lists are equally long; what they contain is not yet checked.  A record that is
     broken, or a file that is cut off, is a problem.  Records that are not of the ``shard`` are
     found, which is quick, but not parsed; what stands after a record and is none is of its shard.
+    Of a part of the file, those are read whose keys begin ``between`` two bytes: parts that meet
+    give each record once, wherever they meet.
     """
     with reading(path, "caption file") as file:
-        for region in _regions(file, _first_key(file, path)):
+        for region in _regions(file, _first_key(file, path), *between):
             if _first_video(region) not in shard:
                 continue
             # All regions but broken ones hold one record.
@@ -106,13 +112,13 @@ def _next_record(data: bytes, begin: int, end: int) -> tuple[int, int] | None:
     return None
 
 
-def _regions(file: BinaryIO, first_key: int) -> Iterator[_Region]:
-    """Cut the file at the keys of its records."""
-    data, scan = b"", 0
-    base = 0  # position in the file of the first byte of data
+def _regions(file: BinaryIO, first_key: int, begin: int, end: float) -> Iterator[_Region]:
+    """Cut the file at the keys of its records, and give those that begin between two bytes."""
+    data, scan = b"", min(begin, _NEAR)
+    base = begin - scan  # position in the file of the first byte of data
     # What stands before the first record belongs to it, so that it is reported if it is none.
-    key = brace = first_key
-    file.seek(0)
+    key = brace = first_key if begin <= first_key else -1
+    file.seek(base)
     while True:
         chunk = file.read(CHUNK)
         done = max(0, scan - _NEAR if key < 0 else min(key - base, scan - _NEAR))
@@ -123,7 +129,9 @@ def _regions(file: BinaryIO, first_key: int) -> Iterator[_Region]:
             scan = found[1] + 1
             if 0 <= key < next_key:
                 yield _Region(key, data[key - base : next_key - base], brace - key)
-            key, brace = next_key, next_brace
+            if next_key >= end:
+                return
+            key, brace = (next_key, next_brace) if next_key >= begin else (-1, -1)
         scan = judged
         if key >= 0 and base + len(data) - key > LONGEST_RECORD:
             yield _Region(key, data[key - base :][: LONGEST_RECORD + 1], brace - key)

@@ -9,13 +9,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import is_dataclass
+from dataclasses import is_dataclass, replace
 from importlib import import_module
 from inspect import Parameter, signature
 from pkgutil import iter_modules
 from typing import Any, Protocol
 
-from stepgraph.core import Labels, Scores
+import numpy as np
+from numpy.typing import NDArray
+
+from stepgraph.core import FREE, Labels, Scores
 from stepgraph.decoders.dtw import DropDTW, Graph2Vid
 from stepgraph.decoders.markov import BayesFilter, Viterbi
 from stepgraph.decoders.path import Argmax, PathSearch
@@ -138,7 +141,10 @@ def load_decoder(name: str = DEFAULT_DECODER, **options: Any) -> Decoder:
 
 
 def checked_decode(decoder: Decoder, scores: Scores, graph: TaskGraph) -> Labels:
-    """Decode, and refuse what are no labels of these scores: a decoder may be anybody's."""
+    """Decode, and refuse what are no labels of these scores: a decoder may be anybody's.
+
+    Rows of which a person said what is done are labelled so.
+    """
     labels: Any = decoder.decode(scores, graph)
     rule = f"decoder {type(decoder).__name__} must return Labels of the video that it was given"
     if not isinstance(labels, Labels):
@@ -148,7 +154,19 @@ def checked_decode(decoder: Decoder, scores: Scores, graph: TaskGraph) -> Labels
             f"{rule}, {scores.video!r} with {len(scores)} rows, got {labels.video!r} with "
             f"{len(labels)}"
         )
-    return labels
+    return labels if scores.fixed is None else _as_decided(labels, scores.fixed)
+
+
+def _as_decided(labels: Labels, fixed: NDArray[np.int64]) -> Labels:
+    """Let what a person decided stand, whatever a decoder made of it."""
+    decided = fixed != FREE
+    sure, anchors = labels.confidence, labels.anchors
+    return replace(
+        labels,
+        keysteps=np.where(decided, fixed, labels.keysteps),
+        anchors=None if anchors is None else np.where(decided, fixed >= 0, anchors),
+        confidence=None if sure is None else np.where(decided, 1.0, sure),
+    )
 
 
 def encoder_for(name: str) -> EncoderOptions:

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from stepgraph.core import Scores
+from stepgraph.core import FREE, Scores
+from stepgraph.core.rows import pin
 from stepgraph.scoring.products import Products, pieces
 
 Floats: TypeAlias = NDArray[np.float64]
@@ -57,6 +59,24 @@ class Heard:
     said: Integers
     weight: Floats
 
+    @cached_property
+    def fixed(self) -> Integers:
+        """What a person says is done in each moment, else ``FREE``, shape (N,)."""
+        if isinstance(self.scores, Products):
+            return self.scores.known[self.said]
+        fixed = self.scores.fixed
+        return np.full(len(self.said), FREE) if fixed is None else fixed[self.said]
+
+    @property
+    def fixed_rows(self) -> Integers:
+        """The same of each row, shape (T,)."""
+        return np.append(self.fixed, FREE)[self.moment]
+
+    @property
+    def open_weight(self) -> Floats:
+        """How many rows each moment lasts, none where what is done was decided."""
+        return np.where(self.fixed == FREE, self.weight, 0.0)
+
     def runs(self) -> tuple[Integers, Integers]:
         """How many rows go on alike, and which moment they show, -1 where nothing is said."""
         starts = np.flatnonzero(np.diff(self.moment, prepend=-2))
@@ -79,7 +99,8 @@ class Heard:
             found, title = vectors @ block[:-1].T, (vectors @ block[-1]).astype(np.float64)
         else:
             found = vectors @ scores.keysteps[keysteps].T
-        found = np.where(scores.allowed[keysteps], found, -np.inf)
+        found = np.where(scores.allowed[keysteps], found, np.float32(-np.inf))
+        found = pin(found, self.fixed, np.array(keysteps))
         return Closeness(found.astype(np.float64), title)
 
     def evidence(self, tasks: Tasks) -> Floats:
@@ -87,9 +108,10 @@ class Heard:
 
         The mean over rows of the closest keystep, plus the mean over keysteps of the closest row;
         the title of a task counts as one more keystep.  The first alone would prefer long lists,
-        the second short ones.  Minus infinity where no keystep of a task may be.
+        the second short ones.  Minus infinity where no keystep of a task may be.  A moment whose
+        keystep was decided is as far from a task without it as nothing said is.
         """
-        targets = _targets(self.scores, tasks)
+        targets = targets_of(self.scores, tasks)
         ever = np.full(len(targets.keysteps), -np.inf)
         explained, rows = np.zeros(len(tasks)), np.zeros(len(tasks))
         for piece, found in self._pieces(targets):
@@ -97,7 +119,8 @@ class Heard:
             closest = np.maximum.reduceat(found, targets.first, axis=1)
             possible = np.isfinite(closest)
             explained += self.weight[piece] @ np.where(possible, closest, 0.0)
-            rows += self.weight[piece] @ possible
+            decided = self.fixed[piece, None] >= 0
+            rows += self.weight[piece] @ (possible | decided)
         possible = np.isfinite(ever)
         heard = np.add.reduceat(np.where(possible, ever, 0.0), targets.first)
         keysteps = np.add.reduceat(possible.astype(np.float64), targets.first)
@@ -106,13 +129,13 @@ class Heard:
 
     def closest(self, tasks: Tasks) -> Floats:
         """How close each moment is to the closest keystep of each task, shape (N, Z)."""
-        targets = _targets(self.scores, tasks)
+        targets = targets_of(self.scores, tasks)
         found = [
             np.maximum.reduceat(one, targets.first, axis=1) for _, one in self._pieces(targets)
         ]
         return np.concatenate(found).astype(np.float64)
 
-    def _pieces(self, targets: _Targets) -> Iterator[tuple[slice, NDArray[np.float32]]]:
+    def _pieces(self, targets: Targets) -> Iterator[tuple[slice, NDArray[np.float32]]]:
         """Closeness of some moments at a time to all targets."""
         for piece in pieces(len(self.said), len(targets.keysteps)):
             if targets.vectors is None:
@@ -121,6 +144,7 @@ class Heard:
                 assert isinstance(self.scores, Products), "only these have vectors"
                 found = self.scores.vectors[self.said[piece]] @ targets.vectors.T
                 found[:, ~targets.allowed] = -np.inf
+                found = pin(found, self.fixed[piece], targets.keysteps)
             yield piece, found
 
 
@@ -137,7 +161,7 @@ def hear(scores: Scores, rows: slice = slice(None)) -> Heard:
     return Heard(scores, moment, said, weight.astype(np.float64))
 
 
-class _Targets(NamedTuple):
+class Targets(NamedTuple):
     """All keysteps of all tasks, one task after the other.
 
     Attributes
@@ -154,7 +178,8 @@ class _Targets(NamedTuple):
     allowed: NDArray[np.bool_]
 
 
-def _targets(scores: Scores, tasks: Tasks) -> _Targets:
+def targets_of(scores: Scores, tasks: Tasks) -> Targets:
+    """All that moments of a video are held against when its task is asked for."""
     known = scores.tasks if isinstance(scores, Products) else None
     lists = []
     for task, members in tasks.items():
@@ -164,15 +189,15 @@ def _targets(scores: Scores, tasks: Tasks) -> _Targets:
     sizes = np.array([len(one) for one in lists])
     first = np.cumsum(sizes) - sizes
     if not isinstance(scores, Products):
-        return _Targets(keysteps, first, None, np.ones(len(keysteps), dtype=bool))
+        return Targets(keysteps, first, None, np.ones(len(keysteps), dtype=bool))
     allowed = (keysteps >= 0) & scores.allowed[keysteps]
     # A title speaks for its task where any keystep of it may be.
     allowed |= (keysteps < 0) & np.repeat(np.logical_or.reduceat(allowed, first), sizes)
     if known is not None and [*known.blocks] == [*tasks]:
-        return _Targets(keysteps, first, known.vectors, allowed)
+        return Targets(keysteps, first, known.vectors, allowed)
     vectors = scores.keysteps[keysteps]
     for task, start in zip(tasks, first, strict=True):
         if known is not None and task in known.blocks:
             block = known.vectors[known.blocks[task]]
             vectors[start : start + len(block)] = block
-    return _Targets(keysteps, first, vectors, allowed)
+    return Targets(keysteps, first, vectors, allowed)

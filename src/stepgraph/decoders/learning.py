@@ -15,12 +15,20 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from stepgraph.core import Scores, Vocabulary
+from stepgraph.core import BACKGROUND, FREE, Scores, Vocabulary
 from stepgraph.decoders.hearing import Heard, hear
 from stepgraph.decoders.task_markov import TaskMarkov
 from stepgraph.decoders.tasks import task_evidence, task_posterior, task_stretches
 from stepgraph.graph import TIMING_BINS, TaskGraph, mine_graph
-from stepgraph.graph.courses import Course, Courses, Floats, Sample, can_follow, clear_times
+from stepgraph.graph.courses import (
+    LEAST_HEARD,
+    Course,
+    Courses,
+    Floats,
+    Sample,
+    can_follow,
+    clear_times,
+)
 from stepgraph.graph.habits import SAMPLE, Habits, Words, listed_tasks
 from stepgraph.scoring.products import Products
 
@@ -104,13 +112,18 @@ class Learner:
         values = heard.closeness(task, members).keysteps
         rows, said = heard.runs()
         log_emission = np.zeros((len(rows), len(members)))
-        log_emission[said >= 0] = self._decoder.log_emission(values, heard.weight)[said[said >= 0]]
+        told = self._decoder.log_emission(values, heard.open_weight)
+        unsaid = heard.fixed == FREE
+        told[~unsaid] = np.maximum(told[~unsaid], LEAST_HEARD)  # as far as a course tells
+        log_emission[said >= 0] = told[said[said >= 0]]
         if can_follow(len(heard.moment), len(members)):
-            # As clear as the clearest tenth of all that is said.
-            clear = values.max(axis=0) >= np.quantile(values.max(axis=1), 0.9, method="higher")
+            # As clear as the clearest tenth of all that is said; what was decided is clear.
+            highest = values.max(axis=1)[unsaid]
+            level = np.quantile(highest, 0.9, method="higher") if highest.size else 0.0
+            clear = values.max(axis=0) >= level
             course = Course.of_moments(rows, log_emission, clear, scores.hop)
             self._courses.add(task, scores.video, course)
-        if not np.isfinite(values).all():
+        if not np.isfinite(values[unsaid]).all():
             return np.zeros((len(members), TIMING_BINS))
         return clear_times(rows, log_emission)
 
@@ -149,7 +162,7 @@ class Learner:
             close = heard.closeness(task, self._tasks[task]).keysteps
             # Nothing is known yet of how things are said.
             rows = self._decoder.weigh(heard, close, expected, np.zeros((len(close), 1)))
-            spoken = heard.moment >= 0
+            spoken = (heard.moment >= 0) & (heard.fixed_rows != BACKGROUND)
             sums = np.zeros((len(heard.said), rows.shape[1]))
             np.add.at(sums, heard.moment[spoken], rows[spoken])
             labels.append(sums / heard.weight[:, None])

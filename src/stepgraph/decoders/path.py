@@ -58,15 +58,20 @@ class PathSearch:
         """See :class:`~stepgraph.decoders.Decoder`."""
         graph.require_vocabulary_of(scores)
         best, score = scores.best()
-        preliminary = np.where(scores.observed, best, BACKGROUND)
-        anchors = scores.observed & (score >= self.threshold)
-        keysteps = fill_gaps(preliminary, anchors, graph.path) if anchors.any() else preliminary
+        possible = score > -math.inf
+        keysteps = np.where(scores.observed & possible, best, BACKGROUND)
+        anchors = scores.observed & possible & (score >= self.threshold)
+        if anchors.any():
+            # Where nothing may be done, time does not pass for the paths either.
+            rows = possible | ~scores.observed
+            keysteps[rows] = fill_gaps(keysteps[rows], anchors[rows], graph.path)
         return Labels(scores.video, keysteps, scores.vocabulary, scores.hop, anchors)
 
 
 def best_keysteps(scores: Scores) -> NDArray[np.int64]:
     """Preliminary labels: the best keystep of each observed row, else ``BACKGROUND``."""
-    return np.where(scores.observed, scores.best()[0], BACKGROUND)
+    best, score = scores.best()
+    return np.where(scores.observed & (score > -math.inf), best, BACKGROUND)
 
 
 def fill_gaps(

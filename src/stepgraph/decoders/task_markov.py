@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, log_softmax, logit
 
-from stepgraph.core import BACKGROUND, Labels, Scores
+from stepgraph.core import BACKGROUND, FREE, Alternatives, Labels, Scores
 from stepgraph.decoders.hearing import Closeness, Heard, hear
 from stepgraph.decoders.tasks import (
     cheapest_changes,
@@ -52,10 +52,11 @@ _WORDS = 0.35
 
 
 class _Decoded(NamedTuple):
-    """Keystep of each row, and how probable that is."""
+    """Keystep of each row, how probable that is, and what else the row may show."""
 
     keysteps: NDArray[np.int64]
     probability: Floats
+    others: Alternatives
 
 
 class Expected(NamedTuple):
@@ -141,6 +142,7 @@ class TaskMarkov:
         posterior = task_posterior(tasks, evidence, graph.habits) if len(heard.said) else {}
         keysteps = np.full(len(scores), BACKGROUND, dtype=np.int64)
         confidence = np.zeros(len(scores))
+        others = Alternatives.none(len(scores))
         stretches = task_stretches(heard, tasks, evidence) if posterior else []
         for rows in stretches:
             part, own = heard, posterior
@@ -152,10 +154,15 @@ class TaskMarkov:
             found = self._decode_task(part, task, tasks[task], graph)
             keysteps[rows] = found.keysteps
             confidence[rows] = self._confidence(found, own[task])
+            found.others.besides(*found[:2], confidence[rows]).put(others, rows)
         anchors = _heard_clearly(scores, keysteps)
-        return Labels(
-            scores.video, keysteps, scores.vocabulary, scores.hop, anchors, confidence, posterior
-        )
+        tracks = (anchors, confidence, posterior, others)
+        return Labels(scores.video, keysteps, scores.vocabulary, scores.hop, *tracks)
+
+    def confidence(self, keystep: int, probability: float, task: float) -> float:
+        """How often a row like this one is right, given how probable the task is."""
+        row = _Decoded(np.array([keystep]), np.array([probability]), Alternatives.none(1))
+        return float(self._confidence(row, task)[0])
 
     def _confidence(self, found: _Decoded, task: float) -> Floats:
         """How often rows like these are right, given how probable the task is."""
@@ -174,17 +181,22 @@ class TaskMarkov:
         close = heard.closeness(task, members)
         [possible] = np.nonzero(np.isfinite(close.keysteps).any(axis=0))
         if not possible.size:
-            return _Decoded(np.full(rows, BACKGROUND, dtype=np.int64), np.zeros(rows))
-        words = self.log_words(heard, task, graph.habits)
+            nothing = np.full(rows, BACKGROUND, dtype=np.int64)
+            return _Decoded(nothing, np.zeros(rows), Alternatives.none(rows))
+        words = self.log_words(heard.vectors(), task, graph.habits)
         probability = self.weigh(heard, close.keysteps, self.expect(task, graph), words)
         probability = probability[:, possible]
-        talk = self._background(heard, close)[:, None]
+        talk = self._background(heard, close)
+        talk = np.where(heard.fixed_rows == FREE, talk, heard.fixed_rows == BACKGROUND)[:, None]
         worth = np.concatenate([probability * (1 - talk), talk], axis=1)
         barred = ~np.isfinite(close.keysteps[:, possible])[heard.moment]
         worth[:, :-1][barred & (heard.moment >= 0)[:, None]] = -np.inf
         path = cheapest_changes(worth, self.change_cost)
         names = np.array([*(members[place] for place in possible), BACKGROUND], dtype=np.int64)
-        return _Decoded(names[path], np.maximum(worth[np.arange(rows), path], 0.0))
+        every = np.arange(rows)
+        return _Decoded(
+            names[path], np.maximum(worth[every, path], 0.0), Alternatives.best_of(worth, names)
+        )
 
     def expect(self, task: str, graph: TaskGraph) -> Expected:
         """When the keysteps of a task are due, and which follows which."""
@@ -202,7 +214,7 @@ class TaskMarkov:
         words : shape (N, n) or (N, 1)
             What the corpus' own words speak for.
         """
-        emission = self.log_emission(close, heard.weight) + words
+        emission = self.log_emission(close, heard.open_weight) + words
         rows = np.zeros((len(heard.moment), close.shape[1]))
         said = heard.moment >= 0
         rows[said] = emission[heard.moment[said]]
@@ -218,7 +230,11 @@ class TaskMarkov:
         """
         possible = np.isfinite(values)
         sums = weight @ np.where(possible, values, 0.0)
-        mean = sums / np.maximum(weight @ possible, 1)
+        return self.soften(values, sums / np.maximum(weight @ possible, 1))
+
+    def soften(self, values: Floats, mean: Floats) -> Floats:
+        """The same where each keystep's mean over the video is known, shape (n,)."""
+        possible = np.isfinite(values)
         scaled = np.where(possible, (values - self.common * mean) / self.temperature, -np.inf)
         scaled[~possible.any(axis=1)] = 0.0
         softened: Floats = np.maximum(log_softmax(scaled, axis=1), _LEAST)
@@ -237,9 +253,10 @@ class TaskMarkov:
         timing = graph.habits.timing if graph.habits is not None else {}
         return log_due(due, timing.get(task, np.zeros_like(due)))
 
-    def log_words(self, heard: Heard, task: str, habits: Habits | None) -> Floats:
-        """What the corpus' own words speak for, where it has enough of them."""
-        vectors = heard.vectors()
+    def log_words(
+        self, vectors: NDArray[np.float32] | None, task: str, habits: Habits | None
+    ) -> Floats:
+        """What the corpus' own words speak for in each moment, where it has enough of them."""
         if habits is None or vectors is None or task not in habits.words:
             return np.zeros(1)
         words, videos = habits.words[task], habits.videos[task]
@@ -258,17 +275,23 @@ class TaskMarkov:
         rows = len(heard.moment)
         if not self.background:
             return np.zeros(rows)
-        when = (np.arange(rows) + 0.5) / rows
-        away = np.minimum(when, 1 - when) / (self.background / 2)
-        odds = -np.log(np.expm1(away))
+        odds = self.talk_odds((np.arange(rows) + 0.5) / rows)
         if close.title is not None:
-            ahead = close.title - close.keysteps.max(axis=1)
-            mean = np.average(ahead, weights=heard.weight)
-            spread = math.sqrt(np.average((ahead - mean) ** 2, weights=heard.weight))
+            decided = heard.fixed != FREE
+            ahead = np.where(decided, 0.0, close.title - close.keysteps.max(axis=1))
+            weight = heard.open_weight if not decided.all() else heard.weight
+            mean = np.average(ahead, weights=weight)
+            spread = math.sqrt(np.average((ahead - mean) ** 2, weights=weight))
             said = heard.moment >= 0
             odds[said] += ((ahead - mean) / max(spread, 1e-9))[heard.moment[said]]
         talk: Floats = expit(odds)
         return talk
+
+    def talk_odds(self, when: Floats) -> Floats:
+        """Log odds of talk that a place in the video tells, from 0 to 1."""
+        away = np.minimum(when, 1 - when) / (self.background / 2)
+        odds: Floats = -np.log(np.expm1(away))
+        return odds
 
     def _believed(self, graph: TaskGraph, ordered: Floats, even: float) -> Floats:
         """Mix what the written order says with what no order says; headings make an order."""

@@ -25,13 +25,13 @@ Floats: TypeAlias = NDArray[np.float64]
 _ONE_TASK = 400
 # A difference of so much evidence is a factor of e; sentences of a video repeat one another, so
 # that much less than its number of rows counts.
-_NAT = 0.03
+NAT = 0.03
 # How probable it is, before anything is heard, that a video is about any of the tasks, and from
 # how many videos on the corpus says how that sounds.
 _RELATED, _FEW = 0.9, 20
 # Evidence that must be lost before a video is taken to have changed its task, how little a row
 # may speak for one, and how soft a row's scores are; only the likeliest tasks are considered.
-SWITCH_COST, _FLOOR, _SOFTNESS, _CANDIDATES = 120.0, 1e-3, 0.1, 20
+SWITCH_COST, FLOOR, SOFTNESS, CANDIDATES = 120.0, 1e-3, 0.1, 20
 
 
 def tasks_of(graph: TaskGraph) -> dict[str, tuple[int, ...]]:
@@ -54,7 +54,7 @@ def task_evidence(heard: Heard, tasks: Tasks) -> Floats:
     """What speaks for each task in a video, in nats, shape (Z,)."""
     if not len(heard.said):
         return np.full(len(tasks), -np.inf)
-    return heard.evidence(tasks) / _NAT
+    return heard.evidence(tasks) / NAT
 
 
 def task_posterior(tasks: Tasks, evidence: Floats, habits: Habits | None) -> dict[str, float]:
@@ -62,15 +62,19 @@ def task_posterior(tasks: Tasks, evidence: Floats, habits: Habits | None) -> dic
 
     They add up to the probability that the video is about any of them.
     """
-    possible = np.isfinite(evidence)
-    if not possible.any():
+    if not np.isfinite(evidence).any():
         return dict.fromkeys(tasks, 0.0)
-    fits = habits is not None and habits.tasks == tuple(tasks)
-    weighted = evidence + habits.log_prior if habits is not None and fits else evidence
-    shares = np.exp(weighted - np.logaddexp.reduce(weighted[possible]))
-    related = _related(evidence.max(), habits if fits else None)
-    named = zip(tasks, (related * shares).tolist(), strict=True)
+    fitting = habits if habits is not None and habits.tasks == tuple(tasks) else None
+    shares = _related(evidence.max(), fitting) * task_shares(evidence, fitting)
+    named = zip(tasks, shares.tolist(), strict=True)
     return dict(sorted(named, key=lambda pair: -pair[1]))
+
+
+def task_shares(evidence: Floats, habits: Habits | None) -> Floats:
+    """Probability of each task, given that it is one of them, shape (Z,); habits are of them."""
+    weighted = evidence if habits is None else evidence + habits.log_prior
+    shares: Floats = np.exp(weighted - np.logaddexp.reduce(weighted[np.isfinite(evidence)]))
+    return shares
 
 
 def _related(highest: float, habits: Habits | None) -> float:
@@ -79,10 +83,7 @@ def _related(highest: float, habits: Habits | None) -> float:
     In a corpus, what speaks for the task of a video is usually more than what speaks for the next
     best one; where a video stands between the two is the answer.
     """
-    if habits is None or len(habits.evidence) < _FEW or len(habits.tasks) < 2:
-        return _RELATED
-    ranked = np.sort(np.stack([*habits.evidence.values()]), axis=1)[:, -2:].astype(np.float64)
-    ranked = ranked[np.isfinite(ranked).all(axis=1)]
+    ranked = np.zeros((0, 2)) if habits is None else habits.best_two
     if len(ranked) < _FEW:
         return _RELATED
     low, high = ranked.mean(axis=0)
@@ -94,16 +95,16 @@ def _related(highest: float, habits: Habits | None) -> float:
 def task_stretches(heard: Heard, tasks: Tasks, evidence: Floats) -> list[slice]:
     """Cut a video where what is said turns to another task for good; most stay whole."""
     names = list(tasks)
-    likely = [names[place] for place in np.argsort(-evidence, kind="stable")[:_CANDIDATES]]
+    likely = [names[place] for place in np.argsort(-evidence, kind="stable")[:CANDIDATES]]
     if not len(heard.said):
         return [slice(0, len(heard.moment))]
     closest = heard.closest({task: tasks[task] for task in names if task in likely})
     best = closest.max(axis=1, keepdims=True, initial=np.finfo(closest.dtype).min)
-    shares = np.exp((closest - best) / _SOFTNESS)
+    shares = np.exp((closest - best) / SOFTNESS)
     rows = np.zeros((len(heard.moment), len(likely)))
     said = heard.moment >= 0
     # The best task adds 1; only a moment in which none may be adds up to less.
-    speaks = np.log(_FLOOR + shares / np.maximum(shares.sum(axis=1, keepdims=True), 1.0))
+    speaks = np.log(FLOOR + shares / np.maximum(shares.sum(axis=1, keepdims=True), 1.0))
     rows[said] = speaks[heard.moment[said]]
     borders = np.flatnonzero(np.diff(cheapest_changes(rows, SWITCH_COST))) + 1
     return [slice(first, last) for first, last in pairwise([0, *borders.tolist(), len(rows)])]

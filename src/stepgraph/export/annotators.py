@@ -23,6 +23,16 @@ STEPS, _SAID = "keysteps", "transcript"
 """Tiers of a document of ELAN."""
 
 
+def whole(start: float, end: float, rate: float) -> tuple[int, int]:
+    """A stretch of time in whole units, so many a second; what is shorter than one lasts one.
+
+    >>> whole(0.5, 2.0, FRAMES), whole(60.0, 60.0004, 1000)
+    ((12, 50), (60000, 60001))
+    """
+    first = round(start * rate)
+    return first, max(first + 1, round(end * rate))
+
+
 def to_elan(timeline: Told) -> str:
     """A document of ELAN (``.eaf``) with a tier of keysteps and one of what is said."""
     schema = "{http://www.w3.org/2001/XMLSchema-instance}noNamespaceSchemaLocation"
@@ -47,9 +57,8 @@ def to_elan(timeline: Told) -> str:
         for start, end, text in rows:
             count += 1
             ends = {f"TIME_SLOT_REF{n}": f"ts{2 * count + n}" for n in (1, 2)}
-            for slot, at in zip(ends.values(), (start, end), strict=True):
-                value = str(round(1000 * at))
-                SubElement(slots, "TIME_SLOT", TIME_SLOT_ID=slot, TIME_VALUE=value)
+            for slot, at in zip(ends.values(), whole(start, end, 1000), strict=True):
+                SubElement(slots, "TIME_SLOT", TIME_SLOT_ID=slot, TIME_VALUE=str(at))
             holder = SubElement(element, "ANNOTATION")
             ids = {"ANNOTATION_ID": f"a{count}"} | ends
             found = SubElement(holder, "ALIGNABLE_ANNOTATION", ids)
@@ -77,7 +86,7 @@ def to_via(results: Sequence[Told]) -> str:
             found[f"{key}_{place}"] = {
                 "vid": key,
                 "flg": 0,
-                "z": [round(one.start, 3), round(one.end, 3)],
+                "z": [at / 1000 for at in whole(one.start, one.end, 1000)],
                 "xy": [],
                 "av": {"1": str(names.index(one.keystep))},
             }
@@ -120,7 +129,8 @@ def _label_studio_task(result: Told) -> dict[str, Any]:
             "value": {
                 # Pictures are counted from 1, the last one included.
                 "ranges": [
-                    {"start": round(one.start * FRAMES) + 1, "end": round(one.end * FRAMES)}
+                    {"start": first + 1, "end": last}
+                    for first, last in [whole(one.start, one.end, FRAMES)]
                 ],
                 "timelinelabels": [one.keystep],
             },

@@ -86,7 +86,6 @@ def _writing(target: Path, source: Any) -> Iterator[tuple[Any, dict[Any, Any]]]:
     """Open a file for copies of the tracks of another, which come with it."""
     import av
 
-    target.parent.mkdir(parents=True, exist_ok=True)
     with replacing(target) as partial:
         kind = _CONTAINERS[target.suffix]
         with av.open(str(partial.absolute()), "w", format=kind) as output:

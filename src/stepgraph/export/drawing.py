@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import accumulate, pairwise
 from statistics import fmean
+from typing import NamedTuple
 
 import numpy as np
 
@@ -109,6 +110,12 @@ def describe_arrow(arrow: Arrow) -> str:
     return f"{_percent(arrow.share)} ({_range(arrow)}), {arrow.seen:,}×" if arrow.seen else "–"
 
 
+def tell_arrow(arrow: Arrow, found: TaskMap) -> str:
+    """What an arrow says: from where to where, and how often."""
+    ends = f"{name_of(found, arrow.first)} → {name_of(found, arrow.second)}"
+    return f"{ends}: {describe_arrow(arrow)}"
+
+
 def describe_step(found: TaskMap, step: Step) -> str:
     """In how many videos a step is spoken of and probably done, when, and how long."""
     place = f"{_percent(step.place)} through a video"
@@ -129,7 +136,7 @@ def _range(one: Arrow | Step) -> str:
 def legend(maps: Sequence[TaskMap]) -> list[Sign]:
     """The signs that the pictures of tasks use, and what they mean."""
     edges = [edge for found in maps for edge in lay_out(found).edges]
-    used = {_kind(edge.arrow) for edge in edges} | {"back" for edge in edges if edge.back}
+    used = {kind_of(edge.arrow) for edge in edges} | {"back" for edge in edges if edge.back}
     used |= {"optional" for found in maps for step in found.steps if step.optional}
     wide = "share of all that comes next; the wider an arrow, the more often it was seen"
     signs = [Sign(label("46\u00a0%", 6, 12, "share"), wide)]
@@ -144,14 +151,24 @@ def legend(maps: Sequence[TaskMap]) -> list[Sign]:
     return signs
 
 
-def _kind(arrow: Arrow) -> str:
+def kind_of(arrow: Arrow) -> str:
+    """How surely it comes next: ``sure``, ``likely``, ``rare``, or ``unseen``."""
     if not arrow.seen:
         return "unseen"
     return "sure" if arrow.low >= _USUAL else "likely" if arrow.low >= _COMMON else "rare"
 
 
-def _edge(edge: Edge, found: TaskMap, most: int) -> str:
-    """An arrow along its points."""
+class Drawn(NamedTuple):
+    """How an arrow is drawn: its line, its tip, how wide it is, and where its share stands."""
+
+    line: str
+    tip: str
+    wide: float
+    beside: tuple[float, float]
+
+
+def drawn(edge: Edge, most: int) -> Drawn:
+    """How an arrow is drawn along its points, where the one seen most often was seen so often."""
     *before, (x, y) = edge.points
     wide = _thickness(edge.arrow, most)
     up = 1 if edge.back else -1
@@ -162,29 +179,34 @@ def _edge(edge: Edge, found: TaskMap, most: int) -> str:
         path.append(f"V{y1:.1f}" if x0 == x1 else curve)
     half = 3 + wide / 2
     tip = f"M{x:.1f} {y:.1f}l{-half:.1f} {up * 9}h{2 * half:.1f}Z"
-    return _arrow(edge.arrow, found, ("".join(path), tip, wide), " back" * edge.back)
+    (x0, y0), (x1, y1) = edge.points[:2]
+    # A third of the way along the curve, which bends later than it falls.
+    aside = x0 + 0.22 * (x1 - x0) + 4 + wide / 2
+    return Drawn("".join(path), tip, wide, (aside, y0 + 0.34 * (y1 - y0) + 4))
+
+
+def _edge(edge: Edge, found: TaskMap, most: int) -> str:
+    """An arrow along its points."""
+    return _arrow(edge.arrow, found, drawn(edge, most)[:3], " back" * edge.back)
 
 
 def _arrow(arrow: Arrow, found: TaskMap, drawn: tuple[str, str, float], more: str = "") -> str:
     path, tip, wide = drawn
-    ends = f"{name_of(found, arrow.first)} → {name_of(found, arrow.second)}"
+    kind, ends = (
+        f"edge {kind_of(arrow)}{more}",
+        f'data-from="{arrow.first}" data-to="{arrow.second}"',
+    )
     return (
-        f'<g class="edge {_kind(arrow)}{more}" data-from="{arrow.first}" data-to="{arrow.second}">'
-        f"<title>{escape(f'{ends}: {describe_arrow(arrow)}')}</title>"
+        f'<g class="{kind}" {ends}><title>{escape(tell_arrow(arrow, found))}</title>'
         f'<path d="{path}" stroke-width="{wide:.1f}"/><path class="tip" d="{tip}"/></g>'
     )
 
 
 def _share(edge: Edge, most: int) -> str:
     """The share of an arrow, in percent, beside the line where it leaves its box."""
-    (x0, y0), (x1, y1) = edge.points[:2]
-    # A third of the way along the curve, which bends later than it falls.
-    x, y = x0 + 0.22 * (x1 - x0), y0 + 0.34 * (y1 - y0)
-    beside = x + 4 + _thickness(edge.arrow, most) / 2
+    x, y = drawn(edge, most).beside
     ends = f'data-from="{edge.arrow.first}" data-to="{edge.arrow.second}"'
-    return (
-        f'<g class="edge" {ends}>{label(_percent(edge.arrow.share), beside, y + 4, "share")}</g>'
-    )
+    return f'<g class="edge" {ends}>{label(_percent(edge.arrow.share), x, y, "share")}</g>'
 
 
 def _thickness(arrow: Arrow, most: int) -> float:

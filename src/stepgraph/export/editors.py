@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from stepgraph.export.annotators import FRAMES
+from stepgraph.export.annotators import FRAMES, whole
 from stepgraph.export.timeline import Told, on_one_line
 
 _RATE = round(FRAMES)
@@ -62,7 +62,7 @@ def to_edl(timeline: Told) -> str:
     lines = [f"TITLE: {on_one_line(timeline.video.id)}", "FCM: NON-DROP FRAME", ""]
     at = 0
     for number, one in enumerate(timeline, 1):
-        first, last = round(one.start * _RATE), max(round(one.end * _RATE), 1)
+        first, last = whole(one.start, one.end, _RATE)
         times = (first, last, at, at + last - first)
         lines.append(f"{number:03}  AX       V     C        {' '.join(map(_timecode, times))}")
         lines += [f"* FROM CLIP NAME: {on_one_line(timeline.video.id)}"]

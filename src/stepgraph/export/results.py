@@ -8,7 +8,7 @@ as those of any input are.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -47,13 +47,25 @@ def read_results(folder: Path | str, problems: Problems | None = None) -> Iterat
     problems
         Where to note results that cannot be read; if not given, the first is an error.
     """
-    for path in result_files(Path(folder)):
+    found = each_result(result_files(Path(folder)), problems)
+    return (result for result in found if result is not None)
+
+
+def each_result(
+    files: Iterable[Path], problems: Problems | None = None, *, transcripts: bool = True
+) -> Iterator[Result | None]:
+    """Read results one after the other; None stands for one that cannot be read.
+
+    Without their ``transcripts``, which are most of what they hold, it takes half the time.
+    """
+    for path in files:
         try:
-            yield load_result(path)
+            yield load_result(path, transcript=transcripts)
         except StepgraphError as error:
             if problems is None:
                 raise
             problems.add_error(error, "unreadable result", str(path), lost=True)
+            yield None
 
 
 def result_files(folder: Path) -> list[Path]:
@@ -67,16 +79,21 @@ def result_files(folder: Path) -> list[Path]:
     return found
 
 
-def load_result(path: Path | str) -> Result:
-    """Load the timeline of one video, as corrected; one of version 1 has no transcript."""
+def load_result(path: Path | str, *, corrected: bool = True, transcript: bool = True) -> Result:
+    """Load the timeline of one video; one of version 1 has no transcript.
+
+    Parameters
+    ----------
+    corrected
+        As it was corrected, where it was; else as it was found.
+    transcript
+        With what was said.
+    """
     path = Path(path)
-    result, layer = _load(path), corrections_file(path)
-    if not layer.is_file():
+    result = _load(path, transcript=transcript)
+    if not corrected or not corrections_file(path).is_file():
         return result
-    content = read_json(layer)
-    check_header(content, layer, CORRECTED_KIND)
-    with reading_fields(layer, CORRECTED_KIND):
-        steps = as_steps(content["steps"])
+    steps, _ = read_layer(path)
     same = {(one.start, one.end, one.keystep): one for one in result}
     task = result.chapters[0].task if result.chapters else None
     chapters = tuple(
@@ -85,20 +102,45 @@ def load_result(path: Path | str) -> Result:
     return replace(result, chapters=chapters, corrected=True)
 
 
+def read_layer(
+    path: Path,
+) -> tuple[list[tuple[float, float, str]], list[tuple[float, float]]]:
+    """Read corrections of a result: all steps, and the times that were decided before it."""
+    layer = corrections_file(path)
+    content = read_json(layer)
+    check_header(content, layer, CORRECTED_KIND)
+    with reading_fields(layer, CORRECTED_KIND):
+        decided = [_span(*as_list(one)) for one in as_list(content.get("decided", []))]
+        return as_steps(content["steps"]), decided
+
+
 def corrections_file(path: Path) -> Path:
     """Where the corrections of a result lie, if there are any."""
     return path.with_name(path.name.removesuffix(RESULT_SUFFIX) + CORRECTED_SUFFIX)
 
 
-def save_corrections(path: Path, steps: Sequence[tuple[float, float, str]] | None) -> None:
-    """Keep what a person says is done in a video beside its result; None takes it back."""
+def save_corrections(
+    path: Path,
+    steps: Sequence[tuple[float, float, str]] | None,
+    decided: Sequence[tuple[float, float]] | None = None,
+) -> None:
+    """Keep what a person says is done in a video beside its result; None takes it back.
+
+    Parameters
+    ----------
+    decided
+        When, in the result as it is now, something stands that was decided before it was made; as
+        before if not given.
+    """
     layer = corrections_file(path)
     if steps is None:
         layer.unlink(missing_ok=True)
         return
+    if decided is None:
+        decided = read_layer(path)[1] if layer.is_file() else ()
     kind = CORRECTED_KIND
     fields = {"format": kind.format, "version": kind.version, "steps": sorted(steps)}
-    write_fields(fields, layer)
+    write_fields(fields | {"decided": sorted(decided)}, layer)
 
 
 def as_steps(content: Any) -> list[tuple[float, float, str]]:
@@ -112,11 +154,12 @@ def as_steps(content: Any) -> list[tuple[float, float, str]]:
     return found
 
 
-def _load(path: Path) -> Result:
+def _load(path: Path, *, transcript: bool) -> Result:
     content = read_json(path)
     check_header(content, path, TIMELINE_KIND)
     with reading_fields(path, TIMELINE_KIND):
-        media, said = content.get("media"), as_list(content.get("transcript", []))
+        media = content.get("media")
+        said = as_list(content.get("transcript", [])) if transcript else []
         video = Video(
             check_id(as_text(content["video"])),
             as_seconds(content["duration"]),
@@ -164,6 +207,7 @@ def _chapter(content: dict[str, Any]) -> Chapter:
         None if confidence is None else _share(confidence),
         None if words is None else as_text(words),
         None if task is None else as_text(task),
+        tuple((as_text(name), _share(p)) for name, p in as_list(content.get("alternatives", []))),
     )
 
 

@@ -46,6 +46,7 @@ def to_json(timeline: Told) -> str:
         "chapters": [
             asdict(chapter)
             | {"score": _rounded(chapter.score), "confidence": _rounded(chapter.confidence)}
+            | {"alternatives": [[name, _rounded(p)] for name, p in chapter.alternatives]}
             for chapter in timeline
         ],
         "transcript": [[round(s.start, 3), round(s.end, 3), s.text] for s in video.transcript],
@@ -70,7 +71,8 @@ def to_csv(timeline: Told) -> str:
     """One line a chapter, for spreadsheets."""
     buffer = io.StringIO()
     writer = csv.writer(buffer)  # with the line ends of its standard, which quotes all others
-    own = [field.name for field in fields(Chapter)]
+    # What else a chapter may be is a list, which no cell holds.
+    own = [field.name for field in fields(Chapter) if field.name != "alternatives"]
     writer.writerow(["video", *own])
     for chapter in timeline:
         cells = asdict(chapter)
@@ -78,7 +80,7 @@ def to_csv(timeline: Told) -> str:
             cells[name] = "" if cells[name] is None else f"{cells[name]:.4f}"
         for name in ("keystep", "words", "task"):
             cells[name] = write_cell(cells[name] or "")
-        writer.writerow([write_cell(timeline.video.id), *cells.values()])
+        writer.writerow([write_cell(timeline.video.id), *(cells[name] for name in own)])
     return buffer.getvalue()
 
 

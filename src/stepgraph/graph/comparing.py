@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations
 from typing import NamedTuple
 
@@ -11,8 +11,9 @@ import numpy as np
 from stepgraph.core import Segment
 from stepgraph.graph.courses import Course, Floats, Integers
 from stepgraph.graph.habits import listed_tasks
-from stepgraph.graph.layers import Layers, Precedence, count_layer
+from stepgraph.graph.layers import Layers, count_layer
 from stepgraph.graph.maps import Step, TaskMap
+from stepgraph.graph.shares import Share
 
 # The videos of both graphs are also split at random, so many times: of what differs more than
 # anything does then, one answer in twenty at most holds anything that is due to chance.
@@ -113,7 +114,36 @@ def _distances(both: _Both, order: Integers) -> tuple[Floats, Floats]:
     return shares, np.abs(shares[0] - shares[1]) / spread
 
 
-def departures(layers: Layers, known: TaskMap, segments: Sequence[Segment]) -> list[Departure]:
+class Usual(NamedTuple):
+    """What most videos of a task do, to hold another one against.
+
+    Attributes
+    ----------
+    before
+        Pairs of keysteps of which the first credibly comes before the second.
+    times
+        How often each keystep is done in the mean of the videos that show it.
+    """
+
+    known: TaskMap
+    before: Mapping[tuple[int, int], Share]
+    times: Mapping[int, float]
+
+
+def usual_of(layers: Layers, known: TaskMap) -> Usual:
+    """What most videos of a task do, by what whole videos tell of it."""
+    layer = layers.of_task(known.task)
+    before = {}
+    for one, other in np.argwhere(layer.precedence() > 0.5):
+        first, second = layer.keysteps[one], layer.keysteps[other]
+        [found] = layers.precedences(first, second, [known.task])
+        if found.low > 0.5:
+            before[first, second] = Share(found.share, found.low, found.high)
+    done = layer.following.sum(axis=1) / np.maximum(1, layer.shown)
+    return Usual(known, before, dict(zip(layer.keysteps, done.tolist(), strict=True)))
+
+
+def departures(usual: Usual, segments: Sequence[Segment]) -> list[Departure]:
     """Tell how a video departs from the map of its task: what is missing, repeated, unusual.
 
     Parameters
@@ -124,7 +154,7 @@ def departures(layers: Layers, known: TaskMap, segments: Sequence[Segment]) -> l
     begun: dict[int, float] = {}
     for segment in segments:
         begun.setdefault(segment.keystep, segment.start)
-    names = layers.vocabulary.keysteps
+    names = usual.known.vocabulary.keysteps
     found = [
         Departure(
             None,
@@ -132,44 +162,40 @@ def departures(layers: Layers, known: TaskMap, segments: Sequence[Segment]) -> l
             f"no {names[step.keystep]!r}",
             f"done in {_percent(step)} of videos",
         )
-        for step in known.steps
+        for step in usual.known.steps
         if step.keystep not in begun and not step.optional
     ]
-    found += _unusual_orders(layers, known.task, begun)
-    found += _repeated(layers, known.task, segments)
+    found += _unusual_orders(usual, begun)
+    found += _repeated(usual, segments)
     return sorted(found, key=lambda one: -1.0 if one.start is None else one.start)
 
 
-def _unusual_orders(layers: Layers, task: str, begun: dict[int, float]) -> Iterator[Departure]:
+def _unusual_orders(usual: Usual, begun: dict[int, float]) -> Iterator[Departure]:
     """Keysteps that are done before others that credibly come before them."""
-    names = layers.vocabulary.keysteps
+    names = usual.known.vocabulary.keysteps
     for first, second in combinations(sorted(begun, key=lambda one: begun[one]), 2):
-        if begun[first] == begun[second]:
-            continue
-        [usual] = layers.precedences(second, first, [task])
-        if usual.low > 0.5:
+        other_way = usual.before.get((second, first))
+        if other_way is not None and begun[first] != begun[second]:
             yield Departure(
                 begun[first],
                 "order",
                 f"{names[first]!r} before {names[second]!r}",
-                f"the other way round in {_percent(usual)} of videos",
+                f"the other way round in {_percent(other_way)} of videos",
             )
 
 
-def _percent(one: Step | Precedence) -> str:
+def _percent(one: Step | Share) -> str:
     return f"{100 * one.share:.0f} % ({100 * one.low:.0f} to {100 * one.high:.0f} %)"
 
 
-def _repeated(layers: Layers, task: str, segments: Sequence[Segment]) -> Iterator[Departure]:
+def _repeated(usual: Usual, segments: Sequence[Segment]) -> Iterator[Departure]:
     """Keysteps that are come back to twice more often than in the mean."""
-    layer = layers.of_task(task)
-    for place, keystep in enumerate(layer.keysteps):
+    for keystep, mean in usual.times.items():
         times = [segment.start for segment in segments if segment.keystep == keystep]
-        usual = float(layer.following[place].sum() / max(1, layer.shown[place]))
-        if len(times) >= usual + 2:
+        if len(times) >= mean + 2:
             yield Departure(
                 times[-1],
                 "repeated",
-                f"{layers.vocabulary.keysteps[keystep]!r} {len(times)} times",
-                f"{usual:.1f} times in the mean of recognised videos",
+                f"{usual.known.vocabulary.keysteps[keystep]!r} {len(times)} times",
+                f"{mean:.1f} times in the mean of recognised videos",
             )

@@ -33,6 +33,8 @@ _KEYSTEPS, _ROWS = 400, 10_000_000
 _NUMBERS, _MOMENTS = 40_000, 50
 # A number is kept as so many parts of a nat, in one byte.
 _PARTS, _LEAST = 10, -127
+LEAST_HEARD = _LEAST / _PARTS
+"""The log of the least probability that is kept of a keystep, in nats."""
 
 
 class Course(NamedTuple):

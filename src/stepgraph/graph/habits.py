@@ -81,6 +81,14 @@ class Habits:
         evidence = np.array([*self.evidence.values()], dtype=np.float64)
         return learn_prior(evidence.reshape(len(self.evidence), len(self.tasks)))
 
+    @cached_property
+    def best_two(self) -> Floats:
+        """What speaks for the second best task of each video, and for the best, shape (V, 2)."""
+        if len(self.tasks) < 2 or not self.evidence:
+            return np.zeros((0, 2))
+        ranked = np.sort(np.stack([*self.evidence.values()]), axis=1)[:, -2:].astype(np.float64)
+        return ranked[np.isfinite(ranked).all(axis=1)]
+
     def merge(self, other: Habits) -> Habits:
         """Add what was learned from other videos."""
         evidence = first_by_hash({**self.evidence, **other.evidence}, SAMPLE)

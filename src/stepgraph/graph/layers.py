@@ -10,7 +10,7 @@ is believed, comes in there.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -149,25 +149,39 @@ def count_layer(
         Transitions of neighbouring rows.
     """
     size = len(keysteps)
-    timing = sum((one.clear_times() for one in courses.values()), np.zeros((size, TIMING_BINS)))
-    due = log_due(IMAGINED_VIDEOS / TIMING_BINS, timing)
+    due = _due(courses, size)
     sums = _recognise(courses, due, _recognise(courses, due, counts).following[:, :-1])
     place = sums.middle / np.maximum(sums.certain, 1e-9)
     counted = sums.clear, sums.shown, sums.first, sums.seconds, place, sums.before, sums.following
     return Layer(keysteps, len(courses), *counted, order)
 
 
+def _due(courses: Mapping[str, Course], size: int) -> Floats:
+    """When keysteps are due, as the videos of a task tell, (n, 20)."""
+    timing = sum((one.clear_times() for one in courses.values()), np.zeros((size, TIMING_BINS)))
+    return log_due(IMAGINED_VIDEOS / TIMING_BINS, timing)
+
+
 def _recognise(courses: Mapping[str, Course], due: Floats, transitions: Integers) -> _Sums:
     """Tell which keystep is done on each row of each video, and add that up."""
+    sums = _Sums(len(due))
+    for video, probability in _followed(courses, due, transitions):
+        sums.add(probability, courses[video])
+    return sums
+
+
+def _followed(
+    courses: Mapping[str, Course], due: Floats, transitions: Integers
+) -> Iterator[tuple[str, Floats]]:
+    """How probable each keystep is on each row of each video, (T, n)."""
     size = len(due)
     imagined = np.full((size, size), IMAGINED_VOTES / max(1, size - 1))
-    chain, sums = blend_transitions(transitions, imagined), _Sums(size)
-    for _, course in sorted(courses.items()):
+    chain = blend_transitions(transitions, imagined)
+    for video, course in sorted(courses.items()):
         rows = course.log_emission()
         if len(rows):
             when = np.arange(len(rows)) * TIMING_BINS // len(rows)
-            sums.add(marginals(rows + due[:, when].T, chain), course)
-    return sums
+            yield video, marginals(rows + due[:, when].T, chain)
 
 
 class _Sums:
@@ -244,6 +258,15 @@ class Layers:
             videos, counts = self.courses.tasks[task], self.transitions(keysteps)
             self._made[task] = count_layer(keysteps, videos, counts, order)
         return self._made[task]
+
+    def sequences(self, task: str) -> dict[str, list[int]]:
+        """What is done in each video of a task, in which order, as it was recognised."""
+        layer, courses = self.of_task(task), self.courses.tasks[task]
+        followed = _followed(courses, _due(courses, len(layer.keysteps)), layer.following[:, :-1])
+        return {
+            video: [layer.keysteps[one] for one in without_repetitions(rows.argmax(axis=1))]
+            for video, rows in followed
+        }
 
     def _showing(self, *keysteps: int) -> Iterable[str]:
         listed = listed_tasks(self.vocabulary)

@@ -106,7 +106,8 @@ def _when(
 def _counted(scores: Scores, min_score: float) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """The rows that count, and their best keysteps."""
     best, score = scores.best()
-    rows = np.flatnonzero(scores.observed & (score >= min_score))
+    # Nothing is done where nothing may be.
+    rows = np.flatnonzero(scores.observed & (score >= min_score) & (score > -math.inf))
     return rows, best[rows]
 
 

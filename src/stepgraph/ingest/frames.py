@@ -45,7 +45,7 @@ class PictureTrack:
     def __init__(self, container: Any, path: Path) -> None:
         self.path = path
         self._container = container
-        self._stream = _shown_track(container, path)
+        self._stream = shown_track(container, path)
         self._tick = float(self._stream.time_base)
         self._count = self._damaged = 0
         self._begun = False
@@ -143,7 +143,7 @@ def _is_short(end: float, stated: float) -> bool:
     return stated - end > max(CUT_OFF_SECONDS, CUT_OFF_SHARE * stated)
 
 
-def _shown_track(container: Any, path: Path) -> Any:
+def shown_track(container: Any, path: Path) -> Any:
     """Choose the video track that players show; cover art is none."""
     from av.stream import Disposition
 

@@ -143,7 +143,6 @@ def _place(path: Path, model: Path | None) -> Path:
     if model is None:
         listener = f"moonshine-{MOONSHINE_SHA256['encoder_model.ort'][:8]}"
     else:
-        _require_model(model)
         state = [(model / name).stat() for name in MODEL_FILES]
         sizes = repr([(one.st_size, one.st_mtime_ns) for one in state])
         listener = f"whisper-{hashlib.blake2b(sizes.encode(), digest_size=4).hexdigest()}"
@@ -282,7 +281,7 @@ class _Sound:
         import av
 
         beginning = (self._container.start_time or 0) / 1_000_000  # where players show 0:00
-        kind, expected, converted = None, -_LONGEST_GAP, av.AudioResampler("flt", "mono", RATE)
+        kind, expected, converted = None, 0.0, av.AudioResampler("flt", "mono", RATE)
         start: float | None = None
         for frame in self._frames():
             time = expected if frame.time is None else frame.time - beginning

@@ -21,7 +21,7 @@ from stepgraph.ingest.cleaning import Cue
 
 _CLOCK = r"(-?)(?:([0-9]{1,6}):)?([0-9]{1,2}):([0-9]{1,2}(?:[.,][0-9]{1,9})?)"
 CLOCK = re.compile(_CLOCK)  # hours if any, minutes and seconds
-_TIMES = re.compile(rf"\s*{_CLOCK}\s*-->\s*{_CLOCK}(?:\s.*)?")
+TIMES = re.compile(rf"\s*{_CLOCK}\s*-->\s*{_CLOCK}(?:\s.*)?")
 _LIKE_TIMES = re.compile(r".*-->.*|\s*-?[0-9]+:[0-9]{2}\S*\s*[-–—=]+>?\s*-?[0-9]+:[0-9]{2}.*")
 # 0:00:01.500,0:00:04.200
 _SBV_TIMES = re.compile(rf"\s*{_CLOCK},\s*{_CLOCK}\s*")
@@ -58,7 +58,7 @@ def read_timed_text(text: str, origin: str) -> Iterator[Cue | DataError]:
     """Read all cues; unreadable times, or a last cue without its text, give an error instead."""
     lines = text.split("\n")
     sbv = is_sbv(text)
-    times, like_times = (_SBV_TIMES, _LIKE_SBV_TIMES) if sbv else (_TIMES, _LIKE_TIMES)
+    times, like_times = (_SBV_TIMES, _LIKE_SBV_TIMES) if sbv else (TIMES, _LIKE_TIMES)
     # In WebVTT a blank line ends a cue, and notes, styles and names follow; in SubRip
     # people do leave blank lines inside a cue, and what follows them was said.
     ends_at_blank = sbv or is_webvtt(text)

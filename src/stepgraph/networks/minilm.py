@@ -18,13 +18,13 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from safetensors.torch import load
-from tokenizers import Tokenizer
 from torch import Tensor
-from torch.nn.functional import layer_norm, linear
+from torch.nn.functional import layer_norm, linear, scaled_dot_product_attention
+
+from stepgraph.networks.word_pieces import WordPieces
 
 _LAYERS, _HEADS, _SIZE = 6, 12, 384
 _EPSILON = 1e-12
-_LONGEST = 256  # tokens of a text; the model was made with no more, what follows is not read
 _TOGETHER = 1024  # tokens computed at once: rows of every product
 
 
@@ -57,9 +57,7 @@ class MiniLM:
     """Embeddings of texts, from the bytes of the model's two files."""
 
     def __init__(self, weights: bytes, tokenizer: bytes, dtype: torch.dtype) -> None:
-        self._tokenizer = Tokenizer.from_buffer(tokenizer)
-        self._tokenizer.no_padding()
-        self._tokenizer.enable_truncation(_LONGEST)
+        self._pieces = WordPieces(tokenizer)
         self._device = "cuda" if torch.cuda.is_available() else "cpu"
         self._dtype = dtype
         named = {name: one.to(self._device) for name, one in load(weights).items()}
@@ -71,9 +69,7 @@ class MiniLM:
 
     def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Embeddings of any texts, shape (N, 384), not scaled to any length."""
-        # Half of a pair of surrogates is in no encoding of characters.
-        readable = [text.encode("utf-8", "replace").decode() for text in texts]
-        tokens = [found.ids for found in self._tokenizer.encode_batch_fast(readable)]
+        tokens = self._pieces.of(texts)
         vectors = np.zeros((len(texts), _SIZE), np.float32)
 
         def fill(chosen: list[int]) -> None:
@@ -87,6 +83,22 @@ class MiniLM:
         finally:
             torch.set_num_threads(threads)
         return vectors
+
+    @torch.inference_mode()
+    def embed_alike(self, ids: Tensor) -> Tensor:
+        """Embeddings of texts of one length on a GPU, (N, 384) of the numbers of their pieces.
+
+        All of them at once, so that the device is busy; the attention is the library's own, which
+        rounds in other places than :meth:`encode` on a CPU does.
+        """
+        texts, length = ids.shape
+        found = self._words[ids].to(self._dtype) + self._kind + self._places[:length]
+        rows = layer_norm(found.view(-1, _SIZE), (_SIZE,), *self._norm, _EPSILON)
+        for layer in self._layers:
+            asked = layer.asked(rows).view(texts, length, 3, _HEADS, -1).permute(2, 0, 3, 1, 4)
+            seen = scaled_dot_product_attention(*asked).transpose(1, 2).reshape(-1, _SIZE)
+            rows = _joined(layer, seen, rows)
+        return rows.view(texts, length, _SIZE).float().mean(dim=1)
 
     @torch.inference_mode()
     def _embed(self, texts: Sequence[Sequence[int]]) -> NDArray[np.float32]:
@@ -133,6 +145,10 @@ def _through(layer: _Layer, rows: Tensor, groups: Sequence[_Alike]) -> Tensor:
     seen = torch.zeros_like(rows)
     for one in groups:
         seen[one.rows] = _attention(asked[one.rows], one)
+    return _joined(layer, seen, rows)
+
+
+def _joined(layer: _Layer, seen: Tensor, rows: Tensor) -> Tensor:
     rows = layer_norm(layer.joined(seen).add_(rows), (_SIZE,), *layer.joined_norm, _EPSILON)
     narrow = layer.narrowed(torch.ops.aten.gelu_(layer.widened(rows)))
     return layer_norm(narrow.add_(rows), (_SIZE,), *layer.norm, _EPSILON)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
-from stepgraph.core import Dataset, Timeline, Video, Vocabulary
+from stepgraph.core import Dataset, Scores, Timeline, Video, Vocabulary
 from stepgraph.datasets import open_source
 from stepgraph.decoders import (
     DEFAULT_DECODER,
@@ -23,6 +23,7 @@ from stepgraph.encoders.model_folders import require_named
 from stepgraph.encoders.stored_features import StoredEncoder
 from stepgraph.errors import ConfigError, DataError
 from stepgraph.evaluation.report import calibration_error, evaluate, task_accuracy
+from stepgraph.export.decisions import Decisions, to_segments
 from stepgraph.export.report import Measured
 from stepgraph.graph import TaskGraph
 from stepgraph.ingest import Listening, open_video
@@ -42,6 +43,7 @@ def mine(
     encoder: Scorer | None = None,
     decoder: TaskMarkov | None = None,
     problems: Problems | None = None,
+    decisions: Decisions | None = None,
     **mining: float,
 ) -> TaskGraph:
     """Mine a task graph from narrated videos.
@@ -61,6 +63,9 @@ def mine(
         ``TaskMarkov(order=0)`` a written order is not believed.
     problems
         Where to note videos that cannot be encoded; if not given, the first is an error.
+    decisions
+        What people decided when they corrected videos (:func:`read_decisions`): it counts as what
+        is done there.
     mining
         ``min_score`` and ``max_gap``: see :func:`~stepgraph.mine_graph`.
 
@@ -73,7 +78,10 @@ def mine(
     dataset = source if isinstance(source, Dataset) else open_source(source)
     keysteps = choose_vocabulary(dataset, vocabulary)
     scorer = encoder or open_scorer()
-    scores = score(dataset.videos, keysteps, scorer, problems=problems)
+    scores = (
+        decide(one, decisions)
+        for one in score(dataset.videos, keysteps, scorer, problems=problems)
+    )
     graph = learn_graph(
         counted(scores, dataset.videos, "mining"),
         keysteps,
@@ -84,6 +92,12 @@ def mine(
     if not graph.mined_on:
         raise nothing_left(dataset, "a video that can be mined", problems)
     return graph
+
+
+def decide(scores: Scores, decisions: Decisions | None) -> Scores:
+    """Scores of a video that agree with what people decided in it, if they did."""
+    decided = (decisions or {}).get(scores.video)
+    return scores.fix(to_segments(decided, scores.vocabulary)) if decided else scores
 
 
 def nothing_left(dataset: Dataset, what: str, problems: Problems | None = None) -> DataError:
@@ -132,6 +146,7 @@ def recognize_all(
     decoder: Decoder | None = None,
     encoder: Scorer | None = None,
     problems: Problems | None = None,
+    decisions: Decisions | None = None,
 ) -> Iterator[Timeline]:
     """Recognise the keysteps of many videos, one after the other.
 
@@ -140,11 +155,14 @@ def recognize_all(
     problems
         Where to note a video that cannot be encoded, so that the others go on; if not given,
         the first such video is an error.
+    decisions
+        What people decided when they corrected videos: it stays, and the rest is found around it.
     """
     decoder = decoder or load_decoder()
     scorer = encoder or open_scorer(graph=graph)
     for video, scores in score_each(videos, graph.vocabulary, scorer, problems=problems):
-        yield Timeline(video, checked_decode(decoder, scores, graph), scores)
+        fixed = decide(scores, decisions)
+        yield Timeline(video, checked_decode(decoder, fixed, graph), fixed)
 
 
 def counted(items: Iterable[_Item], videos: Iterable[Video], label: str) -> Iterator[_Item]:

@@ -6,14 +6,14 @@ A day of video and ten thousand keysteps have a billion scores; their vectors ar
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from stepgraph.core import Features, Scores, Vocabulary, rows_in
+from stepgraph.core import FREE, Features, Scores, Segment, Vocabulary, rows_in
+from stepgraph.core.rows import label_rows, pin
 from stepgraph.encoders.vectors import TaskVectors
 from stepgraph.errors import DataError
 
@@ -38,6 +38,8 @@ class Products(Scores):
         Vectors of the keysteps within each task, where the encoder tells them apart.
     allowed : shape (K,), bool
         The keysteps that may occur; all others score minus infinity.
+    known : shape (N,)
+        What a person says is done while a part is shown, else ``FREE``.
     """
 
     def __new__(cls, *_: Any, **fields: Any) -> Any:
@@ -67,6 +69,7 @@ class Products(Scores):
             keysteps=keysteps,
             tasks=tasks,
             allowed=every if allowed is None else allowed,
+            known=np.full(len(features.vectors), FREE),
         )
 
     features: Features
@@ -75,6 +78,7 @@ class Products(Scores):
     keysteps: NDArray[np.float32]
     tasks: TaskVectors | None
     allowed: NDArray[np.bool_]
+    known: NDArray[np.int64]
 
     def __repr__(self) -> str:
         return f"Products({self.video!r}, {len(self)} rows, {len(self.vocabulary)} keysteps)"
@@ -97,7 +101,9 @@ class Products(Scores):
 
     def _of(self, parts: slice) -> NDArray[np.float32]:
         found = self.vectors[parts] @ self.keysteps.T
-        return found if self.allowed.all() else np.where(self.allowed, found, np.float32(-np.inf))
+        if not self.allowed.all():
+            found = np.where(self.allowed, found, np.float32(-np.inf))
+        return pin(found, self.known[parts], np.arange(found.shape[1]))
 
     def best(self) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
         """See :meth:`~stepgraph.core.Scores.best`."""
@@ -116,21 +122,41 @@ class Products(Scores):
         if not self.allowed[keystep]:
             return np.full(len(part), -np.inf, dtype=np.float32)
         found = np.zeros(len(part), dtype=np.float32)
-        found[part >= 0] = self.vectors[part[part >= 0]] @ self.keysteps[keystep]
+        said = part[part >= 0]
+        products = self.vectors[said] @ self.keysteps[keystep]
+        found[part >= 0] = pin(products[:, None], self.known[said], np.array([keystep]))[:, 0]
         return found
 
     def restrict(self, keysteps: Iterable[int]) -> Products:
         """See :meth:`~stepgraph.core.Scores.restrict`."""
         allowed = np.zeros(len(self.vocabulary), dtype=bool)
         allowed[list(keysteps)] = True
-        return Products(
-            replace(self.features),
-            self.keysteps,
-            self.vocabulary,
-            hop=self.hop,
-            tasks=self.tasks,
-            allowed=allowed & self.allowed,
+        return self._with(allowed=allowed & self.allowed)
+
+    def fix(self, decided: Iterable[Segment]) -> Products:
+        """See :meth:`~stepgraph.core.Scores.fix`; what is decided becomes a part of its own."""
+        fixed = label_rows(decided, len(self), self.hop, FREE)
+        [rows] = np.nonzero(fixed != FREE)
+        pairs = np.stack([self.part[rows], fixed[rows]], axis=1)
+        new, which = np.unique(pairs, axis=0, return_inverse=True)
+        nothing = np.zeros((1, self.vectors.shape[1]), self.vectors.dtype)
+        said = np.concatenate([self.vectors, nothing])
+        part = self.part.copy()
+        part[rows] = len(self.vectors) + which.ravel()
+        return self._with(
+            # What nobody speaks of is part -1, the zeros behind all others.
+            vectors=np.concatenate([self.vectors, said[new[:, 0]]]),
+            known=np.concatenate([self.known, new[:, 1]]),
+            part=part,
+            observed=part >= 0,
+            fixed=fixed,
         )
+
+    def _with(self, **changed: Any) -> Products:
+        made: Products = super().__new__(Products)
+        made.__dict__.update({**vars(self), **changed})
+        made.__dict__.pop("values", None)  # which were of what has changed
+        return made
 
 
 def pieces(count: int, width: int) -> Iterator[slice]:

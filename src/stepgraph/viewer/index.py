@@ -25,9 +25,10 @@ from stepgraph import __version__
 from stepgraph.core import Result
 from stepgraph.encoders.text import TextEncoder
 from stepgraph.encoders.vectors import unit
-from stepgraph.errors import DataError, StepgraphError
+from stepgraph.errors import DataError, StepgraphError, reason
 from stepgraph.export.results import corrections_file, load_result, result_files
 from stepgraph.files.disk import cache_folder, read_json, write_text
+from stepgraph.files.headers import as_text, as_whole
 from stepgraph.problems import Problems
 
 COARSE = 64
@@ -40,6 +41,7 @@ ROW = np.dtype(
 
 _VERSION = 1
 _TOGETHER = 64  # results that are encoded at once
+_COMMON = 5000  # sentences with a word, from which on it is common
 _SAMPLE = 20_000  # sentences that tell which directions differ most
 
 
@@ -73,30 +75,52 @@ class Files:
             return dict(database.execute(query, [int(row) for row in rows]))
 
     def containing(self, question: str, most: int) -> list[int]:
-        """Sentences with words of a question, those with the rarest first."""
-        words = [f'"{word}"' for word in question.replace('"', " ").split()]
-        if not words:
-            return []
+        """Sentences with words of a question, those with the rarest first.
+
+        Words that stand in very many sentences tell nothing, and to rank them all takes long.
+        """
+        words = dict.fromkeys(f'"{word}"' for word in question.replace('"', " ").split())
         with closing(sqlite3.connect(self.folder / "words.sqlite")) as database:
+            count = "SELECT count(*) FROM (SELECT 1 FROM said WHERE said MATCH ? LIMIT ?)"
+            rare = [
+                word
+                for word in words
+                if database.execute(count, (word, _COMMON)).fetchone()[0] < _COMMON
+            ]
+            if not rare:
+                return []
             query = "SELECT rowid FROM said WHERE said MATCH ? ORDER BY rank LIMIT ?"
-            return [row for (row,) in database.execute(query, (" OR ".join(words), most))]
+            return [row for (row,) in database.execute(query, (" OR ".join(rare), most))]
 
 
-def open_files(folder: Path, encoder: TextEncoder, problems: Problems | None = None) -> Files:
-    """Open the index of a folder, made or brought up to date where it is not."""
-    made_from = repr((str(folder.resolve()), encoder.options, __version__, _VERSION))
-    digest = hashlib.blake2b(made_from.encode(errors="replace"), digest_size=16).hexdigest()
-    place = cache_folder() / "search" / digest
+def open_files(
+    folder: Path, encoder: TextEncoder, problems: Problems | None = None, *, anew: bool = False
+) -> Files:
+    """Open the index of a folder, made or brought up to date where it is not, or made anew."""
+    place = place_of(folder, encoder)
     found = [(path.relative_to(folder).as_posix(), _state(path)) for path in result_files(folder)]
-    old = _load(place)
+    old = None if anew else _load(place)
     if old is None or [(one.file, one.state) for one in old.places] != found:
-        _make(folder, found, place, encoder, old, problems)
+        try:
+            _make(folder, found, place, encoder, old, problems)
+        except (OSError, sqlite3.Error) as error:
+            raise DataError(
+                f"{place}: the index cannot be written: {reason(error)}; set STEPGRAPH_CACHE to a "
+                f"folder with room for it"
+            ) from error
         old = _load(place)
     if old is None:
         raise DataError(
             f"{place}: the index must be readable once made, got none; is the disk full?"
         )
     return old
+
+
+def place_of(folder: Path, encoder: TextEncoder) -> Path:
+    """Where the index of a folder lies."""
+    made_from = repr((str(folder.resolve()), encoder.options, __version__, _VERSION))
+    digest = hashlib.blake2b(made_from.encode(errors="replace"), digest_size=16).hexdigest()
+    return cache_folder() / "search" / digest
 
 
 def _state(path: Path) -> str:
@@ -107,16 +131,19 @@ def _state(path: Path) -> str:
 
 def _load(place: Path) -> Files | None:
     """What is there, whole; else None."""
-    with suppress(StepgraphError, OSError, KeyError, TypeError, ValueError):
+    with suppress(StepgraphError, OSError, KeyError, TypeError, ValueError, OverflowError):
         content = read_json(place / "index.json", limit=1 << 32)
         folder = place / content["made"]
-        places = tuple(Place(*one) for one in content["places"])
+        places = tuple(
+            Place(as_text(file), as_text(state), as_text(video), as_whole(rows))
+            for file, state, video, rows in content["places"]
+        )
         counts = np.array([one.rows for one in places], np.int64)
         count, size = int(counts.sum()), int(content["size"])
         return Files(
             folder,
             places,
-            tuple(content["keysteps"]),
+            tuple(map(as_text, content["keysteps"])),
             _mapped(folder / "rows", ROW, (count,)),
             _mapped(folder / "vectors", np.float16, (count, size)),
             _mapped(folder / "coarse", np.int8, (count, min(COARSE, size))),

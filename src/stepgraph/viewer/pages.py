@@ -3,23 +3,52 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Mapping
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
 from stepgraph.core import Result
 from stepgraph.export.report import media_address
-from stepgraph.files.disk import write_text
+from stepgraph.export.svg import page_colours, picture_style
+from stepgraph.files.disk import replacing, write_text
+from stepgraph.graph.comparing import Usual
 from stepgraph.ingest.formats import MEDIA_SUFFIXES
+from stepgraph.viewer.maps import all_usual, picture, task_of, told
+from stepgraph.viewer.thumbnails import has_pictures, thumbnail
 
-STATIC = {"": "view.html", "view.css": "view.css", "view.js": "view.js"}
+COLOURS = "colours.css"
+SCRIPTS = (
+    *("parts.js", "players.js", "overview.js", "correcting.js", "video.js"),
+    *("maps.js", "comparing.js", "searching.js", "view.js"),
+)
+STATIC = {"": "view.html"} | {name: name for name in (COLOURS, "view.css", *SCRIPTS)}
 """Files of the page, by their addresses where it is served."""
 
-_POLICY = (
-    "default-src 'none'; script-src 'self' file:; style-src 'self' file:; img-src data:; "
-    "media-src 'self' file:; base-uri 'none'; form-action 'none'"
-)
+YOUTUBE = "https://www.youtube-nocookie.com"
+_YOUTUBE_ID = re.compile(r"(?:.*/)?([\w-]{11})", re.ASCII | re.DOTALL)
+
+_TOGETHER = 4 << 20  # characters of results in one file on disk
+
+
+def policy(*, youtube: bool = False, on_disk: bool = False) -> str:
+    """What the page may load: its own files, and YouTube's player where that was allowed."""
+    own = "'self' file:" if on_disk else "'self'"
+    rules = {
+        "default-src": "'none'",
+        "script-src": own,
+        "style-src": own,
+        "img-src": f"{own} data:",
+        "media-src": own,
+        "base-uri": "'none'",
+        "form-action": "'none'",
+    }
+    if youtube:
+        rules["frame-src"] = YOUTUBE
+    if not on_disk:  # a page on disk has nobody to ask, and cannot say who may frame it
+        rules |= {"connect-src": own, "frame-ancestors": "'none'"}
+    return "; ".join(f"{name} {value}" for name, value in rules.items())
 
 
 def playable(result: Result) -> Path | None:
@@ -30,11 +59,12 @@ def playable(result: Result) -> Path | None:
     return path
 
 
-def summary(result: Result) -> dict[str, Any]:
+def summary(result: Result, *, youtube: bool = False) -> dict[str, Any]:
     """What the overview shows of a video; steps are ``[start, end, keystep, confidence]``."""
     sure = [one.confidence for one in result if one.confidence is not None]
     task, share = next(iter((result.tasks or {}).items()), (None, None))
-    return {
+    path = playable(result)
+    line = {
         "id": result.video.id,
         "duration": result.video.duration,
         "task": task,
@@ -43,7 +73,12 @@ def summary(result: Result) -> dict[str, Any]:
         "covered": _covered(result),
         "corrected": result.corrected,
         "steps": [[one.start, one.end, one.keystep, one.confidence] for one in result],
+        "plays": path is not None,
+        "pictures": has_pictures(path),
     }
+    if youtube and path is None and (found := _YOUTUBE_ID.fullmatch(result.video.id)):
+        line["youtube"] = f"{YOUTUBE}/embed/{found[1]}"
+    return line
 
 
 def _covered(result: Result) -> float:
@@ -59,33 +94,84 @@ def details(result: Result) -> dict[str, Any]:
     return {
         "tasks": result.tasks,
         "chapters": [
-            {"score": one.score, "origin": one.origin, "words": one.words, "task": one.task}
+            {
+                "score": one.score,
+                "origin": one.origin,
+                "words": one.words,
+                "alternatives": one.alternatives,
+            }
             for one in result
         ],
         "transcript": result.video.transcript,
     }
 
 
+def overview_of(lines: Iterable[dict[str, Any]], usual: Mapping[str, Usual]) -> dict[str, Any]:
+    """All videos and tasks; of each video, how it departs from what is usual in its task."""
+    videos = [line | {"departures": told(usual[task_of(line)], line)} for line in lines]
+    return {"videos": videos, "tasks": [*usual]}
+
+
 def static(name: str) -> str:
     """A file of the page."""
+    if name == COLOURS:  # those of the report, and of its pictures
+        return page_colours() + picture_style()
     return (files("stepgraph.viewer") / "static" / name).read_text(encoding="utf-8")
 
 
-def write_site(results: Iterable[Result], folder: Path) -> Path:
+def write_site(
+    results: Iterable[Result],
+    folder: Path,
+    mined: Mapping[str, Usual] | None = None,
+    *,
+    youtube: bool = False,
+) -> Path:
     """Write the page as files that open from disk, with all results in them."""
-    overview, all_of = [], {}
-    for result in results:
-        line = summary(result) | {"plays": playable(result) is not None}
+    lines, parts, size = [], list[dict[str, Any]](), _TOGETHER
+    for number, result in enumerate(results):
+        line = summary(result, youtube=youtube)
         if line["plays"]:
             line["src"] = media_address(result.video, folder / "index.html")
-        overview.append(line)
-        all_of[result.video.id] = details(result)
-    data = json.dumps({"overview": overview, "results": all_of}, ensure_ascii=False)
-    policy = f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">'
-    page = static("view.html").replace("<title>", f"{policy}\n<title>", 1)
+        if line["pictures"]:
+            line["thumbs"] = _write_thumbnails(result, folder / "pictures", number)
+        more = json.dumps(details(result), ensure_ascii=False)
+        if size + len(more) > _TOGETHER:
+            _write_part(folder, parts)
+            parts, size = [*parts, {}], 0
+        size += len(more)
+        parts[-1][result.video.id] = more
+        lines.append(line | {"part": len(parts) - 1})
+    _write_part(folder, parts)
+    usual = all_usual(lines, mined or {})
+    maps = {task: picture(one) for task, one in usual.items()}
+    data = overview_of(lines, usual) | {"maps": maps, "parts": len(parts)}
+    write_text(folder / "data.js", f"window.STEPGRAPH = {json.dumps(data, ensure_ascii=False)};\n")
+    allowed = policy(youtube=youtube, on_disk=True)
+    meta = f'<meta http-equiv="Content-Security-Policy" content="{allowed}">'
+    page = static("view.html").replace("<title>", f"{meta}\n<title>", 1)
     page = page.replace("<script ", '<script src="data.js" defer></script>\n<script ', 1)
-    write_text(folder / "data.js", f"window.STEPGRAPH = {data};\n")
-    for name in ("view.css", "view.js"):
+    for name in (COLOURS, "view.css", *SCRIPTS):
         write_text(folder / name, static(name))
     write_text(folder / "index.html", page)
     return folder / "index.html"
+
+
+def _write_part(folder: Path, parts: list[dict[str, Any]]) -> None:
+    """Write the last part; it is forgotten, as all of them may be more than fits in memory."""
+    if parts:
+        fields = ",\n".join(f"{json.dumps(id)}: {more}" for id, more in parts[-1].items())
+        text = f"window.STEPGRAPH.results({{{fields}}});\n"
+        write_text(folder / "data" / f"{len(parts) - 1}.js", text)
+        parts[-1] = {}
+
+
+def _write_thumbnails(result: Result, folder: Path, number: int) -> list[str | None]:
+    """Write a picture of each chapter, and say where they lie as seen from the page."""
+    places: list[str | None] = []
+    for at, chapter in enumerate(result):
+        content = result.video.path and thumbnail(result.video.path, chapter.start)
+        if content:
+            with replacing(folder / f"{number}-{at}.jpg") as partial:
+                partial.write_bytes(content)
+        places.append(f"{folder.name}/{number}-{at}.jpg" if content else None)
+    return places

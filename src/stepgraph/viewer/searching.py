@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sqlite3
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -50,7 +51,11 @@ class Index:
     def __init__(self, folder: Path | str, problems: Problems | None = None) -> None:
         # As the recogniser hears, so that everything is in the cache.
         self._encoder = TextEncoder(encoder_for(DEFAULT_DECODER))
-        self._files = open_files(Path(folder), self._encoder, problems)
+        self._folder, self._problems = Path(folder), problems
+        self._open()
+
+    def _open(self, *, anew: bool = False) -> None:
+        self._files = open_files(self._folder, self._encoder, self._problems, anew=anew)
         self._keysteps = self._encoder.encode_texts(self._files.keysteps)
 
     def __len__(self) -> int:
@@ -60,6 +65,13 @@ class Index:
         """The best moments, the very best first; of a chapter only its best."""
         if not question.strip():
             raise ConfigError("question must have words, got none; say what to look for")
+        try:
+            return self._find(question, most)
+        except (sqlite3.Error, LookupError, TypeError, ValueError):  # its files are damaged
+            self._open(anew=True)
+            return self._find(question, most)
+
+    def _find(self, question: str, most: int) -> list[Moment]:
         files = self._files
         if not len(self):
             return []

@@ -1,9 +1,7 @@
 """Serve results to a browser on this computer, and to nobody else.
 
-It listens on the loopback address alone.  Every address begins with a secret that only who
-started it knows, so no other program or page can ask for anything; requests by another name of
-this computer (DNS rebinding) or from another page are refused even with it.  Only what was
-opened is ever sent: the page's own files, results, and the video files that they name.
+Only what was opened is ever sent: the page's own files, results, and the video files that they
+name; :mod:`stepgraph.viewer.loopback` says to whom.
 """
 
 from __future__ import annotations
@@ -11,54 +9,76 @@ from __future__ import annotations
 import json
 import mimetypes
 import re
-import secrets
-import sys
+import threading
 from collections.abc import Callable
 from functools import cached_property
 from http import HTTPStatus
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple
+from typing import Any, BinaryIO
 from urllib.parse import parse_qs, unquote, urlsplit
 
+import orjson
+
+from stepgraph.core import Result
 from stepgraph.errors import StepgraphError, one_line
+from stepgraph.export.maps import MAPS, load_maps
 from stepgraph.export.results import (
     as_steps,
+    each_result,
     load_result,
-    read_results,
     result_files,
     save_corrections,
 )
+from stepgraph.files.disk import parse_json
+from stepgraph.graph.comparing import Usual
 from stepgraph.problems import Problems
-from stepgraph.viewer.pages import STATIC, details, playable, static, summary
+from stepgraph.viewer.loopback import Answer, Guarded, Loopback
+from stepgraph.viewer.maps import all_usual, picture
+from stepgraph.viewer.pages import STATIC, details, overview_of, playable, policy, summary
 from stepgraph.viewer.searching import Index
+from stepgraph.viewer.thumbnails import thumbnail
 
-POLICY = (
-    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' "
-    "data:; media-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'; "
-    "frame-ancestors 'none'"
-)
-_TYPES = {".html": "text/html", ".css": "text/css", ".js": "text/javascript"}
 _BLOCK = 1 << 18
 _LONGEST_BODY = 1 << 22
-_RANGE = re.compile(r"bytes=(\d*)-(\d*)")
+_NO_PICTURE = b'<svg xmlns="http://www.w3.org/2000/svg"/>'
+_RANGE = re.compile(r"bytes=(\d{0,18})-(\d{0,18})")
+_LENGTH = re.compile(r"\d{1,9}")
 
 
 class Shown:
     """A folder of results, read once; what is asked for later is read then."""
 
-    def __init__(self, folder: Path, problems: Problems | None = None) -> None:
+    def __init__(
+        self, folder: Path, problems: Problems | None = None, *, youtube: bool = False
+    ) -> None:
         self.folder = folder
-        found = list(read_results(folder, problems))
-        self._media = {one.video.id: path for one in found if (path := playable(one))}
-        self.overview = [summary(one) | {"plays": one.video.id in self._media} for one in found]
+        self.youtube = youtube
+        self._places: dict[str, Path] = {}
+        self._media: dict[str, Path] = {}
+        self._lines: dict[str, dict[str, Any]] = {}
+        self._changing = threading.Lock()
+        files = result_files(folder)
+        for path, result in zip(
+            files, each_result(files, problems, transcripts=False), strict=True
+        ):
+            if result is not None:
+                self._places[result.video.id] = path
+                self._note(result)
+        self._mined = _maps_of(folder, problems)
+
+    def _note(self, result: Result) -> None:
+        self._lines[result.video.id] = summary(result, youtube=self.youtube)
+        if path := playable(result):
+            self._media[result.video.id] = path
 
     @cached_property
-    def _places(self) -> dict[str, Path]:
-        return {
-            path.relative_to(self.folder).as_posix().removesuffix(".steps.json"): path
-            for path in result_files(self.folder)
-        }
+    def _usual(self) -> dict[str, Usual]:
+        return all_usual(self._lines.values(), self._mined)
+
+    @cached_property
+    def overview(self) -> bytes:
+        """All videos and tasks, as they are sent."""
+        return orjson.dumps(overview_of(self._lines.values(), self._usual))
 
     @cached_property
     def _index(self) -> Index:
@@ -73,120 +93,100 @@ class Shown:
         path = self._places.get(video)
         return None if path is None else details(load_result(path))
 
+    def map(self, task: str) -> dict[str, Any] | None:
+        """How a task is done."""
+        return picture(self._usual[task]) if task in self._usual else None
+
+    def thumbnail(self, video: str, seconds: str) -> bytes | None:
+        """A small picture of a video; None where there is none."""
+        path, line = self._media.get(video), self._lines.get(video)
+        if path is None or line is None or not line["pictures"]:
+            return None
+        at = min(max(0.0, float(seconds)), line["duration"])
+        return thumbnail(path, round(at, 1))
+
     def correct(self, video: str, content: Any) -> dict[str, Any] | None:
         """Keep what a person says is done in a video, and say how it is now; None: as it was."""
         path = self._places.get(video)
         if path is None:
             return None
-        save_corrections(path, None if content is None else as_steps(content))
-        now = summary(load_result(path)) | {"plays": video in self._media}
-        self.overview = [now if one["id"] == video else one for one in self.overview]
-        self.__dict__.pop("_index", None)  # it is brought up to date when it is asked again
-        return now
+        with self._changing:
+            save_corrections(path, None if content is None else as_steps(content))
+            self._note(load_result(path))
+            for made in ("overview", "_usual", "_index"):  # again when they are asked for
+                self.__dict__.pop(made, None)
+            [now] = overview_of([self._lines[video]], self._usual)["videos"]
+        return dict(now)
 
     def search(self, question: str) -> list[dict[str, Any]]:
         """Moments that answer a question."""
-        return [one.__dict__ for one in self._index.search(question, 30)]
+        with self._changing:
+            index = self._index
+        return [one.__dict__ for one in index.search(question, 30)]
 
 
-class Answer(NamedTuple):
-    """What is sent back."""
+def _maps_of(folder: Path, problems: Problems | None) -> dict[str, Usual]:
+    """Maps beside results; where they are damaged, the results themselves tell."""
+    try:
+        return load_maps(folder)
+    except StepgraphError as error:
+        if problems is None:
+            raise
+        problems.add_error(error, "unreadable maps", str(folder / MAPS))
+        return {}
 
-    content: bytes
-    kind: str = "application/json"
-    status: HTTPStatus = HTTPStatus.OK
 
-
-class Server(ThreadingHTTPServer):
-    """The server of one folder; ``address`` is what to open."""
-
-    daemon_threads = True
+class Server(Loopback):
+    """The server of one folder."""
 
     def __init__(self, shown: Shown, port: int = 0) -> None:
         self.shown = shown
-        self.secret = secrets.token_urlsafe(24)
-        super().__init__(("127.0.0.1", port), Handler)
-
-    def handle_error(self, request: Any, client_address: Any) -> None:
-        """A browser that leaves in the middle of an answer is no error."""
-        if not isinstance(sys.exception(), ConnectionError):
-            super().handle_error(request, client_address)
-
-    @property
-    def address(self) -> str:
-        """Where the page is."""
-        return f"http://127.0.0.1:{self.server_port}/{self.secret}/"
+        super().__init__(port, Handler, policy(youtube=shown.youtube))
 
 
-class Handler(BaseHTTPRequestHandler):
-    """Answers one request."""
+class Handler(Guarded):
+    """Answers one request for a file of the page, results, or a part of a video file."""
 
-    protocol_version = "HTTP/1.1"
     server: Server
-    server_version = "stepgraph"
-    sys_version = ""
-
-    def log_message(self, format: str, *args: Any) -> None:
-        """Say nothing: what is asked for is nobody's business."""
-
-    def do_GET(self) -> None:
-        """Send a file of the page, results, or a part of a video file."""
-        self._answer()
-
-    do_HEAD = do_GET
 
     def do_POST(self) -> None:
         """Keep a correction: what the page alone can send, as it says where it comes from."""
         self.close_connection = True  # what is refused is not read
         asked = urlsplit(self.path)
         length = self.headers.get("Content-Length", "")
-        if not self._has_secret(asked.path):
-            return self._refuse(HTTPStatus.NOT_FOUND)
-        if not self._is_own() or self.headers.get("Origin") is None:
-            return self._refuse(HTTPStatus.FORBIDDEN)
+        if not self.has_secret(asked.path):
+            return self.refuse(HTTPStatus.NOT_FOUND)
+        if not self.is_own() or self.headers.get("Origin") is None:
+            return self.refuse(HTTPStatus.FORBIDDEN)
         is_json = self.headers.get("Content-Type") == "application/json"
-        if not (is_json and length.isdecimal() and int(length) <= _LONGEST_BODY):
-            return self._refuse(HTTPStatus.BAD_REQUEST)
+        if not (is_json and _LENGTH.fullmatch(length) and int(length) <= _LONGEST_BODY):
+            return self.refuse(HTTPStatus.BAD_REQUEST)
         body = self.rfile.read(int(length))
         of = parse_qs(asked.query).get("of", [""])[0]
         if asked.path != f"/{self.server.secret}/correct":
-            return self._refuse(HTTPStatus.NOT_FOUND)
-        return self._send(self._found(lambda: self.server.shown.correct(of, json.loads(body))))
+            return self.refuse(HTTPStatus.NOT_FOUND)
+        shown = self.server.shown
+        return self.send(
+            self._found(lambda: shown.correct(of, parse_json(body.decode(), "corrections")))
+        )
 
-    def _has_secret(self, path: str) -> bool:
-        secret, _, _ = path.removeprefix("/").partition("/")
-        return secrets.compare_digest(secret.encode(), self.server.secret.encode())
-
-    def _answer(self) -> None:
-        asked = urlsplit(self.path)
-        name = asked.path.removeprefix("/").partition("/")[2]
-        if not self._has_secret(asked.path):
-            return self._refuse(HTTPStatus.NOT_FOUND)
-        if not self._is_own():
-            return self._refuse(HTTPStatus.FORBIDDEN)
+    def answer(self, name: str, query: str) -> None:
+        """See :class:`~stepgraph.viewer.loopback.Guarded`."""
         if name.startswith("media/"):
             return self._send_media(unquote(name.removeprefix("media/")))
         if name in STATIC:
-            kind = _TYPES[Path(STATIC[name]).suffix]
-            return self._send(Answer(static(STATIC[name]).encode(), f"{kind}; charset=utf-8"))
-        query = parse_qs(asked.query)
-        return self._send(self._data(name, query.get("of", [""])[0]))
-
-    def _is_own(self) -> bool:
-        """Whether the page itself asks, by the name that it was opened with."""
-        own = f"127.0.0.1:{self.server.server_port}"
-        origin, site = self.headers.get("Origin"), self.headers.get("Sec-Fetch-Site", "none")
-        return (
-            self.headers.get("Host") == own
-            and origin in (None, f"http://{own}")
-            and site in ("none", "same-origin")
-        )
+            return self.send_static(STATIC[name])
+        of = parse_qs(query).get("of", [""])[0]
+        if name.startswith("picture/"):
+            return self.send(self._picture(unquote(name.removeprefix("picture/")), of))
+        return self.send(self._data(name, of))
 
     def _data(self, name: str, of: str) -> Answer:
         shown = self.server.shown
         known: dict[str, Callable[[], Any]] = {
             "overview": lambda: shown.overview,
             "result": lambda: shown.result(of),
+            "map": lambda: shown.map(of),
             "search": lambda: shown.search(of),
         }
         if name not in known:
@@ -199,27 +199,44 @@ class Handler(BaseHTTPRequestHandler):
         except (StepgraphError, OSError, TypeError, ValueError) as error:
             content = json.dumps({"error": one_line(str(error))}).encode()
             return Answer(content, status=HTTPStatus.BAD_REQUEST)
+        if isinstance(found, bytes):
+            return Answer(found)
         status = HTTPStatus.NOT_FOUND if found is None else HTTPStatus.OK
         return Answer(
             json.dumps(found, ensure_ascii=False).encode(errors="replace"), status=status
         )
 
+    def _picture(self, video: str, seconds: str) -> Answer:
+        """A small picture of a video that results name, or an empty one."""
+        try:
+            content = self.server.shown.thumbnail(video, seconds)
+        except ValueError:
+            return Answer(b"", "text/plain", HTTPStatus.BAD_REQUEST)
+        if self.server.shown.media(video) is None:
+            return Answer(b"", "text/plain", HTTPStatus.NOT_FOUND)
+        # What cannot be decoded is no error of the page's, which would complain of one.
+        return (
+            Answer(_NO_PICTURE, "image/svg+xml")
+            if content is None
+            else Answer(content, "image/jpeg")
+        )
+
     def _send_media(self, video: str) -> None:
         path = self.server.shown.media(video)
         if path is None or not path.is_file():
-            return self._refuse(HTTPStatus.NOT_FOUND)
+            return self.refuse(HTTPStatus.NOT_FOUND)
         with path.open("rb") as file:
             size = path.stat().st_size
             first, last = self._part(size)
             if first > last:
-                return self._refuse(HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE)
+                return self.refuse(HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE)
             part = self.headers.get("Range") is not None
             self.send_response(HTTPStatus.PARTIAL_CONTENT if part else HTTPStatus.OK)
             if part:
                 self.send_header("Content-Range", f"bytes {first}-{last}/{size}")
             self.send_header("Accept-Ranges", "bytes")
             kind = mimetypes.guess_type(path.name)[0] or "application/octet-stream"
-            self._head(kind, last - first + 1)
+            self.head(kind, last - first + 1)
             if self.command != "HEAD":
                 self._copy(file, first, last)
         return None
@@ -240,26 +257,3 @@ class Handler(BaseHTTPRequestHandler):
         while left > 0 and (block := file.read(min(_BLOCK, left))):
             self.wfile.write(block)
             left -= len(block)
-
-    def _refuse(self, status: HTTPStatus) -> None:
-        self._send(Answer(f"{status.value} {status.phrase}\n".encode(), "text/plain", status))
-
-    def _send(self, answer: Answer) -> None:
-        self.send_response(answer.status)
-        self._head(answer.kind, len(answer.content))
-        if self.command != "HEAD":
-            self.wfile.write(answer.content)
-
-    def _head(self, kind: str, length: int) -> None:
-        headers = {
-            "Content-Type": kind,
-            "Content-Length": str(length),
-            "Content-Security-Policy": POLICY,
-            "Cache-Control": "no-store",
-            "Cross-Origin-Resource-Policy": "same-origin",
-            "Referrer-Policy": "no-referrer",
-            "X-Content-Type-Options": "nosniff",
-        }
-        for name, value in headers.items():
-            self.send_header(name, value)
-        self.end_headers()

@@ -2,7 +2,7 @@
 (() => {
   const data = JSON.parse(document.getElementById("data").textContent);
   const SHOWN = 4; // videos of a task before "show all"
-  const LEGEND = 14; // keysteps of a legend before "more"
+  const LEGEND = 12; // keysteps of a legend before "more"
   const SVG = "http://www.w3.org/2000/svg";
 
   /* Text only ever enters the page as text nodes and attributes, never as markup. */
@@ -112,7 +112,7 @@
     return [...said].slice(0, 3).join(" … ");
   }
   function sureAt(sure, time) {
-    for (let at = 0; sure && at < sure.length; at += 2) if (time < sure[at]) return ` ${sure[at + 1]} %`;
+    for (let at = 0; sure && at < sure.length; at += 2) if (time < sure[at]) return `${sure[at + 1]}\u00a0% sure`;
     return "";
   }
   function keystepAt(track, time) {
@@ -160,6 +160,8 @@
     for (let time = 0, number = 0; time < length * 0.97; time += step, number += 1) {
       ticks.append(el("span", { class: number % 2 ? "odd" : "", style: `left:${(100 * time) / length}%` }, clock(time)));
     }
+    const judged = data.methods.some((_, method) => accuracy(video, method) !== null);
+    if (judged) lanes.unshift(lane("heads", "", el("span"), "rows right"));
     if (video.cues.length) lanes.push(lane("said", "", said, ""));
     return el("div", { class: "tracks" }, lanes, lane("axis", "", ticks, ""));
   }
@@ -180,13 +182,13 @@
       const chosen = video.tracks.length - 1;
       const anchored = video.sure[chosen] ? anchorsAt(video, video.tracks[chosen], time) : "";
       readout.classList.toggle("peek", time !== now);
+      const done = (keystep, sure) => (keystep === null ? el("span", { class: "quiet" }, "–")
+        : el("span", { class: "done" }, swatch(keystep), el("bdi", {}, data.keysteps[keystep]), sure ? el("span", { class: "quiet" }, sure) : null));
       readout.replaceChildren(
         el("time", {}, clock(time)),
-        el("div", {},
-          el("ul", {}, found.map(([name, keystep, , sure]) => el("li", {}, el("span", {}, el("bdi", {}, name)),
-            keystep === null ? el("span", { class: "quiet" }, "–") : [swatch(keystep), el("bdi", {}, data.keysteps[keystep]), el("span", { class: "quiet" }, sure)]))),
-          spoken ? el("q", { dir: "auto" }, spoken) : el("q", { class: "none" }, video.cues.length ? "nothing is said" : "no transcript"),
-          anchored ? el("p", { class: "quiet" }, `${rowNames[chosen]} heard: `, el("q", { dir: "auto" }, anchored)) : null));
+        el("ul", {}, found.map(([name, keystep, , sure]) => el("li", {}, el("bdi", {}, name), done(keystep, sure)))),
+        spoken ? el("q", { dir: "auto" }, spoken) : el("q", { class: "none" }, video.cues.length ? "nothing is said" : "no transcript"));
+      if (anchored && anchored !== spoken) readout.append(el("p", { class: "quiet" }, `${rowNames[chosen]} was told by `, el("q", { dir: "auto" }, anchored)));
       const words = found.map(([name, keystep]) => `${name}: ${keystep === null ? "background" : data.keysteps[keystep]}`);
       return [...words, spoken].filter(Boolean).join("; ");
     }
@@ -256,7 +258,10 @@
         seconds.set(track[at + 2], before);
       }
     });
-    const rank = (keystep) => (seconds.get(keystep)[0] ? 0 : members && !members.has(keystep) ? 2 : 1);
+    // What is really done, or without a truth what the last method says; other guesses are asked for.
+    const told = video.tracks[0] || video.tracks[video.tracks.length - 1] || [];
+    const meant = new Set(told.filter((_, at) => at % 4 === 2));
+    const rank = (keystep) => (meant.has(keystep) ? 0 : members && !members.has(keystep) ? 2 : 1);
     const place = members ? (keystep) => data.tasks[video.task].indexOf(keystep) : () => 0;
     const keysteps = [...seconds.keys()].sort((a, b) =>
       rank(a) - rank(b) || place(a) - place(b) || seconds.get(b)[1] - seconds.get(a)[1] || a - b);
@@ -277,10 +282,12 @@
         restore();
       },
     }, swatch(keystep), el("bdi", {}, data.keysteps[keystep])));
-    legend.append(...chips.slice(0, LEGEND));
-    if (chips.length > LEGEND) {
+    const shown = Math.min(LEGEND, keysteps.filter((keystep) => !rank(keystep)).length);
+    legend.append(...chips.slice(0, shown));
+    if (chips.length > shown) {
+      const what = shown < LEGEND ? "wrongly named" : "more";
       legend.append(el("button", { type: "button", class: "toggle",
-        onclick: (event) => event.currentTarget.replaceWith(...chips.slice(LEGEND)) }, `+ ${chips.length - LEGEND} more`));
+        onclick: (event) => event.currentTarget.replaceWith(...chips.slice(shown)) }, `+ ${chips.length - shown} ${video.tracks[0] ? what : "more"}`));
     }
     return chips.length ? legend : null;
   }
@@ -289,7 +296,7 @@
     const tracks = drawTracks(video, terms), readout = el("div", { class: "readout" });
     const film = addProbe(video, tracks, readout, terms);
     const by = gain(video), notes = [clock(video.duration)];
-    if (by !== null) notes.push(`gain ${signed(by)} points`);
+    if (by !== null) notes.push(`${data.methods[last]} ${signed(by)} points over ${data.methods[0]}`);
     if (!video.tracks[0]) notes.push("no truth");
     if (!video.cues.length) notes.push("no transcript");
     card.style.minHeight = "";

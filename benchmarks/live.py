@@ -1,0 +1,233 @@
+"""How well and how fast it is told while somebody speaks: ``python -m benchmarks.live DATA``.
+
+DATA is the folder with the data sets.  CrossTask's narration is fed second by second, each
+sentence when it ends, with the task unknown and a graph mined on the same videos without their
+truth, as for the recogniser that has the whole video; beside it, that one and the paper's Bayes
+filter.  Then with a graph of the other half of the videos, and how sure the task is when.  Prints
+one JSON object a line; ``--speed`` measures what a second of input costs instead.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+
+from benchmarks.suites import Suite, suite
+from stepgraph.assistant.live import Live, LiveOptions, State, Teller
+from stepgraph.assistant.live_ground import Ground
+from stepgraph.assistant.live_listening import Listener
+from stepgraph.core import BACKGROUND, Labels, Sentence, Video, Vocabulary
+from stepgraph.datasets import open_source
+from stepgraph.decoders import BayesFilter, TaskMarkov
+from stepgraph.decoders.learning import learn_graph
+from stepgraph.encoders import EncoderOptions, load_encoder
+from stepgraph.encoders.text import TextEncoder
+from stepgraph.evaluation.report import evaluate
+from stepgraph.graph import TaskGraph
+
+DELAYS = (0, 2, 5, 10, 20, 30)
+
+
+def say(**result: object) -> None:
+    print(json.dumps(result), flush=True)
+
+
+def percent(labels: Sequence[Labels], one: Suite) -> dict[str, float]:
+    report = evaluate(labels, one.truth)
+    names = ("accuracy", "iou", "background_share", "background_precision")
+    return {name: round(100 * getattr(report, name), 1) for name in names}
+
+
+class Known:
+    """Vectors of all that the videos will say, encoded at once to save time."""
+
+    def __init__(self, videos: Sequence[Video], encoder: TextEncoder) -> None:
+        texts = set()
+        for video in videos:
+            said = [sentence.text for sentence in video.transcript]
+            for here in range(len(said)):
+                for first, last in ((here, here), (here - 1, here), (here - 1, here + 1)):
+                    texts.add(" ".join(said[max(0, first) : last + 1]))
+        ordered = sorted(texts)
+        self._vectors = dict(zip(ordered, encoder.encode_texts(ordered), strict=True))
+
+    def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        return np.stack([self._vectors[text] for text in texts])
+
+
+def tell(ground: Ground, video: Video, rows: int, length: float | None) -> dict[int, list[State]]:
+    """What is told of a video with each delay: one ear, many mouths."""
+    listener, tellers = Listener(ground, length), [Teller(delay) for delay in DELAYS]
+    listener.take(np.inf, video.transcript)
+    told: dict[int, list[State]] = {delay: [] for delay in DELAYS}
+    for _ in range(rows):
+        listener.listen()
+        for teller in tellers:
+            told[teller.delay] += filter(None, [teller.tell(listener)])
+    for teller in tellers:
+        for late in range(min(teller.delay, rows) - 1, -1, -1):
+            told[teller.delay] += filter(None, [teller.tell(listener, late)])
+    return told
+
+
+def measure(ground: Ground, one: Suite, videos: Sequence[Video], *, known: bool) -> dict[int, Any]:
+    """Labels of all videos by delay, and how often the task is right in each tenth."""
+    index = {name: number for number, name in enumerate(one.vocabulary.keysteps)}
+    labels: dict[int, list[Labels]] = {delay: [] for delay in DELAYS}
+    tenths: defaultdict[int, list[tuple[bool, float]]] = defaultdict(list)
+    missing = np.zeros(4, dtype=np.int64)
+    for video in videos:
+        rows = len(one.truth[video.id])
+        told = tell(ground, video, rows, float(rows) if known else None)
+        for delay, states in told.items():
+            found = [BACKGROUND if s.keystep is None else index[s.keystep] for s in states]
+            labels[delay].append(Labels(video.id, np.array(found), one.vocabulary))
+        for state in told[10]:
+            if state.task is not None:
+                right = state.task == video.task
+                tenths[int(10 * state.at / rows)].append((right, state.tasks[state.task]))
+        done = {one.vocabulary.keysteps[k] for k in set(one.truth[video.id].keysteps) if k >= 0}
+        listed = {one.vocabulary.keysteps[k] for k in ground.tasks[video.task or ""]}
+        told_missing = {each.keystep for each in told[10][-1].missing} & listed
+        missing += [len(told_missing), len(told_missing - done), len(listed), len(listed - done)]
+    return {"labels": labels, "tenths": tenths, "missing": missing}
+
+
+def run_delays(one: Suite, encode: Known, encoder: TextEncoder) -> None:
+    """Accuracy by delay, length known and unknown, beside what has the whole video."""
+    graph = learn_graph(one.scores, one.vocabulary, encoder=encoder.options)
+    for name, decoder in (("offline", TaskMarkov()), ("bayes-filter", BayesFilter())):
+        labels = [decoder.decode(each, graph) for each in one.scores]
+        say(method=name, videos=len(labels), **percent(labels, one))
+    ground = replace(Ground.of_graph(graph, encoder), encode=encode.encode)
+    for known in (True, False):
+        found = measure(ground, one, one.videos, known=known)
+        for delay, labels in found["labels"].items():
+            say(method="live", delay=delay, length_known=known, **percent(labels, one))
+    told, right, listed, absent = found["missing"].tolist()
+    shares = {"right": round(100 * right / told, 1), "by_chance": round(100 * absent / listed, 1)}
+    say(told_missing_at_the_end=told, of_absent=round(100 * right / absent, 1), **shares)
+    for tenth, pairs in sorted(found["tenths"].items()):
+        right, said = 100 * np.mean(pairs, axis=0)
+        say(tenth_of_the_video=tenth, task_right=round(right, 1), task_said=round(said, 1))
+
+
+def run_halves(one: Suite, encode: Known, encoder: TextEncoder) -> None:
+    """The same with a graph of the other half of the videos."""
+    for known in (True, False):
+        labels: list[Labels] = []
+        for half in (0, 1):
+            graph = learn_graph(one.scores[1 - half :: 2], one.vocabulary, encoder=encoder.options)
+            ground = replace(Ground.of_graph(graph, encoder), encode=encode.encode)
+            found = measure(ground, one, one.videos[half::2], known=known)
+            labels += found["labels"][10]
+        name = "live, graph of other videos"
+        say(method=name, delay=10, length_known=known, **percent(labels, one))
+
+
+class Noise:
+    """An encoder of any text as random unit vectors, to time all but the encoding."""
+
+    options = EncoderOptions(context=1, task_names=True, blend=True)
+
+    def encode_texts(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        return np.stack([self._vector(text) for text in texts])
+
+    def _vector(self, text: str) -> NDArray[np.float32]:
+        drawn = np.random.default_rng(len(text) + sum(map(ord, text[:40]))).normal(size=384)
+        return (drawn / np.linalg.norm(drawn)).astype(np.float32)
+
+    encode_keysteps = TextEncoder.encode_keysteps
+    encode_tasks = TextEncoder.encode_tasks
+
+
+def large_graph(size: int = 10_588, each: int = 10) -> TaskGraph:
+    """As many keysteps as the paper mines, in tasks of ten, with random transitions."""
+    rng = np.random.default_rng(0)
+    tasks = {f"task {k}": tuple(range(k, min(k + each, size))) for k in range(0, size, each)}
+    vocabulary = Vocabulary(tuple(f"keystep {k}" for k in range(size)), tasks)
+    source = np.repeat(np.arange(size), 20)
+    counts = (np.ones(len(source), np.int64), (source, rng.integers(0, size, len(source))))
+    return TaskGraph(vocabulary, csr_array(counts, shape=(size, size)))
+
+
+def run_speed(each: int) -> None:
+    """CPU time of every second of twenty minutes in which somebody speaks without a pause."""
+    graph = large_graph(each=each)
+    ground = Ground.of_graph(graph, Noise())  # type: ignore[arg-type]
+    spent = [0.0]
+
+    def encode(texts: Sequence[str]) -> NDArray[np.float32]:
+        began = time.process_time()
+        vectors = Noise().encode_texts(texts)
+        spent[0] += time.process_time() - began
+        return vectors
+
+    live = Live(replace(ground, encode=encode), LiveOptions(delay=30))
+    took = []
+    for second in range(1, 1201):
+        said = [Sentence(second - 3, second, f"sentence {second}")] if second % 3 == 0 else []
+        spent[0], began = 0.0, time.process_time()
+        live.feed(second, said)
+        took.append(1e3 * (time.process_time() - began - spent[0]))
+    shown = dict(zip(("median", "p99", "worst"), np.percentile(took, (50, 99, 100)), strict=True))
+    rounded = {f"{name}_ms": round(value, 2) for name, value in shown.items()}
+    say(
+        bench="a second of input",
+        keysteps=len(graph.vocabulary),
+        keysteps_a_task=each,
+        delay=30,
+        length_known=False,
+        mean_ms=round(float(np.mean(took)), 2),
+        **rounded,
+    )
+
+
+def run_encoding() -> None:
+    """CPU time of encoding what one more sentence asks for, which is not in the above."""
+    encoder = load_encoder(TaskMarkov.encoder)
+    assert isinstance(encoder, TextEncoder), "it hears"
+    encoder.encode_texts(["so that the model is there"])
+    took, stamp = [], time.time_ns()
+    for number in range(50):
+        said = [
+            f"now pour {stamp + number} cups of milk into the bowl and stir it well" * wide
+            for wide in (1, 1, 2, 3)
+        ]
+        said[1] = f"then {said[1]}"
+        began = time.process_time()
+        encoder.encode_texts(said)
+        took.append(1e3 * (time.process_time() - began))
+    say(
+        bench="encoding a sentence, with its context and that of the one before",
+        median_ms=round(float(np.median(took)), 1),
+        worst_ms=round(max(took), 1),
+    )
+
+
+def main(arguments: Sequence[str]) -> None:
+    if "--speed" in arguments:
+        run_speed(10)
+        run_speed(100)
+        run_encoding()
+        return
+    one = suite("CrossTask", open_source(f"crosstask:{Path(arguments[0])}/crosstask"))
+    encoder = load_encoder(TaskMarkov.encoder)
+    assert isinstance(encoder, TextEncoder), "it hears"
+    encode = Known(one.videos, encoder)
+    run_delays(one, encode, encoder)
+    run_halves(one, encode, encoder)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,279 @@
+"""Executions as data: who did which keysteps in which order, and which of them were mistakes.
+
+The layout is a folder with ``executions.csv`` (execution, task, split, step, mistake; one row a
+step, in order) and, where the true order is known, ``graphs/<task>.json`` (``steps`` with START
+and END, ``edges`` as pairs of names, the first directly before the second).
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import os
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from graphlib import CycleError, TopologicalSorter
+from pathlib import Path
+from typing import Any
+
+from stepgraph.core import Dataset, Result, Segment
+from stepgraph.datasets import REGISTRY, find_published, open_source
+from stepgraph.datasets.reading import Truth, csv_rows
+from stepgraph.errors import ConfigError, DataError, quoted
+from stepgraph.files.cells import write_cell
+from stepgraph.files.disk import listed, read_json, write_text
+from stepgraph.files.headers import as_list, as_text
+from stepgraph.graph import TaskGraph
+from stepgraph.graph.saving import load_graph
+from stepgraph.ingest import Listening
+from stepgraph.problems import Problems
+
+FILE = "executions.csv"
+COLUMNS = ("execution", "task", "split", "step", "mistake")
+START, END = "START", "END"
+"""Names of the beginning and the end in a true order."""
+
+Edge = tuple[str, str]
+_TRAIN, _TEST = ("train", "training"), ("test", "testing", "val", "valid", "validation")
+_WRONG = {"1": True, "true": True, "yes": True, "mistake": True, "error": True, "1.0": True}
+_RIGHT = {"": False, "0": False, "false": False, "no": False, "correct": False, "0.0": False}
+_WORDS = _WRONG | _RIGHT | {"none": False, "nan": False, "wrong": True}
+
+
+@dataclass(frozen=True)
+class Execution:
+    """One execution of a task: its steps by name in order, and which of them are mistakes."""
+
+    id: str
+    task: str
+    split: str
+    steps: tuple[str, ...]
+    mistakes: tuple[bool, ...] = ()
+
+    @property
+    def is_correct(self) -> bool:
+        """Whether it has no mistake."""
+        return not any(self.mistakes)
+
+
+@dataclass(frozen=True, eq=False)
+class Executions:
+    """Executions of a source, with the true orders of some tasks.
+
+    Attributes
+    ----------
+    graphs
+        Of each task whose order is known, the pairs of which one is directly before the other.
+    """
+
+    name: str
+    done: tuple[Execution, ...]
+    graphs: Mapping[str, frozenset[Edge]] = field(default_factory=dict)
+    problems: Problems = field(default_factory=Problems)
+
+    def of_split(self, split: str) -> list[Execution]:
+        """Those of ``train`` or ``test``."""
+        return [one for one in self.done if one.split == split]
+
+    def by_task(self) -> dict[str, list[Execution]]:
+        """Those of each task, in the order in which tasks and executions come."""
+        found: dict[str, list[Execution]] = {}
+        for one in self.done:
+            found.setdefault(one.task, []).append(one)
+        return found
+
+
+def open_executions(source: str | Path, *, strict: bool = False) -> Executions:
+    """Open executions: ``executions:PATH``, a mined graph, or a source of videos with truth.
+
+    The true keysteps of ``crosstask:PATH`` and ``coin:PATH`` are read whether the videos are
+    narrated or not, their published splits as ``train`` and ``test``.
+
+    >>> demo = open_executions("demo")
+    >>> len(demo.done), demo.done[0].steps[:2]
+    (36, ('crush the tomatoes', 'chop the onion'))
+    """
+    text = str(source)
+    kind, colon, rest = text.partition(":")
+    if colon and kind == "executions":
+        if not rest.strip():
+            raise ConfigError("source 'executions:' must name a path after the colon, got none")
+        return read_executions(Path(os.path.expanduser(rest)), strict=strict)
+    if os.path.isfile(text) and text.endswith(".json"):
+        return executions_of_graph(load_graph(Path(text)), text)
+    splits = find_published(kind).splits[1:] if colon and kind in REGISTRY else ()
+    listening = Listening(needed=False, hears=False)
+    problems, done = Problems(), list[Execution]()
+    for split in splits or ("all",):
+        dataset = open_source(text, split=split, listening=listening, strict=strict or None)
+        for one in ("duplicate video", "bad task", "bad number", "unknown step number"):
+            if dataset.problems.counts[one]:
+                problems.take(dataset.problems, one)
+        done += _of_truth(dataset, _split(split))
+    if not done:
+        raise DataError(
+            f"{text}: must have a truth or be executions:PATH or a mined graph, got none of these"
+        )
+    return Executions(kind if splits else Path(text).name, tuple(done), problems=problems)
+
+
+def _split(text: str) -> str:
+    name = text.strip().lower()
+    known = {**dict.fromkeys(_TRAIN, "train"), **dict.fromkeys(_TEST, "test"), "all": ""}
+    return known.get(name, name)
+
+
+def _of_truth(dataset: Dataset, split: str) -> Iterable[Execution]:
+    truth, vocabulary = dataset.truth, dataset.vocabulary
+    for video in dataset.videos:
+        if vocabulary is None or video.id not in truth:
+            continue
+        # Segments that overlap are all done, though only one labels a row.
+        exact = truth.done[video.id][1] if isinstance(truth, Truth) else None
+        segments: list[Segment] = sorted(exact or truth[video.id].segments())
+        steps = tuple(vocabulary.keysteps[one.keystep] for one in segments)
+        yield Execution(video.id, video.task or "", split, steps)
+
+
+def executions_of_graph(graph: TaskGraph, name: str) -> Executions:
+    """What was recognised in the videos that a graph was mined from."""
+    if graph.layers is None:
+        raise ConfigError(
+            f"{name}: must hold recognised videos to be asked this, got none; mine it from "
+            f"narration with this version of stepgraph"
+        )
+    names = graph.vocabulary.keysteps
+    done = [
+        Execution(video, task, "", tuple(names[one] for one in steps))
+        for task in graph.layers.videos
+        for video, steps in graph.layers.sequences(task).items()
+    ]
+    return Executions(name, tuple(done))
+
+
+def executions_of_results(results: Iterable[Result]) -> tuple[Execution, ...]:
+    """What was recognised, or corrected, as executions of the task that each video shows."""
+    found = []
+    for one in results:
+        task = max(one.tasks, key=lambda name: (one.tasks or {})[name]) if one.tasks else ""
+        found.append(Execution(one.video.id, task, "", tuple(each.keystep for each in one)))
+    return tuple(found)
+
+
+def read_executions(folder: Path, *, strict: bool = False) -> Executions:
+    """Read a folder of executions; the file itself may be named instead."""
+    path = folder / FILE if folder.is_dir() else folder
+    problems = Problems(strict=strict)
+    rows = list(csv_rows(path))
+    header = [cell.strip().lower() for cell in rows[0][1]] if rows else []
+    if not {"execution", "step"} <= {*header}:
+        raise DataError(
+            f"{path}:1: columns must be {', '.join(COLUMNS)}, got {quoted(', '.join(header))}"
+        )
+    found: dict[tuple[str, str], tuple[str, list[str], list[bool]]] = {}
+    for where, row in rows[1:]:
+        if len(row) != len(header):
+            what = f"must have {len(header)} columns, got {len(row)}"
+            problems.add(where, "wrong column count", what)
+            continue
+        cells = dict(zip(header, row, strict=True))
+        _add_row(found, cells, where, problems)
+    done = tuple(
+        Execution(id, task, split, tuple(steps), tuple(mistakes))
+        for (task, id), (split, steps, mistakes) in found.items()
+    )
+    if not done:
+        first = f"; {problems.found[0]}" if problems.found else ""
+        raise DataError(f"{path}: must list executions, got none{first}")
+    graphs = _read_graphs(path.parent / "graphs", {one.task for one in done}, done)
+    return Executions(folder.name, done, graphs, problems)
+
+
+def _add_row(
+    found: dict[tuple[str, str], tuple[str, list[str], list[bool]]],
+    cells: Mapping[str, str],
+    where: str,
+    problems: Problems,
+) -> None:
+    id, step, word = cells["execution"], " ".join(cells["step"].split()), cells.get("mistake", "")
+    if not id:
+        problems.add(where, "row without execution", "an execution must be named, got none")
+        return
+    if word.lower() not in _WORDS:
+        what = f"mistake must be 0 or 1, true or false, or empty, got {quoted(word, 40)}"
+        problems.add(where, "bad mistake", what)
+        return
+    split = _split(cells.get("split", ""))
+    _, steps, mistakes = found.setdefault((cells.get("task", ""), id), (split, [], []))
+    if step:  # a row without one says that nothing was done
+        steps.append(step)
+        mistakes.append(_WORDS[word.lower()])
+
+
+def _read_graphs(
+    folder: Path, tasks: set[str], done: Sequence[Execution]
+) -> dict[str, frozenset[Edge]]:
+    """True orders of the tasks that have one; names match but for case, spaces and marks."""
+    files = [one for one in listed(folder) if one.suffix == ".json"] if folder.is_dir() else []
+    exact = {file.stem: file for file in files}
+    plain = {_plain(file.stem): file for file in files}
+    spelt = {_plain(step): step for one in done for step in one.steps}
+    found = {}
+    for task in sorted(tasks):
+        file = exact.get(task) or plain.get(_plain(task))
+        if file is not None:
+            found[task] = _read_graph(file, spelt)
+    return found
+
+
+def _plain(name: str) -> str:
+    return re.sub(r"[\W_]+", "", name).casefold() or name
+
+
+def _read_graph(path: Path, spelt: Mapping[str, str]) -> frozenset[Edge]:
+    content: Any = read_json(path)
+    try:
+        steps = content["steps"]
+        listing = steps if isinstance(steps, dict) else {as_text(one): one for one in steps}
+        names = {str(key): " ".join(as_text(name).split()) for key, name in listing.items()}
+        names |= {name: name for name in names.values()}
+        edges = {
+            (_named(names[str(first)], spelt), _named(names[str(second)], spelt))
+            for first, second in map(as_list, as_list(content["edges"]))
+        }
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise DataError(
+            f"{path}: must hold 'steps', a list of names, and 'edges', pairs of them, got "
+            f"{type(error).__name__}: {quoted(str(error), 80)}"
+        ) from error
+    before: dict[str, set[str]] = {}
+    for first, second in edges:
+        before.setdefault(second, set()).add(first)
+    try:
+        list(TopologicalSorter(before).static_order())
+    except CycleError as error:
+        raise DataError(
+            f"{path}: edges must have no cycle, got {quoted(' → '.join(error.args[1]), 120)}"
+        ) from error
+    return frozenset(edges)
+
+
+def _named(name: str, spelt: Mapping[str, str]) -> str:
+    return name.upper() if name.upper() in (START, END) else spelt.get(_plain(name), name)
+
+
+def write_executions(done: Iterable[Execution], folder: Path) -> Path:
+    """Write executions into a folder in the layout that :func:`read_executions` reads."""
+    buffer = io.StringIO()
+    writer = csv.writer(buffer, lineterminator="\n")
+    writer.writerow(COLUMNS)
+    for one in done:
+        head = [write_cell(one.id), write_cell(one.task), write_cell(one.split)]
+        marks = one.mistakes or (False,) * len(one.steps)
+        for step, wrong in zip(one.steps, marks, strict=True):
+            writer.writerow([*head, write_cell(step), int(wrong)])
+        if not one.steps:
+            writer.writerow([*head, "", ""])
+    write_text(folder / FILE, buffer.getvalue())
+    return folder / FILE

@@ -1,0 +1,127 @@
+"""What is known before anything is said: a graph, and vectors of all its keysteps."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stepgraph.assistant.live_following import Floats, Lengths, likely_lengths
+from stepgraph.core import Features
+from stepgraph.decoders import TaskMarkov
+from stepgraph.decoders.hearing import Targets, targets_of
+from stepgraph.decoders.task_markov import Expected
+from stepgraph.decoders.tasks import tasks_of
+from stepgraph.encoders.text import TextEncoder
+from stepgraph.graph import TaskGraph
+from stepgraph.graph.maps import END, START, task_map
+from stepgraph.scoring.products import Products
+
+_Made = TypeVar("_Made")
+
+# What may come next is told up to so many.
+_SHOWN = 4
+
+
+class Likely(NamedTuple):
+    """A keystep, and how probable it is."""
+
+    keystep: str
+    probability: float
+
+
+class Way(NamedTuple):
+    """How a task is done, its keysteps in the written order.
+
+    Attributes
+    ----------
+    shown : shape (n,)
+        How probable it is that each is done at all.
+    before : shape (n, n)
+        How probable it is that one is done before another.
+    following
+        What most probably comes next after each, and after the start.
+    """
+
+    shown: Floats
+    before: Floats
+    following: dict[int, tuple[Likely, ...]]
+
+
+@dataclass(frozen=True, eq=False)
+class Ground:
+    """What is known before anything is said: the graph, and vectors of all its keysteps.
+
+    Attributes
+    ----------
+    encode
+        Makes unit vectors of sentences.
+    context, blend
+        See :class:`~stepgraph.encoders.EncoderOptions`.
+    """
+
+    graph: TaskGraph
+    tasks: Mapping[str, tuple[int, ...]]
+    targets: Targets
+    encode: Callable[[Sequence[str]], NDArray[np.float32]]
+    context: int
+    blend: bool
+    decoder: TaskMarkov = field(default_factory=TaskMarkov)
+    _made: dict[tuple[str, str], Any] = field(default_factory=dict, repr=False)
+
+    @classmethod
+    def of_graph(cls, graph: TaskGraph, encoder: TextEncoder) -> Ground:
+        """Encode the keysteps of a graph."""
+        vocabulary, options = graph.vocabulary, encoder.options
+        keysteps, tasks = encoder.encode_keysteps(vocabulary), tasks_of(graph)
+        nothing = Features("", 0.0, np.zeros((0, keysteps.shape[1]), np.float32), np.zeros((0, 2)))
+        silent = Products(nothing, keysteps, vocabulary, tasks=encoder.encode_tasks(vocabulary))
+        targets = targets_of(silent, tasks)
+        return cls(graph, tasks, targets, encoder.encode_texts, options.context, options.blend)
+
+    def expected(self, task: str) -> Expected:
+        """When its keysteps are due, and which follows which."""
+        return self._once("expected", task, lambda: self.decoder.expect(task, self.graph))
+
+    def lengths(self, task: str) -> Lengths:
+        """How long videos of a task last, or of all tasks where none of it was met."""
+        return self._once("lengths", task, lambda: self._lengths(task))
+
+    def _lengths(self, task: str) -> Lengths:
+        courses = self.graph.courses.tasks if self.graph.courses is not None else {}
+        own = courses.get(task, {})
+        every = [own] if len(own) > 1 else courses.values()
+        return likely_lengths(c.rows.sum() * c.hop for some in every for c in some.values())
+
+    def way(self, task: str) -> Way:
+        """How it is done, by the recognised videos or else by neighbouring rows."""
+        return self._once("way", task, lambda: self._way(task))
+
+    def _once(self, what: str, task: str, make: Callable[[], _Made]) -> _Made:
+        """Make something of a task when it is first asked for."""
+        if (what, task) not in self._made:
+            self._made[what, task] = make()
+        made: _Made = self._made[what, task]
+        return made
+
+    def _way(self, task: str) -> Way:
+        names, members = self.graph.vocabulary.keysteps, self.tasks[task]
+        known = task_map(self.graph, task, members)
+        steps = {step.keystep: step for step in known.steps}
+        shown = np.array([steps[keystep].share for keystep in members])
+        if known.videos and self.graph.layers is not None:
+            before = self.graph.layers.of_task(task).precedence()
+        else:
+            places = np.array([steps[keystep].place for keystep in members])
+            before = (places[:, None] < places).astype(np.float64)
+        following = {
+            keystep: tuple(
+                Likely("(the end)" if one.second == END else names[one.second], one.share)
+                for one in known.arrows_from(keystep)[:_SHOWN]
+            )
+            for keystep in (START, *members)
+        }
+        return Way(shown, before, following)

@@ -1,0 +1,201 @@
+"""Listen second by second, and believe: which task it is, and which of its keysteps is done."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from math import ceil
+
+import numpy as np
+from scipy.special import expit
+
+from stepgraph.assistant.live_following import Floats, Follower, Lengths
+from stepgraph.assistant.live_ground import Ground
+from stepgraph.assistant.live_hearing import Ear
+from stepgraph.core import Sentence
+from stepgraph.decoders.tasks import task_shares
+
+# The least spread of scores: with one sentence there is none, and noise must not count as some.
+_SPREAD = 1e-3
+
+
+class Listener:
+    """All that was said up to now, and what it makes probable.
+
+    Attributes
+    ----------
+    rows
+        Whole seconds that were listened to.
+    task
+        The most probable task; empty while nothing was said.
+    shares : shape (Z,)
+        How probable each task is, given that it is one of them: whether it is any is told by how
+        well a whole video fits, and that is not over.
+
+    Parameters
+    ----------
+    ground
+        What is known before.
+    length
+        How many seconds it will all take, where that is known.
+    """
+
+    def __init__(self, ground: Ground, length: float | None = None) -> None:
+        self.ground, self.length = ground, length
+        self.rows, self.task = 0, ""
+        self.shares = np.zeros(len(ground.tasks))
+        self.follower: Follower | None = None
+        self.names = tuple(ground.tasks)
+        habits = ground.graph.habits
+        self._habits = habits if habits is not None and habits.tasks == self.names else None
+        self._waiting: list[tuple[float, Sentence]] = []
+        self._texts: list[str] = []
+        self._ear = Ear(ground.targets, max(ground.context, 1) + 1)
+        self._told = self._ear.heard()
+
+    @property
+    def origin(self) -> int:
+        """The row with which the task began that is followed now."""
+        return self._ear.origin
+
+    def take(self, now: float, sentences: Iterable[Sentence]) -> None:
+        """Hear sentences when they end, or now if that is sooner."""
+        self._waiting += [(min(one.end, now), one) for one in sentences]
+        self._waiting.sort(key=lambda pair: pair[0])
+
+    def until(self) -> int:
+        """Rows after which all is heard that was said."""
+        return max([self.rows, *(ceil(known) for known, _ in self._waiting)])
+
+    def listen(self) -> None:
+        """Let one second go by."""
+        self.rows += 1
+        while self._waiting and self._waiting[0][0] <= self.rows:
+            self._hear(self._waiting.pop(0)[1])
+        changed = self._ear.advance(self.rows - self.origin)
+        if (turned := self._ear.turned()) > 0:
+            changed = self._begin_anew(turned)
+        self._told = self._ear.heard()
+        self._weigh_tasks()
+        if self.task:
+            self._follow(changed)
+
+    def _hear(self, sentence: Sentence) -> None:
+        """Encode a sentence, and those before it anew whose context it completes."""
+        ear, wide = self._ear, self.ground.context
+        self._texts.append(sentence.text)
+        first = max(0, len(ear.moments) - wide)
+        numbers = range(first, len(ear.moments) + 1)
+        before = len(self._texts) - len(numbers)
+        texts = [
+            " ".join(self._texts[max(0, here - width) : here + width + 1])
+            for width in ((0, wide) if self.ground.blend else (wide,))
+            for here in range(before, len(self._texts))
+        ]
+        vectors = self.ground.encode(texts)
+        vectors = vectors.reshape(-1, len(numbers), vectors.shape[1]).mean(axis=0)
+        found = ear.hold(vectors)
+        for number, vector, one in zip(numbers, vectors, found, strict=True):
+            if number < len(ear.moments):
+                ear.revise(number, vector, one)
+            else:
+                # What jumps back in time is said where the one before it was.
+                earliest = ear.moments[-1].start if ear.moments else 0.0
+                start = max(sentence.start - self.origin, earliest)
+                ear.hear(start, max(sentence.end - self.origin, start), vector, one)
+
+    def _begin_anew(self, row: int) -> int:
+        """Forget what was said before a row, since another task began there."""
+        old = self._ear
+        kept = [one for one in old.moments if one.start >= row]
+        self._ear = Ear(self.ground.targets, max(self.ground.context, 1) + 1, old.origin + row)
+        found = self._ear.hold(np.stack([one.vector for one in kept]))
+        for one, close in zip(kept, found, strict=True):
+            self._ear.hear(one.start - row, one.end - row, one.vector, close)
+        self._ear.advance(self.rows - self.origin)
+        self.task = ""
+        return 0
+
+    def _weigh_tasks(self) -> None:
+        evidence = self._told.evidence
+        if not np.isfinite(evidence).any():
+            return
+        self.shares = task_shares(evidence, self._habits)
+        task = self.names[int(self.shares.argmax())]
+        if task != self.task:
+            self.task, self.follower = task, Follower(self.ground.expected(task), self._lengths())
+
+    def _lengths(self) -> Lengths:
+        if self.length is None:
+            return self.ground.lengths(self.task)
+        return Lengths(np.array([max(self.length - self.origin, 1.0)]), np.zeros(1))
+
+    def _follow(self, changed: int) -> None:
+        """Follow the rows of the task from the first one on of which something else is known."""
+        assert self.follower is not None, "there is a task"
+        first = min(changed, self.follower.rows)
+        self.follower.follow(first, self._log_emission(first))
+
+    def _log_emission(self, first: int) -> Floats:
+        """What is heard on each row from one on, shape (k, n)."""
+        part = np.array(self._ear.part[first:], dtype=np.int64)
+        size = len(self.ground.tasks[self.task])
+        rows = np.zeros((len(part), size))
+        said, place = np.unique(part[part >= 0], return_inverse=True)
+        if len(said):
+            vectors = np.stack([self._ear.moments[number].vector for number in said])
+            columns = self._columns(size)
+            assert self.ground.targets.vectors is not None, "sentences have vectors"
+            close = (vectors @ self.ground.targets.vectors[columns].T).astype(np.float64)
+            decoder = self.ground.decoder
+            emission = decoder.soften(close, self._told.mean[columns])
+            emission += decoder.log_words(vectors, self.task, self.ground.graph.habits)
+            rows[part >= 0] = emission[place]
+        return rows
+
+    def _columns(self, size: int) -> slice:
+        """Where the keysteps of the task are among all targets."""
+        first = int(self.ground.targets.first[self.names.index(self.task)])
+        return slice(first, first + size)
+
+    def look_back(self, rows: int) -> tuple[Floats, Floats]:
+        """How probable each keystep is on the last rows, and that it is talk: (k, n) and (k,)."""
+        assert self.follower is not None, "there is a task"
+        found = self.follower.look_back(rows)
+        return found, self._talk(len(found))
+
+    def _talk(self, rows: int) -> Floats:
+        """See ``TaskMarkov``; the place in the video is as uncertain as its length."""
+        assert self.follower is not None, "there is a task"
+        decoder, lengths = self.ground.decoder, self.follower.lengths.rows
+        if not decoder.background:
+            return np.zeros(rows)
+        row = np.arange(self.follower.rows - rows, self.follower.rows)[:, None] + 0.5
+        odds = decoder.talk_odds(np.minimum(row / lengths, 1 - 0.5 / np.maximum(lengths, 1.0)))
+        odds += self._ahead(rows)[:, None]
+        talk: Floats = expit(odds) @ self.follower.length_shares()
+        return talk
+
+    def _ahead(self, rows: int) -> Floats:
+        """How much closer each of the last rows is to the title than others are, in deviations."""
+        number, size = self.names.index(self.task), len(self.ground.tasks[self.task])
+        columns, targets = self._columns(size), self.ground.targets
+        ahead = np.zeros(rows)
+        if columns.stop == len(targets.keysteps) or targets.keysteps[columns.stop] >= 0:
+            return ahead  # it has no title
+        part = np.array(self._ear.part[-rows:], dtype=np.int64)
+        said, place = np.unique(part[part >= 0], return_inverse=True)
+        if len(said):
+            vectors = np.stack([self._ear.moments[each].vector for each in said])
+            assert targets.vectors is not None, "sentences have vectors"
+            close = vectors @ targets.vectors[columns.start : columns.stop + 1].T
+            lead = close[:, -1] - close[:, :-1].max(axis=1)
+            spread = max(float(self._told.spread[number]), _SPREAD)
+            ahead[part >= 0] = ((lead - self._told.ahead[number]) / spread)[place]
+        return ahead
+
+    def progress(self, row: int) -> float:
+        """How much of the whole is over at the end of a row of the task that is followed."""
+        if self.follower is None:
+            return 0.0 if not self.length else min(1.0, (row + 1) / self.length)
+        over = np.minimum(1.0, (row + 1) / self.follower.lengths.rows)
+        return float(self.follower.length_shares() @ over)

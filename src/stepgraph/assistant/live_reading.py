@@ -1,0 +1,279 @@
+"""Read a transcript while it is written: lines from a pipe, or a subtitle file that grows.
+
+What a line is, the first lines tell: cues of SubRip or WebVTT, lines that begin with the time at
+which they are said (``12.5 text``, ``1:02 text``), or plain lines, each said when it arrives.  A
+line that cannot be used is noted, and the rest goes on.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Callable, Iterator
+from queue import Empty, Queue
+from threading import Thread
+from typing import BinaryIO, NamedTuple
+
+from stepgraph.core import LONGEST, Sentence
+from stepgraph.errors import DataError, quoted
+from stepgraph.ingest.cleaning import BACKWARDS_LIMIT, LAST_SECONDS, LONGEST_TEXT, clean
+from stepgraph.ingest.timed_text import TIMES, seconds
+from stepgraph.problems import Problems
+
+# A time with a decimal point or a colon; "2 eggs" begins with no time.
+_STAMPED = re.compile(
+    r"\s*[\[(]?(?:([0-9]{1,7}\.[0-9]{1,9})s?|(?:([0-9]{1,3}):)?([0-9]{1,3}):([0-9]{2}(?:\.[0-9]+)?))"
+    r"[\])]?(?:\s*[-–—:])?\s+(.*)"
+)
+# Seconds of silence that are believed at most; a longer one is a wrong time.
+_LONGEST_PAUSE = 3600.0
+# Lines that wait to be understood, and seconds between two looks at a file that grows.
+_WAITING, _LOOK = 1000, 0.2
+
+
+class Spoken(NamedTuple):
+    """A sentence, and when it is known."""
+
+    now: float
+    sentence: Sentence
+
+
+class Reader:
+    """Understands lines as they come.
+
+    Parameters
+    ----------
+    origin
+        What the lines are called in problems.
+    problems
+        Receives what could not be used.
+
+    Attributes
+    ----------
+    timed
+        Whether the lines tell their times; None while none was read.
+
+    Examples
+    --------
+    >>> reader = Reader("-", Problems())
+    >>> reader.read("12.5 pour the milk", 0.0)
+    [Spoken(now=12.5, sentence=Sentence(start=12.5, end=17.5, text='pour the milk'))]
+    """
+
+    def __init__(self, origin: str, problems: Problems) -> None:
+        self.timed: bool | None = None
+        self.origin, self._problems = origin, problems
+        self._number = 0
+        self._cues = False
+        self._held: tuple[str, float] | None = None  # perhaps the number of a first cue
+        self._cue: tuple[float, float, list[str]] | None = None
+        self._before: Sentence | None = None  # as it was written
+        self._last = 0.0
+        self._shift, self._odd = 0.0, -1.0
+
+    def skip(self, kind: str, what: str) -> None:
+        """Note that the next line cannot be used."""
+        self._number += 1
+        self.note(kind, what)
+
+    def note(self, kind: str, what: str) -> None:
+        """Note that the line at hand cannot be used as it is."""
+        self._problems.add(f"{self.origin}:{self._number}", kind, what)
+
+    def read(self, line: str, arrived: float) -> list[Spoken]:
+        """Take the next line, that arrived so many seconds after the beginning."""
+        self._number += 1
+        text = line.strip()
+        if times := TIMES.fullmatch(line.rstrip()):
+            done, self._held = self._end_cue(), None
+            self.timed = self._cues = True
+            self._cue = seconds(times, 1), seconds(times, 5), []
+            return done
+        if self._cues:
+            if not text:
+                return self._end_cue()
+            if self._cue is not None:
+                self._cue[2].append(text)
+            return []
+        if not text:
+            return []
+        if self.timed is None and self._held is None:
+            if text.startswith("WEBVTT"):
+                self.timed = self._cues = True
+                return []
+            if text.isdecimal():
+                self._held = text, arrived
+                return []
+        found = _STAMPED.fullmatch(text)
+        if self.timed is None:
+            self.timed = found is not None and self._held is None
+        if self.timed:
+            return self._stamped(found, text)
+        return [*self._release(), *self._arrived(text, arrived)]
+
+    def finish(self) -> list[Spoken]:
+        """What was begun and will not go on, since there are no more lines."""
+        return [*self._release(), *self._end_cue()]
+
+    def _release(self) -> list[Spoken]:
+        held, self._held = self._held, None
+        if held is None:
+            return []
+        self.timed = False
+        return self._arrived(*held)
+
+    def _stamped(self, found: re.Match[str] | None, text: str) -> list[Spoken]:
+        start, said = self._last, text  # a line without a time goes on with the one before
+        if found is not None:
+            plain, hours, minutes, rest, said = found.groups()
+            at = float(plain) if plain else 60.0 * int(minutes) + float(rest)
+            start = self._on_clock(at + 3600.0 * int(hours or 0))
+        return self._spoken(Sentence(start, start + LAST_SECONDS, said), start)
+
+    def _arrived(self, text: str, arrived: float) -> list[Spoken]:
+        start = min(max(self._last, arrived - LAST_SECONDS), arrived)
+        return self._spoken(Sentence(start, arrived, text), arrived)
+
+    def _end_cue(self) -> list[Spoken]:
+        cue, self._cue = self._cue, None
+        if cue is None or not cue[2]:
+            return []
+        start, end, lines = cue
+        if not 0 <= start <= end <= LONGEST:
+            self.note(
+                "impossible time",
+                f"a cue must end after it starts, and within a week, got {start} and {end}; "
+                f"it is left out",
+            )
+            return []
+        placed = self._on_clock(start)
+        end = placed + end - start
+        return self._spoken(Sentence(placed, end, "\n".join(lines)), end)
+
+    def _on_clock(self, start: float) -> float:
+        """When something is said by a clock that never goes back.
+
+        One odd time is taken as that of the line before; two that agree are another clock.
+        """
+        ahead = start + self._shift - self._last
+        if -BACKWARDS_LIMIT <= ahead <= _LONGEST_PAUSE:
+            self._odd = -1.0
+            return max(start + self._shift, self._last)
+        self.note(
+            "jump in time",
+            f"time must go on by at most an hour, got {start} after {self._last - self._shift:g}; "
+            f"taken as said right after",
+        )
+        if self._odd >= 0 and -BACKWARDS_LIMIT <= start - self._odd <= _LONGEST_PAUSE:
+            self._shift, self._odd = self._last - self._odd, -1.0
+            return max(start + self._shift, self._last)
+        self._odd = start
+        return self._last
+
+    def _spoken(self, raw: Sentence, now: float) -> list[Spoken]:
+        """What is said, without markup and without what only shows a line again."""
+        near = [raw] if self._before is None else [self._before, raw]
+        found = [one for one in clean(near) if one.start == raw.start]
+        # Two that start together are joined; the one before was told already.
+        same = self._before is not None and self._before.start == raw.start
+        found = list(clean([raw])) if same else found
+        self._before, self._last = raw, max(self._last, raw.start)
+        return [Spoken(max(now, self._last), one) for one in found]
+
+
+class Line(NamedTuple):
+    """A line as it arrived, or None where only time went by."""
+
+    data: bytes | None
+    arrived: float
+
+
+def arriving(
+    stream: BinaryIO,
+    *,
+    follow: bool = False,
+    clock: Callable[[], float] = time.monotonic,
+    patience: float = 1.0,
+) -> Iterator[Line]:
+    """Lines as they come, and every second without one that time goes by.
+
+    Parameters
+    ----------
+    follow
+        Whether the stream is a file that grows: its end is not the end.
+    patience
+        Seconds.
+    """
+    lines: Queue[bytes | None] = Queue(_WAITING)
+
+    def wait() -> None:
+        for one in _whole_lines(stream, follow):
+            lines.put(one)
+        lines.put(None)
+
+    began = clock()
+    Thread(target=wait, daemon=True).start()
+    while True:
+        try:
+            data = lines.get(timeout=patience)
+        except Empty:
+            yield Line(None, clock() - began)
+            continue
+        if data is None:
+            return
+        yield Line(data, clock() - began)
+
+
+def _whole_lines(stream: BinaryIO, follow: bool) -> Iterator[bytes]:
+    """Lines without their ends; of one without end, no more than can be a sentence."""
+    begun = b""
+    while True:
+        piece = stream.readline(LONGEST_TEXT)
+        if not piece:
+            if follow:
+                time.sleep(_LOOK)
+                continue
+            if begun:
+                yield begun
+            return
+        # Of what is too long only so much is kept that it is known to be.
+        begun = (begun + piece)[: LONGEST_TEXT + 1]
+        if piece.endswith(b"\n"):
+            yield begun.removesuffix(b"\n")
+            begun = b""
+
+
+def read_live(
+    lines: Iterator[Line], reader: Reader, *, must_be_timed: bool = False
+) -> Iterator[Spoken | float]:
+    """Sentences as they come; a number is the time up to which nobody spoke."""
+    for data, arrived in lines:
+        if data is None:
+            if reader.timed is False:
+                yield arrived
+            continue
+        text = _text_of(data, reader)
+        yield from () if text is None else reader.read(text, arrived)
+        if must_be_timed and reader.timed is False:
+            raise DataError(
+                f"{reader.origin}: lines must begin with their times where they do not arrive "
+                f"as they are said, got none; write 12.5 before a line, or pipe them in"
+            )
+    yield from reader.finish()
+
+
+def _text_of(data: bytes, reader: Reader) -> str | None:
+    """The text of a line, where it is any."""
+    if len(data) > LONGEST_TEXT:
+        what = f"a line must have at most {LONGEST_TEXT:,} characters, got more; it is left out"
+        reader.skip("line too long", what)
+        return None
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        text = "\0"
+    if "\0" in text:
+        shown = quoted(data[:40])
+        reader.skip("line that is no text", f"must be UTF-8, got {shown}; it is left out")
+        return None
+    return text

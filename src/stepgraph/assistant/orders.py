@@ -1,0 +1,210 @@
+"""The order of a task from executions of it: what must be done before what.
+
+Without noise a keystep comes before another unless some execution says otherwise, and is then
+weighed: people pick the next keystep among those that are ready, so that a pair may have come in
+the same order every time by chance.  The order is the one that is told most shortly together with
+the executions.  An order costs its prerequisites, those that several keysteps share once, and an
+execution the logarithm of how many keysteps were ready each time one was picked.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable, Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stepgraph.errors import ConfigError
+from stepgraph.graph.courses import Floats, Integers
+from stepgraph.graph.order import partial_order
+
+Bools = NDArray[np.bool_]
+Move = tuple[tuple[int, int], ...]
+# What a prerequisite costs, in nats; chosen on simulated recipes of other seeds than those that
+# are reported (benchmarks/assistant.py).
+_COST = math.log(4)
+# Shares of executions that agree about a pair, with which orders of noisy ones are begun.
+_MAJORITIES = (1.0, 0.9, 0.85, 0.8, 0.75, 0.7, 0.6)
+
+
+@dataclass(frozen=True, eq=False)
+class Order:
+    """Which steps come before which, learned from executions.
+
+    Attributes
+    ----------
+    steps
+        In the order of their first appearance.
+    before : shape (n, n), bool
+        Whether one is always done before another; transitive.
+    counts : shape (n, n)
+        In how many executions one came before another.
+    shown : shape (n,)
+        In how many of the ``executions`` each was done.
+    """
+
+    steps: tuple[Hashable, ...]
+    before: Bools
+    counts: Integers
+    shown: Integers
+    executions: int
+
+    @property
+    def edges(self) -> list[tuple[Hashable, Hashable]]:
+        """Pairs of which one is directly before the other: all others follow from them."""
+        pairs = np.argwhere(reduced(self.before))
+        return [(self.steps[first], self.steps[second]) for first, second in pairs]
+
+    def prerequisites(self, step: Hashable) -> list[Hashable]:
+        """What must be done directly before a step."""
+        return [first for first, second in self.edges if second == step]
+
+    @property
+    def optional(self) -> list[Hashable]:
+        """Steps that some executions leave out."""
+        return [s for s, n in zip(self.steps, self.shown, strict=True) if n < self.executions]
+
+    @property
+    def alternatives(self) -> list[tuple[Hashable, Hashable]]:
+        """Pairs of optional steps that never come together, though by chance thrice or more."""
+        expected = np.outer(self.shown, self.shown) / max(1, self.executions)
+        never = (self.counts + self.counts.T == 0) & (expected >= 3)
+        pairs = np.argwhere(np.triu(never, 1))
+        return [(self.steps[first], self.steps[second]) for first, second in pairs]
+
+
+def learn_order(sequences: Iterable[Sequence[Hashable]], *, noise: float = 0.0) -> Order:
+    """Learn a partial order from executions, each a sequence of steps.
+
+    Only the first time that an execution does a step counts; steps may be left out.
+
+    Parameters
+    ----------
+    noise
+        Share of steps that are done although they are not ready, from 0 to below 1; with 0 the
+        order contradicts no execution.
+
+    Examples
+    --------
+    >>> order = learn_order([["boil", "leaves", "pour"], ["leaves", "boil", "pour"]] * 3)
+    >>> order.edges
+    [('boil', 'pour'), ('leaves', 'pour')]
+    """
+    if not 0 <= noise < 1:
+        raise ConfigError(f"noise must be at least 0 and below 1, got {noise}")
+    done = [list(dict.fromkeys(sequence)) for sequence in sequences]
+    steps = tuple(dict.fromkeys(step for sequence in done for step in sequence))
+    place = {step: at for at, step in enumerate(steps)}
+    rows = [np.array([place[step] for step in sequence], dtype=np.int64) for sequence in done]
+    counts = np.zeros((len(steps), len(steps)), dtype=np.int64)
+    for row in rows:
+        counts[row[:, None], row] += np.triu(np.ones((len(row), len(row)), dtype=np.int64), 1)
+    shown = np.bincount(np.concatenate([*rows, np.zeros(0, np.int64)]), minlength=len(steps))
+    majorities = _MAJORITIES if noise else (1.0,)
+    begun = [_as_matrix(partial_order(counts, majority)) for majority in majorities]
+    if steps:
+        seen = _Seen(rows, len(steps), noise)
+        # What may come in again where executions may be wrong: nothing contradicts it more often.
+        likely = (counts > counts.T) if noise else np.zeros_like(counts, dtype=bool)
+        # Of orders that cost the same, the one begun with more agreement.
+        found = [_weighed(before, seen, likely) for before in begun]
+        begun = [min(found, key=lambda one: one[1])[0]]
+    return Order(steps, begun[0], counts, shown, len(rows))
+
+
+def _as_matrix(before: Sequence[int]) -> Bools:
+    size = len(before)
+    found = [[bool(one >> first & 1) for one in before] for first in range(size)]
+    return np.array(found, dtype=bool).reshape(size, size)
+
+
+def reduced(before: Bools) -> Bools:
+    """Leave out of transitive relations, shape (..., n, n), what follows from the rest."""
+    number = before.astype(np.float32)
+    return np.asarray(before & ~(number @ number > 0))
+
+
+class _Seen:
+    """Executions as arrays: where each step was done, and which step was done where."""
+
+    def __init__(self, rows: Sequence[Integers], size: int, noise: float) -> None:
+        self.noise, longest = noise, max(map(len, rows))
+        self.place = np.full((len(rows), size), -1)
+        self.step = np.zeros((len(rows), longest), dtype=np.int64)
+        self.valid = np.arange(longest) < np.array([[len(row)] for row in rows])
+        for number, row in enumerate(rows):
+            self.place[number, row] = np.arange(len(row))
+            self.step[number, : len(row)] = row
+        self.left = np.maximum(self.valid[:, ::-1].cumsum(axis=1)[:, ::-1], 1)
+
+    def cost(self, before: Bools) -> Floats:
+        """Nats that the executions take with orders, shape (m, n, n)."""
+        placed = np.where(before[:, None], self.place[None, :, :, None], -1)
+        ready_at = placed.max(axis=2) + 1  # shape (m, E, n)
+        # A step adds one to the number of those ready from then on until it is done.
+        change = np.zeros((*ready_at.shape[:2], self.step.shape[1] + 2))
+        one, execution, step = np.nonzero(
+            np.broadcast_to(self.place >= 0, ready_at.shape) & (ready_at <= self.place)
+        )
+        np.add.at(change, (one, execution, ready_at[one, execution, step]), 1)
+        np.add.at(change, (one, execution, self.place[execution, step] + 1), -1)
+        ready = np.maximum(change.cumsum(axis=2)[:, :, : self.step.shape[1]], 1)
+        each = np.broadcast_to(self.step, ready.shape)
+        right = np.take_along_axis(ready_at, each, axis=2) <= np.arange(self.step.shape[1])
+        chance = np.where(right, (1 - self.noise) / ready, 0.0) + self.noise / self.left
+        return np.asarray(-np.log(np.where(self.valid, np.maximum(chance, 1e-300), 1)).sum((1, 2)))
+
+
+def _weighed(before: Bools, seen: _Seen, likely: Bools) -> tuple[Bools, float]:
+    """Leave out, or take in what is likely, whatever saves most, until nothing saves anything."""
+    total = float(_COST * _told(before[None])[0] + seen.cost(before[None])[0])
+    while True:
+        moves, added = _moves(reduced(before)), np.argwhere(likely & ~before & ~before.T)
+        if not moves and not len(added):
+            break
+        orders = np.repeat(before[None], len(moves) + len(added), axis=0)
+        for order, move in zip(orders, moves, strict=False):
+            order[tuple(np.array(move).T)] = False
+        for order, (first, second) in zip(orders[len(moves) :], added, strict=True):
+            early, late = before[:, first].copy(), before[second].copy()
+            early[first] = late[second] = True
+            order |= np.outer(early, late)
+        costs = _COST * _told(orders) + seen.cost(orders)
+        best = int(costs.argmin())
+        if costs[best] >= total - 1e-9:
+            break
+        before, total = orders[best], float(costs[best])
+    return before, total
+
+
+def _moves(direct: Bools) -> list[Move]:
+    """Direct pairs to leave out: one, or one for all steps that share prerequisites, or heirs."""
+    moves: set[Move] = {((int(a), int(b)),) for a, b in np.argwhere(direct)}
+    for turned, each in ((False, direct.T), (True, direct)):
+        groups: dict[bytes, list[int]] = {}
+        for step, row in enumerate(each):
+            groups.setdefault(row.tobytes(), []).append(step)
+        for group in groups.values():
+            for other in np.flatnonzero(each[group[0]]).tolist():
+                pairs = [(one, other) if turned else (other, one) for one in group]
+                moves.add(tuple(pairs))
+    return sorted(moves)
+
+
+def _told(before: Bools) -> Floats:
+    """Prerequisites that orders, shape (m, n, n), are told by: sets that are shared count once.
+
+    The mean of telling each step what comes directly before it, and what comes directly after.
+    """
+    direct, size = reduced(before), before.shape[1]
+    marks = np.random.default_rng(0).integers(1, 2**40, (size,))
+    total = np.zeros(len(before))
+    for each in (direct, direct.transpose(0, 2, 1)):
+        name = (each * marks[:, None]).sum(axis=1)
+        order = np.argsort(name, axis=1)
+        number = np.take_along_axis(each.sum(axis=1), order, axis=1)
+        fresh = np.diff(np.take_along_axis(name, order, axis=1), axis=1, prepend=-1) != 0
+        total += (number * fresh).sum(axis=1) / 2
+    return total

@@ -1,0 +1,115 @@
+"""Plans from one keystep to another: so many steps, or as few as executions ever took.
+
+A plan is scored task by task by what followed what in executions (back-off n-grams) and by how
+often exactly this stretch was done.  One that does a keystep before another of the plan that
+executions always did first comes last.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+
+from stepgraph.assistant.experience import Experience
+
+# Partial plans of a task that are kept, and the longest plan that is looked for.
+_BEAM, _LONGEST = 300, 12
+# How much a stretch that was done exactly so counts beside the n-grams; chosen on CrossTask's
+# training videos, each fifth held out.
+_WHOLE = 0.5
+# What is left of a plan for each pair that was always done the other way round, thrice or more.
+_AGAINST = 1e-3
+
+
+class Plan(NamedTuple):
+    """Keysteps from the first to the last, how probable among all plans found, and the task."""
+
+    keysteps: tuple[int, ...]
+    probability: float
+    task: str
+
+
+def make_plans(
+    experience: Experience,
+    first: int,
+    last: int,
+    *,
+    steps: int | None = None,
+    task: str | None = None,
+    top: int = 5,
+) -> list[Plan]:
+    """The most probable ways from one keystep to another, the best first.
+
+    Parameters
+    ----------
+    steps
+        Length of the plan, both ends counted; if not given, as short as executions allow.
+    task
+        If not given, tasks are weighed by how often they show both ends.
+
+    Examples
+    --------
+    >>> tea = Experience.of([("tea", [0, 1, 2, 3]), ("tea", [0, 2, 3])], 4)
+    >>> make_plans(tea, 0, 3, steps=4)[0].keysteps
+    (0, 1, 2, 3)
+    >>> make_plans(tea, 0, 3)[0].keysteps
+    (0, 2, 3)
+    """
+    for length in (steps,) if steps else range(2, _LONGEST + 1):
+        found = [
+            (plan, score, name)
+            for name in ([task] if task in experience.tasks else experience.names)
+            for plan, score in _of_task(experience, name, (first, last), length, steps is None)
+        ]
+        if found:
+            return _best(found, top)
+    return []
+
+
+def _best(found: list[tuple[tuple[int, ...], float, str]], top: int) -> list[Plan]:
+    """The same plan in several tasks is one plan, named after the task that it fits best."""
+    total = sum(score for _, score, _ in found)
+    sums: defaultdict[tuple[int, ...], float] = defaultdict(float)
+    tasks: dict[tuple[int, ...], tuple[float, str]] = {}
+    for plan, score, name in found:
+        sums[plan] += score / total
+        tasks[plan] = max(tasks.get(plan, (0.0, "")), (score, name))
+    ranked = sorted(sums, key=lambda plan: (-sums[plan], plan))
+    return [Plan(plan, sums[plan], tasks[plan][1]) for plan in ranked[:top]]
+
+
+def _of_task(
+    experience: Experience, task: str, ends: tuple[int, int], length: int, shortest: bool
+) -> Iterator[tuple[tuple[int, ...], float]]:
+    """Plans of one task with what speaks for each."""
+    place = experience.names.index(task)
+    members, (first, last) = np.flatnonzero(experience.shown[place]), ends
+    if not experience.shown[place, [first, last]].all():
+        return
+    starts = experience.shown[place, first] * len(experience.tasks[task])
+    beam: list[tuple[float, tuple[int, ...]]] = [(float(np.log(starts)), (first,))]
+    seen = _windows(experience, task, 2) if shortest else Counter()
+    for at in range(1, length):
+        grown = []
+        for score, plan in beam:
+            following = experience.after(place, plan[-2:])
+            for keystep in [last] if at == length - 1 else members.tolist():
+                if keystep == plan[-1] or (shortest and (plan[-1], keystep) not in seen):
+                    continue
+                grown.append((score + float(np.log(following[keystep])), (*plan, keystep)))
+        beam = sorted(grown, reverse=True)[:_BEAM]
+    whole = _windows(experience, task, length)
+    counts, _ = experience.before(task)
+    for score, plan in beam:
+        done = counts[np.ix_(plan, plan)]
+        against = np.triu((done == 0) & (done.T >= 3), 1).sum()
+        yield plan, (float(np.exp(score)) + _WHOLE * whole[plan]) * _AGAINST**against
+
+
+def _windows(experience: Experience, task: str, length: int) -> Counter[tuple[int, ...]]:
+    """How often each stretch of so many keysteps was done in a task."""
+    done = experience.tasks[task]
+    return Counter(one[at : at + length] for one in done for at in range(len(one) - length + 1))

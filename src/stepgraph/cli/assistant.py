@@ -1,0 +1,63 @@
+"""The verbs of the assistant: what comes next, what is missing, what is wrong, and plans."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+
+from stepgraph.assistant import open_executions
+from stepgraph.assistant.answers import THRESHOLD, Assistant, Told
+from stepgraph.cli.asked import say
+from stepgraph.errors import printable
+
+
+def ask_next(args: argparse.Namespace) -> str:
+    """Say what most probably comes next after what was done."""
+    assistant = _open(args)
+    return _tell(args, assistant.next(_done(args), task=args.task, top=args.top), "nothing")
+
+
+def ask_missing(args: argparse.Namespace) -> str:
+    """Say what should have been done by now and was not, with the evidence."""
+    found = _open(args).missing(_done(args), task=args.task, threshold=args.threshold)
+    return _tell(args, found, "nothing is missing")
+
+
+def ask_mistakes(args: argparse.Namespace) -> str:
+    """Say what was done too early, again, or is unknown, with the evidence."""
+    threshold = THRESHOLD if args.threshold is None else args.threshold
+    found = _open(args).mistakes(_done(args), task=args.task, threshold=threshold)
+    return _tell(args, found, "no mistake")
+
+
+def plan(args: argparse.Namespace) -> str:
+    """Plan ways from one keystep to another, as short as executions allow or in so many steps."""
+    found = _open(args).plans(
+        args.first, args.second, steps=args.steps, task=args.task, top=args.top
+    )
+    lines = [f"{one.probability:.2f}  {' → '.join(map(printable, names))}" for names, one in found]
+    plans = [
+        {"keysteps": names, "probability": one.probability, "task": one.task}
+        for names, one in found
+    ]
+    return say(args, "\n".join(lines) or "no way leads there", plans=plans)
+
+
+def _open(args: argparse.Namespace) -> Assistant:
+    return Assistant(open_executions(args.source).done)
+
+
+def _done(args: argparse.Namespace) -> list[str]:
+    if args.done == ["-"]:
+        return [line.strip() for line in sys.stdin if line.strip()]
+    return list(args.done)
+
+
+def _tell(args: argparse.Namespace, found: Sequence[Told], nothing: str) -> str:
+    lines = [
+        f"{one.score:.2f}  {one.kind}: {printable(one.step)}"
+        + (f"  ({printable(one.why)})" if one.why else "")
+        for one in found
+    ]
+    return say(args, "\n".join(lines) or nothing, told=[one._asdict() for one in found])

@@ -1,0 +1,206 @@
+"""The verbs that tell while somebody speaks: live, and demo --live."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import time
+import webbrowser
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from threading import Event, Thread
+from typing import Any
+
+from stepgraph import progress
+from stepgraph.assistant.live import Live, LiveOptions, State
+from stepgraph.assistant.live_ground import Ground
+from stepgraph.assistant.live_reading import Reader, Spoken, arriving, read_live
+from stepgraph.cli import asked
+from stepgraph.core import Video
+from stepgraph.datasets import open_source
+from stepgraph.decoders import TaskMarkov
+from stepgraph.decoders.learning import learn_graph
+from stepgraph.encoders import load_encoder
+from stepgraph.encoders.text import TextEncoder
+from stepgraph.errors import ConfigError, DataError, printable
+from stepgraph.export.terminal import percent, plural
+from stepgraph.export.timeline import on_one_line, short_clock
+from stepgraph.files.disk import require_file
+from stepgraph.graph import TaskGraph
+from stepgraph.graph.saving import load_graph
+from stepgraph.pipeline import open_scorer
+from stepgraph.problems import Problems
+from stepgraph.scoring import score
+from stepgraph.viewer.live import LiveServer, Stage
+
+# Seconds that the demo takes on a terminal, and the narration that it plays.
+_DEMO, _PLAYED = 20.0, "pancakes-2"
+
+
+def live(args: argparse.Namespace) -> str:
+    """Tell, while somebody speaks, what is being done, what comes next and what seems missing."""
+    options = LiveOptions(**asked.given_fields(args, LiveOptions))
+    listening, problems = Live(_ground(load_graph(args.graph)), options), Problems()
+    with progress.hidden(), ExitStack() as opened:
+        stream: Any = sys.stdin.buffer
+        if str(args.transcript) != "-":
+            require_file(args.transcript, "transcript file")
+            stream = opened.enter_context(args.transcript.open("rb"))
+        show = opened.enter_context(_serving(args)) if args.serve else _printing(args)
+        reader = Reader(str(args.transcript), problems)
+        fixed = stream is not sys.stdin.buffer and not args.follow
+        heard = read_live(arriving(stream, follow=args.follow), reader, must_be_timed=fixed)
+        told = 0
+        with suppress(KeyboardInterrupt):
+            for state in _changes(_told(listening, heard)):
+                show(state)
+                told += 1
+            if args.serve:
+                show(None)
+                Event().wait()
+    if not told:
+        found = f": {problems.summary()}" if problems else ""
+        raise DataError(f"{args.transcript}: must hold a second of narration, got none{found}")
+    args.skip_bad = True  # a line that was left out is told, and loses nothing else
+    answer = _answer(args, f"{plural(told, 'change')} told", changes=told, problems=len(problems))
+    return asked.finish(answer, args, problems)
+
+
+def _ground(graph: TaskGraph) -> Ground:
+    scorer = open_scorer(graph=graph)
+    if not isinstance(scorer, TextEncoder):
+        raise ConfigError(
+            "graph must be mined from what is said to listen with it, got one that was mined "
+            "with another encoder; mine it with --encoder text:minilm"
+        )
+    return Ground.of_graph(graph, scorer)
+
+
+def _told(listening: Live, heard: Iterable[Spoken | float]) -> Iterator[State]:
+    """States as they come, until all is said."""
+    for one in heard:
+        if isinstance(one, Spoken):
+            yield from listening.feed(one.now, [one.sentence])
+        else:
+            yield from listening.feed(one)
+    yield from listening.finish()
+
+
+def _changes(states: Iterable[State]) -> Iterator[State]:
+    """Those states that say something else than the one before."""
+    before: Any = None
+    for state in states:
+        said = state.task, state.keystep, [one.keystep for one in state.missing]
+        if said != before:
+            yield state
+        before = said
+
+
+def _answer(args: argparse.Namespace, text: str, **content: Any) -> str:
+    """The last line; in JSON it is one object like all others."""
+    return json.dumps(content) if args.json else text
+
+
+def _printing(args: argparse.Namespace) -> Callable[[State | None], None]:
+    def show(state: State | None) -> None:
+        assert state is not None, "only a page is told of the end"
+        line = json.dumps(state.to_json(), ensure_ascii=False) if args.json else _line(state)
+        print(printable(line), flush=True)
+
+    return show
+
+
+@contextmanager
+def _serving(args: argparse.Namespace) -> Iterator[Callable[[State | None], None]]:
+    """Show states in a browser; None says that it is over, and the last one stays."""
+    stage = Stage()
+
+    def show(state: State | None) -> None:
+        stage.finish() if state is None else stage.show(state.to_json())
+
+    with LiveServer(stage, args.port) as server:
+        print(f"{server.address}\nOnly this computer can see it. Stop it with Ctrl+C.", flush=True)
+        Thread(target=server.serve_forever, daemon=True).start()
+        if args.open:
+            webbrowser.open(server.address)
+        try:
+            yield show
+        finally:
+            stage.finish()
+            server.shutdown()
+
+
+def _line(state: State) -> str:
+    """A state in one line."""
+    if state.task is None:
+        return f"{short_clock(state.at):>7}  listening"
+    share = percent(state.tasks[state.task])
+    doing = "–" if state.keystep is None else f"{state.keystep} ({percent(state.confidence)} %)"
+    parts = [f"{short_clock(state.at):>7}  {state.task} ({share} %): {doing}"]
+    for name in ("next", "missing"):
+        likely = getattr(state, name)[:3]
+        if likely:
+            named = ", ".join(f"{one.keystep} ({percent(one.probability)} %)" for one in likely)
+            parts.append(f"{name}: {named}")
+    return on_one_line("  |  ".join(parts))
+
+
+def demo_live(args: argparse.Namespace) -> str:
+    """Play a narration of the embedded corpus, and tell as if it were spoken now."""
+    corpus, encoder = open_source("demo"), load_encoder(TaskMarkov.encoder)
+    assert corpus.vocabulary is not None, "the demo has a vocabulary"
+    scores = score(corpus.videos, corpus.vocabulary, encoder)
+    graph = learn_graph(scores, corpus.vocabulary, encoder=encoder.options)
+    [video] = [one for one in corpus.videos if one.id == _PLAYED]
+    listening = Live(_ground(graph))
+    with progress.hidden():
+        if sys.stdout.isatty() and not args.json:
+            with _watching() as draw:
+                for state, said in _played(listening, video, _DEMO / video.duration):
+                    draw(state, said)
+        else:
+            show = _printing(args)
+            for state in _changes(state for state, _ in _played(listening, video)):
+                show(state)
+    text = (
+        f"That was {video.id}, {short_clock(video.duration)} of narration. Yours: stepgraph live"
+    )
+    return _answer(args, text, played=video.id, seconds=video.duration)
+
+
+def _played(listening: Live, video: Video, pause: float = 0.0) -> Iterator[tuple[State, str]]:
+    """What is told of a video that is played, and what was said last; a second takes a pause."""
+    said, waiting = "", list(video.transcript)
+    for second in range(1, int(video.duration) + 1):
+        heard = [one for one in waiting if one.end <= second]
+        waiting = waiting[len(heard) :]
+        said = heard[-1].text if heard else said
+        for state in listening.feed(second, heard):
+            yield state, said
+        time.sleep(pause)
+    for state in listening.finish():
+        yield state, said
+
+
+@contextmanager
+def _watching() -> Iterator[Callable[[State, str], None]]:
+    """Draw states over one another on a terminal."""
+    from rich.live import Live as Screen
+    from rich.table import Table
+
+    def draw(state: State, said: str) -> Any:
+        table = Table.grid(padding=(0, 2))
+        over = round(30 * state.progress)
+        bar = f"{'#' * over}{'.' * (30 - over)} {percent(state.progress)} %"
+        rows = {"at": f"{short_clock(state.at)}  {bar}", "said": said, "task": state.task or "–"}
+        rows["now"] = state.keystep or "–"
+        for name in ("next", "missing"):
+            likely = getattr(state, name)[:3]
+            rows[name] = ", ".join(f"{k} ({percent(p)} %)" for k, p in likely) or "–"
+        for name, text in rows.items():
+            table.add_row(name, printable(on_one_line(text)))
+        return table
+
+    with Screen(auto_refresh=False, transient=False) as screen:
+        yield lambda state, said: screen.update(draw(state, said), refresh=True)

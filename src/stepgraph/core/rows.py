@@ -1,0 +1,48 @@
+"""Rows that somebody labelled by times, and scores that must agree with them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+
+import numpy as np
+from numpy.typing import NDArray
+
+FREE = -2
+"""Stands on rows of which nobody has said what is done."""
+
+
+def label_rows(
+    segments: Iterable[tuple[float, float, int]], rows: int, hop: float, empty: int
+) -> NDArray[np.int64]:
+    """Label each row whose middle lies in a segment; where two overlap the later wins.
+
+    >>> label_rows([(0.6, 2.0, 3), (3.0, 9.0, 7)], 4, 1.0, FREE).tolist()
+    [-2, 3, -2, 7]
+    """
+    labels = np.full(rows, empty, dtype=np.int64)
+    for start, end, label in sorted(segments):
+        first, last = (max(0, math.ceil(at / hop - 0.5)) for at in (start, end))
+        labels[first:last] = label
+    return labels
+
+
+def pin(
+    values: NDArray[np.float32], fixed: NDArray[np.int64], keysteps: NDArray[np.int64]
+) -> NDArray[np.float32]:
+    """Make scores say what was decided, in place: the highest score, or minus infinity.
+
+    Parameters
+    ----------
+    values : shape (N, M)
+    fixed : shape (N,)
+        A keystep, less than 0 for none of them, or ``FREE``.
+    keysteps : shape (M,)
+        Which keystep each column is of, less than 0 where none.
+    """
+    [rows] = np.nonzero(fixed != FREE)
+    if rows.size:
+        highest = np.float32(max(1.0, values.max(initial=1.0)))
+        same = (fixed[rows, None] == keysteps) & (keysteps >= 0)
+        values[rows] = np.where(same, highest, np.float32(-np.inf))
+    return values

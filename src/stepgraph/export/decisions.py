@@ -1,0 +1,176 @@
+"""What people decided when they corrected results, and how it stays where they are made again.
+
+A person who corrects a video decides some of it: steps that were changed or added, and stretches
+where a step was taken away.  What was left as it was found is not decided; it is found again.
+"""
+
+from __future__ import annotations
+
+from collections import ChainMap
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import NamedTuple
+
+from stepgraph.core import (
+    BACKGROUND,
+    Chapter,
+    Dataset,
+    Result,
+    Segment,
+    Timeline,
+    Vocabulary,
+)
+from stepgraph.datasets.reading import labelled
+from stepgraph.errors import DataError, StepgraphError
+from stepgraph.export.results import (
+    CORRECTED_SUFFIX,
+    RESULT_SUFFIX,
+    load_result,
+    read_layer,
+    read_results,
+    save_corrections,
+)
+from stepgraph.export.timeline import write_timeline
+from stepgraph.files.ids import file_in
+from stepgraph.problems import Problems
+
+
+class Decision(NamedTuple):
+    """What a person says is done between two times; None is nothing."""
+
+    start: float
+    end: float
+    keystep: str | None
+
+
+Decisions = Mapping[str, tuple[Decision, ...]]
+"""By video."""
+
+
+def read_decisions(
+    folder: Path, problems: Problems | None = None
+) -> dict[str, tuple[Decision, ...]]:
+    """Read what was decided in the results of a folder, by video; those without are left out."""
+    found = {}
+    for layer in sorted(folder.rglob(f"*{CORRECTED_SUFFIX}")) if folder.is_dir() else ():
+        path = layer.with_name(layer.name.removesuffix(CORRECTED_SUFFIX) + RESULT_SUFFIX)
+        try:
+            result = load_result(path, corrected=False)
+            decided = (*_decisions(result, *read_layer(path)),)
+        except StepgraphError as error:
+            if problems is None:
+                raise
+            problems.add_error(error, "unreadable correction", str(layer), lost=True)
+            continue
+        if decided:
+            found[result.video.id] = decided
+    return found
+
+
+def _decisions(
+    result: Result, steps: list[tuple[float, float, str]], earlier: list[tuple[float, float]]
+) -> Iterator[Decision]:
+    """What differs from the result, and what was decided before it was made."""
+    plain = {(one.start, one.end, one.keystep) for one in result}
+    changed = plain ^ {*steps}
+    changed |= {(one.start, one.end, one.keystep) for one in result if one.origin == "corrected"}
+    spans = [(start, end, True) for start, end, _ in changed] + [(*one, True) for one in earlier]
+    # A step that reaches into what was decided is decided as a whole.
+    spans += [(start, end, False) for start, end, _ in steps]
+    groups: list[tuple[float, float, bool]] = []
+    for start, end, decided in sorted(spans):
+        if groups and start < groups[-1][1]:
+            first, last, before = groups[-1]
+            groups[-1] = (first, max(last, end), before or decided)
+        else:
+            groups.append((start, end, decided))
+    left = sorted(steps, reverse=True)
+    for start, end, decided in groups:
+        at = start
+        while left and left[-1][0] < end:
+            step = Decision(*left.pop())
+            if decided and at < step.start:
+                yield Decision(at, step.start, None)
+            if decided:
+                yield step
+            at = max(at, step.end)
+        if decided and at < end:
+            yield Decision(at, end, None)
+
+
+def to_segments(decided: Iterable[Decision], vocabulary: Vocabulary) -> list[Segment]:
+    """The same in a vocabulary; a step that it does not know is none of its keysteps."""
+    place = {name: at for at, name in enumerate(vocabulary.keysteps)}
+    return [
+        Segment(one.start, one.end, place.get(one.keystep or "", BACKGROUND)) for one in decided
+    ]
+
+
+def write_decided(timeline: Timeline, decided: tuple[Decision, ...], folder: Path) -> Result:
+    """Write a timeline with what was decided in it, times and names to the letter.
+
+    Corrections beside it are brought up to date: they say what stands there now, and what of it
+    was decided.
+    """
+    result = _with_decisions(timeline, decided)
+    steps = [(one.start, one.end, one.keystep) for one in result]
+    spans = [(one.start, one.end) for one in decided]
+    # First, so that nothing that was decided is lost in between.
+    save_corrections(file_in(folder, result.video.id, RESULT_SUFFIX), steps, spans)
+    write_timeline(result, folder)
+    return result
+
+
+def _with_decisions(timeline: Timeline, decided: tuple[Decision, ...]) -> Result:
+    chapters = [
+        Chapter(one.start, one.end, one.keystep, None, "corrected", 1.0, None, timeline.task)
+        for one in decided
+        if one.keystep is not None
+    ]
+    for chapter in timeline:
+        chapters += _around(chapter, decided, timeline.labels.hop)
+    chapters.sort(key=lambda one: (one.start, one.end))
+    video = timeline.video
+    return Result(video, tuple(chapters), timeline.tasks, timeline.fingerprint, corrected=True)
+
+
+def _around(chapter: Chapter, decided: Iterable[Decision], hop: float) -> Iterator[Chapter]:
+    """The parts of a chapter that nobody decided; a decided step does not go on on its own."""
+    parts = [(chapter.start, chapter.end)]
+    for one in decided:
+        near = hop / 2 if one.keystep == chapter.keystep else 0.0
+        hit = [part for part in parts if part[0] < one.end + near and one.start - near < part[1]]
+        parts = [part for part in parts if part not in hit]
+        for start, end in hit if not near else ():
+            left = ((start, one.start), (one.end, end))
+            parts += [part for part in left if part[1] - part[0] >= hop]
+    for start, end in parts:
+        yield replace(chapter, start=start, end=end)
+
+
+def with_corrections(dataset: Dataset, folder: Path) -> Dataset:
+    """Take corrected results of videos of a data set as their truth; others keep theirs."""
+    vocabulary = dataset.vocabulary
+    if vocabulary is None:
+        raise DataError(
+            f"{dataset.name}: must come with a vocabulary, got none; give it with --vocabulary"
+        )
+    segments: dict[str, list[Segment]] = {}
+    known = {video.id for video in dataset.videos}
+    for result in read_results(folder, dataset.problems):
+        if result.corrected and result.video.id in known:
+            segments[result.video.id] = []
+            for one in result:
+                try:
+                    segment = Segment(one.start, one.end, vocabulary.index(one.keystep))
+                    segments[result.video.id].append(segment)
+                except DataError as error:
+                    dataset.problems.add(result.video.id, "unknown keystep", str(error))
+    if not segments:
+        raise DataError(
+            f"{folder}: must hold corrections of videos of {dataset.name}, got none; "
+            f"correct some with: stepgraph view {folder}"
+        )
+    videos, truth = labelled(dataset.videos, segments, vocabulary)
+    return replace(dataset, videos=videos, truth=ChainMap({**truth}, {**dataset.truth}))

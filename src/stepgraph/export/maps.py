@@ -1,0 +1,121 @@
+"""Maps of tasks beside results: how most videos do what these videos show.
+
+A graph may be large, and may not come along when results are moved; what a page of results needs
+of it, of the tasks that they show, is small.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from stepgraph import __version__
+from stepgraph.core import Vocabulary
+from stepgraph.decoders.tasks import tasks_of
+from stepgraph.errors import StepgraphError
+from stepgraph.files.disk import read_json
+from stepgraph.files.headers import (
+    FileKind,
+    as_list,
+    as_text,
+    as_whole,
+    check_header,
+    reading_fields,
+    write_fields,
+)
+from stepgraph.graph import TaskGraph
+from stepgraph.graph.comparing import Usual, usual_of
+from stepgraph.graph.maps import END, START, Arrow, Step, TaskMap, task_map
+from stepgraph.graph.shares import Share
+
+MAPS = "maps.json"
+"""Name of the file, in a folder of results."""
+MAPS_KIND = FileKind("stepgraph-maps", 1, "file of maps", "make it with: stepgraph recognize")
+
+
+def save_maps(graph: TaskGraph, tasks: Iterable[str | None], folder: Path) -> None:
+    """Keep how some tasks of a graph are done, beside those that are kept there already."""
+    path, members = folder / MAPS, tasks_of(graph)
+    kept: dict[str, Any] = {}
+    with suppress(StepgraphError):  # what cannot be read is made anew
+        kept = {task: _content(one) for task, one in load_maps(folder).items()}
+    for task in dict.fromkeys(tasks):
+        if task is not None and task in members:
+            known = task_map(graph, task, members[task])
+            layers = graph.layers if known.videos else None
+            kept[task] = _content(usual_of(layers, known) if layers else Usual(known, {}, {}))
+    if kept:
+        fields = {"format": MAPS_KIND.format, "version": MAPS_KIND.version}
+        write_fields(fields | {"stepgraph": __version__, "tasks": [*kept.values()]}, path)
+
+
+def load_maps(folder: Path) -> dict[str, Usual]:
+    """What is kept of each task; nothing where there is no such file."""
+    path = folder / MAPS
+    if not path.is_file():
+        return {}
+    content = read_json(path)
+    check_header(content, path, MAPS_KIND)
+    with reading_fields(path, MAPS_KIND):
+        found = [_usual(one) for one in as_list(content["tasks"])]
+    return {one.known.task: one for one in found}
+
+
+def of_names(names: Sequence[str]) -> Vocabulary:
+    """A vocabulary of some names; one with fewer than two is filled up with what nothing uses."""
+    return Vocabulary((*names, *(" " * count for count in range(1, 3 - len(names)))))
+
+
+def _content(usual: Usual) -> dict[str, Any]:
+    """A map with keysteps by their places in its own list of names."""
+    known = usual.known
+    place = {step.keystep: at for at, step in enumerate(known.steps)} | {START: START, END: END}
+    return {
+        "task": known.task,
+        "videos": known.videos,
+        "keysteps": [known.vocabulary.keysteps[step.keystep] for step in known.steps],
+        "steps": [[place[step.keystep], *_rounded(step[1:])] for step in known.steps],
+        "arrows": [[place[a.first], place[a.second], *_rounded(a[2:])] for a in known.arrows],
+        "before": [[place[a], place[b], *_rounded(one)] for (a, b), one in usual.before.items()],
+        "times": [[place[one], round(mean, 3)] for one, mean in usual.times.items()],
+    }
+
+
+def _rounded(numbers: Iterable[float]) -> list[float]:
+    return [round(one, 4) for one in numbers]
+
+
+def _usual(content: Mapping[str, Any]) -> Usual:
+    names = tuple(as_text(one) for one in as_list(content["keysteps"]))
+    steps = tuple(Step(_place(at, names), *_numbers(*rest)) for at, *rest in content["steps"])
+    arrows = tuple(
+        Arrow(_place(first, names, START), _place(second, names, END), *_numbers(*rest))
+        for first, second, *rest in content["arrows"]
+    )
+    known = TaskMap(
+        as_text(content["task"]), as_whole(content["videos"]), steps, arrows, of_names(names)
+    )
+    before = {
+        (_place(first, names), _place(second, names)): Share(*map(_finite, rest))
+        for first, second, *rest in content["before"]
+    }
+    times = {_place(one, names): _finite(mean) for one, mean in content["times"]}
+    return Usual(known, before, times)
+
+
+def _place(value: Any, names: tuple[str, ...], end: int | None = None) -> int:
+    if as_whole(value) != end and not 0 <= value < len(names):
+        raise TypeError(f"a place among {len(names)} keysteps was expected, got {value!r:.40}")
+    return int(value)
+
+
+def _numbers(count: Any, *rest: Any) -> tuple[Any, ...]:
+    return as_whole(count), *map(_finite, rest)
+
+
+def _finite(value: Any) -> float:
+    if type(value) not in (int, float) or not abs(value) < 1e9:
+        raise TypeError(f"a number was expected, got {value!r:.40}")
+    return float(value)

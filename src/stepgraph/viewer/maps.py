@@ -1,0 +1,161 @@
+"""How tasks are done, for the page: as a graph told it, else as the results themselves do."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from stepgraph.core import Segment
+from stepgraph.export import drawing
+from stepgraph.export.layout import lay_out
+from stepgraph.export.maps import of_names
+from stepgraph.graph.comparing import Usual, departures
+from stepgraph.graph.maps import END, START, Arrow, Step, TaskMap
+from stepgraph.graph.shares import NEXT, PRECEDENCE, SHOWN, Share, shares_of
+
+NO_TASK = "all videos"
+"""Under which name videos of no task are put together."""
+
+Line = Mapping[str, Any]
+"""What the overview shows of a video: see :func:`stepgraph.viewer.pages.summary`."""
+
+# Keysteps of a task beyond which nobody can read its picture, nor wait for pairs of them.
+_MOST_KEYSTEPS = 300
+
+
+def task_of(line: Line) -> str:
+    """The task under which a video is shown."""
+    return line["task"] or NO_TASK
+
+
+def all_usual(lines: Iterable[Line], mined: Mapping[str, Usual]) -> dict[str, Usual]:
+    """What is usual in each task of some videos, that of most videos first."""
+    groups = defaultdict(list)
+    for line in lines:
+        groups[task_of(line)].append(line)
+    ranked = sorted(groups.items(), key=lambda one: (-len(one[1]), one[0]))
+    return {task: mined.get(task) or usual_in(task, some) for task, some in ranked}
+
+
+def usual_in(task: str, lines: Sequence[Line]) -> Usual:
+    """What is usual in a task, by what was recognised in some videos of it."""
+    often: dict[str, int] = defaultdict(int)
+    for line in lines:
+        for name in {step[2] for step in line["steps"]}:
+            often[name] += 1
+    kept = sorted(often, key=lambda name: -often[name])[:_MOST_KEYSTEPS]
+    at = {name: number for number, name in enumerate(kept)}
+    size = len(kept)
+    shown, seconds, where, done = np.zeros((4, size))
+    before = np.zeros((size, size))
+    # The last row is of the start, the last column of the end.
+    following = np.zeros((size + 1, size + 1), dtype=np.int64)
+    for line in lines:
+        begun: dict[int, float] = {}
+        for start, end, name, *_ in line["steps"]:
+            if name in at:
+                begun.setdefault(at[name], start)
+                seconds[at[name]] += end - start
+                done[at[name]] += 1
+                where[at[name]] += (start + end) / 2 / max(line["duration"], 1e-9)
+        shown[list(begun)] += 1
+        course = [at[step[2]] for step in line["steps"] if step[2] in at]
+        for one, other in pairwise([size, *course, size] if course else []):
+            following[one, other] += one != other
+        for rank, one in enumerate(begun):
+            before[one, list(begun)[rank + 1 :]] += 1
+    done = np.maximum(done, 1)
+    steps = tuple(
+        _step(int(one), len(lines), shown, where / done, seconds / np.maximum(shown, 1))
+        for one in np.argsort(where / done, kind="stable")
+    )
+    arrows = sorted(_arrows(following), key=lambda one: (-one.share, one.first, one.second))
+    known = TaskMap(task, len(lines), steps, tuple(arrows), of_names(kept))
+    return Usual(known, _before(before), dict(enumerate((done / np.maximum(shown, 1)).tolist())))
+
+
+def _step(one: int, videos: int, shown: Any, where: Any, seconds: Any) -> Step:
+    clear = int(shown[one])
+    [share, _] = shares_of(SHOWN.weigh((clear, videos - clear), (0.0, 0.0)))
+    return Step(one, clear, *share, min(1.0, float(where[one])), float(seconds[one]))
+
+
+def _arrows(following: Any) -> Iterable[Arrow]:
+    size = len(following) - 1
+    for first, counts in enumerate(following):
+        [others] = np.nonzero(counts)
+        shares = (
+            shares_of(NEXT.weigh(counts[others], np.zeros(len(others)))) if len(others) else []
+        )
+        for other, share in zip(others.tolist(), shares, strict=True):
+            ends = (START if first == size else first, END if other == size else other)
+            yield Arrow(*ends, int(counts[other]), *share)
+
+
+def _before(before: Any) -> dict[tuple[int, int], Share]:
+    """Pairs of which the first credibly comes first."""
+    found = {}
+    for first, second in np.argwhere(before > before.T).tolist():
+        counts = (before[first, second], before[second, first])
+        [share, _] = shares_of(PRECEDENCE.weigh(counts, (0.0, 0.0)))
+        if share.low > 0.5:
+            found[first, second] = share
+    return found
+
+
+def told(usual: Usual, line: Line) -> list[tuple[float | None, str, str, str]]:
+    """How a video departs from what is usual: when, of which kind, what, and why."""
+    if not usual.known.videos:
+        return []  # neighbouring rows tell nothing of whole videos
+    place = {name: at for at, name in enumerate(usual.known.vocabulary.keysteps)}
+    steps = [Segment(s, e, place[name]) for s, e, name, *_ in line["steps"] if name in place]
+    found = departures(usual, steps)
+    return [(one.start, one.kind, one.what, one.why) for one in found]
+
+
+def picture(usual: Usual) -> dict[str, Any]:
+    """The map of a task as the page draws it: boxes, and arrows between them."""
+    found, layout = usual.known, lay_out(usual.known)
+    most = max([1, *(edge.arrow.seen for edge in layout.edges)])
+    steps = {step.keystep: step for step in found.steps}
+    nodes, edges = [], []
+    for node in layout.nodes:
+        step = steps.get(node.keystep)
+        nodes.append(
+            {
+                "name": drawing.name_of(found, node.keystep),
+                "end": node.keystep < 0,
+                "optional": step is not None and step.optional,
+                "told": drawing.describe_step(found, step) if step else "",
+                "box": [round(one, 1) for one in (node.x, node.y, node.width, node.height)],
+                "lines": node.lines,
+                "note": node.note,
+            }
+        )
+    for edge in layout.edges:
+        line, tip, wide, beside = drawing.drawn(edge, most)
+        seen = edge.arrow.seen
+        edges.append(
+            {
+                "kind": drawing.kind_of(edge.arrow) + " back" * edge.back,
+                "ends": [drawing.name_of(found, end) for end in edge.arrow[:2]],
+                "line": line,
+                "tip": tip,
+                "wide": round(wide, 1),
+                "share": f"{100 * edge.arrow.share:.0f}\u00a0%" if seen else "",
+                "beside": [round(one, 1) for one in beside],
+                "told": drawing.tell_arrow(edge.arrow, found),
+            }
+        )
+    return {
+        "task": found.task,
+        "made": drawing.made_of(found),
+        "size": [round(layout.width), round(layout.height)],
+        "nodes": nodes,
+        "edges": edges,
+        "left_out": len(found.steps) + 2 - len(nodes),
+    }

@@ -1,0 +1,29 @@
+"use strict";
+// All text is put in as text, never as markup: it was said by anybody.
+const place = name => document.getElementById(name);
+const percent = share => `${Math.round(100 * share)} %`;
+const clock = seconds => `${Math.floor(seconds / 60)}:${String(Math.floor(seconds % 60)).padStart(2, "0")}`;
+
+function list(name, likely) {
+  place(name).replaceChildren(...likely.map(one => {
+    const item = document.createElement("li");
+    item.textContent = `${one.keystep} (${percent(one.probability)})`;
+    return item;
+  }));
+}
+
+const events = new EventSource("events");
+events.onmessage = event => {
+  const state = JSON.parse(event.data);
+  place("task").textContent = state.task === null ? "Listening …"
+    : `${state.task} (${percent(state.tasks[state.task])})`;
+  place("keystep").textContent = state.keystep === null ? "–" : state.keystep;
+  place("progress").value = state.progress;
+  list("next", state.next);
+  list("missing", state.missing);
+  place("when").textContent = `at ${clock(state.at)}, heard until ${clock(state.now)}`;
+};
+events.addEventListener("end", () => {
+  events.close();
+  place("when").textContent += ", over";
+});

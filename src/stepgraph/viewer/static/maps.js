@@ -1,0 +1,119 @@
+// How a task is done, from START to END; and every place in all videos where a step is.
+"use strict";
+
+let left = () => {}; // of the places that are shown
+
+async function showMap(task = tasks[0], keystep) {
+  if (!tasks.includes(task)) throw new Error(`There is no task ${task}.`);
+  const found = await ask("map", task);
+  leave();
+  const videos = overview.filter((video) => taskOf(video) === task);
+  const side = make("div", { class: "side" });
+  const choose = (name) => {
+    left();
+    left = () => {};
+    for (const node of drawing.querySelectorAll(".node[role=button]")) {
+      node.setAttribute("aria-pressed", String(node.dataset.name === name));
+    }
+    drawing.classList.toggle("chosen", name !== undefined);
+    for (const edge of drawing.querySelectorAll(".edge")) {
+      edge.classList.toggle("near", edge.dataset.first === name || edge.dataset.second === name);
+    }
+    side.replaceChildren(...(name === undefined ? aboutTask(found, videos, open) : aboutStep(found, name)));
+  };
+  const open = (name) => {
+    history.replaceState(null, "", `#graph/${part(task)}/${part(name)}`);
+    choose(name);
+  };
+  const drawing = drawMap(found, open);
+  leave = () => {
+    left();
+    left = () => {};
+  };
+  const select = make(
+    "select",
+    { "aria-label": "Task", onchange: (event) => (location.hash = `graph/${part(event.target.value)}`) },
+    ...tasks.map((name) => make("option", { value: name, ...(name === task ? { selected: "" } : {}) }, name)),
+  );
+  const note = `${found.made[0].toUpperCase()}${found.made.slice(1)}. Choose a step to see everywhere it is done.`;
+  const rest = found.left_out ? ` Without the ${found.left_out} steps that fewest videos show.` : "";
+  show(
+    task,
+    make("div", { class: "head" }, make("h1", {}, task), tasks.length > 1 ? select : null),
+    make("p", { class: "quiet" }, note, rest),
+    make("div", { class: "mapped" }, make("div", { class: "card map", tabindex: "0", role: "region", "aria-label": "map of the task" }, drawing), side),
+  );
+  choose(keystep);
+}
+
+function drawMap(found, open) {
+  const [width, height] = found.size;
+  const box = `0 0 ${width} ${height}`;
+  const picture = draw("svg", { class: "picture", viewBox: box, width, height, role: "group", "aria-label": `how “${found.task}” is done` });
+  for (const edge of found.edges) {
+    const [first, second] = edge.ends;
+    const group = draw("g", { class: `edge ${edge.kind}`, "data-first": first, "data-second": second });
+    group.append(draw("title", {}, edge.told), draw("path", { d: edge.line, "stroke-width": edge.wide }), draw("path", { class: "tip", d: edge.tip }));
+    picture.append(group);
+  }
+  for (const edge of found.edges.filter((one) => one.share)) {
+    const [x, y] = edge.beside;
+    const group = draw("g", { class: "edge", "data-first": edge.ends[0], "data-second": edge.ends[1] });
+    picture.append(fill(group, {}, [draw("text", { class: "share", x, y }, edge.share)]));
+  }
+  for (const node of found.nodes) picture.append(drawNode(node, open));
+  return picture;
+}
+
+function drawNode(node, open) {
+  const [x, y, width, height] = node.box;
+  const kind = node.end ? "end" : node.optional ? "optional" : "";
+  const group = draw("g", { class: `node ${kind}` });
+  const rect = { x: x - width / 2, y: y - height / 2, width, height, rx: node.end ? height / 2 : 8 };
+  group.append(draw("title", {}, node.told ? `${node.name}: ${node.told}` : node.name), draw("rect", rect));
+  const lead = 17;
+  const top = y - (node.note ? 0.45 * lead : 0) + 4.5 - (lead * (node.lines.length - 1)) / 2;
+  node.lines.forEach((line, at) => group.append(draw("text", { x, y: top + lead * at }, line)));
+  if (node.note) group.append(draw("text", { class: "shown", x, y: y + height / 2 - 8 }, node.note));
+  if (!node.end) {
+    const hue = { x: rect.x + 4, y: rect.y + 5, width: 4, height: height - 10, rx: 2 };
+    group.append(draw("rect", { class: "hue", step: node.name, ...hue }));
+    fill(group, { role: "button", tabindex: "0", "data-name": node.name, "aria-pressed": "false", "aria-label": `${node.name}: ${node.told}` }, []);
+    group.addEventListener("click", () => open(node.name));
+    group.addEventListener("keydown", (event) => {
+      if (event.key !== "Enter" && event.key !== " ") return;
+      event.preventDefault();
+      open(node.name);
+    });
+  }
+  return group;
+}
+
+function placesWith(name) {
+  return overview.flatMap((video) =>
+    video.steps
+      .filter((step) => step[2] === name)
+      .map(([start, end, keystep]) => ({ video, start, end, keystep })),
+  );
+}
+
+function aboutStep(found, name) {
+  const node = found.nodes.find((one) => one.name === name);
+  const places = placesWith(name);
+  const videos = new Set(places.map((one) => one.video)).size;
+  const shown = placesOf(places);
+  left = shown.gone;
+  const told = node?.told ? `${node.told[0].toUpperCase()}${node.told.slice(1)}.` : null;
+  const count = `Done ${plural(places.length, "time")} in ${plural(videos, "video")} of this folder.`;
+  return [make("h2", {}, dot(name), ` ${name}`), told ? make("p", { class: "quiet" }, told) : null, make("p", {}, count), ...shown.parts].filter(Boolean);
+}
+
+function aboutTask(found, videos, open) {
+  const steps = found.nodes.filter((node) => !node.end);
+  const rows = steps.map((node) =>
+    make("li", {}, make("button", { type: "button", class: "step", onclick: () => open(node.name) }, dot(node.name), make("span", { class: "name" }, node.name), make("span", { class: "quiet" }, String(placesWith(node.name).length)))),
+  );
+  const shown = videos.slice(0, 12).map((video) => make("li", {}, make("a", { href: addressOf(video.id), class: "mini" }, make("span", { class: "cut" }, video.id), strip(video))));
+  const more = videos.length > shown.length ? make("p", { class: "quiet" }, `… and ${videos.length - shown.length} more`) : null;
+  return [make("h2", {}, "Steps, and how often they are done here"), make("ol", { class: "steps plain" }, ...rows), make("h2", {}, plural(videos.length, "video")), make("ul", { class: "minis" }, ...shown), more].filter(Boolean);
+}

@@ -1,0 +1,198 @@
+// What all pages are made of.  Everything from results is put in as text; nothing is ever parsed
+// as HTML.  A page on disk has all of it in files beside it; one that is served asks for it.
+"use strict";
+
+const main = document.getElementById("main");
+const question = document.getElementById("question");
+let overview = [];
+let tasks = [];
+let leave = () => {}; // what the page that is shown has to undo
+
+async function ask(name, of = "") {
+  if (window.STEPGRAPH) return onDisk[name](of);
+  const answer = await fetch(`${name}?of=${encodeURIComponent(of)}`);
+  const found = await answer.json();
+  if (!answer.ok) throw new Error(found?.error ?? `not found: ${of}`);
+  return found;
+}
+
+// --- On disk: results lie in parts, which are loaded as scripts, since nothing else can be
+
+const known = new Map();
+const loading = new Map();
+if (window.STEPGRAPH) window.STEPGRAPH.results = (some) => Object.entries(some).forEach((one) => known.set(...one));
+
+function loadPart(number) {
+  if (!loading.has(number)) {
+    const script = document.createElement("script");
+    const done = new Promise((resolve, reject) => {
+      script.onload = resolve;
+      script.onerror = () => reject(new Error(`data/${number}.js is missing beside this page.`));
+    });
+    script.src = `data/${number}.js`;
+    document.head.append(script);
+    loading.set(number, done);
+  }
+  return loading.get(number);
+}
+
+const onDisk = {
+  overview: () => ({ videos: window.STEPGRAPH.videos, tasks: window.STEPGRAPH.tasks }),
+  map: (task) => window.STEPGRAPH.maps[task],
+  result: async (id) => {
+    await loadPart(videoOf(id).part);
+    return known.get(id);
+  },
+  search: async (words) => {
+    const wanted = words.toLowerCase().split(/[^\p{L}\p{N}]+/u).filter(Boolean);
+    const found = [];
+    for (let part = 0; part < window.STEPGRAPH.parts; part += 1) await loadPart(part);
+    for (const video of overview) {
+      for (const [start, end, text] of known.get(video.id).transcript) {
+        const step = video.steps.find(([from, to]) => from <= start && start < to);
+        const all = `${text} ${step?.[2] ?? ""}`.toLowerCase();
+        const score = wanted.filter((word) => all.includes(word)).length / wanted.length;
+        if (score > 0) found.push({ video: video.id, start, end, text, score, keystep: step?.[2] ?? null });
+      }
+    }
+    return found.sort((one, other) => other.score - one.score).slice(0, 30);
+  },
+};
+
+// --- Elements
+
+function fill(element, attributes, children) {
+  for (const [name, value] of Object.entries(attributes)) {
+    if (value === null || value === undefined) continue;
+    if (name.startsWith("on")) element.addEventListener(name.slice(2), value);
+    else if (name === "step") colour(element, value);
+    else element.setAttribute(name, value);
+  }
+  element.append(...children.filter((child) => child !== null && child !== undefined));
+  return element;
+}
+
+const make = (tag, attributes = {}, ...children) => fill(document.createElement(tag), attributes, children);
+const draw = (tag, attributes = {}, ...children) =>
+  fill(document.createElementNS("http://www.w3.org/2000/svg", tag), attributes, children);
+const button = (text, onclick, more = {}) => make("button", { type: "button", onclick, ...more }, text);
+
+function show(title, ...children) {
+  document.title = title ? `${title} – stepgraph` : "stepgraph";
+  main.replaceChildren(...children.flat().filter((child) => child !== null));
+}
+
+// --- Words and colours
+
+const plural = (count, noun) => `${count} ${noun}${count === 1 ? "" : "s"}`;
+
+function clock(seconds) {
+  const whole = Math.floor(seconds);
+  const two = (number) => String(number).padStart(2, "0");
+  const hours = Math.floor(whole / 3600);
+  const minutes = Math.floor(whole / 60) % 60;
+  return `${hours ? `${hours}:${two(minutes)}` : minutes}:${two(whole % 60)}`;
+}
+
+const percent = (share) => (share === null || share === undefined ? "–" : `${Math.round(100 * share)} %`);
+
+// The same step has the same colour everywhere; neighbours on the wheel are far apart.
+const numbers = new Map();
+function colour(element, keystep) {
+  if (!numbers.has(keystep)) numbers.set(keystep, numbers.size);
+  const number = numbers.get(keystep);
+  element.style.setProperty("--hue", Math.round(number * 137.508) % 360);
+  element.style.setProperty("--light", [0.7, 0.6, 0.78][number % 3]);
+}
+
+const dot = (keystep) => make("span", { class: "dot", step: keystep });
+
+// How sure something is, as a number and a bar; a bar alone would say it to the eye only.
+function sureness(share, label = "sure") {
+  if (share === null || share === undefined) return make("span", { class: "sure quiet" }, "–");
+  const bar = make("i", {});
+  bar.style.setProperty("--share", share);
+  return make("span", { class: "sure", title: `${percent(share)} ${label}` }, bar, percent(share));
+}
+
+// --- Videos
+
+const byId = new Map();
+const videoOf = (id) => {
+  const found = byId.get(id);
+  if (!found) throw new Error(`There is no video ${id}.`);
+  return found;
+};
+const taskOf = (video) => video.task ?? "all videos";
+const part = (text) => encodeURIComponent(text);
+const addressOf = (id, time) => `#video/${part(id)}${time === undefined ? "" : `@${time.toFixed(1)}`}`;
+
+function keepOverview(found) {
+  overview = found.videos;
+  tasks = found.tasks;
+  byId.clear();
+  for (const video of overview) {
+    byId.set(video.id, video);
+    for (const step of video.steps) if (!numbers.has(step[2])) numbers.set(step[2], numbers.size);
+  }
+}
+
+function pictureOf(video, at) {
+  if (!video.pictures || !video.steps[at]) return null;
+  if (window.STEPGRAPH) return video.thumbs?.[at] ?? null;
+  return `picture/${part(video.id)}?of=${video.steps[at][0].toFixed(1)}`;
+}
+
+function thumb(video, at) {
+  const src = pictureOf(video, at);
+  // Names stand beside it, so that nothing is lost to those who do not see it.
+  return src ? make("img", { class: "thumb", src, alt: "", loading: "lazy", decoding: "async" }) : null;
+}
+
+// Parts of a bar for the steps of a video.  Of thousands, those that share a pixel are drawn once.
+function segments(video, from = 0, to = video.duration) {
+  const parts = [];
+  let drawn = -1;
+  for (const [start, end, keystep] of video.steps) {
+    const [left, right] = [(100 * (start - from)) / (to - from), (100 * (end - from)) / (to - from)];
+    if (right < 0 || left > 100 || right - drawn < 0.03) continue;
+    const piece = make("i", { step: keystep });
+    piece.style.left = `${left}%`;
+    piece.style.width = `${right - left}%`;
+    parts.push(piece);
+    drawn = right;
+  }
+  return parts;
+}
+
+function strip(video) {
+  return peekable(make("div", { class: "strip", "aria-hidden": "true" }, ...segments(video)), video);
+}
+
+// What lies under the pointer, with its picture.
+const peek = document.getElementById("peek");
+function peekable(bar, video) {
+  let shown = -1;
+  bar.addEventListener("pointermove", (event) => {
+    const box = bar.getBoundingClientRect();
+    const time = ((event.clientX - box.left) / box.width) * video.duration;
+    const at = video.steps.findIndex(([start, end]) => start <= time && time < end);
+    if (at !== shown) {
+      const what = at < 0 ? "nothing is done" : video.steps[at][2];
+      const when = at < 0 ? clock(Math.max(0, time)) : video.steps[at].slice(0, 2).map(clock).join(" – ");
+      const lines = [make("b", {}, what), make("span", { class: "time" }, when)];
+      peek.replaceChildren(...[thumb(video, at), ...lines].filter(Boolean));
+      shown = at;
+    }
+    peek.hidden = false;
+    const wide = peek.offsetWidth;
+    const below = box.bottom + 8 + peek.offsetHeight < window.innerHeight;
+    peek.style.left = `${Math.max(8, Math.min(event.clientX - wide / 2, document.documentElement.clientWidth - wide - 8))}px`;
+    peek.style.top = `${below ? box.bottom + 8 : box.top - 8 - peek.offsetHeight}px`;
+  });
+  bar.addEventListener("pointerleave", () => {
+    peek.hidden = true;
+    shown = -1;
+  });
+  return bar;
+}

@@ -1,0 +1,253 @@
+// One video: player, timeline, steps with what speaks for them, transcript.
+"use strict";
+
+const ORIGINS = {
+  anchor: "It was heard or seen clearly.",
+  path: "None of it was clear; it was found from what comes before and after.",
+  label: "The method does not say what it was found by.",
+  corrected: "A person said so.",
+};
+
+async function showVideo(id, time) {
+  const video = videoOf(id);
+  const more = await ask("result", id);
+  leave();
+  const again = document.activeElement?.getAttribute("aria-label");
+  const player = playerOf(video);
+  let now = Math.min(time ?? 0, video.duration);
+  player?.jump(now);
+  const at = () => Math.round(10 * now) / 10;
+  const jump = (to) => {
+    now = Math.min(Math.max(0, to), video.duration);
+    player?.jump(now);
+    follow();
+  };
+  const line = timeline(video, jump);
+  const changes = changing(video, at);
+  const steps = stepList(video, more, jump);
+  const said = transcript(more.transcript, jump);
+  function follow() {
+    if (player) now = player.time();
+    line.follow(now);
+    steps.follow(now);
+    said.follow(now);
+  }
+  player?.listen(follow);
+  const keys = videoKeys(video, player, () => now, jump);
+  document.addEventListener("keydown", keys);
+  leave = () => {
+    document.removeEventListener("keydown", keys);
+    player?.pause();
+    player?.gone?.();
+  };
+  const names = make("datalist", { id: "keysteps" }, ...[...numbers.keys()].slice(0, 500).map((name) => make("option", { value: name })));
+  if (correcting) steps.items.forEach((item, number) => item.append(corrections(number, at, changes)));
+  const none = make("p", { class: "empty" }, "There is no video file to play; times work all the same.");
+  const left = [
+    make("div", { class: "screen" }, player?.element ?? none, line.element),
+    make("p", { class: "quiet small" }, "Space plays, arrows move by 5 s, 1 to 9 jump to a step."),
+    make("h2", {}, "Transcript"),
+    ...said.parts,
+  ];
+  const right = [make("h2", {}, "Steps"), correctionTools(video, at, changes), names, steps.element, unlike(video, jump)];
+  show(id, heading(video, more), make("div", { class: "watch" }, make("div", {}, ...left), make("div", {}, ...right)));
+  follow();
+  if (again) main.querySelector(`[aria-label="${CSS.escape(again)}"]`)?.focus({ preventScroll: true });
+}
+
+function heading(video, more) {
+  const probable = Object.entries(more.tasks ?? {}).filter(([, share]) => share >= 0.005).slice(0, 3);
+  const shown = probable.map(([name, share]) =>
+    make("li", {}, make("a", { href: `#graph/${part(name)}` }, name), ` ${percent(share)}`),
+  );
+  const others = overview.filter((one) => one !== video && taskOf(one) === taskOf(video)).slice(0, 300);
+  const choice = make(
+    "select",
+    { "aria-label": "Compare with", onchange: (event) => (location.hash = `compare/${part(video.id)}/${part(event.target.value)}`) },
+    make("option", { value: "", disabled: "", selected: "" }, "Compare with …"),
+    ...others.map((one) => make("option", { value: one.id }, one.id)),
+  );
+  const facts = make("ul", { class: "facts" }, ...shown, make("li", {}, clock(video.duration)), make("li", {}, `${percent(video.covered)} covered`));
+  return make("div", { class: "head" }, make("h1", {}, video.id), facts, others.length ? choice : null);
+}
+
+// The bar under the player.  It is one control, however many steps there are.
+function timeline(video, jump) {
+  const needle = make("div", { class: "needle" });
+  const track = make("div", {
+    class: "track",
+    role: "slider",
+    tabindex: "0",
+    "aria-label": "timeline",
+    "aria-valuemin": "0",
+    "aria-valuemax": String(Math.round(video.duration)),
+  });
+  track.append(...segments(video), needle);
+  peekable(track, video);
+  track.addEventListener("click", (event) => {
+    const box = track.getBoundingClientRect();
+    jump(((event.clientX - box.left) / box.width) * video.duration);
+  });
+  const scroll = make("div", { class: "scroll" }, track);
+  const element = make("div", { class: "timeline" }, scroll);
+  // Where steps are too many to be told apart, it can be spread out.
+  const fine = Math.min(400, Math.ceil(Math.max(video.steps.length / 40, video.duration / 3600)));
+  if (fine > 1) {
+    let spread = 1;
+    const zoom = (by) => {
+      spread = Math.min(fine, Math.max(1, spread * by));
+      track.style.width = `${100 * spread}%`;
+      centre();
+    };
+    element.append(
+      make("div", { class: "tools" }, button("−", () => zoom(0.5), { "aria-label": "Show more of the timeline" }), button("+", () => zoom(2), { "aria-label": "Show the timeline finer" })),
+    );
+  }
+  let place = 0;
+  const centre = () => {
+    if (track.offsetWidth > scroll.clientWidth) scroll.scrollLeft = place * track.offsetWidth - scroll.clientWidth / 2;
+  };
+  const follow = (now) => {
+    place = video.duration ? now / video.duration : 0;
+    needle.style.left = `${100 * place}%`;
+    const step = stepAt(video, now);
+    track.setAttribute("aria-valuenow", String(Math.round(now)));
+    track.setAttribute("aria-valuetext", `${clock(now)}, ${step < 0 ? "nothing is done" : video.steps[step][2]}`);
+    centre();
+  };
+  return { element, follow };
+}
+
+const stepAt = (video, now) => video.steps.findLastIndex(([start, end]) => start <= now && now < end);
+
+function stepList(video, more, jump) {
+  const buttons = [];
+  const items = video.steps.map(([start, end, keystep, sure], at) => {
+    const chapter = more.chapters[at] ?? {};
+    const words = chapter.words ? make("span", { class: "words" }, `“${chapter.words}”`) : null;
+    const go = make(
+      "button",
+      { type: "button", class: "step", onclick: () => jump(start) },
+      dot(keystep),
+      thumb(video, at),
+      make("span", { class: "time" }, clock(start)),
+      make("span", { class: "name" }, keystep, words),
+      sureness(sure),
+    );
+    buttons.push(go);
+    const why = button("Why?", () => {
+      const open = why.getAttribute("aria-expanded") !== "true";
+      why.setAttribute("aria-expanded", String(open));
+      if (open) item.append(evidence(video, more, at, jump));
+      else item.querySelector(".evidence")?.remove();
+    }, { class: "why", "aria-expanded": "false", "aria-label": `Why ${keystep} at ${clock(start)}?` });
+    const item = make("li", { "data-end": String(end) }, make("div", { class: "line" }, go, why));
+    return item;
+  });
+  const long = items.length > 30;
+  const element = items.length ? make("ol", { class: long ? "steps long" : "steps" }, ...items) : make("p", { class: "empty" }, "Nothing was recognised.");
+  let current = -1;
+  const follow = (now) => {
+    const next = stepAt(video, now);
+    if (next === current) return;
+    buttons[current]?.removeAttribute("aria-current");
+    buttons[next]?.setAttribute("aria-current", "true");
+    current = next;
+    if (long) centreIn(element, buttons[next]);
+  };
+  return { element, items, follow };
+}
+
+// What speaks for a step: how it was found, what is said in it, and what else it may be.
+function evidence(video, more, at, jump) {
+  const [start, end, keystep, sure] = video.steps[at];
+  const { score, origin, words, alternatives } = more.chapters[at] ?? {};
+  const said = more.transcript.filter(([from, to]) => from < end && to > start);
+  const list = said.slice(0, 40).map(([from, , text]) =>
+    make(
+      "li",
+      {},
+      make("button", { type: "button", class: "sentence", onclick: () => jump(from) }, make("span", { class: "time" }, clock(from)), text === words ? make("mark", {}, text) : text),
+    ),
+  );
+  const others = (alternatives ?? []).map(([name, share]) => make("li", {}, dot(name), make("span", { class: "name" }, name), sureness(share, "that it is this one")));
+  const number = score === null || score === undefined ? null : ` Its score is ${score.toFixed(2)}.`;
+  return make(
+    "div",
+    { class: "evidence" },
+    make("p", {}, `${ORIGINS[origin] ?? ""} From ${clock(start)} to ${clock(end)}, ${percent(sure)} sure.`, number),
+    others.length ? make("h3", {}, "It may also be") : null,
+    others.length ? make("ul", { class: "others" }, ...others) : null,
+    list.length ? make("h3", {}, "What is said meanwhile") : null,
+    list.length ? make("ul", { class: "said" }, ...list) : null,
+    said.length > list.length ? make("p", { class: "quiet" }, `… and ${plural(said.length - list.length, "sentence")} more`) : null,
+    make("p", {}, make("a", { href: `#graph/${part(taskOf(video))}/${part(keystep)}` }, "Everywhere it is done")),
+  );
+}
+
+// How the video departs from most of its task.
+function unlike(video, jump) {
+  if (!video.departures.length) return null;
+  const items = video.departures.map(([start, kind, what, why]) => {
+    const text = make("span", {}, what, make("span", { class: "words" }, why));
+    const mark = make("span", { class: `kind ${kind}` }, kind === "order" ? "unusual" : kind);
+    if (start === null) return make("li", {}, mark, text);
+    return make("li", {}, mark, make("button", { type: "button", class: "sentence", onclick: () => jump(start) }, text));
+  });
+  return make("section", {}, make("h2", {}, "Unlike most videos of this task"), make("ul", { class: "unlike" }, ...items));
+}
+
+// Scroll a list, and nothing else, until something in it stands in its middle.
+function centreIn(list, one) {
+  if (!one?.isConnected) return;
+  const [inside, around] = [one.getBoundingClientRect(), list.getBoundingClientRect()];
+  list.scrollTop += inside.top - around.top - (list.clientHeight - inside.height) / 2;
+}
+
+function transcript(sentences, jump) {
+  const said = sentences.map(([start, , text]) =>
+    make("button", { type: "button", class: "sentence", onclick: () => jump(start) }, make("span", { class: "time" }, clock(start)), make("span", { class: "text" }, text)),
+  );
+  const list = make("ul", { class: "said panel", tabindex: "0", "aria-label": "transcript" });
+  list.append(...said.map((one) => make("li", {}, one)));
+  const find = (event) => {
+    const wanted = event.target.value.toLowerCase();
+    said.forEach((one, at) => {
+      const text = sentences[at][2];
+      const place = wanted ? text.toLowerCase().indexOf(wanted) : -1;
+      const shown = one.querySelector(".text");
+      one.parentElement.hidden = Boolean(wanted) && place < 0;
+      if (place < 0) return shown.replaceChildren(text);
+      const end = place + wanted.length;
+      shown.replaceChildren(text.slice(0, place), make("mark", {}, text.slice(place, end)), text.slice(end));
+    });
+  };
+  let spoken = -1;
+  const follow = (now) => {
+    const last = sentences.findLastIndex(([start]) => start <= now);
+    if (last === spoken) return;
+    said[spoken]?.removeAttribute("aria-current");
+    said[last]?.setAttribute("aria-current", "true");
+    spoken = last;
+    centreIn(list, said[last]);
+  };
+  const field = make("input", { type: "search", placeholder: "Search in it", "aria-label": "Search in the transcript", oninput: find });
+  const parts = said.length ? [field, list] : [make("p", { class: "empty" }, "Nothing is said.")];
+  return { parts, follow };
+}
+
+function videoKeys(video, player, now, jump) {
+  return (event) => {
+    if (event.target.matches("input, textarea, select") || event.ctrlKey || event.metaKey || event.altKey) return;
+    const number = Number(event.key);
+    const aside = event.target.matches("button, video, a, summary");
+    if (event.key === " " && player && !aside) {
+      if (player.paused()) player.play();
+      else player.pause();
+    } else if (event.key === "ArrowLeft") jump(now() - 5);
+    else if (event.key === "ArrowRight") jump(now() + 5);
+    else if (number >= 1 && video.steps[number - 1]) jump(video.steps[number - 1][0]);
+    else return;
+    event.preventDefault();
+  };
+}

@@ -1,0 +1,191 @@
+"""What people decide stays: in results that are made again, in what is mined, and as a truth."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+import stepgraph as sg
+from stepgraph.cli import main
+from stepgraph.core import BACKGROUND, Chapter, Result, Segment, Video
+from stepgraph.export.decisions import Decision, read_decisions, to_segments
+from stepgraph.export.results import save_corrections
+from stepgraph.export.timeline import write_timeline
+
+FOUND = (
+    Chapter(10.0, 20.0, "boil", None, "label"),
+    Chapter(20.0, 40.0, "pour", None, "label"),
+    Chapter(50.0, 60.0, "stir", None, "label"),
+)
+PLAIN = [(one.start, one.end, one.keystep) for one in FOUND]
+
+
+def decided(folder: Path, steps, earlier=None):
+    write_timeline(Result(Video("tea", 90.0), FOUND), folder)
+    save_corrections(folder / "tea.steps.json", steps, earlier)
+    return read_decisions(folder).get("tea", ())
+
+
+def test_what_was_left_as_it_was_is_not_decided(tmp_path):
+    assert decided(tmp_path, PLAIN) == ()
+
+
+def test_a_border_that_was_moved_decides_both_sides_of_it(tmp_path):
+    steps = [(10.0, 23.5, "boil"), (23.5, 40.0, "pour"), PLAIN[2]]
+
+    assert decided(tmp_path, steps) == (
+        Decision(10.0, 23.5, "boil"),
+        Decision(23.5, 40.0, "pour"),
+    )
+
+
+def test_a_step_that_was_taken_away_leaves_nothing_there(tmp_path):
+    assert decided(tmp_path, PLAIN[1:]) == (Decision(10.0, 20.0, None),)
+
+
+def test_of_a_step_that_was_shortened_the_rest_is_nothing(tmp_path):
+    assert decided(tmp_path, [*PLAIN[:2], (50.0, 55.0, "stir")]) == (
+        Decision(50.0, 55.0, "stir"),
+        Decision(55.0, 60.0, None),
+    )
+
+
+def test_a_new_step_and_a_new_name_are_decided(tmp_path):
+    steps = [*PLAIN[:2], (42.0, 45.0, "wait"), (50.0, 60.0, "serve")]
+
+    assert decided(tmp_path, steps) == (
+        Decision(42.0, 45.0, "wait"),
+        Decision(50.0, 60.0, "serve"),
+    )
+
+
+def test_what_was_decided_before_the_result_was_made_still_is(tmp_path):
+    assert decided(tmp_path, PLAIN, [(10.0, 20.0), (70.0, 80.0)]) == (
+        Decision(10.0, 20.0, "boil"),
+        Decision(70.0, 80.0, None),
+    )
+    save_corrections(tmp_path / "tea.steps.json", PLAIN[:2])
+
+    assert [one.start for one in read_decisions(tmp_path)["tea"]] == [10.0, 50.0, 70.0]
+
+
+def test_a_step_that_the_vocabulary_does_not_know_is_none_of_its_keysteps():
+    tea = sg.Vocabulary(("boil", "pour"))
+
+    found = to_segments([Decision(1, 2, "boil"), Decision(2, 3, "serve")], tea)
+
+    assert found == [Segment(1, 2, 0), Segment(2, 3, BACKGROUND)]
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    """Results of the demo, and the graph they were made with."""
+    folder = tmp_path_factory.mktemp("demo")
+    assert main(["mine", "demo", "-o", str(folder / "graph.json")]) == 0
+    chosen = ["recognize", "demo", "--graph", str(folder / "graph.json")]
+    assert main([*chosen, "-o", str(folder / "out")]) == 0
+    return folder
+
+
+@pytest.fixture
+def corrected(made, tmp_path, monkeypatch):
+    """The same with one video corrected: a border moved, a step taken away, one renamed."""
+    monkeypatch.chdir(tmp_path)
+    for path in (made / "out").glob("chair-*"):
+        Path("out").mkdir(exist_ok=True)
+        Path("out", path.name).write_bytes(path.read_bytes())
+    steps = [(one.start, one.end, one.keystep) for one in sg.load("out/chair-1.steps.json")]
+    border = steps[1][1] + 2.5
+    steps[1] = (steps[1][0], border, steps[1][2])
+    steps[2] = (border, *steps[2][1:])
+    steps[-1] = (*steps[-1][:2], "polish the chair")
+    gone = steps.pop(-3)
+    save_corrections(Path("out/chair-1.steps.json"), steps)
+    return made, steps, gone
+
+
+@pytest.mark.parametrize("decoder", ["task-markov", "path-search"])
+def test_recognising_again_keeps_what_was_decided(corrected, capsys, decoder):
+    made, steps, gone = corrected
+    again = ["recognize", "demo", "--graph", str(made / "graph.json"), "-o", "out"]
+
+    for _ in range(2):  # and then once more
+        assert main([*again, "--decoder", decoder]) == 0
+
+        assert "(1 with what was corrected)" in capsys.readouterr().out
+        found = sg.load("out/chair-1.steps.json")
+        spans = [(one.start, one.end, one.keystep) for one in found]
+        kept = [step for step in spans if step in (steps[1], steps[2], steps[-1])]
+        assert kept == [steps[1], steps[2], steps[-1]]
+        assert [one.origin for one in found].count("corrected") == 3
+        assert not [one for one in spans if one[0] < gone[1] and gone[0] < one[1]]
+        assert found.corrected
+        ordered = [time for start, end, _ in spans for time in (start, end)]
+        assert ordered == sorted(ordered)
+        assert "polish the chair" in Path("out/chair-1.chapters.vtt").read_text()
+        assert "-inf" not in Path("out/chair-1.steps.csv").read_text()
+    assert not Path("out/chair-2.corrected.json").exists()
+
+
+def test_results_elsewhere_take_the_corrections_named(corrected, capsys):
+    made, steps, _ = corrected
+    args = ["recognize", "demo", "--graph", str(made / "graph.json"), "-o", "new"]
+
+    assert main([*args, "--corrections", "out"]) == 0
+
+    assert [*steps[-1]] in json.loads(Path("new/chair-1.corrected.json").read_text())["steps"]
+
+
+def test_mining_counts_what_was_decided(corrected, capsys):
+    made, _, _ = corrected
+
+    assert main(["mine", "demo", "--corrections", "out", "-o", "graph.json"]) == 0
+
+    assert "mined from 36 videos, 1 of them corrected" in capsys.readouterr().out
+    before, after = sg.load(made / "graph.json"), sg.load("graph.json")
+    assert (before.counts != after.counts).nnz > 0
+    assert before.mined_on == after.mined_on
+
+
+def test_corrections_are_the_truth_of_their_videos(corrected, capsys):
+    steps = [(one.start, one.end, one.keystep) for one in sg.load("out/chair-2.steps.json")]
+    save_corrections(Path("out/chair-2.steps.json"), steps)
+    Path("out/chair-1.corrected.json").unlink()
+    Path("videos").mkdir()
+    Path("videos/chair-2.srt").write_text("1\n00:00:01,000 --> 00:00:09,000\nscrape the glue\n")
+    words = ["# Chair", *dict.fromkeys(step[2] for step in steps)]
+    Path("steps.txt").write_text("\n".join(words))
+    chosen = ["evaluate", "videos", "--vocabulary", "steps.txt", "--corrections", "out", "--json"]
+    capsys.readouterr()
+
+    assert main(chosen) == 0
+
+    told = json.loads(capsys.readouterr().out)
+    assert (told["videos"], told["videos_with_truth"]) == (1, 1)
+    assert told["keystep_rows"] == sum(round(end - start) for start, end, _ in steps)
+
+
+@pytest.mark.parametrize(
+    ("verb", "message"),
+    [
+        (["mine", "demo", "--corrections", "none"], "none: must hold results that were corrected"),
+        (["evaluate", "demo", "--corrections", "out"], "'polish the chair' is not among the 49"),
+        (["evaluate", "demo", "--corrections", "none"], "none: must hold results"),
+    ],
+)
+def test_what_cannot_be_taken_is_one_line(corrected, capsys, verb, message):
+    assert main(verb) == 1
+
+    assert message in capsys.readouterr().err
+
+
+def test_a_damaged_correction_stops_no_other_video(corrected, capsys):
+    made, *_ = corrected
+    Path("out/chair-2.corrected.json").write_text('{"format": "stepgraph-corrections", "ver')
+    args = ["recognize", "demo", "--graph", str(made / "graph.json"), "-o", "out"]
+
+    assert main(args) == 1
+
+    printed = capsys.readouterr()
+    assert "36 videos: chapters in out (1 with what was corrected)" in printed.out
+    assert "chair-2.corrected.json" in printed.err

@@ -1,0 +1,292 @@
+"""Telling while somebody speaks: the same evidence as of the whole, and never a look ahead."""
+
+import zlib
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from stepgraph.assistant.live import Live, LiveOptions, Teller
+from stepgraph.assistant.live_following import Follower, Lengths, likely_lengths
+from stepgraph.assistant.live_ground import Ground
+from stepgraph.assistant.live_listening import Listener
+from stepgraph.core import Sentence, Video, Vocabulary
+from stepgraph.decoders.hearing import hear
+from stepgraph.decoders.learning import learn_graph
+from stepgraph.decoders.task_markov import Expected
+from stepgraph.decoders.tasks import task_evidence
+from stepgraph.encoders import EncoderOptions
+from stepgraph.encoders.text import TextEncoder
+from stepgraph.encoders.vectors import unit
+from stepgraph.errors import ConfigError
+from stepgraph.graph.chains import marginals
+from stepgraph.scoring import score_features
+
+TASKS = {
+    "make tea": ("boil the water", "warm the pot", "add the leaves", "pour the tea"),
+    "fry eggs": ("heat the pan", "crack the eggs", "season with salt", "slide onto a plate"),
+}
+NAMES = tuple(name for names in TASKS.values() for name in names)
+VOCABULARY = Vocabulary(NAMES, {"make tea": (0, 1, 2, 3), "fry eggs": (4, 5, 6, 7)})
+
+
+class Words:
+    """An encoder that knows words and no meaning."""
+
+    options = EncoderOptions(context=1, task_names=True, blend=True)
+    encode_keysteps = TextEncoder.encode_keysteps
+    encode_tasks = TextEncoder.encode_tasks
+    encode_videos = TextEncoder.encode_videos
+
+    def encode_texts(self, texts):
+        vectors = np.zeros((len(texts), 64), np.float32)
+        for row, text in zip(vectors, texts, strict=True):
+            for word in text.lower().replace(":", "").split():
+                row[zlib.crc32(word.encode()) % 64] += 1
+        return unit(vectors)
+
+
+def spoken(task, video, every=6.0):
+    """A narration that goes through a task, with talk around it."""
+    lines = ["hello and welcome", *(f"now {name} like so" for name in TASKS[task]), "good bye"]
+    lines = [line for line in lines for _ in range(2)]
+    said = tuple(Sentence(every * n, every * n + 4.4, line) for n, line in enumerate(lines))
+    return Video(video, every * len(lines), said, task=task)
+
+
+VIDEOS = [spoken(task, f"{task} {every}", every) for task in TASKS for every in (5.0, 6.0, 8.0)]
+
+
+def scored(video):
+    encoder = Words()
+    [features] = encoder.encode_videos([video])
+    keysteps, tasks = encoder.encode_keysteps(VOCABULARY), encoder.encode_tasks(VOCABULARY)
+    return score_features(features, keysteps, VOCABULARY, encoder.options, tasks=tasks)
+
+
+@pytest.fixture(scope="module")
+def ground():
+    graph = learn_graph([scored(video) for video in VIDEOS], VOCABULARY, encoder=Words.options)
+    return Ground.of_graph(graph, Words())
+
+
+def told(ground, sentences, until, **options):
+    live = Live(ground, LiveOptions(**options))
+    return [
+        state for now in range(1, until + 1) for state in live.feed(now, sentences.pop(now, ()))
+    ]
+
+
+def by_end(sentences):
+    """Sentences by the second in which each is over, as they would be fed."""
+    found = {}
+    for one in sentences:
+        found.setdefault(int(np.ceil(one.end)), []).append(one)
+    return found
+
+
+# --- The kernels beside what has the whole video
+
+
+@pytest.mark.parametrize("rows", [1, 2, 37])
+def test_with_one_length_looking_back_over_all_is_forward_backward(rows):
+    rng = np.random.default_rng(rows)
+    expected = Expected(rng.normal(size=(3, 20)), rng.dirichlet(np.ones(3), size=3))
+    emission = rng.normal(size=(rows, 3))
+    follower = Follower(expected, Lengths(np.array([float(rows)]), np.zeros(1)))
+    follower.follow(0, emission)
+
+    when = np.arange(rows) * 20 // rows
+    whole = marginals(emission + expected.log_timing[:, when].T, expected.transitions)
+    assert follower.look_back(rows) == pytest.approx(whole)
+    assert follower.look_back(99) == pytest.approx(whole)
+
+
+def test_several_lengths_are_as_many_models_each_as_probable_as_it_is():
+    rng = np.random.default_rng(0)
+    expected = Expected(rng.normal(size=(3, 20)), rng.dirichlet(np.ones(3), size=3))
+    emission, lengths = rng.normal(size=(20, 3)), np.array([10.0, 25.0, 60.0])
+    follower = Follower(expected, Lengths(lengths, np.log([0.5, 0.3, 0.2])))
+    follower.follow(0, emission)
+
+    slow = np.zeros((20, 3))
+    for length, share in ((25, 0.6), (60, 0.4)):  # the shortest is over
+        when = np.arange(20) * 20 // length
+        slow += share * marginals(emission + expected.log_timing[:, when].T, expected.transitions)
+    assert follower.length_shares() == pytest.approx([0, 0.6, 0.4])
+    assert follower.look_back(20) == pytest.approx(slow)
+
+
+def test_rows_that_are_heard_anew_are_followed_as_if_for_the_first_time():
+    rng = np.random.default_rng(1)
+    expected = Expected(rng.normal(size=(2, 20)), np.array([[0.9, 0.1], [0.2, 0.8]]))
+    emission = rng.normal(size=(30, 2))
+    known = Lengths(np.array([30.0]), np.zeros(1))
+    once, twice = Follower(expected, known), Follower(expected, known)
+    once.follow(0, emission)
+    twice.follow(0, rng.normal(size=(25, 2)))
+    twice.follow(10, emission[10:])
+    twice.follow(0, emission)
+
+    assert twice.rows == 30
+    assert np.array_equal(once.look_back(30), twice.look_back(30))
+
+
+def test_a_video_longer_than_any_is_at_its_end():
+    follower = Follower(
+        Expected(np.zeros((2, 20)), np.full((2, 2), 0.5)), Lengths(np.array([3.0]), np.zeros(1))
+    )
+    follower.follow(0, np.zeros((2000, 2)))
+
+    assert follower.rows == 2000
+    assert follower.length_shares().tolist() == [1.0]
+    assert follower.look_back(5) == pytest.approx(np.full((5, 2), 0.5))
+
+
+def test_lengths_are_those_of_the_corpus_or_of_any_order():
+    known, unknown = likely_lengths([100.0] * 5 + [200.0] * 5), likely_lengths([7.0])
+
+    assert np.exp(known.log_prior).sum() == pytest.approx(1)
+    assert 100 < known.rows @ np.exp(known.log_prior) < 200
+    assert (unknown.rows[0], unknown.rows[-1]) == (pytest.approx(60), pytest.approx(86_400))
+    assert np.ptp(unknown.log_prior) == 0
+
+
+@pytest.mark.parametrize("video", VIDEOS[::2], ids=lambda video: video.id)
+def test_what_speaks_for_each_task_in_the_end_is_what_the_whole_video_says(ground, video):
+    listener = Listener(ground)
+    listener.take(np.inf, video.transcript)
+    for _ in range(int(video.duration)):
+        listener.listen()
+
+    heard = hear(scored(video))
+    assert listener._told.evidence == pytest.approx(task_evidence(heard, ground.tasks), rel=1e-4)
+    assert listener._ear.part == heard.moment.tolist()
+    close = heard.closeness(video.task, ground.tasks[video.task])
+    ahead = close.title - close.keysteps.max(axis=1)
+    number = list(ground.tasks).index(video.task)
+    assert listener._told.ahead[number] == pytest.approx(
+        np.average(ahead, weights=heard.weight), abs=1e-5
+    )
+
+
+# --- What is told
+
+
+@pytest.mark.parametrize("delay", [0, 4, 30])
+@pytest.mark.parametrize("length", [None, 72.0])
+def test_the_same_is_told_whether_the_future_exists_or_not(ground, delay, length):
+    video = VIDEOS[1]
+    whole = told(ground, by_end(video.transcript), 72, delay=delay, length=length)
+    for until in (1, 13, 40):
+        known = [one for one in video.transcript if one.end <= until]
+        assert (
+            told(ground, by_end(known), until, delay=delay, length=length)
+            == whole[: max(0, until - delay)]
+        )
+
+
+def test_how_often_it_is_fed_makes_no_difference(ground):
+    video, live = VIDEOS[4], Live(ground)
+
+    known = [one for one in video.transcript if one.end <= 60]
+    at_once = live.feed(60.0, known)
+
+    assert at_once == told(ground, by_end(known), 60)
+    assert [state.at for state in at_once] == list(range(50))
+
+
+@pytest.mark.parametrize("length", [None, 72.0])
+def test_task_keystep_and_what_comes_next_are_told(ground, length):
+    live = Live(ground, LiveOptions(delay=5, length=length))
+    states = live.feed(72.0, VIDEOS[1].transcript) + live.finish()
+
+    assert [state.at for state in states] == list(range(72))
+    assert {state.task for state in states[20:]} == {"make tea"}
+    assert [states[at].keystep for at in (18, 30, 42, 54)] == list(TASKS["make tea"])
+    assert states[18].next[0].keystep == "warm the pot"
+    overs = [state.progress for state in states]
+    assert 0 <= min(overs) <= max(overs) <= 1
+    assert overs[60] > overs[10]
+
+
+def test_what_comes_before_and_was_not_done_is_missing(ground):
+    listener, teller = Listener(ground), Teller(0)
+    listener.task = "make tea"
+    assert teller._missing(listener) == ()
+    teller._last, teller._done = ("make tea", 3), {0: 1.0, 1: 0.1, 2: 1.0, 3: 0.2}
+
+    [found] = teller._missing(listener)
+
+    way = ground.way("make tea")
+    assert found.keystep == "warm the pot"
+    assert found.probability == pytest.approx(way.shown[1] * way.before[1, 3] * 0.9)
+
+
+def test_silence_is_told_as_nothing(ground):
+    live = Live(ground, LiveOptions(delay=2))
+
+    states = live.feed(9.5) + live.finish()
+
+    assert [state.at for state in states] == list(range(9))
+    assert {(state.task, state.keystep, state.next) for state in states} == {(None, None, ())}
+    assert Live(ground).finish() == []
+
+
+def test_one_sentence_without_any_length_is_heard(ground):
+    live = Live(ground, LiveOptions(delay=0))
+
+    [state] = live.feed(1.0, [Sentence(0.0, 0.0, "boil the water")])
+
+    assert state.task is None  # it is on no row
+    assert live.feed(3.0, [Sentence(1.0, 3.0, "boil the water")])[-1].task == "make tea"
+
+
+def test_time_that_goes_back_is_heard_where_it_was(ground):
+    live = Live(ground, LiveOptions(delay=0))
+    live.feed(20.0, [Sentence(14.0, 19.0, "boil the water")])
+
+    assert live.feed(5.0, [Sentence(1.0, 4.0, "pour the tea")]) == []
+    assert len(live.feed(30.0)) == 10
+
+
+def test_a_task_that_is_followed_by_another_is_left(ground):
+    first, second = VIDEOS[2].transcript, VIDEOS[5].transcript
+    later = [Sentence(one.start + 96, one.end + 96, one.text) for one in second]
+    listener, teller, seen = Listener(ground), Teller(0), []
+    listener.take(np.inf, [*first, *later])
+    for _ in range(192):
+        listener.listen()
+        seen.append(teller.tell(listener).task)
+
+    assert (seen[80], seen[-1]) == ("make tea", "fry eggs")
+    assert 64 < listener.origin < 112  # in the talk between both
+
+
+def test_a_graph_without_habits_or_courses_is_enough(ground):
+    bare = replace(ground, graph=replace(ground.graph, habits=None, courses=None), _made={})
+    states = Live(bare, LiveOptions(delay=5)).feed(72.0, VIDEOS[1].transcript)
+
+    assert states[-1].task == "make tea"
+    assert states[30].keysteps[0].keystep == "warm the pot"
+
+
+def test_a_state_is_plain_json(ground):
+    state = Live(ground).feed(40.0, VIDEOS[1].transcript)[-1]
+
+    content = state.to_json()
+    assert (content["task"], content["at"]) == ("make tea", 29.0)
+    assert {"keystep", "probability"} == content["next"][0].keys()
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"delay": 31}, "delay must be from 0 to 30 seconds, got 31"),
+        ({"delay": float("nan")}, "delay must be from 0 to 30 seconds, got nan"),
+        ({"length": 0.0}, "length must be between a second and a week, got 0.0"),
+    ],
+)
+def test_impossible_options_are_refused(options, message):
+    with pytest.raises(ConfigError, match=message):
+        LiveOptions(**options)

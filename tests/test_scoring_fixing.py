@@ -1,0 +1,140 @@
+"""Scores that agree with what people decided, and what decoders and mining make of them."""
+
+import numpy as np
+import pytest
+
+from reference import keysteps, make_scores
+from stepgraph.core import BACKGROUND, FREE, Features, Scores, Segment, Vocabulary
+from stepgraph.decoders import DECODERS, PathSearch, TaskMarkov, checked_decode, load_decoder
+from stepgraph.decoders.hearing import hear
+from stepgraph.decoders.learning import learn_graph
+from stepgraph.decoders.tasks import task_evidence
+from stepgraph.graph import TaskGraph, mine_graph
+from stepgraph.scoring.products import Products
+
+TWO = Vocabulary(tuple("abcdef"), {"first": (0, 1, 2), "second": (3, 4, 5)})
+
+
+def spoken(random, sentences=12, rows=60):
+    """A video of sentences with gaps between them."""
+    vectors = random.normal(size=(sentences, 8)).astype(np.float32)
+    vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+    starts = np.sort(random.uniform(0, rows - 3, sentences))
+    intervals = np.stack([starts, starts + random.uniform(0.5, 3, sentences)], axis=1)
+    steps = random.normal(size=(len(TWO), 8)).astype(np.float32)
+    steps /= np.linalg.norm(steps, axis=1, keepdims=True)
+    return Products(Features("v", float(rows), vectors, intervals), steps, TWO)
+
+
+def some_decided(random, rows=60):
+    times = np.sort(random.uniform(0, rows, 6))
+    labels = random.integers(BACKGROUND, len(TWO), 3).tolist()
+    return [
+        Segment(*map(float, times[2 * at : 2 * at + 2]), label) for at, label in enumerate(labels)
+    ]
+
+
+def plain(scores):
+    return Scores(scores.video, scores.values, scores.observed, scores.vocabulary, scores.hop)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_products_are_fixed_as_plain_scores_are(seed):
+    random = np.random.default_rng(seed)
+    scores, decided = spoken(random), some_decided(random)
+
+    lazy, simple = scores.fix(decided), plain(scores).fix(decided)
+
+    np.testing.assert_array_equal(lazy.fixed, simple.fixed)
+    np.testing.assert_array_equal(lazy.observed, simple.observed)
+    np.testing.assert_array_equal(lazy.values[lazy.observed], simple.values[simple.observed])
+    np.testing.assert_array_equal(lazy.best()[1][lazy.observed], simple.best()[1][lazy.observed])
+    for keystep in range(len(TWO)):
+        column = lazy.at(slice(None), keystep)[lazy.observed]
+        np.testing.assert_allclose(column, simple.values[lazy.observed, keystep], atol=1e-6)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_who_hears_them_hears_what_was_decided(seed):
+    random = np.random.default_rng(seed)
+    fixed = spoken(random).fix(some_decided(random))
+    heard = hear(fixed)
+
+    np.testing.assert_array_equal(heard.fixed_rows, fixed.fixed)
+    close = heard.closeness("first", (0, 1, 2)).keysteps
+    rows = np.flatnonzero(heard.moment >= 0)
+    np.testing.assert_allclose(close[heard.moment[rows]], fixed.values[rows][:, :3], atol=1e-6)
+
+
+def test_nothing_decided_changes_nothing():
+    scores = spoken(np.random.default_rng(0))
+    graph = learn_graph([scores], TWO)
+
+    before = TaskMarkov().decode(scores, graph)
+    after = checked_decode(TaskMarkov(), scores.fix([]), graph)
+
+    np.testing.assert_array_equal(before.keysteps, after.keysteps)
+    np.testing.assert_array_equal(before.confidence, after.confidence)
+    assert before.tasks == after.tasks
+
+
+@pytest.mark.parametrize("name", [*DECODERS])
+@pytest.mark.parametrize("lazy", [True, False])
+def test_every_decoder_gives_what_was_decided(name, lazy):
+    random = np.random.default_rng(3)
+    scores = spoken(random)
+    fixed = (scores if lazy else plain(scores)).fix(some_decided(random))
+    graph = TaskGraph.from_order(TWO, [range(len(TWO))])
+
+    found = checked_decode(load_decoder(name), fixed, graph)
+
+    decided = fixed.fixed != FREE
+    assert decided.any()
+    np.testing.assert_array_equal(found.keysteps[decided], fixed.fixed[decided])
+
+
+def test_paths_run_between_what_was_decided():
+    tea = keysteps(4)
+    graph = TaskGraph.from_order(tea, [(0, 1, 2, 3)])
+    scores = make_scores(np.full((8, 4), 0.1), vocabulary=tea)
+
+    fixed = scores.fix([Segment(0, 1, 0), Segment(3, 5, BACKGROUND), Segment(7, 8, 3)])
+
+    # Six rows are left for four keysteps: time stands still where nothing is done.
+    found = checked_decode(PathSearch(0.5), fixed, graph)
+    assert found.keysteps.tolist() == [0, 0, 1, -1, -1, 2, 2, 3]
+
+
+def test_a_keystep_that_was_decided_speaks_for_its_task():
+    scores = spoken(np.random.default_rng(1))
+    before = task_evidence(hear(scores), TWO.tasks)
+    after = task_evidence(hear(scores.fix([Segment(0, 30, 4)])), TWO.tasks)
+
+    assert np.diff(after) > np.diff(before) + 3
+
+
+@pytest.mark.parametrize("lazy", [True, False])
+def test_all_of_a_video_may_be_decided(lazy):
+    scores = spoken(np.random.default_rng(2))
+    fixed = (scores if lazy else plain(scores)).fix([Segment(0, 30, 1), Segment(30, 60, 2)])
+    graph = learn_graph([fixed], TWO)
+
+    assert graph.counts.toarray()[:3, :3].tolist() == [[0, 0, 0], [0, 29, 1], [0, 0, 29]]
+    found = checked_decode(TaskMarkov(), fixed, graph)
+    assert found.keysteps.tolist() == [1] * 30 + [2] * 30
+    assert set(found.confidence) == {1.0}
+    assert next(iter(found.tasks)) == "first"
+    assert np.isfinite(graph.habits.timing["first"]).all()
+
+
+def test_where_nothing_is_done_no_transition_is_counted():
+    scores = spoken(np.random.default_rng(2))
+
+    assert mine_graph([scores.fix([Segment(0, 60, BACKGROUND)])], TWO).counts.nnz == 0
+    assert learn_graph([scores.fix([Segment(0, 60, BACKGROUND)])], TWO).habits.videos == {}
+
+
+def test_no_rows_can_be_fixed_too():
+    empty = make_scores(np.zeros((0, 6)), vocabulary=TWO)
+
+    assert len(empty.fix([Segment(0, 9, 1)])) == 0
