@@ -52,7 +52,6 @@ from stepgraph.problems import Problems
 from stepgraph.scoring.products import part_of_row
 
 KEYSTEPS = 10_588
-SPAN = 2**21  # bytes of captions that a process reads at once
 AHEAD = 4  # spans a process that may wait for the GPU
 TILES = [
     {"ROWS": 128, "WIDTH": 64, "num_warps": 8, "num_stages": 3},
@@ -232,11 +231,11 @@ def flat_pieces(pieces: list[list[int]]) -> tuple[NDArray[np.uint16], NDArray[np
 
 
 def time_all(
-    folder: Path, path: Path, pool: Any, workers: int, device: str
+    folder: Path, path: Path, pool: Any, workers: int, span: int, device: str
 ) -> Iterator[dict[str, Any]]:
     """From the file to counts, after one span to warm up."""
     counter = Counter(folder, device, KEYSTEPS)
-    first = pool.apply(read_span, ((path, 0, SPAN),))
+    first = pool.apply(read_span, ((path, 0, span),))
     for _ in range(2):
         counter.add(first)
     counter.counts.zero_()
@@ -245,7 +244,7 @@ def time_all(
     sentences = different = pieces = videos = 0
     marks: list[tuple[Any, Any]] = []
     waiting, begun = 0.0, time.perf_counter()
-    blocks = pool.imap_unordered(read_span, spans(path, SPAN, ahead))
+    blocks = pool.imap_unordered(read_span, spans(path, span, ahead))
     while True:
         asked = time.perf_counter()
         block = next(blocks, None)
@@ -278,6 +277,7 @@ def time_all(
         "gpu_busy_share": round(busy / seconds, 3),
         "waiting_for_readers_share": round(waiting / seconds, 3),
         "processes": workers,
+        "span_mb": span >> 20,
         "keysteps": counter.size,
         "transitions": int(counter.counts.sum(dtype=torch.int64)),
         "pairs": int((counter.counts > 0).sum()),
@@ -399,7 +399,10 @@ def main() -> None:
     parser.add_argument("--prepare", action="store_true")
     parser.add_argument("--tiny", action="store_true")
     parser.add_argument("--sentences", type=int, default=6_000_000)
-    parser.add_argument("--workers", type=int, default=os.cpu_count() or 1)
+    # Some cores are left for the process that feeds the GPU and the threads that feed it.
+    parser.add_argument("--workers", type=int, default=max(1, (os.cpu_count() or 1) - 6))
+    parser.add_argument("--span", type=int, default=16, help="MiB that a process reads at once")
+    parser.add_argument("--only", choices=("matching", "captions"))
     parser.add_argument("-o", "--output", type=Path)
     options = parser.parse_args()
     if options.prepare:
@@ -425,11 +428,14 @@ def main() -> None:
     with pool, tempfile.TemporaryDirectory() as place:
         path = Path(place) / "raw_caption.json"
         write_captions(path, read_sample(options.folder), sentences, pool)
-        parts = (
-            lambda: time_matching(*matching, device),
-            lambda: time_all(options.folder, path, pool, options.workers, device),
-        )
-        for part in parts:
+        span = options.span << 20
+        parts = {
+            "matching": lambda: time_matching(*matching, device),
+            "captions": lambda: time_all(
+                options.folder, path, pool, options.workers, span, device
+            ),
+        }
+        for part in [parts[options.only]] if options.only else parts.values():
             try:
                 for found in part():
                     say(found)
