@@ -63,9 +63,10 @@ class State:
     now
         Up to when was listened.
     tasks
-        The five most probable, the most probable first, given that it is one of those known.
+        How probable they are, given that it is one of those known: first the one that is told,
+        the most probable but for the seconds in which another is caught up with, then others.
     keystep
-        What is done, of the most probable task; None where it is rather talk.
+        What is done, of the task that is told; None where it is rather talk.
     confidence
         How often that is right, as :class:`~stepgraph.TaskMarkov` says it.
     keysteps
@@ -91,7 +92,7 @@ class State:
 
     @property
     def task(self) -> str | None:
-        """The most probable task, where anything was heard."""
+        """The task that is told, where anything was heard."""
         return next(iter(self.tasks), None)
 
     def to_json(self) -> dict[str, Any]:
@@ -162,8 +163,8 @@ class Teller:
         """Remember what was told and what is done by now."""
         if self._told is None or self._told[0] != listener.task:
             # What was heard before the task was known was perhaps a part of it.
-            before, _ = listener.look_back(listener.rows - listener.origin)
-            past = before[: len(before) - len(probability) + 1].max(axis=0)
+            assert listener.follower is not None, "there is a task"
+            past = listener.follower.done(len(probability))
             self._done = dict(zip(members, past.tolist(), strict=True))
         for each, sure in zip(members, probability[0].tolist(), strict=True):
             self._done[each] = max(self._done[each], sure)
@@ -180,8 +181,10 @@ class Teller:
     ) -> State:
         ground, shares = listener.ground, listener.shares
         members, names = ground.tasks[listener.task], ground.graph.vocabulary.keysteps
-        best = np.argsort(-shares, kind="stable")[:_SHOWN]
-        tasks = {listener.names[place]: float(shares[place]) for place in best}
+        best = [int(place) for place in np.argsort(-shares, kind="stable")[:_SHOWN]]
+        told = listener.names.index(listener.task)
+        first = dict.fromkeys([told, *best])
+        tasks = {listener.names[place]: float(shares[place]) for place in [*first][:_SHOWN]}
         top = np.argsort(-probability, kind="stable")[:_SHOWN]
         return State(
             at=float(row),

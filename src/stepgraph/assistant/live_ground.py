@@ -82,6 +82,11 @@ class Ground:
         targets = targets_of(silent, tasks)
         return cls(graph, tasks, targets, encoder.encode_texts, options.context, options.blend)
 
+    def prepare(self) -> None:
+        """Read of all tasks how they are done, before anybody waits for it."""
+        for task in self.tasks:
+            self.expected(task), self.lengths(task), self.way(task)
+
     def expected(self, task: str) -> Expected:
         """When its keysteps are due, and which follows which."""
         return self._once("expected", task, lambda: self.decoder.expect(task, self.graph))

@@ -16,6 +16,9 @@ from stepgraph.decoders.tasks import task_shares
 
 # The least spread of scores: with one sentence there is none, and noise must not count as some.
 _SPREAD = 1e-3
+# The most probable tasks are followed side by side, so that any may take the lead at once; one
+# that was not among them is followed from its beginning, so many rows a second.
+_SIDE_BY_SIDE, _CATCH_UP = 3, 30
 
 
 class Listener:
@@ -26,7 +29,7 @@ class Listener:
     rows
         Whole seconds that were listened to.
     task
-        The most probable task; empty while nothing was said.
+        The most probable task of those that are followed up to now; empty while nothing was said.
     shares : shape (Z,)
         How probable each task is, given that it is one of them: whether it is any is told by how
         well a whole video fits, and that is not over.
@@ -43,8 +46,9 @@ class Listener:
         self.ground, self.length = ground, length
         self.rows, self.task = 0, ""
         self.shares = np.zeros(len(ground.tasks))
-        self.follower: Follower | None = None
+        self._followers: dict[str, Follower] = {}
         self.names = tuple(ground.tasks)
+        self._number = {task: number for number, task in enumerate(self.names)}
         habits = ground.graph.habits
         self._habits = habits if habits is not None and habits.tasks == self.names else None
         self._waiting: list[tuple[float, Sentence]] = []
@@ -75,8 +79,8 @@ class Listener:
         if (turned := self._ear.turned()) > 0:
             changed = self._begin_anew(turned)
         self._told = self._ear.heard()
-        self._weigh_tasks()
-        if self.task:
+        if np.isfinite(self._told.evidence).any():
+            self.shares = task_shares(self._told.evidence, self._habits)
             self._follow(changed)
 
     def _hear(self, sentence: Sentence) -> None:
@@ -112,50 +116,63 @@ class Listener:
         for one, close in zip(kept, found, strict=True):
             self._ear.hear(one.start - row, one.end - row, one.vector, close)
         self._ear.advance(self.rows - self.origin)
-        self.task = ""
+        self.task, self._followers = "", {}
         return 0
 
-    def _weigh_tasks(self) -> None:
-        evidence = self._told.evidence
-        if not np.isfinite(evidence).any():
-            return
-        self.shares = task_shares(evidence, self._habits)
-        task = self.names[int(self.shares.argmax())]
-        if task != self.task:
-            self.task, self.follower = task, Follower(self.ground.expected(task), self._lengths())
-
-    def _lengths(self) -> Lengths:
-        if self.length is None:
-            return self.ground.lengths(self.task)
-        return Lengths(np.array([max(self.length - self.origin, 1.0)]), np.zeros(1))
+    @property
+    def follower(self) -> Follower | None:
+        """Follows the task."""
+        return self._followers.get(self.task)
 
     def _follow(self, changed: int) -> None:
-        """Follow the rows of the task from the first one on of which something else is known."""
-        assert self.follower is not None, "there is a task"
-        first = min(changed, self.follower.rows)
-        self.follower.follow(first, self._log_emission(first))
+        """Follow the few most probable tasks, and say which is told.
 
-    def _log_emission(self, first: int) -> Floats:
-        """What is heard on each row from one on, shape (k, n)."""
-        part = np.array(self._ear.part[first:], dtype=np.int64)
-        size = len(self.ground.tasks[self.task])
+        Of the rows from ``changed`` on something else is known.  The task that was told so far
+        goes on at once; for the others there is so much time a second.
+        """
+        best = [self.names[at] for at in np.argsort(-self.shares, kind="stable")[:_SIDE_BY_SIDE]]
+        followers = {
+            task: self._followers.get(task) or Follower(self.ground.expected(task), known)
+            for task in dict.fromkeys([*best, *filter(None, [self.task])])
+            for known in [self._lengths(task)]
+        }
+        self._followers, left, rows = followers, _CATCH_UP, self.rows - self.origin
+        told = self.task or best[0]
+        for task in dict.fromkeys([told, *best]):
+            follower = followers[task]
+            follower.rewind(changed)
+            first = follower.rows
+            last = rows if task == told else min(rows, first + left)
+            follower.follow(self._log_emission(task, first, last))
+            left -= 0 if task == told else last - first
+        self.task = next(one for one in [*best, told] if followers[one].rows == rows)
+
+    def _lengths(self, task: str) -> Lengths:
+        if self.length is None:
+            return self.ground.lengths(task)
+        return Lengths(np.array([max(self.length - self.origin, 1.0)]), np.zeros(1))
+
+    def _log_emission(self, task: str, first: int, last: int) -> Floats:
+        """What is heard for a task on each row from one to another, shape (k, n)."""
+        part = np.array(self._ear.part[first:last], dtype=np.int64)
+        size = len(self.ground.tasks[task])
         rows = np.zeros((len(part), size))
         said, place = np.unique(part[part >= 0], return_inverse=True)
         if len(said):
             vectors = np.stack([self._ear.moments[number].vector for number in said])
-            columns = self._columns(size)
+            columns = self._columns(task)
             assert self.ground.targets.vectors is not None, "sentences have vectors"
             close = (vectors @ self.ground.targets.vectors[columns].T).astype(np.float64)
             decoder = self.ground.decoder
             emission = decoder.soften(close, self._told.mean[columns])
-            emission += decoder.log_words(vectors, self.task, self.ground.graph.habits)
+            emission += decoder.log_words(vectors, task, self.ground.graph.habits)
             rows[part >= 0] = emission[place]
         return rows
 
-    def _columns(self, size: int) -> slice:
-        """Where the keysteps of the task are among all targets."""
-        first = int(self.ground.targets.first[self.names.index(self.task)])
-        return slice(first, first + size)
+    def _columns(self, task: str) -> slice:
+        """Where the keysteps of a task are among all targets."""
+        first = int(self.ground.targets.first[self._number[task]])
+        return slice(first, first + len(self.ground.tasks[task]))
 
     def look_back(self, rows: int) -> tuple[Floats, Floats]:
         """How probable each keystep is on the last rows, and that it is talk: (k, n) and (k,)."""
@@ -177,8 +194,8 @@ class Listener:
 
     def _ahead(self, rows: int) -> Floats:
         """How much closer each of the last rows is to the title than others are, in deviations."""
-        number, size = self.names.index(self.task), len(self.ground.tasks[self.task])
-        columns, targets = self._columns(size), self.ground.targets
+        number, columns = self._number[self.task], self._columns(self.task)
+        targets = self.ground.targets
         ahead = np.zeros(rows)
         if columns.stop == len(targets.keysteps) or targets.keysteps[columns.stop] >= 0:
             return ahead  # it has no title

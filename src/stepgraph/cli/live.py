@@ -34,6 +34,9 @@ from stepgraph.problems import Problems
 from stepgraph.scoring import score
 from stepgraph.viewer.live import LiveServer, Stage
 
+# So many videos are read before the first word, in a few seconds; of more, those of a task when it
+# first leads.
+_PREPARED = 5000
 # Seconds that the demo takes on a terminal, and the narration that it plays.
 _DEMO, _PLAYED = 20.0, "pancakes-2"
 
@@ -74,7 +77,10 @@ def _ground(graph: TaskGraph) -> Ground:
             "graph must be mined from what is said to listen with it, got one that was mined "
             "with another encoder; mine it with --encoder text:minilm"
         )
-    return Ground.of_graph(graph, scorer)
+    ground = Ground.of_graph(graph, scorer)
+    if graph.layers is None or sum(graph.layers.videos.values()) <= _PREPARED:
+        ground.prepare()
+    return ground
 
 
 def _told(listening: Live, heard: Iterable[Spoken | float]) -> Iterator[State]:
