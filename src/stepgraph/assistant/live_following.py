@@ -112,7 +112,8 @@ class Follower:
         if count < 1:
             return np.zeros_like(self._done)
         shares = self.length_shares()
-        return np.max([shares @ belief for belief in self._belief[:count]], axis=0)
+        found: Floats = np.max([shares @ belief for belief in self._belief[:count]], axis=0)
+        return found
 
     def _bins(self, row: int) -> NDArray[np.int64]:
         parts = np.minimum(row * TIMING_BINS / self.lengths.rows, TIMING_BINS - 1)

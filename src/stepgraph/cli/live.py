@@ -16,6 +16,7 @@ from stepgraph import progress
 from stepgraph.assistant.live import Live, LiveOptions, State
 from stepgraph.assistant.live_ground import Ground
 from stepgraph.assistant.live_reading import Reader, Spoken, arriving, read_live
+from stepgraph.assistant.live_sound import listen_live
 from stepgraph.cli import asked
 from stepgraph.core import Video
 from stepgraph.datasets import open_source
@@ -46,14 +47,8 @@ def live(args: argparse.Namespace) -> str:
     options = LiveOptions(**asked.given_fields(args, LiveOptions))
     listening, problems = Live(_ground(load_graph(args.graph)), options), Problems()
     with progress.hidden(), ExitStack() as opened:
-        stream: Any = sys.stdin.buffer
-        if str(args.transcript) != "-":
-            require_file(args.transcript, "transcript file")
-            stream = opened.enter_context(args.transcript.open("rb"))
+        heard = _heard(args, opened, problems)
         show = opened.enter_context(_serving(args)) if args.serve else _printing(args)
-        reader = Reader(str(args.transcript), problems)
-        fixed = stream is not sys.stdin.buffer and not args.follow
-        heard = read_live(arriving(stream, follow=args.follow), reader, must_be_timed=fixed)
         told = 0
         with suppress(KeyboardInterrupt):
             for state in _changes(_told(listening, heard)):
@@ -64,10 +59,27 @@ def live(args: argparse.Namespace) -> str:
                 Event().wait()
     if not told:
         found = f": {problems.summary()}" if problems else ""
-        raise DataError(f"{args.transcript}: must hold a second of narration, got none{found}")
+        origin = args.transcript or args.listen
+        raise DataError(f"{origin}: must hold a second of narration, got none{found}")
     args.skip_bad = True  # a line that was left out is told, and loses nothing else
     answer = _answer(args, f"{plural(told, 'change')} told", changes=told, problems=len(problems))
     return asked.finish(answer, args, problems)
+
+
+def _heard(
+    args: argparse.Namespace, opened: ExitStack, problems: Problems
+) -> Iterator[Spoken | float]:
+    """What is said, read or heard, as it comes."""
+    path = args.transcript or args.listen
+    stream: Any = sys.stdin.buffer
+    if str(path) != "-":
+        require_file(path, "transcript file" if args.transcript else "sound file")
+        stream = opened.enter_context(path.open("rb"))
+    if args.listen:
+        return listen_live(stream, str(path), follow=args.follow)
+    fixed = stream is not sys.stdin.buffer and not args.follow
+    lines = arriving(stream, follow=args.follow)
+    return read_live(lines, Reader(str(path), problems), must_be_timed=fixed)
 
 
 def _ground(graph: TaskGraph) -> Ground:
