@@ -10,7 +10,7 @@ from stepgraph.assistant.live import Live, LiveOptions, Teller
 from stepgraph.assistant.live_following import Follower, Lengths, likely_lengths
 from stepgraph.assistant.live_ground import Ground
 from stepgraph.assistant.live_listening import Listener
-from stepgraph.core import Sentence, Video, Vocabulary
+from stepgraph.core import Scores, Sentence, Video, Vocabulary
 from stepgraph.decoders.hearing import hear
 from stepgraph.decoders.learning import learn_graph
 from stepgraph.decoders.task_markov import Expected
@@ -350,6 +350,50 @@ def test_a_graph_without_habits_or_courses_is_enough(ground):
 
     assert states[-1].task == "make tea"
     assert states[30].keysteps[0].keystep == "warm the pot"
+
+
+# --- Rows that are seen
+
+
+def seen(video):
+    """The scores of a video as another encoder would make them, NaN where nothing is said."""
+    scores = scored(video)
+    return np.where(scores.observed[:, None], scores.values, np.nan)
+
+
+def test_rows_of_scores_are_as_good_as_sentences(ground):
+    video = VIDEOS[1]
+    live = Live(Ground.of_scores(ground.graph), LiveOptions(delay=5))
+    states = live.feed_scores(seen(video)) + live.finish()
+
+    assert [state.at for state in states] == list(range(72))
+    assert {state.task for state in states[20:]} == {"make tea"}
+    assert [states[at].keystep for at in (18, 30, 42, 54)] == list(TASKS["make tea"])
+    plain = Scores(video.id, scored(video).values, scored(video).observed, VOCABULARY)
+    evidence = task_evidence(hear(plain), ground.tasks)
+    assert live._listener._told.evidence == pytest.approx(evidence, rel=1e-4)
+
+
+def test_the_same_is_told_of_scores_whether_more_come_or_not(ground):
+    bare, rows = Ground.of_scores(ground.graph), seen(VIDEOS[4])
+    whole = Live(bare).feed_scores(rows)
+
+    assert Live(bare).feed_scores(rows[:33]) == whole[:23]
+    one_by_one = Live(bare)
+    assert [state for row in rows for state in one_by_one.feed_scores(row[None])] == whole
+    assert Live(bare).feed_scores(np.zeros((0, 8))) == Live(bare).finish() == []
+
+
+def test_what_are_no_scores_is_refused(ground):
+    bare = Ground.of_scores(ground.graph)
+    with pytest.raises(ConfigError, match=r"shape \(k, 8\), got \(2, 3\)"):
+        Live(bare).feed_scores(np.zeros((2, 3)))
+    with pytest.raises(ConfigError, match="must be finite"):
+        Live(bare).feed_scores(np.full((1, 8), np.inf))
+    with pytest.raises(ConfigError, match="fed without an encoder"):
+        Live(ground).feed_scores(np.zeros((1, 8)))
+    with pytest.raises(ConfigError, match="must be encoded"):
+        Live(bare).feed(3.0, [Sentence(0.0, 1.0, "boil")])
 
 
 def test_a_state_is_plain_json(ground):

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from stepgraph.assistant.live_following import Floats
 from stepgraph.assistant.live_ground import Ground, Likely
@@ -258,6 +259,30 @@ class Live:
             self._listener.listen()
             states.append(self._teller.tell(self._listener))
         return [state for state in states if state is not None]
+
+    def feed_scores(self, values: ArrayLike) -> list[State]:
+        """Take the scores of the next seconds from any encoder, and tell what :meth:`feed` does.
+
+        Parameters
+        ----------
+        values : shape (k, K)
+            How close each second is to each keystep; NaN where nothing was observed.
+        """
+        rows = np.asarray(values, dtype=np.float32)
+        ground = self._listener.ground
+        size = len(ground.graph.vocabulary)
+        if ground.targets.vectors is not None:
+            raise ConfigError("scores must be fed without an encoder; use Ground.of_scores")
+        if rows.ndim != 2 or rows.shape[1] != size:
+            raise ConfigError(f"scores must have the shape (k, {size}), got {rows.shape}")
+        if np.isinf(rows).any():
+            raise ConfigError("scores must be finite, or NaN where nothing was observed, got inf")
+        states = []
+        for row in rows:
+            if not np.isnan(row).any():
+                self._listener.see(row)
+            states += self.feed(self._listener.rows + 1)
+        return states
 
     def finish(self) -> list[State]:
         """Tell of the seconds for which the delay is not over, since nothing more will come."""

@@ -56,6 +56,17 @@ class Moment:
     rows: int = 0
 
 
+def hold_against(targets: Targets, vectors: Vector, where: slice = slice(None)) -> Vector:
+    """How close moments are to keysteps and titles, all or some, shape (N, S).
+
+    A moment that has scores of all keysteps in place of a vector is as close as these say.
+    """
+    if targets.vectors is None:
+        return vectors[:, targets.keysteps[where]]
+    found: Vector = vectors @ targets.vectors[where].T
+    return found
+
+
 class Ear:
     """All that was said so far, or since the task last changed.
 
@@ -81,12 +92,6 @@ class Ear:
         size, tasks = len(targets.keysteps), len(sizes)
         self._sums = _Sums(0.0, np.full(size, -np.inf), np.zeros(size), *np.zeros((3, tasks)))
         self._best, self._since = np.zeros(tasks), np.zeros(tasks, dtype=np.int64)
-
-    def hold(self, vectors: Vector) -> Vector:
-        """How close sentences are to all keysteps and titles, shape (N, S)."""
-        assert self.targets.vectors is not None, "sentences have vectors"
-        found: Vector = vectors @ self.targets.vectors.T
-        return found
 
     def hear(self, start: float, end: float, vector: Vector, found: Vector) -> None:
         """Take one more sentence, in seconds from the origin; it ends the one before."""

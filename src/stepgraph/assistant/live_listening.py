@@ -10,7 +10,7 @@ from scipy.special import expit
 
 from stepgraph.assistant.live_following import Floats, Follower, Lengths
 from stepgraph.assistant.live_ground import Ground
-from stepgraph.assistant.live_hearing import Ear
+from stepgraph.assistant.live_hearing import Ear, Vector, hold_against
 from stepgraph.core import Sentence
 from stepgraph.decoders.tasks import task_shares
 
@@ -66,6 +66,12 @@ class Listener:
         self._waiting += [(min(one.end, now), one) for one in sentences]
         self._waiting.sort(key=lambda pair: pair[0])
 
+    def see(self, scores: Vector) -> None:
+        """Take scores of all keysteps in the second that comes next, shape (K,)."""
+        [found] = hold_against(self.ground.targets, scores[None])
+        at = self.rows - self.origin
+        self._ear.hear(at, at + 1, scores, found)
+
     def until(self) -> int:
         """Rows after which all is heard that was said."""
         return max([self.rows, *(ceil(known) for known, _ in self._waiting)])
@@ -97,7 +103,7 @@ class Listener:
         ]
         vectors = self.ground.encode(texts)
         vectors = vectors.reshape(-1, len(numbers), vectors.shape[1]).mean(axis=0)
-        found = ear.hold(vectors)
+        found = hold_against(ear.targets, vectors)
         for number, vector, one in zip(numbers, vectors, found, strict=True):
             if number < len(ear.moments):
                 ear.revise(number, vector, one)
@@ -112,7 +118,7 @@ class Listener:
         old = self._ear
         kept = [one for one in old.moments if one.start >= row]
         self._ear = Ear(self.ground.targets, max(self.ground.context, 1) + 1, old.origin + row)
-        found = self._ear.hold(np.stack([one.vector for one in kept]))
+        found = hold_against(old.targets, np.stack([one.vector for one in kept]))
         for one, close in zip(kept, found, strict=True):
             self._ear.hear(one.start - row, one.end - row, one.vector, close)
         self._ear.advance(self.rows - self.origin)
@@ -161,11 +167,11 @@ class Listener:
         if len(said):
             vectors = np.stack([self._ear.moments[number].vector for number in said])
             columns = self._columns(task)
-            assert self.ground.targets.vectors is not None, "sentences have vectors"
-            close = (vectors @ self.ground.targets.vectors[columns].T).astype(np.float64)
-            decoder = self.ground.decoder
+            decoder, targets = self.ground.decoder, self.ground.targets
+            close = hold_against(targets, vectors, columns).astype(np.float64)
             emission = decoder.soften(close, self._told.mean[columns])
-            emission += decoder.log_words(vectors, task, self.ground.graph.habits)
+            worded = None if targets.vectors is None else vectors
+            emission += decoder.log_words(worded, task, self.ground.graph.habits)
             rows[part >= 0] = emission[place]
         return rows
 
@@ -203,8 +209,7 @@ class Listener:
         said, place = np.unique(part[part >= 0], return_inverse=True)
         if len(said):
             vectors = np.stack([self._ear.moments[each].vector for each in said])
-            assert targets.vectors is not None, "sentences have vectors"
-            close = vectors @ targets.vectors[columns.start : columns.stop + 1].T
+            close = hold_against(targets, vectors, slice(columns.start, columns.stop + 1))
             lead = close[:, -1] - close[:, :-1].max(axis=1)
             spread = max(float(self._told.spread[number]), _SPREAD)
             ahead[part >= 0] = ((lead - self._told.ahead[number]) / spread)[place]

@@ -153,15 +153,18 @@ def _line(state: State) -> str:
     """A state in one line."""
     if state.task is None:
         return f"{short_clock(state.at):>7}  listening"
-    share = percent(state.tasks[state.task])
-    doing = "–" if state.keystep is None else f"{state.keystep} ({percent(state.confidence)} %)"
-    parts = [f"{short_clock(state.at):>7}  {state.task} ({share} %): {doing}"]
+    doing = "–" if state.keystep is None else _sure(state.keystep, state.confidence)
+    task = _sure(state.task, state.tasks[state.task])
+    parts = [f"{short_clock(state.at):>7}  {task}: {doing}"]
     for name in ("next", "missing"):
         likely = getattr(state, name)[:3]
         if likely:
-            named = ", ".join(f"{one.keystep} ({percent(one.probability)} %)" for one in likely)
-            parts.append(f"{name}: {named}")
+            parts.append(f"{name}: {', '.join(_sure(*one) for one in likely)}")
     return on_one_line("  |  ".join(parts))
+
+
+def _sure(name: str, probability: float) -> str:
+    return f"{name} ({percent(probability)} %)"
 
 
 def demo_live(args: argparse.Namespace) -> str:
@@ -174,6 +177,9 @@ def demo_live(args: argparse.Namespace) -> str:
     listening = Live(_ground(graph))
     with progress.hidden():
         if sys.stdout.isatty() and not args.json:
+            late, fast = round(LiveOptions.delay), round(video.duration / _DEMO)
+            print(f"A narration, {fast} times as fast as it was spoken.")
+            print(f"What is done is told when {late} more seconds were heard.\n")
             with _watching() as draw:
                 for state, said in _played(listening, video, _DEMO / video.duration):
                     draw(state, said)
@@ -181,9 +187,8 @@ def demo_live(args: argparse.Namespace) -> str:
             show = _printing(args)
             for state in _changes(state for state, _ in _played(listening, video)):
                 show(state)
-    text = (
-        f"That was {video.id}, {short_clock(video.duration)} of narration. Yours: stepgraph live"
-    )
+    long = short_clock(video.duration)
+    text = f"That was {video.id}, {long} of narration. Yours: stepgraph live --help"
     return _answer(args, text, played=video.id, seconds=video.duration)
 
 
@@ -210,14 +215,17 @@ def _watching() -> Iterator[Callable[[State, str], None]]:
     def draw(state: State, said: str) -> Any:
         table = Table.grid(padding=(0, 2))
         over = round(30 * state.progress)
-        bar = f"{'#' * over}{'.' * (30 - over)} {percent(state.progress)} %"
-        rows = {"at": f"{short_clock(state.at)}  {bar}", "said": said, "task": state.task or "–"}
-        rows["now"] = state.keystep or "–"
-        for name in ("next", "missing"):
-            likely = getattr(state, name)[:3]
-            rows[name] = ", ".join(f"{k} ({percent(p)} %)" for k, p in likely) or "–"
+        rows = {
+            "heard": f"{short_clock(state.now)}  {said}",
+            "task": "–" if state.task is None else _sure(state.task, state.tasks[state.task]),
+            "done": f"{short_clock(state.at)}  {state.keystep or '–'}",
+            "over": f"{'#' * over}{'.' * (30 - over)} {percent(state.progress)} %",
+        }
         for name, text in rows.items():
             table.add_row(name, printable(on_one_line(text)))
+        for name in ("next", "missing"):
+            likely = [printable(on_one_line(_sure(*one))) for one in getattr(state, name)[:3]]
+            table.add_row(name, "\n".join(likely or ["–"]))
         return table
 
     with Screen(auto_refresh=False, transient=False) as screen:
