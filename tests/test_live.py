@@ -331,7 +331,9 @@ def test_what_is_known_of_all_tasks_can_be_prepared(ground):
     assert states == Live(ground).feed(40.0, VIDEOS[1].transcript)
 
 
-def test_a_task_that_is_followed_by_another_is_left(ground):
+@pytest.mark.parametrize("at_hand", [0, 256])
+def test_a_task_that_is_followed_by_another_is_left(ground, monkeypatch, at_hand):
+    monkeypatch.setattr("stepgraph.assistant.live_hearing._AT_HAND", at_hand)
     first, second = VIDEOS[2].transcript, VIDEOS[5].transcript
     later = [Sentence(one.start + 96, one.end + 96, one.text) for one in second]
     listener, teller, seen = Listener(ground), Teller(0), []

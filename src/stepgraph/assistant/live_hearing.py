@@ -20,6 +20,9 @@ from stepgraph.scoring.products import part_of_row
 Floats: TypeAlias = NDArray[np.float64]
 Vector: TypeAlias = NDArray[np.float32]
 
+# Sentences in the sums of which it stays at hand how close they are: they may begin another task.
+_AT_HAND = 256
+
 
 @dataclass(eq=False)
 class _Sums:
@@ -135,7 +138,8 @@ class Ear:
             if one.rows:
                 self._turn(one)
                 self._sums = self._with(self._sums, one)
-            one.found = one.found[:0]  # it is in the sums
+        for one in self.moments[max(0, self._settled - _AT_HAND) : max(0, last - _AT_HAND)]:
+            one.found = np.zeros(0, np.float32)  # it is in the sums
         self._settled = last
 
     def _turn(self, one: Moment) -> None:

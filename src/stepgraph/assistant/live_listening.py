@@ -118,9 +118,11 @@ class Listener:
         old = self._ear
         kept = [one for one in old.moments if one.start >= row]
         self._ear = Ear(self.ground.targets, max(self.ground.context, 1) + 1, old.origin + row)
-        found = hold_against(old.targets, np.stack([one.vector for one in kept]))
-        for one, close in zip(kept, found, strict=True):
-            self._ear.hear(one.start - row, one.end - row, one.vector, close)
+        for one in kept:
+            found = one.found
+            if not len(found):
+                [found] = hold_against(old.targets, one.vector[None])
+            self._ear.hear(one.start - row, one.end - row, one.vector, found)
         self._ear.advance(self.rows - self.origin)
         self.task, self._followers = "", {}
         return 0
