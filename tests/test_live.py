@@ -331,19 +331,33 @@ def test_what_is_known_of_all_tasks_can_be_prepared(ground):
     assert states == Live(ground).feed(40.0, VIDEOS[1].transcript)
 
 
-@pytest.mark.parametrize("at_hand", [0, 256])
-def test_a_task_that_is_followed_by_another_is_left(ground, monkeypatch, at_hand):
-    monkeypatch.setattr("stepgraph.assistant.live_hearing._AT_HAND", at_hand)
+def test_a_task_that_is_followed_by_another_is_left(ground, monkeypatch):
     first, second = VIDEOS[2].transcript, VIDEOS[5].transcript
     later = [Sentence(one.start + 96, one.end + 96, one.text) for one in second]
-    listener, teller, seen = Listener(ground), Teller(0), []
-    listener.take(np.inf, [*first, *later])
-    for _ in range(192):
-        listener.listen()
-        seen.append(teller.tell(listener).task)
+    ears = []
+    for at_hand, reheard in ((256, 99), (256, 1), (0, 6)):  # at once, and in parts
+        monkeypatch.setattr("stepgraph.assistant.live_hearing._AT_HAND", at_hand)
+        monkeypatch.setattr("stepgraph.assistant.live_listening._REHEARD", reheard)
+        listener, teller, seen = Listener(ground), Teller(0), []
+        listener.take(np.inf, [*first, *later])
+        for _ in range(192):
+            listener.listen()
+            seen.append(teller.tell(listener).task)
+        ears.append(listener)
 
-    assert (seen[80], seen[-1]) == ("make tea", "fry eggs")
-    assert 64 < listener.origin < 112  # in the talk between both
+        assert (seen[80], seen[-1]) == ("make tea", "fry eggs")
+        assert 64 < listener.origin < 112  # in the talk between both
+
+    for other in ears[1:]:
+        assert (other.origin, other._ear.part) == (ears[0].origin, ears[0]._ear.part)
+        assert other._told.evidence == pytest.approx(ears[0]._told.evidence)
+
+
+def test_who_begins_to_speak_late_is_followed_from_the_beginning_in_parts(ground):
+    live = Live(ground, LiveOptions(delay=0))
+    states = live.feed(420.0, [Sentence(399.0 + n, 400.0 + n, "boil the water") for n in range(9)])
+
+    assert [states[at].task for at in (398, 400, 405)] == [None, None, "make tea"]
 
 
 def test_a_graph_without_habits_or_courses_is_enough(ground):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterable
 from math import ceil
 
@@ -17,8 +18,11 @@ from stepgraph.decoders.tasks import task_shares
 # The least spread of scores: with one sentence there is none, and noise must not count as some.
 _SPREAD = 1e-3
 # The most probable tasks are followed side by side, so that any may take the lead at once; one
-# that was not among them is followed from its beginning, so many rows a second.
-_SIDE_BY_SIDE, _CATCH_UP = 3, 30
+# that was not among them is followed from its beginning, so many rows a second, and more while
+# there is none that could be told.
+_SIDE_BY_SIDE, _CATCH_UP, _BEGIN = 3, 30, 100
+# Where another task began, so many sentences a second are heard anew.
+_REHEARD = 6
 
 
 class Listener:
@@ -53,7 +57,8 @@ class Listener:
         self._habits = habits if habits is not None and habits.tasks == self.names else None
         self._waiting: list[tuple[float, Sentence]] = []
         self._texts: list[str] = []
-        self._ear = Ear(ground.targets, max(ground.context, 1) + 1)
+        self._ear = self._new_ear()
+        self._anew: Ear | None = None
         self._told = self._ear.heard()
 
     @property
@@ -82,8 +87,8 @@ class Listener:
         while self._waiting and self._waiting[0][0] <= self.rows:
             self._hear(self._waiting.pop(0)[1])
         changed = self._ear.advance(self.rows - self.origin)
-        if (turned := self._ear.turned()) > 0:
-            changed = self._begin_anew(turned)
+        if self._begin_anew():
+            changed = 0
         self._told = self._ear.heard()
         if np.isfinite(self._told.evidence).any():
             self.shares = task_shares(self._told.evidence, self._habits)
@@ -113,19 +118,30 @@ class Listener:
                 start = max(sentence.start - self.origin, earliest)
                 ear.hear(start, max(sentence.end - self.origin, start), vector, one)
 
-    def _begin_anew(self, row: int) -> int:
-        """Forget what was said before a row, since another task began there."""
+    def _begin_anew(self) -> bool:
+        """Forget what was said before another task began, in parts; say when it is done."""
         old = self._ear
-        kept = [one for one in old.moments if one.start >= row]
-        self._ear = Ear(self.ground.targets, max(self.ground.context, 1) + 1, old.origin + row)
-        for one in kept:
+        if self._anew is None and (turned := old.turned()) > 0:
+            self._anew = self._new_ear(old.origin + turned)
+        if self._anew is None:
+            return False
+        new, row = self._anew, self._anew.origin - old.origin
+        heard = bisect_left(old.moments, float(row), key=lambda one: one.start) + len(new.moments)
+        rest = old.moments[heard:]
+        for one in rest[:_REHEARD]:
             found = one.found
             if not len(found):
                 [found] = hold_against(old.targets, one.vector[None])
-            self._ear.hear(one.start - row, one.end - row, one.vector, found)
-        self._ear.advance(self.rows - self.origin)
-        self.task, self._followers = "", {}
-        return 0
+            new.hear(one.start - row, one.end - row, one.vector, found)
+        if len(rest) > _REHEARD:
+            new.advance(int(rest[_REHEARD].start) - row)
+            return False
+        new.advance(self.rows - new.origin)
+        self._ear, self._anew, self.task, self._followers = new, None, "", {}
+        return True
+
+    def _new_ear(self, origin: int = 0) -> Ear:
+        return Ear(self.ground.targets, max(self.ground.context, 1) + 1, origin)
 
     @property
     def follower(self) -> Follower | None:
@@ -139,21 +155,22 @@ class Listener:
         goes on at once; for the others there is so much time a second.
         """
         best = [self.names[at] for at in np.argsort(-self.shares, kind="stable")[:_SIDE_BY_SIDE]]
+        told = [self.task] if self.task else []
         followers = {
-            task: self._followers.get(task) or Follower(self.ground.expected(task), known)
-            for task in dict.fromkeys([*best, *filter(None, [self.task])])
-            for known in [self._lengths(task)]
+            task: self._followers.get(task) or self._new_follower(task) for task in [*told, *best]
         }
-        self._followers, left, rows = followers, _CATCH_UP, self.rows - self.origin
-        told = self.task or best[0]
-        for task in dict.fromkeys([told, *best]):
-            follower = followers[task]
+        left, rows = _CATCH_UP if told else _BEGIN, self.rows - self.origin
+        for task, follower in followers.items():
             follower.rewind(changed)
             first = follower.rows
-            last = rows if task == told else min(rows, first + left)
+            last = rows if task == self.task else min(rows, first + left)
             follower.follow(self._log_emission(task, first, last))
-            left -= 0 if task == told else last - first
-        self.task = next(one for one in [*best, told] if followers[one].rows == rows)
+            left -= 0 if task == self.task else last - first
+        self._followers = followers
+        self.task = next((one for one in [*best, *told] if followers[one].rows == rows), "")
+
+    def _new_follower(self, task: str) -> Follower:
+        return Follower(self.ground.expected(task), self._lengths(task))
 
     def _lengths(self, task: str) -> Lengths:
         if self.length is None:
