@@ -20,7 +20,7 @@ _SPREAD = 1e-3
 # The most probable tasks are followed side by side, so that any may take the lead at once; one
 # that was not among them is followed from its beginning, so many rows a second, and more while
 # there is none that could be told.
-_SIDE_BY_SIDE, _CATCH_UP, _BEGIN = 3, 30, 100
+_SIDE_BY_SIDE, _CATCH_UP, _BEGIN = 3, 24, 100
 # Where another task began, so many sentences a second are heard anew.
 _REHEARD = 6
 
