@@ -325,7 +325,11 @@ def _against(
 
 
 def checks(data: Path, draws: int = 10) -> None:
-    """Take a step out of a list, put a foreign one in, and ask what is wrong with it."""
+    """Take a step out of a list, put a foreign one in, and ask what is wrong with it.
+
+    ``told_only_then``: the phrase that stands for what was taken out is not told to be missing of
+    the whole list as well.
+    """
     crosstask = narrated(f"crosstask:{data}/crosstask")
     words = crosstask.vocabulary
     assert words is not None, "CrossTask has a list"
@@ -337,7 +341,9 @@ def checks(data: Path, draws: int = 10) -> None:
         "written": {task: [words.keysteps[k] for k in words.tasks[task]] for task in tasks},
     }
     for kind, listed in lists.items():
-        rng, missed, heard = np.random.default_rng(0), 0, 0
+        rng, missed, anew, heard = np.random.default_rng(0), 0, 0, 0
+        whole = check_steps(_vocabulary(listed), bare)
+        always = {(one.task, one.keysteps[0]) for one in whole.of("missing")}
         every = [(task, step) for task, names in listed.items() for step in names]
         for draw, at in enumerate(rng.choice(len(every), draws, replace=False).tolist()):
             task, taken = every[at]
@@ -347,13 +353,19 @@ def checks(data: Path, draws: int = 10) -> None:
             found = check_steps(_vocabulary(listed | {task: own}), bare)
             phrases = [one.keysteps[0] for one in found.of("missing") if one.task == task]
             near = ENCODER.encode_texts([taken]) @ ENCODER.encode_texts(phrases or [""]).T
-            missed += bool(phrases and near.max() >= MEANS_THE_SAME)
+            same = [
+                one
+                for one, value in zip(phrases, near[0], strict=False)
+                if value >= MEANS_THE_SAME
+            ]
+            missed += bool(same)
+            anew += any((task, one) not in always for one in same)
             heard += (foreign,) in [one.keysteps for one in found.of("unheard")]
-        whole = check_steps(_vocabulary(listed), bare)
         say(
             check=kind,
             draws=draws,
             taken_out_found=missed,
+            told_only_then=anew,
             nonsense_found=heard,
             **{
                 f"whole_list_{one}": n
