@@ -1,9 +1,9 @@
 """Our rules beside a tagger: ``python -m benchmarks.tagger DATA``, with textblob 0.20.1 installed.
 
 Both read the same captions of HowTo100M; TextBlob's PatternTagger says which words are verbs where
-our rules do, and all else (objects, verbs of talk, negations) stays the same.  Prints how often the
-two agree, how fast each is, and what a list proposed from either is worth against the articles of
-HowTo100M's tasks, by meaning as in :mod:`benchmarks.suggest`.
+our rules do, and all else (objects, verbs of talk, negations) stays the same.  Prints how often
+the two agree, how fast each is, and what a list proposed from either is worth against the articles
+of HowTo100M's tasks, by meaning as in :mod:`benchmarks.suggest`.
 """
 
 from __future__ import annotations
@@ -68,7 +68,10 @@ def main(arguments: Sequence[str]) -> None:
         )
     ours, theirs = places.values()
     both = len(ours & theirs)
-    say(of_rules_in_tagger=round(both / len(ours), 3), of_tagger_in_rules=round(both / len(theirs), 3))
+    say(
+        of_rules_in_tagger=round(both / len(ours), 3),
+        of_tagger_in_rules=round(both / len(theirs), 3),
+    )
     lists, shown = lists_of_articles(data)
     groups = defaultdict(list)
     for video in videos:
