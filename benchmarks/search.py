@@ -162,6 +162,8 @@ def grow(sentences: int) -> dict[str, object]:
         made, used = time.perf_counter() - wall, time.process_time() - cpu
         most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
         index = Index(folder)
+        kept = Path(folder, "cache", "search").rglob("*")
+        size = sum(one.stat().st_size for one in kept if one.is_file())
         walls, cpus = [], []
         for line in ["warm up", *QUESTIONS.splitlines()]:
             wall, cpu = time.perf_counter(), time.process_time()
@@ -173,8 +175,10 @@ def grow(sentences: int) -> dict[str, object]:
         "made_s": round(made, 1),
         "made_cpu_s": round(used, 1),
         "made_mb": round(most / 1024),
+        "on_disk_mb": round(size / 1e6),
         "query_ms": round(float(np.median(walls[1:])), 1),
         "query_cpu_ms": round(float(np.median(cpus[1:])), 1),
+        "slowest_query_ms": round(max(walls[1:]), 1),
         "slowest_query_cpu_ms": round(max(cpus[1:]), 1),
     }
     print(json.dumps(result))
