@@ -140,6 +140,19 @@ def test_activitynet_has_segments_and_a_taxonomy(tmp_path):
     assert labels == {one["nodeName"] for one in found["taxonomy"]} - {"Root"}
 
 
+def test_labelformat_reads_segments(tmp_path):
+    reader = pytest.importorskip("labelformat.formats.activitynet")
+    write_results([TEA, NONE], tmp_path, ["activitynet"])
+
+    found = reader.ActivityNetTemporalClassificationInput(tmp_path / "activitynet.json")
+
+    assert [
+        (video.video_id, one.start_time_s, one.end_time_s, one.category.name)
+        for video in found.get_labels()
+        for one in video.events
+    ] == [("tea", 1.0, 20.0, "boil"), ("tea", 20.0, 45.5, HOSTILE)]
+
+
 def test_an_event_log_has_a_trace_for_each_video(tmp_path):
     write_results([TEA, NONE], tmp_path, ["xes"])
 
