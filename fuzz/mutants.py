@@ -86,6 +86,7 @@ TESTS = {
     "ingest/formats": "ingest_formats ingest_errors datasets_howto100m ingest ingest_media",
     "ingest/frames": "ingest_frames ingest_picture_track ingest_screen",
     "ingest/speech": "ingest_hearing ingest_speech ingest_listening",
+    "ingest/whisper": "ingest_speech",
     "ingest/media": "ingest_media ingest_speech",
     "ingest/timed_text": "ingest_styled ingest_formats ingest_errors ingest",
     "ingest/kept": "ingest_hearing ingest_screen ingest_listening",

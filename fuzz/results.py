@@ -129,6 +129,7 @@ def requests():
 
 def answer_request(path, out):
     """Answer what a browser sends, without any connection."""
+    from stepgraph.viewer.pages import policy
     from stepgraph.viewer.server import Handler, Server, Shown
 
     (out / "results").mkdir()
@@ -136,6 +137,7 @@ def answer_request(path, out):
         (out / "results" / name).write_bytes(content)
     server = object.__new__(Server)
     server.shown, server.secret, server.server_port = Shown(out / "results"), "S", 80
+    server.policy = policy()
     answer = io.BytesIO()
     sent = path.read_bytes()
     asked = SimpleNamespace(makefile=lambda *_: io.BytesIO(sent), sendall=answer.write)

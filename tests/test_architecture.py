@@ -133,12 +133,12 @@ LATER = {
     "a map that tells order": """graph/chains graph/comparing graph/courses graph/layers graph/maps
         graph/order graph/shares evaluation/order export/drawing cli/pictures""",
     "files from strangers": "files/ids files/cells files/arrays/serving",
-    "hearing and reading": """ingest/kept ingest/screen ingest/twice ingest/language
+    "hearing and reading": """ingest/kept ingest/screen ingest/speech ingest/twice ingest/language
         encoders/screen datasets/generated/captions datasets/generated/speaking""",
     "a quick start": "networks/minilm",
-    "formats and corrections": """export/annotators export/clips export/corrections export/editors
-        export/decisions export/exchange export/formats export/players export/results
-        cli/results""",
+    "formats and corrections": """core/rows export/annotators export/clips export/corrections
+        export/editors export/decisions export/exchange export/formats export/players
+        export/results cli/results""",
     "a page and a search": "viewer core/alternatives export/maps",
     "steps proposed and checked": """vocabulary/phrases vocabulary/grouping vocabulary/suggesting
         vocabulary/suggested pipeline/suggesting pipeline/checking pipeline/articles cli/steps""",

@@ -313,8 +313,8 @@ def test_packets_that_cannot_be_decoded_are_counted(tmp_path, tried, monkeypatch
                 raise av.error.InvalidDataError(1, "broken")
             return self.track.decode(packet)
 
-    track_of = speech._track_of_sound
-    monkeypatch.setattr(speech, "_track_of_sound", lambda *args: Broken(track_of(*args)))
+    track_of = speech.track_of_sound
+    monkeypatch.setattr(speech, "track_of_sound", lambda *args: Broken(track_of(*args)))
     monkeypatch.setattr(
         speech, "packets_of", lambda container, broken: packets_of(container, broken.track)
     )

@@ -11,8 +11,8 @@ import pytest
 import videos
 from stepgraph.core import Sentence
 from stepgraph.errors import DataError, MissingExtraError
-from stepgraph.ingest import speech
-from stepgraph.ingest.speech import transcribe
+from stepgraph.ingest import whisper
+from stepgraph.ingest.whisper import transcribe
 from videos import plain, write_video
 
 HEARD = [(0.5, 2.0, " Crack the eggs."), (2.0, 3.5, " [Music]"), (3.5, 5.0, " Whisk them well.")]
@@ -20,9 +20,9 @@ HEARD = [(0.5, 2.0, " Crack the eggs."), (2.0, 3.5, " [Music]"), (3.5, 5.0, " Wh
 
 @pytest.fixture(autouse=True)
 def _forget_models():
-    speech._load_whisper.cache_clear()
+    whisper._load_whisper.cache_clear()
     yield
-    speech._load_whisper.cache_clear()
+    whisper._load_whisper.cache_clear()
 
 
 @pytest.fixture
@@ -35,7 +35,7 @@ def model(tmp_path):
     """A folder that looks like a model."""
     folder = tmp_path / "model"
     folder.mkdir()
-    for name in speech.MODEL_FILES:
+    for name in whisper.MODEL_FILES:
         (folder / name).write_bytes(b"{}")
     return folder
 
@@ -112,7 +112,7 @@ def test_a_video_without_sound_is_refused(tmp_path, model, loaded):
     [
         (["model.bin"], "got no model.bin; nothing is downloaded"),
         (["tokenizer.json"], "got no tokenizer.json; nothing is downloaded"),
-        (list(speech.MODEL_FILES), "got no model.bin and no config.json and no tokenizer.json"),
+        (list(whisper.MODEL_FILES), "got no model.bin and no config.json and no tokenizer.json"),
     ],
 )
 def test_a_folder_without_a_model_is_refused(talk, model, loaded, remove, got):
@@ -247,6 +247,6 @@ def test_sound_begins_when_players_say_so(monkeypatch, sound, file, begin):
     track = SimpleNamespace(start_time=sound, time_base=0.5)
     other = SimpleNamespace(start_time=9, time_base=0.5)  # recognisers listen to the first
     container = SimpleNamespace(streams=SimpleNamespace(audio=[track, other]), start_time=file)
-    monkeypatch.setattr(speech, "opened", lambda path: nullcontext(container))
+    monkeypatch.setattr(whisper, "opened", lambda path: nullcontext(container))
 
-    assert speech._begin_of_sound(Path("talk.mp4")) == begin
+    assert whisper._begin_of_sound(Path("talk.mp4")) == begin

@@ -24,7 +24,7 @@ from stepgraph.core import Dataset, Segment, Video, Vocabulary, rows_in
 from stepgraph.datasets import reading
 from stepgraph.errors import DataError, StepgraphError, quoted
 from stepgraph.files.ids import check_id
-from stepgraph.ingest import Listening, formats, open_video, speech
+from stepgraph.ingest import Listening, formats, open_video, speech, whisper
 from stepgraph.ingest.media import NoTextTrackError
 from stepgraph.problems import Problems
 from stepgraph.progress import say, track
@@ -114,7 +114,7 @@ def open_all(
                 unwritten[video_id] = path
                 return
             kind = "unreadable video or transcript"
-            if isinstance(error, speech.UnheardError) and how.strict is not True:
+            if isinstance(error, whisper.UnheardError) and how.strict is not True:
                 blemishes.add_error(error, kind, str(path), lost=True)
             else:
                 failed.add_error(error, kind, str(transcript or path), lost=True)

@@ -12,7 +12,7 @@ from pathlib import Path
 from stepgraph.core import Video
 from stepgraph.errors import MissingExtraError
 from stepgraph.files.disk import require_file, write_text
-from stepgraph.ingest import media, speech
+from stepgraph.ingest import media, speech, whisper
 from stepgraph.ingest.formats import (
     MEDIA_SUFFIXES,
     find_transcript,
@@ -98,7 +98,7 @@ def _said(path: Path, listening: Listening, problems: Problems | None) -> speech
             return speech.Heard((), 0.0)
     try:
         heard = speech.hear(path, listening.speech, problems=problems)
-    except speech.UnheardError as error:
+    except whisper.UnheardError as error:
         if listening.needed:
             raise
         if problems is not None:

@@ -1,9 +1,9 @@
 """Listen: turn the sound of a file into sentences with their times, offline.
 
 The built-in recogniser is Moonshine tiny for English, carried by the package ``moonshine-voice``
-(the ``video`` extra) and checked against its hashes; the other is any model of faster-whisper
-(the ``speech`` extra) in a folder.  Nothing is fetched from anywhere.  What was heard is kept
-beside the embeddings, by the content of the file and the model, so no file is heard twice.
+(the ``video`` extra) and checked against its hashes; the other is any model of faster-whisper in
+a folder (:mod:`stepgraph.ingest.whisper`).  Nothing is fetched from anywhere.  What was heard is
+kept beside the embeddings, by the content of the file and the model, so no file is heard twice.
 """
 
 from __future__ import annotations
@@ -24,13 +24,10 @@ from stepgraph.core import Sentence
 from stepgraph.errors import DataError, MissingExtraError, reason
 from stepgraph.files.headers import as_seconds, as_text, as_whole
 from stepgraph.ingest import kept
-from stepgraph.ingest.cleaning import Cue, checked, clean
 from stepgraph.ingest.media import opened, packets_of
 from stepgraph.ingest.twice import SENTENCE_END, TOO_MUCH, WORD, Twice
+from stepgraph.ingest.whisper import MODEL_FILES, UnheardError, track_of_sound, transcribe
 from stepgraph.problems import Problems
-
-MODEL_FILES = ("model.bin", "config.json", "tokenizer.json")
-"""What the folder of a model must hold; without the last one faster-whisper would download it."""
 
 MOONSHINE_SHA256 = {
     "encoder_model.ort": "94e90a4654fc45cdfedb77c4c08e1739f48862998e58fada384b25118134f221",
@@ -58,10 +55,6 @@ _LOOP_WORDS, _LOOP_SHARE = 12, 0.25
 """A line of so many words of which so few differ is what a recogniser makes of music."""
 
 _VERSION = 3  # of what is kept; what was heard in another way is heard again
-
-
-class UnheardError(DataError):
-    """A file that cannot be listened to: others can."""
 
 
 class Heard(NamedTuple):
@@ -257,21 +250,12 @@ def _quietest(sound: NDArray[np.float32]) -> int:
     return first + int(np.argmin(total[width:] - total[:-width])) + width // 2
 
 
-def _track_of_sound(container: Any, path: Path) -> Any:
-    if not container.streams.audio:
-        raise UnheardError(
-            f"{path}: must have sound to be listened to, got none; "
-            f"put a transcript beside it, such as {path.stem}.srt"
-        )
-    return container.streams.audio[0]
-
-
 class _Sound:
     """The first track of sound of an open file, decoded once; only a moment of it is held."""
 
     def __init__(self, container: Any, path: Path) -> None:
         self._container, self._path = container, path
-        self._track = _track_of_sound(container, path)
+        self._track = track_of_sound(container, path)
         self.stated = int((container.duration or 0) / 1_000_000) or None
         self.language = str(self._track.metadata.get("language", ""))
         self.damaged, self.end = 0, 0.0
@@ -332,68 +316,4 @@ def _load_moonshine() -> Any:
         raise MissingExtraError(
             f"the speech model must be loadable, got {reason(error)}; it needs glibc 2.34 on "
             f"Linux; put transcripts beside the videos, or give --speech FOLDER"
-        ) from error
-
-
-def transcribe(path: Path, model: Path) -> tuple[Sentence, ...]:
-    """Return the clean sentences that a model of faster-whisper hears in a video file.
-
-    Stretches without a voice are passed over, since recognisers make up words for music.  The
-    ``model`` is its folder (CTranslate2); see :data:`MODEL_FILES`.
-    """
-    path, model = Path(path), Path(model)
-    try:
-        import faster_whisper  # noqa: F401 - only to know whether it is there
-    except ImportError as error:
-        raise MissingExtraError(
-            f"{path}: recognising speech needs the 'speech' extra; "
-            f"run: pip install 'stepgraph[speech]'"
-        ) from error
-    _require_model(model)
-    begin = _begin_of_sound(path)
-    recogniser = _load_whisper(model.resolve())
-    try:
-        heard, _ = recogniser.transcribe(str(path), vad_filter=True)
-        cues = [
-            Cue(begin + said.start, begin + said.end, said.text, f"{path}: at {said.start:.2f} s")
-            for said in heard
-        ]
-    except Exception as error:  # its libraries raise whatever they stumble over
-        raise DataError(
-            f"{path}: sound must be readable with the model {model}, got {reason(error)}; "
-            f"play it to see whether it is whole, or take another model"
-        ) from error
-    return clean(checked(cues, str(path), in_order=False))
-
-
-def _require_model(model: Path) -> None:
-    # Without all of them faster-whisper would try to download the model.
-    missing = [name for name in MODEL_FILES if not (model / name).is_file()]
-    if missing:
-        got = f"no {' and no '.join(missing)}" if model.is_dir() else "no such folder"
-        raise DataError(
-            f"{model}: must be the folder of a faster-whisper model ({', '.join(MODEL_FILES)}), "
-            f"got {got}; nothing is downloaded, put one there"
-        )
-
-
-def _begin_of_sound(path: Path) -> float:
-    """Seconds from the start of the file, as players show it, to its first sound."""
-    with opened(path) as container:
-        track = _track_of_sound(container, path)
-        first = float((track.start_time or 0) * track.time_base)
-        return max(0.0, first - (container.start_time or 0) / 1_000_000)
-
-
-@lru_cache(maxsize=1)
-def _load_whisper(model: Path) -> Any:
-    from faster_whisper import WhisperModel
-
-    try:
-        # The fastest arithmetic that the processor has; models are often stored in one it lacks.
-        return WhisperModel(str(model), compute_type="auto", local_files_only=True)
-    except Exception as error:  # its libraries raise whatever they stumble over
-        raise DataError(
-            f"{model}: must be a readable faster-whisper model, got {reason(error)}; "
-            f"fetch or convert it again"
         ) from error

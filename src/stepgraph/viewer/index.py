@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
+import re
 import secrets
 import shutil
 import sqlite3
@@ -79,7 +81,7 @@ class Files:
 
         Words that stand in very many sentences tell nothing, and to rank them all takes long.
         """
-        words = dict.fromkeys(f'"{word}"' for word in question.replace('"', " ").split())
+        words = dict.fromkeys(f'"{word}"' for word in re.findall(r"\w+", question))
         with closing(sqlite3.connect(self.folder / "words.sqlite")) as database:
             count = "SELECT count(*) FROM (SELECT 1 FROM said WHERE said MATCH ? LIMIT ?)"
             rare = [
@@ -143,7 +145,7 @@ def _load(place: Path) -> Files | None:
         return Files(
             folder,
             places,
-            tuple(map(as_text, content["keysteps"])),
+            tuple(map(_as_name, content["keysteps"])),
             _mapped(folder / "rows", ROW, (count,)),
             _mapped(folder / "vectors", np.float16, (count, size)),
             _mapped(folder / "coarse", np.int8, (count, min(COARSE, size))),
@@ -153,10 +155,18 @@ def _load(place: Path) -> Files | None:
     return None
 
 
+def _as_name(value: Any) -> str:
+    as_text(value).encode()  # half a character, as only damage leaves it, is a ValueError
+    return str(value)
+
+
 def _mapped(path: Path, kind: Any, shape: tuple[int, ...]) -> NDArray[Any]:
-    if not np.prod(shape):
+    if not math.prod(shape):
         return np.zeros(shape, kind)
-    return np.memmap(path, kind, "r", shape=shape)  # whose size must fit
+    size, expected = path.stat().st_size, math.prod(shape) * np.dtype(kind).itemsize
+    if size != expected:
+        raise ValueError(f"{path}: must have {expected} bytes, got {size}")
+    return np.memmap(path, kind, "r", shape=shape)
 
 
 def _make(
