@@ -8,7 +8,9 @@ library finds must be those of the ``.steps.csv`` files.
 
 import csv
 import json
+import re
 import sys
+import tempfile
 from pathlib import Path
 
 
@@ -62,6 +64,32 @@ def xes(folder):
     return list(zip(times[::2], times[1::2], log["concept:name"].tolist()[::2], strict=True))
 
 
+def cvat(folder):
+    """Stretches of pictures with the same tag, as datumaro reads them."""
+    from datumaro.components.annotation import AnnotationType
+    from datumaro.components.dataset import Dataset
+
+    steps = []
+    for path in sorted(folder.rglob("*.cvat.xml")):
+        text = path.read_text("utf-8")
+        with tempfile.TemporaryDirectory() as place:
+            # It wants the pictures, too, of which it reads nothing.
+            Path(place, "images").mkdir()
+            for name in re.findall(r'name="(frame_\d+)"', text):
+                Path(place, "images", name).touch()
+            Path(place, "annotations.xml").write_text(text, "utf-8")
+            found = Dataset.import_from(f"{place}/annotations.xml", "cvat")
+            names = found.categories()[AnnotationType.label]
+            last = None
+            for item in found:
+                frame = item.attributes["frame"]
+                for one in item.annotations:
+                    if last != (frame - 1, one.label):
+                        steps.append(names[one.label].name)
+                    last = (frame, one.label)
+    return steps
+
+
 def main(folder):
     wanted = written(folder)
     assert wanted, f"{folder} must hold .steps.csv files"
@@ -73,6 +101,9 @@ def main(folder):
             # A picture is a 25th of a second.
             assert max(abs(start - times[0]), abs(end - times[1])) <= 0.04, (read.__name__, video)
         print(f"{read.__name__}: {len(found)} steps")
+    if tags := cvat(folder):
+        assert tags == [one[3] for one in wanted]
+        print(f"cvat: {len(tags)} steps")
 
 
 if __name__ == "__main__":

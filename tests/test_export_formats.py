@@ -14,7 +14,7 @@ import stepgraph as sg
 from stepgraph.cli import main
 from stepgraph.core import Chapter, Result, Sentence, Video
 from stepgraph.errors import ConfigError, DataError, DiskError
-from stepgraph.export.formats import EACH, NAMES, write_results
+from stepgraph.export.formats import EACH, FROM_MEDIA, NAMES, write_results
 from stepgraph.problems import Problems
 
 HOSTILE = "=a; #b \\ <c> & \"d\" 'e' crème\n[CHAPTER] | -->"
@@ -213,7 +213,7 @@ def test_every_format_holds_a_video_without_chapters(name, tmp_path):
     assert written(NONE, name, tmp_path).exists()
 
 
-@pytest.mark.parametrize("name", [name for name in NAMES if name not in ("mux", "cut")])
+@pytest.mark.parametrize("name", [name for name in NAMES if name not in FROM_MEDIA])
 def test_every_format_is_written_where_names_are_hostile(name, tmp_path):
     odd = replace(TEA.chapters[0], keystep="a\x08b", words="\x1b[31m", task="\x00")
 
