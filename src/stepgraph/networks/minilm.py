@@ -88,7 +88,8 @@ class MiniLM:
     def encode_one(self, text: str) -> NDArray[np.float32]:
         """The embedding of one text in a tenth of the time; its last bits may be others."""
         [tokens] = self._pieces.of([text])
-        return self._embed([tokens], -(-len(tokens) // _ALONE) * _ALONE)[0]
+        [found] = self._embed([tokens], -(-len(tokens) // _ALONE) * _ALONE)
+        return cast(NDArray[np.float32], found)
 
     @torch.inference_mode()
     def embed_alike(self, ids: Tensor) -> Tensor:
