@@ -4,10 +4,6 @@
 
 On a GPU a program takes some rows and goes through all keysteps block by block, keeping the best
 so far; on every other device a piece of the scores is held at a time.
-
-Within a block a score carries the number of its keystep in its last eight bits, so that to find
-the best is one comparison an entry.  What this rounds, 2 ** -15 of a score, is less than a
-hundredth of what rounding the vectors to bfloat16 does.
 """
 
 from __future__ import annotations
@@ -23,7 +19,7 @@ try:
 except ImportError:  # a torch for CPUs: this file can be imported, but nothing in it runs
     triton = SimpleNamespace(jit=lambda function: function)
 
-BLOCK = 256  # keysteps of a block, told apart by eight bits
+BLOCK = 256  # keysteps of a block
 TILE = {"ROWS": 128, "WIDTH": 64, "num_warps": 8, "num_stages": 3}
 _PIECE = 2**26  # scores held at a time where there is no kernel
 
@@ -61,25 +57,19 @@ def _match_kernel(  # noqa: PLR0913
         found = tl.zeros((ROWS, BLOCK), tl.float32)
         for done in range(0, DEPTH, WIDTH):
             found = tl.dot(tl.load(ours + done), tl.load(theirs + done), found)
-        # The smaller number is the larger mark: of two that are equal and positive it wins.
-        bits = (found.to(tl.int32, bitcast=True) & -BLOCK) | (BLOCK - 1 - column)[None, :]
-        found = bits.to(tl.float32, bitcast=True)
-        if start + BLOCK > size:
-            found = tl.where((start + column < size)[None, :], found, -float("inf"))
-        best = tl.max(found, 1)
-        place = start + BLOCK - 1 - (best.to(tl.int32, bitcast=True) & (BLOCK - 1))
+        found = tl.where((start + column < size)[None, :], found, -float("inf"))
+        best, at = tl.max(found, 1, return_indices=True)  # of equal ones the first
         if TOP == 1:
             better = best > first
             first = tl.where(better, best, first)
-            at_first = tl.where(better, place, at_first)
+            at_first = tl.where(better, start + at, at_first)
         else:
             for _ in tl.static_range(3):
                 first, second, third, at_first, at_second, at_third = _insert(
-                    best, place, first, second, third, at_first, at_second, at_third
+                    best, start + at, first, second, third, at_first, at_second, at_third
                 )
-                found = tl.where(found == best[:, None], -float("inf"), found)
-                best = tl.max(found, 1)
-                place = start + BLOCK - 1 - (best.to(tl.int32, bitcast=True) & (BLOCK - 1))
+                found = tl.where(column[None, :] == at[:, None], -float("inf"), found)
+                best, at = tl.max(found, 1, return_indices=True)
     there = row < count
     tl.store(scores + row * TOP, first, mask=there)
     tl.store(places + row * TOP, at_first, mask=there)
