@@ -36,6 +36,8 @@ from stepgraph.evaluation.report import evaluate
 from stepgraph.graph import TaskGraph
 
 DELAYS = (0, 2, 5, 10, 20, 30)
+# Of which sentences texts are made when one more was said: the one before, this, and with context.
+CONTEXTS = np.array([(-1, 0), (0, 1), (-2, 1), (-1, 1)])
 
 
 def say(**result: object) -> None:
@@ -161,15 +163,28 @@ def large_graph(size: int = 10_588, each: int = 10) -> TaskGraph:
     return TaskGraph(vocabulary, csr_array(counts, shape=(size, size)))
 
 
-def run_speed(each: int) -> None:
-    """CPU time of every second of twenty minutes in which somebody speaks without a pause."""
+def run_speed(each: int, *, two_tasks: bool) -> None:
+    """CPU time of every second of twenty minutes in which somebody speaks without a pause.
+
+    Either of anything, so that ever other tasks lead; or of one task, and after ten minutes of
+    another.
+    """
     graph = large_graph(each=each)
     ground = Ground.of_graph(graph, Noise())  # type: ignore[arg-type]
+    began = time.process_time()
+    ground.prepare()
+    prepared = time.process_time() - began
     spent = [0.0]
 
     def encode(texts: Sequence[str]) -> NDArray[np.float32]:
         began = time.process_time()
         vectors = Noise().encode_texts(texts)
+        if two_tasks:
+            said = np.array([int(text.split()[-1]) for text in texts])
+            assert ground.targets.vectors is not None, "keysteps have vectors"
+            first = ground.targets.first[np.where(said < 600, 3, 7)]
+            vectors += ground.targets.vectors[first + said // 60 % each]
+            vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
         spent[0] += time.process_time() - began
         return vectors
 
@@ -184,10 +199,12 @@ def run_speed(each: int) -> None:
     rounded = {f"{name}_ms": round(value, 2) for name, value in shown.items()}
     say(
         bench="a second of input",
+        said="of one task, then of another" if two_tasks else "anything",
         keysteps=len(graph.vocabulary),
         keysteps_a_task=each,
         delay=30,
         length_known=False,
+        prepared_before_s=round(prepared, 2),
         mean_ms=round(float(np.mean(took)), 2),
         **rounded,
     )
@@ -199,12 +216,9 @@ def run_encoding() -> None:
     assert isinstance(encoder, TextEncoder), "it hears"
     encoder.encode_texts(["so that the model is there"])
     took, stamp = [], time.time_ns()
-    for number in range(50):
-        said = [
-            f"now pour {stamp + number} cups of milk into the bowl and stir it well" * wide
-            for wide in (1, 1, 2, 3)
-        ]
-        said[1] = f"then {said[1]}"
+    spoken = [f"now pour cup {stamp + n} of milk into the bowl and stir" for n in range(50)]
+    for now in range(2, len(spoken)):
+        said = [" ".join(spoken[first:last]) for first, last in CONTEXTS + now]
         began = time.process_time()
         encoder.encode_texts(said)
         took.append(1e3 * (time.process_time() - began))
@@ -217,8 +231,9 @@ def run_encoding() -> None:
 
 def main(arguments: Sequence[str]) -> None:
     if "--speed" in arguments:
-        run_speed(10)
-        run_speed(100)
+        for each in (10, 100):
+            for two_tasks in (False, True):
+                run_speed(each, two_tasks=two_tasks)
         run_encoding()
         return
     one = suite("CrossTask", open_source(f"crosstask:{Path(arguments[0])}/crosstask"))

@@ -8,7 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from stepgraph.assistant.live import State
+from stepgraph.assistant.live_ground import Likely
 from stepgraph.cli import main
+from stepgraph.cli.live import _watching
 from stepgraph.viewer.live import LiveServer, Stage
 from test_cli import SAID, VOCABULARY, failed, srt
 
@@ -90,6 +93,19 @@ def test_the_demo_plays_a_narration(tmp_path, monkeypatch, capsys):
     for shown in ("Make pancakes", "next: ", "missing: "):
         assert shown in said
     assert not list(tmp_path.iterdir())
+
+
+def test_on_a_terminal_the_state_is_drawn_with_what_was_heard(capsys):
+    likely = (Likely("add the \x1b[31mleaves", 0.7), Likely("pour", 0.2))
+    state = State(65.0, 75.0, {"Make tea": 0.9}, "boil", 0.8, (), 0.5, likely, ())
+    with _watching() as draw:
+        draw(State(0.0, 10.0, {}, None, 0.0, (), 0.0, (), ()), "hello")
+        draw(state, "now it boils")
+
+    shown = capsys.readouterr().out
+    for line in ("1:15", "now it boils", "Make tea (90.0 %)", "1:05", "boil", "50.0 %"):
+        assert line in shown
+    assert "\x1b[31m" not in shown
 
 
 # --- In a browser

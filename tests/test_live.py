@@ -10,7 +10,7 @@ from stepgraph.assistant.live import Live, LiveOptions, Teller
 from stepgraph.assistant.live_following import Follower, Lengths, likely_lengths
 from stepgraph.assistant.live_ground import Ground
 from stepgraph.assistant.live_listening import Listener
-from stepgraph.core import Sentence, Video, Vocabulary
+from stepgraph.core import Scores, Sentence, Video, Vocabulary
 from stepgraph.decoders.hearing import hear
 from stepgraph.decoders.learning import learn_graph
 from stepgraph.decoders.task_markov import Expected
@@ -94,7 +94,7 @@ def test_with_one_length_looking_back_over_all_is_forward_backward(rows):
     expected = Expected(rng.normal(size=(3, 20)), rng.dirichlet(np.ones(3), size=3))
     emission = rng.normal(size=(rows, 3))
     follower = Follower(expected, Lengths(np.array([float(rows)]), np.zeros(1)))
-    follower.follow(0, emission)
+    follower.follow(emission)
 
     when = np.arange(rows) * 20 // rows
     whole = marginals(emission + expected.log_timing[:, when].T, expected.transitions)
@@ -107,7 +107,7 @@ def test_several_lengths_are_as_many_models_each_as_probable_as_it_is():
     expected = Expected(rng.normal(size=(3, 20)), rng.dirichlet(np.ones(3), size=3))
     emission, lengths = rng.normal(size=(20, 3)), np.array([10.0, 25.0, 60.0])
     follower = Follower(expected, Lengths(lengths, np.log([0.5, 0.3, 0.2])))
-    follower.follow(0, emission)
+    follower.follow(emission)
 
     slow = np.zeros((20, 3))
     for length, share in ((25, 0.6), (60, 0.4)):  # the shortest is over
@@ -123,20 +123,51 @@ def test_rows_that_are_heard_anew_are_followed_as_if_for_the_first_time():
     emission = rng.normal(size=(30, 2))
     known = Lengths(np.array([30.0]), np.zeros(1))
     once, twice = Follower(expected, known), Follower(expected, known)
-    once.follow(0, emission)
-    twice.follow(0, rng.normal(size=(25, 2)))
-    twice.follow(10, emission[10:])
-    twice.follow(0, emission)
+    once.follow(emission)
+    twice.follow(rng.normal(size=(25, 2)))
+    twice.rewind(10)
+    twice.follow(emission[10:])
+    twice.rewind(0)
+    twice.follow(emission)
 
     assert twice.rows == 30
     assert np.array_equal(once.look_back(30), twice.look_back(30))
+
+
+def test_rows_that_are_not_kept_still_count():
+    rng = np.random.default_rng(2)
+    expected = Expected(rng.normal(size=(3, 20)), rng.dirichlet(np.ones(3), size=3))
+    emission = rng.normal(size=(300, 3))
+    at_once = Follower(expected, Lengths(np.array([300.0]), np.zeros(1)))
+    one_by_one = Follower(expected, Lengths(np.array([300.0]), np.zeros(1)))
+    at_once.follow(emission)
+    for row in emission:
+        one_by_one.follow(row[None])
+    one_by_one.rewind(0)  # only what is kept can be heard anew
+    assert one_by_one.rows == 300 - 64
+    one_by_one.follow(emission[-64:])
+
+    whole = marginals(emission + expected.log_timing[:, np.arange(300) // 15].T, expected[1])
+    assert at_once.look_back(30) == pytest.approx(whole[-30:])
+    assert np.array_equal(at_once.look_back(64), one_by_one.look_back(64))
+
+
+def test_what_was_done_is_what_was_surest_on_any_row_before():
+    sure = np.log([[0.98, 0.01, 0.01]] * 3 + [[0.01, 0.98, 0.01]] * 200 + [[0.01, 0.01, 0.98]] * 5)
+    expected = Expected(np.zeros((3, 20)), np.full((3, 3), 1 / 3))
+    follower = Follower(expected, Lengths(np.array([500.0]), np.zeros(1)))
+    assert follower.done(0).tolist() == [0, 0, 0]
+    follower.follow(sure)
+
+    assert follower.done(0) == pytest.approx([0.98, 0.98, 0.98])
+    assert follower.done(5) == pytest.approx([0.98, 0.98, 0.01])
 
 
 def test_a_video_longer_than_any_is_at_its_end():
     follower = Follower(
         Expected(np.zeros((2, 20)), np.full((2, 2), 0.5)), Lengths(np.array([3.0]), np.zeros(1))
     )
-    follower.follow(0, np.zeros((2000, 2)))
+    follower.follow(np.zeros((2000, 2)))
 
     assert follower.rows == 2000
     assert follower.length_shares().tolist() == [1.0]
@@ -184,6 +215,29 @@ def test_the_same_is_told_whether_the_future_exists_or_not(ground, delay, length
             told(ground, by_end(known), until, delay=delay, length=length)
             == whole[: max(0, until - delay)]
         )
+
+
+@pytest.mark.parametrize("delay", [0, 10])
+def test_a_future_that_lies_at_hand_is_not_looked_at(ground, delay):
+    def states(sentences, rows):
+        listener, teller = Listener(ground), Teller(delay)
+        listener.take(np.inf, sentences)
+        found = []
+        for _ in range(rows):
+            listener.listen()
+            found.append(teller.tell(listener))
+        return found
+
+    first, second = VIDEOS[0].transcript, VIDEOS[5].transcript  # the second task begins at 60
+    later = [Sentence(one.start + 60, one.end + 60, one.text) for one in second]
+    whole = states([*first, *later], 150)
+    for until in (8, 33, 70, 94, 126):
+        # Soon after each something ends, which is said otherwise, or not at all.
+        known = [one for one in [*first, *later] if one.end <= until]
+        rest = [
+            Sentence(one.start, one.end, "slide onto a plate") for one in first if one not in known
+        ]
+        assert states(known, until) == states([*known, *rest], until) == whole[:until]
 
 
 def test_how_often_it_is_fed_makes_no_difference(ground):
@@ -250,17 +304,60 @@ def test_time_that_goes_back_is_heard_where_it_was(ground):
     assert len(live.feed(30.0)) == 10
 
 
-def test_a_task_that_is_followed_by_another_is_left(ground):
+def test_a_task_that_takes_the_lead_late_is_told_once_it_is_caught_up_with(ground, monkeypatch):
+    monkeypatch.setattr("stepgraph.assistant.live_listening._SIDE_BY_SIDE", 1)
+    shares = iter([np.array([0.9, 0.1])] * 100 + [np.array([0.1, 0.9])] * 20)
+    monkeypatch.setattr("stepgraph.assistant.live_listening.task_shares", lambda *_: next(shares))
+    live, listener = Live(ground, LiveOptions(delay=0)), Listener(ground)
+    said = [Sentence(float(at), at + 1.0, "add it") for at in range(120)]
+    states = live.feed(120.0, said)
+
+    assert [states[at].task for at in (99, 103, 104)] == ["make tea", "make tea", "fry eggs"]
+    assert states[103].tasks == {"make tea": 0.1, "fry eggs": 0.9}
+    # It is followed as if it had been all along.
+    other = iter([np.array([0.1, 0.9])] * 120)
+    monkeypatch.setattr("stepgraph.assistant.live_listening.task_shares", lambda *_: next(other))
+    again = Live(ground, LiveOptions(delay=0)).feed(120.0, said)
+    assert again[110].keysteps[0].keystep == states[110].keysteps[0].keystep
+    assert listener.follower is None
+
+
+def test_what_is_known_of_all_tasks_can_be_prepared(ground):
+    fresh = replace(ground, _made={})
+    fresh.prepare()
+
+    assert len(fresh._made) == 3 * len(TASKS)
+    states = Live(fresh).feed(40.0, VIDEOS[1].transcript)
+    assert states == Live(ground).feed(40.0, VIDEOS[1].transcript)
+
+
+def test_a_task_that_is_followed_by_another_is_left(ground, monkeypatch):
     first, second = VIDEOS[2].transcript, VIDEOS[5].transcript
     later = [Sentence(one.start + 96, one.end + 96, one.text) for one in second]
-    listener, teller, seen = Listener(ground), Teller(0), []
-    listener.take(np.inf, [*first, *later])
-    for _ in range(192):
-        listener.listen()
-        seen.append(teller.tell(listener).task)
+    ears = []
+    for at_hand, reheard in ((256, 99), (256, 1), (0, 6)):  # at once, and in parts
+        monkeypatch.setattr("stepgraph.assistant.live_hearing._AT_HAND", at_hand)
+        monkeypatch.setattr("stepgraph.assistant.live_listening._REHEARD", reheard)
+        listener, teller, seen = Listener(ground), Teller(0), []
+        listener.take(np.inf, [*first, *later])
+        for _ in range(220):  # it is noticed at 188
+            listener.listen()
+            seen.append(teller.tell(listener).task)
+        ears.append(listener)
 
-    assert (seen[80], seen[-1]) == ("make tea", "fry eggs")
-    assert 64 < listener.origin < 112  # in the talk between both
+        assert (seen[80], seen[-1]) == ("make tea", "fry eggs")
+        assert 64 < listener.origin < 112  # in the talk between both
+
+    for other in ears[1:]:
+        assert (other.origin, other._ear.part) == (ears[0].origin, ears[0]._ear.part)
+        assert other._told.evidence == pytest.approx(ears[0]._told.evidence)
+
+
+def test_who_begins_to_speak_late_is_followed_from_the_beginning_in_parts(ground):
+    live = Live(ground, LiveOptions(delay=0))
+    states = live.feed(420.0, [Sentence(399.0 + n, 400.0 + n, "boil the water") for n in range(9)])
+
+    assert [states[at].task for at in (398, 400, 405)] == [None, None, "make tea"]
 
 
 def test_a_graph_without_habits_or_courses_is_enough(ground):
@@ -269,6 +366,50 @@ def test_a_graph_without_habits_or_courses_is_enough(ground):
 
     assert states[-1].task == "make tea"
     assert states[30].keysteps[0].keystep == "warm the pot"
+
+
+# --- Rows that are seen
+
+
+def seen(video):
+    """The scores of a video as another encoder would make them, NaN where nothing is said."""
+    scores = scored(video)
+    return np.where(scores.observed[:, None], scores.values, np.nan)
+
+
+def test_rows_of_scores_are_as_good_as_sentences(ground):
+    video = VIDEOS[1]
+    live = Live(Ground.of_scores(ground.graph), LiveOptions(delay=5))
+    states = live.feed_scores(seen(video)) + live.finish()
+
+    assert [state.at for state in states] == list(range(72))
+    assert {state.task for state in states[20:]} == {"make tea"}
+    assert [states[at].keystep for at in (18, 30, 42, 54)] == list(TASKS["make tea"])
+    plain = Scores(video.id, scored(video).values, scored(video).observed, VOCABULARY)
+    evidence = task_evidence(hear(plain), ground.tasks)
+    assert live._listener._told.evidence == pytest.approx(evidence, rel=1e-4)
+
+
+def test_the_same_is_told_of_scores_whether_more_come_or_not(ground):
+    bare, rows = Ground.of_scores(ground.graph), seen(VIDEOS[4])
+    whole = Live(bare).feed_scores(rows)
+
+    assert Live(bare).feed_scores(rows[:33]) == whole[:23]
+    one_by_one = Live(bare)
+    assert [state for row in rows for state in one_by_one.feed_scores(row[None])] == whole
+    assert Live(bare).feed_scores(np.zeros((0, 8))) == Live(bare).finish() == []
+
+
+def test_what_are_no_scores_is_refused(ground):
+    bare = Ground.of_scores(ground.graph)
+    with pytest.raises(ConfigError, match=r"shape \(k, 8\), got \(2, 3\)"):
+        Live(bare).feed_scores(np.zeros((2, 3)))
+    with pytest.raises(ConfigError, match="must be finite"):
+        Live(bare).feed_scores(np.full((1, 8), np.inf))
+    with pytest.raises(ConfigError, match="fed without an encoder"):
+        Live(ground).feed_scores(np.zeros((1, 8)))
+    with pytest.raises(ConfigError, match="must be encoded"):
+        Live(bare).feed(3.0, [Sentence(0.0, 1.0, "boil")])
 
 
 def test_a_state_is_plain_json(ground):

@@ -1,6 +1,9 @@
 """Lines of a transcript as they come: what they mean, and what becomes of rubbish."""
 
 import io
+import threading
+import time
+from itertools import islice
 
 import pytest
 
@@ -98,16 +101,42 @@ def test_nothing_gives_nothing():
     assert read(b"") == read(b"\n\n  \n") == read(b"WEBVTT\n") == []
 
 
-def test_a_stream_that_stalls_lets_time_go_by():
-    class Stalling(io.BytesIO):
-        def readline(self, *limit):
-            if self.tell():
-                __import__("time").sleep(0.2)
-            return super().readline(*limit)
+class Stalling(io.BytesIO):
+    """Lines of which each but the first lets wait."""
 
-    reader = Reader("-", Problems())
+    def readline(self, *limit):
+        if self.tell():
+            time.sleep(0.2)
+        return super().readline(*limit)
+
+
+def test_a_stream_that_stalls_lets_time_go_by():
     lines = arriving(Stalling(b"boil it\npour it\n"), patience=0.05)
-    found = list(read_live(lines, reader))
+    found = list(read_live(lines, Reader("-", Problems())))
 
     assert sum(isinstance(one, Spoken) for one in found) == 2
     assert any(isinstance(one, float) for one in found)
+
+
+def test_a_stream_with_times_that_stalls_is_waited_for():
+    lines = arriving(Stalling(b"1.0 boil it\n2.0 pour it"), patience=0.05)
+    found = list(read_live(lines, Reader("-", Problems())))
+
+    assert [one.now for one in found] == [1.0, 2.0]
+
+
+def test_a_file_that_grows_within_a_line_is_waited_for(tmp_path):
+    file = tmp_path / "said.txt"
+    file.write_bytes(b"1.0 boil it\n2.0 po")
+
+    def grow():
+        time.sleep(0.3)
+        with file.open("ab") as more:
+            more.write(b"ur it\n3.0 no end")
+
+    threading.Thread(target=grow, daemon=True).start()
+    with file.open("rb") as stream:
+        lines = arriving(stream, follow=True)
+        found = list(islice(read_live(lines, Reader("-", Problems())), 2))
+
+    assert [one.sentence.text for one in found] == ["boil it", "pour it"]

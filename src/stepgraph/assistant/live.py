@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from stepgraph.assistant.live_following import Floats
 from stepgraph.assistant.live_ground import Ground, Likely
@@ -63,9 +64,10 @@ class State:
     now
         Up to when was listened.
     tasks
-        The five most probable, the most probable first, given that it is one of those known.
+        How probable they are, given that it is one of those known: first the one that is told,
+        the most probable but for the seconds in which another is caught up with, then others.
     keystep
-        What is done, of the most probable task; None where it is rather talk.
+        What is done, of the task that is told; None where it is rather talk.
     confidence
         How often that is right, as :class:`~stepgraph.TaskMarkov` says it.
     keysteps
@@ -91,7 +93,7 @@ class State:
 
     @property
     def task(self) -> str | None:
-        """The most probable task, where anything was heard."""
+        """The task that is told, where anything was heard."""
         return next(iter(self.tasks), None)
 
     def to_json(self) -> dict[str, Any]:
@@ -162,8 +164,8 @@ class Teller:
         """Remember what was told and what is done by now."""
         if self._told is None or self._told[0] != listener.task:
             # What was heard before the task was known was perhaps a part of it.
-            before, _ = listener.look_back(listener.rows - listener.origin)
-            past = before[: len(before) - len(probability) + 1].max(axis=0)
+            assert listener.follower is not None, "there is a task"
+            past = listener.follower.done(len(probability))
             self._done = dict(zip(members, past.tolist(), strict=True))
         for each, sure in zip(members, probability[0].tolist(), strict=True):
             self._done[each] = max(self._done[each], sure)
@@ -180,8 +182,10 @@ class Teller:
     ) -> State:
         ground, shares = listener.ground, listener.shares
         members, names = ground.tasks[listener.task], ground.graph.vocabulary.keysteps
-        best = np.argsort(-shares, kind="stable")[:_SHOWN]
-        tasks = {listener.names[place]: float(shares[place]) for place in best}
+        best = [int(place) for place in np.argsort(-shares, kind="stable")[:_SHOWN]]
+        told = listener.names.index(listener.task)
+        first = dict.fromkeys([told, *best])
+        tasks = {listener.names[place]: float(shares[place]) for place in [*first][:_SHOWN]}
         top = np.argsort(-probability, kind="stable")[:_SHOWN]
         return State(
             at=float(row),
@@ -255,6 +259,30 @@ class Live:
             self._listener.listen()
             states.append(self._teller.tell(self._listener))
         return [state for state in states if state is not None]
+
+    def feed_scores(self, values: ArrayLike) -> list[State]:
+        """Take the scores of the next seconds from any encoder, and tell what :meth:`feed` does.
+
+        Parameters
+        ----------
+        values : shape (k, K)
+            How close each second is to each keystep; NaN where nothing was observed.
+        """
+        rows = np.asarray(values, dtype=np.float32)
+        ground = self._listener.ground
+        size = len(ground.graph.vocabulary)
+        if ground.targets.vectors is not None:
+            raise ConfigError("scores must be fed without an encoder; use Ground.of_scores")
+        if rows.ndim != 2 or rows.shape[1] != size:
+            raise ConfigError(f"scores must have the shape (k, {size}), got {rows.shape}")
+        if np.isinf(rows).any():
+            raise ConfigError("scores must be finite, or NaN where nothing was observed, got inf")
+        states = []
+        for row in rows:
+            if not np.isnan(row).any():
+                self._listener.see(row)
+            states += self.feed(self._listener.rows + 1)
+        return states
 
     def finish(self) -> list[State]:
         """Tell of the seconds for which the delay is not over, since nothing more will come."""

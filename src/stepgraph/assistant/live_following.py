@@ -23,8 +23,8 @@ Floats: TypeAlias = NDArray[np.float64]
 _LENGTHS = 40
 # Between which a video is taken to last where no corpus tells: a minute and a day.
 _SHORTEST, _LONGEST = 60.0, 86_400.0
-# Rows that are kept; no sentence is revised so late.
-_KEPT = 512
+# Rows that are kept: more than the longest delay, and what is revised later than that stays.
+_KEPT = 64
 
 
 class Lengths(NamedTuple):
@@ -42,7 +42,7 @@ def likely_lengths(seen: Iterable[float]) -> Lengths:
 
     >>> known = likely_lengths([100.0, 200.0, 400.0])
     >>> round(float(known.rows @ np.exp(known.log_prior)))
-    256
+    263
     """
     logs = np.log(np.maximum(np.fromiter(seen, dtype=np.float64), 1.0))
     if len(logs) < 2:
@@ -71,7 +71,8 @@ class Follower:
         self._chain = expected.transitions
         self._first = 0
         shape = (len(lengths.rows), self._due.shape[1])
-        self._even = np.full(shape, 1 / shape[1])
+        self._arriving = np.full(shape, 1 / shape[1])  # the belief before the first row kept
+        self._done = np.zeros(shape[1])
         self._belief: list[Floats] = []  # (M, n) of each row that is kept
         self._likely: list[Floats] = []  # (M, n), of what is heard on it
 
@@ -80,24 +81,39 @@ class Follower:
         """How many rows were followed."""
         return self._first + len(self._belief)
 
-    def follow(self, row: int, log_emission: Floats) -> None:
-        """Take what is heard from a row on, shape (k, n), in place of what was taken before."""
-        skipped = max(0, self._first - row)
+    def rewind(self, row: int) -> None:
+        """Forget the rows from one on, as far as they are kept, since they are heard anew."""
         kept = max(row - self._first, 0)
         del self._belief[kept:], self._likely[kept:]
-        emission = log_emission[skipped:]
-        heard = np.exp(emission - emission.max(axis=1, keepdims=True, initial=-np.inf))
+
+    def follow(self, log_emission: Floats) -> None:
+        """Take what is heard on the next rows, shape (k, n)."""
+        heard = np.exp(log_emission - log_emission.max(axis=1, keepdims=True, initial=-np.inf))
         for likely in heard:
             due = self._due[self._bins(self.rows)] * likely
-            before = self._belief[-1] @ self._chain if self._belief else self._even
+            before = self._belief[-1] @ self._chain if self._belief else self._arriving
             belief = before * due
             belief /= belief.sum(axis=1, keepdims=True)
             self._belief.append(belief)
             self._likely.append(due)
-        if len(self._belief) > 2 * _KEPT:
-            forgotten = len(self._belief) - _KEPT
-            del self._belief[:forgotten], self._likely[:forgotten]
-            self._first += forgotten
+        if len(self._belief) > _KEPT:
+            old = len(self._belief) - _KEPT
+            self._done = np.maximum(self._done, self._surest(old))
+            self._arriving = self._belief[old - 1] @ self._chain
+            del self._belief[:old], self._likely[:old]
+            self._first += old
+
+    def done(self, late: int) -> Floats:
+        """How sure each keystep was at its surest, up to so many rows before the last, (n,)."""
+        return np.maximum(self._done, self._surest(len(self._belief) - late))
+
+    def _surest(self, count: int) -> Floats:
+        """The same of the first rows that are kept, by what was heard until each."""
+        if count < 1:
+            return np.zeros_like(self._done)
+        shares = self.length_shares()
+        found: Floats = np.max([shares @ belief for belief in self._belief[:count]], axis=0)
+        return found
 
     def _bins(self, row: int) -> NDArray[np.int64]:
         parts = np.minimum(row * TIMING_BINS / self.lengths.rows, TIMING_BINS - 1)
@@ -116,7 +132,7 @@ class Follower:
         """How probable each keystep is on the last rows, by all that is heard, shape (k, n)."""
         count = min(rows, len(self._belief))
         shares, found = self.length_shares(), np.empty((count, self._due.shape[1]))
-        ahead = np.ones_like(self._even)
+        ahead = np.ones_like(self._arriving)
         for back in range(1, count + 1):
             both = self._belief[-back] * ahead
             both /= both.sum(axis=1, keepdims=True)

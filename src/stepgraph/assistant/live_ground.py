@@ -10,12 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stepgraph.assistant.live_following import Floats, Lengths, likely_lengths
-from stepgraph.core import Features
+from stepgraph.core import Features, Scores
 from stepgraph.decoders import TaskMarkov
 from stepgraph.decoders.hearing import Targets, targets_of
 from stepgraph.decoders.task_markov import Expected
 from stepgraph.decoders.tasks import tasks_of
 from stepgraph.encoders.text import TextEncoder
+from stepgraph.errors import ConfigError
 from stepgraph.graph import TaskGraph
 from stepgraph.graph.maps import END, START, task_map
 from stepgraph.scoring.products import Products
@@ -81,6 +82,23 @@ class Ground:
         silent = Products(nothing, keysteps, vocabulary, tasks=encoder.encode_tasks(vocabulary))
         targets = targets_of(silent, tasks)
         return cls(graph, tasks, targets, encoder.encode_texts, options.context, options.blend)
+
+    @classmethod
+    def of_scores(cls, graph: TaskGraph) -> Ground:
+        """Rely on scores that somebody else makes: see :meth:`~.live.Live.feed_scores`."""
+
+        def refuse(texts: Sequence[str]) -> NDArray[np.float32]:
+            raise ConfigError("sentences must be encoded, got no encoder; use Ground.of_graph")
+
+        nothing = np.zeros((0, len(graph.vocabulary)), np.float32)
+        scores = Scores("", nothing, np.zeros(0, dtype=bool), graph.vocabulary)
+        tasks = tasks_of(graph)
+        return cls(graph, tasks, targets_of(scores, tasks), refuse, 0, False)
+
+    def prepare(self) -> None:
+        """Read of all tasks how they are done, before anybody waits for it."""
+        for task in self.tasks:
+            self.expected(task), self.lengths(task), self.way(task)
 
     def expected(self, task: str) -> Expected:
         """When its keysteps are due, and which follows which."""

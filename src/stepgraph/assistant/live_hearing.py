@@ -20,6 +20,9 @@ from stepgraph.scoring.products import part_of_row
 Floats: TypeAlias = NDArray[np.float64]
 Vector: TypeAlias = NDArray[np.float32]
 
+# Sentences in the sums of which it stays at hand how close they are: they may begin another task.
+_AT_HAND = 256
+
 
 @dataclass(eq=False)
 class _Sums:
@@ -56,6 +59,17 @@ class Moment:
     rows: int = 0
 
 
+def hold_against(targets: Targets, vectors: Vector, where: slice = slice(None)) -> Vector:
+    """How close moments are to keysteps and titles, all or some, shape (N, S).
+
+    A moment that has scores of all keysteps in place of a vector is as close as these say.
+    """
+    if targets.vectors is None:
+        return vectors[:, targets.keysteps[where]]
+    found: Vector = vectors @ targets.vectors[where].T
+    return found
+
+
 class Ear:
     """All that was said so far, or since the task last changed.
 
@@ -81,12 +95,6 @@ class Ear:
         size, tasks = len(targets.keysteps), len(sizes)
         self._sums = _Sums(0.0, np.full(size, -np.inf), np.zeros(size), *np.zeros((3, tasks)))
         self._best, self._since = np.zeros(tasks), np.zeros(tasks, dtype=np.int64)
-
-    def hold(self, vectors: Vector) -> Vector:
-        """How close sentences are to all keysteps and titles, shape (N, S)."""
-        assert self.targets.vectors is not None, "sentences have vectors"
-        found: Vector = vectors @ self.targets.vectors.T
-        return found
 
     def hear(self, start: float, end: float, vector: Vector, found: Vector) -> None:
         """Take one more sentence, in seconds from the origin; it ends the one before."""
@@ -130,7 +138,8 @@ class Ear:
             if one.rows:
                 self._turn(one)
                 self._sums = self._with(self._sums, one)
-            one.found = one.found[:0]  # it is in the sums
+        for one in self.moments[max(0, self._settled - _AT_HAND) : max(0, last - _AT_HAND)]:
+            one.found = np.zeros(0, np.float32)  # it is in the sums
         self._settled = last
 
     def _turn(self, one: Moment) -> None:

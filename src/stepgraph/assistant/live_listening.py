@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterable
 from math import ceil
 
@@ -10,12 +11,18 @@ from scipy.special import expit
 
 from stepgraph.assistant.live_following import Floats, Follower, Lengths
 from stepgraph.assistant.live_ground import Ground
-from stepgraph.assistant.live_hearing import Ear
+from stepgraph.assistant.live_hearing import Ear, Vector, hold_against
 from stepgraph.core import Sentence
 from stepgraph.decoders.tasks import task_shares
 
 # The least spread of scores: with one sentence there is none, and noise must not count as some.
 _SPREAD = 1e-3
+# The most probable tasks are followed side by side, so that any may take the lead at once; one
+# that was not among them is followed from its beginning, so many rows a second, and more while
+# there is none that could be told.
+_SIDE_BY_SIDE, _CATCH_UP, _BEGIN = 3, 24, 100
+# Where another task began, so many sentences a second are heard anew.
+_REHEARD = 6
 
 
 class Listener:
@@ -26,7 +33,7 @@ class Listener:
     rows
         Whole seconds that were listened to.
     task
-        The most probable task; empty while nothing was said.
+        The most probable task of those that are followed up to now; empty while nothing was said.
     shares : shape (Z,)
         How probable each task is, given that it is one of them: whether it is any is told by how
         well a whole video fits, and that is not over.
@@ -43,13 +50,15 @@ class Listener:
         self.ground, self.length = ground, length
         self.rows, self.task = 0, ""
         self.shares = np.zeros(len(ground.tasks))
-        self.follower: Follower | None = None
+        self._followers: dict[str, Follower] = {}
         self.names = tuple(ground.tasks)
+        self._number = {task: number for number, task in enumerate(self.names)}
         habits = ground.graph.habits
         self._habits = habits if habits is not None and habits.tasks == self.names else None
         self._waiting: list[tuple[float, Sentence]] = []
         self._texts: list[str] = []
-        self._ear = Ear(ground.targets, max(ground.context, 1) + 1)
+        self._ear = self._new_ear()
+        self._anew: Ear | None = None
         self._told = self._ear.heard()
 
     @property
@@ -62,6 +71,12 @@ class Listener:
         self._waiting += [(min(one.end, now), one) for one in sentences]
         self._waiting.sort(key=lambda pair: pair[0])
 
+    def see(self, scores: Vector) -> None:
+        """Take scores of all keysteps in the second that comes next, shape (K,)."""
+        [found] = hold_against(self.ground.targets, scores[None])
+        at = self.rows - self.origin
+        self._ear.hear(at, at + 1, scores, found)
+
     def until(self) -> int:
         """Rows after which all is heard that was said."""
         return max([self.rows, *(ceil(known) for known, _ in self._waiting)])
@@ -72,11 +87,11 @@ class Listener:
         while self._waiting and self._waiting[0][0] <= self.rows:
             self._hear(self._waiting.pop(0)[1])
         changed = self._ear.advance(self.rows - self.origin)
-        if (turned := self._ear.turned()) > 0:
-            changed = self._begin_anew(turned)
+        if self._begin_anew():
+            changed = 0
         self._told = self._ear.heard()
-        self._weigh_tasks()
-        if self.task:
+        if np.isfinite(self._told.evidence).any():
+            self.shares = task_shares(self._told.evidence, self._habits)
             self._follow(changed)
 
     def _hear(self, sentence: Sentence) -> None:
@@ -93,7 +108,7 @@ class Listener:
         ]
         vectors = self.ground.encode(texts)
         vectors = vectors.reshape(-1, len(numbers), vectors.shape[1]).mean(axis=0)
-        found = ear.hold(vectors)
+        found = hold_against(ear.targets, vectors)
         for number, vector, one in zip(numbers, vectors, found, strict=True):
             if number < len(ear.moments):
                 ear.revise(number, vector, one)
@@ -103,59 +118,86 @@ class Listener:
                 start = max(sentence.start - self.origin, earliest)
                 ear.hear(start, max(sentence.end - self.origin, start), vector, one)
 
-    def _begin_anew(self, row: int) -> int:
-        """Forget what was said before a row, since another task began there."""
+    def _begin_anew(self) -> bool:
+        """Forget what was said before another task began, in parts; say when it is done."""
         old = self._ear
-        kept = [one for one in old.moments if one.start >= row]
-        self._ear = Ear(self.ground.targets, max(self.ground.context, 1) + 1, old.origin + row)
-        found = self._ear.hold(np.stack([one.vector for one in kept]))
-        for one, close in zip(kept, found, strict=True):
-            self._ear.hear(one.start - row, one.end - row, one.vector, close)
-        self._ear.advance(self.rows - self.origin)
-        self.task = ""
-        return 0
+        if self._anew is None and (turned := old.turned()) > 0:
+            self._anew = self._new_ear(old.origin + turned)
+        if self._anew is None:
+            return False
+        new, row = self._anew, self._anew.origin - old.origin
+        heard = bisect_left(old.moments, float(row), key=lambda one: one.start) + len(new.moments)
+        rest = old.moments[heard:]
+        for one in rest[:_REHEARD]:
+            found = one.found
+            if not len(found):
+                [found] = hold_against(old.targets, one.vector[None])
+            new.hear(one.start - row, one.end - row, one.vector, found)
+        if len(rest) > _REHEARD:
+            new.advance(int(rest[_REHEARD].start) - row)
+            return False
+        new.advance(self.rows - new.origin)
+        self._ear, self._anew, self.task, self._followers = new, None, "", {}
+        return True
 
-    def _weigh_tasks(self) -> None:
-        evidence = self._told.evidence
-        if not np.isfinite(evidence).any():
-            return
-        self.shares = task_shares(evidence, self._habits)
-        task = self.names[int(self.shares.argmax())]
-        if task != self.task:
-            self.task, self.follower = task, Follower(self.ground.expected(task), self._lengths())
+    def _new_ear(self, origin: int = 0) -> Ear:
+        return Ear(self.ground.targets, max(self.ground.context, 1) + 1, origin)
 
-    def _lengths(self) -> Lengths:
-        if self.length is None:
-            return self.ground.lengths(self.task)
-        return Lengths(np.array([max(self.length - self.origin, 1.0)]), np.zeros(1))
+    @property
+    def follower(self) -> Follower | None:
+        """Follows the task."""
+        return self._followers.get(self.task)
 
     def _follow(self, changed: int) -> None:
-        """Follow the rows of the task from the first one on of which something else is known."""
-        assert self.follower is not None, "there is a task"
-        first = min(changed, self.follower.rows)
-        self.follower.follow(first, self._log_emission(first))
+        """Follow the few most probable tasks, and say which is told.
 
-    def _log_emission(self, first: int) -> Floats:
-        """What is heard on each row from one on, shape (k, n)."""
-        part = np.array(self._ear.part[first:], dtype=np.int64)
-        size = len(self.ground.tasks[self.task])
+        Of the rows from ``changed`` on something else is known.  The task that was told so far
+        goes on at once; for the others there is so much time a second.
+        """
+        best = [self.names[at] for at in np.argsort(-self.shares, kind="stable")[:_SIDE_BY_SIDE]]
+        told = [self.task] if self.task else []
+        followers = {
+            task: self._followers.get(task) or self._new_follower(task) for task in [*told, *best]
+        }
+        left, rows = _CATCH_UP if told else _BEGIN, self.rows - self.origin
+        for task, follower in followers.items():
+            follower.rewind(changed)
+            first = follower.rows
+            last = rows if task == self.task else min(rows, first + left)
+            follower.follow(self._log_emission(task, first, last))
+            left -= 0 if task == self.task else last - first
+        self._followers = followers
+        self.task = next((one for one in [*best, *told] if followers[one].rows == rows), "")
+
+    def _new_follower(self, task: str) -> Follower:
+        return Follower(self.ground.expected(task), self._lengths(task))
+
+    def _lengths(self, task: str) -> Lengths:
+        if self.length is None:
+            return self.ground.lengths(task)
+        return Lengths(np.array([max(self.length - self.origin, 1.0)]), np.zeros(1))
+
+    def _log_emission(self, task: str, first: int, last: int) -> Floats:
+        """What is heard for a task on each row from one to another, shape (k, n)."""
+        part = np.array(self._ear.part[first:last], dtype=np.int64)
+        size = len(self.ground.tasks[task])
         rows = np.zeros((len(part), size))
         said, place = np.unique(part[part >= 0], return_inverse=True)
         if len(said):
             vectors = np.stack([self._ear.moments[number].vector for number in said])
-            columns = self._columns(size)
-            assert self.ground.targets.vectors is not None, "sentences have vectors"
-            close = (vectors @ self.ground.targets.vectors[columns].T).astype(np.float64)
-            decoder = self.ground.decoder
+            columns = self._columns(task)
+            decoder, targets = self.ground.decoder, self.ground.targets
+            close = hold_against(targets, vectors, columns).astype(np.float64)
             emission = decoder.soften(close, self._told.mean[columns])
-            emission += decoder.log_words(vectors, self.task, self.ground.graph.habits)
+            worded = None if targets.vectors is None else vectors
+            emission += decoder.log_words(worded, task, self.ground.graph.habits)
             rows[part >= 0] = emission[place]
         return rows
 
-    def _columns(self, size: int) -> slice:
-        """Where the keysteps of the task are among all targets."""
-        first = int(self.ground.targets.first[self.names.index(self.task)])
-        return slice(first, first + size)
+    def _columns(self, task: str) -> slice:
+        """Where the keysteps of a task are among all targets."""
+        first = int(self.ground.targets.first[self._number[task]])
+        return slice(first, first + len(self.ground.tasks[task]))
 
     def look_back(self, rows: int) -> tuple[Floats, Floats]:
         """How probable each keystep is on the last rows, and that it is talk: (k, n) and (k,)."""
@@ -177,8 +219,8 @@ class Listener:
 
     def _ahead(self, rows: int) -> Floats:
         """How much closer each of the last rows is to the title than others are, in deviations."""
-        number, size = self.names.index(self.task), len(self.ground.tasks[self.task])
-        columns, targets = self._columns(size), self.ground.targets
+        number, columns = self._number[self.task], self._columns(self.task)
+        targets = self.ground.targets
         ahead = np.zeros(rows)
         if columns.stop == len(targets.keysteps) or targets.keysteps[columns.stop] >= 0:
             return ahead  # it has no title
@@ -186,8 +228,7 @@ class Listener:
         said, place = np.unique(part[part >= 0], return_inverse=True)
         if len(said):
             vectors = np.stack([self._ear.moments[each].vector for each in said])
-            assert targets.vectors is not None, "sentences have vectors"
-            close = vectors @ targets.vectors[columns.start : columns.stop + 1].T
+            close = hold_against(targets, vectors, slice(columns.start, columns.stop + 1))
             lead = close[:, -1] - close[:, :-1].max(axis=1)
             spread = max(float(self._told.spread[number]), _SPREAD)
             ahead[part >= 0] = ((lead - self._told.ahead[number]) / spread)[place]

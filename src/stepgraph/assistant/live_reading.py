@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from queue import Empty, Queue
 from threading import Thread
 from typing import BinaryIO, NamedTuple
@@ -207,8 +208,9 @@ def arriving(
     lines: Queue[bytes | None] = Queue(_WAITING)
 
     def wait() -> None:
-        for one in _whole_lines(stream, follow):
-            lines.put(one)
+        with suppress(ValueError):  # who listened closed the file
+            for one in _whole_lines(stream, follow):
+                lines.put(one)
         lines.put(None)
 
     began = clock()

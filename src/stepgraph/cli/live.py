@@ -16,6 +16,7 @@ from stepgraph import progress
 from stepgraph.assistant.live import Live, LiveOptions, State
 from stepgraph.assistant.live_ground import Ground
 from stepgraph.assistant.live_reading import Reader, Spoken, arriving, read_live
+from stepgraph.assistant.live_sound import listen_live
 from stepgraph.cli import asked
 from stepgraph.core import Video
 from stepgraph.datasets import open_source
@@ -34,6 +35,9 @@ from stepgraph.problems import Problems
 from stepgraph.scoring import score
 from stepgraph.viewer.live import LiveServer, Stage
 
+# So many videos are read before the first word, in a few seconds; of more, those of a task when it
+# first leads.
+_PREPARED = 5000
 # Seconds that the demo takes on a terminal, and the narration that it plays.
 _DEMO, _PLAYED = 20.0, "pancakes-2"
 
@@ -43,14 +47,8 @@ def live(args: argparse.Namespace) -> str:
     options = LiveOptions(**asked.given_fields(args, LiveOptions))
     listening, problems = Live(_ground(load_graph(args.graph)), options), Problems()
     with progress.hidden(), ExitStack() as opened:
-        stream: Any = sys.stdin.buffer
-        if str(args.transcript) != "-":
-            require_file(args.transcript, "transcript file")
-            stream = opened.enter_context(args.transcript.open("rb"))
+        heard = _heard(args, opened, problems)
         show = opened.enter_context(_serving(args)) if args.serve else _printing(args)
-        reader = Reader(str(args.transcript), problems)
-        fixed = stream is not sys.stdin.buffer and not args.follow
-        heard = read_live(arriving(stream, follow=args.follow), reader, must_be_timed=fixed)
         told = 0
         with suppress(KeyboardInterrupt):
             for state in _changes(_told(listening, heard)):
@@ -61,10 +59,27 @@ def live(args: argparse.Namespace) -> str:
                 Event().wait()
     if not told:
         found = f": {problems.summary()}" if problems else ""
-        raise DataError(f"{args.transcript}: must hold a second of narration, got none{found}")
+        origin = args.transcript or args.listen
+        raise DataError(f"{origin}: must hold a second of narration, got none{found}")
     args.skip_bad = True  # a line that was left out is told, and loses nothing else
     answer = _answer(args, f"{plural(told, 'change')} told", changes=told, problems=len(problems))
     return asked.finish(answer, args, problems)
+
+
+def _heard(
+    args: argparse.Namespace, opened: ExitStack, problems: Problems
+) -> Iterator[Spoken | float]:
+    """What is said, read or heard, as it comes."""
+    path = args.transcript or args.listen
+    stream: Any = sys.stdin.buffer
+    if str(path) != "-":
+        require_file(path, "transcript file" if args.transcript else "sound file")
+        stream = opened.enter_context(path.open("rb"))
+    if args.listen:
+        return listen_live(stream, str(path), follow=args.follow)
+    fixed = stream is not sys.stdin.buffer and not args.follow
+    lines = arriving(stream, follow=args.follow)
+    return read_live(lines, Reader(str(path), problems), must_be_timed=fixed)
 
 
 def _ground(graph: TaskGraph) -> Ground:
@@ -74,7 +89,10 @@ def _ground(graph: TaskGraph) -> Ground:
             "graph must be mined from what is said to listen with it, got one that was mined "
             "with another encoder; mine it with --encoder text:minilm"
         )
-    return Ground.of_graph(graph, scorer)
+    ground = Ground.of_graph(graph, scorer)
+    if graph.layers is None or sum(graph.layers.videos.values()) <= _PREPARED:
+        ground.prepare()
+    return ground
 
 
 def _told(listening: Live, heard: Iterable[Spoken | float]) -> Iterator[State]:
@@ -135,15 +153,18 @@ def _line(state: State) -> str:
     """A state in one line."""
     if state.task is None:
         return f"{short_clock(state.at):>7}  listening"
-    share = percent(state.tasks[state.task])
-    doing = "–" if state.keystep is None else f"{state.keystep} ({percent(state.confidence)} %)"
-    parts = [f"{short_clock(state.at):>7}  {state.task} ({share} %): {doing}"]
+    doing = "–" if state.keystep is None else _sure(state.keystep, state.confidence)
+    task = _sure(state.task, state.tasks[state.task])
+    parts = [f"{short_clock(state.at):>7}  {task}: {doing}"]
     for name in ("next", "missing"):
         likely = getattr(state, name)[:3]
         if likely:
-            named = ", ".join(f"{one.keystep} ({percent(one.probability)} %)" for one in likely)
-            parts.append(f"{name}: {named}")
+            parts.append(f"{name}: {', '.join(_sure(*one) for one in likely)}")
     return on_one_line("  |  ".join(parts))
+
+
+def _sure(name: str, probability: float) -> str:
+    return f"{name} ({percent(probability)} %)"
 
 
 def demo_live(args: argparse.Namespace) -> str:
@@ -156,6 +177,9 @@ def demo_live(args: argparse.Namespace) -> str:
     listening = Live(_ground(graph))
     with progress.hidden():
         if sys.stdout.isatty() and not args.json:
+            late, fast = round(LiveOptions.delay), round(video.duration / _DEMO)
+            print(f"A narration, {fast} times as fast as it was spoken.")
+            print(f"What is done is told when {late} more seconds were heard.\n")
             with _watching() as draw:
                 for state, said in _played(listening, video, _DEMO / video.duration):
                     draw(state, said)
@@ -163,9 +187,8 @@ def demo_live(args: argparse.Namespace) -> str:
             show = _printing(args)
             for state in _changes(state for state, _ in _played(listening, video)):
                 show(state)
-    text = (
-        f"That was {video.id}, {short_clock(video.duration)} of narration. Yours: stepgraph live"
-    )
+    long = short_clock(video.duration)
+    text = f"That was {video.id}, {long} of narration. Yours: stepgraph live --help"
     return _answer(args, text, played=video.id, seconds=video.duration)
 
 
@@ -192,14 +215,17 @@ def _watching() -> Iterator[Callable[[State, str], None]]:
     def draw(state: State, said: str) -> Any:
         table = Table.grid(padding=(0, 2))
         over = round(30 * state.progress)
-        bar = f"{'#' * over}{'.' * (30 - over)} {percent(state.progress)} %"
-        rows = {"at": f"{short_clock(state.at)}  {bar}", "said": said, "task": state.task or "–"}
-        rows["now"] = state.keystep or "–"
-        for name in ("next", "missing"):
-            likely = getattr(state, name)[:3]
-            rows[name] = ", ".join(f"{k} ({percent(p)} %)" for k, p in likely) or "–"
+        rows = {
+            "heard": f"{short_clock(state.now)}  {said}",
+            "task": "–" if state.task is None else _sure(state.task, state.tasks[state.task]),
+            "done": f"{short_clock(state.at)}  {state.keystep or '–'}",
+            "over": f"{'#' * over}{'.' * (30 - over)} {percent(state.progress)} %",
+        }
         for name, text in rows.items():
             table.add_row(name, printable(on_one_line(text)))
+        for name in ("next", "missing"):
+            likely = [printable(on_one_line(_sure(*one))) for one in getattr(state, name)[:3]]
+            table.add_row(name, "\n".join(likely or ["–"]))
         return table
 
     with Screen(auto_refresh=False, transient=False) as screen:

@@ -92,7 +92,7 @@ def _add(place: Any, names: Iterable[str], own: Mapping[str, Any] | None = None)
 
 def _group(place: Any, option: Mapping[str, Any]) -> Any:
     if option.get("exclusive"):
-        return place.add_mutually_exclusive_group()
+        return place.add_mutually_exclusive_group(required="required" in option)
     if "title" in option:
         return place.add_argument_group(option["title"], option.get("about"))
     return place

@@ -75,8 +75,11 @@ def shares_of(weights: Floats) -> list[Share]:
     total = weights.sum()
     expected = weights / total
     # Where there is one possibility only, nothing is left for others.
-    low, high = shortest_intervals(weights, np.maximum(total - weights, 1e-9))
-    return [Share(*map(float, one)) for one in zip(expected, low, high, strict=True)]
+    # Most were never seen and weigh the same: each weight is looked at once.
+    distinct, place = np.unique(weights, return_inverse=True)
+    low, high = shortest_intervals(distinct, np.maximum(total - distinct, 1e-9))
+    ends = zip(expected, low[place], high[place], strict=True)
+    return [Share(*map(float, one)) for one in ends]
 
 
 def shortest_intervals(first: Floats, second: Floats) -> tuple[Floats, Floats]:

@@ -179,6 +179,11 @@ def _listen(path: Path) -> Heard:
     return Heard(tuple(_split(lines)), *facts)
 
 
+def hear_piece(at: float, piece: NDArray[np.float32]) -> tuple[Sentence, ...]:
+    """What the built-in model hears in a piece of sound that begins at some second."""
+    return tuple(_split(_heard_in(_load_moonshine(), at, piece)))
+
+
 def _heard_in(recogniser: Any, at: float, piece: NDArray[np.float32]) -> Iterator[Sentence]:
     """Lines of a piece of sound on the clock of the file; what is no speech is left out."""
     # What it heard before, or what lay in the memory, would else decide where a voice begins.

@@ -9,8 +9,9 @@ from threading import Condition
 from typing import Any
 
 from stepgraph.viewer.loopback import Guarded, Loopback
+from stepgraph.viewer.pages import COLOURS
 
-_PAGE = {"": "live.html", "live.js": "live.js", "view.css": "view.css"}
+_PAGE = {"": "live.html"} | {name: name for name in ("live.js", "view.css", COLOURS)}
 # Seconds after which a word is sent that means nothing, so that who left is noticed.
 _SILENCE = 15.0
 

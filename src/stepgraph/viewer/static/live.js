@@ -5,9 +5,10 @@ const percent = share => `${Math.round(100 * share)} %`;
 const clock = seconds => `${Math.floor(seconds / 60)}:${String(Math.floor(seconds % 60)).padStart(2, "0")}`;
 
 function list(name, likely) {
-  place(name).replaceChildren(...likely.map(one => {
+  const said = likely.map(one => `${one.keystep} (${percent(one.probability)})`);
+  place(name).replaceChildren(...(said.length ? said : ["nothing"]).map(text => {
     const item = document.createElement("li");
-    item.textContent = `${one.keystep} (${percent(one.probability)})`;
+    item.textContent = text;
     return item;
   }));
 }
@@ -23,6 +24,7 @@ events.onmessage = event => {
   list("missing", state.missing);
   place("when").textContent = `at ${clock(state.at)}, heard until ${clock(state.now)}`;
 };
+events.onerror = () => { place("when").textContent = "Nothing comes any more: stepgraph live was stopped."; };
 events.addEventListener("end", () => {
   events.close();
   place("when").textContent += ", over";

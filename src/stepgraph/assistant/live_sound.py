@@ -1,0 +1,114 @@
+"""Listen to sound as it is recorded: 16 kHz, one channel, 16 bits, from a pipe or a growing file.
+
+The built-in speech model hears it piece by piece, each cut where somebody pauses.  The clock is
+that of the sound: where it stalls, time stalls.
+"""
+
+from __future__ import annotations
+
+import struct
+import time
+from collections.abc import Iterator
+from typing import BinaryIO, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stepgraph.assistant.live_reading import Spoken
+from stepgraph.errors import DataError
+from stepgraph.ingest.speech import LONGEST_PIECE, RATE, cut, hear_piece
+
+Sound: TypeAlias = NDArray[np.float32]
+
+# What is read at once, in samples; and seconds between two looks at a file that grows.
+_STEP, _LOOK = RATE // 10, 0.2
+# A pause is half a second with less than a hundredth of the power of the loudest tenth; before
+# that, so many seconds make a piece.
+_PAUSE, _QUIET, _SHORTEST = 5, 0.01, 2.0
+
+
+def listen_live(
+    stream: BinaryIO, origin: str, *, follow: bool = False
+) -> Iterator[Spoken | float]:
+    """Sentences as they are heard; a number is the time up to which there is sound.
+
+    Parameters
+    ----------
+    stream
+        Samples, or a WAVE file.
+    origin
+        What it is called in errors.
+    follow
+        Whether the stream is a file that grows: its end is not the end.
+    """
+    held, at, told, last = np.zeros(0, np.float32), 0.0, 0, 0.0
+    for samples in _samples(stream, origin, follow):
+        held = np.concatenate([held, samples])
+        now = at + len(held) / RATE
+        if end := _end_of_piece(held):
+            for one in hear_piece(at, held[:end]):
+                yield Spoken(now, one._replace(start=max(one.start, last)))
+                last = one.end
+            held, at = held[end:], at + end / RATE
+        if now >= told + 1:
+            told = int(now)
+            yield float(told)
+    for one in hear_piece(at, held) if len(held) else ():
+        yield Spoken(at + len(held) / RATE, one)
+
+
+def _end_of_piece(sound: Sound) -> int:
+    """So many samples can be heard at once, up to a pause; 0 while there is none.
+
+    >>> speech, silence = np.ones(3 * RATE, np.float32), np.zeros(RATE // 2, np.float32)
+    >>> _end_of_piece(speech), _end_of_piece(np.concatenate([speech, silence])) / RATE
+    (0, 3.5)
+    """
+    if len(sound) > LONGEST_PIECE * RATE:
+        return len(next(cut([(None, sound)]))[1])
+    if len(sound) < _SHORTEST * RATE:
+        return 0
+    tenths = sound[len(sound) % _STEP :].reshape(-1, _STEP)
+    power = np.square(tenths).mean(axis=1)
+    return len(sound) if power[-_PAUSE:].max() < _QUIET * power.max() else 0
+
+
+def _samples(stream: BinaryIO, origin: str, follow: bool) -> Iterator[Sound]:
+    """Sound from -1 to 1, as it comes; of a sample that is cut off nothing is heard."""
+    begun = _after_header(stream, origin, follow)
+    while data := _read(stream, 2 * _STEP - len(begun), follow):
+        begun += data
+        whole = len(begun) // 2 * 2
+        numbers = np.frombuffer(begun[:whole], "<i2").astype(np.float32)
+        yield numbers / np.float32(32768)
+        begun = b""
+
+
+def _after_header(stream: BinaryIO, origin: str, follow: bool) -> bytes:
+    """Read up to the first sample; what is no WAVE file are samples already."""
+    head = _read(stream, 12, follow)
+    if not head.startswith(b"RIFF"):
+        return head
+    while len(chunk := _read(stream, 8, follow)) == 8:
+        name, size = struct.unpack("<4sI", chunk)
+        if name == b"data":  # while it grows, its size is not known
+            return b""
+        body = _read(stream, size, follow)
+        if name == b"fmt " and len(body) >= 16:
+            kind, channels, rate, _, _, bits = struct.unpack("<HHIIHH", body[:16])
+            if (kind, channels, rate, bits) != (1, 1, RATE, 16):
+                raise DataError(
+                    f"{origin}: sound must have {RATE} samples a second, 1 channel and 16 bits, "
+                    f"got {rate}, {channels} and {bits}; record it so, or convert it: ffmpeg -i "
+                    f"FILE -ar {RATE} -ac 1 -f s16le - | stepgraph live --listen - ..."
+                )
+    return b""
+
+
+def _read(stream: BinaryIO, size: int, follow: bool) -> bytes:
+    """So many bytes; fewer only at the end."""
+    data = stream.read(size)
+    while follow and len(data) < size:
+        time.sleep(_LOOK)
+        data += stream.read(size - len(data))
+    return data
