@@ -54,6 +54,12 @@ NONSENSE = (
     *("install the printer driver", "water the tomatoes", "tune the guitar", "fold the laundry"),
     *("vaccinate the dog", "mow the lawn"),
 )
+# CrossTask's steps of changing a tyre, each as somebody would say it (*start loose*, *jack down*).
+IN_PLAIN_WORDS = (
+    *("put on the parking brake", "get the jack and spare out", "loosen the lug nuts"),
+    *("jack up the car", "remove the lug nuts", "remove the wheel", "put on the spare"),
+    *("screw on the lug nuts", "lower the car", "tighten the lug nuts", "put the tools back"),
+)
 ENCODER: Any = load_encoder("text:minilm")
 
 
@@ -278,7 +284,7 @@ def compare(name: str, dataset: Dataset, tasks: Sequence[str], options: dict[str
 
 
 def articles(data: Path) -> None:
-    """Steps against articles of HowTo100M's tasks, and YouCook2 by recipe: by meaning."""
+    """Steps against articles of HowTo100M's and CrossTask's tasks, and YouCook2: by meaning."""
     lists, shown = lists_of_articles(data)
     howto = narrated(f"howto100m:{data}/howto100m")
     groups: defaultdict[str, list[Video]] = defaultdict(list)
@@ -286,6 +292,15 @@ def articles(data: Path) -> None:
         if video.id in shown:
             groups[shown[video.id]].append(video)
     _against("HowTo100M, articles", groups, {title: [lists[title]] for title in groups})
+    crosstask = narrated(f"crosstask:{data}/crosstask")
+    for task in sorted({video.task or "" for video in crosstask.videos} & lists.keys()):
+        own = [video for video in crosstask.videos if video.task == task]
+        _against(f"CrossTask, article: {task}", {task: own}, {task: [lists[task]]})
+    tyre = crosstask.vocabulary
+    assert tyre is not None, "CrossTask has a list"
+    names = [tyre.keysteps[keystep] for keystep in tyre.tasks["Change a Tire"]]
+    numbers = percent(by_meaning(names, IN_PLAIN_WORDS))
+    say(steps="CrossTask, Change a Tire", method="the written list in plain words", **numbers)
     youcook = narrated(f"{data}/youcook2/videos.jsonl")
     recipes: defaultdict[str, list[Video]] = defaultdict(list)
     written: defaultdict[str, list[list[str]]] = defaultdict(list)
@@ -296,10 +311,14 @@ def articles(data: Path) -> None:
         members = youcook.vocabulary.tasks[video.task or ""]
         written[title].append([youcook.vocabulary.keysteps[keystep] for keystep in members])
     _against("YouCook2, recipe by recipe", recipes, written)
+    _against("YouCook2, --min-videos 1", recipes, written, min_videos=1)
 
 
 def _against(
-    name: str, groups: dict[str, list[Video]], written: dict[str, list[list[str]]]
+    name: str,
+    groups: dict[str, list[Video]],
+    written: dict[str, list[list[str]]],
+    **options: int,
 ) -> None:
     """Means over groups of how well names agree with what is written of each."""
     totals: defaultdict[str, list[dict[str, float]]] = defaultdict(list)
@@ -307,7 +326,7 @@ def _against(
     for title, videos in groups.items():
         dataset = Dataset(title, tuple(videos))
         try:
-            proposed = suggest_steps(dataset, tasks=1).vocabulary.keysteps
+            proposed = suggest_steps(dataset, tasks=1, **options).vocabulary.keysteps
         except DataError:
             proposed, silent = (), silent + 1
         size = len(proposed) or STEPS
@@ -325,7 +344,11 @@ def _against(
 
 
 def checks(data: Path, draws: int = 10) -> None:
-    """Take a step out of a list, put a foreign one in, and ask what is wrong with it."""
+    """Take a step out of a list, put a foreign one in, and ask what is wrong with it.
+
+    ``told_only_then``: the phrase that stands for what was taken out is not told to be missing of
+    the whole list as well.
+    """
     crosstask = narrated(f"crosstask:{data}/crosstask")
     words = crosstask.vocabulary
     assert words is not None, "CrossTask has a list"
@@ -337,7 +360,9 @@ def checks(data: Path, draws: int = 10) -> None:
         "written": {task: [words.keysteps[k] for k in words.tasks[task]] for task in tasks},
     }
     for kind, listed in lists.items():
-        rng, missed, heard = np.random.default_rng(0), 0, 0
+        rng, missed, anew, heard = np.random.default_rng(0), 0, 0, 0
+        whole = check_steps(_vocabulary(listed), bare)
+        always = {(one.task, one.keysteps[0]) for one in whole.of("missing")}
         every = [(task, step) for task, names in listed.items() for step in names]
         for draw, at in enumerate(rng.choice(len(every), draws, replace=False).tolist()):
             task, taken = every[at]
@@ -347,13 +372,19 @@ def checks(data: Path, draws: int = 10) -> None:
             found = check_steps(_vocabulary(listed | {task: own}), bare)
             phrases = [one.keysteps[0] for one in found.of("missing") if one.task == task]
             near = ENCODER.encode_texts([taken]) @ ENCODER.encode_texts(phrases or [""]).T
-            missed += bool(phrases and near.max() >= MEANS_THE_SAME)
+            same = [
+                one
+                for one, value in zip(phrases, near[0], strict=False)
+                if value >= MEANS_THE_SAME
+            ]
+            missed += bool(same)
+            anew += any((task, one) not in always for one in same)
             heard += (foreign,) in [one.keysteps for one in found.of("unheard")]
-        whole = check_steps(_vocabulary(listed), bare)
         say(
             check=kind,
             draws=draws,
             taken_out_found=missed,
+            told_only_then=anew,
             nonsense_found=heard,
             **{
                 f"whole_list_{one}": n

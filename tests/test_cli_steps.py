@@ -81,8 +81,9 @@ def test_a_list_that_was_edited_is_not_overwritten(omelettes, tmp_path, capsys):
         ),
         ({f"x{n}q": ["jetzt schlagen wir die Eier auf", "dann Milch dazu"] for n in range(4)},
          "told in English"),
+        ({f"x{n}q": [" ", "[Music]"] for n in range(3)}, "told in English, got none"),
     ],
-    ids=["one video", "a lecture", "forty tasks", "German"],
+    ids=["one video", "a lecture", "forty tasks", "German", "no words"],
 )  # fmt: skip
 def test_where_nothing_recurs_that_is_the_answer(videos, error, tmp_path, capsys):
     folder = write(tmp_path / "videos", videos)
@@ -93,6 +94,17 @@ def test_where_nothing_recurs_that_is_the_answer(videos, error, tmp_path, capsys
     assert error in err
     assert len(err.strip().splitlines()) == 1
     assert not (tmp_path / "steps.txt").exists()
+
+
+def test_one_video_is_enough_for_whoever_says_so(tmp_path, capsys):
+    folder = write(tmp_path / "videos", {"one": [*TOLD.values()]})
+    file = tmp_path / "steps.txt"
+
+    asked = ["steps", "suggest", str(folder), "-o", str(file), "--min-videos", "1"]
+    assert main(asked) == 0
+
+    names = sg.read_vocabulary(file).keysteps
+    assert [name.split()[0] for name in names] == ["crack", "whisk", "heat", "fold"]
 
 
 def test_videos_without_words_are_left_out():

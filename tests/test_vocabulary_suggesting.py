@@ -20,7 +20,14 @@ from stepgraph.vocabulary.phrases import (
     words_of_name,
 )
 from stepgraph.vocabulary.suggested import SuggestOptions
-from stepgraph.vocabulary.suggesting import choose, choose_missing, collect, cover
+from stepgraph.vocabulary.suggesting import (
+    NEAR,
+    choose,
+    choose_missing,
+    collect,
+    cover,
+    nearness,
+)
 
 
 def said(*texts):
@@ -38,6 +45,17 @@ def phrases_in(*texts):
         ("then you loosen the lug nuts", ["loosen the lug nuts"]),
         ("I'm adding a teaspoon of vanilla", ["add vanilla"]),
         ("now you can jack the car up", ["jack the car up"]),
+        # The dictionary has *pan* as a verb alone.
+        ("now you heat the pan", ["heat the pan"]),
+        (
+            "you put the spare tire on and then you put it back",
+            ["put the spare tire on", "put it"],
+        ),
+        ("we put the lug nuts back on", ["put the lug nuts back on"]),
+        (
+            "you put the bread on top and I put the eggs in the pan",
+            ["put the bread", "put the eggs"],
+        ),
         # Talk, wishes, ingredients, opinions and what must not be done are no steps.
         ("thanks for watching please subscribe to my channel", []),
         ("you will need two eggs and I love this pan", []),
@@ -64,6 +82,45 @@ def test_it_is_what_was_last_named():
     dip, flip = find_phrases(text, Usage([text]))
 
     assert (dip.key, flip.key, flip.where) == ("dip bread", "flip bread", "in the skillet")
+
+
+def test_use_tells_what_is_a_noun_too():
+    usage = Usage([said("a pan of the pan in pan they loosen we loosen of loosen in loosen")])
+
+    assert (usage.noun("pan"), usage.noun("pans"), usage.noun("egg")) == ("pan", "pan", "egg")
+    assert (usage.noun("loosen"), usage.noun("loosened", "the"), usage.noun("gives")) == (
+        "",
+        "",
+        "",
+    )
+    assert Usage([]).noun("lug") == ""
+    assert Usage([]).noun("lug", "the") == "lug"
+
+
+@pytest.mark.parametrize(
+    ("text", "particle"),
+    [
+        ("you jack the car up", "up"),
+        ("you put the wheel back on and", "on"),
+        ("you take it off of the car", "off"),
+        ("you put the wheel on the hub", ""),
+        ("you put the wheel on there", ""),
+        ("you add in the milk", ""),
+    ],
+)
+def test_a_particle_belongs_to_the_verb(text, particle):
+    before = said("first you lift the wheel", text)
+
+    assert find_phrases(before, Usage([before]))[-1].particle == particle
+
+
+def test_to_take_is_no_step_but_to_take_off_is():
+    texts = ["now you take the bread", "you take off the wheel", "you whisk the eggs"]
+    kinds = collect([find_phrases(said(*texts), Usage([]))] * 3, [30.0] * 3)
+
+    found = choose(kinds, WordEncoder().encode_texts, most=5, fewest=2, often=2)
+
+    assert {one.kind.name for one in found} == {"take off the wheel", "whisk the eggs"}
 
 
 def test_titles_come_from_speech_and_from_file_names():
@@ -148,6 +205,20 @@ def test_only_what_recurs_is_chosen():
     }
     assert all(one.videos == {0, 1, 2, 3} for one in found)
     assert choose([], encode, most=5, fewest=2, often=2) == []
+
+
+def test_what_says_little_is_heard_in_what_says_more_about_the_same():
+    texts = ["you add the milk", "you pour the milk", "you put the lamp there"]
+    kinds = collect([find_phrases(said(*texts), Usage([]))], [30.0])
+    place = {kind.name: at for at, kind in enumerate(kinds)}
+    add, pour, lamp = (place[name] for name in ("add the milk", "pour the milk", "put the lamp"))
+
+    kinds = [kind._replace(place=0.5) for kind in kinds]
+    near = nearness(kinds, kinds, WordEncoder().encode_texts)
+
+    assert near[add, pour] >= NEAR > near[lamp, pour]
+    assert near[pour, add] == -1
+    assert nearness([], kinds, WordEncoder().encode_texts).shape == (0, 3)
 
 
 def test_what_no_step_stands_for_is_missing():

@@ -196,14 +196,9 @@ def _choose_steps(said: Said, options: SuggestOptions, encode: Encode) -> list[C
     title = _title(said, said)
     about = title_near(kinds, [title] if title else [], encode)
     kinds = [kind for kind, only_title in zip(kinds, about, strict=True) if not only_title]
-    size = len(said.videos)
-    return choose(
-        kinds,
-        encode,
-        most=options.steps or STEPS,
-        fewest=options.fewest(size),
-        often=said_often(size),
-    )
+    fewest = options.fewest(len(said.videos))
+    often = min(fewest, said_often(len(said.videos)))
+    return choose(kinds, encode, most=options.steps or STEPS, fewest=fewest, often=often)
 
 
 def _title(said: Said, everything: Said) -> Phrase | None:

@@ -33,11 +33,13 @@ _DETERMINERS = words_in(
     "another other more enough one two three four five six seven eight nine ten half several "
     "many few little couple whole entire"
 )
+_ARTICLES = words_in("the a an my your our")
 _PARTICLES = words_in("up out off down back away apart together")
-# These most often lead on to a place (*put in the oven*); with some verbs they do not.
+# These most often lead on to a place (*put in the oven*); with some verbs they do not, and not
+# where the sentence goes on without a name (*put the wheel on and*).
 _PARTICLES_OF = {
     "in": words_in("add mix stir whisk fold pour throw toss beat blend sprinkle"),
-    "on": words_in("turn switch screw"),
+    "on": words_in("turn switch screw put"),
     "over": words_in("flip turn fold"),
 }
 # What stands before a verb in its plain form, and what before any other form of one.
@@ -111,6 +113,7 @@ _MEASURES = words_in(
 
 
 _TO_PLACES = words_in("in into on onto from off under underneath over out inside")
+_STANDS_FOR_PLACE = words_in("it them there here this that these those top what which me you us")
 
 
 class Phrase(NamedTuple):
@@ -139,6 +142,11 @@ class Phrase(NamedTuple):
         """What two of them have in common that say the same."""
         return f"{self.verb} {self.thing}"
 
+    @property
+    def particle(self) -> str:
+        """What changes the verb, where no other place is told: *up*, *off*; *in* hardly does."""
+        return "" if " " in self.where or self.where == "in" else self.where
+
 
 class _Word(NamedTuple):
     time: float
@@ -163,6 +171,17 @@ class Usage:
     def is_verb(self, word: str) -> bool:
         """Whether a word is more often a verb than a noun."""
         return self._verbs[word] >= (not is_only_verb(word))
+
+    def noun(self, word: str, before: str = "") -> str:
+        """A word as a noun, plain, if it can be one here: after an article any plain word can.
+
+        The dictionary has *pan* and *lug* as verbs alone; use knows better.
+        """
+        found, verb = _noun(word), _verb(word)
+        if found or word in _JOINING or word not in (verb, f"{verb}s"):
+            return found
+        used = self._verbs[verb] < -1 or (word == verb and before in _ARTICLES)
+        return verb if used else ""
 
 
 def find_phrases(transcript: Sequence[Sentence], usage: Usage) -> list[Phrase]:
@@ -307,16 +326,22 @@ class _Reader:
             return self._of_last(at, verb, last)
         begin, end, thing = noun
         said = [word.text for word in self._words[first if begin == place else begin : end]]
-        # What follows the object belongs to the verb: *jack the car up*.
-        if not particle and self._at(end) in ("up", "off", "out", "down"):
-            particle = self._at(end)
-            text = [verb, *said, particle]
-        else:
-            text = [verb, *filter(None, [particle]), *said]
-        after = end + (text[-1] == self._at(end))
+        text = [verb, *filter(None, [particle]), *said]
+        if not particle:  # what follows the object belongs to the verb: *jack the car up*
+            follows = self._particles(end)
+            text, end, particle = text + follows, end + len(follows), "".join(follows[-1:])
         return Phrase(
-            self._words[at].time, verb, thing, " ".join(text), self._where(after) or particle
+            self._words[at].time, verb, thing, " ".join(text), self._where(end) or particle
         )
+
+    def _particles(self, place: int) -> list[str]:
+        """The particles that follow an object: *up*, *back on*."""
+        word, after = self._at(place), self._at(place + 1)
+        if word == "back":
+            return [word, *self._particles(place + 1)]
+        goes_on = after in _JOINING and not _is_determiner(after)
+        ends = not after or (goes_on and after not in _STANDS_FOR_PLACE)
+        return [word] if word in _PARTICLES or (word in _PARTICLES_OF and ends) else []
 
     def _where(self, place: int) -> str:
         """The place that words from here on tell: *in the pan*."""
@@ -338,8 +363,8 @@ class _Reader:
             return None
         if time - last.time > _REMEMBERED:
             return None
-        after = self._at(place + 1) if self._at(place + 1) in _PARTICLES else ""
-        where = self._where(place + 1 + bool(after)) or after
+        particles = self._particles(place + 1)
+        where = self._where(place + 1 + len(particles)) or "".join(particles[-1:])
         return Phrase(time, verb, last.thing, f"{verb} {self._at(place)}", where)
 
     def _noun_at(self, place: int, *, named: bool) -> tuple[int, int, str] | None:
@@ -353,11 +378,11 @@ class _Reader:
         end = place
         while end < place + _LONGEST_NOUN and self._belongs(end, named and end == place):
             end += 1
-        while end > place and not _noun(self._at(end - 1)):
+        while end > place and not self._noun(end - 1):
             end -= 1
         if end == place:
             return None
-        head = _noun(self._at(end - 1))
+        head = self._noun(end - 1)
         if head in _MEASURES and self._at(end) == "of":
             after = end + 1
             while _is_determiner(self._at(after)):
@@ -367,7 +392,10 @@ class _Reader:
             return None
         before = self._at(end - 2) if end - place > 1 else ""
         joined = before and "ADJ" not in _lemmas(before)
-        return place, end, f"{_noun(before) or before} {head}" if joined else head
+        return place, end, f"{self._noun(end - 2) or before} {head}" if joined else head
+
+    def _noun(self, place: int) -> str:
+        return self._usage.noun(self._at(place), self._at(place - 1))
 
     def _belongs(self, place: int, named: bool) -> bool:
         word = self._at(place)

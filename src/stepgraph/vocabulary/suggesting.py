@@ -38,7 +38,9 @@ _SAME_PLACE = 0.25
 # it in a bowl or without one is the same.
 _SAME_WORDS = 0.03
 _MOVING = words_in("put place take set lay drop throw move remove pull push slide bring")
-_LIGHT = words_in("put place take add set lay grab bring move leave hold throw")
+# What may be any gesture unless it is said where to; no step is named so.
+_HANDLING = words_in("take grab bring move leave hold")
+_LIGHT = _HANDLING | words_in("put place add set lay throw")
 # How near a phrase must be to the title to say nothing else.
 _SAME_AS_TITLE = 0.85
 _EXAMPLES = 3
@@ -105,7 +107,8 @@ def collect(said: Sequence[Sequence[Phrase]], durations: Sequence[float]) -> lis
     found: defaultdict[tuple[str, str], list[tuple[int, Phrase]]] = defaultdict(list)
     for video, phrases in enumerate(said):
         for phrase in phrases:
-            told = phrase.verb in _MOVING and places[phrase.key, phrase.where] >= enough
+            matters = phrase.verb in _MOVING or phrase.particle != ""
+            told = matters and places[phrase.key, phrase.where] >= enough
             found[phrase.key, phrase.where if told else ""].append((video, phrase))
     kinds = []
     for (_, where), mentions in found.items():
@@ -146,16 +149,18 @@ def nearness(kinds: Sequence[Kind], others: Sequence[Kind], encode: Encode) -> F
     """How near each phrase is to each of others, shape (N, M)."""
     if not kinds or not others:
         return np.zeros((len(kinds), len(others)))
-    found = np.zeros((len(kinds), len(others)))
-    for part in (_whole, _verb, _thing):
-        ours, theirs = encode([part(one) for one in kinds]), encode([part(one) for one in others])
-        found += (ours @ theirs.T).astype(np.float64) / 3
+    whole, verbs, things = (
+        (encode([part(one) for one in kinds]) @ encode([part(one) for one in others]).T)
+        for part in (_whole, _verb, _thing)
+    )
+    found = ((whole + verbs + things) / 3).astype(np.float64)
+    # Whoever beats eggs may be said to take them; whoever takes them is not said to beat them.
+    little = np.array([_says_little(one.phrase) for one in kinds])
+    too = np.array([_says_little(one.phrase) for one in others])
+    found = np.where(np.logical_and.outer(little, ~too), (whole + things) / 2, found)
     places = np.array([one.place for one in kinds]), np.array([one.place for one in others])
     found -= _APART * np.abs(np.subtract.outer(*places))
-    # Whoever beats eggs may be said to take them; whoever takes them is not said to beat them.
-    says_more = np.array([one.phrase.verb not in _LIGHT for one in kinds])
-    says_little = np.array([one.phrase.verb in _LIGHT for one in others])
-    found[np.logical_and.outer(says_more, says_little)] = -1.0
+    found[np.logical_and.outer(~little, too)] = -1.0
     return found
 
 
@@ -164,7 +169,12 @@ def _whole(kind: Kind) -> str:
 
 
 def _verb(kind: Kind) -> str:
-    return f"to {kind.phrase.verb}"
+    return f"to {kind.phrase.verb} {kind.phrase.particle}".rstrip()
+
+
+def _says_little(phrase: Phrase) -> bool:
+    """Whether it may be any gesture: to take a wheel, but not to take it off."""
+    return phrase.verb in _LIGHT and not phrase.particle
 
 
 def _thing(kind: Kind) -> str:
@@ -190,7 +200,11 @@ def choose(
     often
         Videos that must say it in its own words.
     """
-    candidates = [at for at, kind in enumerate(kinds) if len(kind.videos) >= often]
+    candidates = [
+        at
+        for at, kind in enumerate(kinds)
+        if len(kind.videos) >= often and (kind.phrase.where or kind.phrase.verb not in _HANDLING)
+    ]
     near = nearness(kinds, [kinds[at] for at in candidates], encode)
     worth = np.maximum(0.0, near - NEAR) / (1 - NEAR)
     worth[candidates, np.arange(len(candidates))] = 1.0
