@@ -2,12 +2,14 @@
 
 ``python -m benchmarks.page``: 5,000 results made from those of the embedded corpus, and one of 24
 hours with thousands of chapters, in Chromium.  One JSON object a line, also in
-``benchmarks/results/page.jsonl``.
+``benchmarks/results/page.jsonl``.  A busy machine makes it wait; so of what was opened the CPU
+time is told, too, of the server and of the page, and how many others wanted a core (``load``).
 """
 
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import tempfile
 import threading
@@ -18,7 +20,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from playwright.sync_api import Page, sync_playwright
+from playwright.sync_api import CDPSession, Page, sync_playwright
 
 import stepgraph as sg
 from stepgraph.core import Chapter, Result, Sentence, Video
@@ -87,9 +89,18 @@ def browser() -> Iterator[Page]:
         chromium.close()
 
 
+def process_time(inside: CDPSession) -> float:
+    """CPU time that the process of a page has used."""
+    told = inside.send("Performance.getMetrics")["metrics"]
+    return float({one["name"]: one["value"] for one in told}["ProcessTime"])
+
+
 def measure(what: str, folder: Path, place: str, shown: str) -> dict[str, Any]:
     with browser() as page:
         page.goto("about:blank")  # the browser itself is open
+        inside = page.context.new_cdp_session(page)
+        inside.send("Performance.enable")
+        before = process_time(inside)
         begun, used = time.perf_counter(), time.process_time()
         results = Shown(folder)
         read, read_cpu = time.perf_counter() - begun, time.process_time() - used
@@ -97,7 +108,8 @@ def measure(what: str, folder: Path, place: str, shown: str) -> dict[str, Any]:
             threading.Thread(target=server.serve_forever, daemon=True).start()
             page.goto(server.address + place)
             page.wait_for_selector(shown)
-            opened = time.perf_counter() - begun
+            opened, opened_cpu = time.perf_counter() - begun, time.process_time() - used
+            page_cpu = process_time(inside) - before
             times = page.evaluate(SCROLL)
             server.shutdown()
     result = {
@@ -105,6 +117,9 @@ def measure(what: str, folder: Path, place: str, shown: str) -> dict[str, Any]:
         "read_s": round(read, 2),
         "read_cpu_s": round(read_cpu, 2),
         "opened_s": round(opened, 2),
+        "opened_cpu_s": round(opened_cpu, 2),
+        "page_cpu_s": round(page_cpu, 2),
+        "load": round(os.getloadavg()[0], 1),
         "frame_ms": {
             name: round(times[round(share * (len(times) - 1))], 1)
             for name, share in (("median", 0.5), ("95 %", 0.95), ("longest", 1.0))

@@ -1,8 +1,9 @@
 """Search: are the right moments found, and how long does it take?
 
 ``python -m benchmarks.search``: fifty questions, written before the first of them was asked, on
-the results of the embedded corpus; then an index of a million sentences (``--sentences``).  One
-JSON object a line, also in ``benchmarks/results/search.jsonl``.
+the results of the embedded corpus; then an index of a million sentences (``--sentences``), and a
+look at nine times as many vectors.  One JSON object a line, also in
+``benchmarks/results/search.jsonl``.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from stepgraph.decoders import DEFAULT_DECODER, encoder_for
 from stepgraph.encoders.text import TextEncoder
 from stepgraph.export.timeline import to_json
 from stepgraph.viewer import index as files
-from stepgraph.viewer.searching import Index, Moment
+from stepgraph.viewer.searching import Index, Moment, nearest
 
 RESULTS = Path(__file__).parent / "results" / "search.jsonl"
 EACH = 200  # sentences of a video of the large index
@@ -88,7 +89,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--sentences", type=int, default=1_000_000)
     sentences = parser.parse_args().sentences
-    found = [{"command": "python -m benchmarks.search", **one} for one in (ask(), grow(sentences))]
+    parts = (ask(), grow(sentences), look())
+    found = [{"command": "python -m benchmarks.search", **one} for one in parts]
     RESULTS.write_text("".join(json.dumps(one) + "\n" for one in found))
 
 
@@ -162,6 +164,8 @@ def grow(sentences: int) -> dict[str, object]:
         made, used = time.perf_counter() - wall, time.process_time() - cpu
         most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
         index = Index(folder)
+        kept = Path(folder, "cache", "search").rglob("*")
+        size = sum(one.stat().st_size for one in kept if one.is_file())
         walls, cpus = [], []
         for line in ["warm up", *QUESTIONS.splitlines()]:
             wall, cpu = time.perf_counter(), time.process_time()
@@ -173,9 +177,29 @@ def grow(sentences: int) -> dict[str, object]:
         "made_s": round(made, 1),
         "made_cpu_s": round(used, 1),
         "made_mb": round(most / 1024),
+        "on_disk_mb": round(size / 1e6),
         "query_ms": round(float(np.median(walls[1:])), 1),
         "query_cpu_ms": round(float(np.median(cpus[1:])), 1),
+        "slowest_query_ms": round(max(walls[1:]), 1),
         "slowest_query_cpu_ms": round(max(cpus[1:]), 1),
+    }
+    print(json.dumps(result))
+    return result
+
+
+def look(sentences: int = 9_000_000) -> dict[str, object]:
+    """The first look at the vectors of ten thousand hours, random ones."""
+    random = np.random.default_rng(0)
+    coarse = random.integers(-127, 128, (sentences, files.COARSE), dtype=np.int8)
+    asked = random.normal(size=files.COARSE).astype(np.float32)
+    cpus = []
+    for _ in range(6):
+        begun = time.process_time()
+        nearest(coarse, asked, 1000)
+        cpus.append(1000 * (time.process_time() - begun))
+    result: dict[str, object] = {
+        "looked_at": sentences,
+        "look_cpu_ms": round(float(np.median(cpus[1:])), 1),
     }
     print(json.dumps(result))
     return result

@@ -138,7 +138,7 @@ LATER = {
     "a quick start": "networks/minilm",
     "formats and corrections": """core/rows export/annotators export/clips export/corrections
         export/editors export/decisions export/exchange export/formats export/players
-        export/results cli/results""",
+        export/results export/tags cli/results""",
     "a page and a search": "viewer core/alternatives export/maps",
     "steps proposed and checked": """vocabulary/phrases vocabulary/grouping vocabulary/suggesting
         vocabulary/suggested pipeline/suggesting pipeline/checking pipeline/articles cli/steps""",

@@ -14,7 +14,7 @@ import stepgraph as sg
 from stepgraph.cli import main
 from stepgraph.core import Chapter, Result, Sentence, Video
 from stepgraph.errors import ConfigError, DataError, DiskError
-from stepgraph.export.formats import EACH, NAMES, write_results
+from stepgraph.export.formats import EACH, FROM_MEDIA, NAMES, write_results
 from stepgraph.problems import Problems
 
 HOSTILE = "=a; #b \\ <c> & \"d\" 'e' crème\n[CHAPTER] | -->"
@@ -140,6 +140,19 @@ def test_activitynet_has_segments_and_a_taxonomy(tmp_path):
     assert labels == {one["nodeName"] for one in found["taxonomy"]} - {"Root"}
 
 
+def test_labelformat_reads_segments(tmp_path):
+    reader = pytest.importorskip("labelformat.formats.activitynet")
+    write_results([TEA, NONE], tmp_path, ["activitynet"])
+
+    found = reader.ActivityNetTemporalClassificationInput(tmp_path / "activitynet.json")
+
+    assert [
+        (video.video_id, one.start_time_s, one.end_time_s, one.category.name)
+        for video in found.get_labels()
+        for one in video.events
+    ] == [("tea", 1.0, 20.0, "boil"), ("tea", 20.0, 45.5, HOSTILE)]
+
+
 def test_an_event_log_has_a_trace_for_each_video(tmp_path):
     write_results([TEA, NONE], tmp_path, ["xes"])
 
@@ -200,7 +213,7 @@ def test_every_format_holds_a_video_without_chapters(name, tmp_path):
     assert written(NONE, name, tmp_path).exists()
 
 
-@pytest.mark.parametrize("name", [name for name in NAMES if name not in ("mux", "cut")])
+@pytest.mark.parametrize("name", [name for name in NAMES if name not in FROM_MEDIA])
 def test_every_format_is_written_where_names_are_hostile(name, tmp_path):
     odd = replace(TEA.chapters[0], keystep="a\x08b", words="\x1b[31m", task="\x00")
 

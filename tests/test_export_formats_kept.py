@@ -12,8 +12,7 @@ from unittest import mock
 
 from stepgraph.core import Chapter, Result, Sentence, Video
 from stepgraph.export import annotators
-from stepgraph.export.clips import COPIES
-from stepgraph.export.formats import NAMES, write_results
+from stepgraph.export.formats import FROM_MEDIA, NAMES, write_results
 
 KEPT = Path(__file__).parent / "formats"
 RESULTS = [
@@ -42,13 +41,13 @@ class Then(datetime):
 
 
 def write_all(folder):
-    """Write the results in all formats but copies of videos, as seen from a folder beside them."""
+    """Write the results in all formats that need no video file, seen from a folder beside."""
     before = Path.cwd()
     os.chdir(folder)
     try:
         with mock.patch.object(annotators, "datetime", Then):
             paths = write_results(
-                RESULTS, Path("out"), [one for one in NAMES if one not in COPIES]
+                RESULTS, Path("out"), [one for one in NAMES if one not in FROM_MEDIA]
             )
         return {path.name: path.read_bytes() for path in paths}
     finally:

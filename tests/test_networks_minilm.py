@@ -99,6 +99,14 @@ def test_a_text_has_one_embedding_on_any_number_of_cores(model):
         torch.set_num_threads(threads)
 
 
+def test_a_text_alone_has_nearly_the_same_embedding(model):
+    texts = [*SAID, *ODD, LONG]
+
+    alone = unit(np.stack([model.encode_one(one) for one in texts]))
+
+    assert (alone * unit(model.encode(texts))).sum(axis=1).min() >= 0.9999
+
+
 def test_nothing_has_no_embeddings(model):
     assert model.encode([]).shape == (0, 384)
 

@@ -17,12 +17,20 @@ from test_export_report import browser  # noqa: F401
 from test_viewer_server import HOSTILE, TEA, folder, serving  # noqa: F401
 from test_viewer_thumbnails import filmed
 
+LOOKS = {
+    "light": {"viewport": {"width": 1280, "height": 900}, "color_scheme": "light"},
+    "dark": {"viewport": {"width": 1280, "height": 900}, "color_scheme": "dark"},
+    "phone": {"viewport": {"width": 390, "height": 780}, "color_scheme": "light"},
+    "phone, dark": {"viewport": {"width": 390, "height": 780}, "color_scheme": "dark"},
+}
+BOTH_ENDS = pytest.mark.parametrize("page", ["light", "phone, dark"], indirect=True)
+
 
 @pytest.fixture
-def page(browser):
+def page(browser, request):
     """A page; what it complains about or asks the network for fails the test at the end."""
     complaints, asked = [], []
-    context = browser.new_context(viewport={"width": 1280, "height": 900})
+    context = browser.new_context(**LOOKS[getattr(request, "param", "light")])
     page = context.new_page()
     page.on("console", lambda message: complaints.append(message.text))
     page.on("pageerror", lambda error: complaints.append(str(error)))
@@ -46,6 +54,10 @@ def watch_and_search(page):
     page.click("text=monday/tea")
     page.wait_for_selector(".steps button")
     until(page, "document.querySelector('video').readyState >= 1")
+    page.keyboard.press("Space")
+    until(page, "document.querySelector('video').currentTime > 0.2")
+    page.keyboard.press("Space")
+    until(page, "document.querySelector('video').paused")
     page.keyboard.press("2")
     until(page, "document.querySelector('video').currentTime >= 38")
     jumped = page.inner_text(".steps [aria-current=true]")
@@ -61,6 +73,7 @@ def watch_and_search(page):
 
 
 @pytest.mark.browser
+@BOTH_ENDS
 def test_a_person_watches_and_searches(folder, page):
     filmed()
     with serving(folder) as server:
@@ -77,6 +90,7 @@ def test_a_person_watches_and_searches_from_disk(folder, page):
 
 
 @pytest.mark.browser
+@BOTH_ENDS
 def test_a_person_corrects_undoes_and_finds_it_kept(folder, page):
     filmed()
     names = "[aria-label^='name of step']"
@@ -253,12 +267,6 @@ def test_youtube_plays_only_where_it_is_allowed(folder, page, monkeypatch, allow
 
 
 PLACES = ("", "#video/monday%2Ftea@5", "#graph/Make%20tea", "#compare/later/monday%2Ftea", "#none")
-LOOKS = {
-    "light": {"viewport": {"width": 1280, "height": 900}, "color_scheme": "light"},
-    "dark": {"viewport": {"width": 1280, "height": 900}, "color_scheme": "dark"},
-    "phone": {"viewport": {"width": 390, "height": 780}, "color_scheme": "light"},
-    "phone, dark": {"viewport": {"width": 390, "height": 780}, "color_scheme": "dark"},
-}
 
 
 @pytest.mark.browser

@@ -85,6 +85,17 @@ class TextEncoder:
             return np.zeros((0, 1), dtype=np.float32)
         return np.stack([known[text] for text in texts])
 
+    def encode_question(self, text: str) -> NDArray[np.float32]:
+        """Unit vector of one text, soon; it may differ in its last bits, so it is kept apart."""
+        cache = EmbeddingCache(f"{self._identity()}-alone")
+        found = cache.load([text]).get(text)
+        if found is None:
+            built_in = self.options.model == MINILM
+            one = self._model.encode_one(text)[None] if built_in else self._model.encode([text])
+            cache.store([text], unit(one))
+            [found] = unit(one)
+        return found
+
     def _embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
         return unit(self._model.encode(texts))
 

@@ -40,8 +40,8 @@ BOX_NOTE = "In each box: how many of these videos speak of the keystep clearly."
 # An arrow is coloured by the share that it surely has, the lower end of its interval.
 _COMMON, _USUAL = 0.05, 0.2
 _MEANINGS = {
-    "sure": "next in at least a fifth of the cases (90 % sure)",
-    "likely": "next in at least a twentieth of the cases (90 % sure)",
+    "sure": "next in at least a fifth of the cases (90\u00a0% sure)",
+    "likely": "next in at least a twentieth of the cases (90\u00a0% sure)",
     "rare": "perhaps next in fewer than a twentieth",
     "back": "dashed: leads back to an earlier keystep",
     "unseen": "dotted: never seen as next, only the order is known",

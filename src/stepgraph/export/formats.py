@@ -1,7 +1,7 @@
 """Every format of results by name, and writing results in some of them.
 
 A format is a line in the module that makes it: in ``FORMATS`` where each video has its file, in
-``TOGETHER`` where there is one for all, in ``COPIES`` where video files are copied.
+``TOGETHER`` where there is one for all, in ``FROM_MEDIA`` where video files are needed.
 """
 
 from __future__ import annotations
@@ -11,13 +11,14 @@ from pathlib import Path
 
 from stepgraph.core import Result
 from stepgraph.errors import ConfigError, DataError, DiskError
-from stepgraph.export import annotators, clips, editors, players, timeline
+from stepgraph.export import annotators, clips, editors, players, tags, timeline
 from stepgraph.files.disk import write_text
 from stepgraph.files.ids import file_in
 from stepgraph.problems import Problems
 
 EACH = timeline.FORMATS | players.FORMATS | annotators.FORMATS | editors.FORMATS
-NAMES = tuple(sorted({*EACH, *annotators.TOGETHER, *clips.COPIES}))
+FROM_MEDIA = clips.COPIES | {"cvat": tags.write_cvat}
+NAMES = tuple(sorted({*EACH, *annotators.TOGETHER, *FROM_MEDIA}))
 """The formats that results can be written in."""
 
 
@@ -62,8 +63,8 @@ def write_results(
 def _write_one(result: Result, folder: Path, formats: Sequence[str]) -> list[Path]:
     written: list[Path] = []
     for name in formats:
-        if name in clips.COPIES:
-            written += clips.COPIES[name](result, folder)
+        if name in FROM_MEDIA:
+            written += FROM_MEDIA[name](result, folder)
         elif name in EACH:
             suffix, convert = EACH[name]
             path = file_in(folder, result.video.id, suffix)

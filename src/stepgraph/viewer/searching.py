@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 
 from stepgraph.decoders import DEFAULT_DECODER, encoder_for
 from stepgraph.encoders.text import TextEncoder
-from stepgraph.encoders.vectors import unit
 from stepgraph.errors import ConfigError
 from stepgraph.graph.compiling import compiled
 from stepgraph.problems import Problems
@@ -65,17 +64,17 @@ class Index:
         """The best moments, the very best first; of a chapter only its best."""
         if not question.strip():
             raise ConfigError("question must have words, got none; say what to look for")
-        try:
-            return self._find(question, most)
-        except (sqlite3.Error, LookupError, TypeError, ValueError):  # its files are damaged
-            self._open(anew=True)
-            return self._find(question, most)
-
-    def _find(self, question: str, most: int) -> list[Moment]:
-        files = self._files
         if not len(self):
             return []
-        [asked] = unit(self._encoder.encode_texts([question]))
+        asked = self._encoder.encode_question(question)
+        try:
+            return self._find(question, asked, most)
+        except (sqlite3.Error, LookupError, TypeError, ValueError):  # its files are damaged
+            self._open(anew=True)
+            return self._find(question, asked, most)
+
+    def _find(self, question: str, asked: NDArray[np.float32], most: int) -> list[Moment]:
+        files = self._files
         near = nearest(files.coarse, asked @ files.directions, _CANDIDATES)
         rows = np.union1d(near, np.array(files.containing(question, _CANDIDATES), np.int64))
         said = np.asarray(files.vectors[rows], np.float32) @ asked

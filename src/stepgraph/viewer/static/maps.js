@@ -35,7 +35,7 @@ async function showMap(task = tasks[0], keystep) {
     { "aria-label": "Task", onchange: (event) => (location.hash = `graph/${part(event.target.value)}`) },
     ...tasks.map((name) => make("option", { value: name, ...(name === task ? { selected: "" } : {}) }, name)),
   );
-  const note = `${found.made[0].toUpperCase()}${found.made.slice(1)}. Choose a step to see everywhere it is done.`;
+  const note = `${found.made[0].toUpperCase()}${found.made.slice(1)}. In each box: how many of them show the step clearly. Choose one to see everywhere it is done.`;
   const rest = found.left_out ? ` Without the ${found.left_out} steps that fewest videos show.` : "";
   show(
     task,

@@ -45,7 +45,7 @@ async function showVideo(id, time) {
   const none = make("p", { class: "empty" }, "There is no video file to play; times work all the same.");
   const left = [
     make("div", { class: "screen" }, player?.element ?? none, line.element),
-    make("p", { class: "quiet small" }, "Space plays, arrows move by 5 s, 1 to 9 jump to a step."),
+    make("p", { class: "quiet small" }, player ? "Space plays, arrows move by 5 s, 1 to 9 jump to a step." : "Arrows move by 5 s, 1 to 9 jump to a step."),
     make("h2", {}, "Transcript"),
     ...said.parts,
   ];

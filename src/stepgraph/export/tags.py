@@ -1,0 +1,69 @@
+"""Tags for CVAT, which keeps what is annotated by picture: the keystep of each picture.
+
+Pictures are counted in the video file, by the times that are stored in it, so nothing is decoded
+and any rate of pictures is right.  Needs PyAV, the ``video`` extra.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from xml.sax.saxutils import escape, quoteattr
+
+from stepgraph.errors import DataError
+from stepgraph.export.svg import xml_text
+from stepgraph.export.timeline import Told, on_one_line
+from stepgraph.files.disk import write_text
+from stepgraph.files.ids import file_in
+from stepgraph.ingest.media import opened
+
+
+def write_cvat(timeline: Told, folder: Path) -> list[Path]:
+    """Write tags as CVAT for images 1.1 has them, for a task of CVAT made from the video file."""
+    path = timeline.video.path
+    if path is None or not path.is_file():
+        got = "none" if path is None else f"{path}, where none is"
+        raise DataError(
+            f"video {timeline.video.id!r} must have a file whose pictures can be counted, got "
+            f"{got}; recognise the video file itself, or put it back there"
+        )
+    target = file_in(folder, timeline.video.id, ".cvat.xml")
+    write_text(target, to_cvat(timeline, *_pictures(path)))
+    return [target]
+
+
+def to_cvat(timeline: Told, times: list[float], wide: int, high: int) -> str:
+    """A tag on each picture of a chapter; ``times`` are those at which pictures are shown."""
+    names = [xml_text(on_one_line(one.keystep)) for one in timeline]
+    labels = "".join(
+        f"<label><name>{escape(name)}</name><attributes/></label>" for name in dict.fromkeys(names)
+    )
+    lines = [
+        '<?xml version="1.0" encoding="utf-8"?>',
+        "<annotations><version>1.1</version>",
+        f"<meta><task><name>{escape(xml_text(timeline.video.id))}</name><size>{len(times)}</size>"
+        f"<mode>annotation</mode><labels>{labels}</labels></task></meta>",
+    ]
+    for number, time in enumerate(times):
+        shown = [
+            name for name, one in zip(names, timeline, strict=True) if one.start <= time < one.end
+        ]
+        if shown:
+            tags = "".join(f'<tag label={quoteattr(name)} source="auto"/>' for name in shown)
+            size = f'width="{wide}" height="{high}"'
+            lines.append(f'<image id="{number}" name="frame_{number:06}" {size}>{tags}</image>')
+    return "\n".join([*lines, "</annotations>\n"])
+
+
+def _pictures(path: Path) -> tuple[list[float], int, int]:
+    """When each picture of a file is shown, from 0, and how large they are."""
+    with opened(path) as source:
+        if not source.streams.video:
+            raise DataError(f"{path}: a file for CVAT must have pictures, got sound alone")
+        [track, *_] = source.streams.video
+        begun = (source.start_time or 0) / 1_000_000
+        times = sorted(
+            float(packet.pts * packet.time_base) - begun
+            for packet in source.demux(track)
+            if packet.pts is not None
+        )
+        return times, track.codec_context.width, track.codec_context.height
