@@ -15,7 +15,7 @@ from stepgraph.assistant.planning import Plan, make_plans
 from stepgraph.core import Vocabulary
 from stepgraph.errors import ConfigError, DataError, quoted
 
-THRESHOLD = 0.8
+THRESHOLD = 0.45
 """Score from which on a step is called a mistake: see docs/assistant.md for how it was chosen."""
 
 
@@ -105,7 +105,9 @@ class Assistant:
                 runs = self.experience.tasks.get(about, [])
                 again = sum(one.count(place) > 1 for one in runs)
                 does = sum(place in one for one in runs)
-                if (score := 1 - again / (does + 1.0)) >= threshold and past[-1] != place:
+                # Half as sure as that something is lacking: to do more than needed hinders less.
+                score = (1 - again / (does + 1.0)) / 2
+                if score >= threshold and past[-1] != place:
                     why = f"{again} of {does} executions do it more than once"
                     found.append(Told(step, "repeated", score, why))
             past.append(place)
@@ -126,7 +128,8 @@ class Assistant:
                 continue
             lacking = self.experience.too_early(past, known[0], task)
             worst = int(lacking.argmax())
-            found.append((step, float(lacking[worst]), worst if lacking[worst] else None))
+            score = self.experience.unready(past, known[0], task)
+            found.append((step, score, worst if lacking[worst] else None))
             past += known
         return found
 

@@ -91,13 +91,14 @@ def _of_task(
         return
     starts = experience.shown[place, first] * len(experience.tasks[task])
     beam: list[tuple[float, tuple[int, ...]]] = [(float(np.log(starts)), (first,))]
-    seen = _windows(experience, task, 2) if shortest else Counter()
+    seen = _windows(experience, task, 2)
     for at in range(1, length):
         grown = []
         for score, plan in beam:
             following = experience.after(place, plan[-2:])
             for keystep in [last] if at == length - 1 else members.tolist():
-                if keystep == plan[-1] or (shortest and (plan[-1], keystep) not in seen):
+                follows = (plan[-1], keystep) in seen
+                if not follows and (shortest or keystep == plan[-1]):
                     continue
                 grown.append((score + float(np.log(following[keystep])), (*plan, keystep)))
         beam = sorted(grown, reverse=True)[:_BEAM]
