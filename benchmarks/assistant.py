@@ -20,10 +20,10 @@ import numpy as np
 from numpy.random import Generator
 
 from benchmarks.recipes import HABITS, SHAPES, Recipe, recipes, swapped
-from stepgraph.assistant import Experience, Executions, learn_order, make_plans, open_executions
+from stepgraph.assistant import Executions, Experience, learn_order, make_plans, open_executions
 from stepgraph.assistant.answers import Assistant
 from stepgraph.assistant.executions import Edge, Execution, executions_of_graph
-from stepgraph.assistant.orders import Order, reduced
+from stepgraph.assistant.orders import Order
 from stepgraph.datasets import open_source
 from stepgraph.experiments.assistance import (
     agreement,
@@ -64,24 +64,22 @@ def hits(tests: Sequence[Sequence[int]], ask: Next) -> dict[str, float]:
 def missing(
     experience: Experience, tests: Sequence[Sequence[int]], random: Generator, *, online: bool
 ) -> float:
-    """Average precision of all that is said to be missing; one step, never the last, is left out.
+    """Average precision of what is said to be missing, the mean over executions.
 
-    Online it is asked when the next step is done, else when all are; the task is unknown.
+    One step, never the last, is left out of each.  Online it is asked when the next step is done,
+    else when all are; the task is unknown.
     """
-    truth, scores = list[bool](), list[float]()
+    found = []
     for steps in tests:
         once = [at for at in range(len(steps) - 1) if steps.count(steps[at]) == 1]
         if len(steps) < 3 or not once:
             continue
         left_out = int(random.choice(once))
         done = [step for at, step in enumerate(steps) if at != left_out]
-        found = experience.missing(done[: left_out + 1] if online else done)
-        truth += [step == steps[left_out] for step in range(experience.size) if found[step] > 0]
-        scores += found[found > 0].tolist()
-        if not found[steps[left_out]]:
-            truth.append(True)
-            scores.append(0.0)
-    return 100 * average_precision(truth, scores)
+        shares = experience.missing(done[: left_out + 1] if online else done)
+        truth = [step == steps[left_out] for step in range(experience.size)]
+        found.append(average_precision(truth, shares.tolist()))
+    return 100 * float(np.mean(found))
 
 
 def auc(truth: Sequence[bool], scores: Sequence[float]) -> float:
@@ -150,15 +148,18 @@ def compare(said: Sequence[tuple[tuple[int, ...], tuple[int, ...]]]) -> dict[str
     }
 
 
-def plan_all(
-    name: str, size: int, train: Sequence[tuple[str, list[int]]], tests: Sequence[list[int]]
-) -> None:
+Tests = Sequence[tuple[str, list[int]]]
+
+
+def plan_all(name: str, size: int, once: tuple[Tests, Tests], whole: tuple[Tests, Tests]) -> None:
+    """Plans of real windows, without and with repetitions, and of windows with padding."""
     for length in (3, 4, 5, 6):
-        for kind in ("real", "padded"):
-            taught, asked = list(train), list(tests)
+        for kind in ("real", "real, repetitions kept", "padded"):
+            train, tests = once if kind == "real" else whole
+            taught, asked = list(train), [steps for _, steps in tests]
             if kind == "padded":
                 taught = [(task, padded(steps, length)) for task, steps in train if steps]
-                asked = [padded(steps, length) for steps in tests if steps]
+                asked = [padded(steps, length) for steps in asked if steps]
             tasks: dict[str, list[tuple[int, ...]]] = {}
             for task, steps in taught:
                 if steps:
@@ -196,7 +197,11 @@ def measure_source(name: str, done: Executions) -> None:
         say(missing=name, asked=when, average_precision=float(np.mean(draws)))
     draws = [too_early(experience, tests, np.random.default_rng(draw)) for draw in range(DRAWS)]
     say(too_early=name, auc=float(np.mean(draws)), draws=DRAWS)
-    plan_all(name, size, train, sequences)
+    whole = [
+        [(one.task, assistant.known(one.steps)) for one in done.of_split(split)]
+        for split in ("train", "test")
+    ]
+    plan_all(name, size, (train, tests), (whole[0], whole[1]))
 
 
 def plain_order(executions: Sequence[Sequence[int]]) -> np.ndarray:

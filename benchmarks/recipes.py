@@ -62,7 +62,7 @@ def chain(random: Generator, size: int) -> Bools:
 SHAPES = {"sparse": sparse, "tree": tree, "strands": strands, "chain": chain}
 HABITS = {"any ready step": (0.0, 0.0), "habit": (1.0, 0.0), "strong habit": (3.0, 0.0)}
 HABITS |= {"goes on": (0.0, 0.7), "habit, goes on": (1.0, 0.5)}
-"""How unequal steps are to those who pick one (log-normal), and how often they go on from the last."""
+"""How unequal steps are to who picks one (log-normal), and how often one goes on from the last."""
 
 
 def execute(

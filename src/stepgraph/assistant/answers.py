@@ -56,6 +56,12 @@ class Assistant:
         done = [(one.task, [place[step] for step in one.steps]) for one in self.done]
         return Experience.of(done, len(self.names))
 
+    @cached_property
+    def _pooled(self) -> Experience:
+        """All executions as those of one task."""
+        runs = [("", one) for some in self.experience.tasks.values() for one in some]
+        return Experience.of(runs, len(self.names))
+
     def known_task(self, task: str | None) -> str | None:
         """The task of that name, which must be known."""
         if task is not None and task not in self.experience.tasks:
@@ -116,19 +122,22 @@ class Assistant:
     def judge(self, done: Sequence[str], task: str) -> list[tuple[str, float, int | None]]:
         """Of each step how far it is a mistake where it stands, and which keystep it lacks most.
 
-        One that no execution of the task does is a mistake, and does not enter the past.
+        One that no execution of the task does is a mistake, and does not enter the past.  A task
+        that is unknown is taken for all of them together.
         """
+        is_known = task in self.experience.tasks
+        teacher, task = (self.experience, task) if is_known else (self._pooled, "")
         found: list[tuple[str, float, int | None]] = []
         past = list[int]()
-        _, shown = self.experience.before(task)
+        _, shown = teacher.before(task)
         for step in done:
             known = [one for one in self.known([step]) if shown[one]]
             if not known:
                 found.append((step, 1.0, None))
                 continue
-            lacking = self.experience.too_early(past, known[0], task)
+            lacking = teacher.too_early(past, known[0], task)
             worst = int(lacking.argmax())
-            score = self.experience.unready(past, known[0], task)
+            score = teacher.unready(past, known[0], task)
             found.append((step, score, worst if lacking[worst] else None))
             past += known
         return found

@@ -18,7 +18,7 @@ from stepgraph.core import without_repetitions
 from stepgraph.graph.courses import Floats, Integers
 
 # Chosen on CrossTask's training videos, each fifth held out; docs/assistant.md says so.
-_VOTES, _SHARPNESS = 2.0, 3.0
+_VOTES, _SHARPNESS, _INSTEAD = 2.0, 3.0, 0.2
 # Share of the executions that are precedents of what may be done already.
 _PRECEDENTS = 0.1
 START = -1
@@ -164,14 +164,17 @@ class Experience:
     def missing(self, past: Past, task: str | None = None) -> Floats:
         """How probable it is that each keystep should have been done by now, (K,); 0 if it was.
 
-        The share of similar moments at which it had been done; after a keystep of which nothing
-        is known, nothing is missed.
+        The share of similar moments at which it had been done, and a fifth of how probable it was
+        to come in the place of the last; after a keystep of which nothing is known, nothing is
+        missed.
         """
         weight, done, _ = self._alike(past, self.task_shares(past, task))
+        if not len(weight):
+            return np.zeros(self.size)
         found = np.asarray(weight @ done, dtype=np.float64) / max(weight.sum(), 1e-12)
-        found = np.zeros(self.size) if not len(weight) else found
+        found += _INSTEAD * (self.next(past[:-1], task) - found)
         found[list({*past})] = 0
-        return found
+        return np.asarray(found)
 
     def before(self, task: str) -> tuple[Integers, Integers]:
         """Executions of a task that begin one keystep before another, (K, K), and that do it."""

@@ -22,8 +22,8 @@ from stepgraph.graph.order import partial_order
 
 Bools = NDArray[np.bool_]
 Move = tuple[tuple[int, int], ...]
-# What a prerequisite costs, in nats; chosen so that no kind of simulated recipe is learned worse than
-# without weighing, of other seeds than those that are reported (docs/assistant.md).
+# What a prerequisite costs, in nats; chosen so that no kind of simulated recipe is learned worse
+# than without weighing, of other seeds than those that are reported (docs/assistant.md).
 _COST = math.log(3)
 # Shares of executions that agree about a pair, with which orders of noisy ones are begun.
 _MAJORITIES = (1.0, 0.9, 0.85, 0.8, 0.75, 0.7, 0.6)
