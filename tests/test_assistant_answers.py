@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from stepgraph.assistant import Execution, Experience, make_plans
-from stepgraph.assistant.answers import THRESHOLD, Assistant
+from stepgraph.assistant.answers import Assistant
 from stepgraph.errors import ConfigError, DataError
 
 BOIL, LEAVES, STEEP, POUR, CHOP, FRY = range(6)
@@ -135,21 +135,35 @@ def test_the_threshold_is_the_users(assistant):
     assert not assistant.mistakes(steps, task="tea", threshold=0.99)
 
 
+def test_the_default_threshold_is_met_by_few_correct_steps():
+    rng = np.random.default_rng(0)
+    runs = [Execution(str(n), "it", "", tuple(rng.permutation(list("abcd")))) for n in range(60)]
+    loose = Assistant(tuple(runs))
+    strict = Assistant((Execution("a", "it", "", tuple("abcd")),) * 60)
+
+    alarms = [
+        score >= loose.threshold for one in runs for _, score, _ in loose.judge(one.steps, "it")
+    ]
+    assert strict.threshold == pytest.approx(0.2)
+    assert loose.threshold > strict.threshold
+    assert sum(alarms) <= 0.12 * len(alarms)
+
+
 def test_alternatives_are_no_prerequisites():
     ways = [("a", "b", "z"), ("c", "d", "z")]
     both = Assistant(tuple(Execution(str(n), "it", "", ways[n % 2]) for n in range(10)))
 
     scores = {past: both.judge([*past, "z"], "it")[-1][1] for past in ("ab", "cd", "")}
 
-    assert scores["ab"] < THRESHOLD
-    assert scores["cd"] < THRESHOLD
-    assert scores[""] >= THRESHOLD
+    assert scores["ab"] < both.threshold
+    assert scores["cd"] < both.threshold
+    assert scores[""] >= both.threshold
 
 
 def test_a_task_nobody_knows_is_taken_for_all_together(assistant):
     found = assistant.judge(["boil", "add leaves", "steep"], "coffee")
 
-    assert [score for _, score, _ in found][-1] < THRESHOLD
+    assert [score for _, score, _ in found][-1] < assistant.threshold
 
 
 def test_another_vocabulary_tells_nothing(assistant):

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from stepgraph.assistant import Execution, open_executions
+from stepgraph.assistant import Execution, learn_order, open_executions
 from stepgraph.assistant.executions import write_executions
 from stepgraph.cli import main
 from stepgraph.core import Chapter, Result, Video
@@ -82,6 +82,18 @@ def test_a_mined_graph_is_asked_alike(tmp_path, capsys):
     )
 
     assert found["told"][0]["step"] == "add leaves"
+
+
+def test_the_order_of_a_graph_is_the_one_that_is_learned(tmp_path, capsys):
+    save_graph(tea_graph(), tmp_path / "graph.json")
+    runs = [one.steps for one in open_executions(tmp_path / "graph.json").done]
+
+    found = answer(capsys, "graph", "order", str(tmp_path / "graph.json"), "Make tea", "--json")
+
+    order = learn_order(runs, noise=0.1)
+    assert order.edges
+    for one in found["order"]:
+        assert one["needs"] == order.prerequisites(one["keystep"])
 
 
 def test_orders_are_measured(source, capsys):

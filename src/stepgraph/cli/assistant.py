@@ -7,7 +7,7 @@ import sys
 from collections.abc import Sequence
 
 from stepgraph.assistant import open_executions
-from stepgraph.assistant.answers import THRESHOLD, Assistant, Told
+from stepgraph.assistant.answers import Assistant, Told
 from stepgraph.cli.asked import say
 from stepgraph.errors import printable
 
@@ -26,8 +26,7 @@ def ask_missing(args: argparse.Namespace) -> str:
 
 def ask_mistakes(args: argparse.Namespace) -> str:
     """Say what was done too early, again, or is unknown, with the evidence."""
-    threshold = THRESHOLD if args.threshold is None else args.threshold
-    found = _open(args).mistakes(_done(args), task=args.task, threshold=threshold)
+    found = _open(args).mistakes(_done(args), task=args.task, threshold=args.threshold)
     return _tell(args, found, "no mistake")
 
 
