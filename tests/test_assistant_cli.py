@@ -67,6 +67,16 @@ def test_next_missing_mistakes_and_plans_are_asked(source, capsys):
     assert longer["plans"][0]["keysteps"] == ["boil", "leaves", "pour"]
 
 
+def test_a_step_that_nobody_knows_is_named(source, capsys):
+    assert main(["ask", "next", source, "--done", "boils"]) == 0
+
+    told = capsys.readouterr()
+    assert "'boils' must be a step of the executions to tell anything; the nearest is 'boil'" in (
+        told.err
+    )
+    assert "next: boil" in told.out
+
+
 def test_answers_are_told_in_words(source, capsys):
     assert main(["ask", "mistakes", source, "--done", "pour"]) == 0
     assert "too early: pour" in capsys.readouterr().out

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Sequence
+from difflib import get_close_matches
 
 from stepgraph.assistant import open_executions
 from stepgraph.assistant.answers import Assistant, Told
@@ -15,12 +16,15 @@ from stepgraph.errors import printable
 def ask_next(args: argparse.Namespace) -> str:
     """Say what most probably comes next after what was done."""
     assistant = _open(args)
-    return _tell(args, assistant.next(_done(args), task=args.task, top=args.top), "nothing")
+    done = _known(assistant, _done(args))
+    return _tell(args, assistant.next(done, task=args.task, top=args.top), "nothing")
 
 
 def ask_missing(args: argparse.Namespace) -> str:
     """Say what should have been done by now and was not, with the evidence."""
-    found = _open(args).missing(_done(args), task=args.task, threshold=args.threshold)
+    assistant = _open(args)
+    done = _known(assistant, _done(args))
+    found = assistant.missing(done, task=args.task, threshold=args.threshold)
     return _tell(args, found, "nothing is missing")
 
 
@@ -51,6 +55,16 @@ def _done(args: argparse.Namespace) -> list[str]:
     if args.done == ["-"]:
         return [line.strip() for line in sys.stdin if line.strip()]
     return list(args.done)
+
+
+def _known(assistant: Assistant, done: Sequence[str]) -> list[str]:
+    """The steps that executions do; of others it is said that they tell nothing."""
+    known = {*assistant.names.keysteps}
+    for step in dict.fromkeys(one for one in done if one not in known):
+        near = "".join(f"; the nearest is {one!r}" for one in get_close_matches(step, known, 1))
+        what = printable(f"{step!r} must be a step of the executions to tell anything{near}")
+        print(f"stepgraph: warning: {what}", file=sys.stderr)
+    return [one for one in done if one in known]
 
 
 def _tell(args: argparse.Namespace, found: Sequence[Told], nothing: str) -> str:
