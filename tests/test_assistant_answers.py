@@ -198,12 +198,15 @@ def plan_by_hand(experience, first, last, length, task):
         ):
             continue
         score = starts * math.prod(
-            experience.after(place, plan[max(0, at - 2) : at])[plan[at]] for at in range(1, length)
+            experience.after(place, plan[at - 1 : at])[plan[at]] for at in range(1, length)
         )
-        score += 0.5 * sum(run[at : at + length] == plan for run in runs for at in range(len(run)))
+        score += 3 * sum(run[at : at + length] == plan for run in runs for at in range(len(run)))
         for at, early in enumerate(plan):
             for late in plan[at + 1 :]:
-                score *= 1e-3 if counts[early, late] == 0 and counts[late, early] >= 3 else 1
+                so = any(
+                    early in run[: run[::-1].index(late) * -1 - 1] for run in runs if late in run
+                )
+                score *= 1e-3 if not so and counts[late, early] >= 3 else 1
         best = max(best or (0, ()), (score, plan))
     return best[1] if best else ()
 

@@ -43,6 +43,7 @@ class Experience:
     tasks: dict[str, list[tuple[int, ...]]]
     _after: dict[tuple[int, ...], Floats] = field(default_factory=dict, repr=False)
     _before: dict[str, tuple[Integers, Integers]] = field(default_factory=dict, repr=False)
+    _ever: dict[str, NDArray[np.bool_]] = field(default_factory=dict, repr=False)
     _begun: dict[tuple[str, int], NDArray[np.float32]] = field(default_factory=dict, repr=False)
 
     @classmethod
@@ -188,6 +189,20 @@ class Experience:
                     counts[first[:at], keystep] += 1
             self._before[task] = counts, shown
         return self._before[task]
+
+    def ever_before(self, task: str) -> NDArray[np.bool_]:
+        """Whether some execution of a task did one keystep at any time before another, (K, K)."""
+        if task not in self._ever:
+            found = np.zeros((self.size, self.size), dtype=bool)
+            for steps in self.tasks.get(task, []):
+                first = {keystep: at for at, keystep in reversed([*enumerate(steps)])}
+                last = {keystep: at for at, keystep in enumerate(steps)}
+                kinds = list(last)
+                early = np.array([first[one] for one in kinds])
+                late = np.array([last[one] for one in kinds])
+                found[np.ix_(kinds, kinds)] |= early[:, None] < late
+            self._ever[task] = found
+        return self._ever[task]
 
     def _pasts(self, task: str, keystep: int) -> NDArray[np.float32]:
         """What each execution of a task had begun when it first did a keystep, (E, K)."""
