@@ -56,6 +56,16 @@ def test_a_true_order_is_read_by_the_name_of_its_task(tmp_path):
     assert found.graphs["tea"] == {("START", "boil"), ("boil", "pour"), ("pour", "END")}
 
 
+def test_names_that_differ_in_marks_alone_stay_apart(tmp_path):
+    text = HEADER + "a,tea,,stir,0\na,tea,,stir!,0\n"
+
+    found = read_executions(
+        folder_of(tmp_path, text, tea={"steps": ["stir", "stir!"], "edges": [["stir", "stir!"]]})
+    )
+
+    assert found.graphs["tea"] == {("stir", "stir!")}
+
+
 def test_steps_may_be_numbered(tmp_path):
     graph = {"steps": {"0": "START", "1": "boil", "2": "END"}, "edges": [[0, 1], [1, 2]]}
 

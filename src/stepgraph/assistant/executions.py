@@ -208,6 +208,7 @@ def _read_graphs(
     exact = {file.stem: file for file in files}
     plain = {_plain(file.stem): file for file in files}
     spelt = {_plain(step): step for one in done for step in one.steps}
+    spelt |= {step: step for one in done for step in one.steps}  # as written, where so written
     found = {}
     for task in sorted(tasks):
         file = exact.get(task) or plain.get(_plain(task))
@@ -249,7 +250,9 @@ def _read_graph(path: Path, spelt: Mapping[str, str]) -> frozenset[Edge]:
 
 
 def _named(name: str, spelt: Mapping[str, str]) -> str:
-    return name.upper() if name.upper() in (START, END) else spelt.get(_plain(name), name)
+    if name.upper() in (START, END):
+        return name.upper()
+    return spelt.get(name, spelt.get(_plain(name), name))
 
 
 def write_executions(done: Iterable[Execution], folder: Path) -> Path:
