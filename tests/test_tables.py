@@ -155,16 +155,18 @@ def test_an_order_is_told_with_the_places_it_may_have():
     [found] = [one for one in task_maps(recognised_graph()) if one.task == "tea"]
     places = [(1.0, 2.0), (1.0, 3.0), (3.0, 3.0)]
 
-    lines = describe_order(found, places, as_json=False).splitlines()
-    content = json.loads(describe_order(found, places, as_json=True))
+    needs = {"stir": ["boil", "pour"]}
+    lines = describe_order(found, places, needs, as_json=False).splitlines()
+    content = json.loads(describe_order(found, places, needs, as_json=True))
 
     assert lines[0] == "tea, as 2 recognised videos do it:"
     assert [line.split() for line in lines[2:]] == [
         ["1", "boil", "1", "–", "2"],
         ["2", "pour", "1", "–", "3"],
-        ["3", "stir", "3", "–", "3"],
+        ["3", "stir", "3", "–", "3", "1,", "2"],
     ]
-    assert content["order"][1] == {"keystep": "pour", "earliest": 1.0, "latest": 3.0}
+    assert content["order"][1] == {"keystep": "pour", "earliest": 1.0, "latest": 3.0, "needs": []}
+    assert content["order"][2]["needs"] == ["boil", "pour"]
 
 
 def test_differences_are_listed_so_many_as_asked_for():

@@ -15,8 +15,11 @@ from stepgraph.assistant.planning import Plan, make_plans
 from stepgraph.core import Vocabulary
 from stepgraph.errors import ConfigError, DataError, quoted
 
-THRESHOLD = 0.8
-"""Score from which on a step is called a mistake: see docs/assistant.md for how it was chosen."""
+# So many of a hundred steps of correct executions may be called mistakes when a fifth of the
+# executions is judged by the others: it sets the threshold, between bounds.
+_FALSE_ALARMS, _FOLDS, _BOUNDS, _USUAL = 8, 5, (0.2, 0.6), 0.45
+# Executions that are judged for it.
+_MOST = 1000
 
 
 class Told(NamedTuple):
@@ -56,6 +59,12 @@ class Assistant:
         done = [(one.task, [place[step] for step in one.steps]) for one in self.done]
         return Experience.of(done, len(self.names))
 
+    @cached_property
+    def _pooled(self) -> Experience:
+        """All executions as those of one task."""
+        runs = [("", one) for some in self.experience.tasks.values() for one in some]
+        return Experience.of(runs, len(self.names))
+
     def known_task(self, task: str | None) -> str | None:
         """The task of that name, which must be known."""
         if task is not None and task not in self.experience.tasks:
@@ -89,9 +98,10 @@ class Assistant:
         ]
 
     def mistakes(
-        self, done: Sequence[str], *, task: str | None = None, threshold: float = THRESHOLD
+        self, done: Sequence[str], *, task: str | None = None, threshold: float | None = None
     ) -> list[Told]:
         """What went wrong, step by step: unknown, repeated, or before what it needs."""
+        threshold = self.threshold if threshold is None else threshold
         found, past = [], list[int]()
         about = self._task(self.known(done), self.known_task(task))
         for step, score, lacking in self.judge(done, about):
@@ -105,30 +115,52 @@ class Assistant:
                 runs = self.experience.tasks.get(about, [])
                 again = sum(one.count(place) > 1 for one in runs)
                 does = sum(place in one for one in runs)
-                if (score := 1 - again / (does + 1.0)) >= threshold and past[-1] != place:
+                # Rare among those who do it; to do more than needed hinders less than to lack it.
+                score = (1 - again / (does + 1.0)) / 2
+                if score >= max(threshold, _USUAL) and past[-1] != place:
                     why = f"{again} of {does} executions do it more than once"
                     found.append(Told(step, "repeated", score, why))
             past.append(place)
         return found
 
+    @cached_property
+    def threshold(self) -> float:
+        """Score from which on a step is called a mistake, set without labels.
+
+        Few enough steps of these executions, which are taken to be correct, reach it when they
+        are judged by the others.
+        """
+        done = [(one.task, self._places(one.steps)) for one in self.done if one.steps]
+        every, scores = _FOLDS * (1 + len(done) // _MOST), list[float]()
+        for fold in range(_FOLDS):
+            rest = [one for at, one in enumerate(done) if at % _FOLDS != fold]
+            others = Experience.of(rest, len(self.names))
+            for task, places in done[fold::every]:
+                if task in others.tasks:
+                    known = [at for at in places if others.before(task)[1][at]]
+                    scores += [score for score, _ in _judge(others, known, task)]
+        if not scores:
+            return _USUAL
+        return float(np.clip(np.percentile(scores, 100 - _FALSE_ALARMS), *_BOUNDS))
+
+    def _places(self, steps: Sequence[str]) -> list[int]:
+        return [self.names.index(step) for step in steps]
+
     def judge(self, done: Sequence[str], task: str) -> list[tuple[str, float, int | None]]:
         """Of each step how far it is a mistake where it stands, and which keystep it lacks most.
 
-        One that no execution of the task does is a mistake, and does not enter the past.
+        One that no execution of the task does is a mistake, and does not enter the past.  A task
+        that is unknown is taken for all of them together.
         """
-        found: list[tuple[str, float, int | None]] = []
-        past = list[int]()
-        _, shown = self.experience.before(task)
-        for step in done:
-            known = [one for one in self.known([step]) if shown[one]]
-            if not known:
-                found.append((step, 1.0, None))
-                continue
-            lacking = self.experience.too_early(past, known[0], task)
-            worst = int(lacking.argmax())
-            found.append((step, float(lacking[worst]), worst if lacking[worst] else None))
-            past += known
-        return found
+        is_known = task in self.experience.tasks
+        teacher, task = (self.experience, task) if is_known else (self._pooled, "")
+        _, shown = teacher.before(task)
+        places = [next((at for at in self.known([step]) if shown[at]), None) for step in done]
+        said = iter(_judge(teacher, [at for at in places if at is not None], task))
+        return [
+            (step, 1.0, None) if at is None else (step, *next(said))
+            for step, at in zip(done, places, strict=True)
+        ]
 
     def plans(
         self, first: str, last: str, *, steps: int | None = None, task: str | None = None, top: int
@@ -151,3 +183,14 @@ class Assistant:
         counts, shown = self.experience.before(task)
         a, b = self.names.keysteps[first], self.names.keysteps[second]
         return f"in {counts[first, second]} of {shown[second]} executions {a!r} comes before {b!r}"
+
+
+def _judge(teacher: Experience, steps: Sequence[int], task: str) -> list[tuple[float, int | None]]:
+    """How far each of the steps is a mistake after those before it, and what it lacks most."""
+    found: list[tuple[float, int | None]] = []
+    for at, keystep in enumerate(steps):
+        lacking = teacher.too_early(steps[:at], keystep, task)
+        worst = int(lacking.argmax())
+        score = teacher.unready(steps[:at], keystep, task)
+        found.append((score, worst if lacking[worst] else None))
+    return found

@@ -7,8 +7,6 @@ and END, ``edges`` as pairs of names, the first directly before the second).
 
 from __future__ import annotations
 
-import csv
-import io
 import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -17,11 +15,13 @@ from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 from typing import Any
 
-from stepgraph.core import Dataset, Result, Segment
+from stepgraph.core import Dataset, Segment
 from stepgraph.datasets import REGISTRY, find_published, open_source
 from stepgraph.datasets.reading import Truth, csv_rows
 from stepgraph.errors import ConfigError, DataError, quoted
-from stepgraph.files.cells import write_cell
+from stepgraph.export.annotators import EXECUTIONS as FILE
+from stepgraph.export.annotators import EXECUTIONS_COLUMNS as COLUMNS
+from stepgraph.export.annotators import execution_rows
 from stepgraph.files.disk import listed, read_json, write_text
 from stepgraph.files.headers import as_list, as_text
 from stepgraph.graph import TaskGraph
@@ -29,8 +29,6 @@ from stepgraph.graph.saving import load_graph
 from stepgraph.ingest import Listening
 from stepgraph.problems import Problems
 
-FILE = "executions.csv"
-COLUMNS = ("execution", "task", "split", "step", "mistake")
 START, END = "START", "END"
 """Names of the beginning and the end in a true order."""
 
@@ -92,7 +90,7 @@ def open_executions(source: str | Path, *, strict: bool = False) -> Executions:
 
     >>> demo = open_executions("demo")
     >>> len(demo.done), demo.done[0].steps[:2]
-    (36, ('crush the tomatoes', 'chop the onion'))
+    (36, ('turn it upside down', 'pull the joint apart'))
     """
     text = str(source)
     kind, colon, rest = text.partition(":")
@@ -150,15 +148,6 @@ def executions_of_graph(graph: TaskGraph, name: str) -> Executions:
         for video, steps in graph.layers.sequences(task).items()
     ]
     return Executions(name, tuple(done))
-
-
-def executions_of_results(results: Iterable[Result]) -> tuple[Execution, ...]:
-    """What was recognised, or corrected, as executions of the task that each video shows."""
-    found = []
-    for one in results:
-        task = max(one.tasks, key=lambda name: (one.tasks or {})[name]) if one.tasks else ""
-        found.append(Execution(one.video.id, task, "", tuple(each.keystep for each in one)))
-    return tuple(found)
 
 
 def read_executions(folder: Path, *, strict: bool = False) -> Executions:
@@ -219,6 +208,7 @@ def _read_graphs(
     exact = {file.stem: file for file in files}
     plain = {_plain(file.stem): file for file in files}
     spelt = {_plain(step): step for one in done for step in one.steps}
+    spelt |= {step: step for one in done for step in one.steps}  # as written, where so written
     found = {}
     for task in sorted(tasks):
         file = exact.get(task) or plain.get(_plain(task))
@@ -260,20 +250,13 @@ def _read_graph(path: Path, spelt: Mapping[str, str]) -> frozenset[Edge]:
 
 
 def _named(name: str, spelt: Mapping[str, str]) -> str:
-    return name.upper() if name.upper() in (START, END) else spelt.get(_plain(name), name)
+    if name.upper() in (START, END):
+        return name.upper()
+    return spelt.get(name, spelt.get(_plain(name), name))
 
 
 def write_executions(done: Iterable[Execution], folder: Path) -> Path:
     """Write executions into a folder in the layout that :func:`read_executions` reads."""
-    buffer = io.StringIO()
-    writer = csv.writer(buffer, lineterminator="\n")
-    writer.writerow(COLUMNS)
-    for one in done:
-        head = [write_cell(one.id), write_cell(one.task), write_cell(one.split)]
-        marks = one.mistakes or (False,) * len(one.steps)
-        for step, wrong in zip(one.steps, marks, strict=True):
-            writer.writerow([*head, write_cell(step), int(wrong)])
-        if not one.steps:
-            writer.writerow([*head, "", ""])
-    write_text(folder / FILE, buffer.getvalue())
+    rows = ((one.id, one.task, one.split, one.steps, one.mistakes) for one in done)
+    write_text(folder / FILE, execution_rows(rows))
     return folder / FILE

@@ -18,7 +18,9 @@ from stepgraph.core import without_repetitions
 from stepgraph.graph.courses import Floats, Integers
 
 # Chosen on CrossTask's training videos, each fifth held out; docs/assistant.md says so.
-_VOTES, _SHARPNESS = 2.0, 3.0
+_VOTES, _SHARPNESS, _INSTEAD = 2.0, 3.0, 0.2
+# Share of the executions that are precedents of what may be done already.
+_PRECEDENTS = 0.1
 START = -1
 """Stands where nothing was done before."""
 
@@ -41,6 +43,8 @@ class Experience:
     tasks: dict[str, list[tuple[int, ...]]]
     _after: dict[tuple[int, ...], Floats] = field(default_factory=dict, repr=False)
     _before: dict[str, tuple[Integers, Integers]] = field(default_factory=dict, repr=False)
+    _ever: dict[str, NDArray[np.bool_]] = field(default_factory=dict, repr=False)
+    _begun: dict[tuple[str, int], NDArray[np.float32]] = field(default_factory=dict, repr=False)
 
     @classmethod
     def of(cls, executions: Iterable[tuple[str, Past]], size: int) -> Experience:
@@ -161,14 +165,17 @@ class Experience:
     def missing(self, past: Past, task: str | None = None) -> Floats:
         """How probable it is that each keystep should have been done by now, (K,); 0 if it was.
 
-        The share of similar moments at which it had been done; after a keystep of which nothing
-        is known, nothing is missed.
+        The share of similar moments at which it had been done, and a fifth of how probable it was
+        to come in the place of the last; after a keystep of which nothing is known, nothing is
+        missed.
         """
         weight, done, _ = self._alike(past, self.task_shares(past, task))
+        if not len(weight):
+            return np.zeros(self.size)
         found = np.asarray(weight @ done, dtype=np.float64) / max(weight.sum(), 1e-12)
-        found = np.zeros(self.size) if not len(weight) else found
+        found += _INSTEAD * (self.next(past[:-1], task) - found)
         found[list({*past})] = 0
-        return found
+        return np.asarray(found)
 
     def before(self, task: str) -> tuple[Integers, Integers]:
         """Executions of a task that begin one keystep before another, (K, K), and that do it."""
@@ -183,16 +190,61 @@ class Experience:
             self._before[task] = counts, shown
         return self._before[task]
 
+    def ever_before(self, task: str) -> NDArray[np.bool_]:
+        """Whether some execution of a task did one keystep at any time before another, (K, K)."""
+        if task not in self._ever:
+            found = np.zeros((self.size, self.size), dtype=bool)
+            for steps in self.tasks.get(task, []):
+                first = {keystep: at for at, keystep in reversed([*enumerate(steps)])}
+                last = {keystep: at for at, keystep in enumerate(steps)}
+                kinds = list(last)
+                early = np.array([first[one] for one in kinds])
+                late = np.array([last[one] for one in kinds])
+                found[np.ix_(kinds, kinds)] |= early[:, None] < late
+            self._ever[task] = found
+        return self._ever[task]
+
+    def _pasts(self, task: str, keystep: int) -> NDArray[np.float32]:
+        """What each execution of a task had begun when it first did a keystep, (E, K)."""
+        if (key := (task, keystep)) not in self._begun:
+            runs = [one for one in self.tasks.get(task, []) if keystep in one]
+            found = np.zeros((len(runs), self.size), dtype=np.float32)
+            for row, steps in zip(found, runs, strict=True):
+                row[list({*steps[: steps.index(keystep)]})] = 1
+            self._begun[key] = found
+        return self._begun[key]
+
     def too_early(self, past: Past, keystep: int, task: str) -> Floats:
         """How far each keystep should have been done before this one, and was not, (K,).
 
-        The share of the executions with ``keystep`` that had begun the other before it, one
-        imagined that had not; 0 for what is done, and for a keystep that is done again.
+        The share of the executions with ``keystep`` that had begun the other before it, those
+        with a more similar past counting more, and half a one imagined that had not; 0 for what
+        is done, and for a keystep that is done again.
         """
-        counts, shown = self.before(task)
-        lacking = counts[:, keystep] / (shown[keystep] + 1.0)
+        begun, mine = self._pasts(task, keystep), np.zeros(self.size)
+        mine[list({*past})] = 1
+        both = begun @ mine
+        alike = (both + 0.5) / (begun.sum(axis=1) + mine.sum() - both + 0.5)
+        weight = alike / alike.max(initial=1e-9)
+        lacking = (weight @ begun) / (weight.sum() + 0.5)
         lacking[list({*past, keystep})] = 0
-        return np.asarray(lacking * (keystep not in past))
+        return np.asarray(lacking * (keystep not in past), dtype=np.float64)
+
+    def unready(self, past: Past, keystep: int, task: str) -> float:
+        """How far a keystep is a mistake here, from 0 to 1.
+
+        The mean of how far it lacks the one keystep that it lacks most (:meth:`too_early`), and
+        of how much of all that was done before it is lacking, in the tenth of the executions in
+        which least is.  The first knows single prerequisites, the second knows alternatives: what
+        nobody needs who comes another way.
+        """
+        begun = self._pasts(task, keystep)
+        if keystep in past or not len(begun):
+            return 0.0
+        lacking = begun.copy()
+        lacking[:, list({*past})] = 0
+        least = np.quantile(lacking.sum(axis=1) / (begun.sum(axis=1) + 1), _PRECEDENTS)
+        return float(self.too_early(past, keystep, task).max() + least) / 2
 
     def out_of_order(self, steps: Past, task: str) -> Floats:
         """How far each of the steps of a finished execution came before what should come first.

@@ -17,14 +17,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stepgraph.errors import ConfigError
+from stepgraph.graph import TaskGraph
 from stepgraph.graph.courses import Floats, Integers
 from stepgraph.graph.order import partial_order
 
+RECOGNISED = 0.1
+"""Share of recognised keysteps that are taken to be out of place."""
 Bools = NDArray[np.bool_]
 Move = tuple[tuple[int, int], ...]
-# What a prerequisite costs, in nats; chosen on simulated recipes of other seeds than those that
-# are reported (benchmarks/assistant.py).
-_COST = math.log(4)
+# What a prerequisite costs, in nats; chosen so that no kind of simulated recipe is learned worse
+# than without weighing, of other seeds than those that are reported (docs/assistant.md).
+_COST = math.log(3)
 # Shares of executions that agree about a pair, with which orders of noisy ones are begun.
 _MAJORITIES = (1.0, 0.9, 0.85, 0.8, 0.75, 0.7, 0.6)
 
@@ -112,6 +115,14 @@ def learn_order(sequences: Iterable[Sequence[Hashable]], *, noise: float = 0.0) 
         found = [_weighed(before, seen, likely) for before in begun]
         begun = [min(found, key=lambda one: one[1])[0]]
     return Order(steps, begun[0], counts, shown, len(rows))
+
+
+def needs_of(graph: TaskGraph, task: str) -> dict[str, list[str]]:
+    """What each keystep of a task needs, learned from the videos that a graph recognised."""
+    names, layers = graph.vocabulary.keysteps, graph.layers
+    done = layers.sequences(task).values() if layers else ()
+    order = learn_order([[names[at] for at in steps] for steps in done], noise=RECOGNISED)
+    return {str(step): [str(one) for one in order.prerequisites(step)] for step in order.steps}
 
 
 def _as_matrix(before: Sequence[int]) -> Bools:

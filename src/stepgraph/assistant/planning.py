@@ -1,8 +1,8 @@
 """Plans from one keystep to another: so many steps, or as few as executions ever took.
 
-A plan is scored task by task by what followed what in executions (back-off n-grams) and by how
-often exactly this stretch was done.  One that does a keystep before another of the plan that
-executions always did first comes last.
+A plan is scored task by task by what followed what in executions and by how often exactly this
+stretch was done.  One that does a keystep before another of the plan that executions only ever did
+first comes last.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from stepgraph.assistant.experience import Experience
 
 # Partial plans of a task that are kept, and the longest plan that is looked for.
 _BEAM, _LONGEST = 300, 12
-# How much a stretch that was done exactly so counts beside the n-grams; chosen on CrossTask's
-# training videos, each fifth held out.
-_WHOLE = 0.5
+# How much a stretch that was done exactly so counts beside transitions; chosen on the training
+# videos of CrossTask and COIN, each fifth held out.
+_WHOLE = 3.0
 # What is left of a plan for each pair that was always done the other way round, thrice or more.
 _AGAINST = 1e-3
 
@@ -91,21 +91,21 @@ def _of_task(
         return
     starts = experience.shown[place, first] * len(experience.tasks[task])
     beam: list[tuple[float, tuple[int, ...]]] = [(float(np.log(starts)), (first,))]
-    seen = _windows(experience, task, 2) if shortest else Counter()
+    seen = _windows(experience, task, 2)
     for at in range(1, length):
         grown = []
         for score, plan in beam:
-            following = experience.after(place, plan[-2:])
+            following = experience.after(place, plan[-1:])
             for keystep in [last] if at == length - 1 else members.tolist():
-                if keystep == plan[-1] or (shortest and (plan[-1], keystep) not in seen):
+                follows = (plan[-1], keystep) in seen
+                if not follows and (shortest or keystep == plan[-1]):
                     continue
                 grown.append((score + float(np.log(following[keystep])), (*plan, keystep)))
         beam = sorted(grown, reverse=True)[:_BEAM]
     whole = _windows(experience, task, length)
-    counts, _ = experience.before(task)
+    never = ~experience.ever_before(task) & (experience.before(task)[0].T >= 3)
     for score, plan in beam:
-        done = counts[np.ix_(plan, plan)]
-        against = np.triu((done == 0) & (done.T >= 3), 1).sum()
+        against = np.triu(never[np.ix_(plan, plan)], 1).sum()
         yield plan, (float(np.exp(score)) + _WHOLE * whole[plan]) * _AGAINST**against
 
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Sequence
+from difflib import get_close_matches
 
 from stepgraph.assistant import open_executions
-from stepgraph.assistant.answers import THRESHOLD, Assistant, Told
+from stepgraph.assistant.answers import Assistant, Told
 from stepgraph.cli.asked import say
 from stepgraph.errors import printable
 
@@ -15,19 +16,21 @@ from stepgraph.errors import printable
 def ask_next(args: argparse.Namespace) -> str:
     """Say what most probably comes next after what was done."""
     assistant = _open(args)
-    return _tell(args, assistant.next(_done(args), task=args.task, top=args.top), "nothing")
+    done = _known(assistant, _done(args))
+    return _tell(args, assistant.next(done, task=args.task, top=args.top), "nothing")
 
 
 def ask_missing(args: argparse.Namespace) -> str:
     """Say what should have been done by now and was not, with the evidence."""
-    found = _open(args).missing(_done(args), task=args.task, threshold=args.threshold)
+    assistant = _open(args)
+    done = _known(assistant, _done(args))
+    found = assistant.missing(done, task=args.task, threshold=args.threshold)
     return _tell(args, found, "nothing is missing")
 
 
 def ask_mistakes(args: argparse.Namespace) -> str:
     """Say what was done too early, again, or is unknown, with the evidence."""
-    threshold = THRESHOLD if args.threshold is None else args.threshold
-    found = _open(args).mistakes(_done(args), task=args.task, threshold=threshold)
+    found = _open(args).mistakes(_done(args), task=args.task, threshold=args.threshold)
     return _tell(args, found, "no mistake")
 
 
@@ -52,6 +55,16 @@ def _done(args: argparse.Namespace) -> list[str]:
     if args.done == ["-"]:
         return [line.strip() for line in sys.stdin if line.strip()]
     return list(args.done)
+
+
+def _known(assistant: Assistant, done: Sequence[str]) -> list[str]:
+    """The steps that executions do; of others it is said that they tell nothing."""
+    known = {*assistant.names.keysteps}
+    for step in dict.fromkeys(one for one in done if one not in known):
+        near = "".join(f"; the nearest is {one!r}" for one in get_close_matches(step, known, 1))
+        what = printable(f"{step!r} must be a step of the executions to tell anything{near}")
+        print(f"stepgraph: warning: {what}", file=sys.stderr)
+    return [one for one in done if one in known]
 
 
 def _tell(args: argparse.Namespace, found: Sequence[Told], nothing: str) -> str:

@@ -9,6 +9,7 @@ from functools import reduce
 from pathlib import Path
 from typing import Any
 
+from stepgraph.assistant.orders import needs_of
 from stepgraph.cli.asked import list_fields, must_be_writable, say
 from stepgraph.cli.pictures import find_task
 from stepgraph.core import Labels, require_same_vocabulary
@@ -67,7 +68,10 @@ def graph_order(args: argparse.Namespace) -> str:
     found = find_task([one for one in task_maps(graph) if one.videos], args.task)
     places = layers.of_task(found.task).places()
     return answers.describe_order(
-        found, [places[step.keystep] for step in found.steps], as_json=args.json
+        found,
+        [places[step.keystep] for step in found.steps],
+        needs_of(graph, found.task),
+        as_json=args.json,
     )
 
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from stepgraph.assistant.answers import THRESHOLD, Assistant
+from stepgraph.assistant.answers import Assistant
 from stepgraph.assistant.executions import END, START, Edge, Execution, Executions
 from stepgraph.assistant.orders import Order, learn_order
 from stepgraph.assistant.planning import make_plans
@@ -116,7 +116,7 @@ def _measure_mistakes(executions: Executions) -> Measured:
         length = marks.index(True) + 1 if any(marks) else len(marks)
         scores += [score for _, score, _ in assistant.judge(one.steps[:length], one.task)]
         wrong += marks[:length]
-    said = [score >= THRESHOLD for score in scores]
+    said = [score >= assistant.threshold for score in scores]
     mistake = _f1(wrong, said)
     correct = _f1([not one for one in wrong], [not one for one in said])
     overall = {
@@ -127,7 +127,10 @@ def _measure_mistakes(executions: Executions) -> Measured:
         "segments": len(wrong),
         "mistakes": sum(wrong),
     }
-    note = f"Each step of the test, up to the first mistake; one from a score of {THRESHOLD} on."
+    note = (
+        f"Each step of the test, up to the first mistake; one from a score of "
+        f"{assistant.threshold:.2f} on, set by the correct executions alone."
+    )
     return Measured("mistakes", {}, overall, note)
 
 

@@ -6,6 +6,8 @@ all of them.
 
 from __future__ import annotations
 
+import csv
+import io
 import json
 from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime, timedelta
@@ -15,6 +17,7 @@ from xml.etree.ElementTree import Element, SubElement, indent, tostring
 from stepgraph.core import Sentence
 from stepgraph.export.svg import xml_text
 from stepgraph.export.timeline import Told, on_one_line
+from stepgraph.files.cells import write_cell
 
 FRAMES = 25.0
 """Pictures a second where a program counts in pictures."""
@@ -225,6 +228,43 @@ def _xml(root: Element, *, declared: bool = True) -> str:
 FORMATS = {"elan": (".eaf", to_elan)}
 """As in :data:`stepgraph.export.timeline.FORMATS`."""
 
+EXECUTIONS = "executions.csv"
+EXECUTIONS_COLUMNS = ("execution", "task", "split", "step", "mistake")
+"""Who did what in which order: the layout that ``executions:PATH`` reads."""
+
+Done = tuple[str, str, str, Sequence[str], Sequence[bool]]
+"""An execution: its id, task and split, its steps, and which of them are mistakes."""
+
+
+def execution_rows(done: Iterable[Done]) -> str:
+    """Executions as a table, one row a step; one without any has a row without one."""
+    buffer = io.StringIO()
+    writer = csv.writer(buffer, lineterminator="\n")
+    writer.writerow(EXECUTIONS_COLUMNS)
+    for id, task, split, steps, mistakes in done:
+        head = [write_cell(id), write_cell(task), write_cell(split)]
+        marks = mistakes or (False,) * len(steps)
+        for step, wrong in zip(steps, marks, strict=True):
+            writer.writerow([*head, write_cell(step), int(wrong)])
+        if not steps:
+            writer.writerow([*head, "", ""])
+    return buffer.getvalue()
+
+
+def to_executions(timelines: Sequence[Told]) -> str:
+    """What was recognised, or corrected, as executions of the task that each video shows."""
+    return execution_rows(
+        (
+            one.video.id,
+            max(one.tasks, key=one.tasks.__getitem__) if one.tasks else "",
+            "",
+            [on_one_line(each.keystep) for each in one],
+            (),
+        )
+        for one in timelines
+    )
+
+
 TOGETHER: dict[str, dict[str, Callable[[Sequence[Told]], str]]] = {
     "via": {"via.json": to_via},
     "label-studio": {
@@ -233,5 +273,6 @@ TOGETHER: dict[str, dict[str, Callable[[Sequence[Told]], str]]] = {
     },
     "activitynet": {"activitynet.json": to_activitynet},
     "xes": {"keysteps.xes": to_xes},
+    "executions": {EXECUTIONS: to_executions},
 }
 """Formats of all videos together: name, and how each of its files is written."""

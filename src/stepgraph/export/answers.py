@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import islice, pairwise
 from typing import Any, NamedTuple
 
@@ -176,18 +176,27 @@ def _describe_relation(graph: TaskGraph, relation: Relation) -> str:
     return f"directional: {before!r} comes before {after!r} ({counts})."
 
 
-def describe_order(one: TaskMap, places: Sequence[tuple[float, float]], *, as_json: bool) -> str:
-    """The order of a task, with how far a keystep may be done earlier or later."""
-    names = one.vocabulary.keysteps
+def describe_order(
+    one: TaskMap,
+    places: Sequence[tuple[float, float]],
+    needs: Mapping[str, Sequence[str]] | None = None,
+    *,
+    as_json: bool,
+) -> str:
+    """The order of a task: how far a keystep may be done earlier or later, and what it needs."""
+    names, needed = one.vocabulary.keysteps, needs or {}
     if as_json:
         steps = [
             {"keystep": names[step.keystep], "earliest": low, "latest": high}
+            | {"needs": [*needed.get(names[step.keystep], ())]}
             for step, (low, high) in zip(one.steps, places, strict=True)
         ]
         return as_json_text(task=one.task, videos=one.videos, order=steps)
-    lines = [("", "keystep", "between")]
-    for number, (step, (low, high)) in enumerate(zip(one.steps, places, strict=True), 1):
-        lines.append((f"{number}", names[step.keystep], f"{low:.0f} – {high:.0f}"))
+    numbers = {names[step.keystep]: str(at) for at, step in enumerate(one.steps, 1)}
+    lines = [("", "keystep", "between", "needs")]
+    for (name, number), (low, high) in zip(numbers.items(), places, strict=True):
+        before = [numbers[other] for other in needed.get(name, ()) if other in numbers]
+        lines.append((number, name, f"{low:.0f} – {high:.0f}", ", ".join(before)))
     return f"{printable(one.task)}, {made_of(one)}:\n{columns(lines)}"
 
 
