@@ -23,6 +23,7 @@ from stepgraph.errors import ConfigError, DataError
 from stepgraph.labelling.clips import ClipLabels
 from stepgraph.networks.timesformer import normalise
 from stepgraph.training.batches import StoredSource
+from stepgraph.training.loop import compiles
 from stepgraph.training.schedule import (
     PAPER,
     Phase,
@@ -279,6 +280,33 @@ def test_a_loss_that_is_no_number_is_an_error_and_leaves_the_last_good_state(tmp
     with pytest.raises(DataError, match=r"loss must be finite, got .* in epoch 1 of phase 1; low"):
         run(tmp_path, network=network)
     assert not (tmp_path / "last.pt").exists()
+
+
+@pytest.mark.parametrize(
+    ("asked", "on_cpu", "on_gpu"), [(None, 0, 1), (True, 1, 1), (False, 0, 0)]
+)
+def test_networks_are_compiled_on_a_gpu_unless_said_otherwise(asked, on_cpu, on_gpu):
+    options = make_options(running=Running(compile=asked))
+
+    assert compiles(options, torch.device("cpu")) == on_cpu
+    assert compiles(options, torch.device("cuda")) == on_gpu
+
+
+def test_a_network_that_cannot_be_compiled_is_trained_all_the_same(tmp_path, monkeypatch):
+    # As on a GPU without a compiler: by default, and with a backend that fails.
+    monkeypatch.setattr("stepgraph.training.loop.compiles", lambda *_: True)
+
+    def fail(*_):
+        raise RuntimeError("no compiler here")
+
+    compiled = nn.Module.compile
+    monkeypatch.setattr(nn.Module, "compile", lambda self: compiled(self, backend=fail))
+    with pytest.raises(Exception, match="no compiler here"):
+        run(tmp_path / "asked", make_options(running=Running(compile=True, logs=False)))
+    torch._dynamo.reset()  # it remembers what failed
+    lenient, _ = run(tmp_path / "lenient")
+
+    assert len(lenient.losses) == 20
 
 
 # --- logs

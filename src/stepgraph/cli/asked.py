@@ -46,7 +46,7 @@ def add_fields(verb: Any, kind: type[Any], names: Iterable[str] = ()) -> None:
     for name in names or known:
         flag, hint = f"--{name.replace('_', '-')}", hints[name]
         meaning = f"{meanings.get(name, '')} {_default(known[name])}".strip().replace("%", "%%")
-        if hint is bool:
+        if hint in (bool, bool | None):
             action = argparse.BooleanOptionalAction
             verb.add_argument(flag, action=action, default=argparse.SUPPRESS, help=meaning)
             continue

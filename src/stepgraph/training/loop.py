@@ -72,6 +72,13 @@ def is_half(options: TrainingOptions, device: torch.device) -> bool:
     return options.precision == "bfloat16"
 
 
+def compiles(options: TrainingOptions, device: torch.device) -> bool:
+    """Whether to let torch compile the network."""
+    if options.running.compile is None:
+        return device.type == "cuda"
+    return options.running.compile
+
+
 def _open_logs(folder: Path, step: int) -> Any:
     """What TensorBoard shows by step; what a killed run logged after ``step`` is dropped."""
     try:
@@ -137,11 +144,14 @@ class _Run:
         """Do all epochs that are left."""
         position, team = self.position, self.team
         model = team.wrap(self.network)
-        if self.options.running.compile:
-            model.compile()
         model.train()
         left = (len(self.plan) - position.epoch) * len(self.source.examples) - position.clips
         with ExitStack() as stack:
+            if compiles(self.options, team.device):
+                # Who did not ask for it is not stopped where there is no compiler.
+                lenient = self.options.running.compile is None
+                stack.enter_context(torch._dynamo.config.patch(suppress_errors=lenient))
+                model.compile()
             done = stack.enter_context(counting("training (clips)", left))
             if left > 0 and self.options.running.logs and team.leads:
                 self.logs = _open_logs(self.folder / "logs", len(position.losses))

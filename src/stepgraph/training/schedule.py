@@ -105,7 +105,8 @@ class Running:
         Processes that read clips.  If not given, one for each CPU, up to 8, beside a GPU, and
         none (the process itself reads) beside a CPU.
     compile
-        Let torch compile the model first: minutes at the start, faster afterwards.
+        Let torch compile the model first (default: on a GPU): a minute at the start, faster
+        afterwards.  Where it was not asked for and fails, training goes on without.
     save_every
         Steps after which the state is saved, besides at the end of every epoch.
     store
@@ -119,7 +120,7 @@ class Running:
 
     device: str | None = None
     workers: int | None = None
-    compile: bool = False
+    compile: bool | None = None
     save_every: int = 2000
     store: Path | None = None
     videos: Path | None = None
