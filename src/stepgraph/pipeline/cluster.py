@@ -7,8 +7,9 @@ machine must see the source under the same path.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stdout
 from itertools import islice
 from typing import Any
 
@@ -24,7 +25,8 @@ def on_cluster(address: str) -> Engine:
     ray = _ray()
 
     def run(job: Job, work: Work, asked: Sequence[tuple[Piece, frozenset[str]]]) -> Iterator[Any]:
-        with _joined(ray, address):
+        # What Ray tells, such as that a node was lost, is no part of the answer.
+        with redirect_stdout(sys.stderr), _joined(ray, address):
             task = ray.remote(work).options(num_cpus=1, max_retries=_RETRIES)
             shared, remaining = ray.put(job), iter(asked)
             waiting: list[Any] = []
