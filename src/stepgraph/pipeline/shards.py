@@ -15,6 +15,7 @@ from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field, fields, replace
+from functools import cached_property
 from hashlib import sha256
 from itertools import islice
 from multiprocessing import get_context
@@ -91,7 +92,7 @@ class Job:
     remember: bool = True
     known: Known | None = None
 
-    @property
+    @cached_property
     def identity(self) -> str:
         """What a shard was made from, as a short hash."""
         asked = {one.name: getattr(self.asked, one.name) for one in fields(Asked)}
