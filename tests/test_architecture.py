@@ -30,6 +30,7 @@ HEAVY = {
     "av",
     "pysubs2",
     "numba",
+    "ray",
 }
 
 
@@ -145,6 +146,7 @@ LATER = {
     "what is done, comes next and was forgotten": """assistant cli/assistant cli/live
         experiments/assistance""",
     "a corpus on a GPU": "networks/matching networks/word_pieces",
+    "a corpus on many machines": "pipeline/shards pipeline/cluster cli/sharing",
 }
 
 

@@ -13,7 +13,12 @@ FREE = {
     *("0BSD", "Apache-2.0", "Apache-2.0 WITH LLVM-exception", "BSD-2-Clause", "BSD-3-Clause"),
     *("BSL-1.0", "CC0-1.0", "CNRI-Python", "ISC", "MIT", "MIT-0", "PSF-2.0", "Unlicense", "Zlib"),
     *("MIT-CMU", "BSD", "BSD License", "3-Clause BSD License", "MIT License", "ISC License"),
-    *("Apache 2.0 License", "Apache Software License", "Python Software Foundation License"),
+    *(
+        "Apache 2.0",
+        "Apache 2.0 License",
+        "Apache Software License",
+        "Python Software Foundation License",
+    ),
 }
 # The Mozilla licence asks for the source of changed files of the package itself; we change none,
 # and what uses the package keeps its own licence.

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from stepgraph.errors import DataError, StepgraphError, one_line
@@ -90,6 +91,19 @@ class Problems:
         chosen = set(kinds) or set(other.counts)
         self._seen += Counter({key: n for key, n in other._seen.items() if key[0] in chosen})
         self.found += [problem for problem in other.found if problem.kind in chosen]
+
+    @property
+    def seen(self) -> list[tuple[str, bool, int]]:
+        """How many there are of each kind, lost ones apart."""
+        return [(kind, lost, count) for (kind, lost), count in self._seen.items()]
+
+    @classmethod
+    def recall(cls, found: Iterable[Problem], seen: Iterable[tuple[str, bool, int]]) -> Problems:
+        """Make anew what another process or run found."""
+        problems = cls()
+        problems.found = list(found)
+        problems._seen = Counter({(kind, lost): count for kind, lost, count in seen})
+        return problems
 
     @property
     def counts(self) -> Counter[str]:

@@ -198,19 +198,19 @@ def open_dataset(args: argparse.Namespace, *, looks: bool = False) -> Dataset:
     """
     strict = True if args.strict else False if args.skip_bad or looks else None
     asked = getattr(args, "vocabulary", None)
-    dataset = open_source(
-        args.source,
-        strict=strict,
-        split=args.split,
-        vocabulary=read_vocabulary(asked) if asked else None,
-        shard=args.shard,
-        listening=Listening(
+    args.opening = {
+        "strict": strict,
+        "split": args.split,
+        "vocabulary": read_vocabulary(asked) if asked else None,
+        "shard": args.shard,
+        "listening": Listening(
             needed=not looks,
             speech=args.speech,
             hears=not args.no_speech and getattr(args, "hears", not looks),
             save=args.save_transcripts,
         ),
-    )
+    }
+    dataset = open_source(args.source, **args.opening)
     if getattr(args, "reads", False) and isinstance(dataset.videos, Sequence):
         say_who_is_read(dataset.videos)
     return dataset
@@ -238,11 +238,11 @@ def open_asked(args: argparse.Namespace, graph: TaskGraph | None = None) -> Scor
     if args.encoder:
         given["name"] = args.encoder
     args.stored = Problems(strict=bool(args.strict))
-    asked = Asked(
+    args.asked = Asked(
         given, args.features, args.scores, args.scale, args.every, args.all_videos, args.stored
     )
     decoder = decoder_name(args) if "decoder" in args else DEFAULT_DECODER
-    scorer = open_scorer(asked, graph=graph, decoder=decoder)
+    scorer = open_scorer(args.asked, graph=graph, decoder=decoder)
     args.hears = hears(scorer)
     options = options_of(scorer)
     args.reads = options is not None and options.reads and args.features is None

@@ -19,6 +19,7 @@ from stepgraph import __version__, decoders, pipeline, progress
 from stepgraph.cli import asked
 from stepgraph.cli.live import demo_live
 from stepgraph.cli.results import serve
+from stepgraph.cli.sharing import mine_shared
 from stepgraph.core import Dataset
 from stepgraph.datasets import open_source
 from stepgraph.decoders import DEFAULT_DECODER, Decoder, TaskMarkov, load_decoder
@@ -54,14 +55,9 @@ def mine(args: argparse.Namespace) -> str:
     decoder = TaskMarkov() if args.order is None else TaskMarkov(order=args.order)
     options = asked.given_fields(args, MiningOptions)
     decisions = asked.decisions(args.corrections, failed)
-    graph = pipeline.mine(
-        dataset,
-        vocabulary,
-        encoder=scorer,
-        decoder=decoder,
-        problems=failed,
-        decisions=decisions,
-        **options,
+    how = {"decoder": decoder, "decisions": decisions, **options}
+    graph = mine_shared(args, dataset, vocabulary, scorer, how) or pipeline.mine(
+        dataset, vocabulary, encoder=scorer, problems=failed, **how
     )
     save_graph(graph, args.output)
     text = (

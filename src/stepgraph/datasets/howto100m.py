@@ -10,14 +10,14 @@ from __future__ import annotations
 import csv
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from io import TextIOWrapper
 from pathlib import Path
 from typing import Any, TypeAlias
 
 from stepgraph.core import Dataset, Video, is_unicode
 from stepgraph.datasets import Opening, Published
-from stepgraph.datasets.howto100m_captions import read_captions
+from stepgraph.datasets.howto100m_captions import WHOLE, read_captions
 from stepgraph.datasets.reading import has_id
 from stepgraph.errors import DataError, quoted
 from stepgraph.files.disk import reading
@@ -103,11 +103,28 @@ class _Videos:
     listing: _Listing
     how: Opening
     problems: Problems
+    bytes: tuple[int, float] = WHOLE
+
+    @property
+    def size(self) -> int:
+        """Bytes of the file."""
+        return self.path.stat().st_size
+
+    @property
+    def stamp(self) -> list[int]:
+        """What changes when the file does."""
+        return [self.size, self.path.stat().st_mtime_ns]
+
+    def between(self, begin: int, end: int, problems: Problems) -> _Videos:
+        """Those whose records begin between two bytes; what is wrong with them is noted apart."""
+        return replace(self, bytes=(begin, end), problems=problems)
 
     def __iter__(self) -> Iterator[Video]:
         seen: set[str] = set()
         problems, (names, tasks_of) = self.problems, self.listing
-        records = read_captions(self.path, problems=problems, shard=self.how.shard)
+        records = read_captions(
+            self.path, problems=problems, shard=self.how.shard, between=self.bytes
+        )
         for video, lists, position in records:
             place = f"{self.path}: byte {position}: video {quoted(video, 80)}"
             if not has_id(video, place, problems):

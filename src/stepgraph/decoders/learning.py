@@ -8,9 +8,9 @@ bounded number of videos of each task, labelled with the times that were counted
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,12 +28,17 @@ from stepgraph.graph.courses import (
     Sample,
     can_follow,
     clear_times,
+    first_by_hash,
+    videos_each,
 )
 from stepgraph.graph.habits import SAMPLE, Habits, Words, listed_tasks
 from stepgraph.scoring.products import Products
 
 # Videos of a task, and of all tasks, whose words are learned from: more of them tell little more.
 _VIDEOS, _ALL_VIDEOS = 100, 1000
+# Shares are kept to so fine a part that their sums are exact, in whatever order and parts they are
+# added up: those of millions of videos a task.
+_FINE = 2.0**30
 # Share of an even spread in the scatter of words: with few sentences no direction is certain.
 _SHRINKAGE = 0.1
 
@@ -57,6 +62,36 @@ def learn_graph(
     learner = Learner(vocabulary, decoder)
     graph = mine_graph(learner.watch(videos), vocabulary, **options)
     return replace(graph, habits=learner.habits(graph), courses=learner.courses())
+
+
+class Spoken(NamedTuple):
+    """Which videos words are learned from: of each task some, and how many there were."""
+
+    tasks: Mapping[str, list[str]]
+    met: Mapping[str, int]
+
+    def merge(self, other: Spoken) -> Spoken:
+        """Those that would have been chosen from both corpora together."""
+        names = sorted({*self.met, *other.met})
+        met = {task: self.met.get(task, 0) + other.met.get(task, 0) for task in names}
+        most = videos_each(met.values(), _VIDEOS, _ALL_VIDEOS)
+        both = ([*self.tasks.get(task, ()), *other.tasks.get(task, ())] for task in names)
+        chosen = (list(first_by_hash(dict.fromkeys(videos), most)) for videos in both)
+        return Spoken(dict(zip(names, chosen, strict=True)), met)
+
+
+def learn_words(
+    graph: TaskGraph, spoken: Mapping[str, Mapping[str, Scores]], decoder: TaskMarkov
+) -> TaskGraph:
+    """Add to a graph that was learned without them the words of some videos of each task."""
+    assert graph.habits is not None, "words are habits, too"
+    heard = {
+        task: {video: one for video, one in videos.items() if isinstance(one, Products)}
+        for task, videos in spoken.items()
+    }
+    learner = Learner(graph.vocabulary, decoder)
+    words = learner._learn_words(replace(graph, courses=None), heard)
+    return replace(graph, habits=replace(graph.habits, words=words))
 
 
 class Learner:
@@ -98,10 +133,10 @@ class Learner:
             return
         if len(task_stretches(heard, self._tasks, evidence)) > 1:
             return  # what is said of several tasks tells nothing about the course of one
-        share = posterior[task] / total
+        share = float(_fine(posterior[task] / total))
         self._evidence.add("", scores.video, evidence.astype(np.float32))
         self._videos[task] += share
-        timing = share * self._follow(heard, task)
+        timing = _fine(share * self._follow(heard, task))
         self._timing[task] = timing + self._timing.get(task, 0.0)
         if isinstance(scores, Products):
             self._spoken.add(task, scores.video, scores)
@@ -127,24 +162,34 @@ class Learner:
             return np.zeros((len(members), TIMING_BINS))
         return clear_times(rows, log_emission)
 
-    def habits(self, graph: TaskGraph) -> Habits:
+    def habits(self, graph: TaskGraph, *, words: bool = True) -> Habits:
         """What was learned, to be kept in the graph that was mined from the same videos."""
         names = tuple(self._tasks)
         evidence = self._evidence.chosen().get("", {})
-        found = Habits(names, evidence, dict(self._videos), dict(self._timing), {})
-        if not self._listed:
+        videos = {task: self._videos[task] for task in names if task in self._videos}
+        timing = {task: self._timing[task] for task in videos}
+        found = Habits(names, evidence, videos, timing, {})
+        if not self._listed or not words:
             return found
-        return replace(found, words=self._learn_words(replace(graph, habits=found)))
+        learned = self._learn_words(replace(graph, habits=found), self._spoken.chosen())
+        return replace(found, words=learned)
+
+    def spoken(self) -> Spoken:
+        """Which videos words are, or are to be, learned from."""
+        chosen = {task: list(videos) for task, videos in self._spoken.chosen().items()}
+        return Spoken(chosen, dict(sorted(self._spoken.met.items())))
 
     def courses(self) -> Courses:
         """What some videos of each task say of its keysteps."""
         met = dict(sorted(self._courses.met.items()))
         return Courses(self._courses.chosen(), met, self._decoder.order)
 
-    def _learn_words(self, graph: TaskGraph) -> dict[str, Words]:
+    def _learn_words(
+        self, graph: TaskGraph, spoken: Mapping[str, Mapping[str, Products]]
+    ) -> dict[str, Words]:
         """One linear discriminant a task, with the scatter of all tasks together."""
         said = {}
-        for task, kept in self._spoken.chosen().items():
+        for task, kept in spoken.items():
             if len(kept) > 1 and len(self._tasks[task]) > 1:
                 said[task] = self._labelled(task, [*kept.values()], graph)
         if not said:
@@ -168,6 +213,10 @@ class Learner:
             labels.append(sums / heard.weight[:, None])
             vectors.append(scores.vectors[heard.said])
         return np.concatenate(vectors), np.concatenate(labels)
+
+
+def _fine(values: Any) -> Any:
+    return np.rint(np.asarray(values) * _FINE) / _FINE
 
 
 def _whitening(tasks: list[NDArray[np.float32]]) -> Callable[[Floats], Floats]:

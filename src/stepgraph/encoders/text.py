@@ -41,6 +41,7 @@ class TextEncoder:
 
     def __init__(self, options: EncoderOptions) -> None:
         self.options = options
+        self.remembers = True  # in the cache, which grows with a corpus
         self._folder = _find_folder(options.model)
         self._bfloat16 = _cpu_has_bfloat16()
         self._cache = EmbeddingCache(self._identity())
@@ -71,14 +72,15 @@ class TextEncoder:
     def encode_texts(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Unit vectors of any texts, shape (N, D), from the cache where they are there."""
         unique = list(dict.fromkeys(texts))
-        known = self._cache.load(unique)
+        known = self._cache.load(unique) if self.remembers else {}
         # Alike lengths share a batch, so that little is padded.
         missing = sorted((text for text in unique if text not in known), key=len)
         with progress.counting("encoding sentences", len(missing)) as done:
             for start in range(0, len(missing), _SENTENCES):
                 part = missing[start : start + _SENTENCES]
                 vectors = self._embed(part)
-                self._cache.store(part, vectors)
+                if self.remembers:
+                    self._cache.store(part, vectors)
                 known.update(zip(part, vectors, strict=True))
                 done(len(part))
         if not texts:

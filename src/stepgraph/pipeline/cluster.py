@@ -1,0 +1,89 @@
+"""The shards of a corpus as tasks of Ray, on one machine or many; the extra ``cluster``.
+
+Ray starts a task again elsewhere when its machine is lost.  Results are added up here, where they
+are kept as files: whoever starts the same command again after this process died goes on.  Every
+machine must see the source under the same path.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, redirect_stdout
+from itertools import islice
+from typing import Any
+
+from stepgraph.errors import ConfigError, MissingExtraError, StepgraphError, one_line
+from stepgraph.pipeline.shards import Engine, Job, Piece, Work
+
+# How often a task is tried again whose machine was lost, and how many wait for each CPU.
+_RETRIES, _AHEAD = 10, 2
+
+
+def on_cluster(address: str) -> Engine:
+    """Work on a cluster: its address, or ``auto`` for the one here, made where there is none."""
+    ray = _ray()
+
+    def run(job: Job, work: Work, asked: Sequence[tuple[Piece, frozenset[str]]]) -> Iterator[Any]:
+        # What Ray tells, such as that a node was lost, is no part of the answer.
+        with redirect_stdout(sys.stderr), _joined(ray, address):
+            task = ray.remote(work).options(num_cpus=1, max_retries=_RETRIES)
+            shared, remaining = ray.put(job), iter(asked)
+            waiting: list[Any] = []
+            while True:
+                # As many as there is work for; machines come and go.
+                room = int(_AHEAD * ray.cluster_resources().get("CPU", 1)) - len(waiting)
+                waiting += [task.remote(shared, *one) for one in islice(remaining, max(0, room))]
+                if not waiting:
+                    return
+                done, waiting = ray.wait(waiting, num_returns=1)
+                yield _result(ray, done[0])
+
+    return run
+
+
+def _result(ray: Any, reference: Any) -> Any:
+    try:
+        return ray.get(reference)
+    except ray.exceptions.RayTaskError as error:
+        if isinstance(error.cause, StepgraphError):
+            raise error.cause from None
+        raise
+
+
+@contextmanager
+def _joined(ray: Any, address: str) -> Iterator[None]:
+    """Be connected to a cluster, and leave one that was joined here."""
+    if ray.is_initialized():
+        yield
+        return
+    quiet = {"log_to_driver": False, "logging_level": "error"}
+    try:
+        if address == "auto":
+            try:
+                ray.init(address="auto", **quiet)
+            except ConnectionError:
+                ray.init(include_dashboard=False, **quiet)
+        else:
+            ray.init(address=address, **quiet)
+    except (ConnectionError, RuntimeError, ValueError, OSError) as error:
+        raise ConfigError(
+            f"--cluster must be 'auto' or the address of a running cluster, got {address!r} "
+            f"({one_line(str(error), 120)}); start one with: ray start --head"
+        ) from error
+    try:
+        yield
+    finally:
+        ray.shutdown()
+
+
+def _ray() -> Any:
+    try:
+        import ray
+        import ray.exceptions
+    except ImportError as error:
+        raise MissingExtraError(
+            "--cluster needs the 'cluster' extra; run: pip install 'stepgraph[cluster]', or mine "
+            "in processes of this machine with --workers N"
+        ) from error
+    return ray

@@ -1,0 +1,123 @@
+"""Mining on a cluster of several nodes: what dies in the middle changes nothing."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from sharding import write_captions
+from stepgraph.cli import main
+from stepgraph.datasets import open_source
+from stepgraph.graph.saving import save_graph
+from stepgraph.pipeline import Asked, mine, open_scorer, shards
+from stepgraph.pipeline.shards import Job, mine_shards
+from stepgraph.vocabulary import read_vocabulary
+
+pytest.importorskip("ray", reason="needs the extra cluster")
+WORDS = "sharding:make_words"
+HERE = Path(__file__).parent
+SHARD = 700  # bytes: some twenty shards
+# The command line with smaller shards.
+DRIVER = (
+    "import sys; from stepgraph.cli import main; from stepgraph.pipeline import shards; "
+    f"shards._LEAST = {SHARD}; sys.exit(main(sys.argv[1:]))"
+)
+
+
+@pytest.fixture
+def cluster(tmp_path, monkeypatch):
+    from ray.cluster_utils import Cluster
+
+    # Tasks find the encoder by this; they say whom they encode, and take their time.
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(HERE), *filter(None, sys.path)]))
+    monkeypatch.setenv("SHARDING_LOG", str(tmp_path / "encoded.txt"))
+    monkeypatch.setenv("SHARDING_SECONDS", "0.2")
+    monkeypatch.setenv("RAY_DISABLE_IMPORT_WARNING", "1")
+    # A node that is dead is missed after some seconds.
+    soon = {"health_check_period_ms": 1000, "health_check_failure_threshold": 4}
+    head = {"num_cpus": 1, "_system_config": soon | {"health_check_initial_delay_ms": 0}}
+    running = Cluster(initialize_head=True, head_node_args=head)
+    yield running
+    running.shutdown()
+
+
+def plain(source, folder, path):
+    graph = mine(
+        source, read_vocabulary(folder / "steps.txt"), encoder=open_scorer(Asked({"name": WORDS}))
+    )
+    save_graph(graph, path)
+    return path.read_bytes()
+
+
+def started(source, folder, output, address):
+    words = [
+        *("mine", source, "--vocabulary", str(folder / "steps.txt"), "-o", str(output)),
+        *("--encoder", WORDS, "--cluster", address),
+    ]
+    with output.with_suffix(".out").open("w") as out, output.with_suffix(".err").open("w") as err:
+        return subprocess.Popen([sys.executable, "-c", DRIVER, *words], stdout=out, stderr=err)
+
+
+def finished(output):
+    return {path.stem for path in output.with_name(f"{output.name}.shards").glob("0*.json")}
+
+
+def wait_for(count, output, driver):
+    for _ in range(600):
+        if len(finished(output)) >= count:
+            return
+        assert driver.poll() is None, output.with_suffix(".err").read_text()
+        time.sleep(0.1)
+    raise AssertionError(f"{finished(output)} after a minute")
+
+
+def test_nodes_and_drivers_may_die_and_shards_come_twice(cluster, tmp_path, monkeypatch):
+    folder, output = tmp_path / "captions", tmp_path / "graph.json"
+    source, encoded = write_captions(folder), tmp_path / "encoded.txt"
+    doomed = cluster.add_node(num_cpus=1)
+    driver = started(source, folder, output, cluster.address)
+    wait_for(2, output, driver)
+    driver.send_signal(signal.SIGKILL)
+    driver.wait()
+    done = finished(output)
+    encoded.unlink()
+
+    driver = started(source, folder, output, cluster.address)
+    wait_for(len(done) + 3, output, driver)
+    cluster.remove_node(doomed, allow_graceful=False)
+
+    assert driver.wait(timeout=60) == 0, output.with_suffix(".err").read_text()
+    assert output.with_suffix(".out").read_text() == (
+        f"{output}: 6 keysteps, 36 transitions between them, mined from 40 videos\n"
+    )
+    again = encoded.read_text().split()
+    monkeypatch.delenv("SHARDING_LOG")
+    expected = plain(source, folder, tmp_path / "plain.json")
+    assert output.read_bytes() == expected
+    assert not finished(output)
+    # What the first driver had kept was not mined again.
+    assert 0 < len({*again}) < 40
+
+    from stepgraph.pipeline.cluster import on_cluster
+
+    def twice(job, work, asked):
+        return on_cluster(cluster.address)(job, work, [*asked, *asked])
+
+    monkeypatch.setattr(shards, "_LEAST", 8 * SHARD)
+    job = Job(source, read_vocabulary(folder / "steps.txt"), Asked({"name": WORDS}))
+    graph = mine_shards(job, open_source(source), tmp_path / "twice.json", twice)
+    save_graph(graph, tmp_path / "twice.json")
+    assert (tmp_path / "twice.json").read_bytes() == expected
+
+
+def test_a_cluster_that_is_not_there_is_said(tmp_path, capsys):
+    asked = ["mine", "demo", "-o", str(tmp_path / "graph.json"), "--cluster", "nowhere"]
+
+    assert main(asked) == 1
+    assert (
+        "--cluster must be 'auto' or the address of a running cluster" in capsys.readouterr().err
+    )
