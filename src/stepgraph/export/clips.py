@@ -5,6 +5,7 @@ Nothing is decoded, so nothing is lost and it is quick.  Needs PyAV, the ``video
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -72,7 +73,7 @@ def _suffix(path: Path) -> str:
 
 def _media(timeline: Told) -> Path:
     path = timeline.video.path
-    if path is None or not path.is_file():
+    if path is None or not os.path.isfile(path):  # Path.is_file raises at a name that is too long
         got = "none" if path is None else f"{path}, where none is"
         raise DataError(
             f"video {timeline.video.id!r} must have a file to be copied, got {got}; "

@@ -6,6 +6,7 @@ and any rate of pictures is right.  Needs PyAV, the ``video`` extra.
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from xml.sax.saxutils import escape, quoteattr
 
@@ -20,7 +21,7 @@ from stepgraph.ingest.media import opened
 def write_cvat(timeline: Told, folder: Path) -> list[Path]:
     """Write tags as CVAT for images 1.1 has them, for a task of CVAT made from the video file."""
     path = timeline.video.path
-    if path is None or not path.is_file():
+    if path is None or not os.path.isfile(path):
         got = "none" if path is None else f"{path}, where none is"
         raise DataError(
             f"video {timeline.video.id!r} must have a file whose pictures can be counted, got "

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 from collections.abc import Iterable, Mapping
 from importlib.resources import files
@@ -54,7 +55,7 @@ def policy(*, youtube: bool = False, on_disk: bool = False) -> str:
 def playable(result: Result) -> Path | None:
     """The video file of a result where it can be played."""
     path = result.video.path
-    if path is None or path.suffix.lower() not in MEDIA_SUFFIXES or not path.is_file():
+    if path is None or path.suffix.lower() not in MEDIA_SUFFIXES or not os.path.isfile(path):
         return None
     return path
 

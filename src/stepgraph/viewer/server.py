@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import mimetypes
+import os
 import re
 import threading
 from collections.abc import Callable
@@ -223,7 +224,7 @@ class Handler(Guarded):
 
     def _send_media(self, video: str) -> None:
         path = self.server.shown.media(video)
-        if path is None or not path.is_file():
+        if path is None or not os.path.isfile(path):
             return self.refuse(HTTPStatus.NOT_FOUND)
         with path.open("rb") as file:
             size = path.stat().st_size
