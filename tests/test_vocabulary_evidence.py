@@ -202,6 +202,6 @@ def test_hostile_evidence_does_nothing_in_a_report(tmp_path, visit):
     report = visit(tmp_path / "r.html", width=380)
     report.locator('.node[data-k="1"]').focus()
 
-    assert HOSTILE in report.locator(".panel-note").inner_text()
+    assert f"the list of steps says:\n{HOSTILE}" in report.locator(".panel-note").inner_text()
     assert report.evaluate("typeof window.broken") == "undefined"
     assert report.evaluate("document.documentElement.scrollWidth") <= 380
