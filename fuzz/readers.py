@@ -55,7 +55,8 @@ def read_frames(path, out):
 def read_steps(path, out):
     vocabulary = sg.read_vocabulary(path)
     sg.save(vocabulary, out / "vocabulary.json")
-    assert sg.load(out / "vocabulary.json") == vocabulary
+    again = sg.load(out / "vocabulary.json")
+    assert (again, again.evidence) == (vocabulary, vocabulary.evidence)
     command("vocabulary", path, "-o", out / "again.json")
     return vocabulary
 
@@ -79,7 +80,9 @@ def read_graph(path, out):
         command("graph", "path", path, "--", first, second)
         command("graph", "relation", path, "--", first, second)
         sg.save(graph, out / "again.json")
-        assert (sg.load(out / "again.json").counts != graph.counts).nnz == 0
+        again = sg.load(out / "again.json")
+        assert (again.counts != graph.counts).nnz == 0
+        assert again.vocabulary.evidence == graph.vocabulary.evidence
     return graph
 
 

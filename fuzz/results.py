@@ -26,18 +26,22 @@ from stepgraph.problems import Problems
 
 @functools.cache
 def timelines():
-    """A result with what was corrected of it, and one with its video."""
+    """A result with what was corrected of it, with its video, and with the map of its task."""
+    from stepgraph.export.maps import MAPS, save_maps
     from stepgraph.export.results import save_corrections
+
+    words = sg.make_vocabulary(["# tea", "boil", "  // said in 2 of 2 videos", "pour"])
 
     def make(folder):
         write_talk(folder / "talk.mp4")
         sg.write_timeline(result(folder / "talk.mp4"), folder)
         save_corrections(folder / "tea.steps.json", [(0.0, 0.5, "boil"), (1.0, 1.5, "wait")])
+        save_maps(sg.TaskGraph.from_order(words, [(0, 1)]), ["tea"], folder)
 
     files, own = made(make), "tea.steps.json"
     return [
         {name: files[name] for name in (own, other)}
-        for other in ("tea.corrected.json", "talk.mp4")
+        for other in ("tea.corrected.json", "talk.mp4", MAPS)
     ]
 
 

@@ -6,6 +6,8 @@ SAID = ((0.5, 2.0, "boil the water"), (2.0, 4.5, "add the leaves"), (5.0, 8.0, "
 STEPS = """\
 # Make tea
 boil the water
+    // said in 2 of 2 videos, also: heat it
+    // tea 0:01: so boil the water
 - add the leaves
 2. pour the tea
 # Make soup

@@ -1,6 +1,7 @@
 """The task graph and what can be read from it."""
 
 import pickle
+from dataclasses import replace
 
 import networkx as nx
 import numpy as np
@@ -203,6 +204,16 @@ def test_merge_keeps_an_encoder_that_both_share():
     assert one.merge(same).encoder == options
     with pytest.raises(DataError, match="must be mined in the same way, got EncoderOptions"):
         one.merge(other)
+
+
+def test_merge_keeps_evidence_whichever_graph_has_it():
+    without = make_graph(np.eye(2, dtype=np.int64))
+    words = replace(without.vocabulary, evidence={1: ("said in 2 of 3 videos",)})
+    with_it = replace(without, vocabulary=words)
+
+    for merged in (with_it.merge(without), without.merge(with_it), with_it.merge(with_it)):
+        assert merged.vocabulary.evidence == words.evidence
+    assert without.merge(without).vocabulary.evidence == {}
 
 
 def test_merge_refuses_another_vocabulary():

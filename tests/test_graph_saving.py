@@ -10,6 +10,7 @@ from reference import make_graph
 from stepgraph.errors import DataError
 from stepgraph.graph import MiningOptions
 from stepgraph.graph.saving import load_graph, mining_fields, save_graph
+from stepgraph.vocabulary.evidence import LONGEST, MOST
 
 COUNTS = [[0, 3], [1, 0]]
 
@@ -75,3 +76,25 @@ def test_a_graph_of_no_transitions_is_loaded(path):
     save_graph(make_graph(np.zeros((2, 2), np.int64)), path)
 
     assert load_graph(path).counts.nnz == 0
+
+
+@pytest.mark.parametrize(
+    "evidence",
+    [[], {"fry": ["said"]}, {"keystep 0": "said"}, {"keystep 0": [1]}, {"keystep 0": None}, 7],
+)
+def test_evidence_that_is_none_is_refused(evidence, path):
+    with pytest.raises(DataError, match="must be a task graph as stepgraph saves it, got"):
+        load_graph(edit(path, evidence=evidence))
+
+
+def test_evidence_is_saved_and_of_much_of_it_a_little(path):
+    first, second = make_graph(COUNTS).vocabulary.keysteps
+    many = {second: ["\x07" * 10**4, *["said"] * 50], first: ["", " "]}
+    graph = load_graph(edit(path, evidence=many))
+
+    save_graph(graph, path)
+    [said] = load_graph(path).vocabulary.evidence.values()
+
+    assert graph.vocabulary.evidence == {1: said}
+    assert (len(said), said[1]) == (MOST, "said")
+    assert len(said[0]) <= LONGEST

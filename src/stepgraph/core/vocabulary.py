@@ -16,7 +16,8 @@ from stepgraph.errors import DataError, quoted
 class Vocabulary:
     """The keysteps that may occur, in a fixed order, and the tasks they belong to.
 
-    A keystep that several tasks share is one entry that each of them lists.
+    A keystep that several tasks share is one entry that each of them lists.  ``evidence`` is what
+    a list says of a keystep for people to read; it makes no other vocabulary.
 
     >>> tea = Vocabulary(("boil water", "add leaves"), {"make tea": (0, 1)})
     >>> len(tea), tea.index("add leaves")
@@ -25,6 +26,9 @@ class Vocabulary:
 
     keysteps: tuple[str, ...]
     tasks: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+    evidence: Mapping[int, tuple[str, ...]] = field(
+        default_factory=dict, compare=False, repr=False
+    )
 
     def __post_init__(self) -> None:
         if len(self.keysteps) < 2:

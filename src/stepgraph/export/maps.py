@@ -29,6 +29,7 @@ from stepgraph.graph import TaskGraph
 from stepgraph.graph.comparing import Usual, usual_of
 from stepgraph.graph.maps import END, START, Arrow, Step, TaskMap, task_map
 from stepgraph.graph.shares import Share
+from stepgraph.vocabulary.evidence import evidence_of
 
 MAPS = "maps.json"
 """Name of the file, in a folder of results."""
@@ -63,23 +64,31 @@ def load_maps(folder: Path) -> dict[str, Usual]:
     return {one.known.task: one for one in found}
 
 
-def of_names(names: Sequence[str]) -> Vocabulary:
+def of_names(names: Sequence[str], evidence: Any = None) -> Vocabulary:
     """A vocabulary of some names; one with fewer than two is filled up with what nothing uses."""
-    return Vocabulary((*names, *(" " * count for count in range(1, 3 - len(names)))))
+    filled = (*names, *(" " * count for count in range(1, 3 - len(names))))
+    return Vocabulary(filled, {}, evidence_of(evidence, names))
 
 
 def _content(usual: Usual) -> dict[str, Any]:
     """A map with keysteps by their places in its own list of names."""
     known = usual.known
     place = {step.keystep: at for at, step in enumerate(known.steps)} | {START: START, END: END}
+    words = known.vocabulary
+    told = {
+        words.keysteps[step.keystep]: list(words.evidence[step.keystep])
+        for step in known.steps
+        if step.keystep in words.evidence
+    }
     return {
         "task": known.task,
         "videos": known.videos,
-        "keysteps": [known.vocabulary.keysteps[step.keystep] for step in known.steps],
+        "keysteps": [words.keysteps[step.keystep] for step in known.steps],
         "steps": [[place[step.keystep], *_rounded(step[1:])] for step in known.steps],
         "arrows": [[place[a.first], place[a.second], *_rounded(a[2:])] for a in known.arrows],
         "before": [[place[a], place[b], *_rounded(one)] for (a, b), one in usual.before.items()],
         "times": [[place[one], round(mean, 3)] for one, mean in usual.times.items()],
+        **({"evidence": told} if told else {}),
     }
 
 
@@ -94,9 +103,8 @@ def _usual(content: Mapping[str, Any]) -> Usual:
         Arrow(_place(first, names, START), _place(second, names, END), *_numbers(*rest))
         for first, second, *rest in content["arrows"]
     )
-    known = TaskMap(
-        as_text(content["task"]), as_whole(content["videos"]), steps, arrows, of_names(names)
-    )
+    words = of_names(names, content.get("evidence"))
+    known = TaskMap(as_text(content["task"]), as_whole(content["videos"]), steps, arrows, words)
     before = {
         (_place(first, names), _place(second, names)): Share(*map(_finite, rest))
         for first, second, *rest in content["before"]

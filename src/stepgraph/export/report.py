@@ -233,10 +233,13 @@ def _next_line(found: TaskMap, step: Step) -> str:
         f"<span class=quiet>{drawing.describe_arrow(arrow)}</span></li>"
         for arrow in found.arrows_from(step.keystep)[: drawing.NEXT]
     )
+    said = found.vocabulary.evidence.get(step.keystep, ())
+    evidence = "".join(f"<li><bdi>{html.escape(line)}</bdi></li>" for line in said)
     return (
         f"<tr data-k={step.keystep}><th scope=row><bdi>"
         f"{html.escape(drawing.name_of(found, step.keystep))}</bdi> "
-        f"<span class=quiet>{drawing.describe_step(found, step)}</span></th>"
+        f"<span class=quiet>{drawing.describe_step(found, step)}</span>"
+        f"{evidence and f'<ul class=evidence>{evidence}</ul>'}</th>"
         f"<td><ol>{following or '<li class=quiet>nothing</li>'}</ol></td></tr>"
     )
 

@@ -31,10 +31,8 @@ from stepgraph.graph.courses import TIMING_BINS
 from stepgraph.graph.saving_habits import courses_fields, courses_of, habits_fields, habits_of
 from stepgraph.graph.shortest_paths import Matrix
 from stepgraph.graph.task_graph import MiningOptions, TaskGraph
-from stepgraph.vocabulary.lists import (
-    vocabulary_fields,
-    vocabulary_of,
-)
+from stepgraph.vocabulary.evidence import evidence_fields
+from stepgraph.vocabulary.lists import vocabulary_fields, vocabulary_of
 
 GRAPH_KIND = FileKind("stepgraph-graph", 1, "task graph", "make one with: stepgraph mine")
 
@@ -47,6 +45,7 @@ def save_graph(graph: TaskGraph, path: str | Path) -> None:
         header(GRAPH_KIND.format, GRAPH_KIND.version, graph.vocabulary)
         | {"encoder": encoder, "mining": mining_fields(graph.mining)}
         | vocabulary_fields(graph.vocabulary)
+        | evidence_fields(graph.vocabulary)
         | {"mined_on": list(graph.mined_on), "counts": _triples(graph.counts), "timing": timing}
         | {"habits": habits_fields(graph.habits), "courses": courses_fields(graph.courses)},
         path,

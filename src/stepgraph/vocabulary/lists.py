@@ -27,6 +27,7 @@ from stepgraph.files.headers import (
 )
 from stepgraph.problems import Problems
 from stepgraph.vocabulary.articles import Article, join_methods, match_articles
+from stepgraph.vocabulary.evidence import COMMENT, evidence_fields, evidence_of, with_evidence
 
 VOCABULARY_KIND = FileKind(
     "stepgraph-vocabulary", 1, "vocabulary", "make one with: stepgraph vocabulary"
@@ -65,13 +66,14 @@ def vocabulary_of(content: Mapping[str, Any]) -> Vocabulary:
             as_text(name): tuple(map(as_whole, as_list(ks)))
             for name, ks in content["tasks"].items()
         },
+        evidence_of(content.get("evidence"), content["keysteps"]),
     )
 
 
 def save_vocabulary(vocabulary: Vocabulary, path: str | Path) -> None:
     """Save a vocabulary as JSON, whole or not at all."""
     first = header(VOCABULARY_KIND.format, VOCABULARY_KIND.version, vocabulary)
-    write_fields(first | vocabulary_fields(vocabulary), path)
+    write_fields(first | vocabulary_fields(vocabulary) | evidence_fields(vocabulary), path)
 
 
 def vocabulary_fields(vocabulary: Vocabulary) -> dict[str, Any]:
@@ -85,7 +87,6 @@ def vocabulary_fields(vocabulary: Vocabulary) -> dict[str, Any]:
 LONG_LIST = 20
 """More keysteps than this without a heading are likely of several tasks; published have 15."""
 
-COMMENT = "//"  # begins a line of a list that only people read
 _MARK = re.compile(r"^(?:[-*+•]|\d+[.)])(?:\s+|$)")
 _BOX = re.compile(r"^(?:\[[ xX]?\]|[☐☑☒])\s*")
 _COLONS = ":： "
@@ -99,9 +100,10 @@ def read_vocabulary(path: str | Path) -> Vocabulary:
     """Read a vocabulary from a text file, or from ``vocabulary.json`` as it was saved.
 
     In text, each line is a keystep and ``# headings`` name tasks.  Blank lines, lines that begin
-    with ``//``, list marks (``-``, ``*``, ``1.``) and boxes (``[ ]``, ``[x]``) are ignored.  A
-    keystep may stand under several headings, and is then one keystep of several tasks; one that a
-    task lists twice is one keystep of it.
+    with ``//``, list marks (``-``, ``*``, ``1.``) and boxes (``[ ]``, ``[x]``) are ignored, but
+    ``//`` indented below a keystep begins a line of its evidence.  A keystep may stand under
+    several headings, and is then one keystep of several tasks; one that a task lists twice is one
+    keystep of it.
 
     In a list without ``#``, a line that ends in a colon (``Pancakes:``) is a heading; between
     ``# headings`` it only divides a task, and names nothing.  An item with a list mark is such a
@@ -161,10 +163,11 @@ def _lines(lines: Iterable[str]) -> Iterator[_Line]:
             yield _Line(number, len(line) - len(line.lstrip()), bare != text, bare)
 
 
-def _parse(lines: Iterable[str], origin: str) -> Vocabulary:
+def _parse(lines: Sequence[str], origin: str) -> Vocabulary:
     written = list(_lines(lines))
     has_headings = any(line.is_heading for line in written)
     names: dict[str, str] = {}  # as compared: as first written
+    named: dict[int, str] = {}
     tasks: dict[str, _Task] = {}
     current: dict[str, None] = {}
     for line, following in zip_longest(written, written[1:]):
@@ -172,7 +175,7 @@ def _parse(lines: Iterable[str], origin: str) -> Vocabulary:
         if line.is_heading or (divides and not has_headings):
             current = _open_task(line, tasks, origin)
         elif not divides and (text := line.text.rstrip(_COLONS)):
-            names.setdefault(text.casefold(), text)
+            named[line.number] = names.setdefault(text.casefold(), text)
             current[text.casefold()] = None
     if len(names) < 2:
         found = "none" if not names else f"only {quoted(next(iter(names.values())))}"
@@ -186,7 +189,9 @@ def _parse(lines: Iterable[str], origin: str) -> Vocabulary:
                 f"{origin}:{number}: task {quoted(name)} must have at least one keystep, got none"
             )
     members = {name: [names[key] for key in keys] for name, (_, keys) in tasks.items()}
-    return vocabulary_of_tasks(names.values(), members, origin)
+    headings = {number: name for name, (number, _) in tasks.items()}
+    vocabulary = vocabulary_of_tasks(names.values(), members, origin)
+    return with_evidence(vocabulary, lines, named, headings)
 
 
 def _open_task(line: _Line, tasks: dict[str, _Task], origin: str) -> dict[str, None]:
@@ -255,7 +260,7 @@ def add_noise(
             f"from a larger vocabulary"
         )
     noise = tuple(candidates[key] for key in drawn[:wanted])
-    return Vocabulary((*vocabulary.keysteps, *noise), vocabulary.tasks)
+    return Vocabulary((*vocabulary.keysteps, *noise), vocabulary.tasks, vocabulary.evidence)
 
 
 def compared(name: str) -> str:

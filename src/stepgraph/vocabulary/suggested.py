@@ -11,7 +11,8 @@ from typing import Any, NamedTuple
 from stepgraph.core import Vocabulary
 from stepgraph.core.videos import short_clock
 from stepgraph.errors import ConfigError, one_line
-from stepgraph.vocabulary.lists import COMMENT, make_vocabulary
+from stepgraph.vocabulary.evidence import COMMENT
+from stepgraph.vocabulary.lists import make_vocabulary
 
 STEPS = 12
 """Steps of a task that are proposed where nobody says how many."""
@@ -105,7 +106,7 @@ class SuggestedVocabulary:
 
     @cached_property
     def vocabulary(self) -> Vocabulary:
-        """The same without its evidence."""
+        """The same as a list is read."""
         return make_vocabulary(self.to_text().split("\n"))
 
     def to_text(self) -> str:

@@ -394,8 +394,8 @@
       }
       const line = keystep && panel.querySelector(`tr[data-k="${keystep}"]`);
       if (!line) return;
-      const [name, shown] = line.querySelectorAll("th > *");
-      note.replaceChildren(el("b", {}, name.cloneNode(true)), " ", shown.cloneNode(true), el("div", {}, "most probably next:"), line.querySelector("ol").cloneNode(true));
+      const [name, shown, ...evidence] = line.querySelectorAll("th > *");
+      note.replaceChildren(el("b", {}, name.cloneNode(true)), " ", shown.cloneNode(true), el("div", {}, "most probably next:"), line.querySelector("ol").cloneNode(true), ...evidence.flatMap((one) => [el("div", {}, "the list of steps says:"), one.cloneNode(true)]));
     };
     for (const node of picture.querySelectorAll(".node")) {
       const leave = () => { if (document.activeElement !== node) pick(null); };

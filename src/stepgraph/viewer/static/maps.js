@@ -105,7 +105,9 @@ function aboutStep(found, name) {
   left = shown.gone;
   const told = node?.told ? `${node.told[0].toUpperCase()}${node.told.slice(1)}.` : null;
   const count = `Done ${plural(places.length, "time")} in ${plural(videos, "video")} of this folder.`;
-  return [make("h2", {}, dot(name), ` ${name}`), told ? make("p", { class: "quiet" }, told) : null, make("p", {}, count), ...shown.parts].filter(Boolean);
+  const said = (node?.evidence ?? []).map((line) => make("li", {}, make("bdi", {}, line)));
+  const evidence = said.length ? make("details", { open: "" }, make("summary", {}, "What the list of steps says of it"), make("ul", { class: "words" }, ...said)) : null;
+  return [make("h2", {}, dot(name), ` ${name}`), told ? make("p", { class: "quiet" }, told) : null, evidence, make("p", {}, count), ...shown.parts].filter(Boolean);
 }
 
 function aboutTask(found, videos, open) {

@@ -1,0 +1,101 @@
+"""What speaks for the steps of a list: comments that stand indented below them.
+
+``stepgraph steps suggest`` writes them, and people keep, change or add them.  They are the text of
+strangers: few and short lines of it are kept, and whoever shows them escapes them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from stepgraph.core import Vocabulary
+from stepgraph.errors import one_line
+from stepgraph.files.headers import as_list, as_text
+
+COMMENT = "//"
+"""Begins a line of a list that only people read."""
+MOST = 12
+"""Lines that are kept of a step."""
+LONGEST = 300
+"""Characters that are kept of a line; a longer one is cut in its middle."""
+
+# How what is proposed of a step begins.
+_SAID = re.compile(r"(optional, )?said in \d+ of \d+ videos")
+
+
+def with_evidence(
+    vocabulary: Vocabulary,
+    lines: Sequence[str],
+    named: Mapping[int, str],
+    headings: Mapping[int, str],
+) -> Vocabulary:
+    """A vocabulary with the comments that stand below its keysteps in a list.
+
+    Those of a keystep of several tasks begin with the task.
+
+    Parameters
+    ----------
+    named, headings
+        What the lines of keysteps and of headings name, by their numbers; the first line is 1.
+    """
+    found: defaultdict[int, list[str]] = defaultdict(list)
+    for keystep, task, said in _comments(lines, named, headings):
+        at = vocabulary.index(keystep)
+        shared = task and len(vocabulary.tasks_of(at)) > 1
+        found[at].append(f"{task}: {said}" if shared else said)
+    return replace(vocabulary, evidence=_bounded(found)) if found else vocabulary
+
+
+def _comments(
+    lines: Sequence[str], named: Mapping[int, str], headings: Mapping[int, str]
+) -> Iterator[tuple[str, str, str]]:
+    """Keystep, task and text of each comment that is indented below a keystep.
+
+    One that is not may be a step that somebody struck out, and what is proposed for a second time
+    is of a step whose own line somebody deleted: neither is of the keystep above it.
+    """
+    keystep, task, indent, first = None, "", 0, True
+    for number, line in enumerate(lines, start=1):
+        text, depth = line.strip(), len(line) - len(line.lstrip())
+        if not text.startswith(COMMENT) or depth <= indent:
+            keystep, task = named.get(number), headings.get(number, task)
+            indent, first = depth, True
+            continue
+        said = text.removeprefix(COMMENT).strip()
+        if _SAID.match(said) and not first:
+            keystep = None
+        if keystep is not None:
+            yield keystep, task, said
+        first = False
+
+
+def evidence_fields(vocabulary: Vocabulary) -> dict[str, Any]:
+    """What is written of evidence; nothing where there is none."""
+    known = {
+        name: list(vocabulary.evidence[at])
+        for at, name in enumerate(vocabulary.keysteps)
+        if vocabulary.evidence.get(at)
+    }
+    return {"evidence": known} if known else {}
+
+
+def evidence_of(fields: Any, keysteps: Sequence[str]) -> dict[int, tuple[str, ...]]:
+    """Check what was read of evidence; lists without any, and older files, have none."""
+    if fields is None:
+        return {}
+    place = {name: at for at, name in enumerate(keysteps)}
+    return _bounded({place[n]: map(as_text, as_list(said)) for n, said in fields.items()})
+
+
+def _bounded(found: Mapping[int, Iterable[str]]) -> dict[int, tuple[str, ...]]:
+    """A few short lines of each keystep, as they can be shown anywhere."""
+    lines = {
+        # Cutting may leave two spaces: what is read again must not change again.
+        at: [" ".join(one_line(line, LONGEST).split()) for line in said]
+        for at, said in sorted(found.items())
+    }
+    return {at: tuple(filter(None, some))[:MOST] for at, some in lines.items() if any(some)}
