@@ -43,7 +43,7 @@ def test_how_a_graph_was_mined_is_saved_with_it(options, fields, path):
     assert load_graph(path).mining == options
 
 
-@pytest.mark.parametrize("value", ["much", [1], {}])
+@pytest.mark.parametrize("value", ["much", [1], {}, 10**400])
 @pytest.mark.parametrize("name", ["min_score", "max_gap"])
 def test_options_that_are_no_numbers_are_refused(name, value, path):
     edit(path, mining={"min_score": 1, "max_gap": 2.0, name: value})

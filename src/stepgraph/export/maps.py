@@ -104,7 +104,7 @@ def _usual(content: Mapping[str, Any]) -> Usual:
         for first, second, *rest in content["arrows"]
     )
     words = of_names(names, content.get("evidence"))
-    known = TaskMap(as_text(content["task"]), as_whole(content["videos"]), steps, arrows, words)
+    known = TaskMap(as_text(content["task"]), _count(content["videos"]), steps, arrows, words)
     before = {
         (_place(first, names), _place(second, names)): Share(*map(_finite, rest))
         for first, second, *rest in content["before"]
@@ -120,7 +120,11 @@ def _place(value: Any, names: tuple[str, ...], end: int | None = None) -> int:
 
 
 def _numbers(count: Any, *rest: Any) -> tuple[Any, ...]:
-    return as_whole(count), *map(_finite, rest)
+    return _count(count), *map(_finite, rest)
+
+
+def _count(value: Any) -> int:
+    return int(_finite(as_whole(value)))
 
 
 def _finite(value: Any) -> float:

@@ -93,7 +93,7 @@ def _mining_of(fields: Any) -> MiningOptions | None:
     given = {key: value for key, value in fields.items() if value is not None}
     if not all(isinstance(value, int | float) for value in given.values()):
         raise TypeError(f"numbers were expected, got {fields!r}"[:200])
-    return MiningOptions(**given)
+    return MiningOptions(**{key: float(value) for key, value in given.items()})
 
 
 def _triples(matrix: Any) -> list[list[int]]:
