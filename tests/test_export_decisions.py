@@ -8,8 +8,8 @@ import pytest
 import stepgraph as sg
 from stepgraph.cli import main
 from stepgraph.core import BACKGROUND, Chapter, Result, Segment, Video
-from stepgraph.export.decisions import Decision, _around, read_decisions, to_segments
 from stepgraph.errors import DataError
+from stepgraph.export.decisions import Decision, _around, read_decisions, to_segments
 from stepgraph.export.results import save_corrections
 from stepgraph.export.timeline import write_timeline
 from stepgraph.problems import Problems
