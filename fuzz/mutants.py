@@ -70,11 +70,15 @@ TESTS = {
     "decoders/baselines": "decoders decoders_baselines",
     "graph/chains": "graph_chains decoders_markov recognizer_edges",
     "decoders/dtw": "decoders decoders_dtw",
-    "decoders/hearing": "decoders_hearing decoders_task_markov_formulas recognizer_edges",
+    "decoders/hearing": (
+        "decoders_hearing scoring_fixing decoders_task_markov_formulas recognizer_edges"
+    ),
     "decoders/learning": "decoders_learning decoders_words recognizer_edges",
     "decoders/markov": "decoders decoders_markov",
     "decoders/path": "decoders decoders_path properties",
-    "decoders/task_markov": "decoders_task_markov_formulas decoders_task_markov recognizer_edges",
+    "decoders/task_markov": (
+        "decoders_task_markov_formulas decoders_task_markov scoring_fixing recognizer_edges"
+    ),
     "decoders/tasks": "decoders_tasks_formulas decoders_tasks recognizer_edges",
     "evaluation/entropy": "evaluation_entropy properties",
     "evaluation/metrics": "evaluation_metrics evaluation_background evaluation_report properties",
