@@ -3,14 +3,22 @@
 import json
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import stepgraph as sg
+from reference import make_scores
 from stepgraph.cli import main
-from stepgraph.core import BACKGROUND, Chapter, Result, Segment, Video
+from stepgraph.core import BACKGROUND, Chapter, Labels, Result, Segment, Timeline, Video
 from stepgraph.errors import DataError
-from stepgraph.export.decisions import Decision, _around, read_decisions, to_segments
-from stepgraph.export.results import save_corrections
+from stepgraph.export.decisions import (
+    Decision,
+    _around,
+    read_decisions,
+    to_segments,
+    write_decided,
+)
+from stepgraph.export.results import load_result, read_layer, save_corrections
 from stepgraph.export.timeline import write_timeline
 from stepgraph.problems import Problems
 
@@ -134,6 +142,34 @@ def test_steps_over_each_other_are_decided_together(tmp_path):
         Decision(50.0, 60.0, "stir"),
         Decision(55.0, 70.0, "serve"),
     )
+
+
+def test_a_timeline_is_written_with_what_was_decided_in_it(tmp_path):
+    tea = sg.Vocabulary(("boil", "pour"), {"Make tea": (0, 1)})
+    rows = [0] * 4 + [1] * 4 + [BACKGROUND] * 2
+    labels = Labels("tea", np.array(rows), tea, 2.0, tasks={"Make tea": 0.75})
+    timeline = Timeline(
+        Video("tea", 20.0), labels, make_scores(np.zeros((10, 2)), vocabulary=tea, hop=2.0)
+    )
+    spans = (Decision(1.5, 5.25, None), Decision(9.0, 11.5, "wait"))
+
+    result = write_decided(timeline, spans, tmp_path)
+
+    assert [(one.start, one.end, one.keystep, one.origin) for one in result] == [
+        (5.25, 8.0, "boil", "label"),
+        (9.0, 11.5, "wait", "corrected"),
+        (11.5, 16.0, "pour", "label"),
+    ]
+    wait = Chapter(9.0, 11.5, "wait", None, "corrected", 1.0, None, "Make tea")
+    assert result.chapters[1] == wait
+    assert (result.tasks, result.fingerprint, result.corrected) == (
+        {"Make tea": 0.75},
+        tea.fingerprint,
+        True,
+    )
+    assert read_layer(tmp_path / "tea.steps.json")[1] == [one[:2] for one in spans]
+    assert load_result(tmp_path / "tea.steps.json").chapters == result.chapters
+    assert read_decisions(tmp_path)["tea"] == spans
 
 
 def test_a_step_that_the_vocabulary_does_not_know_is_none_of_its_keysteps():
