@@ -3,14 +3,24 @@
 import json
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import stepgraph as sg
+from reference import make_scores
 from stepgraph.cli import main
-from stepgraph.core import BACKGROUND, Chapter, Result, Segment, Video
-from stepgraph.export.decisions import Decision, read_decisions, to_segments
-from stepgraph.export.results import save_corrections
+from stepgraph.core import BACKGROUND, Chapter, Labels, Result, Segment, Timeline, Video
+from stepgraph.errors import DataError
+from stepgraph.export.decisions import (
+    Decision,
+    _around,
+    read_decisions,
+    to_segments,
+    write_decided,
+)
+from stepgraph.export.results import load_result, read_layer, save_corrections
 from stepgraph.export.timeline import write_timeline
+from stepgraph.problems import Problems
 
 FOUND = (
     Chapter(10.0, 20.0, "boil", None, "label"),
@@ -67,6 +77,99 @@ def test_what_was_decided_before_the_result_was_made_still_is(tmp_path):
     save_corrections(tmp_path / "tea.steps.json", PLAIN[:2])
 
     assert [one.start for one in read_decisions(tmp_path)["tea"]] == [10.0, 50.0, 70.0]
+
+
+@pytest.mark.parametrize(
+    ("spans", "left"),
+    [
+        ([], [(10, 40)]),
+        ([(20, 30, None)], [(10, 20), (30, 40)]),
+        ([(20, 30, "boil"), (32, 35, None)], [(10, 20), (30, 32), (35, 40)]),
+        ([(5, 10, None), (40, 50, "boil")], [(10, 40)]),
+        ([(5, 12, "boil"), (30, 50, None)], [(12, 30)]),
+        ([(5, 50, None)], []),
+        # What is shorter than a row is left out.
+        ([(11, 39.5, None)], [(10, 11)]),
+        ([(10.5, 39, None)], [(39, 40)]),
+        # Of a step that was decided nothing else goes on, in the row beside it neither.
+        ([(20, 30, "pour")], []),
+        ([(40.4, 50, "pour")], []),
+        ([(40.5, 50, "pour")], [(10, 40)]),
+        ([(5, 9.6, "pour")], []),
+        ([(5, 9.5, "pour")], [(10, 40)]),
+        ([(20, 25, None), (30, 35, "pour")], [(10, 20)]),
+    ],
+)
+def test_of_a_chapter_what_nobody_decided_is_left(spans, left):
+    pour = Chapter(10.0, 40.0, "pour", 0.5, "path", 0.25)
+
+    found = [*_around(pour, [Decision(*one) for one in spans], 1.0)]
+
+    assert found == [Chapter(*one, "pour", 0.5, "path", 0.25) for one in left]
+
+
+def test_videos_of_a_folder_and_below_it_are_read_and_one_without_decisions_is_not(tmp_path):
+    assert read_decisions(tmp_path / "none") == {}
+    for name, steps in (("a/tea", PLAIN[1:]), ("b/tea", PLAIN), ("c", PLAIN[:2])):
+        write_timeline(Result(Video(name, 90.0), FOUND), tmp_path)
+        save_corrections(tmp_path / f"{name}.steps.json", steps)
+    save_corrections(tmp_path / "gone.steps.json", PLAIN)
+    problems = Problems()
+
+    assert read_decisions(tmp_path, problems) == {
+        "a/tea": (Decision(10.0, 20.0, None),),
+        "c": (Decision(50.0, 60.0, None),),
+    }
+    assert len(problems.failed) == 1
+    with pytest.raises(DataError, match=r"gone\.steps\.json"):
+        read_decisions(tmp_path)
+
+
+def test_a_step_that_reaches_into_what_was_decided_is_decided_as_a_whole(tmp_path):
+    assert decided(tmp_path, PLAIN, [(35.0, 52.0)]) == (
+        Decision(20.0, 40.0, "pour"),
+        Decision(40.0, 50.0, None),
+        Decision(50.0, 60.0, "stir"),
+    )
+
+
+def test_steps_over_each_other_are_decided_together(tmp_path):
+    steps = [*PLAIN, (15.0, 18.0, "wait"), (55.0, 70.0, "serve")]
+
+    assert decided(tmp_path, steps) == (
+        Decision(10.0, 20.0, "boil"),
+        Decision(15.0, 18.0, "wait"),
+        Decision(50.0, 60.0, "stir"),
+        Decision(55.0, 70.0, "serve"),
+    )
+
+
+def test_a_timeline_is_written_with_what_was_decided_in_it(tmp_path):
+    tea = sg.Vocabulary(("boil", "pour"), {"Make tea": (0, 1)})
+    rows = [0] * 4 + [1] * 4 + [BACKGROUND] * 2
+    labels = Labels("tea", np.array(rows), tea, 2.0, tasks={"Make tea": 0.75})
+    timeline = Timeline(
+        Video("tea", 20.0), labels, make_scores(np.zeros((10, 2)), vocabulary=tea, hop=2.0)
+    )
+    spans = (Decision(1.5, 5.25, None), Decision(9.0, 11.5, "wait"))
+
+    result = write_decided(timeline, spans, tmp_path)
+
+    assert [(one.start, one.end, one.keystep, one.origin) for one in result] == [
+        (5.25, 8.0, "boil", "label"),
+        (9.0, 11.5, "wait", "corrected"),
+        (11.5, 16.0, "pour", "label"),
+    ]
+    wait = Chapter(9.0, 11.5, "wait", None, "corrected", 1.0, None, "Make tea")
+    assert result.chapters[1] == wait
+    assert (result.tasks, result.fingerprint, result.corrected) == (
+        {"Make tea": 0.75},
+        tea.fingerprint,
+        True,
+    )
+    assert read_layer(tmp_path / "tea.steps.json")[1] == [one[:2] for one in spans]
+    assert load_result(tmp_path / "tea.steps.json").chapters == result.chapters
+    assert read_decisions(tmp_path)["tea"] == spans
 
 
 def test_a_step_that_the_vocabulary_does_not_know_is_none_of_its_keysteps():

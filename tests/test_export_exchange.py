@@ -179,6 +179,16 @@ def test_tasks_that_share_keysteps_have_edges_of_their_own():
     assert network.nodes["k0"]["videos"] == 3
 
 
+def test_of_a_task_of_no_video_no_share_is_known():
+    graph = tea_graph(tasks={"Make tea": (0, 1, 2, 3), "Make soup": (4,)})
+    unseen = replace(task_maps(graph)[0], videos=0)
+    unseen = replace(unseen, steps=tuple(one._replace(videos=0) for one in unseen.steps))
+
+    nodes = to_networkx(graph, [unseen]).nodes(data=True)
+
+    assert {(fields["videos"], fields["share"]) for _, fields in nodes} == {(0, 0.0)}
+
+
 def test_an_unknown_ending_is_refused(tmp_path):
     with pytest.raises(ConfigError, match=r"tea.xls: must end in .graphml.*got .xls.*--format"):
         written(tmp_path, ".xls")

@@ -163,6 +163,21 @@ def test_what_was_corrected_is_certain_and_of_the_same_task(tmp_path):
     assert layer["steps"] == [[1.0, 20.0, "boil"], [30.0, 40.0, "wait"]]
 
 
+def test_what_was_decided_before_stays_until_it_is_said_anew(tmp_path):
+    path, layer = tmp_path / "tea.steps.json", tmp_path / "tea.corrected.json"
+
+    def kept():
+        return json.loads(layer.read_text())["decided"]
+
+    save_corrections(path, [])
+    assert kept() == []
+    save_corrections(path, [], [(7.0, 9.0), (1.0, 2.0)])
+    save_corrections(path, [(1.0, 20.0, "boil")])
+    assert kept() == [[1.0, 2.0], [7.0, 9.0]]
+    save_corrections(path, [], [])
+    assert kept() == []
+
+
 def test_a_video_in_which_nothing_was_found_can_be_corrected(tmp_path):
     found = corrected(tmp_path, replace(TEA, chapters=()), [(1.0, 2.0, "boil")])
 

@@ -55,9 +55,30 @@ def test_a_video_without_steps_has_no_tags(tmp_path):
     assert tagged(tmp_path / "none.xml") == []
 
 
+def test_a_picture_has_its_size_and_a_tag_for_each_step_that_is_shown():
+    both = (Chapter(0.0, 2.0, "boil", None, "label"), Chapter(1.0, 3.0, "stir", None, "label"))
+
+    root = ElementTree.fromstring(to_cvat(Result(Video("a&b", 9.0), both), [0, 1, 2, 3], 64, 48))
+
+    assert [one.text for one in root.iter("name")] == ["a&b", "boil", "stir"]
+    assert root.find("meta/task/size").text == "4"
+    assert [
+        (one.get("name"), one.get("width"), one.get("height"), [tag.get("label") for tag in one])
+        for one in root.iter("image")
+    ] == [
+        ("frame_000000", "64", "48", ["boil"]),
+        ("frame_000001", "64", "48", ["boil", "stir"]),
+        ("frame_000002", "64", "48", ["stir"]),
+    ]
+
+
 def test_without_pictures_there_is_nothing_to_tag(tmp_path):
     write_sound(tmp_path / "talk.wav", 2.0)
-    for path in (None, tmp_path / "gone.mp4", tmp_path / "talk.wav"):
-        with pytest.raises(DataError, match=r"must have (a file|pictures)"):
+    for path, got in (
+        (None, "must have a file .* got none;"),
+        (tmp_path / "gone.mp4", "must have a file .* got .*gone.mp4, where none is;"),
+        (tmp_path / "talk.wav", "must have pictures, got sound alone"),
+    ):
+        with pytest.raises(DataError, match=got):
             write_results([Result(Video("talk", 2.0, path=path), STEPS)], tmp_path, ["cvat"])
     assert not (tmp_path / "talk.cvat.xml").exists()

@@ -106,6 +106,28 @@ def test_one_keystep_alone_leads_nothing():
     assert not clear_times(np.array([3]), np.zeros((1, 2))).any()
 
 
+def test_among_more_keysteps_nothing_is_said_of_the_others():
+    said = Course.of_moments(
+        np.array([2, 1]), np.array([[-0.5, -1.0], [-2.0, -0.2]]), np.array([True, False]), 0.5
+    )
+
+    found = said.among([3, 1], 4)
+
+    assert found.heard.tolist() == [[-127, -10, -127, -5], [-127, -2, -127, -20]]
+    assert found.clear.tolist() == [False, False, False, True]
+    assert (found.rows.tolist(), found.hop) == ([2, 1], 0.5)
+
+
+def test_of_each_task_400_videos_are_kept_and_10_000_of_all():
+    sample = Sample()
+    for video in range(1000):
+        sample.add("tea", f"{video}", video)
+
+    assert len(sample.chosen()["tea"]) == 400
+    assert videos_each([1000]) == videos_each([400] * 25) == 400
+    assert videos_each([1000] * 100) == 100
+
+
 def test_tasks_share_what_can_be_kept():
     assert videos_each([5, 5], most=9, of_all=100) == 9
     assert videos_each([50, 50], most=9, of_all=10) == 5

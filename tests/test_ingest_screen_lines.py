@@ -70,6 +70,13 @@ def test_lines_that_come_and_go_together_are_one_sentence():
     assert sentences(caption, caption) == [(0.0, 2.0, "whisk the eggs and the milk")]
 
 
+def test_a_line_belongs_to_a_text_if_it_is_near_to_one_of_its_lines():
+    words = ["whisk the eggs", "and the milk", "and the sugar", "until it is foamy"]
+    caption = [line(text, top=100.0 + 22 * at) for at, text in enumerate(words)]
+
+    assert sentences(caption, caption) == [(0.0, 2.0, " ".join(words))]
+
+
 def test_a_text_lasts_from_its_first_line_to_its_last():
     above, below = line("whisk the eggs", top=100.0), line("and the milk", top=122.0)
 

@@ -1,10 +1,12 @@
 """Scores that agree with what people decided, and what decoders and mining make of them."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
 from reference import keysteps, make_scores
-from stepgraph.core import BACKGROUND, FREE, Features, Scores, Segment, Vocabulary
+from stepgraph.core import BACKGROUND, FREE, Features, Labels, Scores, Segment, Vocabulary
 from stepgraph.decoders import DECODERS, PathSearch, TaskMarkov, checked_decode, load_decoder
 from stepgraph.decoders.hearing import hear
 from stepgraph.decoders.learning import learn_graph
@@ -91,6 +93,22 @@ def test_every_decoder_gives_what_was_decided(name, lazy):
     decided = fixed.fixed != FREE
     assert decided.any()
     np.testing.assert_array_equal(found.keysteps[decided], fixed.fixed[decided])
+
+
+def test_a_keystep_that_was_decided_is_an_anchor_and_certain():
+    tracks = np.array([False, True, True, False]), np.array([0.1, 0.2, 0.3, 0.4])
+    scores = make_scores(np.zeros((4, 6)), vocabulary=TWO)
+    fixed = scores.fix([Segment(0, 1, 3), Segment(1, 2, BACKGROUND)])
+    graph = TaskGraph.from_order(TWO, [range(len(TWO))])
+
+    def found(*tracks):
+        labels = Labels(scores.video, np.array([5, 5, 4, -1]), TWO, 1.0, *tracks)
+        return checked_decode(SimpleNamespace(decode=lambda *_: labels), fixed, graph)
+
+    assert found(*tracks).keysteps.tolist() == found().keysteps.tolist() == [3, -1, 4, -1]
+    assert found(*tracks).anchors.tolist() == [True, False, True, False]
+    assert found(*tracks).confidence.tolist() == [1.0, 1.0, 0.3, 0.4]
+    assert found().anchors is found().confidence is None
 
 
 def test_paths_run_between_what_was_decided():
