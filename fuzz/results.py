@@ -118,6 +118,7 @@ def read_index(path, out):
 
 def requests():
     """What a browser asks a server for; its secret is ``S``."""
+    timelines()  # made once, before anybody watches who writes what
     own = "Host: 127.0.0.1:80\r\nOrigin: http://127.0.0.1:80\r\nSec-Fetch-Site: same-origin\r\n"
     steps = '[[0.0, 1.0, "boil"], [1.0, 1.5, "wait"]]'
     names = ("", "view.js", "overview", "result?of=tea", "search?of=boil%20water")

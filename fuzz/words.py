@@ -19,6 +19,9 @@ class Words:
     def encode_texts(self, texts):
         return encode(texts)
 
+    def encode_question(self, text):
+        return encode([text])[0]
+
     def encode_videos(self, videos):
         for video in videos:
             intervals = np.array([[said.start, said.end] for said in video.transcript], float)

@@ -72,7 +72,9 @@ def test_a_person_watches_what_is_piped_in(graph, page):
             page.goto(address)
             for said, shown in (
                 ("0.5 now I boil the water\n8.0 and I add the tea leaves\n", "boil the water"),
-                ("16.0 then pour in some milk\n24.0 bye\n", "add the tea leaves"),
+                # Line by line, since a page shows the newest state alone.
+                ("16.0 then pour in some milk\n", "add the tea leaves"),
+                ("24.0 bye\n", "pour in the milk"),
             ):
                 running.stdin.write(said)
                 running.stdin.flush()
