@@ -76,8 +76,7 @@ class TextEncoder:
         # Alike lengths share a batch, so that little is padded.
         missing = sorted((text for text in unique if text not in known), key=len)
         with progress.counting("encoding sentences", len(missing)) as done:
-            for start in range(0, len(missing), _SENTENCES):
-                part = missing[start : start + _SENTENCES]
+            for part in self._parts(missing):
                 vectors = self._embed(part)
                 if self.remembers:
                     self._cache.store(part, vectors)
@@ -97,6 +96,12 @@ class TextEncoder:
             cache.store([text], unit(one))
             [found] = unit(one)
         return found
+
+    def _parts(self, texts: list[str]) -> Iterator[list[str]]:
+        """Texts that are encoded and stored together; a GPU asks for more of them."""
+        if texts:
+            step = max(_SENTENCES, getattr(self._model, "at_once", 0))
+            yield from (texts[start : start + step] for start in range(0, len(texts), step))
 
     def _embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
         return unit(self._model.encode(texts))
