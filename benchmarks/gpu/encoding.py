@@ -41,13 +41,22 @@ except ImportError:  # the package reads captions with it; here the slower one o
         loads=lambda data: json.loads(bytes(data)), JSONDecodeError=json.JSONDecodeError
     )
 
+try:
+    import numba as numba
+
+    COMPILER = True
+except ImportError:  # loops over numbers run as they stand
+    COMPILER = False
+    sys.modules["numba"] = SimpleNamespace(  # type: ignore[assignment]
+        njit=lambda **_: lambda function: function
+    )
+
 from stepgraph.core import Video
 from stepgraph.datasets import build_vocabulary, open_source
 from stepgraph.decoders import encoder_for
 from stepgraph.encoders import text
 from stepgraph.encoders.text import TextEncoder
 from stepgraph.encoders.vectors import unit
-from stepgraph.graph import compiling
 from stepgraph.networks import minilm
 from stepgraph.networks.minilm import MiniLM
 from stepgraph.pipeline import mine
@@ -239,8 +248,7 @@ def stages(folder: Path, videos: list[Video], place: Path) -> Found:
         "features_sentences_per_second": round(sentences / spent["features, no cache"]),
     }
     source = folder
-    if not has_compiler():
-        compiling.FEW_STEPS = sys.maxsize
+    if not COMPILER:
         source = place
         records = json.loads((folder / "raw_caption.json").read_bytes())
         few = dict(islice(records.items(), SLOW_VIDEOS))
@@ -255,20 +263,12 @@ def stages(folder: Path, videos: list[Video], place: Path) -> Found:
         seconds = time.perf_counter() - begun
         yield {
             "bench": name,
-            "compiler": has_compiler(),
+            "compiler": COMPILER,
             "videos": len(graph.mined_on),
             "seconds": round(seconds, 2),
             "cpu_seconds": round(time.process_time() - used, 2),
             "videos_per_second": round(len(graph.mined_on) / seconds, 1),
         }
-
-
-def has_compiler() -> bool:
-    try:
-        import numba  # noqa: F401
-    except ImportError:
-        return False
-    return True
 
 
 def main() -> None:
@@ -298,7 +298,7 @@ def main() -> None:
     text._cpu_has_bfloat16 = lambda: True
     device = torch.cuda.get_device_name() if on_gpu() else "cpu"
     about = {"python": platform.python_version(), "torch": torch.__version__, "device": device}
-    say(about | {"cores": os.cpu_count(), "compiler": has_compiler()})
+    say(about | {"cores": os.cpu_count(), "compiler": COMPILER})
     videos = list(open_source(f"howto100m:{folder}").videos)
     if given.tiny:
         videos = videos[:3]
