@@ -2,7 +2,7 @@
 
 These libraries do not go into the environment of the tests: label-studio-sdk wants another OpenCV
 than reading text in pictures does, and pm4py is under the AGPL.  So this file imports nothing of
-ours, and runs in an environment of its own (docs/formats.md says how).  The steps that every
+ours, and runs in an environment of its own (``make readers``).  The steps that every
 library finds must be those of the ``.steps.csv`` files.
 """
 

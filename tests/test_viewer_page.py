@@ -16,6 +16,7 @@ from stepgraph.viewer.pages import write_site
 from test_export_report import browser  # noqa: F401
 from test_viewer_server import HOSTILE, TEA, folder, serving  # noqa: F401
 from test_viewer_thumbnails import filmed
+from videos import write_sound
 
 LOOKS = {
     "light": {"viewport": {"width": 1280, "height": 900}, "color_scheme": "light"},
@@ -115,6 +116,78 @@ def test_a_person_corrects_undoes_and_finds_it_kept(folder, page):
         (4.0, 10.0, "heat some milk"),
         (38.0, 50.0, HOSTILE),
     ]
+
+
+@pytest.mark.browser
+def test_others_make_way_for_a_step_that_is_moved_or_added(folder, page):
+    filmed()
+    ends = "[...document.querySelectorAll('.steps > li')].map((one) => one.dataset.end).join()"
+    with serving(folder) as server:
+        page.goto(f"{server.address}#video/monday%2Ftea@45.0")
+        page.click("text=Correct")
+        assert page.is_disabled("text=Undo")
+        page.click("text=ends here >> nth=0")
+        until(page, f"{ends} == '45,50'")
+        page.keyboard.press("1")
+        page.keyboard.press("ArrowRight")
+        page.click("text=Add a step here")
+        until(page, f"{ends} == '9,19,45,50'")
+        page.click("text=join with next >> nth=2")
+        until(page, f"{ends} == '9,19,50'")
+        page.click("text=Undo")
+        until(page, f"{ends} == '9,19,45,50'")
+
+    kept = sg.load("out/monday/tea.steps.json")
+    spans = [(one.start, one.end) for one in kept]
+    assert spans == [(4.0, 9.0), (9.0, 19.0), (19.0, 45.0), (45.0, 50.0)]
+
+
+@pytest.mark.browser
+def test_a_list_is_gone_through_and_found_again_where_it_was(tmp_path, page):
+    many = (replace(TEA, video=Video(f"video {n:03}", 60.0)) for n in range(200))
+    page.goto(write_site(many, tmp_path / "site").absolute().as_uri())
+    page.wait_for_selector(".list .row")
+    page.evaluate("window.scrollTo(0, 4000)")
+    page.click("text=video 095")
+    page.wait_for_selector(".steps")
+    page.click("text=Next")
+    until(page, "document.querySelector('h1').textContent == 'video 096'")
+    assert page.evaluate("window.scrollY") == 0
+    page.go_back()
+    page.go_back()
+    page.wait_for_selector("text=video 095")
+
+    assert page.evaluate("window.scrollY") == 4000
+
+
+@pytest.mark.browser
+def test_sound_alone_is_played_and_what_cannot_be_is_said(folder, page):
+    sound = write_sound(Path("talk.m4a"), 4.0)
+    sg.write_timeline(replace(TEA, video=Video("talk", 4.0, path=sound)), folder)
+    with serving(folder) as server:
+        page.goto(f"{server.address}#video/talk")
+        until(page, "document.querySelector('audio')?.readyState >= 1")
+        assert page.locator("video").count() == 0
+        page.keyboard.press("Space")
+        until(page, "document.querySelector('audio').currentTime > 0.2")
+        page.goto(f"{server.address}#video/monday%2Ftea")
+        page.wait_for_selector("text=cannot play the file")
+        page.click(".steps .step >> nth=1")
+        until(page, "document.querySelector('[aria-label=timeline]').ariaValueNow == '38'")
+
+
+@pytest.mark.browser
+def test_that_nobody_answers_any_more_is_said_in_words(folder, browser):
+    page = browser.new_page()
+    with serving(folder) as server:
+        page.goto(server.address)
+        page.wait_for_selector(".list .row")
+        page.route("**/result*", lambda route: route.abort())
+        page.click(".list .row")
+        said = page.inner_text("[role=alert]")
+    page.close()
+
+    assert said.startswith("Nobody answers: stepgraph view was stopped.")
 
 
 @pytest.mark.browser

@@ -8,9 +8,11 @@ let overview = [];
 let tasks = [];
 let leave = () => {}; // what the page that is shown has to undo
 
-async function ask(name, of = "") {
+async function ask(name, of = "", how = {}) {
   if (window.STEPGRAPH) return onDisk[name](of);
-  const answer = await fetch(`${name}?of=${encodeURIComponent(of)}`);
+  const answer = await fetch(`${name}?of=${encodeURIComponent(of)}`, how).catch(() => {
+    throw new Error("Nobody answers: stepgraph view was stopped. Start it again, and open the address that it says then.");
+  });
   const found = await answer.json();
   if (!answer.ok) throw new Error(found?.error ?? `not found: ${of}`);
   return found;

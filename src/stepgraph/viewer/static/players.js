@@ -3,12 +3,14 @@
 "use strict";
 
 function playerOf(video) {
-  if (video.plays) return filePlayer(video.src ?? `media/${part(video.id)}`);
+  if (video.plays) return filePlayer(video.src ?? `media/${part(video.id)}`, video.sound);
   return video.youtube ? youtubePlayer(video.youtube) : null;
 }
 
-function filePlayer(src) {
-  const element = make("video", { controls: "", preload: "metadata", playsinline: "", "aria-label": "the video", src });
+function filePlayer(src, sound) {
+  const element = make(sound ? "audio" : "video", { controls: "", preload: "metadata", playsinline: "", "aria-label": sound ? "the sound" : "the video", src });
+  const unknown = () => element.replaceWith(make("p", { class: "empty" }, "This browser cannot play the file; times work all the same."));
+  element.addEventListener("error", unknown, { once: true });
   let wanted = 0;
   let ready = false; // before its length is known, a player stands at 0 wherever it is sent
   const begin = () => {
