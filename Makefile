@@ -31,7 +31,7 @@ soak: $(VENV)/.dev
 # What is exported, read by libraries of 1 GB that do not go into the environment of the tests.
 readers: $(VENV)/.dev
 	$(PYTHON) -m venv $(VENV)/readers
-	$(VENV)/readers/bin/python -m pip install --quiet 'label-studio-sdk==2.1.*' labelformat pm4py datumaro
+	$(VENV)/readers/bin/python -m pip install --quiet 'label-studio-sdk==2.1.*' labelformat pm4py datumaro yt-dlp
 	STEPGRAPH_READERS=$(VENV)/readers/bin/python $(BIN)/pytest -n 0 tests/test_export_readers.py
 
 bench: $(VENV)/.dev

@@ -19,12 +19,13 @@ READERS = os.environ.get("STEPGRAPH_READERS")
 def test_libraries_of_others_read_the_same_steps(tmp_path):
     path = write_video(tmp_path / "tea.mp4", map(numbered, range(120)), rate=2, codec="libx264")
     odd = "b; #c \\ <d> & \"e\" 'f' crème | -->"
+    last = replace(TEA.chapters[1], start=45.5, end=58.0, keystep="drink")
     tea = replace(
         TEA,
         video=replace(TEA.video, path=path),
-        chapters=(TEA.chapters[0], replace(TEA.chapters[1], keystep=odd)),
+        chapters=(TEA.chapters[0], replace(TEA.chapters[1], keystep=odd), last),
     )
-    formats = ["label-studio", "activitynet", "xes", "cvat", "csv"]
+    formats = ["label-studio", "activitynet", "xes", "youtube", "cvat", "csv"]
     write_results([tea], tmp_path / "out", formats)
 
     script = Path(__file__).with_name("readers.py")
@@ -33,5 +34,5 @@ def test_libraries_of_others_read_the_same_steps(tmp_path):
     )
 
     assert done.returncode == 0, done.stderr
-    for name in ("label_studio", "activitynet", "xes", "cvat"):
-        assert f"{name}: 2 steps" in done.stdout
+    for name in ("label_studio", "activitynet", "xes", "youtube", "cvat"):
+        assert f"{name}: 3 steps" in done.stdout

@@ -91,6 +91,38 @@ def test_a_person_watches_and_searches_from_disk(folder, page):
 
 
 @pytest.mark.browser
+def test_from_disk_the_best_moment_of_each_step_is_found(tmp_path, page):
+    said = ((5.0, "now the kettle"), (9.0, "boil water"), (30.0, "more water"), (40.0, "bye"))
+    sentences = tuple(Sentence(start, start + 2, text) for start, text in said)
+    result = replace(TEA, video=Video("tea", 60.0, sentences))
+    page.goto(write_site([result], tmp_path / "site").absolute().as_uri() + "#search/boil%20water")
+    page.wait_for_selector(".moments a")
+
+    found = page.locator(".moments a").all_inner_texts()
+    assert [one.split() for one in found] == [
+        ["0:09", "tea", "“boil", "water”", "1.00"],
+        ["0:30", "tea", "“more", "water”", "0.25"],
+    ]
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("page", ["phone"], indirect=True)
+def test_what_is_looked_for_stays_in_sight_on_a_phone(both, page):
+    inside = "{{ const box = document.querySelector('{}')?.getBoundingClientRect(); "
+    inside += "box && box.top >= 0 && box.bottom <= innerHeight + 1 }}"
+    with serving(both) as server:
+        page.goto(f"{server.address}#video/later")
+        page.click("text=Correct")
+        for why in page.locator(".why").all():
+            why.click()
+        page.evaluate("window.scrollTo(0, document.body.scrollHeight)")
+        until(page, inside.format("video"))
+        page.goto(f"{server.address}#graph/Make%20tea")
+        page.click(".node[data-name='boil the water']")
+        until(page, inside.format(".side h2"))
+
+
+@pytest.mark.browser
 @BOTH_ENDS
 def test_a_person_corrects_undoes_and_finds_it_kept(folder, page):
     filmed()
