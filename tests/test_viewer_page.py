@@ -284,6 +284,20 @@ def test_a_step_is_played_everywhere_it_is_done(both, page):
 
 
 @pytest.mark.browser
+def test_a_file_that_cannot_be_played_stops_no_other(both, page):
+    Path("bad.mp4").write_bytes(b"no video")
+    for name in ("a", "b"):
+        chapters = (replace(TEA.chapters[0], start=4.0 * n, end=4.0 * n + 3) for n in (0, 1))
+        bad = Video(name, 60.0, path=Path("bad.mp4"))
+        sg.write_timeline(replace(TEA, video=bad, chapters=(*chapters,)), both)
+    with serving(both) as server:
+        page.goto(f"{server.address}#graph/Make%20tea/boil%20the%20water")
+        page.click("text=Play all")
+        until(page, "document.querySelector('video')?.currentTime > 41")
+        assert page.inner_text(".place[aria-current]").startswith("later")
+
+
+@pytest.mark.browser
 def test_two_videos_stand_side_by_side_by_step(both, page):
     with serving(both) as server:
         page.goto(f"{server.address}#video/later")

@@ -28,7 +28,8 @@ function filePlayer(src, sound) {
     },
     play: () => element.play().catch(() => {}), // it was stopped before it began
     pause: () => element.pause(),
-    listen: (tell) => ["timeupdate", "seeked", "ended"].forEach((name) => element.addEventListener(name, tell)),
+    failed: () => element.error !== null,
+    listen: (tell) => ["timeupdate", "seeked", "ended", "error"].forEach((name) => element.addEventListener(name, tell)),
   };
 }
 
@@ -121,6 +122,7 @@ function placesOf(places) {
       of = place.video;
       stage.replaceChildren(player.element, caption);
     }
+    if (player.failed?.()) return go(next + 1);
     caption.replaceChildren(dot(place.keystep ?? ""), ` ${place.video.id} · ${at + 1} of ${playing.length}`);
     player.jump(place.start);
     player.play();
@@ -129,7 +131,7 @@ function placesOf(places) {
   const caption = make("p", { class: "quiet", "aria-live": "polite" });
   const follow = () => {
     const end = Math.min(playing[at].end, of.duration - 0.3); // files are a little shorter than told
-    if (going && player.time() >= end) go(at + 1);
+    if (going && (player.failed?.() || player.time() >= end)) go(at + 1);
   };
   const control = button("Play all", () => {
     if (going) return stop();
