@@ -397,6 +397,13 @@ def test_a_damaged_correction_is_one_line(folder, capsys):
     assert "tea.corrected.json: must be a file of corrections" in capsys.readouterr().err
 
 
+def test_a_port_that_cannot_be_had_is_one_line(server, folder, capsys):
+    for port in (server.server_port, 99_999):
+        assert main(["view", "out", "--no-open", "--port", str(port)]) == 1
+
+        assert f"port must be a free one up to 65535, got {port} (" in capsys.readouterr().err
+
+
 def test_two_servers_have_two_secrets(folder):
     with serving(folder) as one, serving(folder) as other:
         assert one.secret != other.secret
