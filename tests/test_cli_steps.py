@@ -36,7 +36,9 @@ def test_propose_check_edit_mine(omelettes, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
 
     assert main(["steps", "suggest", "videos", "-o", "steps.txt"]) == 0
-    assert "whisk the eggs" in capsys.readouterr().out
+    out = capsys.readouterr().out
+    assert "whisk the eggs" in out
+    assert out.endswith("then: stepgraph steps check steps.txt videos\n")
     words = sg.read_vocabulary("steps.txt")
     assert words.keysteps[0].startswith("crack the eggs")
     assert "// said in 6 of 6 videos" in (tmp_path / "steps.txt").read_text()

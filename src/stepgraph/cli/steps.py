@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import shlex
 from typing import Any
 
 from stepgraph.cli import asked
@@ -43,9 +44,10 @@ def _told(proposed: SuggestedVocabulary, args: argparse.Namespace) -> str:
             optional = ", optional" if step.optional else ""
             lines.append(f"  {step.name}  (said in {step.videos}{optional})")
     steps = sum(len(task.steps) for task in proposed.tasks)
+    next_one = one_line(shlex.join(["stepgraph", "steps", "check", str(args.output), args.source]))
     lines.append(
         f"\n{args.output}: {plural(steps, 'step')} of {plural(len(proposed.tasks), 'task')}, with "
-        f"what was said of each; correct it, then: stepgraph steps check {args.output} SOURCE"
+        f"what was said of each; correct it, then: {next_one}"
     )
     if "tasks" not in args:  # whoever gave it need not be told of it
         lines += [_doubt(task) for task in proposed.tasks if _hardly_shared(task)]
