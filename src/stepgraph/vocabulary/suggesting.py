@@ -236,7 +236,8 @@ def stood_for(
     read = {name: read_name(name) for name in listed}
     steps = [Kind(one, name, (), listed[name]) for name, one in read.items() if one]
     others = [name for name, one in read.items() if not one]
-    stands = nearness(kinds, steps, encode).max(axis=1, initial=-1.0) >= NEAR
+    near = nearness(kinds, steps, encode).max(axis=1, initial=-1.0)
+    stands: NDArray[np.bool_] = near >= NEAR
     if others:  # what is no verb with an object is compared as a whole
         whole = encode([kind.name for kind in kinds]) @ encode(others).T
         stands |= whole.max(axis=1) >= NEAR_NAME
