@@ -34,6 +34,18 @@ def test_rows_become_executions_in_order(tmp_path):
     assert [one.id for one in found.of_split("test")] == ["b"]
 
 
+def test_splits_and_tasks_may_number_their_executions_alike(tmp_path):
+    text = HEADER + "1,tea,train,boil,\n1,tea,test,pour,\n1,soup,test,stir,\n1,tea,Training,sip,\n"
+
+    found = read_executions(folder_of(tmp_path, text))
+
+    assert [(one.task, one.split, one.steps) for one in found.done] == [
+        ("tea", "train", ("boil", "sip")),
+        ("tea", "test", ("pour",)),
+        ("soup", "test", ("stir",)),
+    ]
+
+
 def test_what_is_written_is_read_again(tmp_path):
     done = (
         Execution("=a", "tea, hot", "train", ("-boil", 'say "now"'), (False, True)),

@@ -160,7 +160,7 @@ def read_executions(folder: Path, *, strict: bool = False) -> Executions:
         raise DataError(
             f"{path}:1: columns must be {', '.join(COLUMNS)}, got {quoted(', '.join(header))}"
         )
-    found: dict[tuple[str, str], tuple[str, list[str], list[bool]]] = {}
+    found: dict[tuple[str, str, str], tuple[list[str], list[bool]]] = {}
     for where, row in rows[1:]:
         if len(row) != len(header):
             what = f"must have {len(header)} columns, got {len(row)}"
@@ -170,7 +170,7 @@ def read_executions(folder: Path, *, strict: bool = False) -> Executions:
         _add_row(found, cells, where, problems)
     done = tuple(
         Execution(id, task, split, tuple(steps), tuple(mistakes))
-        for (task, id), (split, steps, mistakes) in found.items()
+        for (task, split, id), (steps, mistakes) in found.items()
     )
     if not done:
         first = f"; {problems.found[0]}" if problems.found else ""
@@ -180,7 +180,7 @@ def read_executions(folder: Path, *, strict: bool = False) -> Executions:
 
 
 def _add_row(
-    found: dict[tuple[str, str], tuple[str, list[str], list[bool]]],
+    found: dict[tuple[str, str, str], tuple[list[str], list[bool]]],
     cells: Mapping[str, str],
     where: str,
     problems: Problems,
@@ -193,8 +193,8 @@ def _add_row(
         what = f"mistake must be 0 or 1, true or false, or empty, got {quoted(word, 40)}"
         problems.add(where, "bad mistake", what)
         return
-    split = _split(cells.get("split", ""))
-    _, steps, mistakes = found.setdefault((cells.get("task", ""), id), (split, [], []))
+    key = cells.get("task", ""), _split(cells.get("split", "")), id
+    steps, mistakes = found.setdefault(key, ([], []))
     if step:  # a row without one says that nothing was done
         steps.append(step)
         mistakes.append(_WORDS[word.lower()])
