@@ -1,6 +1,7 @@
 """Executions as data: the layout, what is wrong with it, and other sources read as executions."""
 
 import json
+from dataclasses import replace
 
 import pytest
 
@@ -8,7 +9,7 @@ from stepgraph.assistant import Execution, open_executions
 from stepgraph.assistant.executions import executions_of_graph, read_executions, write_executions
 from stepgraph.errors import ConfigError, DataError
 from stepgraph.graph.saving import save_graph
-from task_maps import tea_graph
+from task_maps import NAMES, tea_graph
 
 HEADER = "execution,task,split,step,mistake\n"
 TEA = HEADER + "a,tea,train,boil,0\na,tea,train,pour,0\nb,tea,test,pour,1\n"
@@ -167,6 +168,18 @@ def test_a_mined_graph_holds_executions(tmp_path):
 
     assert {one.task for one in found.done} == {"Make tea"}
     assert found.done[0].steps[0] == "boil water"
+    assert [one.id for one in found.done if not one.written] == ["v0", "v1", "v2"]
+
+
+@pytest.mark.parametrize(("believed", "executions"), [(1.0, 2), (0.5, 1), (0.0, 0)])
+def test_the_written_order_counts_as_half_as_many_executions(believed, executions):
+    graph = tea_graph()
+    graph = replace(graph, courses=replace(graph.courses, order=believed))
+
+    found = [one for one in executions_of_graph(graph, "graph.json").done if one.written]
+
+    assert len(found) == executions
+    assert all(one.steps == NAMES for one in found)
 
 
 def test_a_graph_without_videos_cannot_be_asked():

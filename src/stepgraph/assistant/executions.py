@@ -41,13 +41,17 @@ _WORDS = _WRONG | _RIGHT | {"none": False, "nan": False, "wrong": True}
 
 @dataclass(frozen=True)
 class Execution:
-    """One execution of a task: its steps by name in order, and which of them are mistakes."""
+    """One execution of a task: its steps by name in order, and which of them are mistakes.
+
+    Where it is ``written``, nobody did it: it is the order of a list that is believed.
+    """
 
     id: str
     task: str
     split: str
     steps: tuple[str, ...]
     mistakes: tuple[bool, ...] = ()
+    written: bool = False
 
     @property
     def is_correct(self) -> bool:
@@ -135,18 +139,19 @@ def _of_truth(dataset: Dataset, split: str) -> Iterable[Execution]:
 
 
 def executions_of_graph(graph: TaskGraph, name: str) -> Executions:
-    """What was recognised in the videos that a graph was mined from."""
+    """What was recognised in the videos that a graph was mined from, and the written order."""
     if graph.layers is None:
         raise ConfigError(
             f"{name}: must hold recognised videos to be asked this, got none; mine it from "
             f"narration with this version of stepgraph"
         )
-    names = graph.vocabulary.keysteps
-    done = [
-        Execution(video, task, "", tuple(names[one] for one in steps))
-        for task in graph.layers.videos
-        for video, steps in graph.layers.sequences(task).items()
-    ]
+    names, layers, done = graph.vocabulary.keysteps, graph.layers, list[Execution]()
+    for task in layers.videos:
+        for video, recognised in layers.sequences(task).items():
+            done.append(Execution(video, task, "", tuple(names[one] for one in recognised)))
+        steps = tuple(names[one] for one in layers.of_task(task).keysteps)
+        for number in range(layers.written(task)):
+            done.append(Execution(f"written order {number}", task, "", steps, written=True))
     return Executions(name, tuple(done))
 
 
