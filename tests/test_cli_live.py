@@ -104,8 +104,12 @@ def test_the_demo_plays_a_narration(tmp_path, monkeypatch, capsys):
     assert main(["demo", "--live"]) == 0
 
     said = capsys.readouterr().out
-    for shown in ("Make pancakes", "next: ", "missing: "):
+    for shown in ("A line a change", "Make pancakes", "next: ", "missing: "):
         assert shown in said
+    # What was told as missing is so in the truth.
+    assert "lacks: sift the flour, melt the butter, rest the batter.\n" in said
+    assert "missing: sift the flour" in said
+    assert "missing: melt the butter" in said
     assert not list(tmp_path.iterdir())
 
 
