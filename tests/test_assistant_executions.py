@@ -79,6 +79,20 @@ def test_names_that_differ_in_marks_alone_stay_apart(tmp_path):
     assert found.graphs["tea"] == {("stir", "stir!")}
 
 
+def test_true_orders_that_match_nothing_are_noted(tmp_path):
+    strange = {"steps": ["boil", "poor"], "edges": [["START", "boil"], ["boil", "poor"]]}
+    strange["steps"].append("START")
+
+    found = read_executions(folder_of(tmp_path, tea=strange, coffee=strange))
+
+    assert {*found.graphs} == {"tea"}
+    assert [str(one).replace(str(tmp_path), "") for one in found.problems.found] == [
+        "/graphs/tea.json: a step should be done in some execution of its task, got 'poor'",
+        "/graphs/coffee.json: a true order must be named after a task of the executions, got "
+        "'coffee'; it is left out",
+    ]
+
+
 def test_steps_may_be_numbered(tmp_path):
     graph = {"steps": {"0": "START", "1": "boil", "2": "END"}, "edges": [[0, 1], [1, 2]]}
 

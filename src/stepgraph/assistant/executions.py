@@ -12,6 +12,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from graphlib import CycleError, TopologicalSorter
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -180,7 +181,7 @@ def read_executions(folder: Path, *, strict: bool = False) -> Executions:
     if not done:
         first = f"; {problems.found[0]}" if problems.found else ""
         raise DataError(f"{path}: must list executions, got none{first}")
-    graphs = _read_graphs(path.parent / "graphs", {one.task for one in done}, done)
+    graphs = _read_graphs(path.parent / "graphs", done, problems)
     return Executions(folder.name, done, graphs, problems)
 
 
@@ -206,7 +207,7 @@ def _add_row(
 
 
 def _read_graphs(
-    folder: Path, tasks: set[str], done: Sequence[Execution]
+    folder: Path, done: Sequence[Execution], problems: Problems
 ) -> dict[str, frozenset[Edge]]:
     """True orders of the tasks that have one; names match but for case, spaces and marks."""
     files = [one for one in listed(folder) if one.suffix == ".json"] if folder.is_dir() else []
@@ -214,11 +215,21 @@ def _read_graphs(
     plain = {_plain(file.stem): file for file in files}
     spelt = {_plain(step): step for one in done for step in one.steps}
     spelt |= {step: step for one in done for step in one.steps}  # as written, where so written
-    found = {}
-    for task in sorted(tasks):
+    found, used = {}, set[Path]()
+    for task in sorted({one.task for one in done}):
         file = exact.get(task) or plain.get(_plain(task))
         if file is not None:
             found[task] = _read_graph(file, spelt)
+            used.add(file)
+            shown = {step for one in done if one.task == task for step in one.steps}
+            for step in sorted({*chain(*found[task])} - shown - {START, END}):
+                what = f"a step should be done in some execution of its task, got {quoted(step)}"
+                problems.add(str(file), "true step that nobody does", what)
+    for file in sorted({*files} - used):
+        what = (
+            f"a true order must be named after a task of the executions, got {quoted(file.stem)}"
+        )
+        problems.add(str(file), "true order of no task", f"{what}; it is left out")
     return found
 
 
