@@ -58,6 +58,7 @@ def test_next_missing_mistakes_and_plans_are_asked(source, capsys):
     plans = answer(capsys, "ask", "plan", source, *ways)
 
     assert following["told"][0]["step"] == "leaves"
+    assert "boil" not in {one["step"] for one in following["told"]}
     assert [one["step"] for one in missing["told"]] == ["leaves"]
     assert [(one["step"], one["kind"]) for one in mistakes["told"]] == [("pour", "too early")]
     assert "executions 'leaves' comes before 'pour'" in mistakes["told"][0]["why"]
@@ -147,6 +148,9 @@ def test_bad_input_is_told_in_one_line(source, tmp_path, capsys):
     assert "got 'coffee'" in refusal(capsys, "ask", "next", source, "--task", "coffee")
     words = ("plan", source, "--from", "boil", "--to", "fly")
     assert "fly" in refusal(capsys, *words)
+    for steps in ("0", "1"):
+        words = ("plan", source, "--from", "boil", "--to", "pour", "--steps", steps)
+        assert "steps must be at least 2, since both ends count" in refusal(capsys, *words)
     (tmp_path / "graphs" / "tea.json").write_text('{"steps": ["a"], "edges": [["a", "a"]]}')
     assert "no cycle" in refusal(capsys, "reproduce", "order", source)
 

@@ -91,7 +91,7 @@ class Assistant:
     def next(self, done: Sequence[str], *, task: str | None = None, top: int = 5) -> list[Told]:
         """What most probably comes next; unknown steps of the past tell nothing."""
         shares = self.experience.next(self.known(done), self.known_task(task))
-        best = np.argsort(-shares, kind="stable")[:top]
+        best = [at for at in np.argsort(-shares, kind="stable").tolist()[:top] if shares[at] > 0]
         return [Told(self.names.keysteps[at], "next", float(shares[at]), "") for at in best]
 
     def missing(
