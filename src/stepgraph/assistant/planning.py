@@ -47,7 +47,8 @@ def make_plans(
     Parameters
     ----------
     steps
-        Length of the plan, both ends counted, so at least 2; if not given, as short as executions allow.
+        Length of the plan, both ends counted, so 2 or more; if not given, as short as executions
+        allow.
     task
         If not given, tasks are weighed by how often they show both ends.
 
