@@ -76,7 +76,10 @@ class TextEncoder:
         # Alike lengths share a batch, so that little is padded.
         missing = sorted((text for text in unique if text not in known), key=len)
         with progress.counting("encoding sentences", len(missing)) as done:
-            for part in self._parts(missing):
+            # A GPU asks for more texts at once; where none is missing, no model is loaded.
+            step = max(_SENTENCES, getattr(self._model, "at_once", 0)) if missing else 1
+            for start in range(0, len(missing), step):
+                part = missing[start : start + step]
                 vectors = self._embed(part)
                 if self.remembers:
                     self._cache.store(part, vectors)
@@ -96,12 +99,6 @@ class TextEncoder:
             cache.store([text], unit(one))
             [found] = unit(one)
         return found
-
-    def _parts(self, texts: list[str]) -> Iterator[list[str]]:
-        """Texts that are encoded and stored together; a GPU asks for more of them."""
-        if texts:
-            step = max(_SENTENCES, getattr(self._model, "at_once", 0))
-            yield from (texts[start : start + step] for start in range(0, len(texts), step))
 
     def _embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
         return unit(self._model.encode(texts))

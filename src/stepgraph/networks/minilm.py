@@ -125,8 +125,7 @@ class MiniLM:
         found = torch.empty(len(order), _SIZE, device=self._device)
         sizes, counts = np.unique(lengths, return_counts=True)
         for length, last, count in zip(sizes.tolist(), np.cumsum(counts), counts, strict=True):
-            inside = torch.arange(length, device=self._device)
-            step = max(1, _ON_GPU // length)
+            inside, step = torch.arange(length, device=self._device), max(1, _ON_GPU // length)
             for begin in range(int(last - count), int(last), step):
                 some = slice(begin, min(begin + step, int(last)))
                 found[places[some]] = self._embed_alike(flat[starts[some, None] + inside])
