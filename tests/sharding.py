@@ -31,9 +31,10 @@ class Words:
                 file.write("".join(f"{video.id}\n" for video in block))
             time.sleep(float(os.environ.get("SHARDING_SECONDS", "0")))
         for video in block:
-            vectors = unit(np.stack([_bag(sentence.text) for sentence in video.transcript]))
+            bags = [_bag(sentence.text) for sentence in video.transcript]
             times = np.array([[one.start, one.end] for one in video.transcript])
-            yield Features(video.id, video.duration, vectors, times)
+            vectors = unit(np.reshape(bags, (-1, 64)).astype(np.float32))
+            yield Features(video.id, video.duration, vectors, times.reshape(-1, 2))
 
 
 def make_words(options):

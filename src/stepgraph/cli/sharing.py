@@ -5,45 +5,40 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from stepgraph.core import Dataset, Vocabulary
+from stepgraph.core import Dataset
+from stepgraph.encoders import EncoderOptions
 from stepgraph.encoders.text import TextEncoder
 from stepgraph.errors import ConfigError
-from stepgraph.graph import MiningOptions, TaskGraph
+from stepgraph.pipeline.shards import LARGE, Engine, in_processes
 from stepgraph.scoring import Scorer
 
 
-def mine_shared(
-    args: argparse.Namespace,
-    dataset: Dataset,
-    vocabulary: Vocabulary,
-    scorer: Scorer,
-    how: dict[str, Any],
-) -> TaskGraph | None:
-    """Mine a source in shards where that is asked for; None where it is not."""
-    from stepgraph.pipeline import shards
-
-    size = getattr(dataset.videos, "size", 0)
-    remember = args.cache or size < shards.LARGE
-    if isinstance(scorer, TextEncoder):
-        scorer.remembers = remember
-    if args.workers is None and args.cluster is None:
-        return None
-    if args.workers is not None and args.workers < 1:
-        raise ConfigError(f"--workers must be at least 1, got {args.workers}")
-    job = shards.Job(
-        args.source,
-        vocabulary,
-        args.asked,
-        args.opening,
-        how["decoder"],
-        {name: how[name] for name in MiningOptions.__dataclass_fields__ if name in how},
-        how["decisions"],
-        args.strict,
-        remember,
-    )
-    engine = shards.in_processes(args.workers or 1)
+def engine_of(args: argparse.Namespace) -> Engine | None:
+    """What works on shards, where that is asked for."""
     if args.cluster is not None:
         from stepgraph.pipeline.cluster import on_cluster
 
-        engine = on_cluster(args.cluster)
-    return shards.mine_shards(job, dataset, args.output, engine)
+        return on_cluster(args.cluster)
+    if args.workers is None:
+        return None
+    if args.workers < 1:
+        raise ConfigError(f"--workers must be at least 1, got {args.workers}")
+    return in_processes(args.workers)
+
+
+def limit_cache(args: argparse.Namespace, dataset: Dataset, scorer: Scorer) -> None:
+    """Let a large source fill the cache of embeddings only where that is asked for."""
+    args.remember = args.cache or getattr(dataset.videos, "size", 0) < LARGE
+    if isinstance(scorer, TextEncoder):
+        scorer.remembers = args.remember
+
+
+def job_fields(args: argparse.Namespace, encoder: EncoderOptions) -> dict[str, Any]:
+    """What jobs of all verbs are made from; the encoder as it was asked for."""
+    return {
+        "source": args.source,
+        "encoder": encoder,
+        "opening": args.opening,
+        "strict": args.strict,
+        "remember": args.remember,
+    }

@@ -9,6 +9,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -86,6 +87,14 @@ def label_clips(timeline: Timeline) -> ClipLabels:
         top_scores=top_scores,
         words=tuple(video.transcript[part].text if part >= 0 else None for part in said.tolist()),
     )
+
+
+def no_clips(video: str) -> ClipLabels:
+    """The labels of a video that has not one row, of which a table knows nothing."""
+    numbers: dict[str, Any] = {name: np.zeros(0, kind) for name, kind in _PLAIN.items()}
+    best: dict[str, Any] = {name: np.zeros((0, TOP), kind) for name, kind in _BEST.items()}
+    origin = np.zeros(0, np.int8)
+    return ClipLabels(video, None, None, words=(), origin=origin, **numbers, **best)
 
 
 def _origins(timeline: Timeline) -> NDArray[np.int64]:
@@ -188,8 +197,8 @@ def _videos_in(table: Any, keysteps: int) -> Iterator[ClipLabels]:
                 f"was expected; label again"
             )
     ids, words = table["video"].to_pylist(), table["words"].to_pylist()
-    starts = [row for row in range(len(ids)) if row == 0 or ids[row] != ids[row - 1]]
-    for first, last in zip(starts, [*starts[1:], len(ids)], strict=True):
+    ends = [row for row in range(1, len(ids) + 1) if ids[row - 1 : row] != ids[row : row + 1]]
+    for first, last in pairwise([0, *ends]):
         yield ClipLabels(
             video=ids[first],
             path=table["path"][first].as_py(),

@@ -44,6 +44,9 @@ _MANIFEST_KIND = replace(LABELS_KIND, noun="manifest of labels")
 Recognise: TypeAlias = Callable[..., Iterable[Timeline]]
 """From videos, and ``problems`` by name, to the timelines of those that can be recognised."""
 
+Label: TypeAlias = Callable[[list[Video]], Iterable[ClipLabels]]
+"""From videos to the labels of those that can be labelled."""
+
 
 @dataclass(frozen=True)
 class Provenance:
@@ -127,10 +130,14 @@ def label_source(
         scoring = {"scores": str(encoder.path), **read}
     else:
         scoring = asdict(encoder.options)
-    fingerprint = graph_fingerprint(graph)
-    provenance = Provenance(graph.vocabulary, fingerprint, describe(decoder), scoring)
+    provenance = provenance_of(graph, decoder, scoring)
     recognise = partial(recognize_all, graph=graph, decoder=decoder, encoder=encoder)
     return write_labels(videos, recognise, folder, provenance, problems=problems)
+
+
+def provenance_of(graph: TaskGraph, decoder: Decoder, scoring: Mapping[str, Any]) -> Provenance:
+    """What decides labels that are made with a graph."""
+    return Provenance(graph.vocabulary, graph_fingerprint(graph), describe(decoder), scoring)
 
 
 def describe(decoder: Decoder) -> dict[str, Any]:
@@ -167,17 +174,36 @@ def write_labels(
     part_size: int = 50_000,
     problems: Problems | None = None,
 ) -> LabelFolder:
-    """Write what ``recognise`` finds as parts of whole videos, and the manifest at the end.
+    """Write what ``recognise`` finds: see :func:`write_parts`.
 
-    Parts that are there already are kept where they hold the same videos.  A video that
-    cannot be recognised goes to the problems, and the others go on.
+    A video that cannot be recognised goes to the problems, and the others go on.
+    """
+    problems = problems if problems is not None else Problems()
+
+    def label(group: list[Video]) -> Iterator[ClipLabels]:
+        return map(label_clips, recognise(group, problems=problems))
+
+    return write_parts(videos, label, folder, provenance, part_size=part_size, problems=problems)
+
+
+def write_parts(
+    videos: Iterable[Video],
+    label: Label,
+    folder: Path,
+    provenance: Provenance,
+    *,
+    part_size: int = 50_000,
+    problems: Problems,
+) -> LabelFolder:
+    """Write labels as parts of whole videos, and the manifest at the end.
+
+    Parts that are there already are kept where they hold the same videos.
 
     Parameters
     ----------
     part_size
         Clips after which a part is closed.
     """
-    problems = problems if problems is not None else Problems()
     parts = []
     total = len(videos) if isinstance(videos, Sized) else None
     with counting("labelling (videos)", total) as done:
@@ -186,7 +212,7 @@ def write_labels(
             part = _finished(path, provenance) if path.exists() else None
             # One of which some videos failed is made again: they may have been repaired.
             if part is None or part.failed or not _holds(part, group, provenance.hop):
-                counted = _counted(recognise(group, problems=problems), done)
+                counted = _counted(label(group), done)
                 part = _write_part(path, group, counted, provenance)
             else:
                 done(len(group))
@@ -216,7 +242,7 @@ def _groups(
             what = f"ids of videos must differ, got {video.id!r} again; only the first is labelled"
             problems.add(f"video {video.id!r}", "video listed twice", what)
             continue
-        if not is_unicode(f"{video.id}{video.path}"):
+        if not is_writable(video):
             what = f"names must be Unicode text, got {video.id!r}; rename the file"
             problems.add(f"video {video.id!r}", "video that cannot be labelled", what, lost=True)
             continue
@@ -228,6 +254,11 @@ def _groups(
             group, rows = [], 0
     if group:
         yield group
+
+
+def is_writable(video: Video) -> bool:
+    """Whether the names of a video can stand in a file."""
+    return is_unicode(f"{video.id}{video.path}")
 
 
 def _finished(path: Path, provenance: Provenance) -> Part:
@@ -244,6 +275,12 @@ def _finished(path: Path, provenance: Provenance) -> Part:
         return _part(content)
 
 
+def refuse_others(folder: Path, provenance: Provenance) -> None:
+    """Refuse a folder with labels of another provenance, before the work."""
+    for path in sorted(folder.glob("labels-*.parquet"))[:1]:
+        _finished(path, provenance)
+
+
 def _holds(part: Part, videos: Sequence[Video], hop: float) -> bool:
     """Whether a part is of these videos, as long as they are now."""
     rows = sum(rows_in(video.duration, hop) for video in videos if video.id not in part.failed)
@@ -256,16 +293,16 @@ def shortened(value: Any) -> str:
     return text if len(text) <= 160 else f"{text[:150]}…"
 
 
-def _counted(timelines: Iterable[Timeline], done: Callable[[int], None]) -> Iterator[Timeline]:
-    for timeline in timelines:
-        yield timeline
+def _counted(labelled: Iterable[ClipLabels], done: Callable[[int], None]) -> Iterator[ClipLabels]:
+    for one in labelled:
+        yield one
         done(1)
 
 
 def _write_part(
-    path: Path, videos: Sequence[Video], timelines: Iterable[Timeline], provenance: Provenance
+    path: Path, videos: Sequence[Video], found: Iterable[ClipLabels], provenance: Provenance
 ) -> Part:
-    labelled = [label_clips(timeline) for timeline in timelines]
+    labelled = list(found)
     done = {one.video for one in labelled}
     ids = tuple(video.id for video in videos)
     rows = sum(map(len, labelled))

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -103,6 +103,22 @@ Scorer: TypeAlias = Encoder | Fused | StoredScores
 """What scores come from: an encoder, two of them, or scores that were computed elsewhere."""
 
 
+class Known(NamedTuple):
+    """What an encoder makes of a vocabulary: vectors of its keysteps, also within each task."""
+
+    keysteps: NDArray[np.float32]
+    tasks: TaskVectors | None
+    encoder: EncoderOptions
+
+
+def know(scorer: Scorer, vocabulary: Vocabulary) -> Known | None:
+    """Encode a vocabulary; None where there is not one encoder for it."""
+    if isinstance(scorer, StoredScores | Fused):
+        return None
+    tasks = scorer.encode_tasks(vocabulary) if isinstance(scorer, TextEncoder) else None
+    return Known(scorer.encode_keysteps(vocabulary), tasks, scorer.options)
+
+
 def score(
     videos: Iterable[Video],
     vocabulary: Vocabulary,
@@ -134,8 +150,9 @@ def score_each(
     scorer: Scorer,
     hop: float = 1.0,
     problems: Problems | None = None,
+    known: Known | None = None,
 ) -> Iterator[tuple[Video, Scores]]:
-    """Score each video; see :func:`score`."""
+    """Score each video; see :func:`score`.  What is ``known`` is not encoded again."""
     if isinstance(scorer, StoredScores):
         yield from scorer.read_each(videos, vocabulary, hop, problems)
     elif isinstance(scorer, Fused):
@@ -146,11 +163,18 @@ def score_each(
                 other = score_features(features, again, vocabulary, second.options, hop)
                 yield video, scorer.fusion.join(scores, other)
     else:
-        keysteps = scorer.encode_keysteps(vocabulary)
-        tasks = scorer.encode_tasks(vocabulary) if isinstance(scorer, TextEncoder) else None
+        known = known or know(scorer, vocabulary)
+        assert known is not None, "one encoder has vectors"
         for video, features in encode_each(videos, scorer, problems):
-            options = scorer.options
-            yield video, score_features(features, keysteps, vocabulary, options, hop, tasks)
+            yield video, score_known(features, known, vocabulary, hop)
+
+
+def score_known(
+    features: Features, known: Known, vocabulary: Vocabulary, hop: float = 1.0
+) -> Scores:
+    """Score one video from its features; see :func:`score_features`."""
+    keysteps, tasks, encoder = known
+    return score_features(features, keysteps, vocabulary, encoder, hop, tasks)
 
 
 def score_features(
