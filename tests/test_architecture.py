@@ -147,8 +147,8 @@ LATER = {
     "what is done, comes next and was forgotten": """assistant cli/assistant cli/live
         experiments/assistance""",
     "a corpus on a GPU": "networks/matching networks/word_pieces",
-    "a corpus on many machines": """pipeline/shards pipeline/cluster pipeline/mining
-        pipeline/encoding labelling/shards cli/sharing""",
+    "a corpus on many machines": """files/addresses pipeline/shards pipeline/cluster
+        pipeline/mining pipeline/encoding labelling/shards cli/sharing""",
 }
 
 

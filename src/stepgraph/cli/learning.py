@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from stepgraph.assistant import open_executions
 from stepgraph.cli import asked
-from stepgraph.cli.sharing import engine_of, job_fields, limit_cache
+from stepgraph.cli.sharing import encode_shared, label_shared
 from stepgraph.cli.verbs import open_with_truth
 from stepgraph.core import Dataset, Scores
 from stepgraph.datasets import REGISTRY, build_vocabulary, find_published, open_source
@@ -23,7 +23,7 @@ from stepgraph.experiments.downstream import Divided, divide, make_downstream_ta
 from stepgraph.experiments.probing import ProbeOptions, halves
 from stepgraph.graph.saving import load_graph
 from stepgraph.ingest import Listening
-from stepgraph.pipeline import Asked, encoder_options, looks, open_scorer
+from stepgraph.pipeline import Asked, looks, open_scorer
 from stepgraph.problems import Problems
 from stepgraph.progress import track
 from stepgraph.scoring import Scorer, score
@@ -42,14 +42,9 @@ def encode(args: argparse.Namespace) -> str:
     encoder = load_encoder(options)
     dataset = asked.open_dataset(args, looks=options.looks)
     failed = Problems(strict=args.strict)
-    limit_cache(args, dataset, encoder)
-    if engine := engine_of(args):
-        from stepgraph.pipeline.encoding import EncodingJob, encode_shards
-
-        job = EncodingJob(**job_fields(args, options), folder=args.output.absolute())
-        done = encode_shards(job, dataset, encoder, engine)
-    else:
-        done = encode_to(FeatureStore(args.output), dataset.videos, encoder, failed)
+    done = encode_shared(args, dataset, encoder, options) or encode_to(
+        FeatureStore(args.output), dataset.videos, encoder, failed
+    )
     speed = f"{done.rows:,} rows, {done.per_second(done.rows):,.1f} rows/s"
     if done.frames:
         speed += f", {done.per_second(done.frames):,.1f} frames/s"
@@ -68,17 +63,9 @@ def label(args: argparse.Namespace) -> str:
     graph, failed = load_graph(args.graph), Problems(strict=args.strict)
     scorer, decoder = asked.open_asked(args, graph), asked.open_decoder(args)
     dataset = asked.open_dataset(args, looks=looks(scorer))
-    limit_cache(args, dataset, scorer)
-    if engine := engine_of(args):
-        from stepgraph.labelling.shards import LabellingJob, label_shards
-
-        options = encoder_options(args.asked.encoder, graph, asked.decoder_name(args))
-        job = LabellingJob(**job_fields(args, options), graph=graph, decoder=decoder)
-        label_shards(job, dataset, args.output, engine, problems=failed)
-    else:
-        label_source(
-            dataset.videos, graph, args.output, decoder=decoder, encoder=scorer, problems=failed
-        )
+    how: dict[str, Any] = {"decoder": decoder, "encoder": scorer, "problems": failed}
+    if not label_shared(args, dataset, graph, how):
+        label_source(dataset.videos, graph, args.output, **how)
     statistics = label_statistics(args.output)
     answer = asked.say(args, str(statistics), folder=str(args.output), **asdict(statistics))
     return asked.finish(answer, args, dataset.problems, failed)

@@ -5,16 +5,23 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from stepgraph.core import Dataset
-from stepgraph.encoders import EncoderOptions
+from stepgraph.cli import asked
+from stepgraph.core import Dataset, Vocabulary
+from stepgraph.encoders import Encoder, EncoderOptions
+from stepgraph.encoders.each import Encoded
 from stepgraph.encoders.text import TextEncoder
 from stepgraph.errors import ConfigError
+from stepgraph.graph import MiningOptions, TaskGraph
+from stepgraph.pipeline import encoder_options
 from stepgraph.pipeline.shards import LARGE, Engine, in_processes
 from stepgraph.scoring import Scorer
 
 
-def engine_of(args: argparse.Namespace) -> Engine | None:
-    """What works on shards, where that is asked for."""
+def _engine(args: argparse.Namespace, dataset: Dataset, scorer: Scorer) -> Engine | None:
+    """What works on shards, where that is asked for; and a large source fills no cache."""
+    args.remember = args.cache or getattr(dataset.videos, "size", 0) < LARGE
+    if isinstance(scorer, TextEncoder):
+        scorer.remembers = args.remember
     if args.cluster is not None:
         from stepgraph.pipeline.cluster import on_cluster
 
@@ -26,14 +33,7 @@ def engine_of(args: argparse.Namespace) -> Engine | None:
     return in_processes(args.workers)
 
 
-def limit_cache(args: argparse.Namespace, dataset: Dataset, scorer: Scorer) -> None:
-    """Let a large source fill the cache of embeddings only where that is asked for."""
-    args.remember = args.cache or getattr(dataset.videos, "size", 0) < LARGE
-    if isinstance(scorer, TextEncoder):
-        scorer.remembers = args.remember
-
-
-def job_fields(args: argparse.Namespace, encoder: EncoderOptions) -> dict[str, Any]:
+def _fields(args: argparse.Namespace, encoder: EncoderOptions) -> dict[str, Any]:
     """What jobs of all verbs are made from; the encoder as it was asked for."""
     return {
         "source": args.source,
@@ -42,3 +42,57 @@ def job_fields(args: argparse.Namespace, encoder: EncoderOptions) -> dict[str, A
         "strict": args.strict,
         "remember": args.remember,
     }
+
+
+def mine_shared(
+    args: argparse.Namespace,
+    dataset: Dataset,
+    vocabulary: Vocabulary,
+    scorer: Scorer,
+    how: dict[str, Any],
+) -> TaskGraph | None:
+    """Mine a source in shards where that is asked for; None where it is not."""
+    from stepgraph.pipeline.mining import MiningJob, mine_shards
+
+    engine = _engine(args, dataset, scorer)
+    if engine is None:
+        return None
+    names = MiningOptions.__dataclass_fields__
+    job = MiningJob(
+        **_fields(args, encoder_options(args.asked.encoder)),
+        vocabulary=vocabulary,
+        mining={name: value for name, value in how.items() if name in names},
+        **{name: value for name, value in how.items() if name not in names},
+    )
+    return mine_shards(job, dataset, args.output, engine)
+
+
+def label_shared(
+    args: argparse.Namespace,
+    dataset: Dataset,
+    graph: TaskGraph,
+    how: dict[str, Any],
+) -> bool:
+    """Label a source in shards where that is asked for; False where it is not."""
+    from stepgraph.labelling.shards import LabellingJob, label_shards
+
+    engine = _engine(args, dataset, how["encoder"])
+    if engine is None:
+        return False
+    encoder = encoder_options(args.asked.encoder, graph, asked.decoder_name(args))
+    job = LabellingJob(**_fields(args, encoder), graph=graph, decoder=how["decoder"])
+    label_shards(job, dataset, args.output, engine, problems=how["problems"])
+    return True
+
+
+def encode_shared(
+    args: argparse.Namespace, dataset: Dataset, encoder: Encoder, options: EncoderOptions
+) -> Encoded | None:
+    """Encode a source in shards where that is asked for; None where it is not."""
+    from stepgraph.pipeline.encoding import EncodingJob, encode_shards
+
+    engine = _engine(args, dataset, encoder)
+    if engine is None:
+        return None
+    job = EncodingJob(**_fields(args, options), folder=args.output.absolute())
+    return encode_shards(job, dataset, encoder, engine)

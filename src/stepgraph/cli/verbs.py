@@ -19,7 +19,7 @@ from stepgraph import __version__, decoders, pipeline, progress
 from stepgraph.cli import asked
 from stepgraph.cli.live import demo_live
 from stepgraph.cli.results import serve
-from stepgraph.cli.sharing import engine_of, job_fields, limit_cache
+from stepgraph.cli.sharing import mine_shared
 from stepgraph.core import Dataset
 from stepgraph.datasets import open_source
 from stepgraph.decoders import DEFAULT_DECODER, Decoder, TaskMarkov, load_decoder
@@ -55,17 +55,10 @@ def mine(args: argparse.Namespace) -> str:
     decoder = TaskMarkov() if args.order is None else TaskMarkov(order=args.order)
     options = asked.given_fields(args, MiningOptions)
     decisions = asked.decisions(args.corrections, failed)
-    how: dict[str, Any] = {"decoder": decoder, "decisions": decisions}
-    limit_cache(args, dataset, scorer)
-    if engine := engine_of(args):
-        from stepgraph.pipeline.mining import MiningJob, mine_shards
-
-        fields = job_fields(args, pipeline.encoder_options(args.asked.encoder)) | how
-        job = MiningJob(**fields, vocabulary=vocabulary, mining=options)
-        graph = mine_shards(job, dataset, args.output, engine)
-    else:
-        how |= options
-        graph = pipeline.mine(dataset, vocabulary, encoder=scorer, problems=failed, **how)
+    how = {"decoder": decoder, "decisions": decisions, **options}
+    graph = mine_shared(args, dataset, vocabulary, scorer, how) or pipeline.mine(
+        dataset, vocabulary, encoder=scorer, problems=failed, **how
+    )
     save_graph(graph, args.output)
     text = (
         f"{args.output}: {len(vocabulary)} keysteps, {graph.counts.nnz} transitions between them, "

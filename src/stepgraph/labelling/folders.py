@@ -11,13 +11,12 @@ import hashlib
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Sized
 from dataclasses import asdict, dataclass, is_dataclass, replace
-from functools import partial
 from pathlib import Path
 from typing import Any, TypeAlias
 
 import numpy as np
 
-from stepgraph.core import Timeline, Video, Vocabulary, is_unicode, rows_in
+from stepgraph.core import Video, Vocabulary, is_unicode, rows_in
 from stepgraph.decoders import DECODERS, Decoder, load_decoder
 from stepgraph.errors import DataError
 from stepgraph.files import headers
@@ -40,9 +39,6 @@ from stepgraph.vocabulary.lists import require_as_saved, vocabulary_fields, voca
 MANIFEST = "labels.json"
 _MANIFEST_KIND = replace(LABELS_KIND, noun="manifest of labels")
 
-
-Recognise: TypeAlias = Callable[..., Iterable[Timeline]]
-"""From videos, and ``problems`` by name, to the timelines of those that can be recognised."""
 
 Label: TypeAlias = Callable[[list[Video]], Iterable[ClipLabels]]
 """From videos to the labels of those that can be labelled."""
@@ -123,16 +119,20 @@ def label_source(
     problems
         Receives the videos that cannot be labelled; the others are.
     """
-    decoder = decoder or load_decoder()
+    decoder, problems = decoder or load_decoder(), problems if problems is not None else Problems()
     encoder = encoder or open_scorer(graph=graph)
     if isinstance(encoder, StoredScores):
         read = {"scale": encoder.scale, "seconds_per_row": encoder.seconds_per_row}
         scoring = {"scores": str(encoder.path), **read}
     else:
         scoring = asdict(encoder.options)
+    how: dict[str, Any] = {"decoder": decoder, "encoder": encoder, "problems": problems}
+
+    def label(group: list[Video]) -> Iterable[ClipLabels]:
+        return map(label_clips, recognize_all(group, graph, **how))
+
     provenance = provenance_of(graph, decoder, scoring)
-    recognise = partial(recognize_all, graph=graph, decoder=decoder, encoder=encoder)
-    return write_labels(videos, recognise, folder, provenance, problems=problems)
+    return write_labels(videos, label, folder, provenance, problems=problems)
 
 
 def provenance_of(graph: TaskGraph, decoder: Decoder, scoring: Mapping[str, Any]) -> Provenance:
@@ -167,49 +167,29 @@ def graph_fingerprint(graph: TaskGraph) -> str:
 
 def write_labels(
     videos: Iterable[Video],
-    recognise: Recognise,
+    label: Label,
     folder: Path,
     provenance: Provenance,
     *,
     part_size: int = 50_000,
     problems: Problems | None = None,
 ) -> LabelFolder:
-    """Write what ``recognise`` finds: see :func:`write_parts`.
-
-    A video that cannot be recognised goes to the problems, and the others go on.
-    """
-    problems = problems if problems is not None else Problems()
-
-    def label(group: list[Video]) -> Iterator[ClipLabels]:
-        return map(label_clips, recognise(group, problems=problems))
-
-    return write_parts(videos, label, folder, provenance, part_size=part_size, problems=problems)
-
-
-def write_parts(
-    videos: Iterable[Video],
-    label: Label,
-    folder: Path,
-    provenance: Provenance,
-    *,
-    part_size: int = 50_000,
-    problems: Problems,
-) -> LabelFolder:
     """Write labels as parts of whole videos, and the manifest at the end.
 
-    Parts that are there already are kept where they hold the same videos.
+    Parts that are there already are kept where they hold the same videos.  Videos that cannot be
+    written go to the problems, and the others go on.
 
     Parameters
     ----------
     part_size
         Clips after which a part is closed.
     """
-    parts = []
+    problems, parts = problems if problems is not None else Problems(), []
     total = len(videos) if isinstance(videos, Sized) else None
     with counting("labelling (videos)", total) as done:
         for number, group in enumerate(_groups(videos, provenance.hop, part_size, problems)):
             path = folder / f"labels-{number:05}.parquet"
-            part = _finished(path, provenance) if path.exists() else None
+            part = finished(path, provenance) if path.exists() else None
             # One of which some videos failed is made again: they may have been repaired.
             if part is None or part.failed or not _holds(part, group, provenance.hop):
                 counted = _counted(label(group), done)
@@ -261,7 +241,7 @@ def is_writable(video: Video) -> bool:
     return is_unicode(f"{video.id}{video.path}")
 
 
-def _finished(path: Path, provenance: Provenance) -> Part:
+def finished(path: Path, provenance: Provenance) -> Part:
     """The part that is there; one of another provenance is refused, not overwritten."""
     content = read_footer(path)
     wanted = provenance.fields()
@@ -273,12 +253,6 @@ def _finished(path: Path, provenance: Provenance) -> Part:
             )
     with headers.reading_fields(path, LABELS_KIND):
         return _part(content)
-
-
-def refuse_others(folder: Path, provenance: Provenance) -> None:
-    """Refuse a folder with labels of another provenance, before the work."""
-    for path in sorted(folder.glob("labels-*.parquet"))[:1]:
-        _finished(path, provenance)
 
 
 def _holds(part: Part, videos: Sequence[Video], hop: float) -> bool:
@@ -352,7 +326,7 @@ def read_labels(folder: Path | LabelFolder) -> Iterator[ClipLabels]:
     labels = folder if isinstance(folder, LabelFolder) else open_labels(folder)
     for part in labels.parts:
         path = labels.path / part.file
-        if _finished(path, labels.provenance) != part:
+        if finished(path, labels.provenance) != part:
             raise DataError(
                 f"{path}: must hold the clips and videos that {MANIFEST} says, got others; "
                 f"delete it and label again"

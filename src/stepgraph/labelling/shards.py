@@ -18,10 +18,10 @@ from stepgraph.labelling.clips import ClipLabels, label_clips, no_clips, read_ta
 from stepgraph.labelling.folders import (
     LabelFolder,
     describe,
+    finished,
     is_writable,
     provenance_of,
-    refuse_others,
-    write_parts,
+    write_labels,
 )
 from stepgraph.pipeline.shards import Engine, Found, Job, Piece, opened, videos_of, work_through
 from stepgraph.problems import Problems
@@ -124,7 +124,8 @@ def label_shards(
     """
     encoder = job.open_encoder()
     provenance = provenance_of(job.graph, job.decoder, asdict(encoder.options))
-    refuse_others(folder, provenance)
+    for path in sorted(folder.glob("labels-*.parquet"))[:1]:
+        finished(path, provenance)  # what is there is of the same, or refused before the work
     job = replace(job, known=know(encoder, job.graph.vocabulary))
     shards = work_through(job, dataset, folder / ".shards", engine)
 
@@ -136,6 +137,6 @@ def label_shards(
 
     videos = (video for found in shards.in_order() for video in found.made)
     how: dict[str, Any] = {"part_size": part_size, "problems": problems}
-    labels = write_parts(videos, labels_of, folder, provenance, **how)
+    labels = write_labels(videos, labels_of, folder, provenance, **how)
     shards.remove()
     return labels

@@ -39,7 +39,7 @@ from stepgraph.pipeline.shards import (
 )
 from stepgraph.problems import Problems
 from stepgraph.progress import counting
-from stepgraph.scoring import Known, know, score_each, score_known
+from stepgraph.scoring import Known, know, score_each, score_features
 from stepgraph.scoring.fusion import Fused
 from stepgraph.scoring.products import Products
 
@@ -159,7 +159,9 @@ class MiningJob(Job):
     def score(self, features: Features) -> Scores:
         """Scores of a video from its features."""
         assert self.known is not None, "only one encoder has features"
-        return decide(score_known(features, self.known, self.vocabulary), self.decisions)
+        keysteps, tasks, encoder = self.known
+        scores = score_features(features, keysteps, self.vocabulary, encoder, 1.0, tasks)
+        return decide(scores, self.decisions)
 
 
 def hear_piece(job: MiningJob, piece: Piece, wanted: frozenset[str]) -> list[Features]:

@@ -166,15 +166,8 @@ def score_each(
         known = known or know(scorer, vocabulary)
         assert known is not None, "one encoder has vectors"
         for video, features in encode_each(videos, scorer, problems):
-            yield video, score_known(features, known, vocabulary, hop)
-
-
-def score_known(
-    features: Features, known: Known, vocabulary: Vocabulary, hop: float = 1.0
-) -> Scores:
-    """Score one video from its features; see :func:`score_features`."""
-    keysteps, tasks, encoder = known
-    return score_features(features, keysteps, vocabulary, encoder, hop, tasks)
+            keysteps, tasks, encoder = known
+            yield video, score_features(features, keysteps, vocabulary, encoder, hop, tasks)
 
 
 def score_features(
