@@ -19,7 +19,7 @@ from stepgraph.core import Dataset, Vocabulary
 from stepgraph.datasets.own import Own, open_file, open_folder, open_manifest
 from stepgraph.datasets.reading import Truth
 from stepgraph.errors import ConfigError, DataError, StepgraphError, quoted
-from stepgraph.files.addresses import Address, Place, is_address, place_of
+from stepgraph.files.addresses import Address, Place, on_disk, place_of
 from stepgraph.files.disk import listed
 from stepgraph.ingest import Listening
 from stepgraph.ingest.formats import MEDIA_SUFFIXES
@@ -116,7 +116,7 @@ class Published:
         """Where it lies; refuse a place where it is not, and say where it is if that is near."""
         path = place_of(text)
         if isinstance(path, Address):
-            return path if self.streamed else Path(_on_disk(f"{prefix}:{text}"))
+            return path if self.streamed else Path(on_disk(f"{prefix}:{text}"))
         is_folder = os.path.isdir(path)
         if os.path.isfile(path) or self.lies_in(path):
             return path
@@ -128,16 +128,6 @@ class Published:
             f"{path}: must be the folder of {self.title}, which contains "
             f"{' or '.join(self.marks)}, got {got}; {hint}"
         )
-
-
-def _on_disk(text: str) -> str:
-    """A place that may be no address."""
-    if is_address(text.partition(":")[2]) or is_address(text):
-        raise ConfigError(
-            f"source must lie on a disk, got {quoted(text)}; of addresses only howto100m:ADDRESS "
-            f"is read, so copy it here"
-        )
-    return text
 
 
 def find_published(prefix: str) -> Published:
@@ -219,7 +209,7 @@ def _open_own(text: str, how: Own) -> Dataset:
         return open_folder(Path(__file__).parent / "demo", how, name="demo")
     # os.path answers False for a name that is too long, Path would raise.
     named = text.startswith("manifest:") and not os.path.exists(text)
-    text = _on_disk(text).removeprefix("manifest:") if named else _on_disk(text)
+    text = on_disk(text).removeprefix("manifest:") if named else on_disk(text)
     path = Path(text if os.path.exists(text) else os.path.expanduser(text))
     if named or (os.path.isfile(path) and path.suffix.lower() in (".jsonl", ".csv")):
         opener = open_manifest

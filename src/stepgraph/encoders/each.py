@@ -8,26 +8,20 @@ however often a run is killed, the runs together leave what one run would have l
 from __future__ import annotations
 
 import time
-from collections import deque
-from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
-from contextvars import copy_context
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from itertools import chain, islice
-from typing import TypeVar
 
 from stepgraph.core import Features, Video
 from stepgraph.encoders import WORDED, Encoder, EncoderOptions
+from stepgraph.encoders.ahead import in_another_thread
 from stepgraph.encoders.stored_features import FeatureStore, StoredEncoder
 from stepgraph.encoders.text import TextEncoder
 from stepgraph.errors import ConfigError, DataError
 from stepgraph.ingest.language import reads_as_english
 from stepgraph.problems import Problems
 from stepgraph.progress import track
-
-_Given = TypeVar("_Given")
-_Made = TypeVar("_Made")
 
 # Videos of narration that are encoded together: enough to fill batches, few enough for memory.
 # One that is looked at is encoded alone.
@@ -55,7 +49,7 @@ def encode_each(
     together = 1 if encoder.options.looks else _AHEAD if ahead else _TOGETHER
     blocks = iter(lambda: list(islice(remaining, together)), [])
     attempt = partial(_attempt, encoder=encoder)
-    attempted = _in_another_thread(attempt, blocks) if ahead else map(attempt, blocks)
+    attempted = in_another_thread(attempt, blocks) if ahead else map(attempt, blocks)
     for video, found in chain.from_iterable(attempted):
         if isinstance(found, Features):
             if problems is not None:
@@ -78,23 +72,6 @@ def _attempt(
             return [(block[0], error)]
         # One by one, it is seen which.
         return [one for video in block for one in _attempt([video], encoder)]
-
-
-def _in_another_thread(
-    work: Callable[[_Given], _Made], given: Iterable[_Given]
-) -> Iterator[_Made]:
-    """Work on one thing while what was made of the one before is used, and the next is read."""
-    thread = ThreadPoolExecutor(1)
-    begun: deque[Future[_Made]] = deque()
-    try:
-        for one in given:
-            begun.append(thread.submit(copy_context().run, work, one))
-            if len(begun) > 1:
-                yield begun.popleft().result()
-        while begun:
-            yield begun.popleft().result()
-    finally:
-        thread.shutdown(cancel_futures=True)
 
 
 def _note_doubts(video: Video, features: Features, encoder: Encoder, problems: Problems) -> None:

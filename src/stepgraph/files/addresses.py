@@ -16,7 +16,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple, TypeAlias
 
-from stepgraph.errors import ConfigError, DataError, MissingExtraError, one_line
+from stepgraph.errors import ConfigError, DataError, MissingExtraError, one_line, quoted
 
 # Of two colons fsspec makes a chain of file systems, which nobody needs here.
 _ADDRESS = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://(?!.*::)")
@@ -176,6 +176,16 @@ def is_address(text: str) -> bool:
     (True, False)
     """
     return _ADDRESS.match(text) is not None
+
+
+def on_disk(source: str) -> str:
+    """A source, which may be no address."""
+    if is_address(source.partition(":")[2]) or is_address(source):
+        raise ConfigError(
+            f"source must lie on a disk, got {quoted(source)}; of addresses only "
+            f"howto100m:ADDRESS is read, so copy it here"
+        )
+    return source
 
 
 def is_offline() -> bool:

@@ -89,14 +89,6 @@ def label_clips(timeline: Timeline) -> ClipLabels:
     )
 
 
-def no_clips(video: str) -> ClipLabels:
-    """The labels of a video that has not one row, of which a table knows nothing."""
-    numbers: dict[str, Any] = {name: np.zeros(0, kind) for name, kind in _PLAIN.items()}
-    best: dict[str, Any] = {name: np.zeros((0, TOP), kind) for name, kind in _BEST.items()}
-    origin = np.zeros(0, np.int8)
-    return ClipLabels(video, None, None, words=(), origin=origin, **numbers, **best)
-
-
 def _origins(timeline: Timeline) -> NDArray[np.int64]:
     anchors = timeline.labels.anchors
     if anchors is None or (timeline.labels.confidence is None and not anchors.any()):

@@ -9,12 +9,14 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
 
-from stepgraph.core import Dataset, Timeline, Video
+import numpy as np
+
+from stepgraph.core import Dataset, Labels, Scores, Timeline, Video
 from stepgraph.decoders import Decoder, checked_decode, load_decoder
 from stepgraph.files.disk import read_json, write_text
 from stepgraph.graph import TaskGraph
 from stepgraph.graph.saving import graph_fields
-from stepgraph.labelling.clips import ClipLabels, label_clips, no_clips, read_table, write_table
+from stepgraph.labelling.clips import ClipLabels, label_clips, read_table, write_table
 from stepgraph.labelling.folders import (
     LabelFolder,
     describe,
@@ -23,9 +25,19 @@ from stepgraph.labelling.folders import (
     provenance_of,
     write_labels,
 )
-from stepgraph.pipeline.shards import Engine, Found, Job, Piece, opened, videos_of, work_through
+from stepgraph.pipeline.shards import (
+    Engine,
+    Found,
+    Job,
+    Piece,
+    known_to,
+    opened,
+    videos_of,
+    work_through,
+)
 from stepgraph.problems import Problems
-from stepgraph.scoring import Known, know, score_each
+from stepgraph.scoring import score_each
+from stepgraph.scoring.known import Known
 
 
 class _Labelled(NamedTuple):
@@ -101,9 +113,16 @@ class LabellingJob(Job):
         table = read_table(place.with_suffix(".parquet"), len(self.graph.vocabulary))
         labels = {one.video: one for one in table}
         for video, duration, path, done in read_json(place.with_suffix(".videos")):
-            found = labels.get(video, no_clips(video)) if done else None
+            # A table knows nothing of a video without rows.
+            found = (labels.get(video) or self._no_clips(video)) if done else None
             where = None if path is None else Path(path)
             yield _LabelledVideo(video, duration, (), where, labels=found)
+
+    def _no_clips(self, video: str) -> ClipLabels:
+        vocabulary, rows = self.graph.vocabulary, np.zeros(0, dtype=np.int64)
+        values = np.zeros((0, len(vocabulary)), dtype=np.float32)
+        scores = Scores(video, values, np.zeros(0, dtype=bool), vocabulary)
+        return label_clips(Timeline(Video(video, 0.0), Labels(video, rows, vocabulary), scores))
 
 
 def label_shards(
@@ -126,7 +145,7 @@ def label_shards(
     provenance = provenance_of(job.graph, job.decoder, asdict(encoder.options))
     for path in sorted(folder.glob("labels-*.parquet"))[:1]:
         finished(path, provenance)  # what is there is of the same, or refused before the work
-    job = replace(job, known=know(encoder, job.graph.vocabulary))
+    job = replace(job, known=known_to(encoder, job.graph.vocabulary))
     shards = work_through(job, dataset, folder / ".shards", engine)
 
     def labels_of(group: Iterable[Video]) -> Iterator[ClipLabels]:

@@ -33,14 +33,16 @@ from stepgraph.pipeline.shards import (
     Piece,
     Shards,
     cut,
+    known_to,
     opened,
     videos_of,
     work_through,
 )
 from stepgraph.problems import Problems
 from stepgraph.progress import counting
-from stepgraph.scoring import Known, know, score_each, score_features
+from stepgraph.scoring import score_each, score_features
 from stepgraph.scoring.fusion import Fused
+from stepgraph.scoring.known import Known
 from stepgraph.scoring.products import Products
 
 # Videos whose vectors all shards together keep, since words may be learned from them; and at least
@@ -179,7 +181,7 @@ def mine_shards(job: MiningJob, dataset: Dataset, output: Path, engine: Engine) 
     Problems with videos are added to those of the data set.
     """
     each = max(_EACH, _HEARD // max(1, len(cut(dataset, job.longest))))
-    job = replace(job, known=know(job.open_encoder(), job.vocabulary), heard=each)
+    job = replace(job, known=known_to(job.open_encoder(), job.vocabulary), heard=each)
     folder = output.with_name(f"{output.name}.shards")
     shards = work_through(job, dataset, folder, engine)
     graph, spoken = _added_up(shards, job.vocabulary)

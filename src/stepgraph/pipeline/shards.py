@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Any, ClassVar, NamedTuple, TypeAlias
 
 from stepgraph import __version__
-from stepgraph.core import Dataset, Video
+from stepgraph.core import Dataset, Video, Vocabulary
 from stepgraph.datasets import open_source
 from stepgraph.decoders import DEFAULT_DECODER, encoder_for
 from stepgraph.encoders import Encoder, EncoderOptions
@@ -34,6 +34,7 @@ from stepgraph.files.disk import read_json, write_text
 from stepgraph.problems import Problem, Problems
 from stepgraph.progress import counting
 from stepgraph.scoring.fusion import Fused, open_encoder
+from stepgraph.scoring.known import Known, know
 
 LARGE = 2**29
 """Bytes of captions from which on embeddings are not cached unless that is asked for."""
@@ -139,6 +140,11 @@ def opened(job: Job) -> _Opened:
         dataset = open_source(job.source, **job.opening)
         _OPENED[:] = [_Opened(job.identity, dataset, job.open_encoder())]
     return _OPENED[0]
+
+
+def known_to(encoder: Encoder | Fused, vocabulary: Vocabulary) -> Known | None:
+    """What an encoder makes of a vocabulary; two of them are asked anew for each shard."""
+    return None if isinstance(encoder, Fused) else know(encoder, vocabulary)
 
 
 def videos_of(job: Job, piece: Piece, problems: Problems) -> Iterable[Video]:

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import NamedTuple, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,12 +18,12 @@ from numpy.typing import NDArray
 from stepgraph.core import Features, Scores, Video, Vocabulary
 from stepgraph.encoders import WORDED, Encoder, EncoderOptions
 from stepgraph.encoders.each import encode_each
-from stepgraph.encoders.text import TextEncoder
 from stepgraph.encoders.vectors import TaskVectors
 from stepgraph.files.arrays import Kind, open_arrays
 from stepgraph.files.stored import Reading, check_seconds, note_length, stored_rows
 from stepgraph.problems import Problems
 from stepgraph.scoring.fusion import Fused, standardise, to_scale
+from stepgraph.scoring.known import Known, know
 from stepgraph.scoring.products import Products
 
 
@@ -103,22 +103,6 @@ Scorer: TypeAlias = Encoder | Fused | StoredScores
 """What scores come from: an encoder, two of them, or scores that were computed elsewhere."""
 
 
-class Known(NamedTuple):
-    """What an encoder makes of a vocabulary: vectors of its keysteps, also within each task."""
-
-    keysteps: NDArray[np.float32]
-    tasks: TaskVectors | None
-    encoder: EncoderOptions
-
-
-def know(scorer: Scorer, vocabulary: Vocabulary) -> Known | None:
-    """Encode a vocabulary; None where there is not one encoder for it."""
-    if isinstance(scorer, StoredScores | Fused):
-        return None
-    tasks = scorer.encode_tasks(vocabulary) if isinstance(scorer, TextEncoder) else None
-    return Known(scorer.encode_keysteps(vocabulary), tasks, scorer.options)
-
-
 def score(
     videos: Iterable[Video],
     vocabulary: Vocabulary,
@@ -163,10 +147,8 @@ def score_each(
                 other = score_features(features, again, vocabulary, second.options, hop)
                 yield video, scorer.fusion.join(scores, other)
     else:
-        known = known or know(scorer, vocabulary)
-        assert known is not None, "one encoder has vectors"
+        keysteps, tasks, encoder = known or know(scorer, vocabulary)
         for video, features in encode_each(videos, scorer, problems):
-            keysteps, tasks, encoder = known
             yield video, score_features(features, keysteps, vocabulary, encoder, hop, tasks)
 
 
