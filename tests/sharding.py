@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from stepgraph.core import Features
+from stepgraph.encoders import EncoderOptions
 from stepgraph.encoders.vectors import unit
 
 STEPS = "# Tea\nboil the water\npour it\nstir\n# Eggs\ncrack the eggs\nwhisk them\nfry them\n"
@@ -39,6 +40,11 @@ class Words:
 
 def make_words(options):
     return Words(options)
+
+
+def make_sentences(options):
+    """The same as sentences of the built-in kind, of which words are learned."""
+    return Words(EncoderOptions())
 
 
 def _bag(text):

@@ -180,3 +180,26 @@ def test_pieces_of_ones_own_videos_are_counted(monkeypatch):
     monkeypatch.setattr(shards, "_VIDEOS", 20)
 
     assert cut(open_source("demo")) == [Piece(0, 0, 20), Piece(1, 20, 36)]
+
+
+@pytest.mark.parametrize(("kept", "again"), [(10**4, 0), (30, None), (0, 40)])
+def test_what_was_encoded_is_encoded_once_more_only_where_it_was_not_kept(
+    captions, tmp_path, monkeypatch, kept, again
+):
+    from stepgraph.pipeline import mining
+
+    job, _ = captions
+    job = replace(job, encoder=EncoderOptions("sharding:make_sentences"))
+    plain = mine(job.source, job.vocabulary, encoder=load_encoder(job.encoder))
+    assert plain.habits.words
+    monkeypatch.setattr(mining, "_HEARD", kept)
+    heard = []
+
+    def listening(job, work, asked):
+        for found in ALONE(job, work, asked):
+            heard.extend(found if work is mining.hear_piece else ())
+            yield found
+
+    shards._OPENED.clear()
+    assert mined(job, tmp_path / "graph.json", listening) == saved(plain, tmp_path / "plain.json")
+    assert len(heard) == again or (again is None and 0 < len(heard) < 40)

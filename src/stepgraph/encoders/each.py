@@ -45,8 +45,9 @@ def encode_each(
         yield from encoder.read_each(videos)
         return
     remaining = iter(videos)
-    ahead = isinstance(encoder, TextEncoder)
-    together = 1 if encoder.options.looks else _AHEAD if ahead else _TOGETHER
+    looks = encoder.options.looks
+    ahead = isinstance(encoder, TextEncoder) and not looks
+    together = 1 if looks else _AHEAD if ahead else _TOGETHER
     blocks = iter(lambda: list(islice(remaining, together)), [])
     attempt = partial(_attempt, encoder=encoder)
     attempted = in_another_thread(attempt, blocks) if ahead else map(attempt, blocks)

@@ -45,9 +45,9 @@ from stepgraph.scoring.fusion import Fused
 from stepgraph.scoring.known import Known
 from stepgraph.scoring.products import Products
 
-# Videos whose vectors all shards together keep, since words may be learned from them; and at least
-# so many each.  Of those that are chosen in the end some may be others, and are encoded again.
-_HEARD, _EACH = 2000, 8
+# Videos whose vectors all shards together keep, since words may be learned from them.  Of those
+# that are chosen in the end some may be others, and are encoded again.
+_HEARD = 2000
 
 
 class Mined(NamedTuple):
@@ -122,10 +122,10 @@ class MiningJob(Job):
     def _scored(
         self, videos: Iterable[Video], problems: Problems, heard: Sample[Features]
     ) -> Iterator[Scores]:
-        encoder, learns = opened(self).encoder, self.learns_words
+        encoder, keeps = opened(self).encoder, self.learns_words and self.heard > 0
         found = score_each(videos, self.vocabulary, encoder, problems=problems, known=self.known)
         for _, scores in found:
-            if learns and isinstance(scores, Products):
+            if keeps and isinstance(scores, Products):
                 heard.add("", scores.video, scores.features)
             yield decide(scores, self.decisions)
 
@@ -180,7 +180,7 @@ def mine_shards(job: MiningJob, dataset: Dataset, output: Path, engine: Engine) 
 
     Problems with videos are added to those of the data set.
     """
-    each = max(_EACH, _HEARD // max(1, len(cut(dataset, job.longest))))
+    each = _HEARD // max(1, len(cut(dataset, job.longest)))
     job = replace(job, known=known_to(job.open_encoder(), job.vocabulary), heard=each)
     folder = output.with_name(f"{output.name}.shards")
     shards = work_through(job, dataset, folder, engine)
