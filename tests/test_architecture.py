@@ -148,7 +148,7 @@ LATER = {
         experiments/assistance""",
     "a corpus on a GPU": "networks/matching networks/word_pieces",
     "a corpus on many machines": """files/addresses pipeline/shards pipeline/cluster
-        pipeline/mining pipeline/encoding labelling/shards cli/sharing encoders/ahead
+        pipeline/mining pipeline/encoding labelling/shards cli/sharing
         scoring/known""",
 }
 

@@ -1,7 +1,6 @@
 """Encoders by name, and the text encoder around its model."""
 
 import json
-import threading
 import zlib
 
 import numpy as np
@@ -13,7 +12,6 @@ from stepgraph.encoders.text import TextEncoder
 from stepgraph.errors import ConfigError, DataError
 from stepgraph.export.artefacts import load, save
 from stepgraph.graph import mine_graph
-from stepgraph.problems import Problems
 
 TEXTS = [f"sentence number {number}" for number in range(300)]
 
@@ -165,7 +163,7 @@ def test_context_does_not_reach_into_another_video(cache_home):
 
 @pytest.mark.own_cache
 def test_videos_are_encoded_alike_in_small_blocks(cache_home, monkeypatch, videos):
-    monkeypatch.setattr(each, "_AHEAD", 2)
+    monkeypatch.setattr(each, "_TOGETHER", 2)
     silent = Video("silent", 5.0)
 
     encoded = each.encode_each(iter([silent, *videos, silent]), fake_encoder())
@@ -174,40 +172,6 @@ def test_videos_are_encoded_alike_in_small_blocks(cache_home, monkeypatch, video
     assert [one.video for one in features] == ["silent", "plain", "chatty", "hurried", "silent"]
     assert [len(one.vectors) for one in features] == [0, 5, 6, 4, 0]
     assert features[2].vectors[1] == pytest.approx(direction("crack the eggs"))
-
-
-class Refusing(FakeModel):
-    def encode(self, texts):
-        if "bad" in texts:
-            raise DataError("bad must not be said")
-        return super().encode(texts)
-
-
-@pytest.mark.own_cache
-def test_a_video_that_cannot_be_encoded_ahead_stops_no_other(cache_home, monkeypatch):
-    monkeypatch.setattr(each, "_AHEAD", 2)
-    names = ("boil", "pour", "stir", "bad", "serve")
-    videos = [Video(name, 1.0, (Sentence(0, 1, name),)) for name in names]
-    problems = Problems()
-
-    encoded = list(each.encode_each(videos, fake_encoder(Refusing()), problems))
-
-    assert [video.id for video, _ in encoded] == ["boil", "pour", "stir", "serve"]
-    assert problems.failed.summary().endswith("(video 'bad': bad must not be said)")
-    with pytest.raises(DataError, match=r"^bad must not be said"):
-        list(each.encode_each(videos, fake_encoder(Refusing())))
-
-
-@pytest.mark.own_cache
-def test_who_leaves_early_leaves_no_thread(cache_home, monkeypatch, videos):
-    monkeypatch.setattr(each, "_AHEAD", 1)
-    before = {*threading.enumerate()}
-
-    encoded = each.encode_each(iter([*videos, *videos]), fake_encoder())
-    next(encoded)
-    encoded.close()
-
-    assert {*threading.enumerate()} <= before
 
 
 @pytest.mark.own_cache

@@ -10,14 +10,11 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from functools import partial
-from itertools import chain, islice
+from itertools import islice
 
 from stepgraph.core import Features, Video
 from stepgraph.encoders import WORDED, Encoder, EncoderOptions
-from stepgraph.encoders.ahead import in_another_thread
 from stepgraph.encoders.stored_features import FeatureStore, StoredEncoder
-from stepgraph.encoders.text import TextEncoder
 from stepgraph.errors import ConfigError, DataError
 from stepgraph.ingest.language import reads_as_english
 from stepgraph.problems import Problems
@@ -26,8 +23,6 @@ from stepgraph.progress import track
 # Videos of narration that are encoded together: enough to fill batches, few enough for memory.
 # One that is looked at is encoded alone.
 _TOGETHER = 512
-# Those whose words are encoded while others are worked on; whoever interrupts waits for them.
-_AHEAD = 32
 
 
 def encode_each(
@@ -44,35 +39,30 @@ def encode_each(
     if isinstance(encoder, StoredEncoder):
         yield from encoder.read_each(videos)
         return
+    together = 1 if encoder.options.looks else _TOGETHER
     remaining = iter(videos)
-    looks = encoder.options.looks
-    ahead = isinstance(encoder, TextEncoder) and not looks
-    together = 1 if looks else _AHEAD if ahead else _TOGETHER
-    blocks = iter(lambda: list(islice(remaining, together)), [])
-    attempt = partial(_attempt, encoder=encoder)
-    attempted = in_another_thread(attempt, blocks) if ahead else map(attempt, blocks)
-    for video, found in chain.from_iterable(attempted):
-        if isinstance(found, Features):
-            if problems is not None:
-                _note_doubts(video, found, encoder, problems)
-            yield video, found
-        elif problems is None:
-            raise found
-        else:
-            note_failure(video, found, problems)
+    while block := list(islice(remaining, together)):
+        yield from _encode_block(block, encoder, problems)
 
 
-def _attempt(
-    block: list[Video], encoder: Encoder
-) -> list[tuple[Video, Features | DataError | OSError]]:
-    """Encode some videos, or say of which it is not possible."""
+def _encode_block(
+    block: list[Video], encoder: Encoder, problems: Problems | None
+) -> Iterator[tuple[Video, Features]]:
     try:
-        return list(zip(block, _checked(block, encoder), strict=True))
+        found = _checked(block, encoder)
     except (DataError, OSError) as error:
-        if len(block) == 1:
-            return [(block[0], error)]
-        # One by one, it is seen which.
-        return [one for video in block for one in _attempt([video], encoder)]
+        if len(block) > 1:
+            for video in block:  # one by one, it is seen which
+                yield from _encode_block([video], encoder, problems)
+        elif problems is None:
+            raise
+        else:
+            note_failure(block[0], error, problems)
+    else:
+        for video, features in zip(block, found, strict=True):
+            if problems is not None:
+                _note_doubts(video, features, encoder, problems)
+            yield video, features
 
 
 def _note_doubts(video: Video, features: Features, encoder: Encoder, problems: Problems) -> None:
