@@ -85,6 +85,7 @@ class Nursery:
             **os.environ,
             "PYTHONPATH": os.pathsep.join(known),
             "OMP_NUM_THREADS": "1",
+            "PYTHONDONTWRITEBYTECODE": "1",  # what is compiled is no moment of a verb
             "STEPGRAPH_CACHE": str(folder / "cache"),
         }
         self.log = folder / "log.txt"

@@ -284,6 +284,7 @@ def test_everybody_can_use_every_page(both, browser, look):
             page.wait_for_selector("main h1, main .row, main [role=alert]")
             if "video" in place:
                 page.click("text=Correct")
+                page.wait_for_selector("[aria-label^='name of step']")
                 page.click(".why >> nth=0")
                 page.wait_for_selector(".evidence")
             if place == "#graph/Make%20tea":
