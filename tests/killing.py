@@ -112,7 +112,7 @@ class Nursery:
     def close(self):
         """End it."""
         self._process.stdin.close()
-        self._process.wait(timeout=60)
+        self._process.wait(timeout=300)
         self._process.stdout.close()
         self._said.close()
 
