@@ -82,7 +82,7 @@ def test_encode_is_killed(nursery, transcripts, tmp_path):
     def verb(folder):
         return "encode", transcripts, "-o", folder, "--encoder", "stub_encoder:Stub"
 
-    kill_and_compare(nursery, tmp_path, verb, KILLS or 5)
+    kill_and_compare(nursery, tmp_path, verb, KILLS or 3)
 
 
 def read_result(path):
@@ -134,7 +134,7 @@ def mine(transcripts, given):
 
 
 def test_mine_is_killed(nursery, transcripts, graph, tmp_path):
-    kill_and_compare(nursery, tmp_path, mine(transcripts, graph.parent), KILLS or 5)
+    kill_and_compare(nursery, tmp_path, mine(transcripts, graph.parent), KILLS or 3)
 
 
 @pytest.mark.parametrize("name", ["recognize", "label"])
@@ -143,4 +143,4 @@ def test_verbs_that_use_a_graph_are_killed(nursery, transcripts, graph, tmp_path
         stub = ("--encoder", "stub_encoder:Stub")
         return name, transcripts, "--graph", graph, *stub, "-o", folder
 
-    kill_and_compare(nursery, tmp_path, verb, KILLS or 5)
+    kill_and_compare(nursery, tmp_path, verb, KILLS or 3)

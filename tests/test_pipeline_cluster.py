@@ -70,12 +70,12 @@ def finished(output):
 
 
 def wait_for(count, output, driver):
-    for _ in range(600):
+    for _ in range(3000):
         if len(finished(output)) >= count:
             return
         assert driver.poll() is None, output.with_suffix(".err").read_text()
         time.sleep(0.1)
-    raise AssertionError(f"{finished(output)} after a minute")
+    raise AssertionError(f"{finished(output)} after five minutes")
 
 
 def test_nodes_and_drivers_may_die_and_shards_come_twice(cluster, tmp_path, monkeypatch):
@@ -93,7 +93,7 @@ def test_nodes_and_drivers_may_die_and_shards_come_twice(cluster, tmp_path, monk
     wait_for(len(done) + 3, output, driver)
     cluster.remove_node(doomed, allow_graceful=False)
 
-    assert driver.wait(timeout=60) == 0, output.with_suffix(".err").read_text()
+    assert driver.wait(timeout=300) == 0, output.with_suffix(".err").read_text()
     assert output.with_suffix(".out").read_text() == (
         f"{output}: 6 keysteps, 36 transitions between them, mined from 40 videos\n"
     )
