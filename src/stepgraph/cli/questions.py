@@ -6,26 +6,18 @@ import argparse
 import json
 import warnings
 from functools import reduce
-from pathlib import Path
 from typing import Any
 
-from stepgraph.assistant.orders import needs_of
 from stepgraph.cli.asked import list_fields, must_be_writable, say
-from stepgraph.cli.pictures import find_task
-from stepgraph.core import Labels, require_same_vocabulary
-from stepgraph.datasets import build_vocabulary, open_source, survey
+from stepgraph.cli.maps import find_task
+from stepgraph.datasets import build_vocabulary, survey
 from stepgraph.decoders import DECODERS
 from stepgraph.encoders import KINDS, EncoderOptions, open_kind
-from stepgraph.errors import ConfigError, DataError
-from stepgraph.evaluation.order import check_order
+from stepgraph.errors import ConfigError
 from stepgraph.export import answers, terminal
 from stepgraph.export.drawing import task_maps
 from stepgraph.graph import TaskGraph
-from stepgraph.graph.comparing import Usual, compare, departures, usual_of
-from stepgraph.graph.layers import Layers
-from stepgraph.graph.maps import task_map
 from stepgraph.graph.saving import load_graph, save_graph
-from stepgraph.pipeline import recognize_all
 from stepgraph.problems import Problems
 from stepgraph.vocabulary import add_noise
 from stepgraph.vocabulary.lists import save_vocabulary
@@ -59,73 +51,6 @@ def graph_relation(args: argparse.Namespace) -> str:
     graph = load_graph(args.graph)
     first, second = graph.vocabulary.index(args.first), graph.vocabulary.index(args.second)
     return answers.describe_relation(graph, first, second, as_json=args.json)
-
-
-def graph_order(args: argparse.Namespace) -> str:
-    """Print the keysteps of a task in the order in which they are done, and how sure that is."""
-    graph = load_graph(args.graph)
-    layers = _layers(graph, args.graph)
-    found = find_task([one for one in task_maps(graph) if one.videos], args.task)
-    places = layers.of_task(found.task).places()
-    return answers.describe_order(
-        found,
-        [places[step.keystep] for step in found.steps],
-        needs_of(graph, found.task),
-        as_json=args.json,
-    )
-
-
-def graph_compare(args: argparse.Namespace) -> str:
-    """Print what the videos of two graphs do differently."""
-    first, second = (_layers(load_graph(path), path) for path in (args.first, args.second))
-    if not first.videos.keys() & second.videos.keys():
-        raise ConfigError(
-            f"{args.second}: must hold videos of a task that {args.first} holds videos of, "
-            f"got none; were they mined with the same headings?"
-        )
-    return answers.describe_differences(compare(first, second), top=args.top, as_json=args.json)
-
-
-def graph_video(args: argparse.Namespace) -> str:
-    """Print how videos depart from the map: what is missing, repeated or in an unusual order."""
-    graph = load_graph(args.graph)
-    layers, source = _layers(graph, args.graph), open_source(args.source)
-    told, usual = [], dict[str, Usual]()
-    for timeline in recognize_all(source.videos, graph):
-        task = next(iter(timeline.labels.tasks or {}), "")
-        if task not in layers.videos:
-            continue
-        if task not in usual:
-            usual[task] = usual_of(layers, task_map(graph, task))
-        found = departures(usual[task], timeline.labels.segments())
-        told.append(answers.Told(timeline.video.id, task, found))
-    return answers.describe_departures(told, as_json=args.json)
-
-
-def graph_check(args: argparse.Namespace) -> str:
-    """Hold the order that a graph tells against the truth of a source, task by task."""
-    graph = load_graph(args.graph)
-    layers = _layers(graph, args.graph)
-    dataset = open_source(args.source, vocabulary=graph.vocabulary)
-    truth: dict[str, list[Labels]] = {}
-    for video in dataset.videos:
-        if video.id in dataset.truth:
-            labels = dataset.truth[video.id]
-            require_same_vocabulary(labels.vocabulary, graph.vocabulary, "truth and graph")
-            truth.setdefault(video.task or "no task", []).append(labels)
-    if not truth.keys() & layers.videos.keys():
-        raise DataError(f"{dataset.name}: must have a truth to check a graph with, got none")
-    return answers.describe_check(check_order(layers, truth, least=args.least), as_json=args.json)
-
-
-def _layers(graph: TaskGraph, path: Path) -> Layers:
-    """What whole videos tell, or an error where a graph holds none."""
-    if graph.layers is None:
-        raise ConfigError(
-            f"{path}: must hold recognised videos to be asked this, got none; mine it from "
-            f"narration with this version of stepgraph"
-        )
-    return graph.layers
 
 
 def graph_merge(args: argparse.Namespace) -> str:

@@ -1,0 +1,140 @@
+"""The verbs about the maps of tasks: their order, what departs from it, pictures, and files."""
+
+from __future__ import annotations
+
+import argparse
+from difflib import get_close_matches
+from pathlib import Path
+
+from stepgraph.assistant.orders import needs_of
+from stepgraph.cli.asked import must_be_writable
+from stepgraph.core import Labels, require_same_vocabulary
+from stepgraph.datasets import open_source
+from stepgraph.errors import ConfigError, DataError, quoted
+from stepgraph.evaluation.order import check_order
+from stepgraph.export import answers
+from stepgraph.export.drawing import draw_heat, draw_next, draw_task, made_of, task_maps
+from stepgraph.export.exchange import write_network
+from stepgraph.export.svg import write_picture
+from stepgraph.export.terminal import plural
+from stepgraph.graph import TaskGraph
+from stepgraph.graph.comparing import Usual, compare, departures, usual_of
+from stepgraph.graph.layers import Layers
+from stepgraph.graph.maps import TaskMap, task_map
+from stepgraph.graph.saving import load_graph
+from stepgraph.pipeline import recognize_all
+
+
+def graph_order(args: argparse.Namespace) -> str:
+    """Print the keysteps of a task in the order in which they are done, and how sure that is."""
+    graph = load_graph(args.graph)
+    layers = _layers(graph, args.graph)
+    found = find_task([one for one in task_maps(graph) if one.videos], args.task)
+    places = layers.of_task(found.task).places()
+    return answers.describe_order(
+        found,
+        [places[step.keystep] for step in found.steps],
+        needs_of(graph, found.task),
+        as_json=args.json,
+    )
+
+
+def graph_compare(args: argparse.Namespace) -> str:
+    """Print what the videos of two graphs do differently."""
+    first, second = (_layers(load_graph(path), path) for path in (args.first, args.second))
+    if not first.videos.keys() & second.videos.keys():
+        raise ConfigError(
+            f"{args.second}: must hold videos of a task that {args.first} holds videos of, "
+            f"got none; were they mined with the same headings?"
+        )
+    return answers.describe_differences(compare(first, second), top=args.top, as_json=args.json)
+
+
+def graph_video(args: argparse.Namespace) -> str:
+    """Print how videos depart from the map: what is missing, repeated or in an unusual order."""
+    graph = load_graph(args.graph)
+    layers, source = _layers(graph, args.graph), open_source(args.source)
+    told, usual = [], dict[str, Usual]()
+    for timeline in recognize_all(source.videos, graph):
+        task = next(iter(timeline.labels.tasks or {}), "")
+        if task not in layers.videos:
+            continue
+        if task not in usual:
+            usual[task] = usual_of(layers, task_map(graph, task))
+        found = departures(usual[task], timeline.labels.segments())
+        told.append(answers.Told(timeline.video.id, task, found))
+    return answers.describe_departures(told, as_json=args.json)
+
+
+def graph_check(args: argparse.Namespace) -> str:
+    """Hold the order that a graph tells against the truth of a source, task by task."""
+    graph = load_graph(args.graph)
+    layers = _layers(graph, args.graph)
+    dataset = open_source(args.source, vocabulary=graph.vocabulary)
+    truth: dict[str, list[Labels]] = {}
+    for video in dataset.videos:
+        if video.id in dataset.truth:
+            labels = dataset.truth[video.id]
+            require_same_vocabulary(labels.vocabulary, graph.vocabulary, "truth and graph")
+            truth.setdefault(video.task or "no task", []).append(labels)
+    if not truth.keys() & layers.videos.keys():
+        raise DataError(f"{dataset.name}: must have a truth to check a graph with, got none")
+    return answers.describe_check(check_order(layers, truth, least=args.least), as_json=args.json)
+
+
+def _layers(graph: TaskGraph, path: Path) -> Layers:
+    """What whole videos tell, or an error where a graph holds none."""
+    if graph.layers is None:
+        raise ConfigError(
+            f"{path}: must hold recognised videos to be asked this, got none; mine it from "
+            f"narration with this version of stepgraph"
+        )
+    return graph.layers
+
+
+def graph_draw(args: argparse.Namespace) -> str:
+    """Draw how a task is done (the one of most videos), what comes next, or who shares what."""
+    must_be_writable(args.output.parent, args.output)
+    graph = load_graph(args.graph)
+    maps = task_maps(graph)
+    if args.heat:
+        write_picture(draw_heat(maps), args.output)
+        return f"{args.output}: which of {len(maps)} tasks uses which keystep"
+    if args.next:
+        keystep = graph.vocabulary.index(args.next)
+        having = [one for one in maps if keystep in {step.keystep for step in one.steps}]
+        if not having:
+            raise DataError(f"keystep {quoted(args.next)} must follow or lead somewhere, got none")
+        write_picture(draw_next(having, keystep), args.output)
+        return f"{args.output}: what comes next after {quoted(args.next)}"
+    found = find_task(maps, args.task) if args.task else maps[0]
+    write_picture(draw_task(found), args.output)
+    others = (
+        f"; {plural(len(maps) - 1, 'other task')}: --task" if maps[1:] and not args.task else ""
+    )
+    return f"{args.output}: {quoted(found.task)}, {made_of(found)}{others}"
+
+
+def graph_export(args: argparse.Namespace) -> str:
+    """Write how tasks are done as a file for Gephi, Graphviz, networkx or a spreadsheet."""
+    must_be_writable(args.output.parent, args.output)
+    graph = load_graph(args.graph)
+    maps = task_maps(graph)
+    chosen = [find_task(maps, args.task)] if args.task else maps
+    files = write_network(graph, chosen, args.output, args.format)
+    arrows = sum(len(found.arrows) for found in chosen)
+    return (
+        f"{', '.join(map(str, files))}: {plural(len(chosen), 'task')}, {plural(arrows, 'arrow')}"
+    )
+
+
+def find_task(maps: list[TaskMap], name: str) -> TaskMap:
+    """The map of a task by its name; an unknown one is answered with the nearest."""
+    known = {found.task: found for found in maps}
+    if name not in known:
+        near = get_close_matches(name[:200], known, n=3, cutoff=0.4) or list(known)[:3]
+        raise ConfigError(
+            f"a task must be one of the {len(known)} of the graph, got {quoted(name)}; "
+            f"did you mean {' or '.join(map(quoted, near))}?"
+        )
+    return known[name]
