@@ -37,7 +37,7 @@ from stepgraph.encoders.text import TextEncoder
 from stepgraph.encoders.vectors import TaskVectors
 from stepgraph.errors import DataError
 from stepgraph.export.decisions import Decisions
-from stepgraph.files.disk import read_json, write_text
+from stepgraph.files.disk import read_json, read_text, write_text
 from stepgraph.graph import TaskGraph, mine_graph
 from stepgraph.graph.saving import load_graph, save_graph
 from stepgraph.pipeline import Asked, decide, nothing_left, open_scorer, options_of
@@ -283,7 +283,7 @@ class Shards:
 
     def has(self, piece: Piece) -> bool:
         """Whether a shard is finished."""
-        return self._place(piece).exists()
+        return self._place(piece).with_suffix(".said").exists()
 
     def keep(self, found: Found) -> bool:
         """Keep a shard, unless it is there already: however often it comes, it counts once."""
@@ -292,13 +292,25 @@ class Shards:
         place = self._place(found.piece)
         problems = [asdict(problem) for problem in found.problems.found]
         said = {"spoken": found.spoken, "problems": problems, "seen": found.problems.seen}
-        write_text(place.with_suffix(".said"), json.dumps(said) + "\n")
-        save_graph(found.graph, place)  # with it the shard is complete
+        save_graph(found.graph, place)
+        text = json.dumps(said)
+        # With it the shard is complete.
+        write_text(place.with_suffix(".said"), f"{_check(place, text)}\n{text}\n")
         return True
 
-    def _load(self, piece: Piece) -> Found:
+    def _said(self, piece: Piece) -> Any:
+        """What is said of a finished shard; None where one of its files is damaged."""
         place = self._place(piece)
-        said = read_json(place.with_suffix(".said"))
+        with suppress(DataError, OSError):
+            check, _, text = read_text(place.with_suffix(".said")).strip().partition("\n")
+            if check == _check(place, text):
+                return json.loads(text)
+        return None
+
+    def _load(self, piece: Piece) -> Found:
+        place, said = self._place(piece), self._said(piece)
+        if said is None:
+            return mine_piece(self._job, piece)
         problems = Problems.recall((Problem(**one) for one in said["problems"]), said["seen"])
         return Found(piece, load_graph(place), Spoken(*said["spoken"]), problems)
 
@@ -335,6 +347,10 @@ class Shards:
     def remove(self) -> None:
         """Remove all shards, finished or not."""
         shutil.rmtree(self.folder, ignore_errors=True)
+
+
+def _check(place: Path, said: str) -> str:
+    return sha256(place.read_bytes() + said.encode()).hexdigest()
 
 
 def in_processes(workers: int) -> Engine:
