@@ -201,6 +201,10 @@ def _make(
             count, size = count + len(said), max(size, vector.shape[1])
         words.commit()
     _write_coarse(target, _mapped(target / "vectors", np.float16, (count, size)))
+    # Before the new one counts: who is killed in between makes it once more, and leaves nothing.
+    for other in place.iterdir():
+        if other.is_dir() and other.name != made:
+            shutil.rmtree(other, ignore_errors=True)
     content = {
         "format": "stepgraph-search",
         "version": _VERSION,
@@ -210,9 +214,6 @@ def _make(
         "keysteps": list(keysteps),
     }
     write_text(place / "index.json", json.dumps(content, ensure_ascii=False))
-    for other in place.iterdir():
-        if other.is_dir() and other.name != made:
-            shutil.rmtree(other, ignore_errors=True)
 
 
 def _encoded(
