@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN = $(VENV)/bin
 
-.PHONY: demo test lint docs published bench docs-tables fuzz soak mutants clean
+.PHONY: demo test lint docs published readers bench docs-tables fuzz soak mutants clean
 
 demo: $(VENV)/.use
 	$(BIN)/stepgraph demo
@@ -27,6 +27,12 @@ published: $(VENV)/.dev
 # Every verb that writes, killed so many times at any moment; `make test` does a few.
 soak: $(VENV)/.dev
 	STEPGRAPH_SOAK=$(or $(STEPGRAPH_SOAK),200) $(BIN)/pytest -n 0 tests/test_kills.py tests/test_encoders_cache.py
+
+# What is exported, read by libraries of 1 GB that do not go into the environment of the tests.
+readers: $(VENV)/.dev
+	$(PYTHON) -m venv $(VENV)/readers
+	$(VENV)/readers/bin/python -m pip install --quiet 'label-studio-sdk==2.1.*' labelformat pm4py datumaro yt-dlp
+	STEPGRAPH_READERS=$(VENV)/readers/bin/python $(BIN)/pytest -n 0 tests/test_export_readers.py
 
 bench: $(VENV)/.dev
 	$(BIN)/python -m benchmarks.speed

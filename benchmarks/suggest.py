@@ -23,7 +23,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -60,6 +60,11 @@ IN_PLAIN_WORDS = (
     *("jack up the car", "remove the lug nuts", "remove the wheel", "put on the spare"),
     *("screw on the lug nuts", "lower the car", "tighten the lug nuts", "put the tools back"),
 )
+# What is counted of checks, and seconds for which a phrase is said.
+CHECKED = ("taken_out_found", "by_meaning", "by_time", "told_only_then", "nonsense_found")
+SAID = 4
+# Videos, and the lists that are held against them.
+Part: TypeAlias = tuple[Dataset, dict[str, list[str]]]
 ENCODER: Any = load_encoder("text:minilm")
 
 
@@ -343,54 +348,106 @@ def _against(
         say(articles=name, method=method, groups=len(numbers), silent=silent, **percent(means))
 
 
-def checks(data: Path, draws: int = 10) -> None:
+def checks(data: Path) -> None:
     """Take a step out of a list, put a foreign one in, and ask what is wrong with it.
 
-    ``told_only_then``: the phrase that stands for what was taken out is not told to be missing of
-    the whole list as well.
+    Two tasks of CrossTask are checked together, the lists of others one by one.
     """
     crosstask = narrated(f"crosstask:{data}/crosstask")
-    words = crosstask.vocabulary
-    assert words is not None, "CrossTask has a list"
-    bare = replace(crosstask, vocabulary=None, truth={})
-    tasks = sorted({video.task or "" for video in crosstask.videos})
-    proposed = suggest_steps(bare)
-    lists = {
-        "proposed": {task.name: [step.name for step in task.steps] for task in proposed.tasks},
-        "written": {task: [words.keysteps[k] for k in words.tasks[task]] for task in tasks},
-    }
-    for kind, listed in lists.items():
-        rng, missed, anew, heard = np.random.default_rng(0), 0, 0, 0
-        whole = check_steps(_vocabulary(listed), bare)
-        always = {(one.task, one.keysteps[0]) for one in whole.of("missing")}
-        every = [(task, step) for task, names in listed.items() for step in names]
-        for draw, at in enumerate(rng.choice(len(every), draws, replace=False).tolist()):
-            task, taken = every[at]
-            foreign, own = NONSENSE[draw % len(NONSENSE)], [*listed[task]]
-            own.remove(taken)
-            own.insert(int(rng.integers(len(own) + 1)), foreign)
-            found = check_steps(_vocabulary(listed | {task: own}), bare)
-            phrases = [one.keysteps[0] for one in found.of("missing") if one.task == task]
-            near = ENCODER.encode_texts([taken]) @ ENCODER.encode_texts(phrases or [""]).T
-            same = [
-                one
-                for one, value in zip(phrases, near[0], strict=False)
-                if value >= MEANS_THE_SAME
-            ]
-            missed += bool(same)
-            anew += any((task, one) not in always for one in same)
-            heard += (foreign,) in [one.keysteps for one in found.of("unheard")]
-        say(
-            check=kind,
-            draws=draws,
-            taken_out_found=missed,
-            told_only_then=anew,
-            nonsense_found=heard,
-            **{
-                f"whole_list_{one}": n
-                for one, n in Counter(f.kind for f in whole.findings).items()
-            },
+    proposed = suggest_steps(replace(crosstask, vocabulary=None, truth={}))
+    lists = {task.name: [step.name for step in task.steps] for task in proposed.tasks}
+    _check("proposed", [(crosstask, lists)])
+    _check("written", [(crosstask, _lists_of(crosstask))])
+    demo = narrated("demo")
+    _check("demo, written", _task_by_task(demo, _lists_of(demo)))
+    articles, shown = lists_of_articles(data)
+    howto = narrated(f"howto100m:{data}/howto100m")
+    videos = tuple(replace(one, task=shown[one.id]) for one in howto.videos if one.id in shown)
+    lists = {title: articles[title] for title in dict.fromkeys(shown.values())}
+    _check("HowTo100M, articles", _task_by_task(replace(howto, videos=videos), lists))
+
+
+def _lists_of(dataset: Dataset) -> dict[str, list[str]]:
+    words = dataset.vocabulary
+    assert words is not None, "it has a list"
+    tasks = sorted({video.task or "" for video in dataset.videos})
+    return {task: [words.keysteps[keystep] for keystep in words.tasks[task]] for task in tasks}
+
+
+def _task_by_task(dataset: Dataset, lists: dict[str, list[str]]) -> list[Part]:
+    """Each list with the videos of its task."""
+    return [
+        (
+            replace(dataset, videos=tuple(v for v in dataset.videos if v.task == task)),
+            {task: names},
         )
+        for task, names in lists.items()
+    ]
+
+
+def _check(name: str, parts: Sequence[Part], draws: int = 10) -> None:
+    """Draw steps that the check of the whole list does not call unheard, and take them out.
+
+    ``taken_out_found``: what is told to be missing means the same as its name (``by_meaning``), or
+    is said while it is truly done rather than any other step (``by_time``, where there is truth).
+    ``told_only_then``: such a phrase is not told to be missing of the whole list as well.
+    """
+    rng, counts = np.random.default_rng(0), Counter[str]()
+    bare = [replace(dataset, vocabulary=None, truth={}) for dataset, _ in parts]
+    wholes = [
+        check_steps(_vocabulary(lists), videos)
+        for videos, (_, lists) in zip(bare, parts, strict=True)
+    ]
+    every = [
+        (part, task, step)
+        for part, (_, lists) in enumerate(parts)
+        for task, names in lists.items()
+        for step in _vocabulary({task: names}).keysteps
+        if (task, (step,)) not in [(one.task, one.keysteps) for one in wholes[part].of("unheard")]
+    ]
+    for draw, at in enumerate(rng.choice(len(every), draws, replace=False).tolist()):
+        part, task, taken = every[at]
+        dataset, lists = parts[part]
+        foreign, own = NONSENSE[draw % len(NONSENSE)], [*_vocabulary({task: lists[task]}).keysteps]
+        own.remove(taken)
+        own.insert(int(rng.integers(len(own) + 1)), foreign)
+        found = check_steps(_vocabulary(lists | {task: own}), bare[part])
+        phrases = [one.keysteps[0] for one in found.of("missing") if one.task == task]
+        near = ENCODER.encode_texts([taken]) @ ENCODER.encode_texts(phrases or [""]).T
+        same = [p for p, value in zip(phrases, near[0], strict=False) if value >= MEANS_THE_SAME]
+        while_done = [p for p in phrases if _done_while_said(p, dataset, task) == taken]
+        always = {one.keysteps[0] for one in wholes[part].of("missing") if one.task == task}
+        counts["by_meaning"] += bool(same)
+        counts["by_time"] += bool(while_done)
+        counts["taken_out_found"] += bool(same or while_done)
+        counts["told_only_then"] += bool({*same, *while_done} - always)
+        counts["nonsense_found"] += (foreign,) in [one.keysteps for one in found.of("unheard")]
+    kinds = Counter(found.kind for whole in wholes for found in whole.findings)
+    say(
+        check=name,
+        draws=draws,
+        of_steps=len(every),
+        **{key: counts[key] for key in CHECKED},
+        **{f"whole_list_{kind}": n for kind, n in sorted(kinds.items())},
+    )
+
+
+def _done_while_said(phrase: str, dataset: Dataset, task: str) -> str:
+    """The step of a task that is truly done for most seconds that begin with a phrase."""
+    words, seconds = dataset.vocabulary, Counter[str]()
+    if words is None or task not in words.tasks or not dataset.truth:
+        return ""
+    own = {words.keysteps[keystep] for keystep in words.tasks[task]}
+    videos = tuple(video for video in dataset.videos if video.task == task)
+    said = listen(replace(dataset, videos=videos), problems=Problems())
+    for kind in said.kinds():
+        if kind.name == phrase:
+            for video, begin in kind.mentions:
+                rows = dataset.truth[said.videos[video].id].keysteps
+                some = rows[int(begin) : int(begin) + SAID]
+                seconds.update(words.keysteps[row] for row in some if row >= 0)
+    known = Counter({name: n for name, n in seconds.items() if name in own})
+    return known.most_common(1)[0][0] if known else ""
 
 
 def _vocabulary(lists: dict[str, list[str]]) -> Vocabulary:

@@ -2,7 +2,7 @@
 
 These libraries do not go into the environment of the tests: label-studio-sdk wants another OpenCV
 than reading text in pictures does, and pm4py is under the AGPL.  So this file imports nothing of
-ours, and runs in an environment of its own (docs/formats.md says how).  The steps that every
+ours, and runs in an environment of its own (``make readers``).  The steps that every
 library finds must be those of the ``.steps.csv`` files.
 """
 
@@ -64,6 +64,24 @@ def xes(folder):
     return list(zip(times[::2], times[1::2], log["concept:name"].tolist()[::2], strict=True))
 
 
+def youtube(folder):
+    """Chapters that yt-dlp finds in a description as YouTube does; they name every step."""
+    import yt_dlp
+    from yt_dlp.extractor.common import InfoExtractor
+
+    reader = InfoExtractor(yt_dlp.YoutubeDL({"quiet": True}))
+    steps = written(folder)
+    for path in sorted(folder.rglob("*.chapters.txt")):
+        text = path.read_text("utf-8")
+        found = reader._extract_chapters_from_description(text, 360_000)
+        assert len(found) == len(text.splitlines()), path
+        video = str(path.relative_to(folder)).removesuffix(".chapters.txt")
+        for _, start, _, keystep in (one for one in steps if one[0] == video):
+            [*_, title] = [one["title"] for one in found if one["start_time"] <= start]
+            assert keystep in title or " more" in title, (path, start, keystep)
+    return len(steps)
+
+
 def cvat(folder):
     """Stretches of pictures with the same tag, as datumaro reads them."""
     from datumaro.components.annotation import AnnotationType
@@ -101,6 +119,8 @@ def main(folder):
             # A picture is a 25th of a second.
             assert max(abs(start - times[0]), abs(end - times[1])) <= 0.04, (read.__name__, video)
         print(f"{read.__name__}: {len(found)} steps")
+    if any(folder.rglob("*.chapters.txt")):
+        print(f"youtube: {youtube(folder)} steps")
     if tags := cvat(folder):
         assert tags == [one[3] for one in wanted]
         print(f"cvat: {len(tags)} steps")

@@ -361,7 +361,7 @@ def test_an_open_quote_does_not_swallow_the_file(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("data", "message"),
     [
-        (b"", r"must be articles as JSON lines .*, got a file that begins ''"),
+        (b"", r"must be articles as JSON lines .*, got an empty file"),
         (b"boil water\nstir\n", r"must be .* or wikihowSep\.csv, got .* 'boil water"),
         (b"video,start,end,keystep\nv,1,2,boil\n", r"must be articles .* 'video,start"),
         (b'[{"title": "T"}]', r"must be articles as JSON lines"),

@@ -125,6 +125,17 @@ def test_evaluate_prints_one_json_object(capsys):
     assert printed["graph_mined_on"] == "the 36 evaluated videos, without their truth"
 
 
+def test_what_was_evaluated_can_be_looked_at(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+
+    assert main(["evaluate", "demo", "--decoder", "argmax", "-o", "of demo"]) == 0
+
+    *_, last = capsys.readouterr().out.splitlines()
+    assert last == "Watch, search and correct: python -m stepgraph view 'of demo'"
+    assert len([*Path("of demo").glob("*.steps.json")]) == 36
+    assert main(["export", "of demo", "--format", "srt"]) == 0
+
+
 def test_threshold_is_that_of_the_decoder(capsys):
     reports = []
     for threshold in ("0.3", "0.5"):

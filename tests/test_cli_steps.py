@@ -6,6 +6,7 @@ import pytest
 
 import stepgraph as sg
 from stepgraph.cli import main
+from stepgraph.vocabulary.suggested import SuggestedStep, SuggestedTask, SuggestedVocabulary
 
 TOLD = {
     "crack": "so first of all you crack the eggs into the bowl right here",
@@ -35,7 +36,9 @@ def test_propose_check_edit_mine(omelettes, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
 
     assert main(["steps", "suggest", "videos", "-o", "steps.txt"]) == 0
-    assert "whisk the eggs" in capsys.readouterr().out
+    out = capsys.readouterr().out
+    assert "whisk the eggs" in out
+    assert out.endswith("then: stepgraph steps check steps.txt videos\n")
     words = sg.read_vocabulary("steps.txt")
     assert words.keysteps[0].startswith("crack the eggs")
     assert "// said in 6 of 6 videos" in (tmp_path / "steps.txt").read_text()
@@ -75,15 +78,18 @@ def test_a_list_that_was_edited_is_not_overwritten(omelettes, tmp_path, capsys):
             {f"x{n}q": [f"now you {v} the {o}"] for n, (v, o) in enumerate(
                 (v, o)
                 for v in ("paint", "lift", "shake", "wrap", "peel", "glue", "burn", "scrub")
-                for o in ("bicycle", "lamp", "onion", "shelf", "violin")
+                for o in ("bicycle", "lamp", "onion", "shelf", "violin", "boat", "wall", "tent",
+                          "clock", "fence", "glove", "carpet", "drum", "candle", "basket", "plum",
+                          "kite", "rope", "anchor", "mirror", "window", "pillow", "ladder", "bell",
+                          "feather")
             )},
-            "got none in these 40 videos",
+            "got none in these 200 videos",
         ),
         ({f"x{n}q": ["jetzt schlagen wir die Eier auf", "dann Milch dazu"] for n in range(4)},
          "told in English"),
         ({f"x{n}q": [" ", "[Music]"] for n in range(3)}, "told in English, got none"),
     ],
-    ids=["one video", "a lecture", "forty tasks", "German", "no words"],
+    ids=["one video", "a lecture", "two hundred tasks", "German", "no words"],
 )  # fmt: skip
 def test_where_nothing_recurs_that_is_the_answer(videos, error, tmp_path, capsys):
     folder = write(tmp_path / "videos", videos)
@@ -127,6 +133,89 @@ def test_steps_come_from_the_article_that_answers(tmp_path, capsys):
     assert file.read_text() == "# Change a Tire\nLoosen the nuts\nJack up\n"
     assert main([*asked, "--top", "0"]) == 1
     assert "top must be at least 1" in capsys.readouterr().err
+
+
+def test_an_article_of_something_else_is_said_to_be_one(tmp_path, capsys):
+    articles = tmp_path / "articles.jsonl"
+    articles.write_text(json.dumps({"title": "Make Tea", "steps": ["Boil water.", "Pour."]}))
+
+    asked = ["steps", "from-article", "sue", "a landlord", "--articles", str(articles)]
+    assert main(asked) == 0
+
+    out, err = capsys.readouterr()
+    assert out == "# Make Tea\nBoil water\nPour\n"
+    assert "got the nearest 'Make Tea'" in err
+    assert "likely of something else" in err
+    assert main([*asked, "--strict"]) == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "error"),
+    [
+        ("", "got an empty file"),
+        ("no articles", "got a file that begins 'no articles'"),
+        ('{"title": "Make', "must hold articles, got none"),
+        (None, "got no such file"),
+    ],
+)
+def test_a_file_without_articles_is_one_line(text, error, tmp_path, capsys):
+    articles = tmp_path / "articles.jsonl"
+    if text is not None:
+        articles.write_text(text)
+
+    assert main(["steps", "from-article", "make tea", "--articles", str(articles)]) == 1
+
+    err = capsys.readouterr().err
+    assert error in err
+    assert len(err.strip().splitlines()) == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "error"),
+    [
+        ("", "must list at least 2 keysteps"),
+        ("# Tea\n# Coffee\n", "must list at least 2 keysteps"),
+        ("# Tea\n" + "".join(f"boil pot {n}\n" for n in range(5000)), "got 5000; put a heading"),
+    ],
+    ids=["empty", "headings alone", "5,000 lines"],
+)
+def test_a_list_that_cannot_be_checked_is_one_line(text, error, omelettes, tmp_path, capsys):
+    (tmp_path / "steps.txt").write_text(text)
+
+    assert main(["steps", "check", str(tmp_path / "steps.txt"), str(omelettes)]) == 1
+
+    err = capsys.readouterr().err
+    assert error in err
+    assert len(err.strip().splitlines()) == 1
+
+
+def test_a_list_of_another_task_is_said_to_be_one(omelettes, tmp_path, capsys):
+    (tmp_path / "steps.txt").write_text("# Music\npolish the trumpet\ntune the guitar\n")
+
+    assert main(["steps", "check", str(tmp_path / "steps.txt"), str(omelettes)]) == 0
+
+    out = capsys.readouterr().out
+    assert out.splitlines()[:2] == [
+        "Music (6 videos)",
+        "  no step stands for anything that these videos often say; of another task?",
+    ]
+    assert "no step covers: whisk the eggs" in out
+
+
+def test_videos_that_hardly_share_a_step_may_be_of_several_tasks(
+    omelettes, tmp_path, monkeypatch, capsys
+):
+    step = SuggestedStep("add water", 4, False, (), ())
+    proposed = SuggestedVocabulary(
+        (SuggestedTask("Water", tuple("abcdefghijklmnopqrstu"), (step,)),)
+    )
+    monkeypatch.setattr("stepgraph.cli.steps.suggest_steps", lambda *_, **__: proposed)
+    asked = ["steps", "suggest", str(omelettes), "-o", str(tmp_path / "steps.txt"), "--overwrite"]
+
+    assert main(asked) == 0
+    assert "If they show several tasks, say how many: --tasks N" in capsys.readouterr().out
+    assert main([*asked, "--tasks", "1"]) == 0
+    assert "--tasks N" not in capsys.readouterr().out
 
 
 def test_the_demo_has_its_tasks_and_steps():

@@ -60,6 +60,15 @@ def test_of_a_step_that_was_shortened_the_rest_is_nothing(tmp_path):
     )
 
 
+def test_a_step_that_gets_the_name_of_the_next_decides_it_too(tmp_path):
+    steps = [(10.0, 20.0, "pour"), *PLAIN[1:]]
+
+    assert decided(tmp_path, steps) == (
+        Decision(10.0, 20.0, "pour"),
+        Decision(20.0, 40.0, "pour"),
+    )
+
+
 def test_a_new_step_and_a_new_name_are_decided(tmp_path):
     steps = [*PLAIN[:2], (42.0, 45.0, "wait"), (50.0, 60.0, "serve")]
 

@@ -48,7 +48,7 @@ def save_files(page):
         Path(name).write_text(text)
 
 
-@pytest.mark.parametrize(("page", "count"), [(README, 5), (GUIDE, 10)], ids=["README", "guide"])
+@pytest.mark.parametrize(("page", "count"), [(README, 6), (GUIDE, 10)], ids=["README", "guide"])
 def test_the_commands_for_ones_own_videos_run(own_videos, page, count, monkeypatch):
     monkeypatch.setattr("webbrowser.open", lambda address: address.startswith("http://127.0.0.1:"))
     monkeypatch.setattr("stepgraph.viewer.server.Server.serve_forever", lambda self: None)

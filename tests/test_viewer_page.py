@@ -16,6 +16,7 @@ from stepgraph.viewer.pages import write_site
 from test_export_report import browser  # noqa: F401
 from test_viewer_server import HOSTILE, TEA, folder, serving  # noqa: F401
 from test_viewer_thumbnails import filmed
+from videos import write_sound
 
 LOOKS = {
     "light": {"viewport": {"width": 1280, "height": 900}, "color_scheme": "light"},
@@ -90,6 +91,38 @@ def test_a_person_watches_and_searches_from_disk(folder, page):
 
 
 @pytest.mark.browser
+def test_from_disk_the_best_moment_of_each_step_is_found(tmp_path, page):
+    said = ((5.0, "now the kettle"), (9.0, "boil water"), (30.0, "more water"), (40.0, "bye"))
+    sentences = tuple(Sentence(start, start + 2, text) for start, text in said)
+    result = replace(TEA, video=Video("tea", 60.0, sentences))
+    page.goto(write_site([result], tmp_path / "site").absolute().as_uri() + "#search/boil%20water")
+    page.wait_for_selector(".moments a")
+
+    found = page.locator(".moments a").all_inner_texts()
+    assert [one.split() for one in found] == [
+        ["0:09", "tea", "“boil", "water”", "1.00"],
+        ["0:30", "tea", "“more", "water”", "0.25"],
+    ]
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("page", ["phone"], indirect=True)
+def test_what_is_looked_for_stays_in_sight_on_a_phone(both, page):
+    inside = "{{ const box = document.querySelector('{}')?.getBoundingClientRect(); "
+    inside += "box && box.top >= 0 && box.bottom <= innerHeight + 1 }}"
+    with serving(both) as server:
+        page.goto(f"{server.address}#video/later")
+        page.click("text=Correct")
+        for why in page.locator(".why").all():
+            why.click()
+        page.evaluate("window.scrollTo(0, document.body.scrollHeight)")
+        until(page, inside.format("video"))
+        page.goto(f"{server.address}#graph/Make%20tea")
+        page.click(".node[data-name='boil the water']")
+        until(page, inside.format(".side h2"))
+
+
+@pytest.mark.browser
 @BOTH_ENDS
 def test_a_person_corrects_undoes_and_finds_it_kept(folder, page):
     filmed()
@@ -115,6 +148,78 @@ def test_a_person_corrects_undoes_and_finds_it_kept(folder, page):
         (4.0, 10.0, "heat some milk"),
         (38.0, 50.0, HOSTILE),
     ]
+
+
+@pytest.mark.browser
+def test_others_make_way_for_a_step_that_is_moved_or_added(folder, page):
+    filmed()
+    ends = "[...document.querySelectorAll('.steps > li')].map((one) => one.dataset.end).join()"
+    with serving(folder) as server:
+        page.goto(f"{server.address}#video/monday%2Ftea@45.0")
+        page.click("text=Correct")
+        assert page.is_disabled("text=Undo")
+        page.click("text=ends here >> nth=0")
+        until(page, f"{ends} == '45,50'")
+        page.keyboard.press("1")
+        page.keyboard.press("ArrowRight")
+        page.click("text=Add a step here")
+        until(page, f"{ends} == '9,19,45,50'")
+        page.click("text=join with next >> nth=2")
+        until(page, f"{ends} == '9,19,50'")
+        page.click("text=Undo")
+        until(page, f"{ends} == '9,19,45,50'")
+
+    kept = sg.load("out/monday/tea.steps.json")
+    spans = [(one.start, one.end) for one in kept]
+    assert spans == [(4.0, 9.0), (9.0, 19.0), (19.0, 45.0), (45.0, 50.0)]
+
+
+@pytest.mark.browser
+def test_a_list_is_gone_through_and_found_again_where_it_was(tmp_path, page):
+    many = (replace(TEA, video=Video(f"video {n:03}", 60.0)) for n in range(200))
+    page.goto(write_site(many, tmp_path / "site").absolute().as_uri())
+    page.wait_for_selector(".list .row")
+    page.evaluate("window.scrollTo(0, 4000)")
+    page.click("text=video 095")
+    page.wait_for_selector(".steps")
+    page.click("text=Next")
+    until(page, "document.querySelector('h1').textContent == 'video 096'")
+    assert page.evaluate("window.scrollY") == 0
+    page.go_back()
+    page.go_back()
+    page.wait_for_selector("text=video 095")
+
+    assert page.evaluate("window.scrollY") == 4000
+
+
+@pytest.mark.browser
+def test_sound_alone_is_played_and_what_cannot_be_is_said(folder, page):
+    sound = write_sound(Path("talk.m4a"), 4.0)
+    sg.write_timeline(replace(TEA, video=Video("talk", 4.0, path=sound)), folder)
+    with serving(folder) as server:
+        page.goto(f"{server.address}#video/talk")
+        until(page, "document.querySelector('audio')?.readyState >= 1")
+        assert page.locator("video").count() == 0
+        page.keyboard.press("Space")
+        until(page, "document.querySelector('audio').currentTime > 0.2")
+        page.goto(f"{server.address}#video/monday%2Ftea")
+        page.wait_for_selector("text=cannot play the file")
+        page.click(".steps .step >> nth=1")
+        until(page, "document.querySelector('[aria-label=timeline]').ariaValueNow == '38'")
+
+
+@pytest.mark.browser
+def test_that_nobody_answers_any_more_is_said_in_words(folder, browser):
+    page = browser.new_page()
+    with serving(folder) as server:
+        page.goto(server.address)
+        page.wait_for_selector(".list .row")
+        page.route("**/result*", lambda route: route.abort())
+        page.click(".list .row")
+        said = page.inner_text("[role=alert]")
+    page.close()
+
+    assert said.startswith("Nobody answers: stepgraph view was stopped.")
 
 
 @pytest.mark.browser
@@ -176,6 +281,20 @@ def test_a_step_is_played_everywhere_it_is_done(both, page):
         page.keyboard.press("Tab")
         page.click(".place >> nth=1")
         until(page, "document.querySelector('.screen video')?.currentTime >= 4")
+
+
+@pytest.mark.browser
+def test_a_file_that_cannot_be_played_stops_no_other(both, page):
+    Path("bad.mp4").write_bytes(b"no video")
+    for name in ("a", "b"):
+        chapters = (replace(TEA.chapters[0], start=4.0 * n, end=4.0 * n + 3) for n in (0, 1))
+        bad = Video(name, 60.0, path=Path("bad.mp4"))
+        sg.write_timeline(replace(TEA, video=bad, chapters=(*chapters,)), both)
+    with serving(both) as server:
+        page.goto(f"{server.address}#graph/Make%20tea/boil%20the%20water")
+        page.click("text=Play all")
+        until(page, "document.querySelector('video')?.currentTime > 41")
+        assert page.inner_text(".place[aria-current]").startswith("later")
 
 
 @pytest.mark.browser

@@ -241,6 +241,7 @@ def test_every_answer_forbids_what_the_page_does_not_need(server):
         headers = get(server, name)[0].headers
 
         assert "default-src 'none'" in headers["Content-Security-Policy"]
+        assert "frame-ancestors 'none'" in headers["Content-Security-Policy"]
         assert "unsafe" not in headers["Content-Security-Policy"]
         assert "http" not in headers["Content-Security-Policy"]
         assert headers["X-Content-Type-Options"] == "nosniff"
@@ -257,12 +258,12 @@ def test_nothing_but_corrections_can_be_changed(server):
 # --- Corrections
 
 
-def post(server, steps, name="correct?of=monday%2Ftea", **headers):
+def post(server, steps, name="correct?of=monday%2Ftea", *, secret=None, **headers):
     own = f"http://127.0.0.1:{server.server_port}"
     headers = {"Origin": own, "Content_Type": "application/json"} | headers
     named = {key.replace("_", "-"): value for key, value in headers.items() if value}
     connection = http.client.HTTPConnection("127.0.0.1", server.server_port, timeout=120)
-    connection.request("POST", f"/{server.secret}/{name}", json.dumps(steps), named)
+    connection.request("POST", f"/{secret or server.secret}/{name}", json.dumps(steps), named)
     answer = connection.getresponse()
     answer.body = answer.read()
     connection.close()
@@ -323,7 +324,8 @@ def test_another_page_can_correct_nothing(server, headers):
 
 
 def test_without_the_secret_nothing_is_corrected(server):
-    assert post(server, [], "../x/correct?of=monday%2Ftea").status == 404
+    for secret in ("x" * 32, f"{server.secret}x", f"x/{server.secret}"):
+        assert post(server, [], secret=secret).status == 404
     assert not LAYER.exists()
 
 
@@ -393,6 +395,13 @@ def test_a_damaged_correction_is_one_line(folder, capsys):
     assert main(["export", "out", "--format", "csv"]) == 1
 
     assert "tea.corrected.json: must be a file of corrections" in capsys.readouterr().err
+
+
+def test_a_port_that_cannot_be_had_is_one_line(server, folder, capsys):
+    for port in (server.server_port, 99_999):
+        assert main(["view", "out", "--no-open", "--port", str(port)]) == 1
+
+        assert f"port must be a free one up to 65535, got {port} (" in capsys.readouterr().err
 
 
 def test_two_servers_have_two_secrets(folder):

@@ -23,10 +23,10 @@ from stepgraph.vocabulary.suggested import SuggestOptions
 from stepgraph.vocabulary.suggesting import (
     NEAR,
     choose,
-    choose_missing,
     collect,
     cover,
     nearness,
+    stood_for,
 )
 
 
@@ -221,12 +221,16 @@ def test_what_says_little_is_heard_in_what_says_more_about_the_same():
     assert nearness([], kinds, WordEncoder().encode_texts).shape == (0, 3)
 
 
-def test_what_no_step_stands_for_is_missing():
+def test_a_step_stands_for_what_is_near():
     listed = {"crack the eggs": 0.0, "melt the butter": 0.8}
 
-    found = choose_missing(corpus(), listed, WordEncoder().encode_texts, most=5, fewest=2)
+    kinds = corpus()
 
-    assert [one.kind.name for one in found] == ["whisk the eggs"]
+    stands = stood_for(kinds, listed, WordEncoder().encode_texts)
+
+    missing = {kind.name for kind, is_listed in zip(kinds, stands, strict=True) if not is_listed}
+    assert missing == {"whisk the eggs", "feed the goldfish"}
+    assert stood_for([], listed, WordEncoder().encode_texts).shape == (0,)
 
 
 def test_lists_may_have_comments():

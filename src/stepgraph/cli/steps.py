@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import shlex
 from typing import Any
 
 from stepgraph.cli import asked
@@ -13,7 +14,10 @@ from stepgraph.pipeline.articles import as_list, find_articles, require_steps
 from stepgraph.pipeline.checking import Check, Finding, check_steps
 from stepgraph.pipeline.suggesting import suggest_steps
 from stepgraph.problems import Problems
-from stepgraph.vocabulary.suggested import SuggestedVocabulary, SuggestOptions
+from stepgraph.vocabulary.suggested import SuggestedTask, SuggestedVocabulary, SuggestOptions
+
+# Where the step that is said most is said in fewer of a task's videos, it may be several tasks.
+_SHARED = 0.2
 
 
 def suggest(args: argparse.Namespace) -> str:
@@ -40,13 +44,28 @@ def _told(proposed: SuggestedVocabulary, args: argparse.Namespace) -> str:
             optional = ", optional" if step.optional else ""
             lines.append(f"  {step.name}  (said in {step.videos}{optional})")
     steps = sum(len(task.steps) for task in proposed.tasks)
+    next_one = one_line(shlex.join(["stepgraph", "steps", "check", str(args.output), args.source]))
     lines.append(
         f"\n{args.output}: {plural(steps, 'step')} of {plural(len(proposed.tasks), 'task')}, with "
-        f"what was said of each; correct it, then: stepgraph steps check {args.output} SOURCE"
+        f"what was said of each; correct it, then: {next_one}"
     )
+    if "tasks" not in args:  # whoever gave it need not be told of it
+        lines += [_doubt(task) for task in proposed.tasks if _hardly_shared(task)]
     if proposed.loose:
         lines.append(f"In {plural(len(proposed.loose), 'other video')} no steps recur.")
     return "\n".join(lines)
+
+
+def _hardly_shared(task: SuggestedTask) -> bool:
+    most = max(step.videos for step in task.steps)
+    return most < _SHARED * len(task.videos)
+
+
+def _doubt(task: SuggestedTask) -> str:
+    return (
+        f"No step of {one_line(task.name)!r} is said in a fifth of its {len(task.videos)} videos. "
+        f"If they show several tasks, say how many: --tasks N"
+    )
 
 
 def from_article(args: argparse.Namespace) -> str:
@@ -95,6 +114,8 @@ def _told_of(found: Check) -> str:
 
 def _sentence(one: Finding) -> str:
     share = f"{one.videos} of {one.of} videos"
+    if one.kind == "foreign":
+        return "no step stands for anything that these videos often say; of another task?"
     if one.kind == "unheard":
         return f"hardly ever heard: {one.keysteps[0]} (clearly in {share})"
     if one.kind == "missing":

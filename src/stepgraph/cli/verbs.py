@@ -129,6 +129,8 @@ def evaluate(args: argparse.Namespace) -> str:
         args.report = Path("report.html")
     if args.report:
         asked.must_be_writable(args.report.parent, args.report)
+    if args.output:
+        asked.must_be_writable(args.output)
     evaluation, scorer, options = _evaluate_compat(args) if args.compat else _evaluate(args)
     if args.report:
         write_evaluation(evaluation, args.report, shlex.join(["stepgraph", *args.given]))
@@ -152,6 +154,9 @@ def evaluate(args: argparse.Namespace) -> str:
         }
     )
     text = f"{show_metrics(evaluation)}\n\nOpen {args.report} in a browser."
+    if args.output:
+        how = {"decoder": asked.open_decoder(args), "encoder": scorer}
+        text += write_recognised(evaluation, args.output, **how)
     return asked.finish(asked.say(args, text, **content), args, evaluation.dataset.problems)
 
 
@@ -260,16 +265,21 @@ def demo(args: argparse.Namespace) -> str:
         table = f"{show_metrics(evaluation)} Rows whose best score is under 0.5 did not vote."
         there = f"Open {path} in a browser; graph and keysteps lie beside it."
     save_graph(evaluation.graph, args.output / "graph.json")
-    for timeline in pipeline.recognize_all(evaluation.dataset.videos, evaluation.graph):
-        write_timeline(timeline, args.output / "keysteps")
-    save_maps(evaluation.graph, evaluation.graph.vocabulary.tasks, args.output / "keysteps")
+    there += write_recognised(evaluation, args.output / "keysteps")
     if args.video:
         dataset = _beside(evaluation.dataset, args.output / "clips")
         evaluation = replace(evaluation, dataset=dataset)
     write_evaluation(evaluation, path, f"stepgraph demo{' --video' * args.video}")
-    there += f"\nWatch, search and correct: {_command()} view {args.output / 'keysteps'}"
     measured = [report.to_json() for report in reports]
     return asked.say(args, f"{table}\n\n{there}", measured=measured, report=str(path))
+
+
+def write_recognised(evaluation: Evaluation, folder: Path, **how: Any) -> str:
+    """Write what is recognised in measured videos, and say how to look at it."""
+    for timeline in pipeline.recognize_all(evaluation.dataset.videos, evaluation.graph, **how):
+        write_timeline(timeline, folder)
+    save_maps(evaluation.graph, evaluation.graph.vocabulary.tasks, folder)
+    return f"\nWatch, search and correct: {_command()} view {shlex.quote(str(folder))}"
 
 
 def _command() -> str:

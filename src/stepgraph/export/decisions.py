@@ -76,8 +76,15 @@ def _decisions(
     changed = plain ^ {*steps}
     changed |= {(one.start, one.end, one.keystep) for one in result if one.origin == "corrected"}
     spans = [(start, end, True) for start, end, _ in changed] + [(*one, True) for one in earlier]
-    # A step that reaches into what was decided is decided as a whole.
-    spans += [(start, end, False) for start, end, _ in steps]
+    # A step that reaches into what was decided is decided as a whole, and so is one that goes on
+    # where it ends: what is found of a decided step does not go on on its own.
+    runs: list[tuple[float, float, str]] = []
+    for start, end, name in sorted(steps):
+        if runs and runs[-1][2] == name and start <= runs[-1][1]:
+            runs[-1] = (runs[-1][0], max(runs[-1][1], end), name)
+        else:
+            runs.append((start, end, name))
+    spans += [(start, end, False) for start, end, _ in runs]
     groups: list[tuple[float, float, bool]] = []
     for start, end, decided in sorted(spans):
         if groups and start < groups[-1][1]:

@@ -28,7 +28,7 @@ TIMING_BINS = 20
 _VIDEOS, _ALL_VIDEOS = 400, 10_000
 # Keysteps of a task, and rows times keysteps, beyond which no video is followed: the cost grows as
 # the square of the former, and as the latter.
-_KEYSTEPS, _ROWS = 400, 10_000_000
+MOST_KEYSTEPS, _ROWS = 400, 10_000_000
 # Numbers that are kept of a video; the moments of a very long one are put together.
 _NUMBERS, _MOMENTS = 40_000, 50
 # A number is kept as so many parts of a nat, in one byte.
@@ -90,7 +90,7 @@ class Course(NamedTuple):
 
 def can_follow(rows: int, keysteps: int) -> bool:
     """Whether the course of so long a video through so long a list can be kept."""
-    return keysteps <= _KEYSTEPS and rows * keysteps <= _ROWS
+    return keysteps <= MOST_KEYSTEPS and rows * keysteps <= _ROWS
 
 
 def clear_times(rows: Integers, log_emission: Floats) -> Floats:

@@ -18,6 +18,9 @@ from stepgraph.vocabulary.articles import Article, join_methods, match_articles,
 
 # Titles that are embedded at once, so that a bar moves and an interruption loses little.
 _TITLES = 2000
+# A title that is further from the question is likely about something else; chosen by reading the
+# answers to fifteen questions.
+_FAR = 0.5
 
 
 class Answer(NamedTuple):
@@ -45,6 +48,8 @@ def find_articles(
         A file or folder of them, or articles that were read; the methods of one are put together.
     encoder
         What tells which titles are near; the built-in one, which remembers them, if not given.
+    problems
+        Where to note articles that cannot be used, and a question that none seems to answer.
     """
     if not question.strip():
         raise ConfigError("question must have words, got none; for example: change a tyre")
@@ -62,6 +67,10 @@ def find_articles(
     scores = _nearness(question, [one.title for one in known], encoder)
     scores = np.where([one.title in same for one in known], 1.0, np.minimum(scores, 0.999))
     best = np.argsort(-scores, kind="stable")[:top]
+    if scores[best[0]] < _FAR:
+        nearest = f"{known[best[0]].title!r} ({scores[best[0]]:.2f}), likely of something else"
+        what = f"must be near the title of an article, got the nearest {nearest}"
+        problems.add(f"question {quoted(question)}", "question without an article", what)
     return [Answer(known[at], float(scores[at])) for at in best]
 
 

@@ -13,6 +13,8 @@ from stepgraph.core import Dataset, Scores, Video, Vocabulary
 from stepgraph.decoders import TaskMarkov
 from stepgraph.decoders.hearing import hear
 from stepgraph.decoders.learning import learn_graph
+from stepgraph.errors import DataError
+from stepgraph.graph.courses import MOST_KEYSTEPS
 from stepgraph.graph.habits import listed_tasks
 from stepgraph.graph.layers import Layer
 from stepgraph.graph.order import DIRECTIONAL_SHARE
@@ -22,7 +24,14 @@ from stepgraph.problems import Problems
 from stepgraph.scoring import Scorer, score
 from stepgraph.vocabulary.phrases import read_name
 from stepgraph.vocabulary.suggested import Example, SuggestOptions
-from stepgraph.vocabulary.suggesting import Encode, choose_missing, examples, title_near
+from stepgraph.vocabulary.suggesting import (
+    Encode,
+    choose,
+    examples,
+    said_often,
+    stood_for,
+    title_near,
+)
 
 # Share of a task's videos that must speak of a step clearly: the same as a proposed one needs.
 HEARD = 0.1
@@ -31,7 +40,7 @@ _SAME_MOMENT = 0.5
 # Phrases of a task that are told to be missing.
 _MISSING = 5
 
-Kind = Literal["unheard", "missing", "alike", "order"]
+Kind = Literal["foreign", "unheard", "missing", "alike", "order"]
 
 
 class Finding(NamedTuple):
@@ -40,11 +49,12 @@ class Finding(NamedTuple):
     Attributes
     ----------
     kind
-        ``unheard``: a step that hardly any video speaks of.  ``missing``: a phrase that many do
-        and no step stands for.  ``alike``: two steps that are spoken of at the same moments.
-        ``order``: two steps of which the second is done first.
+        ``foreign``: no step stands for anything that the videos often say.  ``unheard``: a step
+        that hardly any video speaks of.  ``missing``: a phrase that many do and no step stands
+        for.  ``alike``: two steps that are spoken of at the same moments.  ``order``: two steps of
+        which the second is done first.
     keysteps
-        The step or the two steps, or the phrase.
+        The step or the two steps, or the phrase; all steps where they are foreign.
     videos, of
         In how many of the task's videos that is so; of two steps, of those that tell of both.
     examples
@@ -93,6 +103,7 @@ def check_steps(
     problems = problems if problems is not None else Problems()
     dataset, chosen = as_dataset(videos), SuggestOptions(**options)
     listed = choose_vocabulary(dataset, vocabulary)
+    _require_short(listed)
     said = listen(dataset, problems=problems)
     scorer = encoder or open_scorer()
     encode = encode_of(scorer)
@@ -120,6 +131,16 @@ def check_steps(
     return Check(tuple(sorted(found, key=lambda one: -one.videos)), counts)
 
 
+def _require_short(listed: Vocabulary) -> None:
+    """Refuse a task whose course no video can be followed through, before any work."""
+    for task, members in listed_tasks(listed).items():
+        if len(members) > MOST_KEYSTEPS:
+            raise DataError(
+                f"task {task!r} must have at most {MOST_KEYSTEPS} steps to be checked, got "
+                f"{len(members)}; put a heading ('# Name of the task') above those of each task"
+            )
+
+
 def _unheard(task: str, names: Sequence[str], layer: Layer) -> list[Finding]:
     heard = zip(names, layer.clear.tolist(), strict=True)
     return [
@@ -136,8 +157,17 @@ def _missing(
     kinds = said.kinds()
     about = title_near(kinds, [title] if title else [], encode)
     kinds = [kind for kind, only_title in zip(kinds, about, strict=True) if not only_title]
-    found = choose_missing(kinds, listed, encode, most=_MISSING, fewest=options.fewest(size))
-    return [
+    stands, often = stood_for(kinds, listed, encode), said_often(size)
+    foreign = all(
+        len(kind.videos) < often
+        for kind, is_listed in zip(kinds, stands, strict=True)
+        if is_listed
+    )
+    left = [kind for kind, is_listed in zip(kinds, stands, strict=True) if not is_listed]
+    found = choose(left, encode, most=_MISSING, fewest=options.fewest(size), often=often)
+    # Where nothing is said twice, that says nothing against the list.
+    against = [Finding("foreign", task, tuple(listed), size, size)] if foreign and found else []
+    return against + [
         Finding(
             "missing", task, (one.kind.name,), len(one.videos), size, examples(one, said.videos)
         )

@@ -124,9 +124,11 @@ def suggest_steps(
         found.append((own, _choose_steps(own, chosen, encode)))
     kept = [(own, steps) for own, steps in found if len(steps) > 1]
     if not kept:
+        several = " (of several tasks with --tasks N)" if chosen.tasks is None else ""
         raise DataError(
             f"{dataset.name}: videos must tell of steps that recur, got none in these "
-            f"{len(said.videos)} videos; give more videos of one task, or lower --min-videos"
+            f"{len(said.videos)} videos; give more videos of one task{several}, or lower "
+            f"--min-videos"
         )
     names = distinct([_task_name(own, said) for own, _ in kept])
     tasks = tuple(

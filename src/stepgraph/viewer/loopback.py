@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
+from stepgraph.errors import ConfigError
 from stepgraph.viewer.pages import policy, static
 
 _TYPES = {".html": "text/html", ".css": "text/css", ".js": "text/javascript"}
@@ -36,7 +37,12 @@ class Loopback(ThreadingHTTPServer):
     def __init__(self, port: int, handler: type[Guarded], allowed: str | None = None) -> None:
         self.policy = allowed or policy()
         self.secret = secrets.token_urlsafe(24)
-        super().__init__(("127.0.0.1", port), handler)
+        try:
+            super().__init__(("127.0.0.1", port), handler)
+        except (OSError, OverflowError) as error:
+            raise ConfigError(
+                f"port must be a free one up to 65535, got {port} ({error}); name another, or none"
+            ) from error
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         """A browser that leaves in the middle of an answer is no error."""

@@ -15,7 +15,7 @@ from stepgraph.export.report import media_address
 from stepgraph.export.svg import page_colours, picture_style
 from stepgraph.files.disk import replacing, write_text
 from stepgraph.graph.comparing import Usual
-from stepgraph.ingest.formats import MEDIA_SUFFIXES
+from stepgraph.ingest.formats import MEDIA_SUFFIXES, SOUND_SUFFIXES
 from stepgraph.viewer.maps import all_usual, picture, task_of, told
 from stepgraph.viewer.thumbnails import has_pictures, thumbnail
 
@@ -75,6 +75,7 @@ def summary(result: Result, *, youtube: bool = False) -> dict[str, Any]:
         "corrected": result.corrected,
         "steps": [[one.start, one.end, one.keystep, one.confidence] for one in result],
         "plays": path is not None,
+        "sound": path is not None and path.suffix.lower() in SOUND_SUFFIXES,
         "pictures": has_pictures(path),
     }
     if youtube and path is None and (found := _YOUTUBE_ID.fullmatch(result.video.id)):

@@ -164,7 +164,7 @@ class Handler(Guarded):
             return self.refuse(HTTPStatus.BAD_REQUEST)
         body = self.rfile.read(int(length))
         of = parse_qs(asked.query).get("of", [""])[0]
-        if asked.path != f"/{self.server.secret}/correct":
+        if asked.path.rpartition("/")[2] != "correct":
             return self.refuse(HTTPStatus.NOT_FOUND)
         shown = self.server.shown
         return self.send(

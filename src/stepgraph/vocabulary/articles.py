@@ -107,7 +107,8 @@ def _read_file(path: Path, problems: Problems) -> Iterator[Article | None]:
         return (_read_sep if one_step_a_row else _read_all)(path, problems)
     raise DataError(
         f"{path}: must be articles as JSON lines of title and steps, a folder of such JSON files, "
-        f"wikihowAll.csv or wikihowSep.csv, got a file that begins {text[:40]!r}"
+        f"wikihowAll.csv or wikihowSep.csv, got "
+        + (f"a file that begins {text[:40]!r}" if text else "an empty file")
     )
 
 

@@ -26,7 +26,7 @@ Encode: TypeAlias = Callable[[Sequence[str]], NDArray[np.float32]]
 # phrases, their verbs, their objects), less half of how far apart in a video they are said.
 NEAR = 0.7
 _APART = 0.5
-NEAR_NAME = 0.6
+NEAR_NAME = 0.7
 """Cosine from which on the name of a listed step stands for what is said."""
 # Mentions that are imagined in the middle of a video, so that a rare phrase has no certain place.
 _IMAGINED = 2.0
@@ -221,10 +221,10 @@ def choose(
     return [one for one in chosen if len(one.videos) >= fewest]
 
 
-def choose_missing(
-    kinds: Sequence[Kind], listed: Mapping[str, float], encode: Encode, *, most: int, fewest: int
-) -> list[Chosen]:
-    """Choose what is said often, and what no step of a list stands for.
+def stood_for(
+    kinds: Sequence[Kind], listed: Mapping[str, float], encode: Encode
+) -> NDArray[np.bool_]:
+    """Which phrases a step of a list stands for, shape (N,).
 
     Parameters
     ----------
@@ -232,17 +232,16 @@ def choose_missing(
         Names of the steps, with where in a video each is done, from 0 to 1.
     """
     if not kinds:
-        return []
+        return np.zeros(0, dtype=bool)
     read = {name: read_name(name) for name in listed}
     steps = [Kind(one, name, (), listed[name]) for name, one in read.items() if one]
     others = [name for name, one in read.items() if not one]
-    stands = nearness(kinds, steps, encode).max(axis=1, initial=-1.0) >= NEAR
+    near = nearness(kinds, steps, encode).max(axis=1, initial=-1.0)
+    stands: NDArray[np.bool_] = near >= NEAR
     if others:  # what is no verb with an object is compared as a whole
         whole = encode([kind.name for kind in kinds]) @ encode(others).T
         stands |= whole.max(axis=1) >= NEAR_NAME
-    left = [kind for kind, is_listed in zip(kinds, stands.tolist(), strict=True) if not is_listed]
-    videos = len(set().union(*(kind.videos for kind in kinds)))
-    return choose(left, encode, most=most, fewest=fewest, often=said_often(videos))
+    return stands
 
 
 def cover(weight: Floats, worth: Floats, most: int) -> list[int]:

@@ -24,6 +24,7 @@ async function showMap(task = tasks[0], keystep) {
   const open = (name) => {
     history.replaceState(null, "", `#graph/${part(task)}/${part(name)}`);
     choose(name);
+    if (side.getBoundingClientRect().top > window.innerHeight / 2) side.scrollIntoView(); // it lies below
   };
   const drawing = drawMap(found, open);
   leave = () => {

@@ -3,6 +3,8 @@
 
 let sorted = { by: "id", down: false };
 let filter = "";
+let order = []; // ids as they were listed last
+let scrolled = 0; // how far the list was
 
 const COLUMNS = [
   ["id", "video"],
@@ -90,6 +92,7 @@ function showOverview() {
   };
   const renew = () => {
     shown = chosen();
+    order = shown.map((video) => video.id);
     count.textContent = `${shown.length} of ${plural(overview.length, "video")}`;
     for (const head of heads.children) {
       const own = head.dataset.by === sorted.by;
@@ -123,6 +126,7 @@ function showOverview() {
   window.addEventListener("scroll", waiting, { passive: true });
   window.addEventListener("resize", waiting);
   leave = () => {
+    scrolled = window.scrollY;
     window.removeEventListener("scroll", waiting);
     window.removeEventListener("resize", waiting);
   };

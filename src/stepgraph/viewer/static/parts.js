@@ -8,9 +8,11 @@ let overview = [];
 let tasks = [];
 let leave = () => {}; // what the page that is shown has to undo
 
-async function ask(name, of = "") {
+async function ask(name, of = "", how = {}) {
   if (window.STEPGRAPH) return onDisk[name](of);
-  const answer = await fetch(`${name}?of=${encodeURIComponent(of)}`);
+  const answer = await fetch(`${name}?of=${encodeURIComponent(of)}`, how).catch(() => {
+    throw new Error("Nobody answers: stepgraph view was stopped. Start it again, and open the address that it says then.");
+  });
   const found = await answer.json();
   if (!answer.ok) throw new Error(found?.error ?? `not found: ${of}`);
   return found;
@@ -45,17 +47,18 @@ const onDisk = {
   },
   search: async (words) => {
     const wanted = words.toLowerCase().split(/[^\p{L}\p{N}]+/u).filter(Boolean);
-    const found = [];
+    const shared = (text) => wanted.filter((word) => text.toLowerCase().includes(word)).length / wanted.length;
+    const found = new Map(); // of each step its best moment
     for (let part = 0; part < window.STEPGRAPH.parts; part += 1) await loadPart(part);
     for (const video of overview) {
       for (const [start, end, text] of known.get(video.id).transcript) {
         const step = video.steps.find(([from, to]) => from <= start && start < to);
-        const all = `${text} ${step?.[2] ?? ""}`.toLowerCase();
-        const score = wanted.filter((word) => all.includes(word)).length / wanted.length;
-        if (score > 0) found.push({ video: video.id, start, end, text, score, keystep: step?.[2] ?? null });
+        const score = (shared(text) + shared(step?.[2] ?? "")) / 2;
+        const place = step ?? `${start} ${video.id}`;
+        if (score > (found.get(place)?.score ?? 0)) found.set(place, { video: video.id, start, end, text, score, keystep: step?.[2] ?? null });
       }
     }
-    return found.sort((one, other) => other.score - one.score).slice(0, 30);
+    return [...found.values()].sort((one, other) => other.score - one.score).slice(0, 30);
   },
 };
 

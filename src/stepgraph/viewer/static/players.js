@@ -3,12 +3,14 @@
 "use strict";
 
 function playerOf(video) {
-  if (video.plays) return filePlayer(video.src ?? `media/${part(video.id)}`);
+  if (video.plays) return filePlayer(video.src ?? `media/${part(video.id)}`, video.sound);
   return video.youtube ? youtubePlayer(video.youtube) : null;
 }
 
-function filePlayer(src) {
-  const element = make("video", { controls: "", preload: "metadata", playsinline: "", "aria-label": "the video", src });
+function filePlayer(src, sound) {
+  const element = make(sound ? "audio" : "video", { controls: "", preload: "metadata", playsinline: "", "aria-label": sound ? "the sound" : "the video", src });
+  const unknown = () => element.replaceWith(make("p", { class: "empty" }, "This browser cannot play the file; times work all the same."));
+  element.addEventListener("error", unknown, { once: true });
   let wanted = 0;
   let ready = false; // before its length is known, a player stands at 0 wherever it is sent
   const begin = () => {
@@ -26,7 +28,8 @@ function filePlayer(src) {
     },
     play: () => element.play().catch(() => {}), // it was stopped before it began
     pause: () => element.pause(),
-    listen: (tell) => ["timeupdate", "seeked", "ended"].forEach((name) => element.addEventListener(name, tell)),
+    failed: () => element.error !== null,
+    listen: (tell) => ["timeupdate", "seeked", "ended", "error"].forEach((name) => element.addEventListener(name, tell)),
   };
 }
 
@@ -119,6 +122,7 @@ function placesOf(places) {
       of = place.video;
       stage.replaceChildren(player.element, caption);
     }
+    if (player.failed?.()) return go(next + 1);
     caption.replaceChildren(dot(place.keystep ?? ""), ` ${place.video.id} · ${at + 1} of ${playing.length}`);
     player.jump(place.start);
     player.play();
@@ -127,7 +131,7 @@ function placesOf(places) {
   const caption = make("p", { class: "quiet", "aria-live": "polite" });
   const follow = () => {
     const end = Math.min(playing[at].end, of.duration - 0.3); // files are a little shorter than told
-    if (going && player.time() >= end) go(at + 1);
+    if (going && (player.failed?.() || player.time() >= end)) go(at + 1);
   };
   const control = button("Play all", () => {
     if (going) return stop();

@@ -68,7 +68,16 @@ function heading(video, more) {
     ...others.map((one) => make("option", { value: one.id }, one.id)),
   );
   const facts = make("ul", { class: "facts" }, ...shown, make("li", {}, clock(video.duration)), make("li", {}, `${percent(video.covered)} covered`));
-  return make("div", { class: "head" }, make("h1", {}, video.id), facts, others.length ? choice : null);
+  const tools = make("div", { class: "tools" }, ...neighbours(video), others.length ? choice : null);
+  return make("div", { class: "head" }, make("h1", {}, video.id), facts, tools);
+}
+
+// Links to those before and after it in the list as it was sorted, whatever was corrected since.
+function neighbours(video) {
+  if (!order.includes(video.id)) order = chosen().map((one) => one.id);
+  const at = order.indexOf(video.id);
+  const link = (id, text) => (id === undefined || at < 0 ? null : make("a", { href: addressOf(id), title: id }, text));
+  return [link(order[at - 1], "← Previous"), link(order[at + 1], "Next →")];
 }
 
 // The bar under the player.  It is one control, however many steps there are.
@@ -240,7 +249,7 @@ function videoKeys(video, player, now, jump) {
   return (event) => {
     if (event.target.matches("input, textarea, select") || event.ctrlKey || event.metaKey || event.altKey) return;
     const number = Number(event.key);
-    const aside = event.target.matches("button, video, a, summary");
+    const aside = event.target.matches("button, video, audio, a, summary");
     if (event.key === " " && player && !aside) {
       if (player.paused()) player.play();
       else player.pause();

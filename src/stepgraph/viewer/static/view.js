@@ -28,7 +28,7 @@ async function route() {
   } catch (error) {
     show("", make("p", { role: "alert" }, error.message));
   }
-  if (opened) window.scrollTo(0, 0);
+  if (opened) window.scrollTo(0, main.querySelector(".list") ? scrolled : 0);
   if (opened && !main.contains(document.activeElement) && document.activeElement !== question) main.focus({ preventScroll: true });
   opened = true;
 }
