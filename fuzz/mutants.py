@@ -359,12 +359,16 @@ def main(argv: list[str] | None = None) -> int:
     )
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--count", type=int, default=40)
+    parser.add_argument(
+        "--only", nargs="+", default=[], help="of those drawn, these rooms or modules alone"
+    )
     parser.add_argument("--limit", type=float, default=600.0, help="seconds for the tests of one")
     parser.add_argument("--jobs", type=int, default=1, help="modules at a time")
     args = parser.parse_args(argv)
     drawn = defaultdict(list)
     for module, mutant in sorted(choose(args.names, args.count, args.seed)):
-        drawn[module].append(mutant)
+        if not args.only or {module, module.partition("/")[0]} & {*args.only}:
+            drawn[module].append(mutant)
     tried = Counter(dict.fromkeys(ROOMS, 0))
     with (
         tempfile.TemporaryDirectory(prefix="mutants-") as folder,
