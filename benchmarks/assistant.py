@@ -12,7 +12,8 @@ from __future__ import annotations
 import json
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -20,11 +21,11 @@ import numpy as np
 from numpy.random import Generator
 
 from benchmarks.mistakes import measure_mistakes
-from benchmarks.recipes import HABITS, SHAPES, Recipe, recipes, swapped
+from benchmarks.recipes import HABITS, SHAPES, Recipe, closure, recipes, swapped
 from stepgraph.assistant import Executions, Experience, learn_order, make_plans, open_executions
 from stepgraph.assistant.answers import Assistant
 from stepgraph.assistant.executions import Edge, Execution, executions_of_graph
-from stepgraph.assistant.orders import Order
+from stepgraph.assistant.orders import RECOGNISED, Order
 from stepgraph.datasets import open_source
 from stepgraph.experiments.assistance import (
     agreement,
@@ -36,6 +37,8 @@ from stepgraph.experiments.assistance import (
 from stepgraph.pipeline import mine
 
 DRAWS = 3
+# Executions in which two steps must come together to have a true order or none, and their share.
+JUDGED, TRUE = 10, 0.95
 SHAPES_REPORTED = ("sparse", "tree", "strands")
 Next = Callable[[Sequence[int]], np.ndarray]
 
@@ -220,6 +223,31 @@ def _edges(before: np.ndarray) -> frozenset[Edge]:
     return edges_of(Order(tuple(map(str, range(len(before)))), before, none, none[0], 0))
 
 
+def counted(runs: Sequence[Sequence[str]]) -> Counter[tuple[str, str]]:
+    """In how many executions one step comes before another."""
+    return Counter((a, b) for one in runs for at, a in enumerate(one) for b in one[at + 1 :])
+
+
+def judge(
+    order: Order, counts: Mapping[tuple[str, str], int], least: int = JUDGED
+) -> tuple[float, float] | None:
+    """F1 of what comes before what, and of direct pairs with START and END; None without truth.
+
+    True is what holds in 95 % of all executions, of those with both at least so many.
+    """
+    steps = [str(step) for step in order.steps]
+    ahead = np.array([[counts.get((a, b), 0) for b in steps] for a in steps])
+    judged = ahead + ahead.T >= least
+    true = closure(judged & (ahead >= TRUE * (ahead + ahead.T)))
+    if (true & true.T).any() or not judged.any():
+        return None
+    said = order.before & judged
+    sums = said.sum() + (true & judged).sum()
+    before = 200 * (said & true).sum() / sums if sums else 100.0
+    truth = Order(order.steps, true, order.counts, order.shown, order.executions)
+    return float(before), agreement(edges_of(order), edges_of(truth))["f1"]
+
+
 def learned(executions: Sequence[Sequence[int]], noise: float = 0.0) -> np.ndarray:
     order = learn_order(executions, noise=noise)
     back = np.argsort(np.array(order.steps))
@@ -262,7 +290,11 @@ def measure_orders() -> None:
 
 
 def measure_mined(data: Path) -> None:
-    """Taught by what was recognised in narrated videos, or by the truth of the same videos."""
+    """Taught by what was recognised in narrated videos, or by the truth of the same videos.
+
+    What was recognised teaches with the written order, which then is as good as half as many
+    executions, and without it; and so does that order alone.
+    """
     for name, source in (("CrossTask", f"crosstask:{data}/crosstask"), ("demo", "demo")):
         truth = [one for one in open_executions(source).done if one.steps]
         dataset = open_source(source)
@@ -274,25 +306,56 @@ def measure_mined(data: Path) -> None:
         mined = tuple(executions_of_graph(graph, name).done)
         for teacher, taught in (
             ("mined", mined),
+            ("mined, no written order", tuple(one for one in mined if not one.written)),
+            ("written order alone", tuple(one for one in mined if one.written)),
             ("truth", tuple(one for one in truth if one.id in ids[0])),
         ):
-            _ask(name, teacher, taught, tests)
+            true = [one for one in truth if one.id in ids[0] | ids[1]]
+            ordered = order_f1(taught, true, JUDGED if name == "CrossTask" else 3)
+            _ask(name, teacher, taught, tests, order_f1=ordered)
 
 
-def _ask(name: str, teacher: str, taught: Sequence[Execution], tests: Sequence[Execution]) -> None:
+def order_f1(taught: Sequence[Execution], truth: Sequence[Execution], least: int) -> float:
+    """F1 of what comes before what by the order of each task, the mean."""
+    found = []
+    for task in {one.task: None for one in taught}:
+        counts = counted([[*dict.fromkeys(one.steps)] for one in truth if one.task == task])
+        order = learn_order([one.steps for one in taught if one.task == task], noise=RECOGNISED)
+        if figures := judge(order, counts, least):
+            found.append(figures[0])
+    return float(np.mean(found))
+
+
+def _ask(
+    name: str,
+    teacher: str,
+    taught: Sequence[Execution],
+    tests: Sequence[Execution],
+    **others: float,
+) -> None:
     done = [Execution(o.id, o.task, "train", o.steps) for o in taught]
     asked = [Execution(o.id, o.task, "test", o.steps) for o in tests]
     both = Executions(name, (*done, *asked))
     found = measure("next", both).overall
     plans = measure("planning", both).rows
+    assistant = Assistant(tuple(taught))
+    experience = assistant.experience
+    asks = [(one.task, numbers(assistant, one)) for one in tests]
+    steps = [one for _, one in asks]
+    drawn = [np.random.default_rng(draw) for draw in range(2 * DRAWS)]
+    lacking = [missing(experience, steps, random, online=True) for random in drawn[:DRAWS]]
+    early = [too_early(experience, asks, random) for random in drawn[DRAWS:]]
     say(
         mined=name,
         teacher=teacher,
-        executions=len(done),
+        executions=sum(not one.written for one in taught),
         at1=found["@1"],
         at5=found["@5"],
         plan3=plans["T3"]["success"],
         plan4=plans["T4"]["success"],
+        missing=float(np.mean(lacking)),
+        too_early=float(np.mean(early)),
+        **others,
     )
 
 

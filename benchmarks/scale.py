@@ -186,22 +186,8 @@ class Counter:
 
     @torch.inference_mode()
     def encode(self, pieces: NDArray[np.uint16], lengths: NDArray[np.int64]) -> torch.Tensor:
-        """Unit vectors in bfloat16, texts of one length together."""
-        flat = torch.from_numpy(pieces.astype(np.int32)).to(self.device)
-        order = np.argsort(lengths, kind="stable")
-        starts = torch.from_numpy((np.cumsum(lengths) - lengths)[order]).to(self.device)
-        found = torch.empty(len(lengths), 384, dtype=torch.bfloat16, device=self.device)
-        places = torch.from_numpy(order).to(self.device)
-        sizes, firsts = np.unique(lengths[order], return_index=True)
-        for length, first, last in zip(sizes, firsts, [*firsts[1:], len(order)], strict=True):
-            step = max(1, 2**19 // int(length))
-            for begin in range(int(first), int(last), step):
-                part = slice(begin, min(begin + step, int(last)))
-                where = starts[part, None] + torch.arange(int(length), device=self.device)
-                vectors = self.model.embed_alike(flat[where])
-                unit = torch.nn.functional.normalize(vectors, dim=1)
-                found[places[part]] = unit.bfloat16()
-        return found
+        """Unit vectors in bfloat16."""
+        return torch.nn.functional.normalize(self.model.embed(pieces, lengths), dim=1).bfloat16()
 
     @torch.inference_mode()
     def add(self, block: Block) -> None:

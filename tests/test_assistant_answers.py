@@ -123,6 +123,24 @@ def test_mistakes_are_told_with_their_kind(assistant):
     assert found["repeated"].why == "0 of 12 executions do it more than once"
 
 
+def test_a_written_order_teaches_and_is_no_evidence():
+    seen = [Execution(str(n), "tea", "", ("boil", "pour", "steep")) for n in range(4)]
+    list_ = [Execution(f"w{n}", "tea", "", NAMES[:4], written=True) for n in range(2)]
+
+    assistant = Assistant((*seen, *list_))
+
+    assert assistant.mistakes(["boil", "add leaves"]) == []
+    [told] = assistant.mistakes(["pour"], threshold=0.4)
+    assert told.why == "in 4 of 4 executions 'boil' comes before 'pour', as in the written order"
+    [told] = assistant.mistakes(["add leaves"], threshold=0.4)
+    assert told.why == (
+        "in 0 of 0 executions 'boil' comes before 'add leaves', as in the written order"
+    )
+    found = assistant.mistakes(["boil", "pour", "steep", "boil"], threshold=0.4)
+    assert [one.why for one in found] == ["0 of 4 executions do it more than once"]
+    assert assistant.threshold == Assistant((*list_, *seen)).threshold
+
+
 def test_what_all_do_is_no_mistake(assistant):
     for task, steps in RUNS:
         assert assistant.mistakes([NAMES[step] for step in steps], task=task) == []

@@ -8,6 +8,8 @@ from benchmarks.assistant import (
     auc,
     by_transitions,
     compare,
+    counted,
+    judge,
     learned,
     padded,
     plain_order,
@@ -15,6 +17,9 @@ from benchmarks.assistant import (
 )
 from benchmarks.mistakes import UNKNOWN, macro_f1, published_rule, spoiled
 from benchmarks.recipes import HABITS, SHAPES, recipes, swapped
+from benchmarks.words import Pair, held_out, plain, said_in, turned_round, worded
+
+from stepgraph.assistant import learn_order
 
 
 @pytest.mark.parametrize("shape", SHAPES)
@@ -78,3 +83,38 @@ def test_a_spoiled_execution_ends_with_its_mistake():
     # Every mistake in a chain lacks something, or is of elsewhere.
     assert [one.mistakes for one in published_rule(done).done] == [one.mistakes for one in tests]
     assert any(UNKNOWN in one.steps for one in tests)
+
+
+def test_words_that_say_nothing_change_no_order():
+    [one] = recipes(4, ("sparse",), "any ready step", count=1, size=8, executions=6)
+    order, none = learn_order(one.executions), np.zeros((8, 8))
+
+    assert (worded(order, one.executions, none, 0.0).before == order.before).all()
+    strong = worded(order, one.executions, none + 5, 0.0).before
+    assert (plain(order).before | ~strong).all()
+    assert strong.sum() >= order.before.sum()
+
+
+def test_words_tell_of_tasks_that_were_not_taught_what_others_did():
+    names = [("loosen the lid", "remove the lid"), ("loosen the nut", "remove the nut")]
+    pairs = [Pair("here", str(task), pair, 1.0) for task, pair in enumerate(names * 3)]
+    pairs.append(Pair("here", "turned", names[0][::-1], 0.0))
+    told = turned_round(pairs, said_in(sum(names, ())))
+
+    odds = held_out(told, np.array([one.share for one in pairs]), [one.task for one in pairs])
+
+    assert (told[-1] == -told[0]).all()
+    assert (odds[:-1] > 0).all()
+    assert odds[-1] < 0
+
+
+def test_an_order_is_judged_by_all_executions():
+    runs = ["abc"] * 30 + ["acb"] * 10
+    order = learn_order(["abc"] * 3)
+
+    before, direct = judge(order, counted(runs))
+
+    assert before == pytest.approx(200 * 2 / (3 + 2))
+    # START a, a b, b c, c END; truly START a, a b, a c, b END, c END.
+    assert direct == pytest.approx(200 * 3 / (4 + 5))
+    assert judge(order, counted(runs[:5])) is None

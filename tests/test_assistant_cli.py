@@ -58,6 +58,7 @@ def test_next_missing_mistakes_and_plans_are_asked(source, capsys):
     plans = answer(capsys, "ask", "plan", source, *ways)
 
     assert following["told"][0]["step"] == "leaves"
+    assert "boil" not in {one["step"] for one in following["told"]}
     assert [one["step"] for one in missing["told"]] == ["leaves"]
     assert [(one["step"], one["kind"]) for one in mistakes["told"]] == [("pour", "too early")]
     assert "executions 'leaves' comes before 'pour'" in mistakes["told"][0]["why"]
@@ -147,8 +148,46 @@ def test_bad_input_is_told_in_one_line(source, tmp_path, capsys):
     assert "got 'coffee'" in refusal(capsys, "ask", "next", source, "--task", "coffee")
     words = ("plan", source, "--from", "boil", "--to", "fly")
     assert "fly" in refusal(capsys, *words)
+    for steps in ("0", "1"):
+        words = ("plan", source, "--from", "boil", "--to", "pour", "--steps", steps)
+        assert "steps must be at least 2, since both ends count" in refusal(capsys, *words)
     (tmp_path / "graphs" / "tea.json").write_text('{"steps": ["a"], "edges": [["a", "a"]]}')
     assert "no cycle" in refusal(capsys, "reproduce", "order", source)
+
+
+@pytest.mark.parametrize(
+    "steps", [(), ("boil",), ("fly",), ("fly", "swim"), ("boil", "fly"), ("pour",) * 5]
+)
+def test_an_odd_execution_spoils_no_other(source, tmp_path, capsys, steps):
+    done = list(open_executions(source).done)
+    odd = [Execution(f"odd {split}", "tea", split, steps) for split in ("train", "test")]
+    write_executions([*done, *odd, Execution("odd", "another task", "test", steps)], tmp_path)
+    asked = [word for step in steps or ("",) for word in ("--done", step)]
+
+    for what in ("next", "missing", "mistakes"):
+        assert main(["ask", what, source, *asked, "--json"]) == 0
+        assert json.loads(capsys.readouterr().out)["told"] is not None
+    for what in ("order", "mistakes", "next", "planning"):
+        found = answer(capsys, "reproduce", what, source, "--format", "json")
+        assert found["name"] == what
+
+
+def test_executions_of_one_step_alone_teach_nothing(tmp_path, capsys):
+    write_executions([Execution("a", "tea", "train", ("boil",))], tmp_path)
+
+    told = refusal(capsys, "ask", "next", f"executions:{tmp_path}", "--done", "boil")
+    assert "executions must show at least 2 steps, got 1" in told
+
+
+def test_steps_of_a_true_order_that_nobody_does_are_missed(source, tmp_path, capsys):
+    more = {"steps": [*GRAPH["steps"], "rest"], "edges": [*GRAPH["edges"][:-1]]}
+    more["edges"] += [["pour", "rest"], ["rest", "END"]]
+    (tmp_path / "graphs" / "tea.json").write_text(json.dumps(more))
+
+    found = answer(capsys, "reproduce", "order", source, "--format", "json")
+
+    assert found["precision"] == pytest.approx(80)  # not from pour to END
+    assert found["recall"] == pytest.approx(100 * 4 / 6)
 
 
 def test_without_splits_or_true_orders_nothing_is_measured(tmp_path, capsys):

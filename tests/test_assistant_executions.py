@@ -1,6 +1,7 @@
 """Executions as data: the layout, what is wrong with it, and other sources read as executions."""
 
 import json
+from dataclasses import replace
 
 import pytest
 
@@ -8,7 +9,7 @@ from stepgraph.assistant import Execution, open_executions
 from stepgraph.assistant.executions import executions_of_graph, read_executions, write_executions
 from stepgraph.errors import ConfigError, DataError
 from stepgraph.graph.saving import save_graph
-from task_maps import tea_graph
+from task_maps import NAMES, tea_graph
 
 HEADER = "execution,task,split,step,mistake\n"
 TEA = HEADER + "a,tea,train,boil,0\na,tea,train,pour,0\nb,tea,test,pour,1\n"
@@ -32,6 +33,18 @@ def test_rows_become_executions_in_order(tmp_path):
     )
     assert [one.is_correct for one in found.done] == [True, False]
     assert [one.id for one in found.of_split("test")] == ["b"]
+
+
+def test_splits_and_tasks_may_number_their_executions_alike(tmp_path):
+    text = HEADER + "1,tea,train,boil,\n1,tea,test,pour,\n1,soup,test,stir,\n1,tea,Training,sip,\n"
+
+    found = read_executions(folder_of(tmp_path, text))
+
+    assert [(one.task, one.split, one.steps) for one in found.done] == [
+        ("tea", "train", ("boil", "sip")),
+        ("tea", "test", ("pour",)),
+        ("soup", "test", ("stir",)),
+    ]
 
 
 def test_what_is_written_is_read_again(tmp_path):
@@ -64,6 +77,20 @@ def test_names_that_differ_in_marks_alone_stay_apart(tmp_path):
     )
 
     assert found.graphs["tea"] == {("stir", "stir!")}
+
+
+def test_true_orders_that_match_nothing_are_noted(tmp_path):
+    strange = {"steps": ["boil", "poor"], "edges": [["START", "boil"], ["boil", "poor"]]}
+    strange["steps"].append("START")
+
+    found = read_executions(folder_of(tmp_path, tea=strange, coffee=strange))
+
+    assert {*found.graphs} == {"tea"}
+    assert [str(one).replace(str(tmp_path), "") for one in found.problems.found] == [
+        "/graphs/tea.json: a step should be done in some execution of its task, got 'poor'",
+        "/graphs/coffee.json: a true order must be named after a task of the executions, got "
+        "'coffee'; it is left out",
+    ]
 
 
 def test_steps_may_be_numbered(tmp_path):
@@ -155,6 +182,18 @@ def test_a_mined_graph_holds_executions(tmp_path):
 
     assert {one.task for one in found.done} == {"Make tea"}
     assert found.done[0].steps[0] == "boil water"
+    assert [one.id for one in found.done if not one.written] == ["v0", "v1", "v2"]
+
+
+@pytest.mark.parametrize(("believed", "executions"), [(1.0, 2), (0.5, 1), (0.0, 0)])
+def test_the_written_order_counts_as_half_as_many_executions(believed, executions):
+    graph = tea_graph()
+    graph = replace(graph, courses=replace(graph.courses, order=believed))
+
+    found = [one for one in executions_of_graph(graph, "graph.json").done if one.written]
+
+    assert len(found) == executions
+    assert all(one.steps == NAMES for one in found)
 
 
 def test_a_graph_without_videos_cannot_be_asked():

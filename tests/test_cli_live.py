@@ -66,6 +66,20 @@ def test_what_was_left_out_is_said(graph, capsys):
     assert "1 line that is no text (said.txt:6: " in said
 
 
+def test_a_stream_may_end_within_a_line_and_jump_back(graph, capsys, monkeypatch):
+    said = "8.0 boil the water\n1.0 boil it\n2.0 add the leaves\n9.0 pour in some milk"
+    told = []
+    for text in (said, said + "\n"):
+        monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(text.encode())))
+        capsys.readouterr()
+        assert main(live("--transcript", "-", "--json")) == 0
+        told.append(capsys.readouterr().out)
+
+    assert told[0] == told[1]
+    times = [json.loads(line)["at"] for line in told[0].splitlines()[:-1]]
+    assert times == sorted(times)
+
+
 @pytest.mark.parametrize("data", [b"", b"\n\n", b"\x00\xff\n", b"WEBVTT\n"])
 def test_a_transcript_without_a_sentence_is_an_error(graph, capsys, data):
     Path("said.txt").write_bytes(data)
@@ -90,8 +104,12 @@ def test_the_demo_plays_a_narration(tmp_path, monkeypatch, capsys):
     assert main(["demo", "--live"]) == 0
 
     said = capsys.readouterr().out
-    for shown in ("Make pancakes", "next: ", "missing: "):
+    for shown in ("A line a change", "Make pancakes", "next: ", "missing: "):
         assert shown in said
+    # What was told as missing is so in the truth.
+    assert "lacks: sift the flour, melt the butter, rest the batter.\n" in said
+    assert "missing: sift the flour" in said
+    assert "missing: melt the butter" in said
     assert not list(tmp_path.iterdir())
 
 

@@ -101,6 +101,23 @@ def test_a_text_that_occurs_twice_is_encoded_once(cache_home):
     assert sorted(model.seen) == ["pour", "stir"]
 
 
+@pytest.mark.own_cache
+@pytest.mark.parametrize(("at_once", "parts"), [(0, [2, 1]), (1, [2, 1]), (3, [3])])
+def test_a_model_is_given_as_many_texts_as_it_wants_at_once(
+    cache_home, monkeypatch, at_once, parts
+):
+    monkeypatch.setattr(text, "_SENTENCES", 2)
+    model = FakeModel()
+    model.at_once = at_once
+    encoder, given = fake_encoder(model), []
+    encode = model.encode
+    model.encode = lambda texts: given.append(len(texts)) or encode(texts)
+
+    encoder.encode_texts(["stir", "pour", "whisk"])
+
+    assert given == parts
+
+
 def test_no_texts_need_no_model():
     encoder = TextEncoder(EncoderOptions())
 

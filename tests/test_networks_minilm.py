@@ -107,6 +107,39 @@ def test_a_text_alone_has_nearly_the_same_embedding(model):
     assert (alone * unit(model.encode(texts))).sum(axis=1).min() >= 0.9999
 
 
+def test_what_a_gpu_computes_is_nearly_the_same(model, bfloat16, monkeypatch):
+    texts = [*SAID, *ODD[:4], LONG, *(f"{one} {n}" for n in range(4) for one in SAID)]
+    tokens = model._pieces.of(texts)
+    monkeypatch.setattr(minilm, "_ON_GPU", 20)  # so that one length takes several batches
+
+    found = model.embed(
+        np.array([piece for ids in tokens for piece in ids]), np.array([*map(len, tokens)])
+    )
+
+    cosines = (unit(found.numpy()) * unit(model.encode(texts))).sum(axis=1)
+    assert cosines.min() >= (0.9995 if bfloat16 else 0.999999)
+
+
+def test_on_a_gpu_all_of_one_length_are_computed_together(model, monkeypatch):
+    seen = []
+
+    def embed_alike(ids):
+        seen.append(tuple(ids.shape))
+        return torch.zeros(len(ids), 384) + ids[:, 1:2]
+
+    monkeypatch.setattr(model, "_device", torch.device("cpu"))  # another than its name
+    monkeypatch.setattr(model, "_embed_alike", embed_alike)
+    texts = ["stir", "mix the eggs", "pour", "", "cut the bread"]
+
+    found = model.encode(texts)
+
+    assert seen == [(1, 2), (2, 3), (2, 5)]
+    assert found[:, 0].tolist() == [ids[1] for ids in model._pieces.of(texts)]
+    assert model.encode_one("pour").tolist() == found[2].tolist()
+    assert model.encode([]).shape == (0, 384)
+    assert model.at_once > 1000
+
+
 def test_nothing_has_no_embeddings(model):
     assert model.encode([]).shape == (0, 384)
 

@@ -55,9 +55,18 @@ class Assistant:
     @cached_property
     def experience(self) -> Experience:
         """The executions with steps as numbers."""
-        place = {step: at for at, step in enumerate(self.names.keysteps)}
-        done = [(one.task, [place[step] for step in one.steps]) for one in self.done]
-        return Experience.of(done, len(self.names))
+        return self._of(self.done)
+
+    @cached_property
+    def _watched(self) -> Experience:
+        """Those that somebody did: the evidence."""
+        done = [one for one in self.done if not one.written]
+        return self._of(done) if len(done) < len(self.done) else self.experience
+
+    def _of(self, done: Sequence[Execution]) -> Experience:
+        return Experience.of(
+            [(one.task, self._places(one.steps)) for one in done], len(self.names)
+        )
 
     @cached_property
     def _pooled(self) -> Experience:
@@ -82,7 +91,7 @@ class Assistant:
     def next(self, done: Sequence[str], *, task: str | None = None, top: int = 5) -> list[Told]:
         """What most probably comes next; unknown steps of the past tell nothing."""
         shares = self.experience.next(self.known(done), self.known_task(task))
-        best = np.argsort(-shares, kind="stable")[:top]
+        best = [at for at in np.argsort(-shares, kind="stable").tolist()[:top] if shares[at] > 0]
         return [Told(self.names.keysteps[at], "next", float(shares[at]), "") for at in best]
 
     def missing(
@@ -112,7 +121,7 @@ class Assistant:
             if lacking is not None and score >= threshold:
                 found.append(Told(step, "too early", score, self._pair(lacking, place, about)))
             elif place in past:
-                runs = self.experience.tasks.get(about, [])
+                runs = self._watched.tasks.get(about, [])
                 again = sum(one.count(place) > 1 for one in runs)
                 does = sum(place in one for one in runs)
                 # Rare among those who do it; to do more than needed hinders less than to lack it.
@@ -130,11 +139,13 @@ class Assistant:
         Few enough steps of these executions, which are taken to be correct, reach it when they
         are judged by the others.
         """
-        done = [(one.task, self._places(one.steps)) for one in self.done if one.steps]
+        told = [(one, (one.task, self._places(one.steps))) for one in self.done if one.steps]
+        done = [steps for one, steps in told if not one.written]
+        written = [steps for one, steps in told if one.written]
         every, scores = _FOLDS * (1 + len(done) // _MOST), list[float]()
         for fold in range(_FOLDS):
             rest = [one for at, one in enumerate(done) if at % _FOLDS != fold]
-            others = Experience.of(rest, len(self.names))
+            others = Experience.of([*rest, *written], len(self.names))
             for task, places in done[fold::every]:
                 if task in others.tasks:
                     known = [at for at in places if others.before(task)[1][at]]
@@ -180,9 +191,12 @@ class Assistant:
         return self._pair(keystep, past[-1], task) if past else ""
 
     def _pair(self, first: int, second: int, task: str) -> str:
-        counts, shown = self.experience.before(task)
+        every, _ = self.experience.before(task)
+        counts, shown = self._watched.before(task)
         a, b = self.names.keysteps[first], self.names.keysteps[second]
-        return f"in {counts[first, second]} of {shown[second]} executions {a!r} comes before {b!r}"
+        why = f"in {counts[first, second]} of {shown[second]} executions {a!r} comes before {b!r}"
+        is_written = every[first, second] > counts[first, second]
+        return f"{why}, as in the written order" if is_written else why
 
 
 def _judge(teacher: Experience, steps: Sequence[int], task: str) -> list[tuple[float, int | None]]:

@@ -12,6 +12,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from graphlib import CycleError, TopologicalSorter
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -41,13 +42,17 @@ _WORDS = _WRONG | _RIGHT | {"none": False, "nan": False, "wrong": True}
 
 @dataclass(frozen=True)
 class Execution:
-    """One execution of a task: its steps by name in order, and which of them are mistakes."""
+    """One execution of a task: its steps by name in order, and which of them are mistakes.
+
+    Where it is ``written``, nobody did it: it is the order of a list that is believed.
+    """
 
     id: str
     task: str
     split: str
     steps: tuple[str, ...]
     mistakes: tuple[bool, ...] = ()
+    written: bool = False
 
     @property
     def is_correct(self) -> bool:
@@ -135,18 +140,19 @@ def _of_truth(dataset: Dataset, split: str) -> Iterable[Execution]:
 
 
 def executions_of_graph(graph: TaskGraph, name: str) -> Executions:
-    """What was recognised in the videos that a graph was mined from."""
+    """What was recognised in the videos that a graph was mined from, and the written order."""
     if graph.layers is None:
         raise ConfigError(
             f"{name}: must hold recognised videos to be asked this, got none; mine it from "
             f"narration with this version of stepgraph"
         )
-    names = graph.vocabulary.keysteps
-    done = [
-        Execution(video, task, "", tuple(names[one] for one in steps))
-        for task in graph.layers.videos
-        for video, steps in graph.layers.sequences(task).items()
-    ]
+    names, layers, done = graph.vocabulary.keysteps, graph.layers, list[Execution]()
+    for task in layers.videos:
+        for video, recognised in layers.sequences(task).items():
+            done.append(Execution(video, task, "", tuple(names[one] for one in recognised)))
+        steps = tuple(names[one] for one in layers.of_task(task).keysteps)
+        for number in range(layers.written(task)):
+            done.append(Execution(f"written order {number}", task, "", steps, written=True))
     return Executions(name, tuple(done))
 
 
@@ -160,7 +166,7 @@ def read_executions(folder: Path, *, strict: bool = False) -> Executions:
         raise DataError(
             f"{path}:1: columns must be {', '.join(COLUMNS)}, got {quoted(', '.join(header))}"
         )
-    found: dict[tuple[str, str], tuple[str, list[str], list[bool]]] = {}
+    found: dict[tuple[str, str, str], tuple[list[str], list[bool]]] = {}
     for where, row in rows[1:]:
         if len(row) != len(header):
             what = f"must have {len(header)} columns, got {len(row)}"
@@ -170,17 +176,17 @@ def read_executions(folder: Path, *, strict: bool = False) -> Executions:
         _add_row(found, cells, where, problems)
     done = tuple(
         Execution(id, task, split, tuple(steps), tuple(mistakes))
-        for (task, id), (split, steps, mistakes) in found.items()
+        for (task, split, id), (steps, mistakes) in found.items()
     )
     if not done:
         first = f"; {problems.found[0]}" if problems.found else ""
         raise DataError(f"{path}: must list executions, got none{first}")
-    graphs = _read_graphs(path.parent / "graphs", {one.task for one in done}, done)
+    graphs = _read_graphs(path.parent / "graphs", done, problems)
     return Executions(folder.name, done, graphs, problems)
 
 
 def _add_row(
-    found: dict[tuple[str, str], tuple[str, list[str], list[bool]]],
+    found: dict[tuple[str, str, str], tuple[list[str], list[bool]]],
     cells: Mapping[str, str],
     where: str,
     problems: Problems,
@@ -193,15 +199,15 @@ def _add_row(
         what = f"mistake must be 0 or 1, true or false, or empty, got {quoted(word, 40)}"
         problems.add(where, "bad mistake", what)
         return
-    split = _split(cells.get("split", ""))
-    _, steps, mistakes = found.setdefault((cells.get("task", ""), id), (split, [], []))
+    key = cells.get("task", ""), _split(cells.get("split", "")), id
+    steps, mistakes = found.setdefault(key, ([], []))
     if step:  # a row without one says that nothing was done
         steps.append(step)
         mistakes.append(_WORDS[word.lower()])
 
 
 def _read_graphs(
-    folder: Path, tasks: set[str], done: Sequence[Execution]
+    folder: Path, done: Sequence[Execution], problems: Problems
 ) -> dict[str, frozenset[Edge]]:
     """True orders of the tasks that have one; names match but for case, spaces and marks."""
     files = [one for one in listed(folder) if one.suffix == ".json"] if folder.is_dir() else []
@@ -209,11 +215,21 @@ def _read_graphs(
     plain = {_plain(file.stem): file for file in files}
     spelt = {_plain(step): step for one in done for step in one.steps}
     spelt |= {step: step for one in done for step in one.steps}  # as written, where so written
-    found = {}
-    for task in sorted(tasks):
+    found, used = {}, set[Path]()
+    for task in sorted({one.task for one in done}):
         file = exact.get(task) or plain.get(_plain(task))
         if file is not None:
             found[task] = _read_graph(file, spelt)
+            used.add(file)
+            shown = {step for one in done if one.task == task for step in one.steps}
+            for step in sorted({*chain(*found[task])} - shown - {START, END}):
+                what = f"a step should be done in some execution of its task, got {quoted(step)}"
+                problems.add(str(file), "true step that nobody does", what)
+    for file in sorted({*files} - used):
+        what = (
+            f"a true order must be named after a task of the executions, got {quoted(file.stem)}"
+        )
+        problems.add(str(file), "true order of no task", f"{what}; it is left out")
     return found
 
 

@@ -118,9 +118,14 @@ def learn_order(sequences: Iterable[Sequence[Hashable]], *, noise: float = 0.0) 
 
 
 def needs_of(graph: TaskGraph, task: str) -> dict[str, list[str]]:
-    """What each keystep of a task needs, learned from the videos that a graph recognised."""
-    names, layers = graph.vocabulary.keysteps, graph.layers
-    done = layers.sequences(task).values() if layers else ()
+    """What each keystep of a task needs, learned from the videos that a graph recognised.
+
+    The written order, where it is believed, counts as half as many.
+    """
+    names, layers, done = graph.vocabulary.keysteps, graph.layers, list[Sequence[int]]()
+    if layers:
+        written = layers.of_task(task).keysteps
+        done = [*layers.sequences(task).values(), *[written] * layers.written(task)]
     order = learn_order([[names[at] for at in steps] for steps in done], noise=RECOGNISED)
     return {str(step): [str(one) for one in order.prerequisites(step)] for step in order.steps}
 

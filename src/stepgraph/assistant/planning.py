@@ -14,6 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from stepgraph.assistant.experience import Experience
+from stepgraph.errors import ConfigError
 
 # Partial plans of a task that are kept, and the longest plan that is looked for.
 _BEAM, _LONGEST = 300, 12
@@ -46,7 +47,8 @@ def make_plans(
     Parameters
     ----------
     steps
-        Length of the plan, both ends counted; if not given, as short as executions allow.
+        Length of the plan, both ends counted, so 2 or more; if not given, as short as executions
+        allow.
     task
         If not given, tasks are weighed by how often they show both ends.
 
@@ -58,6 +60,8 @@ def make_plans(
     >>> make_plans(tea, 0, 3)[0].keysteps
     (0, 2, 3)
     """
+    if steps is not None and steps < 2:
+        raise ConfigError(f"steps must be at least 2, since both ends count, got {steps}")
     for length in (steps,) if steps else range(2, _LONGEST + 1):
         found = [
             (plan, score, name)

@@ -184,12 +184,20 @@ def demo_live(args: argparse.Namespace) -> str:
                 for state, said in _played(listening, video, _DEMO / video.duration):
                     draw(state, said)
         else:
+            if not args.json:
+                print("A line a change: when, task: what is done, what comes next, what is")
+                print("missing; how sure that is, in brackets.\n")
             show = _printing(args)
             for state in _changes(state for state, _ in _played(listening, video)):
                 show(state)
+    names, done = corpus.vocabulary.keysteps, set(corpus.truth[video.id].keysteps.tolist())
+    absent = [names[one] for one in corpus.vocabulary.tasks[str(video.task)] if one not in done]
     long = short_clock(video.duration)
-    text = f"That was {video.id}, {long} of narration. Yours: stepgraph live --help"
-    return _answer(args, text, played=video.id, seconds=video.duration)
+    text = (
+        f"That was {video.id}, {long} of narration. Its truth, which nothing above knew, lacks: "
+        f"{', '.join(absent)}.\nYours: stepgraph live --help"
+    )
+    return _answer(args, text, played=video.id, seconds=video.duration, absent=absent)
 
 
 def _played(listening: Live, video: Video, pause: float = 0.0) -> Iterator[tuple[State, str]]:
@@ -219,7 +227,7 @@ def _watching() -> Iterator[Callable[[State, str], None]]:
             "heard": f"{short_clock(state.now)}  {said}",
             "task": "–" if state.task is None else _sure(state.task, state.tasks[state.task]),
             "done": f"{short_clock(state.at)}  {state.keystep or '–'}",
-            "over": f"{'#' * over}{'.' * (30 - over)} {percent(state.progress)} %",
+            "progress": f"{'#' * over}{'.' * (30 - over)} {percent(state.progress)} %",
         }
         for name, text in rows.items():
             table.add_row(name, printable(on_one_line(text)))

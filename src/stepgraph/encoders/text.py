@@ -76,8 +76,10 @@ class TextEncoder:
         # Alike lengths share a batch, so that little is padded.
         missing = sorted((text for text in unique if text not in known), key=len)
         with progress.counting("encoding sentences", len(missing)) as done:
-            for start in range(0, len(missing), _SENTENCES):
-                part = missing[start : start + _SENTENCES]
+            # A GPU asks for more texts at once; where none is missing, no model is loaded.
+            step = max(_SENTENCES, getattr(self._model, "at_once", 0)) if missing else 1
+            for start in range(0, len(missing), step):
+                part = missing[start : start + step]
                 vectors = self._embed(part)
                 if self.remembers:
                     self._cache.store(part, vectors)

@@ -10,6 +10,7 @@ is believed, comes in there.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -267,6 +268,14 @@ class Layers:
             video: [layer.keysteps[one] for one in without_repetitions(rows.argmax(axis=1))]
             for video, rows in followed
         }
+
+    def written(self, task: str) -> int:
+        """How many executions in the written order say as much as it is worth, where believed.
+
+        Half as many as were recognised, as everywhere (:meth:`.Trust.weigh`).
+        """
+        layer = self.of_task(task)
+        return math.ceil(layer.ordered * layer.videos / 2)
 
     def _showing(self, *keysteps: int) -> Iterable[str]:
         listed = listed_tasks(self.vocabulary)

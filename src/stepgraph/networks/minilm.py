@@ -1,16 +1,17 @@
 """all-MiniLM-L6-v2, the built-in model of sentences: six layers of BERT, and the mean of a text.
 
 It is written out because importing a library that has it takes longer than encoding what is said
-in a video; it rounds where the libraries do, so that both agree.  A text has one embedding,
-whatever else is encoded with it and on however many cores: no text is padded, every product has
-one shape, and one thread makes all of it.
+in a video; it rounds where the libraries do, so that both agree.  On a CPU a text has one
+embedding, whatever else is encoded with it and on however many cores: no text is padded, every
+product has one shape, and one thread makes all of it.  A GPU takes all texts of one length at
+once, and rounds as suits their number.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from itertools import groupby
+from itertools import chain, groupby
 from platform import machine
 from typing import NamedTuple, TypeAlias, cast
 
@@ -27,6 +28,8 @@ _LAYERS, _HEADS, _SIZE = 6, 12, 384
 _EPSILON = 1e-12
 _TOGETHER = 1024  # tokens computed at once: rows of every product
 _ALONE = 64  # of those of a text that is encoded alone
+_ON_GPU = 2**17  # tokens computed at once there: enough to be busy, one to two GB
+_AT_ONCE = 2**17  # texts that suffice there to have many of each length
 
 
 class _Affine(NamedTuple):
@@ -68,18 +71,26 @@ class MiniLM:
         self._norm = _affine(named, "embeddings.LayerNorm", dtype)
         self._layers = [_layer(named, f"encoder.layer.{n}", dtype) for n in range(_LAYERS)]
 
+    @property
+    def at_once(self) -> int:
+        """How many texts it wants at once to be quick; 0 where few are as good."""
+        return 0 if self._device == "cpu" else _AT_ONCE
+
     def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Embeddings of any texts, shape (N, 384), not scaled to any length."""
         tokens = self._pieces.of(texts)
+        if self._device != "cpu":
+            lengths = np.array([len(ids) for ids in tokens], np.int64)
+            flat = np.fromiter(chain.from_iterable(tokens), np.int32, int(lengths.sum()))
+            return self.embed(flat, lengths).cpu().numpy()
         vectors = np.zeros((len(texts), _SIZE), np.float32)
 
         def fill(chosen: list[int]) -> None:
             vectors[chosen] = self._embed([tokens[text] for text in chosen])
 
         threads = torch.get_num_threads()
-        workers = threads if self._device == "cpu" else 1
         try:
-            with ThreadPoolExecutor(workers, "", torch.set_num_threads, (1,)) as pool:
+            with ThreadPoolExecutor(threads, "", torch.set_num_threads, (1,)) as pool:
                 list(pool.map(fill, _chunks([len(ids) for ids in tokens])))
         finally:
             torch.set_num_threads(threads)
@@ -87,17 +98,41 @@ class MiniLM:
 
     def encode_one(self, text: str) -> NDArray[np.float32]:
         """The embedding of one text in a tenth of the time; its last bits may be others."""
+        if self._device != "cpu":
+            return cast(NDArray[np.float32], self.encode([text])[0])
         [tokens] = self._pieces.of([text])
         [found] = self._embed([tokens], -(-len(tokens) // _ALONE) * _ALONE)
         return cast(NDArray[np.float32], found)
 
     @torch.inference_mode()
-    def embed_alike(self, ids: Tensor) -> Tensor:
-        """Embeddings of texts of one length on a GPU, (N, 384) of the numbers of their pieces.
+    def embed(self, pieces: NDArray[np.integer], lengths: NDArray[np.integer]) -> Tensor:
+        """Embeddings of texts that are cut up already, (N, 384) on the device.
 
-        All of them at once, so that the device is busy; the attention is the library's own, which
-        rounds in other places than :meth:`encode` on a CPU does.
+        All texts of one length are computed at once, so that a GPU is busy.  The attention is the
+        library's own, which rounds in other places than :meth:`encode` on a CPU does.
+
+        Parameters
+        ----------
+        pieces
+            Numbers of the pieces of all texts, one text after the other.
+        lengths : shape (N,)
+            How many each text has.
         """
+        flat = torch.from_numpy(pieces.astype(np.int32)).to(self._device)
+        order = np.argsort(lengths, kind="stable")
+        places = torch.from_numpy(order).to(self._device)
+        starts = torch.from_numpy((np.cumsum(lengths) - lengths)[order]).to(self._device)
+        found = torch.empty(len(order), _SIZE, device=self._device)
+        sizes, counts = np.unique(lengths, return_counts=True)
+        for length, last, count in zip(sizes.tolist(), np.cumsum(counts), counts, strict=True):
+            inside, step = torch.arange(length, device=self._device), max(1, _ON_GPU // length)
+            for begin in range(int(last - count), int(last), step):
+                some = slice(begin, min(begin + step, int(last)))
+                found[places[some]] = self._embed_alike(flat[starts[some, None] + inside])
+        return found
+
+    def _embed_alike(self, ids: Tensor) -> Tensor:
+        """Embeddings of texts of one length, of the numbers of their pieces."""
         texts, length = ids.shape
         found = self._words[ids].to(self._dtype) + self._kind + self._places[:length]
         rows = layer_norm(found.view(-1, _SIZE), (_SIZE,), *self._norm, _EPSILON)
@@ -117,13 +152,12 @@ class MiniLM:
         used = groups[-1].rows.stop
         ids[:used] = torch.tensor([token for text in texts for token in text])
         places[:used] = torch.cat([torch.arange(length).repeat(n) for _, n, length in groups])
-        found = self._words[ids.to(self._device)].to(self._dtype) + self._kind
-        found += self._places[places.to(self._device)]
+        found = self._words[ids].to(self._dtype) + self._kind + self._places[places]
         rows = layer_norm(found, (_SIZE,), *self._norm, _EPSILON)
         for layer in self._layers:
             rows = _through(layer, rows, groups)
         means = [rows[one.rows].float().view(*one[1:], _SIZE).mean(dim=1) for one in groups]
-        return torch.cat(means).cpu().numpy()
+        return torch.cat(means).numpy()
 
 
 def _chunks(lengths: Sequence[int]) -> Iterator[list[int]]:
