@@ -2,19 +2,29 @@
 PYTHON ?= python3
 VENV ?= .venv
 BIN = $(VENV)/bin
+# What is imported is compiled once, whatever the environment says: tests start python often.
+export PYTHONDONTWRITEBYTECODE =
 
 .PHONY: demo test lint docs published readers bench docs-tables fuzz soak mutants clean
 
 demo: $(VENV)/.use
 	$(BIN)/stepgraph demo
 
-test: $(VENV)/.dev lint
-	$(BIN)/pytest
+test: $(VENV)/.dev style
+	@$(MAKE) --no-print-directory -j 2 types tests  # side by side, since each waits now and then
 
-lint: $(VENV)/.dev
+lint: style types
+
+.PHONY: style types tests
+style: $(VENV)/.dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+
+types: $(VENV)/.dev
 	$(BIN)/mypy
+
+tests: $(VENV)/.dev
+	$(BIN)/pytest
 
 docs: $(VENV)/.dev
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict  # with --quiet, no warning would fail it
@@ -59,17 +69,14 @@ $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt --upgrade pip
 
-# Compiled afterwards, on all cores and without what is hardly ever imported: pip needs a minute
-# more for it, and an older pip half a minute more to find the versions.
+# Compiled when it is imported: pip needs a minute more to compile all, of which most is never
+# imported; an older pip needs half a minute more to find the versions.
 INSTALL = $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile -c constraints.txt
-COMPILE = $(BIN)/python -m compileall -qq -j 0 -x '/(tests?|models)/' $(VENV)/lib || true
 
 $(VENV)/.use: $(VENV)/bin/python pyproject.toml constraints.txt
 	$(INSTALL) -e '.[video]'
-	@$(COMPILE)
 	@touch $@
 
 $(VENV)/.dev: $(VENV)/bin/python pyproject.toml constraints.txt
 	$(INSTALL) -e '.[dev]'
-	@$(COMPILE)
 	@touch $@ $(VENV)/.use

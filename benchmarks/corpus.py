@@ -37,7 +37,7 @@ from stepgraph.encoders import EncoderOptions
 from stepgraph.encoders.text import TextEncoder
 from stepgraph.encoders.vectors import unit
 from stepgraph.graph.saving import save_graph
-from stepgraph.pipeline import Asked, mine, open_scorer, shards
+from stepgraph.pipeline import Asked, encoder_options, mine, mining, open_scorer, shards
 
 HASHES = "benchmarks.corpus:hashing"
 COMPARED = 10_000  # videos up to which the plain path is run, too
@@ -84,9 +84,10 @@ def measure(source: str, articles: Path, encoder: str, keysteps: int) -> dict[st
     asked = Asked() if encoder == EncoderOptions.name else Asked({"name": encoder})
     # A small graph first: kernels are compiled, and the model is loaded.
     mine("demo", encoder=open_scorer(asked))
-    job = shards.Job(source, vocabulary, asked, remember=False)
+    meant = encoder_options(asked.encoder)
+    job = mining.MiningJob(source=source, vocabulary=vocabulary, encoder=meant, remember=False)
     spent: dict[str, float] = {"words": 0.0}
-    learn = shards._with_words
+    learn = mining._with_words
 
     def timed(*args: Any) -> Any:
         begun = cpu()
@@ -94,7 +95,7 @@ def measure(source: str, articles: Path, encoder: str, keysteps: int) -> dict[st
         spent["words"] = cpu() - begun
         return graph
 
-    shards._with_words = timed
+    mining._with_words = timed
     output = Path(source.partition(":")[2]) / "graph.json"
     kept = {"bytes": 0}
     begun, wall = cpu(), time.perf_counter()
@@ -105,7 +106,7 @@ def measure(source: str, articles: Path, encoder: str, keysteps: int) -> dict[st
             places = output.with_name(f"{output.name}.shards").iterdir()
             kept["bytes"] = sum(path.stat().st_size for path in places)
 
-    graph = shards.mine_shards(job, open_source(source), output, watched)
+    graph = mining.mine_shards(job, open_source(source), output, watched)
     spent["all"], wall = cpu() - begun, time.perf_counter() - wall
     videos, peak = len(graph.mined_on), resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     save_graph(graph, output)

@@ -19,8 +19,10 @@ from fuzz.own_seeds import ENCODER
 from fuzz.readers import check_problems, command
 from fuzz.text_seeds import as_bytes, folders, srt, vtt
 from stepgraph.core import LONGEST, Sentence
+from stepgraph.encoders import EncoderOptions
 from stepgraph.ingest.speech import RATE
-from stepgraph.pipeline import Asked, shards
+from stepgraph.pipeline import shards
+from stepgraph.pipeline.mining import MiningJob, mine_shards
 from stepgraph.problems import Problems
 
 
@@ -30,7 +32,8 @@ def _job(folder):
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_bytes(content)
     vocabulary = sg.read_vocabulary(folder / "steps.txt")
-    return shards.Job(str(folder), vocabulary, Asked({"name": ENCODER}))
+    encoder = EncoderOptions(name=ENCODER)
+    return MiningJob(source=str(folder), vocabulary=vocabulary, encoder=encoder)
 
 
 @contextmanager
@@ -47,11 +50,9 @@ def finished_shards():
 
     def make(folder):
         with _mining(folder / "talks") as (job, dataset):
-            kept = shards.Shards(
-                folder / "graph.json", job, dataset, pieces := shards.cut(dataset)
-            )
-            for piece in pieces:
-                kept.keep(shards.mine_piece(job, piece))
+            kept = shards.Shards(folder / "graph.json.shards", job, dataset)
+            for piece in kept.pieces:
+                kept.keep(shards.make_piece(job, piece))
 
     found = {Path(name).name: one for name, one in made(make).items() if ".shards" in name}
     del found["made-from.json"]  # who runs it again compares it as a whole
@@ -62,10 +63,10 @@ def read_shards(path, out):
     """Go on with a job of which damaged shards are there."""
     with _mining(out / "talks") as (job, dataset):
         target = out / "graph.json"
-        folder = shards.Shards(target, job, dataset, shards.cut(dataset)).folder
+        folder = shards.Shards(out / "graph.json.shards", job, dataset).folder
         for file in path.iterdir():
             shutil.copy(file, folder)
-        graph = shards.mine_shards(job, dataset, target, shards.in_processes(1))
+        graph = mine_shards(job, dataset, target, shards.in_processes(1))
     sg.save(graph, target)
     assert not folder.exists()
     assert (sg.load(target).counts != graph.counts).nnz == 0

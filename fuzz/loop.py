@@ -150,7 +150,7 @@ class Worker:
 
 
 def _environment(sandbox):
-    """One thread, fixed hashes, no cache and no home but the sandbox."""
+    """One thread, fixed hashes, nothing compiled to disk, no cache and no home but the sandbox."""
     paths = [str(_ROOT / "src"), str(_ROOT), os.environ.get("PYTHONPATH", "")]
     folders = {"HOME": sandbox, "TMPDIR": sandbox / "out", "STEPGRAPH_CACHE": sandbox / "out"}
     return {
@@ -158,6 +158,7 @@ def _environment(sandbox):
         **{name: str(folder) for name, folder in folders.items()},
         "PYTHONPATH": os.pathsep.join(filter(None, paths)),
         "PYTHONHASHSEED": "0",
+        "PYTHONDONTWRITEBYTECODE": "1",  # nothing but readers writes
         "OMP_NUM_THREADS": "1",
         "HF_HUB_OFFLINE": "1",
     }

@@ -1,5 +1,6 @@
 """The omelette: one vocabulary, three tiny videos and their truth; and an encoder of words."""
 
+import gc
 import os
 import zlib
 from pathlib import Path
@@ -93,6 +94,17 @@ class WordEncoder:
 
 def pytest_configure(config):
     config.addinivalue_line("markers", "own_cache: sets STEPGRAPH_CACHE itself")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection():
+    """Collect without looking for garbage: all that is made then is kept to the end."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 @pytest.fixture(scope="session")

@@ -85,6 +85,7 @@ class Nursery:
             **os.environ,
             "PYTHONPATH": os.pathsep.join(known),
             "OMP_NUM_THREADS": "1",
+            "PYTHONDONTWRITEBYTECODE": "1",  # what is compiled is no moment of a verb
             "STEPGRAPH_CACHE": str(folder / "cache"),
         }
         self.log = folder / "log.txt"
@@ -111,7 +112,7 @@ class Nursery:
     def close(self):
         """End it."""
         self._process.stdin.close()
-        self._process.wait(timeout=60)
+        self._process.wait(timeout=300)
         self._process.stdout.close()
         self._said.close()
 

@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from stepgraph.core import Features
+from stepgraph.encoders import EncoderOptions
 from stepgraph.encoders.vectors import unit
 
 STEPS = "# Tea\nboil the water\npour it\nstir\n# Eggs\ncrack the eggs\nwhisk them\nfry them\n"
@@ -31,13 +32,19 @@ class Words:
                 file.write("".join(f"{video.id}\n" for video in block))
             time.sleep(float(os.environ.get("SHARDING_SECONDS", "0")))
         for video in block:
-            vectors = unit(np.stack([_bag(sentence.text) for sentence in video.transcript]))
+            bags = [_bag(sentence.text) for sentence in video.transcript]
             times = np.array([[one.start, one.end] for one in video.transcript])
-            yield Features(video.id, video.duration, vectors, times)
+            vectors = unit(np.reshape(bags, (-1, 64)).astype(np.float32))
+            yield Features(video.id, video.duration, vectors, times.reshape(-1, 2))
 
 
 def make_words(options):
     return Words(options)
+
+
+def make_sentences(options):
+    """The same as sentences of the built-in kind, of which words are learned."""
+    return Words(EncoderOptions())
 
 
 def _bag(text):

@@ -147,7 +147,9 @@ LATER = {
     "what is done, comes next and was forgotten": """assistant cli/assistant cli/live
         experiments/assistance""",
     "a corpus on a GPU": "networks/matching networks/word_pieces",
-    "a corpus on many machines": "pipeline/shards pipeline/cluster cli/sharing",
+    "a corpus on many machines": """files/addresses pipeline/shards pipeline/cluster
+        pipeline/mining pipeline/encoding labelling/shards cli/sharing
+        scoring/known""",
 }
 
 
@@ -164,7 +166,7 @@ def test_the_package_stays_small():
         if not any(name == one or name.startswith(f"{one}/") for one in later)
     )
 
-    assert first <= 23_500
+    assert first <= 23_550
 
 
 def test_every_public_name_exists_and_is_documented():

@@ -141,7 +141,7 @@ def server():
 
 
 def get(server, name, secret=None, **headers):
-    connection = http.client.HTTPConnection("127.0.0.1", server.server_port, timeout=30)
+    connection = http.client.HTTPConnection("127.0.0.1", server.server_port, timeout=120)
     connection.request("GET", f"/{secret or server.secret}/{name}", headers=headers)
     answer = connection.getresponse()
     body = answer.read()

@@ -330,12 +330,12 @@ def test_the_real_release_is_counted(real_data):
 
 @pytest.mark.data
 def test_the_real_release_is_read_in_seconds(real_data):
-    began = time.perf_counter()
+    began = time.process_time()
 
     dataset = open_source(f"coin:{real_data / 'coin'}")
 
     # Under one second on an idle machine.
-    assert time.perf_counter() - began < 15
+    assert time.process_time() - began < 15
     assert len(dataset.videos) == len(dataset.truth) == 11006
     assert (len(dataset.vocabulary), len(dataset.vocabulary.tasks)) == (749, 180)
     assert dataset.problems.counts == {"without narration": 1, "segment past the end": 1}

@@ -292,7 +292,7 @@ def writer(folder, name, number):
 
 def test_two_processes_that_write_at_once_lose_nothing(tmp_path):
     writers = [writer(tmp_path, name, 50) for name in ("one", "other")]
-    complaints = [one.communicate(timeout=50)[1] for one in writers]
+    complaints = [one.communicate(timeout=300)[1] for one in writers]
 
     names = [f"{who} {number}" for who in ("one", "other", "shared") for number in range(50)]
     found = EmbeddingCache("model", tmp_path).load(names)
@@ -307,7 +307,7 @@ def test_a_process_that_is_killed_leaves_all_that_it_stored(tmp_path):
     for _ in range(5):
         victim.stdout.readline()
     victim.kill()
-    victim.communicate(timeout=50)
+    victim.communicate(timeout=300)
 
     found = EmbeddingCache("model", tmp_path).load([f"one {number}" for number in range(5)])
 

@@ -405,6 +405,7 @@ FITS = """() => {
 def test_no_text_is_cut_off(tmp_path, browser, picture, scheme):  # noqa: F811
     (tmp_path / "one.svg").write_text(picture, encoding="utf-8")
     context = browser.new_context(viewport={"width": 3000, "height": 900}, color_scheme=scheme)
+    context.set_default_timeout(120_000)
     page = context.new_page()
     page.goto((tmp_path / "one.svg").as_uri())
 

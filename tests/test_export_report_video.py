@@ -139,6 +139,7 @@ def visit(browser):
         context = browser.new_context(viewport={"width": width, "height": 900}, **options)
         contexts.append(context)
         excuses.extend(expected)
+        context.set_default_timeout(120_000)
         page = context.new_page()
         page.on("console", lambda message: complaints.append(f"{message.type}: {message.text}"))
         page.on("pageerror", lambda error: complaints.append(str(error)))
@@ -168,7 +169,7 @@ def shown(tmp_path, visit, clip, **options):
 
 def wait(card, condition):
     film = card.locator("video").element_handle()
-    card.page.wait_for_function(f"(film) => {condition}", arg=film, timeout=20_000)
+    card.page.wait_for_function(f"(film) => {condition}", arg=film, timeout=120_000)
 
 
 def place(card, mark="i:first-child"):
@@ -352,7 +353,7 @@ def test_files_with_hostile_names_play_and_do_nothing_else(tmp_path, visit, clip
             return films.length === count && films.every((film) => film.readyState >= 2);
         }""",
         arg=len(NAMES),
-        timeout=20_000,
+        timeout=120_000,
     )
     assert page.evaluate("typeof window.broken") == "undefined"
 

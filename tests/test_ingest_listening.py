@@ -182,7 +182,7 @@ def test_a_killed_run_keeps_what_it_has_heard(tmp_path, beckett):
     code = f"import stepgraph as sg; sg.open_source({str(folder)!r})"
     kept = tmp_path / "cache" / "speech"
     with subprocess.Popen([sys.executable, "-c", code], stderr=subprocess.DEVNULL) as run:
-        until = time.monotonic() + 60
+        until = time.monotonic() + 300
         while not list(kept.rglob("*.json")) and run.poll() is None and time.monotonic() < until:
             time.sleep(0.01)
         run.send_signal(signal.SIGKILL)
@@ -271,16 +271,16 @@ def test_a_file_is_heard_the_same_whatever_was_heard_before(tmp_path, beckett):
     others = write_speech(tmp_path / "noise.flac", noise, codec="flac")
 
     heard = []
-    for _ in range(3):
+    for _ in range(2):
         heard.append(speech._listen(path))
         speech._listen(others)
 
-    first, *later = ([one.text for one in each.sentences] for each in heard)
+    first, again = ([one.text for one in each.sentences] for each in heard)
     starts = [[one.start for one in each.sentences] for each in heard]
     assert first[0] == "Ever tried."
-    assert later == [first, first]
+    assert again == first
     # Where a voice begins still depends a little on what was heard before.
-    assert starts[1:] == [pytest.approx(starts[0], abs=0.3)] * 2
+    assert starts[1] == pytest.approx(starts[0], abs=0.3)
 
 
 def test_a_damaged_stretch_costs_only_itself(tmp_path, beckett):
@@ -374,15 +374,15 @@ def test_an_altered_or_missing_model_is_refused(tmp_path, monkeypatch, content):
         speech._load_moonshine()
 
 
-def test_ten_hours_are_held_for_seconds_only():
+def test_two_hours_are_held_for_seconds_only():
     minute = np.zeros(60 * RATE, np.float32)
     tracemalloc.start()
 
-    last = deque(speech.cut((None if at else 0.0, minute) for at in range(600)), maxlen=1)
+    last = deque(speech.cut((None if at else 0.0, minute) for at in range(120)), maxlen=1)
 
     most = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
-    assert last[0][0] + len(last[0][1]) / RATE == pytest.approx(36_000)
+    assert last[0][0] + len(last[0][1]) / RATE == pytest.approx(7200)
     assert most < 30e6
 
 

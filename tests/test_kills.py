@@ -10,6 +10,7 @@ import torch
 
 from killing import KILLS, Nursery, files_in, kill_and_compare
 from stepgraph.core import Labels, Scores, Timeline, Video, Vocabulary
+from stepgraph.labelling.clips import label_clips
 from stepgraph.labelling.folders import Provenance, write_labels
 from videos import write_video
 
@@ -67,18 +68,20 @@ def labels(tmp_path_factory):
     """Two videos of four seconds, each second of them labelled."""
     folder, vocabulary = tmp_path_factory.mktemp("labels"), Vocabulary(("red", "blue"))
 
-    def recognise(videos, problems):
+    def label(videos):
         for video in videos:
             observed, values = np.ones(4, bool), np.eye(4, 2, dtype=np.float32)
             scores = Scores(video.id, values, observed, vocabulary)
-            yield Timeline(video, Labels(video.id, np.array([0, 1, 1, 0]), vocabulary), scores)
+            yield label_clips(
+                Timeline(video, Labels(video.id, np.array([0, 1, 1, 0]), vocabulary), scores)
+            )
 
     videos = []
     for number in range(2):
         pictures = [np.full((16, 16, 3), 60 * number + 9 * i, np.uint8) for i in range(16)]
         path = write_video(folder / f"{number}.mp4", pictures, rate=4)
         videos.append(Video(str(number), 4.0, (), path))
-    write_labels(videos, recognise, folder / "labels", Provenance(vocabulary, "g", {}, {}))
+    write_labels(videos, label, folder / "labels", Provenance(vocabulary, "g", {}, {}))
     return folder / "labels"
 
 
@@ -86,7 +89,7 @@ def test_encode_is_killed(nursery, transcripts, tmp_path):
     def verb(folder):
         return "encode", transcripts, "-o", folder, "--encoder", "stub_encoder:Stub"
 
-    kill_and_compare(nursery, tmp_path, verb, KILLS or 5)
+    kill_and_compare(nursery, tmp_path, verb, KILLS or 3)
 
 
 def read_result(path):
@@ -138,7 +141,7 @@ def mine(transcripts, given, *more):
 
 
 def test_mine_is_killed(nursery, transcripts, graph, tmp_path):
-    kill_and_compare(nursery, tmp_path, mine(transcripts, graph.parent), KILLS or 5)
+    kill_and_compare(nursery, tmp_path, mine(transcripts, graph.parent), KILLS or 3)
 
 
 @pytest.mark.parametrize("name", ["recognize", "label"])

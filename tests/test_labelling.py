@@ -7,7 +7,6 @@ import subprocess
 import sys
 import textwrap
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -194,14 +193,12 @@ def parts_of(folder, videos, graph, encoder, *, size=30, problems=None, decoder=
     provenance = Provenance(
         graph.vocabulary, graph_fingerprint(graph), describe(decoder), {"name": "words"}
     )
-    return write_labels(
-        videos,
-        partial(recognize_all, graph=graph, decoder=decoder, encoder=encoder),
-        folder,
-        provenance,
-        part_size=size,
-        problems=problems,
-    )
+    how = {"decoder": decoder, "encoder": encoder, "problems": problems}
+
+    def label(group):
+        return map(label_clips, recognize_all(group, graph, **how))
+
+    return write_labels(videos, label, folder, provenance, part_size=size, problems=problems)
 
 
 class Interrupted:
@@ -441,13 +438,13 @@ def test_statistics_are_text_that_a_person_can_judge(tmp_path):
     vocabulary = Vocabulary(("boil", "pour", "stir"))
     video = Video("tea", 3.0, (Sentence(0.0, 3.0, "now we stir"),))
 
-    def recognise(videos, problems):
+    def label(videos):
         scores = Scores("tea", np.eye(3, dtype=np.float32), np.ones(3, bool), vocabulary)
         confidence = np.array([0.5, 0.25, 0.75])
         labels = Labels("tea", np.array([0, 1, 1]), vocabulary, confidence=confidence)
-        yield Timeline(video, labels, scores)
+        yield label_clips(Timeline(video, labels, scores))
 
-    write_labels([video], recognise, tmp_path, Provenance(vocabulary, "g", {}, {}))
+    write_labels([video], label, tmp_path, Provenance(vocabulary, "g", {}, {}))
 
     statistics = label_statistics(tmp_path)
 

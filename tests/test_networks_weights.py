@@ -285,12 +285,12 @@ BOMBS = {
 @pytest.mark.parametrize("name", BOMBS)
 def test_a_pickle_that_would_fill_memory_or_time_is_refused_at_once(tmp_path, name):
     path = archive(tmp_path / "bomb.pt", BOMBS[name])
-    begun = time.perf_counter()
+    begun = time.process_time()
 
     with pytest.raises(DataError, match=r"bomb.pt: must be a whole file of weights"):
         read_weights(path)
 
-    assert time.perf_counter() - begun < 10
+    assert time.process_time() - begun < 10
 
 
 def test_a_key_that_takes_for_ever_to_hash_is_refused_in_time(tmp_path, monkeypatch):

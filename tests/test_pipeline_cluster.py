@@ -12,13 +12,18 @@ import pytest
 from sharding import write_captions
 from stepgraph.cli import main
 from stepgraph.datasets import open_source
+from stepgraph.encoders import EncoderOptions, load_encoder
+from stepgraph.encoders.each import encode_to
+from stepgraph.encoders.stored_features import FeatureStore
 from stepgraph.graph.saving import save_graph
-from stepgraph.pipeline import Asked, mine, open_scorer, shards
-from stepgraph.pipeline.shards import Job, mine_shards
+from stepgraph.pipeline import mine, shards
+from stepgraph.pipeline.encoding import EncodingJob, encode_shards
+from stepgraph.pipeline.mining import MiningJob, mine_shards
+from stepgraph.problems import Problems
 from stepgraph.vocabulary import read_vocabulary
 
 pytest.importorskip("ray", reason="needs the extra cluster")
-WORDS = "sharding:make_words"
+WORDS = EncoderOptions("sharding:make_words")
 HERE = Path(__file__).parent
 SHARD = 700  # bytes: some twenty shards
 # The command line with smaller shards.
@@ -46,9 +51,7 @@ def cluster(tmp_path, monkeypatch):
 
 
 def plain(source, folder, path):
-    graph = mine(
-        source, read_vocabulary(folder / "steps.txt"), encoder=open_scorer(Asked({"name": WORDS}))
-    )
+    graph = mine(source, read_vocabulary(folder / "steps.txt"), encoder=load_encoder(WORDS))
     save_graph(graph, path)
     return path.read_bytes()
 
@@ -56,7 +59,7 @@ def plain(source, folder, path):
 def started(source, folder, output, address):
     words = [
         *("mine", source, "--vocabulary", str(folder / "steps.txt"), "-o", str(output)),
-        *("--encoder", WORDS, "--cluster", address),
+        *("--encoder", WORDS.name, "--cluster", address),
     ]
     with output.with_suffix(".out").open("w") as out, output.with_suffix(".err").open("w") as err:
         return subprocess.Popen([sys.executable, "-c", DRIVER, *words], stdout=out, stderr=err)
@@ -67,12 +70,12 @@ def finished(output):
 
 
 def wait_for(count, output, driver):
-    for _ in range(600):
+    for _ in range(3000):
         if len(finished(output)) >= count:
             return
         assert driver.poll() is None, output.with_suffix(".err").read_text()
         time.sleep(0.1)
-    raise AssertionError(f"{finished(output)} after a minute")
+    raise AssertionError(f"{finished(output)} after five minutes")
 
 
 def test_nodes_and_drivers_may_die_and_shards_come_twice(cluster, tmp_path, monkeypatch):
@@ -90,7 +93,7 @@ def test_nodes_and_drivers_may_die_and_shards_come_twice(cluster, tmp_path, monk
     wait_for(len(done) + 3, output, driver)
     cluster.remove_node(doomed, allow_graceful=False)
 
-    assert driver.wait(timeout=60) == 0, output.with_suffix(".err").read_text()
+    assert driver.wait(timeout=300) == 0, output.with_suffix(".err").read_text()
     assert output.with_suffix(".out").read_text() == (
         f"{output}: 6 keysteps, 36 transitions between them, mined from 40 videos\n"
     )
@@ -108,10 +111,23 @@ def test_nodes_and_drivers_may_die_and_shards_come_twice(cluster, tmp_path, monk
         return on_cluster(cluster.address)(job, work, [*asked, *asked])
 
     monkeypatch.setattr(shards, "_LEAST", 8 * SHARD)
-    job = Job(source, read_vocabulary(folder / "steps.txt"), Asked({"name": WORDS}))
-    graph = mine_shards(job, open_source(source), tmp_path / "twice.json", twice)
+    vocabulary, dataset = read_vocabulary(folder / "steps.txt"), open_source(source)
+    job = MiningJob(source=source, vocabulary=vocabulary, encoder=WORDS)
+    graph = mine_shards(job, dataset, tmp_path / "twice.json", twice)
     save_graph(graph, tmp_path / "twice.json")
     assert (tmp_path / "twice.json").read_bytes() == expected
+
+    # Features come from the cluster by the same way.
+    encoder, features = load_encoder(WORDS), tmp_path / "features"
+    encode_to(FeatureStore(tmp_path / "plain"), dataset.videos, encoder, Problems())
+    encode_shards(
+        EncodingJob(source=source, encoder=WORDS, folder=features), dataset, encoder, twice
+    )
+    assert contents(features) == contents(tmp_path / "plain")
+
+
+def contents(folder):
+    return {path.name: path.read_bytes() for path in folder.iterdir()}
 
 
 def test_a_cluster_that_is_not_there_is_said(tmp_path, capsys):

@@ -2,6 +2,7 @@
 
 import json
 import sys
+from dataclasses import replace
 from functools import partial
 
 import pytest
@@ -9,15 +10,17 @@ import pytest
 from sharding import write_captions
 from stepgraph.cli import main
 from stepgraph.datasets import open_source
+from stepgraph.encoders import EncoderOptions, load_encoder
 from stepgraph.errors import DataError
 from stepgraph.graph.saving import save_graph
-from stepgraph.pipeline import Asked, mine, open_scorer, shards
-from stepgraph.pipeline.shards import Job, Piece, cut, in_processes, mine_shards
+from stepgraph.pipeline import mine, open_scorer, shards
+from stepgraph.pipeline.mining import MiningJob, mine_shards
+from stepgraph.pipeline.shards import Piece, cut, in_processes
 from stepgraph.vocabulary import read_vocabulary
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 ALONE = in_processes(1)
-WORDS = {"name": "sharding:make_words"}
+WORDS = EncoderOptions("sharding:make_words")
 
 
 @pytest.fixture
@@ -26,9 +29,9 @@ def captions(tmp_path, monkeypatch):
     monkeypatch.setattr(shards, "_LEAST", 1500)
     source = write_captions(tmp_path / "captions", twice=(3,))
     vocabulary = read_vocabulary(tmp_path / "captions" / "steps.txt")
-    encoder = open_scorer(Asked(WORDS))
-    plain = mine(source, vocabulary, encoder=encoder)
-    return Job(source, vocabulary, Asked(WORDS)), saved(plain, tmp_path / "plain.json")
+    plain = mine(source, vocabulary, encoder=load_encoder(WORDS))
+    job = MiningJob(source=source, vocabulary=vocabulary, encoder=WORDS)
+    return job, saved(plain, tmp_path / "plain.json")
 
 
 def saved(graph, path):
@@ -67,9 +70,8 @@ def test_so_is_that_of_the_demo_with_its_words(tmp_path, monkeypatch):
     plain = mine("demo")
 
     assert plain.habits.words
-    assert mined(Job("demo", demo.vocabulary), tmp_path / "graph.json") == saved(
-        plain, tmp_path / "plain.json"
-    )
+    job = MiningJob(source="demo", vocabulary=demo.vocabulary)
+    assert mined(job, tmp_path / "graph.json") == saved(plain, tmp_path / "plain.json")
 
 
 def test_shards_may_come_in_any_order_and_twice(captions, tmp_path):
@@ -110,7 +112,7 @@ def test_an_interrupted_run_goes_on_where_it_was(captions, tmp_path):
 def test_shards_of_something_else_are_not_added_up(captions, tmp_path):
     job, plain = captions
     path = tmp_path / "graph.json"
-    other = Job(job.source, job.vocabulary, job.asked, mining={"min_score": 0.9})
+    other = replace(job, mining={"min_score": 0.9})
     with pytest.raises(Stopped):
         mined(other, path, partial(stopping, 4))
 
@@ -195,3 +197,26 @@ def test_pieces_of_ones_own_videos_are_counted(monkeypatch):
     monkeypatch.setattr(shards, "_VIDEOS", 20)
 
     assert cut(open_source("demo")) == [Piece(0, 0, 20), Piece(1, 20, 36)]
+
+
+@pytest.mark.parametrize(("kept", "again"), [(10**4, 0), (30, None), (0, 40)])
+def test_what_was_encoded_is_encoded_once_more_only_where_it_was_not_kept(
+    captions, tmp_path, monkeypatch, kept, again
+):
+    from stepgraph.pipeline import mining
+
+    job, _ = captions
+    job = replace(job, encoder=EncoderOptions("sharding:make_sentences"))
+    plain = mine(job.source, job.vocabulary, encoder=load_encoder(job.encoder))
+    assert plain.habits.words
+    monkeypatch.setattr(mining, "_HEARD", kept)
+    heard = []
+
+    def listening(job, work, asked):
+        for found in ALONE(job, work, asked):
+            heard.extend(found if work is mining.hear_piece else ())
+            yield found
+
+    shards._OPENED.clear()
+    assert mined(job, tmp_path / "graph.json", listening) == saved(plain, tmp_path / "plain.json")
+    assert len(heard) == again or (again is None and 0 < len(heard) < 40)

@@ -10,6 +10,7 @@ import torch
 from reference_networks import as_of_library
 from stepgraph.core import BACKGROUND, Labels, Scores, Timeline, Video, Vocabulary
 from stepgraph.errors import ConfigError, DataError
+from stepgraph.labelling.clips import label_clips
 from stepgraph.labelling.folders import Provenance, write_labels
 from stepgraph.networks.checkpoints import load_checkpoint, read_header, save_checkpoint
 from stepgraph.networks.timesformer import (
@@ -48,17 +49,17 @@ def label(corpus, folder, *, videos=("one", "two"), path=None, argmax_observed=T
     source, truth = corpus
     path = path or (lambda name: source / f"{name}.mp4")
 
-    def recognise(videos, problems):
+    def label(videos):
         for video in videos:
             keysteps = truth[video.id]
             values = np.zeros((len(keysteps), 3), np.float32)
             values[:, 2] = 0.5
             observed = np.full(len(keysteps), argmax_observed)
             scores = Scores(video.id, values, observed, VOCABULARY)
-            yield Timeline(video, Labels(video.id, keysteps, VOCABULARY), scores)
+            yield label_clips(Timeline(video, Labels(video.id, keysteps, VOCABULARY), scores))
 
     given = [Video(name, float(len(truth[name])), (), path(name)) for name in videos]
-    write_labels(given, recognise, folder, Provenance(VOCABULARY, "g", {}, {}))
+    write_labels(given, label, folder, Provenance(VOCABULARY, "g", {}, {}))
     return folder
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from stepgraph.assistant import open_executions
 from stepgraph.cli import asked
+from stepgraph.cli.sharing import encode_shared, label_shared
 from stepgraph.cli.verbs import open_with_truth
 from stepgraph.core import Dataset, Scores
 from stepgraph.datasets import REGISTRY, build_vocabulary, find_published, open_source
@@ -41,7 +42,9 @@ def encode(args: argparse.Namespace) -> str:
     encoder = load_encoder(options)
     dataset = asked.open_dataset(args, looks=options.looks)
     failed = Problems(strict=args.strict)
-    done = encode_to(FeatureStore(args.output), dataset.videos, encoder, failed)
+    done = encode_shared(args, dataset, encoder, options) or encode_to(
+        FeatureStore(args.output), dataset.videos, encoder, failed
+    )
     speed = f"{done.rows:,} rows, {done.per_second(done.rows):,.1f} rows/s"
     if done.frames:
         speed += f", {done.per_second(done.frames):,.1f} frames/s"
@@ -60,9 +63,9 @@ def label(args: argparse.Namespace) -> str:
     graph, failed = load_graph(args.graph), Problems(strict=args.strict)
     scorer, decoder = asked.open_asked(args, graph), asked.open_decoder(args)
     dataset = asked.open_dataset(args, looks=looks(scorer))
-    label_source(
-        dataset.videos, graph, args.output, decoder=decoder, encoder=scorer, problems=failed
-    )
+    how: dict[str, Any] = {"decoder": decoder, "encoder": scorer, "problems": failed}
+    if not label_shared(args, dataset, graph, how):
+        label_source(dataset.videos, graph, args.output, **how)
     statistics = label_statistics(args.output)
     answer = asked.say(args, str(statistics), folder=str(args.output), **asdict(statistics))
     return asked.finish(answer, args, dataset.problems, failed)

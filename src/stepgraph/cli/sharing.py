@@ -5,11 +5,43 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
+from stepgraph.cli import asked
 from stepgraph.core import Dataset, Vocabulary
+from stepgraph.encoders import Encoder, EncoderOptions
+from stepgraph.encoders.each import Encoded
 from stepgraph.encoders.text import TextEncoder
 from stepgraph.errors import ConfigError
 from stepgraph.graph import MiningOptions, TaskGraph
+from stepgraph.pipeline import encoder_options
+from stepgraph.pipeline.shards import LARGE, Engine, in_processes
 from stepgraph.scoring import Scorer
+
+
+def _engine(args: argparse.Namespace, dataset: Dataset, scorer: Scorer) -> Engine | None:
+    """What works on shards, where that is asked for; and a large source fills no cache."""
+    args.remember = args.cache or getattr(dataset.videos, "size", 0) < LARGE
+    if isinstance(scorer, TextEncoder):
+        scorer.remembers = args.remember
+    if args.cluster is not None:
+        from stepgraph.pipeline.cluster import on_cluster
+
+        return on_cluster(args.cluster)
+    if args.workers is None:
+        return None
+    if args.workers < 1:
+        raise ConfigError(f"--workers must be at least 1, got {args.workers}")
+    return in_processes(args.workers)
+
+
+def _fields(args: argparse.Namespace, encoder: EncoderOptions) -> dict[str, Any]:
+    """What jobs of all verbs are made from; the encoder as it was asked for."""
+    return {
+        "source": args.source,
+        "encoder": encoder,
+        "opening": args.opening,
+        "strict": args.strict,
+        "remember": args.remember,
+    }
 
 
 def mine_shared(
@@ -20,30 +52,47 @@ def mine_shared(
     how: dict[str, Any],
 ) -> TaskGraph | None:
     """Mine a source in shards where that is asked for; None where it is not."""
-    from stepgraph.pipeline import shards
+    from stepgraph.pipeline.mining import MiningJob, mine_shards
 
-    size = getattr(dataset.videos, "size", 0)
-    remember = args.cache or size < shards.LARGE
-    if isinstance(scorer, TextEncoder):
-        scorer.remembers = remember
-    if args.workers is None and args.cluster is None:
+    engine = _engine(args, dataset, scorer)
+    if engine is None:
         return None
-    if args.workers is not None and args.workers < 1:
-        raise ConfigError(f"--workers must be at least 1, got {args.workers}")
-    job = shards.Job(
-        args.source,
-        vocabulary,
-        args.asked,
-        args.opening,
-        how["decoder"],
-        {name: how[name] for name in MiningOptions.__dataclass_fields__ if name in how},
-        how["decisions"],
-        args.strict,
-        remember,
+    names = MiningOptions.__dataclass_fields__
+    job = MiningJob(
+        **_fields(args, encoder_options(args.asked.encoder)),
+        vocabulary=vocabulary,
+        mining={name: value for name, value in how.items() if name in names},
+        **{name: value for name, value in how.items() if name not in names},
     )
-    engine = shards.in_processes(args.workers or 1)
-    if args.cluster is not None:
-        from stepgraph.pipeline.cluster import on_cluster
+    return mine_shards(job, dataset, args.output, engine)
 
-        engine = on_cluster(args.cluster)
-    return shards.mine_shards(job, dataset, args.output, engine)
+
+def label_shared(
+    args: argparse.Namespace,
+    dataset: Dataset,
+    graph: TaskGraph,
+    how: dict[str, Any],
+) -> bool:
+    """Label a source in shards where that is asked for; False where it is not."""
+    from stepgraph.labelling.shards import LabellingJob, label_shards
+
+    engine = _engine(args, dataset, how["encoder"])
+    if engine is None:
+        return False
+    encoder = encoder_options(args.asked.encoder, graph, asked.decoder_name(args))
+    job = LabellingJob(**_fields(args, encoder), graph=graph, decoder=how["decoder"])
+    label_shards(job, dataset, args.output, engine, problems=how["problems"])
+    return True
+
+
+def encode_shared(
+    args: argparse.Namespace, dataset: Dataset, encoder: Encoder, options: EncoderOptions
+) -> Encoded | None:
+    """Encode a source in shards where that is asked for; None where it is not."""
+    from stepgraph.pipeline.encoding import EncodingJob, encode_shards
+
+    engine = _engine(args, dataset, encoder)
+    if engine is None:
+        return None
+    job = EncodingJob(**_fields(args, options), folder=args.output.absolute())
+    return encode_shards(job, dataset, encoder, engine)

@@ -13,12 +13,13 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from importlib import import_module
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from stepgraph.core import Dataset, Vocabulary
 from stepgraph.datasets.own import Own, open_file, open_folder, open_manifest
 from stepgraph.datasets.reading import Truth
 from stepgraph.errors import ConfigError, DataError, StepgraphError, quoted
+from stepgraph.files.addresses import Address, Place, on_disk, place_of
 from stepgraph.files.disk import listed
 from stepgraph.ingest import Listening
 from stepgraph.ingest.formats import MEDIA_SUFFIXES
@@ -100,21 +101,25 @@ class Published:
 
     title: str
     marks: tuple[str, ...]
-    open: Callable[[Path, Opening], Dataset]
+    open: Callable[[Any, Opening], Dataset]
     survey: Callable[[Path], tuple[Mapping[str, int], tuple[str, ...]]]
-    vocabulary: Callable[[Path, Problems], Vocabulary] | None = None
-    tasks: Callable[[Path, Problems], list[tuple[str, int]]] | None = None
+    vocabulary: Callable[[Any, Problems], Vocabulary] | None = None
+    tasks: Callable[[Any, Problems], list[tuple[str, int]]] | None = None
     splits: tuple[str, ...] = ("all",)
+    streamed: bool = False
 
     def lies_in(self, folder: Path) -> bool:
         """Tell whether a folder is one of this data set."""
         return any(os.path.isfile(folder / mark) for mark in self.marks)
 
-    def require(self, path: Path, prefix: str) -> None:
-        """Refuse a place where it is not, and say where it is if that is near."""
+    def find(self, text: str, prefix: str) -> Place:
+        """Where it lies; refuse a place where it is not, and say where it is if that is near."""
+        path = place_of(text)
+        if isinstance(path, Address):
+            return path if self.streamed else Path(on_disk(f"{prefix}:{text}"))
         is_folder = os.path.isdir(path)
         if os.path.isfile(path) or self.lies_in(path):
-            return
+            return path
         near = (*places_below(path), *path.absolute().parents[:1]) if is_folder else ()
         found = next((place for place in near if self.lies_in(place)), None)
         got = "no such file" if is_folder else "no such folder"
@@ -160,8 +165,9 @@ def open_source(
     source
         A folder of videos and transcripts, one such file, a manifest, ``demo``, ``generated``
         (rendered video files; ``generated:captions`` has text in the pictures), or a published
-        data set: ``crosstask:PATH``, ``coin:PATH``, ``howto100m:PATH``; video files
-        in its folder ``videos`` are found by their ids.
+        data set: ``crosstask:PATH``, ``coin:PATH``, ``howto100m:PATH`` (or an address of fsspec,
+        as ``howto100m:s3://BUCKET/FOLDER``); video files in its folder ``videos`` are found by
+        their ids.
     strict
         Stop at the first mistake in the files; otherwise what cannot be read is left out and
         kept in the ``problems`` of the data set.  If not given, one's own files are read
@@ -183,10 +189,10 @@ def open_source(
         subject, known = kind if published else quoted(text), ", ".join(map(repr, splits))
         raise ConfigError(f"split of {subject} must be one of {known}, got {quoted(split)}")
     if published:
-        path = Path(os.path.expanduser(rest))
-        published.require(path, kind)
+        path = published.find(rest, kind)
         folder = path / "videos"
-        files = listed(folder) if folder.is_dir() else ()
+        # Video files are looked for on a disk alone.
+        files = listed(folder) if isinstance(folder, Path) and folder.is_dir() else ()
         films = {file.stem: file for file in files if file.suffix in MEDIA_SUFFIXES}
         how = Opening(bool(strict), split, shard, listening.needed, films)
         return _part(published.open(path, how), shard)
@@ -203,7 +209,7 @@ def _open_own(text: str, how: Own) -> Dataset:
         return open_folder(Path(__file__).parent / "demo", how, name="demo")
     # os.path answers False for a name that is too long, Path would raise.
     named = text.startswith("manifest:") and not os.path.exists(text)
-    text = text.removeprefix("manifest:") if named else text
+    text = on_disk(text).removeprefix("manifest:") if named else on_disk(text)
     path = Path(text if os.path.exists(text) else os.path.expanduser(text))
     if named or (os.path.isfile(path) and path.suffix.lower() in (".jsonl", ".csv")):
         opener = open_manifest
@@ -302,19 +308,18 @@ def build_vocabulary(
     """
     problems = problems if problems is not None else Problems()
     kind, colon, rest = source.partition(":")
-    path = Path(os.path.expanduser(rest))
-    tasks = None
+    path, tasks = Path(os.path.expanduser(rest)), None
     if colon and kind in REGISTRY:
         published = find_published(kind)
-        published.require(path, kind)
+        place = published.find(rest, kind)
         if published.vocabulary:
-            return published.vocabulary(path, problems)
+            return published.vocabulary(place, problems)
         if articles is None or published.tasks is None:
             raise ConfigError(
                 f"a vocabulary of {published.title} must be built from articles, got none; "
                 "pass WikiHow articles with --articles PATH"
             )
-        tasks, path = published.tasks(path, problems), articles
+        tasks, path = published.tasks(place, problems), articles
     elif not (colon and kind == "articles"):
         return read_vocabulary(Path(source))
     return vocabulary_from_articles(

@@ -20,6 +20,7 @@ from stepgraph.datasets import Opening, Published
 from stepgraph.datasets.howto100m_captions import WHOLE, read_captions
 from stepgraph.datasets.reading import has_id
 from stepgraph.errors import DataError, quoted
+from stepgraph.files.addresses import Place
 from stepgraph.files.disk import reading
 from stepgraph.ingest.formats import transcript_from_lists
 from stepgraph.problems import Problem, Problems
@@ -38,7 +39,7 @@ _LONGEST_LINE = 1 << 16
 _Listing: TypeAlias = tuple[Mapping[str, str], Mapping[str, tuple[str, ...]]]
 
 
-def _open(folder: Path, how: Opening) -> Dataset:
+def _open(folder: Place, how: Opening) -> Dataset:
     """Open the videos, which last until their last sentence ends and are taken once."""
     path = _caption_file(folder)
     if not path.is_file():
@@ -51,20 +52,20 @@ def _open(folder: Path, how: Opening) -> Dataset:
     return Dataset("howto100m", videos, problems=problems)
 
 
-def _caption_file(folder: Path) -> Path:
+def _caption_file(folder: Place) -> Place:
     """The first caption file that is there, else the first of all."""
     paths = [folder / name for name in CAPTION_FILES]
-    return next(filter(Path.is_file, paths), paths[0])
+    return next((path for path in paths if path.is_file()), paths[0])
 
 
-def _lacks(folder: Path, name: str) -> DataError:
+def _lacks(folder: Place, name: str) -> DataError:
     return DataError(
         f"{folder}: must contain {name}, got no such file; "
         f"the authors of HowTo100M publish it on its project page, {_HOME}"
     )
 
 
-def read_tasks(folder: Path, problems: Problems) -> list[tuple[str, int]]:
+def read_tasks(folder: Place, problems: Problems) -> list[tuple[str, int]]:
     """Names of the tasks in the order of ``task_ids.csv``, with how many videos each has."""
     for name in (TASKS_FILE, VIDEOS_FILE):
         if not (folder / name).is_file():
@@ -92,14 +93,16 @@ def _survey(folder: Path) -> tuple[dict[str, int], tuple[str, ...]]:
     return counts, tuple(missing)
 
 
-PUBLISHED = Published("HowTo100M", (*CAPTION_FILES, VIDEOS_FILE), _open, _survey, tasks=read_tasks)
+PUBLISHED = Published(
+    "HowTo100M", (*CAPTION_FILES, VIDEOS_FILE), _open, _survey, tasks=read_tasks, streamed=True
+)
 
 
 @dataclass(frozen=True, eq=False)
 class _Videos:
     """The videos of a caption file, read anew each time they are iterated."""
 
-    path: Path
+    path: Place
     listing: _Listing
     how: Opening
     problems: Problems
@@ -159,7 +162,7 @@ class _ReportedOnce(Problems):
             self._reported.add(problem)
 
 
-def _read_names(path: Path, problems: Problems) -> dict[str, str]:
+def _read_names(path: Place, problems: Problems) -> dict[str, str]:
     """Names of the tasks by id, from lines of id, tab and name."""
     names: dict[str, str] = {}
     for number, line in _lines(path, problems):
@@ -176,7 +179,7 @@ def _read_names(path: Path, problems: Problems) -> dict[str, str]:
     return names
 
 
-def _read_listing(folder: Path, problems: Problems) -> _Listing:
+def _read_listing(folder: Place, problems: Problems) -> _Listing:
     """Read which task each video was found with."""
     names = _read_names(folder / TASKS_FILE, problems)
     path = folder / VIDEOS_FILE
@@ -204,7 +207,7 @@ def _read_listing(folder: Path, problems: Problems) -> _Listing:
     return names, tasks_of
 
 
-def _lines(path: Path, problems: Problems) -> Iterator[tuple[int, str]]:
+def _lines(path: Place, problems: Problems) -> Iterator[tuple[int, str]]:
     """Lines that are not blank, with their numbers; no more than one in memory."""
     with reading(path) as file:
         # A byte that is not UTF-8 spoils its line, not the file.

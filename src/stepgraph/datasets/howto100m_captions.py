@@ -12,7 +12,6 @@ import json
 import math
 import re
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
 import orjson
@@ -20,6 +19,7 @@ import orjson
 from stepgraph.core import is_unicode
 from stepgraph.datasets import Shard
 from stepgraph.errors import DataError, quoted
+from stepgraph.files.addresses import Place
 from stepgraph.files.disk import MIB, reading
 from stepgraph.ingest.formats import cues_from_lists
 from stepgraph.problems import Problems
@@ -61,7 +61,7 @@ class _Region(NamedTuple):
 
 
 def read_captions(
-    path: Path, *, problems: Problems, shard: Shard = Shard(), between: tuple[int, float] = WHOLE
+    path: Place, *, problems: Problems, shard: Shard = Shard(), between: tuple[int, float] = WHOLE
 ) -> Iterator[Caption]:
     """Yield the records of a caption file one by one, whatever its size.
 
@@ -72,7 +72,9 @@ def read_captions(
     give each record once, wherever they meet.
     """
     with reading(path, "caption file") as file:
-        for region in _regions(file, _first_key(file, path), *between):
+        # Who begins behind it need not fetch it.
+        first_key = _first_key(file, path) if between[0] < _SURELY else -1
+        for region in _regions(file, first_key, *between):
             if _first_video(region) not in shard:
                 continue
             # All regions but broken ones hold one record.
@@ -84,7 +86,7 @@ def read_captions(
                     yield record
 
 
-def _first_key(file: BinaryIO, path: Path) -> int:
+def _first_key(file: BinaryIO, path: Place) -> int:
     """Where the first record begins; an error if this is no caption file."""
     file.seek(0)
     head = file.read(_SURELY)
@@ -172,7 +174,7 @@ def _parsed_at_once(region: _Region) -> list[Caption]:
         return []
 
 
-def _parsed_in_steps(region: _Region, path: Path, problems: Problems) -> Iterator[Caption]:
+def _parsed_in_steps(region: _Region, path: Place, problems: Problems) -> Iterator[Caption]:
     """Parse pair by pair up to the first mistake, and report that."""
     text, mistake = _text_of(region)
     begin, at, video, kind = 0, 0, _first_video(region), "broken record"

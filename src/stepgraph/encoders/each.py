@@ -132,17 +132,25 @@ def encode_to(
     store.prepare(encoder.options)
     done, started = Encoded(), time.perf_counter()
     missing = _missing(track(videos, "encoding"), store, done)
-    for video, features in encode_each(missing, encoder, problems):
+    for _, rows in write_each(store, encode_each(missing, encoder, problems), problems):
+        done.written += 1
+        done.rows += rows
+        done.frames += rows * frames_of(encoder)
+    done.seconds = time.perf_counter() - started
+    return done
+
+
+def write_each(
+    store: FeatureStore, found: Iterable[tuple[Video, Features]], problems: Problems
+) -> Iterator[tuple[str, int]]:
+    """Write the features of videos, and give each that is written with its rows."""
+    for video, features in found:
         try:
             store.write(features)
         except (DataError, OSError) as error:
             note_failure(video, error, problems, "features not written")
             continue
-        done.written += 1
-        done.rows += len(features.vectors)
-        done.frames += len(features.vectors) * _frames_of(encoder)
-    done.seconds = time.perf_counter() - started
-    return done
+        yield video.id, len(features.vectors)
 
 
 def _missing(videos: Iterable[Video], store: FeatureStore, done: Encoded) -> Iterator[Video]:
@@ -156,7 +164,7 @@ def _missing(videos: Iterable[Video], store: FeatureStore, done: Encoded) -> Ite
         yield video
 
 
-def _frames_of(encoder: Encoder) -> int:
+def frames_of(encoder: Encoder) -> int:
     """Frames that an encoder looks at for a row; one that does not say so looks at one."""
     if encoder.options.kind in WORDED:
         return 0

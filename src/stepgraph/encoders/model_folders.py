@@ -14,6 +14,7 @@ from typing import Any
 
 from stepgraph.encoders import KINDS, WORDED, EncoderOptions
 from stepgraph.errors import ConfigError, DataError, one_line
+from stepgraph.files.addresses import is_offline
 from stepgraph.files.disk import read_json
 
 PUBLISHED = tomllib.loads(Path(__file__).with_name("published.toml").read_text("utf-8"))
@@ -72,7 +73,7 @@ def fetch_folder(kind: str, model: str) -> Path:
     if folder is not None:
         return folder
     rule = f"{kind} encoder {model!r} must be a {kind} model that is a folder here"
-    if os.environ.get("HF_HUB_OFFLINE", "").upper() in ("1", "ON", "TRUE", "YES"):
+    if is_offline():
         raise ConfigError(
             f"{rule} or lies in the local model cache; offline, nothing is fetched{_remedy(kind)}"
         )

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from stepgraph.errors import DataError, DiskError
+from stepgraph.files.addresses import Place
 
 fcntl: Any
 try:
@@ -69,7 +70,7 @@ def listed(folder: Path) -> list[Path]:
 
 
 @contextmanager
-def reading(path: Path, kind: str = "file") -> Iterator[BinaryIO]:
+def reading(path: Place, kind: str = "file") -> Iterator[BinaryIO]:
     """Open a file to read its bytes; where that fails, now or later, is a :class:`DataError`."""
     require_file(path, kind)
     try:
@@ -81,7 +82,7 @@ def reading(path: Path, kind: str = "file") -> Iterator[BinaryIO]:
         ) from error
 
 
-def require_file(path: Path, kind: str = "file") -> None:
+def require_file(path: Place, kind: str = "file") -> None:
     """Raise the error for a path that is missing or no file; ``kind`` says what it must be."""
     try:
         if path.is_file():

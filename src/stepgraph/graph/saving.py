@@ -39,16 +39,20 @@ GRAPH_KIND = FileKind("stepgraph-graph", 1, "task graph", "make one with: stepgr
 
 def save_graph(graph: TaskGraph, path: str | Path) -> None:
     """Save a task graph as JSON, whole or not at all."""
+    write_fields(graph_fields(graph), path)
+
+
+def graph_fields(graph: TaskGraph) -> dict[str, Any]:
+    """All of a task graph as it stands in its file."""
     encoder = asdict(graph.encoder) if graph.encoder else None
     timing = None if graph.timing is None else _triples(graph.timing)
-    write_fields(
+    return (
         header(GRAPH_KIND.format, GRAPH_KIND.version, graph.vocabulary)
         | {"encoder": encoder, "mining": mining_fields(graph.mining)}
         | vocabulary_fields(graph.vocabulary)
         | evidence_fields(graph.vocabulary)
         | {"mined_on": list(graph.mined_on), "counts": _triples(graph.counts), "timing": timing}
-        | {"habits": habits_fields(graph.habits), "courses": courses_fields(graph.courses)},
-        path,
+        | {"habits": habits_fields(graph.habits), "courses": courses_fields(graph.courses)}
     )
 
 

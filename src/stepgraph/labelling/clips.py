@@ -9,6 +9,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -188,8 +189,8 @@ def _videos_in(table: Any, keysteps: int) -> Iterator[ClipLabels]:
                 f"was expected; label again"
             )
     ids, words = table["video"].to_pylist(), table["words"].to_pylist()
-    starts = [row for row in range(len(ids)) if row == 0 or ids[row] != ids[row - 1]]
-    for first, last in zip(starts, [*starts[1:], len(ids)], strict=True):
+    ends = [row for row in range(1, len(ids) + 1) if ids[row - 1 : row] != ids[row : row + 1]]
+    for first, last in pairwise([0, *ends]):
         yield ClipLabels(
             video=ids[first],
             path=table["path"][first].as_py(),

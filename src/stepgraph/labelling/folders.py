@@ -11,13 +11,12 @@ import hashlib
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Sized
 from dataclasses import asdict, dataclass, is_dataclass, replace
-from functools import partial
 from pathlib import Path
 from typing import Any, TypeAlias
 
 import numpy as np
 
-from stepgraph.core import Timeline, Video, Vocabulary, is_unicode, rows_in
+from stepgraph.core import Video, Vocabulary, is_unicode, rows_in
 from stepgraph.decoders import DECODERS, Decoder, load_decoder
 from stepgraph.errors import DataError
 from stepgraph.files import headers
@@ -41,8 +40,8 @@ MANIFEST = "labels.json"
 _MANIFEST_KIND = replace(LABELS_KIND, noun="manifest of labels")
 
 
-Recognise: TypeAlias = Callable[..., Iterable[Timeline]]
-"""From videos, and ``problems`` by name, to the timelines of those that can be recognised."""
+Label: TypeAlias = Callable[[list[Video]], Iterable[ClipLabels]]
+"""From videos to the labels of those that can be labelled."""
 
 
 @dataclass(frozen=True)
@@ -120,17 +119,25 @@ def label_source(
     problems
         Receives the videos that cannot be labelled; the others are.
     """
-    decoder = decoder or load_decoder()
+    decoder, problems = decoder or load_decoder(), problems if problems is not None else Problems()
     encoder = encoder or open_scorer(graph=graph)
     if isinstance(encoder, StoredScores):
         read = {"scale": encoder.scale, "seconds_per_row": encoder.seconds_per_row}
         scoring = {"scores": str(encoder.path), **read}
     else:
         scoring = asdict(encoder.options)
-    fingerprint = graph_fingerprint(graph)
-    provenance = Provenance(graph.vocabulary, fingerprint, describe(decoder), scoring)
-    recognise = partial(recognize_all, graph=graph, decoder=decoder, encoder=encoder)
-    return write_labels(videos, recognise, folder, provenance, problems=problems)
+    how: dict[str, Any] = {"decoder": decoder, "encoder": encoder, "problems": problems}
+
+    def label(group: list[Video]) -> Iterable[ClipLabels]:
+        return map(label_clips, recognize_all(group, graph, **how))
+
+    provenance = provenance_of(graph, decoder, scoring)
+    return write_labels(videos, label, folder, provenance, problems=problems)
+
+
+def provenance_of(graph: TaskGraph, decoder: Decoder, scoring: Mapping[str, Any]) -> Provenance:
+    """What decides labels that are made with a graph."""
+    return Provenance(graph.vocabulary, graph_fingerprint(graph), describe(decoder), scoring)
 
 
 def describe(decoder: Decoder) -> dict[str, Any]:
@@ -160,33 +167,32 @@ def graph_fingerprint(graph: TaskGraph) -> str:
 
 def write_labels(
     videos: Iterable[Video],
-    recognise: Recognise,
+    label: Label,
     folder: Path,
     provenance: Provenance,
     *,
     part_size: int = 50_000,
     problems: Problems | None = None,
 ) -> LabelFolder:
-    """Write what ``recognise`` finds as parts of whole videos, and the manifest at the end.
+    """Write labels as parts of whole videos, and the manifest at the end.
 
-    Parts that are there already are kept where they hold the same videos.  A video that
-    cannot be recognised goes to the problems, and the others go on.
+    Parts that are there already are kept where they hold the same videos.  Videos that cannot be
+    written go to the problems, and the others go on.
 
     Parameters
     ----------
     part_size
         Clips after which a part is closed.
     """
-    problems = problems if problems is not None else Problems()
-    parts = []
+    problems, parts = problems if problems is not None else Problems(), []
     total = len(videos) if isinstance(videos, Sized) else None
     with counting("labelling (videos)", total) as done:
         for number, group in enumerate(_groups(videos, provenance.hop, part_size, problems)):
             path = folder / f"labels-{number:05}.parquet"
-            part = _finished(path, provenance) if path.exists() else None
+            part = finished(path, provenance) if path.exists() else None
             # One of which some videos failed is made again: they may have been repaired.
             if part is None or part.failed or not _holds(part, group, provenance.hop):
-                counted = _counted(recognise(group, problems=problems), done)
+                counted = _counted(label(group), done)
                 part = _write_part(path, group, counted, provenance)
             else:
                 done(len(group))
@@ -216,7 +222,7 @@ def _groups(
             what = f"ids of videos must differ, got {video.id!r} again; only the first is labelled"
             problems.add(f"video {video.id!r}", "video listed twice", what)
             continue
-        if not is_unicode(f"{video.id}{video.path}"):
+        if not is_writable(video):
             what = f"names must be Unicode text, got {video.id!r}; rename the file"
             problems.add(f"video {video.id!r}", "video that cannot be labelled", what, lost=True)
             continue
@@ -230,7 +236,12 @@ def _groups(
         yield group
 
 
-def _finished(path: Path, provenance: Provenance) -> Part:
+def is_writable(video: Video) -> bool:
+    """Whether the names of a video can stand in a file."""
+    return is_unicode(f"{video.id}{video.path}")
+
+
+def finished(path: Path, provenance: Provenance) -> Part:
     """The part that is there; one of another provenance is refused, not overwritten."""
     content = read_footer(path)
     wanted = provenance.fields()
@@ -256,16 +267,16 @@ def shortened(value: Any) -> str:
     return text if len(text) <= 160 else f"{text[:150]}…"
 
 
-def _counted(timelines: Iterable[Timeline], done: Callable[[int], None]) -> Iterator[Timeline]:
-    for timeline in timelines:
-        yield timeline
+def _counted(labelled: Iterable[ClipLabels], done: Callable[[int], None]) -> Iterator[ClipLabels]:
+    for one in labelled:
+        yield one
         done(1)
 
 
 def _write_part(
-    path: Path, videos: Sequence[Video], timelines: Iterable[Timeline], provenance: Provenance
+    path: Path, videos: Sequence[Video], found: Iterable[ClipLabels], provenance: Provenance
 ) -> Part:
-    labelled = [label_clips(timeline) for timeline in timelines]
+    labelled = list(found)
     done = {one.video for one in labelled}
     ids = tuple(video.id for video in videos)
     rows = sum(map(len, labelled))
@@ -315,7 +326,7 @@ def read_labels(folder: Path | LabelFolder) -> Iterator[ClipLabels]:
     labels = folder if isinstance(folder, LabelFolder) else open_labels(folder)
     for part in labels.parts:
         path = labels.path / part.file
-        if _finished(path, labels.provenance) != part:
+        if finished(path, labels.provenance) != part:
             raise DataError(
                 f"{path}: must hold the clips and videos that {MANIFEST} says, got others; "
                 f"delete it and label again"

@@ -326,10 +326,10 @@ def open_scorer(
     if asked.scores is not None:
         return StoredScores(asked.scores, asked.scale, asked.seconds_per_row, asked.all_videos)
     if asked.features is None:
-        return open_encoder(_encoder_options(asked.encoder, graph, decoder))
+        return open_encoder(encoder_options(asked.encoder, graph, decoder))
     encoder = None  # the folder says which encoder, or has the keysteps
     if asked.encoder.keys() & {"name", "also"}:
-        encoder = open_encoder(_encoder_options(asked.encoder, graph, decoder))
+        encoder = open_encoder(encoder_options(asked.encoder, graph, decoder))
     stored = StoredEncoder(
         asked.features,
         encoder.first if isinstance(encoder, Fused) else encoder,
@@ -340,9 +340,10 @@ def open_scorer(
     return replace(encoder, first=stored) if isinstance(encoder, Fused) else stored
 
 
-def _encoder_options(
-    given: Mapping[str, Any], graph: TaskGraph | None, decoder: str
+def encoder_options(
+    given: Mapping[str, Any], graph: TaskGraph | None = None, decoder: str = DEFAULT_DECODER
 ) -> EncoderOptions:
+    """Options of the encoder that is meant; see :func:`open_scorer`."""
     mined = graph.encoder if graph is not None else None
     given = dict(given) | {one: full_name(given[one]) for one in ("name", "also") if one in given}
     named = (given.get("name"), given.get("also"))

@@ -83,7 +83,7 @@ def _ray() -> Any:
         import ray.exceptions
     except ImportError as error:
         raise MissingExtraError(
-            "--cluster needs the 'cluster' extra; run: pip install 'stepgraph[cluster]', or mine "
+            "--cluster needs the 'cluster' extra; run: pip install 'stepgraph[cluster]', or work "
             "in processes of this machine with --workers N"
         ) from error
     return ray

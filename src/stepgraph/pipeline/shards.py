@@ -1,8 +1,8 @@
-"""Mine a corpus in shards: pieces that may be mined anywhere, in any order, and more than once.
+"""The shards of a source: pieces that may be worked on anywhere, in any order, and more than once.
 
-Counts are whole numbers, and what is learned besides adds up exactly, so that the graph is bit by
-bit that of one process, whoever mined the shards.  Each that is finished lies beside the output
-until all are: who runs the same command again after an interruption mines only the others.
+What is made of a shard lies beside the output until all are: who runs the same command again after
+an interruption works only on the others.  Put together in their order, they are what one process
+would have made, whoever worked on them.
 """
 
 from __future__ import annotations
@@ -10,98 +10,40 @@ from __future__ import annotations
 import json
 import os
 import shutil
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager, suppress
-from dataclasses import asdict, dataclass, field, fields, replace
+from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from hashlib import sha256
 from itertools import islice
 from multiprocessing import get_context
 from pathlib import Path
-from typing import Any, NamedTuple, TypeAlias
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import Any, ClassVar, NamedTuple, TypeAlias
 
 from stepgraph import __version__
-from stepgraph.core import Dataset, Features, Scores, Video, Vocabulary
+from stepgraph.core import Dataset, Video, Vocabulary
 from stepgraph.datasets import open_source
-from stepgraph.decoders import TaskMarkov
-from stepgraph.decoders.learning import Learner, Spoken, learn_words
-from stepgraph.encoders import WORDED
-from stepgraph.encoders.each import encode_each
-from stepgraph.encoders.stored_features import StoredEncoder
+from stepgraph.decoders import DEFAULT_DECODER, encoder_for
+from stepgraph.encoders import Encoder, EncoderOptions
 from stepgraph.encoders.text import TextEncoder
-from stepgraph.encoders.vectors import TaskVectors
 from stepgraph.errors import DataError
-from stepgraph.export.decisions import Decisions
 from stepgraph.files.disk import read_json, read_text, write_text
-from stepgraph.graph import TaskGraph, mine_graph
-from stepgraph.graph.saving import load_graph, save_graph
-from stepgraph.pipeline import Asked, decide, nothing_left, open_scorer, options_of
 from stepgraph.problems import Problem, Problems
 from stepgraph.progress import counting
-from stepgraph.scoring import Scorer, StoredScores, score_each, score_features
-from stepgraph.scoring.fusion import Fused
+from stepgraph.scoring.fusion import Fused, open_encoder
+from stepgraph.scoring.known import Known, know
 
 LARGE = 2**29
 """Bytes of captions from which on embeddings are not cached unless that is asked for."""
 
 # Bytes of a shard, or videos of one: enough that starting it costs nothing, few enough that little
-# is lost with it.  A long file has longer ones, up to a limit of what they need in memory.
-_LEAST, _MOST, _SHARDS = 2**20, 2**24, 1000
+# is lost with it.  A long file has longer ones, up to a limit.
+_LEAST, _SHARDS = 2**20, 1000
 _VIDEOS = 64
 _THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
-
-
-class Known(NamedTuple):
-    """Vectors of the keysteps, which are made once for all shards."""
-
-    keysteps: NDArray[np.float32]
-    tasks: TaskVectors | None
-
-
-@dataclass(frozen=True, eq=False)
-class Job:
-    """All that decides what is mined from the shards of a source.
-
-    Attributes
-    ----------
-    source, opening
-        What :func:`~stepgraph.open_source` is called with.
-    asked
-        What scores the videos.
-    mining
-        See :func:`~stepgraph.mine_graph`.
-    remember
-        Keep embeddings in the cache.
-    known
-        Vectors of the keysteps, where an encoder has them.
-    """
-
-    source: str
-    vocabulary: Vocabulary
-    asked: Asked = field(default_factory=Asked)
-    opening: Mapping[str, Any] = field(default_factory=dict)
-    decoder: TaskMarkov = field(default_factory=TaskMarkov)
-    mining: Mapping[str, float] = field(default_factory=dict)
-    decisions: Decisions | None = None
-    strict: bool = False
-    remember: bool = True
-    known: Known | None = None
-
-    @cached_property
-    def identity(self) -> str:
-        """What a shard was made from, as a short hash."""
-        asked = {one.name: getattr(self.asked, one.name) for one in fields(Asked)}
-        asked.pop("problems")
-        said = (
-            *(__version__, self.source, self.vocabulary.fingerprint, asked, dict(self.opening)),
-            *(asdict(self.decoder), dict(self.mining), self.decisions, self.strict),
-        )
-        return sha256(repr(said).encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
 
 class Piece(NamedTuple):
@@ -113,15 +55,72 @@ class Piece(NamedTuple):
 
 
 class Found(NamedTuple):
-    """What was mined from one shard."""
+    """What was made of one shard, of which videos, and what was wrong with them."""
 
     piece: Piece
-    graph: TaskGraph
-    spoken: Spoken
+    videos: tuple[str, ...]
+    made: Any
     problems: Problems
 
 
-Work: TypeAlias = Callable[[Job, Piece, frozenset[str]], Any]
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Job(ABC):
+    """What is to be made of each shard of a source, and all that decides it.
+
+    Attributes
+    ----------
+    source, opening
+        What :func:`~stepgraph.open_source` is called with.
+    encoder
+        What scores or encodes the videos.
+    remember
+        Keep embeddings in the cache.
+    """
+
+    source: str
+    encoder: EncoderOptions = field(default_factory=lambda: encoder_for(DEFAULT_DECODER))
+    opening: Mapping[str, Any] = field(default_factory=dict)
+    strict: bool = False
+    remember: bool = True
+
+    doing: ClassVar[str] = "working"
+    longest: ClassVar[int] = 2**24
+    """Bytes of a shard at most, since what is made of it is in memory."""
+
+    @abstractmethod
+    def decided_by(self) -> tuple[Any, ...]:
+        """What else decides what is made; its ``repr`` tells it apart."""
+
+    @abstractmethod
+    def make(self, piece: Piece, without: frozenset[str]) -> Found:
+        """Work on one shard, without some videos that stand in an earlier one."""
+
+    @abstractmethod
+    def keep(self, found: Found, place: Path) -> None:
+        """Write what was made of a shard to files that are called like a place."""
+
+    @abstractmethod
+    def load(self, place: Path) -> Any:
+        """Read it back."""
+
+    @cached_property
+    def identity(self) -> str:
+        """What a shard was made from, as a short hash."""
+        said = (
+            *(__version__, type(self).__name__, self.source, self.encoder, dict(self.opening)),
+            *(self.strict, self.decided_by()),
+        )
+        return sha256(repr(said).encode("utf-8", "surrogatepass")).hexdigest()[:16]
+
+    def open_encoder(self) -> Encoder | Fused:
+        """Open the encoder, which fills the cache only where that is wanted."""
+        encoder = open_encoder(self.encoder)
+        if isinstance(encoder, TextEncoder):
+            encoder.remembers = self.remember
+        return encoder
+
+
+Work: TypeAlias = Callable[[Any, Piece, frozenset[str]], Any]
 Engine: TypeAlias = Callable[[Job, Work, Sequence[tuple[Piece, frozenset[str]]]], Iterator[Any]]
 """Does some work on pieces of a job, with some video ids each; gives results as they come."""
 
@@ -129,228 +128,153 @@ Engine: TypeAlias = Callable[[Job, Work, Sequence[tuple[Piece, frozenset[str]]]]
 class _Opened(NamedTuple):
     identity: str
     dataset: Dataset
-    scorer: Scorer
+    encoder: Encoder | Fused
 
 
-_OPENED: list[_Opened] = []  # of this process, which mines one shard after the other
+_OPENED: list[_Opened] = []  # of this process, which works on one shard after the other
 
 
-def _open(job: Job) -> _Opened:
-    identity = job.identity
-    if not _OPENED or _OPENED[0].identity != identity:
-        scorer = open_scorer(job.asked)
-        if isinstance(scorer, TextEncoder):
-            scorer.remembers = job.remember
-        _OPENED[:] = [_Opened(identity, open_source(job.source, **job.opening), scorer)]
+def opened(job: Job) -> _Opened:
+    """The source and the encoder of a job, opened once in a process."""
+    if not _OPENED or _OPENED[0].identity != job.identity:
+        dataset = open_source(job.source, **job.opening)
+        _OPENED[:] = [_Opened(job.identity, dataset, job.open_encoder())]
     return _OPENED[0]
 
 
-def cut(dataset: Dataset) -> list[Piece]:
-    """Cut a source into pieces; how, depends on the source alone."""
-    size = getattr(dataset.videos, "size", None)
-    if size is None:
-        size, step = len([*dataset.videos]), _VIDEOS
-    else:
-        step = min(_MOST, max(_LEAST, -(-size // _SHARDS)))
-    return [
-        Piece(number, begin, min(size, begin + step))
-        for number, begin in enumerate(range(0, size, step))
-    ]
+def known_to(encoder: Encoder | Fused, vocabulary: Vocabulary) -> Known | None:
+    """What an encoder makes of a vocabulary; two of them are asked anew for each shard."""
+    return None if isinstance(encoder, Fused) else know(encoder, vocabulary)
 
 
-def _videos(job: Job, piece: Piece, problems: Problems) -> Iterable[Video]:
-    videos = _open(job).dataset.videos
+def videos_of(job: Job, piece: Piece, problems: Problems) -> Iterable[Video]:
+    """The videos of one shard."""
+    videos = opened(job).dataset.videos
     if hasattr(videos, "between"):
         streamed: Iterable[Video] = videos.between(piece.begin, piece.end, problems)
         return streamed
     return islice(videos, piece.begin, piece.end)
 
 
-def _scored(job: Job, videos: Iterable[Video], problems: Problems) -> Iterator[Scores]:
-    scorer = _open(job).scorer
-    if job.known is None or isinstance(scorer, StoredScores | Fused | StoredEncoder):
-        found = (one for _, one in score_each(videos, job.vocabulary, scorer, problems=problems))
+def cut(dataset: Dataset, longest: int = Job.longest) -> list[Piece]:
+    """Cut a source into pieces; how, depends on the source and on what is made of it alone."""
+    size = getattr(dataset.videos, "size", None)
+    if size is None:
+        size, step = len([*dataset.videos]), _VIDEOS
     else:
-        found = (_of_features(job, one) for _, one in encode_each(videos, scorer, problems))
-    return (decide(one, job.decisions) for one in found)
+        step = min(longest, max(_LEAST, -(-size // _SHARDS)))
+    return [
+        Piece(number, begin, min(size, begin + step))
+        for number, begin in enumerate(range(0, size, step))
+    ]
 
 
-def _of_features(job: Job, features: Features) -> Scores:
-    options, known = options_of(_open(job).scorer), job.known
-    assert known is not None, "only encoders have features"
-    assert options is not None, "likewise"
-    return score_features(features, known.keysteps, job.vocabulary, options, 1.0, known.tasks)
+def make_piece(job: Job, piece: Piece, without: frozenset[str] = frozenset()) -> Found:
+    """Work on one shard, in whatever process."""
+    return job.make(piece, without)
 
 
-def mine_piece(job: Job, piece: Piece, without: frozenset[str] = frozenset()) -> Found:
-    """Mine one shard, without some videos that stand in an earlier one."""
-    problems = Problems(strict=job.strict)
-    learner = Learner(job.vocabulary, job.decoder)
-    videos = (one for one in _videos(job, piece, problems) if one.id not in without)
-    graph = mine_graph(
-        learner.watch(_scored(job, videos, problems)),
-        job.vocabulary,
-        encoder=options_of(_open(job).scorer),
-        **job.mining,
-    )
-    graph = replace(graph, habits=learner.habits(graph, words=False), courses=learner.courses())
-    return Found(piece, graph, learner.spoken(), problems)
-
-
-def hear_piece(job: Job, piece: Piece, wanted: frozenset[str]) -> list[Features]:
-    """Encode some videos of a shard once more: those whose words are learned from."""
-    problems = Problems()
-    videos = (one for one in _videos(job, piece, problems) if one.id in wanted)
-    scorer = _open(job).scorer
-    assert not isinstance(scorer, StoredScores | Fused), "these have no vectors"
-    return [features for _, features in encode_each(videos, scorer, problems)]
-
-
-def mine_shards(job: Job, dataset: Dataset, output: Path, engine: Engine) -> TaskGraph:
-    """Mine all shards that are not there yet, and add them up.
-
-    Problems with videos are added to those of the data set.
-    """
-    scorer = open_scorer(job.asked)
-    job = replace(job, known=_known(scorer, job.vocabulary))
-    pieces = cut(dataset)
-    shards = Shards(output, job, dataset, pieces)
-    left = [piece for piece in pieces if not shards.has(piece)]
-    with counting("mining", sum(piece.end - piece.begin for piece in pieces)) as done:
-        done(sum(piece.end - piece.begin for piece in pieces if piece not in left))
-        for found in engine(job, mine_piece, [(piece, frozenset[str]()) for piece in left]):
+def work_through(job: Job, dataset: Dataset, folder: Path, engine: Engine) -> Shards:
+    """Work on all shards that are not finished yet."""
+    shards = Shards(folder, job, dataset)
+    left = [piece for piece in shards.pieces if not shards.has(piece)]
+    with counting(job.doing, sum(piece.end - piece.begin for piece in shards.pieces)) as done:
+        done(sum(piece.end - piece.begin for piece in shards.pieces if piece not in left))
+        for found in engine(job, make_piece, [(piece, frozenset[str]()) for piece in left]):
             if shards.keep(found):
                 done(found.piece.end - found.piece.begin)
-    graph, spoken, where = shards.added_up()
-    if not graph.mined_on:
-        raise nothing_left(dataset, "a video that can be mined")
-    if any(job.vocabulary.tasks.values()) and _has_vectors(scorer):
-        graph = _with_words(job, graph, spoken, where, engine)
-    shards.remove()
-    return graph
-
-
-def _known(scorer: Scorer, vocabulary: Vocabulary) -> Known | None:
-    if isinstance(scorer, StoredScores | Fused | StoredEncoder):
-        return None
-    tasks = scorer.encode_tasks(vocabulary) if isinstance(scorer, TextEncoder) else None
-    return Known(scorer.encode_keysteps(vocabulary), tasks)
-
-
-def _has_vectors(scorer: Scorer) -> bool:
-    options = options_of(scorer)
-    return not isinstance(scorer, Fused) and options is not None and options.kind in WORDED
-
-
-def _with_words(
-    job: Job, graph: TaskGraph, spoken: Spoken, where: Mapping[str, Piece], engine: Engine
-) -> TaskGraph:
-    """Learn how keysteps are spoken of, from the same videos as one process would choose."""
-    tasks = {video: task for task, videos in spoken.tasks.items() for video in videos}
-    wanted: dict[Piece, set[str]] = {}
-    for video in tasks:
-        wanted.setdefault(where[video], set()).add(video)
-    heard: dict[str, dict[str, Scores]] = {task: {} for task in spoken.tasks}
-    asked = [(piece, frozenset(videos)) for piece, videos in wanted.items()]
-    with counting("learning words", len(tasks)) as done:
-        for some in engine(job, hear_piece, asked):
-            for features in some:
-                scores = decide(_of_features(job, features), job.decisions)
-                heard[tasks[features.video]][features.video] = scores
-            done(len(some))
-    ordered = {task: {one: heard[task][one] for one in spoken.tasks[task]} for task in heard}
-    return learn_words(graph, ordered, job.decoder)
+    return shards
 
 
 class Shards:
-    """A folder of finished shards beside the output; those made from anything else are dropped."""
+    """A folder of finished shards; those made from anything else are dropped."""
 
-    def __init__(self, output: Path, job: Job, dataset: Dataset, pieces: Sequence[Piece]) -> None:
-        self.folder = output.with_name(f"{output.name}.shards")
-        self._job, self._dataset, self._pieces = job, dataset, pieces
+    def __init__(self, folder: Path, job: Job, dataset: Dataset) -> None:
+        self.folder, self.pieces = folder, cut(dataset, job.longest)
+        self.where: dict[str, Piece] = {}
+        self._job, self._dataset = job, dataset
         stamp = getattr(dataset.videos, "stamp", None) or [one.id for one in dataset.videos]
-        source = sha256(repr((stamp, [*pieces])).encode("utf-8", "surrogatepass")).hexdigest()[:16]
-        made = {"format": "stepgraph-shards", "version": 1, "made_from": [job.identity, source]}
-        path = self.folder / "made-from.json"
+        source = repr((stamp, self.pieces)).encode("utf-8", "surrogatepass")
+        made_from = [job.identity, sha256(source).hexdigest()[:16]]
+        made = {"format": "stepgraph-shards", "version": 2, "made_from": made_from}
+        path = folder / "made-from.json"
         with suppress(DataError):
             if read_json(path) == made:
                 return
         self.remove()
         write_text(path, json.dumps(made) + "\n")
 
-    def _place(self, piece: Piece) -> Path:
-        return self.folder / f"{piece.number:05}.json"
+    def place(self, piece: Piece) -> Path:
+        """What the files of a shard are called, but for their suffixes."""
+        return self.folder / f"{piece.number:05}"
+
+    def _mark(self, piece: Piece) -> Path:
+        return self.place(piece).with_suffix(".json")
 
     def has(self, piece: Piece) -> bool:
         """Whether a shard is finished."""
-        return self._place(piece).with_suffix(".said").exists()
+        return self._mark(piece).exists()
 
     def keep(self, found: Found) -> bool:
         """Keep a shard, unless it is there already: however often it comes, it counts once."""
         if self.has(found.piece):
             return False
-        place = self._place(found.piece)
-        problems = [asdict(problem) for problem in found.problems.found]
-        said = {"spoken": found.spoken, "problems": problems, "seen": found.problems.seen}
-        save_graph(found.graph, place)
-        text = json.dumps(said)
-        # With it the shard is complete.
-        write_text(place.with_suffix(".said"), f"{_check(place, text)}\n{text}\n")
+        self._write(found)
         return True
 
-    def _said(self, piece: Piece) -> Any:
-        """What is said of a finished shard; None where one of its files is damaged."""
-        place = self._place(piece)
+    def _write(self, found: Found) -> None:
+        self._job.keep(found, self.place(found.piece))
+        problems = [asdict(problem) for problem in found.problems.found]
+        said = {"videos": found.videos, "problems": problems, "seen": found.problems.seen}
+        text = json.dumps(said)
+        # With it, it is complete.
+        write_text(self._mark(found.piece), f"{self._check(found.piece, text)}\n{text}\n")
+
+    def _check(self, piece: Piece, said: str) -> str:
+        check, mark = sha256(said.encode()), self._mark(piece)
+        for file in sorted(self.folder.glob(f"{piece.number:05}.*")):
+            if file != mark:
+                check.update(file.read_bytes())
+        return check.hexdigest()
+
+    def _read(self, piece: Piece) -> tuple[tuple[str, ...], Problems]:
         with suppress(DataError, OSError):
-            check, _, text = read_text(place.with_suffix(".said")).strip().partition("\n")
-            if check == _check(place, text):
-                return json.loads(text)
-        return None
+            check, _, text = read_text(self._mark(piece)).strip().partition("\n")
+            if check == self._check(piece, text):
+                said = json.loads(text)
+                return tuple(said["videos"]), Problems.recall(
+                    (Problem(**one) for one in said["problems"]), said["seen"]
+                )
+        return self._anew(piece)  # it was damaged
 
-    def _load(self, piece: Piece) -> Found:
-        place, said = self._place(piece), self._said(piece)
-        if said is None:
-            return mine_piece(self._job, piece)
-        problems = Problems.recall((Problem(**one) for one in said["problems"]), said["seen"])
-        return Found(piece, load_graph(place), Spoken(*said["spoken"]), problems)
+    def in_order(self) -> Iterator[Found]:
+        """Give what was made of each shard, every video once; ``where`` says which are of it.
 
-    def added_up(self) -> tuple[TaskGraph, Spoken, dict[str, Piece]]:
-        """Add all shards up in their order; and say in which each video is."""
-        where: dict[str, Piece] = {}
-        # Neighbours of about one size are added up, so that none is copied often.
-        stack: list[tuple[int, TaskGraph, Spoken]] = []
-        for piece in self._pieces:
-            found = self._load(piece)
-            if twice := where.keys() & set(found.graph.mined_on):
-                found = self._anew(piece, frozenset(twice))
-            where |= dict.fromkeys(found.graph.mined_on, piece)
-            self._dataset.problems.take(found.problems)
-            size, graph, spoken = 1, found.graph, found.spoken
-            while stack and (stack[-1][0] <= size or piece is self._pieces[-1]):
-                before, other, others = stack.pop()
-                size, graph, spoken = size + before, other.merge(graph), others.merge(spoken)
-            stack.append((size, graph, spoken))
-        [(_, graph, spoken)] = stack or [(0, *self._nothing())]
-        return graph, spoken, where
+        What is wrong with videos is added to the problems of the data set.
+        """
+        self.where.clear()
+        for piece in self.pieces:
+            videos, problems = self._read(piece)
+            if twice := self.where.keys() & set(videos):
+                videos, problems = self._anew(piece, frozenset(twice))
+            self.where |= dict.fromkeys(videos, piece)
+            self._dataset.problems.take(problems)
+            yield Found(piece, videos, self._job.load(self.place(piece)), problems)
 
-    def _anew(self, piece: Piece, twice: frozenset[str]) -> Found:
-        """Mine a shard without videos that stand in an earlier one, too."""
-        found = mine_piece(self._job, piece, twice)
+    def _anew(
+        self, piece: Piece, twice: frozenset[str] = frozenset()
+    ) -> tuple[tuple[str, ...], Problems]:
+        """Work on a shard without videos that stand in an earlier one, too."""
+        found = make_piece(self._job, piece, twice)
         for video in sorted(twice):
             what = "must stand once, got it again; skipped"
             found.problems.add(f"{self._job.source}: video {video!r}", "duplicate video", what)
-        return found
-
-    def _nothing(self) -> tuple[TaskGraph, Spoken]:
-        return mine_graph([], self._job.vocabulary), Spoken({}, {})
+        self._write(found)
+        return found.videos, found.problems
 
     def remove(self) -> None:
         """Remove all shards, finished or not."""
         shutil.rmtree(self.folder, ignore_errors=True)
-
-
-def _check(place: Path, said: str) -> str:
-    return sha256(place.read_bytes() + said.encode()).hexdigest()
 
 
 def in_processes(workers: int) -> Engine:
@@ -376,8 +300,8 @@ def in_processes(workers: int) -> Engine:
                     futures |= {pool.submit(_go_on, work, *one) for one in islice(remaining, 1)}
             except BrokenProcessPool as error:
                 raise DataError(
-                    f"{job.source}: processes that mine must live, got one that was killed; is "
-                    f"there enough memory? run it again, what is done is kept"
+                    f"{job.source}: processes that work on shards must live, got one that was "
+                    f"killed; is there enough memory? run it again, what is done is kept"
                 ) from error
 
     return run

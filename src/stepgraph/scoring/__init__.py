@@ -18,12 +18,12 @@ from numpy.typing import NDArray
 from stepgraph.core import Features, Scores, Video, Vocabulary
 from stepgraph.encoders import WORDED, Encoder, EncoderOptions
 from stepgraph.encoders.each import encode_each
-from stepgraph.encoders.text import TextEncoder
 from stepgraph.encoders.vectors import TaskVectors
 from stepgraph.files.arrays import Kind, open_arrays
 from stepgraph.files.stored import Reading, check_seconds, note_length, stored_rows
 from stepgraph.problems import Problems
 from stepgraph.scoring.fusion import Fused, standardise, to_scale
+from stepgraph.scoring.known import Known, know
 from stepgraph.scoring.products import Products
 
 
@@ -134,8 +134,9 @@ def score_each(
     scorer: Scorer,
     hop: float = 1.0,
     problems: Problems | None = None,
+    known: Known | None = None,
 ) -> Iterator[tuple[Video, Scores]]:
-    """Score each video; see :func:`score`."""
+    """Score each video; see :func:`score`.  What is ``known`` is not encoded again."""
     if isinstance(scorer, StoredScores):
         yield from scorer.read_each(videos, vocabulary, hop, problems)
     elif isinstance(scorer, Fused):
@@ -146,11 +147,9 @@ def score_each(
                 other = score_features(features, again, vocabulary, second.options, hop)
                 yield video, scorer.fusion.join(scores, other)
     else:
-        keysteps = scorer.encode_keysteps(vocabulary)
-        tasks = scorer.encode_tasks(vocabulary) if isinstance(scorer, TextEncoder) else None
+        keysteps, tasks, encoder = known or know(scorer, vocabulary)
         for video, features in encode_each(videos, scorer, problems):
-            options = scorer.options
-            yield video, score_features(features, keysteps, vocabulary, options, hop, tasks)
+            yield video, score_features(features, keysteps, vocabulary, encoder, hop, tasks)
 
 
 def score_features(

@@ -1,0 +1,193 @@
+"""Files at addresses such as ``s3://bucket/folder``, read by ranges of bytes through fsspec.
+
+An address is only ever what a user typed as a source: none is made from what a file says.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cached_property
+from hashlib import sha256
+from pathlib import Path
+from typing import Any, BinaryIO, NamedTuple, TypeAlias
+
+from stepgraph.errors import ConfigError, DataError, MissingExtraError, one_line, quoted
+
+# Of two colons fsspec makes a chain of file systems, which nobody needs here.
+_ADDRESS = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://(?!.*::)")
+_HERE = ("file", "local", "memory")
+# What has to be installed; of others fsspec says it.
+_LIBRARIES = {
+    **dict.fromkeys(("s3", "s3a"), "s3fs"),
+    **dict.fromkeys(("gs", "gcs"), "gcsfs"),
+    **dict.fromkeys(("az", "abfs", "abfss", "adl"), "adlfs"),
+    **dict.fromkeys(("http", "https"), "'fsspec[http]'"),
+}
+_REQUEST = 2**22  # bytes that are asked for at once
+
+
+class _Status(NamedTuple):
+    """The size of a file, and a number that changes when it does: not every store knows times."""
+
+    st_size: int
+    st_mtime_ns: int
+
+
+@dataclass(frozen=True)
+class Address:
+    """A place that fsspec opens; it has of a path what the readers of large files ask for."""
+
+    text: str
+
+    def __str__(self) -> str:
+        return self.text
+
+    def __truediv__(self, name: str) -> Address:
+        return Address(f"{self.text.rstrip('/')}/{name}")
+
+    @property
+    def name(self) -> str:
+        """What stands behind the last slash."""
+        return self.text.rpartition("/")[2]
+
+    def is_file(self) -> bool:
+        """Whether a file is there."""
+        return self._type() == "file"
+
+    def is_dir(self) -> bool:
+        """Whether a folder is there."""
+        return self._type() == "directory"
+
+    def _type(self) -> str:
+        with self._asking():
+            try:
+                return str(self._system.info(self._path)["type"])
+            except FileNotFoundError:
+                return "nothing"
+
+    def stat(self) -> _Status:
+        """Size and state of a file."""
+        with self._asking():
+            state = str(self._system.ukey(self._path)).encode()
+            size = int(self._system.info(self._path)["size"])
+        return _Status(size, int.from_bytes(sha256(state).digest()[:7], "big"))
+
+    def open(self, mode: str = "rb") -> BinaryIO:
+        """Open a file to read its bytes; what is not read is not fetched."""
+        assert mode == "rb", "nothing is written to an address"
+        return io.BufferedReader(_Ranges(self), _REQUEST)
+
+    def bytes(self, begin: int, end: int) -> bytes:
+        """The bytes of a file from one to another."""
+        with self._asking():
+            return bytes(self._system.cat_file(self._path, start=begin, end=end))
+
+    @property
+    def _system(self) -> Any:
+        return self._found[0]
+
+    @property
+    def _path(self) -> str:
+        return str(self._found[1])
+
+    @cached_property
+    def _found(self) -> tuple[Any, str]:
+        """The file system, and the path in it."""
+        from fsspec.core import url_to_fs
+
+        found = _ADDRESS.match(self.text)
+        scheme = found[1] if found else ""
+        if is_offline() and scheme not in _HERE:
+            raise ConfigError(
+                f"{self.text}: must be on this machine with --offline, got an address; nothing is "
+                f"fetched"
+            )
+        try:
+            system, path = url_to_fs(self.text)
+        except ImportError as error:
+            library = _LIBRARIES.get(scheme)
+            remedy = f"run: pip install {library}" if library else one_line(str(error), 200)
+            raise MissingExtraError(
+                f"{self.text}: needs a library for {scheme}://; {remedy}"
+            ) from error
+        except Exception as error:
+            raise ConfigError(
+                f"{self.text}: must be an address that fsspec knows, such as s3:// or gs://, got "
+                f"{one_line(str(error), 200)}"
+            ) from error
+        return system, str(path)
+
+    @contextmanager
+    def _asking(self) -> Iterator[None]:
+        """Give whatever a library raises one form."""
+        _ = self._found
+        try:
+            yield
+        except Exception as error:
+            why = one_line(f"{type(error).__name__}: {error}", 300)
+            raise DataError(
+                f"{self.text}: must be readable, got {why}; check the address, and who you are "
+                f"there"
+            ) from error
+
+
+Place: TypeAlias = Path | Address
+"""Where a file lies that is only read."""
+
+
+class _Ranges(io.RawIOBase):
+    """The bytes of a file at an address, each asked for when it is read."""
+
+    def __init__(self, address: Address) -> None:
+        self._address, self._size, self._at = address, address.stat().st_size, 0
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
+        self._at = offset + (0, self._at, self._size)[whence]
+        return self._at
+
+    def readinto(self, buffer: Any) -> int:
+        end = min(self._at + len(buffer), self._size)
+        data = self._address.bytes(self._at, end) if self._at < end else b""
+        buffer[: len(data)] = data
+        self._at += len(data)
+        return len(data)
+
+
+def place_of(text: str) -> Place:
+    """What a user typed as a place: an address, or a path."""
+    return Address(text) if is_address(text) else Path(os.path.expanduser(text))
+
+
+def is_address(text: str) -> bool:
+    """Whether a text is the address of something that fsspec opens.
+
+    >>> is_address("s3://bucket/folder"), is_address("data/howto100m")
+    (True, False)
+    """
+    return _ADDRESS.match(text) is not None
+
+
+def on_disk(source: str) -> str:
+    """A source, which may be no address."""
+    if is_address(source.partition(":")[2]) or is_address(source):
+        raise ConfigError(
+            f"source must lie on a disk, got {quoted(source)}; of addresses only "
+            f"howto100m:ADDRESS is read, so copy it here"
+        )
+    return source
+
+
+def is_offline() -> bool:
+    """Whether nothing may be fetched."""
+    return os.environ.get("HF_HUB_OFFLINE", "").upper() in ("1", "ON", "TRUE", "YES")

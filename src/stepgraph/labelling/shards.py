@@ -1,0 +1,161 @@
+"""Label a corpus in shards; the folder of labels is that of one process."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from dataclasses import asdict, dataclass, field, replace
+from hashlib import sha256
+from pathlib import Path
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+
+from stepgraph.core import Dataset, Labels, Scores, Timeline, Video
+from stepgraph.decoders import Decoder, checked_decode, load_decoder
+from stepgraph.files.disk import read_json, write_text
+from stepgraph.graph import TaskGraph
+from stepgraph.graph.saving import graph_fields
+from stepgraph.labelling.clips import ClipLabels, label_clips, read_table, write_table
+from stepgraph.labelling.folders import (
+    LabelFolder,
+    describe,
+    finished,
+    is_writable,
+    provenance_of,
+    write_labels,
+)
+from stepgraph.pipeline.shards import (
+    Engine,
+    Found,
+    Job,
+    Piece,
+    known_to,
+    opened,
+    videos_of,
+    work_through,
+)
+from stepgraph.problems import Problems
+from stepgraph.scoring import score_each
+from stepgraph.scoring.known import Known
+
+
+class _Labelled(NamedTuple):
+    """The videos of a shard without what is said in them, and the labels of some of them."""
+
+    videos: list[Video]
+    labels: list[ClipLabels]
+
+
+@dataclass(frozen=True)
+class _LabelledVideo(Video):
+    """A video with its labels, if it could be labelled."""
+
+    labels: ClipLabels | None = None
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class LabellingJob(Job):
+    """All that decides the labels of the shards of a source.
+
+    Attributes
+    ----------
+    known
+        Vectors of the keysteps, where an encoder has them.
+    """
+
+    graph: TaskGraph
+    decoder: Decoder = field(default_factory=load_decoder)
+    known: Known | None = None
+
+    doing: ClassVar[str] = "labelling"
+    longest: ClassVar[int] = 2**20
+
+    def decided_by(self) -> tuple[Any, ...]:
+        """See :class:`~stepgraph.pipeline.shards.Job`."""
+        graph = json.dumps(graph_fields(self.graph)).encode()
+        return describe(self.decoder), sha256(graph).hexdigest()
+
+    def make(self, piece: Piece, without: frozenset[str]) -> Found:
+        """See :class:`~stepgraph.pipeline.shards.Job`."""
+        problems, videos = Problems(strict=self.strict), list[Video]()
+
+        def met() -> Iterator[Video]:
+            for video in videos_of(self, piece, problems):
+                if video.id not in without:
+                    videos.append(Video(video.id, video.duration, (), video.path))
+                    if is_writable(video):
+                        yield video
+
+        labels = [label_clips(one) for one in self._recognised(met(), problems)]
+        ids = tuple(video.id for video in videos)
+        return Found(piece, ids, _Labelled(videos, labels), problems)
+
+    def _recognised(self, videos: Iterable[Video], problems: Problems) -> Iterator[Timeline]:
+        encoder, vocabulary = opened(self).encoder, self.graph.vocabulary
+        found = score_each(videos, vocabulary, encoder, problems=problems, known=self.known)
+        for video, scores in found:
+            yield Timeline(video, checked_decode(self.decoder, scores, self.graph), scores)
+
+    def keep(self, found: Found, place: Path) -> None:
+        """See :class:`~stepgraph.pipeline.shards.Job`."""
+        made: _Labelled = found.made
+        done = {one.video for one in made.labels}
+        said = [
+            (one.id, one.duration, None if one.path is None else str(one.path), one.id in done)
+            for one in made.videos
+        ]
+        write_text(place.with_suffix(".videos"), json.dumps(said) + "\n")
+        write_table(place.with_suffix(".parquet"), made.labels, self.graph.vocabulary, {})
+
+    def load(self, place: Path) -> Iterator[_LabelledVideo]:
+        """See :class:`~stepgraph.pipeline.shards.Job`."""
+        table = read_table(place.with_suffix(".parquet"), len(self.graph.vocabulary))
+        labels = {one.video: one for one in table}
+        for video, duration, path, done in read_json(place.with_suffix(".videos")):
+            # A table knows nothing of a video without rows.
+            found = (labels.get(video) or self._no_clips(video)) if done else None
+            where = None if path is None else Path(path)
+            yield _LabelledVideo(video, duration, (), where, labels=found)
+
+    def _no_clips(self, video: str) -> ClipLabels:
+        vocabulary, rows = self.graph.vocabulary, np.zeros(0, dtype=np.int64)
+        values = np.zeros((0, len(vocabulary)), dtype=np.float32)
+        scores = Scores(video, values, np.zeros(0, dtype=bool), vocabulary)
+        return label_clips(Timeline(Video(video, 0.0), Labels(video, rows, vocabulary), scores))
+
+
+def label_shards(
+    job: LabellingJob,
+    dataset: Dataset,
+    folder: Path,
+    engine: Engine,
+    *,
+    part_size: int = 50_000,
+    problems: Problems,
+) -> LabelFolder:
+    """Label all shards that are not there yet, and write their labels as one process does.
+
+    Parameters
+    ----------
+    problems
+        Receives videos that cannot be written; others are added to those of the data set.
+    """
+    encoder = job.open_encoder()
+    provenance = provenance_of(job.graph, job.decoder, asdict(encoder.options))
+    for path in sorted(folder.glob("labels-*.parquet"))[:1]:
+        finished(path, provenance)  # what is there is of the same, or refused before the work
+    job = replace(job, known=known_to(encoder, job.graph.vocabulary))
+    shards = work_through(job, dataset, folder / ".shards", engine)
+
+    def labels_of(group: Iterable[Video]) -> Iterator[ClipLabels]:
+        for video in group:
+            assert isinstance(video, _LabelledVideo), "they come from shards"
+            if video.labels is not None:
+                yield video.labels
+
+    videos = (video for found in shards.in_order() for video in found.made)
+    how: dict[str, Any] = {"part_size": part_size, "problems": problems}
+    labels = write_labels(videos, labels_of, folder, provenance, **how)
+    shards.remove()
+    return labels

@@ -1,0 +1,234 @@
+"""Mine a corpus in shards.
+
+Counts are whole numbers, and what is learned besides adds up exactly, so that the graph is bit by
+bit that of one process.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+
+from stepgraph.core import Dataset, Features, Scores, Video, Vocabulary
+from stepgraph.decoders import TaskMarkov
+from stepgraph.decoders.learning import Learner, Spoken, learn_words
+from stepgraph.encoders import WORDED
+from stepgraph.encoders.each import encode_each
+from stepgraph.export.decisions import Decisions
+from stepgraph.files.arrays import read_arrays
+from stepgraph.files.disk import read_json, replacing, write_text
+from stepgraph.graph import TaskGraph, mine_graph
+from stepgraph.graph.courses import Sample
+from stepgraph.graph.saving import load_graph, save_graph
+from stepgraph.pipeline import decide, nothing_left
+from stepgraph.pipeline.shards import (
+    Engine,
+    Found,
+    Job,
+    Piece,
+    Shards,
+    cut,
+    known_to,
+    opened,
+    videos_of,
+    work_through,
+)
+from stepgraph.problems import Problems
+from stepgraph.progress import counting
+from stepgraph.scoring import score_each, score_features
+from stepgraph.scoring.fusion import Fused
+from stepgraph.scoring.known import Known
+from stepgraph.scoring.products import Products
+
+# Videos whose vectors all shards together keep, since words may be learned from them.  Of those
+# that are chosen in the end some may be others, and are encoded again.
+_HEARD = 2000
+
+
+class Mined(NamedTuple):
+    """What was mined from one shard; of some videos their features."""
+
+    graph: TaskGraph
+    spoken: Spoken
+    heard: list[Features]
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class MiningJob(Job):
+    """All that decides what is mined from the shards of a source.
+
+    Attributes
+    ----------
+    mining
+        See :func:`~stepgraph.mine_graph`.
+    known
+        Vectors of the keysteps, where an encoder has them.
+    heard
+        Of how many videos each shard keeps what its words were encoded to.
+    """
+
+    vocabulary: Vocabulary
+    decoder: TaskMarkov = field(default_factory=TaskMarkov)
+    mining: Mapping[str, float] = field(default_factory=dict)
+    decisions: Decisions | None = None
+    known: Known | None = None
+    heard: int = _HEARD
+
+    doing: ClassVar[str] = "mining"
+
+    def decided_by(self) -> tuple[Any, ...]:
+        """See :class:`~stepgraph.pipeline.shards.Job`."""
+        decoder = asdict(self.decoder)
+        return self.vocabulary.fingerprint, decoder, dict(self.mining), self.decisions
+
+    @property
+    def learns_words(self) -> bool:
+        """Whether it is learned how keysteps are spoken of."""
+        known = self.known
+        return (
+            known is not None
+            and known.encoder.kind in WORDED
+            and any(self.vocabulary.tasks.values())
+        )
+
+    def make(self, piece: Piece, without: frozenset[str]) -> Found:
+        """See :class:`~stepgraph.pipeline.shards.Job`."""
+        problems = Problems(strict=self.strict)
+        learner, heard = (
+            Learner(self.vocabulary, self.decoder),
+            Sample[Features](self.heard, self.heard),
+        )
+        videos = (one for one in videos_of(self, piece, problems) if one.id not in without)
+        graph = mine_graph(
+            learner.watch(self._scored(videos, problems, heard)),
+            self.vocabulary,
+            encoder=opened(self).encoder.options,
+            **self.mining,
+        )
+        graph = replace(
+            graph, habits=learner.habits(graph, words=False), courses=learner.courses()
+        )
+        spoken = learner.spoken()
+        chosen = {video for videos in spoken.tasks.values() for video in videos}
+        kept = heard.chosen().get("", {}).values()
+        mined = Mined(graph, spoken, [one for one in kept if one.video in chosen])
+        return Found(piece, graph.mined_on, mined, problems)
+
+    def _scored(
+        self, videos: Iterable[Video], problems: Problems, heard: Sample[Features]
+    ) -> Iterator[Scores]:
+        encoder, keeps = opened(self).encoder, self.learns_words and self.heard > 0
+        found = score_each(videos, self.vocabulary, encoder, problems=problems, known=self.known)
+        for _, scores in found:
+            if keeps and isinstance(scores, Products):
+                heard.add("", scores.video, scores.features)
+            yield decide(scores, self.decisions)
+
+    def keep(self, found: Found, place: Path) -> None:
+        """See :class:`~stepgraph.pipeline.shards.Job`."""
+        made: Mined = found.made
+        heard = [(one.video, one.duration, len(one.vectors)) for one in made.heard]
+        write_text(place.with_suffix(".said"), json.dumps([made.spoken, heard]) + "\n")
+        if heard:
+            with replacing(place.with_suffix(".npz")) as partial, partial.open("wb") as file:
+                vectors = np.concatenate([one.vectors for one in made.heard])
+                intervals = np.concatenate([one.intervals for one in made.heard])
+                np.savez(file, vectors=vectors, intervals=intervals)
+        save_graph(made.graph, place.with_suffix(".graph"))
+
+    def load(self, place: Path) -> tuple[TaskGraph, Spoken]:
+        """See :class:`~stepgraph.pipeline.shards.Job`; what was heard is not yet needed."""
+        spoken, _ = read_json(place.with_suffix(".said"))
+        return load_graph(place.with_suffix(".graph")), Spoken(*spoken)
+
+    def load_heard(self, place: Path) -> Iterator[Features]:
+        """The features of videos that were kept."""
+        _, heard = read_json(place.with_suffix(".said"))
+        if not heard:
+            return
+        vectors, intervals = read_arrays(place.with_suffix(".npz"), ("vectors", "intervals"))
+        begin = 0
+        for video, duration, count in heard:
+            its = slice(begin, begin + count)
+            yield Features(video, duration, vectors[its], intervals[its])
+            begin += count
+
+    def score(self, features: Features) -> Scores:
+        """Scores of a video from its features."""
+        assert self.known is not None, "only one encoder has features"
+        keysteps, tasks, encoder = self.known
+        scores = score_features(features, keysteps, self.vocabulary, encoder, 1.0, tasks)
+        return decide(scores, self.decisions)
+
+
+def hear_piece(job: MiningJob, piece: Piece, wanted: frozenset[str]) -> list[Features]:
+    """Encode some videos of a shard once more: those whose words are learned from."""
+    problems = Problems()
+    videos = (one for one in videos_of(job, piece, problems) if one.id in wanted)
+    encoder = opened(job).encoder
+    assert not isinstance(encoder, Fused), "two encoders have no vectors in common"
+    return [features for _, features in encode_each(videos, encoder, problems)]
+
+
+def mine_shards(job: MiningJob, dataset: Dataset, output: Path, engine: Engine) -> TaskGraph:
+    """Mine all shards that are not there yet, and add them up.
+
+    Problems with videos are added to those of the data set.
+    """
+    each = _HEARD // max(1, len(cut(dataset, job.longest)))
+    job = replace(job, known=known_to(job.open_encoder(), job.vocabulary), heard=each)
+    folder = output.with_name(f"{output.name}.shards")
+    shards = work_through(job, dataset, folder, engine)
+    graph, spoken = _added_up(shards, job.vocabulary)
+    if not graph.mined_on:
+        raise nothing_left(dataset, "a video that can be mined")
+    if job.learns_words:
+        graph = _with_words(job, graph, spoken, shards, engine)
+    shards.remove()
+    return graph
+
+
+def _added_up(shards: Shards, vocabulary: Vocabulary) -> tuple[TaskGraph, Spoken]:
+    """Add all shards up in their order."""
+    # Neighbours of about one size are added up, so that none is copied often.
+    stack: list[tuple[int, TaskGraph, Spoken]] = []
+    for found in shards.in_order():
+        size, (graph, spoken) = 1, found.made
+        while stack and (stack[-1][0] <= size or found.piece is shards.pieces[-1]):
+            before, other, others = stack.pop()
+            size, graph, spoken = size + before, other.merge(graph), others.merge(spoken)
+        stack.append((size, graph, spoken))
+    [(_, graph, spoken)] = stack or [(0, mine_graph([], vocabulary), Spoken({}, {}))]
+    return graph, spoken
+
+
+def _with_words(
+    job: MiningJob, graph: TaskGraph, spoken: Spoken, shards: Shards, engine: Engine
+) -> TaskGraph:
+    """Learn how keysteps are spoken of, from the same videos as one process would choose."""
+    tasks = {video: task for task, videos in spoken.tasks.items() for video in videos}
+    heard: dict[str, dict[str, Scores]] = {task: {} for task in spoken.tasks}
+    missing: dict[Piece, set[str]] = {}
+    for video in tasks:
+        missing.setdefault(shards.where[video], set()).add(video)
+    with counting("learning words", len(tasks)) as done:
+
+        def learn(some: Iterable[Features]) -> None:
+            for features in some:
+                heard[tasks[features.video]][features.video] = job.score(features)
+                done(1)
+
+        for piece, videos in missing.items():
+            kept = [one for one in job.load_heard(shards.place(piece)) if one.video in videos]
+            learn(kept)
+            videos -= {one.video for one in kept}
+        asked = [(piece, frozenset(videos)) for piece, videos in missing.items() if videos]
+        for some in engine(job, hear_piece, asked):
+            learn(some)
+    ordered = {task: {one: heard[task][one] for one in spoken.tasks[task]} for task in heard}
+    return learn_words(graph, ordered, job.decoder)

@@ -1,0 +1,27 @@
+"""What is known of a vocabulary, so that it is encoded once for many shards of a source."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stepgraph.core import Vocabulary
+from stepgraph.encoders import Encoder, EncoderOptions
+from stepgraph.encoders.text import TextEncoder
+from stepgraph.encoders.vectors import TaskVectors
+
+
+class Known(NamedTuple):
+    """What an encoder makes of a vocabulary: vectors of its keysteps, also within each task."""
+
+    keysteps: NDArray[np.float32]
+    tasks: TaskVectors | None
+    encoder: EncoderOptions
+
+
+def know(encoder: Encoder, vocabulary: Vocabulary) -> Known:
+    """Encode a vocabulary."""
+    tasks = encoder.encode_tasks(vocabulary) if isinstance(encoder, TextEncoder) else None
+    return Known(encoder.encode_keysteps(vocabulary), tasks, encoder.options)
