@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from fuzz import binary_seeds, own_seeds, readers, results, text_seeds
+from fuzz import binary_seeds, growing, own_seeds, readers, results, text_seeds
 from fuzz.serving_here import here
 
 
@@ -56,6 +56,10 @@ HARNESSES = {
     "timelines": _of_folder(results.timelines, results.read_timelines, needs=_VIDEO, inputs=150),
     "index": _of_folder(results.search_index, results.read_index, inputs=450),
     "requests": Harness(results.requests, results.answer_request, needs=_VIDEO, inputs=450),
+    "shards": _of_folder(growing.finished_shards, growing.read_shards, inputs=150),
+    "executions": _of_folder(growing.executions, growing.read_executions, inputs=300),
+    "lines": Harness(growing.lines, growing.read_lines, inputs=750),
+    "sound": Harness(growing.sound, growing.read_sound, inputs=450),
     "results": Harness(own_seeds.results, readers.read_results),
     "numpy": _of_arrays(binary_seeds.numpy_arrays, inputs=1500),
     "torch": _of_arrays(binary_seeds.torch_arrays),

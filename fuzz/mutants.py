@@ -55,14 +55,17 @@ TESTS = {
     "graph/communities": "graph decoders_tasks",
     "graph/compiling": "graph_mining graph_shortest_paths",
     "graph/habits": "graph_habits graph_habits_prior recognizer_edges decoders_learning",
-    "graph/saving": "graph_saving graph graph_courses graph_habits export_saving export_artefacts",
+    "graph/saving": (
+        "graph_saving graph graph_courses graph_habits export_saving export_artefacts "
+        "vocabulary_evidence"
+    ),
     "graph/courses": "graph_courses graph_layers",
     "graph/layers": "graph_layers evaluation_order",
     "graph/shares": "graph_shares graph_maps graph_layers",
     "graph/comparing": "graph_comparing",
     "graph/maps": "graph_maps",
     "graph/saving_habits": "graph_habits graph_courses recognizer_edges",
-    "scoring/__init__": "scoring scoring_stored_scores pipeline",
+    "scoring/__init__": "scoring scoring_products scoring_stored_scores pipeline",
     "scoring/fusion": "scoring_scales fusion",
     "scoring/products": "scoring scoring_products scoring_fixing recognizer_edges",
     "decoders/__init__": "decoders scoring_fixing",
@@ -73,7 +76,9 @@ TESTS = {
     "decoders/hearing": (
         "decoders_hearing scoring_fixing decoders_task_markov_formulas recognizer_edges"
     ),
-    "decoders/learning": "decoders_learning decoders_words recognizer_edges",
+    "decoders/learning": (
+        "decoders_learning decoders_learning_parts decoders_words recognizer_edges"
+    ),
     "decoders/markov": "decoders decoders_markov",
     "decoders/path": "decoders decoders_path properties",
     "decoders/task_markov": (
@@ -89,7 +94,7 @@ TESTS = {
     "ingest/cleaning": "ingest_cleaning ingest_errors ingest_formats datasets_howto100m",
     "ingest/formats": "ingest_formats ingest_errors datasets_howto100m ingest ingest_media",
     "ingest/frames": "ingest_frames ingest_picture_track ingest_screen",
-    "ingest/speech": "ingest_hearing ingest_speech ingest_listening",
+    "ingest/speech": "ingest_hearing ingest_speech ingest_listening live_sound",
     "ingest/whisper": "ingest_speech",
     "ingest/language": "ingest_language",
     "ingest/media": "ingest_media ingest_speech",
@@ -97,8 +102,10 @@ TESTS = {
     "ingest/kept": "ingest_hearing ingest_screen ingest_listening",
     "ingest/screen": "ingest_screen_lines ingest_screen",
     "ingest/twice": "ingest_twice",
-    "export/annotators": "export_formats_kept export_formats export_corrections",
-    "export/answers": "tables",
+    "export/annotators": (
+        "export_formats_kept export_formats export_corrections assistant_executions"
+    ),
+    "export/answers": "tables export_terminal cli_graph",
     "export/artefacts": "export_saving export_artefacts evaluation_report",
     "export/clips": "export_clips",
     "export/corrections": "export_corrections",
@@ -108,12 +115,12 @@ TESTS = {
     "export/exchange": "export_exchange",
     "export/formats": "export_formats_kept export_formats",
     "export/layout": "export_layout export_pictures_kept export_drawing",
-    "export/maps": "export_maps viewer_maps",
+    "export/maps": "export_maps viewer_maps vocabulary_evidence",
     "export/players": "export_formats_kept export_formats",
-    "export/results": "export_results viewer_server",
+    "export/results": "export_results export_decisions viewer_server",
     "export/svg": "export_pictures_kept export_drawing",
-    "export/report": "export_picture export_report export_report_video",
-    "export/tags": "export_tags",
+    "export/report": "export_picture export_report export_report_video vocabulary_evidence",
+    "export/tags": "export_tags export_formats",
     "export/terminal": "export_terminal export_picture tables",
     "export/timeline": "export_formats_kept export_picture export_timeline export_timeline_edges",
 }
@@ -352,12 +359,16 @@ def main(argv: list[str] | None = None) -> int:
     )
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--count", type=int, default=40)
+    parser.add_argument(
+        "--only", nargs="+", default=[], help="of those drawn, these rooms or modules alone"
+    )
     parser.add_argument("--limit", type=float, default=600.0, help="seconds for the tests of one")
     parser.add_argument("--jobs", type=int, default=1, help="modules at a time")
     args = parser.parse_args(argv)
     drawn = defaultdict(list)
     for module, mutant in sorted(choose(args.names, args.count, args.seed)):
-        drawn[module].append(mutant)
+        if not args.only or {module, module.partition("/")[0]} & {*args.only}:
+            drawn[module].append(mutant)
     tried = Counter(dict.fromkeys(ROOMS, 0))
     with (
         tempfile.TemporaryDirectory(prefix="mutants-") as folder,

@@ -139,7 +139,10 @@ def json_text():
 
 def step_lists():
     plain = "boil the water\nadd the leaves\n\nMake soup:\n  * chop it\n  * stir\n"
-    return [{"steps.txt": STEPS.encode()}, {"steps.txt": plain.encode()}]
+    told = (
+        '# tea\nboil the water\n  // 3 of 4 videos, first around 0:20\n  // "now boil it"\npour\n'
+    )
+    return [{"steps.txt": text.encode()} for text in (STEPS, plain, told)]
 
 
 TRUTH = "video,start,end,keystep\ntea,0.5,2,boil the water\ntea,2,4.5,add the leaves\n"

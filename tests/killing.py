@@ -125,7 +125,7 @@ def files_in(folder, read=Path.read_bytes):
     }
 
 
-def kill_and_compare(nursery, folder, verb, kills, *, read=Path.read_bytes, seed=0):
+def kill_and_compare(nursery, folder, verb, kills, *, look=files_in, seed=0):
     """Kill a verb so many times, finish it each time, and ask for what an undisturbed run leaves.
 
     Parameters
@@ -134,13 +134,13 @@ def kill_and_compare(nursery, folder, verb, kills, *, read=Path.read_bytes, seed
         From a folder to write into to the arguments of the command line.
     kills
         Now and then a run is killed again while it makes good what the last kill left.
-    read
-        What of a file must be the same: all its bytes.
+    look
+        What a run left, by name: of a folder all files with all their bytes.
     """
     chance = random.Random(seed)
     status, moments = nursery.run(*verb(folder / "whole"))
     assert status == 0, nursery.log.read_text()
-    expected = files_in(folder / "whole", read)
+    expected = look(folder / "whole")
     assert moments > 3
     for number in range(kills):
         place = folder / f"killed-{number}"
@@ -153,7 +153,7 @@ def kill_and_compare(nursery, folder, verb, kills, *, read=Path.read_bytes, seed
         assert status in (0, -9), nursery.log.read_text()
         status, _ = nursery.run(*verb(place))
         assert status == 0, (number, before, nursery.log.read_text())
-        found = files_in(place, read)
+        found = look(place)
         assert found.keys() == expected.keys(), (number, before)
         different = [name for name, data in expected.items() if found[name] != data]
         assert different == [], (number, before)

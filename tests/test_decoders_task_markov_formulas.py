@@ -8,7 +8,7 @@ import pytest
 
 from reference import keysteps, make_graph
 from spoken import random_products, random_unit
-from stepgraph.core import Alternatives, Labels, Scores, Vocabulary
+from stepgraph.core import FREE, Alternatives, Labels, Scores, Segment, Vocabulary
 from stepgraph.decoders import TaskMarkov
 from stepgraph.decoders.hearing import hear
 from stepgraph.decoders.learning import learn_graph
@@ -203,6 +203,26 @@ def test_talk_is_at_the_ends_and_closer_to_the_title_than_to_any_keystep(seed):
         odds = -log(expm1(min(when, 1 - when) / 0.1))
         odds += (ahead[moment] - mean) / spread if moment >= 0 else 0
         assert found[row] == pytest.approx(logistic(odds))
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_what_was_decided_does_not_tell_how_talk_sounds(seed):
+    """Only the rows that nobody decided are compared with each other."""
+    scores = random_products(np.random.default_rng(seed), VOCABULARY, parts=9, titles=True)
+    heard = hear(scores.fix([Segment(0.0, 0.4 * len(scores), 1)]))
+    close = heard.closeness("tea", TASKS["tea"])
+    ahead = close.title - close.keysteps.max(axis=1)
+    free = [ahead[m] for m in heard.moment.tolist() if m >= 0 and heard.fixed[m] == FREE]
+    mean = sum(free) / len(free)
+    spread = sqrt(sum((one - mean) ** 2 for one in free) / len(free))
+
+    found = TaskMarkov(background=0.2)._background(heard, close)
+
+    rows = len(heard.moment)
+    for row, moment in enumerate(heard.moment.tolist()):
+        if moment >= 0 and heard.fixed[moment] == FREE:
+            odds = -log(expm1(min((row + 0.5) / rows, 1 - (row + 0.5) / rows) / 0.1))
+            assert found[row] == pytest.approx(logistic(odds + (ahead[moment] - mean) / spread))
 
 
 @pytest.mark.parametrize("videos", [1.0, 50.0, 1000.0])

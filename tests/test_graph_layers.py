@@ -343,3 +343,11 @@ def test_a_task_is_counted_once():
 
     assert layers.of_task("tea") is layers.of_task("tea")
     assert isinstance(layers, Layers)
+
+
+def test_what_is_done_in_each_video_is_told_in_its_order():
+    videos = [labelled(0, 0, 1, 1, 3, 3), labelled(2, 2, 2, 0, 0), labelled(1, 1, 0, 0, 1, 1)]
+
+    found = layers_of(*videos).sequences("tea")
+
+    assert found == {"0": [0, 1, 3], "1": [2, 0], "2": [1, 0, 1]}

@@ -96,3 +96,10 @@ def test_a_keystep_that_a_task_lists_twice_is_one_step():
 
     assert [step.keystep for step in found.steps] == [0, 1]
     assert [arrow[:3] for arrow in found.arrows] == [(0, 1, 2)]
+
+
+@pytest.mark.parametrize(("share", "optional"), [(0.49, True), (0.5, False), (0.51, False)])
+def test_what_half_of_the_videos_may_show_is_not_optional(share, optional):
+    step = task_map(tea_graph(), "Make tea").steps[0]
+
+    assert step._replace(share=share).optional == optional

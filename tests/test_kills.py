@@ -1,10 +1,14 @@
 """Every verb that writes, killed at any moment and run again: as if nothing had happened."""
 
+import json
+import shutil
+from functools import partial
+
 import numpy as np
 import pytest
 import torch
 
-from killing import KILLS, Nursery, kill_and_compare
+from killing import KILLS, Nursery, files_in, kill_and_compare
 from stepgraph.core import Labels, Scores, Timeline, Video, Vocabulary
 from stepgraph.labelling.clips import label_clips
 from stepgraph.labelling.folders import Provenance, write_labels
@@ -17,6 +21,9 @@ STUB = """
 import numpy as np
 
 from stepgraph.core import Features
+from stepgraph.pipeline import shards
+
+shards._VIDEOS = 1
 
 
 class Stub:
@@ -110,7 +117,7 @@ def test_train_is_killed(nursery, labels, tmp_path, clips):
         return "train", labels, "-o", folder, "--no-logs", *options
 
     kills = KILLS or (3 if clips == "stored" else 2)
-    kill_and_compare(nursery, tmp_path, verb, kills, read=read_result)
+    kill_and_compare(nursery, tmp_path, verb, kills, look=partial(files_in, read=read_result))
 
 
 @pytest.fixture(scope="module")
@@ -123,12 +130,12 @@ def graph(nursery, transcripts, tmp_path_factory):
     return folder / "graph.json"
 
 
-def mine(transcripts, given):
+def mine(transcripts, given, *more):
     steps, stub = given / "steps.txt", "stub_encoder:Stub"
 
     def verb(folder):
         output = ("-o", folder / "graph.json")
-        return "mine", transcripts, "--vocabulary", steps, "--encoder", stub, *output
+        return "mine", transcripts, "--vocabulary", steps, "--encoder", stub, *output, *more
 
     return verb
 
@@ -143,4 +150,72 @@ def test_verbs_that_use_a_graph_are_killed(nursery, transcripts, graph, tmp_path
         stub = ("--encoder", "stub_encoder:Stub")
         return name, transcripts, "--graph", graph, *stub, "-o", folder
 
+    kill_and_compare(nursery, tmp_path, verb, KILLS or 5)
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_mining_in_shards_is_killed(nursery, transcripts, graph, tmp_path, workers):
+    """What a killed run had finished is gone on with; then no shard is left."""
+    if workers == 2 and not KILLS:
+        pytest.skip("processes of their own take seconds to begin; see make soak")
+    verb = mine(transcripts, graph.parent, "--workers", workers)
+
+    kill_and_compare(nursery, tmp_path, verb, KILLS or 4)
+
+
+def test_proposing_steps_is_killed(nursery, tmp_path):
+    said = (
+        "we're going to whisk three eggs in a bowl",
+        "now you chop the onion",
+        "then you pour the eggs into the pan",
+        "you fold the omelette in half",
+    )
+    (talks := tmp_path / "talks").mkdir()
+    for number in range(4):
+        lines = (f"00:0{at}.000 --> 00:0{at + 1}.000\n{one}" for at, one in enumerate(said))
+        (talks / f"{number}.vtt").write_text("\n\n".join(("WEBVTT", *lines)))
+
+    def verb(folder):
+        return "steps", "suggest", talks, "-o", folder / "steps.txt", "--overwrite"
+
+    kill_and_compare(nursery, tmp_path, verb, KILLS or 2)
+
+
+@pytest.fixture(scope="module")
+def results(nursery, transcripts, graph, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("results")
+    given = ("--graph", graph, "--encoder", "stub_encoder:Stub", "-o", folder)
+    status, _ = nursery.run("recognize", transcripts, *given)
+    assert status == 0, nursery.log.read_text()
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("name", "options"),
+    [("export", ("--format", "csv", "--format", "label-studio", "-o")), ("view", ("--export",))],
+)
+def test_verbs_that_use_results_are_killed(nursery, results, tmp_path, name, options):
+    def verb(folder):
+        return name, results, *options, folder
+
     kill_and_compare(nursery, tmp_path, verb, KILLS or 3)
+
+
+def test_search_is_killed(nursery, results, tmp_path):
+    """The index of results lies in the cache: of a killed run nothing stays there."""
+    cache = nursery.log.parent / "cache" / "search"
+
+    def verb(folder):
+        return "search", results, "stir the soup"
+
+    def look(folder):
+        [index] = cache.glob("*/index.json")
+        made = json.loads(index.read_text()).pop("made")
+        found = {name.replace(made, "made"): data for name, data in files_in(cache).items()}
+        shutil.rmtree(cache)
+        return {
+            name: data.replace(made.encode(), b"made") if data else data
+            for name, data in found.items()
+        }
+
+    kill_and_compare(nursery, tmp_path, verb, KILLS or 3, look=look)

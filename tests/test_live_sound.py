@@ -76,11 +76,28 @@ def test_who_never_pauses_is_cut_where_it_is_quietest(pieces):
 
 def test_a_wave_file_is_its_samples(pieces):
     data = samples(1, 1, 1, 1, 0)
-    header = wav(data)[:12] + b"LIST" + struct.pack("<I", 4) + b"some"
-    for sound in (data, wav(data), header + wav(data)[12:]):
+    plain, sounds = wav(data), [data, wav(data)]
+    for listed in (b"some", b"odd\0", bytes(200_000)):  # what has an odd length is filled up
+        size = struct.pack("<I", len(listed.rstrip(b"\0")) or len(listed))
+        sounds.append(plain[:12] + b"LIST" + size + listed + plain[12:])
+    for sound in sounds:
         list(listen_live(io.BytesIO(sound), "-"))
 
-    assert pieces == [(0, 2.5)] * 3
+    assert pieces == [(0, 2.5)] * 5
+
+
+def test_a_length_that_is_not_true_takes_no_memory(pieces):
+    class Stream(io.BytesIO):
+        asked = 0
+
+        def read(self, size):
+            self.asked = max(self.asked, size)
+            return super().read(size)
+
+    stream = Stream(b"RIFF\xff\xff\xff\xffWAVELIST\xff\xff\xff\xffsome")
+
+    assert list(listen_live(stream, "-")) == pieces == []
+    assert stream.asked < 100_000
 
 
 @pytest.mark.parametrize("data", [b"", b"x", b"RIFF", wav(b"")[:20], wav(b"")])

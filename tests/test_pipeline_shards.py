@@ -119,6 +119,23 @@ def test_shards_of_something_else_are_not_added_up(captions, tmp_path):
     assert mined(job, path) == plain
 
 
+@pytest.mark.parametrize("name", ["00001.json", "00001.said"])
+@pytest.mark.parametrize("damage", [b"", b"\xff\n{", None, "gone"])
+def test_a_damaged_shard_is_mined_anew(captions, tmp_path, name, damage):
+    job, plain = captions
+    path = tmp_path / "graph.json"
+    with pytest.raises(Stopped):
+        mined(job, path, partial(stopping, 4))
+    file = path.with_name("graph.json.shards") / name
+    if damage == "gone":
+        file.unlink()
+    else:  # of None one number is another
+        whole = file.read_bytes()
+        file.write_bytes(whole.replace(b"2", b"3", 1) if damage is None else damage)
+
+    assert mined(job, path) == plain
+
+
 def test_a_source_that_changed_is_mined_anew(captions, tmp_path):
     job, _ = captions
     path = tmp_path / "graph.json"

@@ -131,6 +131,30 @@ def test_a_keystep_that_was_decided_speaks_for_its_task():
     assert np.diff(after) > np.diff(before) + 3
 
 
+def slow_evidence(fixed, members):
+    """Closest keystep of a row in the mean, and closest row of a keystep in the mean."""
+    rows = fixed.values[fixed.observed][:, members].tolist()
+    closest = [
+        max(row) if max(row) > -np.inf else 0.0
+        for row, label in zip(rows, fixed.fixed[fixed.observed], strict=True)
+        if max(row) > -np.inf or label >= 0  # as far away as what is not said
+    ]
+    ever = [one for one in map(max, zip(*rows, strict=True)) if one > -np.inf]
+    if not closest:
+        return -np.inf
+    return sum(closest) / len(closest) + (sum(ever) / len(ever) if ever else 0.0)
+
+
+@pytest.mark.parametrize("label", range(BACKGROUND, 6))
+def test_where_another_keystep_was_decided_a_task_is_as_if_nothing_of_it_were_said(label):
+    fixed = spoken(np.random.default_rng(4)).fix([Segment(0, 25, label), Segment(30, 33, 5)])
+
+    found = hear(fixed).evidence(TWO.tasks)
+
+    expected = [slow_evidence(fixed, members) for members in TWO.tasks.values()]
+    assert found == pytest.approx(expected, abs=1e-5)
+
+
 @pytest.mark.parametrize("lazy", [True, False])
 def test_all_of_a_video_may_be_decided(lazy):
     scores = spoken(np.random.default_rng(2))

@@ -22,6 +22,8 @@ Sound: TypeAlias = NDArray[np.float32]
 
 # What is read at once, in samples; and seconds between two looks at a file that grows.
 _STEP, _LOOK = RATE // 10, 0.2
+# Bytes that are skipped at once: what a header says of its length may be untrue.
+_SKIPPED = 1 << 16
 # A pause is half a second with less than a hundredth of the power of the loudest tenth; before
 # that, so many seconds make a piece.
 _PAUSE, _QUIET, _SHORTEST = 5, 0.01, 2.0
@@ -93,9 +95,12 @@ def _after_header(stream: BinaryIO, origin: str, follow: bool) -> bytes:
         name, size = struct.unpack("<4sI", chunk)
         if name == b"data":  # while it grows, its size is not known
             return b""
-        body = _read(stream, size, follow)
-        if name == b"fmt " and len(body) >= 16:
-            kind, channels, rate, _, _, bits = struct.unpack("<HHIIHH", body[:16])
+        body = _read(stream, min(size, 16), follow)
+        left = size + size % 2 - len(body)  # chunks begin at even places
+        while skipped := _read(stream, min(left, _SKIPPED), follow):
+            left -= len(skipped)
+        if name == b"fmt " and len(body) == 16:
+            kind, channels, rate, _, _, bits = struct.unpack("<HHIIHH", body)
             if (kind, channels, rate, bits) != (1, 1, RATE, 16):
                 raise DataError(
                     f"{origin}: sound must have {RATE} samples a second, 1 channel and 16 bits, "

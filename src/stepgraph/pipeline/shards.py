@@ -30,7 +30,7 @@ from stepgraph.decoders import DEFAULT_DECODER, encoder_for
 from stepgraph.encoders import Encoder, EncoderOptions
 from stepgraph.encoders.text import TextEncoder
 from stepgraph.errors import DataError
-from stepgraph.files.disk import read_json, write_text
+from stepgraph.files.disk import read_json, read_text, write_text
 from stepgraph.problems import Problem, Problems
 from stepgraph.progress import counting
 from stepgraph.scoring.fusion import Fused, open_encoder
@@ -226,12 +226,26 @@ class Shards:
         self._job.keep(found, self.place(found.piece))
         problems = [asdict(problem) for problem in found.problems.found]
         said = {"videos": found.videos, "problems": problems, "seen": found.problems.seen}
-        write_text(self._mark(found.piece), json.dumps(said) + "\n")  # with it, it is complete
+        text = json.dumps(said)
+        # With it, it is complete.
+        write_text(self._mark(found.piece), f"{self._check(found.piece, text)}\n{text}\n")
+
+    def _check(self, piece: Piece, said: str) -> str:
+        check, mark = sha256(said.encode()), self._mark(piece)
+        for file in sorted(self.folder.glob(f"{piece.number:05}.*")):
+            if file != mark:
+                check.update(file.read_bytes())
+        return check.hexdigest()
 
     def _read(self, piece: Piece) -> tuple[tuple[str, ...], Problems]:
-        said = read_json(self._mark(piece))
-        problems = Problems.recall((Problem(**one) for one in said["problems"]), said["seen"])
-        return tuple(said["videos"]), problems
+        with suppress(DataError, OSError):
+            check, _, text = read_text(self._mark(piece)).strip().partition("\n")
+            if check == self._check(piece, text):
+                said = json.loads(text)
+                return tuple(said["videos"]), Problems.recall(
+                    (Problem(**one) for one in said["problems"]), said["seen"]
+                )
+        return self._anew(piece)  # it was damaged
 
     def in_order(self) -> Iterator[Found]:
         """Give what was made of each shard, every video once; ``where`` says which are of it.
@@ -247,7 +261,9 @@ class Shards:
             self._dataset.problems.take(problems)
             yield Found(piece, videos, self._job.load(self.place(piece)), problems)
 
-    def _anew(self, piece: Piece, twice: frozenset[str]) -> tuple[tuple[str, ...], Problems]:
+    def _anew(
+        self, piece: Piece, twice: frozenset[str] = frozenset()
+    ) -> tuple[tuple[str, ...], Problems]:
         """Work on a shard without videos that stand in an earlier one, too."""
         found = make_piece(self._job, piece, twice)
         for video in sorted(twice):

@@ -201,6 +201,10 @@ def _make(
             count, size = count + len(said), max(size, vector.shape[1])
         words.commit()
     _write_coarse(target, _mapped(target / "vectors", np.float16, (count, size)))
+    # Before the new one counts: who is killed in between makes it once more, and leaves nothing.
+    for other in place.iterdir():
+        if other.is_dir() and other.name != made:
+            shutil.rmtree(other, ignore_errors=True)
     content = {
         "format": "stepgraph-search",
         "version": _VERSION,
@@ -210,9 +214,6 @@ def _make(
         "keysteps": list(keysteps),
     }
     write_text(place / "index.json", json.dumps(content, ensure_ascii=False))
-    for other in place.iterdir():
-        if other.is_dir() and other.name != made:
-            shutil.rmtree(other, ignore_errors=True)
 
 
 def _encoded(
@@ -223,26 +224,26 @@ def _encoded(
     problems: Problems | None,
 ) -> Iterator[tuple[Place, Result, NDArray[np.float16]]]:
     """Each result with a vector of each of its sentences, taken from the old index or encoded."""
-    known = {(one.file, one.state): number for number, one in enumerate(old.places)} if old else {}
+    # Of what is the same file but has other sentences, the index is damaged.
+    known = {one: number for number, one in enumerate(old.places)} if old else {}
     for start in range(0, len(found), _TOGETHER):
-        group: list[tuple[tuple[str, str], Result]] = []
+        group: list[tuple[Place, Result]] = []
         for one in found[start : start + _TOGETHER]:
             try:
-                group.append((one, load_result(folder / one[0])))
+                result = load_result(folder / one[0])
+                video = result.video
+                group.append((Place(*one, video.id, len(video.transcript)), result))
             except StepgraphError as error:
                 if problems is None:
                     raise
                 problems.add_error(error, "unreadable result", str(folder / one[0]), lost=True)
-        new = [result.video for one, result in group if one not in known]
-        features = encoder.encode_videos(new)
-        for one, result in group:
-            if one in known and old is not None:
-                number = known[one]
-                first = int(old.firsts[number])
-                vectors = np.asarray(old.vectors[first : first + old.places[number].rows])
+        features = encoder.encode_videos([r.video for place, r in group if place not in known])
+        for place, result in group:
+            if place in known and old is not None:
+                first = int(old.firsts[known[place]])
+                vectors = np.asarray(old.vectors[first : first + place.rows])
             else:
                 vectors = unit(next(features).vectors).astype(np.float16)
-            place = Place(*one, result.video.id, len(result.video.transcript))
             yield place, result, vectors
 
 
