@@ -217,6 +217,23 @@ def test_each_sequence_is_shown_twenty_times_if_nothing_is_asked_for():
     assert not np.array_equal(one, other)
 
 
+def test_what_it_learns_from_a_batch_falls_evenly_to_hardly_anything(monkeypatch):
+    import torch
+
+    rates = []
+    step = torch.optim.AdamW.step
+
+    def remember(self, *arguments, **others):
+        rates.append(self.param_groups[0]["lr"])
+        return step(self, *arguments, **others)
+
+    monkeypatch.setattr(torch.optim.AdamW, "step", remember)
+    train_auto_regressive(corpus(33), SIZE, seed=0, epochs=3)
+
+    # 33 sequences are two batches of at most 32.
+    assert rates == pytest.approx([2e-3 * (1 - done / 7) for done in range(6)])
+
+
 def test_the_seed_alone_decides_and_a_single_sequence_is_learned_from():
     import torch
 
