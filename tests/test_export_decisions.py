@@ -119,7 +119,7 @@ def test_of_a_chapter_what_nobody_decided_is_left(spans, left):
 
 def test_videos_of_a_folder_and_below_it_are_read_and_one_without_decisions_is_not(tmp_path):
     assert read_decisions(tmp_path / "none") == {}
-    for name, steps in (("a/tea", PLAIN[1:]), ("b/tea", PLAIN), ("c", PLAIN[:2])):
+    for name, steps in (("a/tea", PLAIN[1:]), ("b/tea", PLAIN), ("c", PLAIN[:2]), ("z", [])):
         write_timeline(Result(Video(name, 90.0), FOUND), tmp_path)
         save_corrections(tmp_path / f"{name}.steps.json", steps)
     save_corrections(tmp_path / "gone.steps.json", PLAIN)
@@ -128,6 +128,7 @@ def test_videos_of_a_folder_and_below_it_are_read_and_one_without_decisions_is_n
     assert read_decisions(tmp_path, problems) == {
         "a/tea": (Decision(10.0, 20.0, None),),
         "c": (Decision(50.0, 60.0, None),),
+        "z": (Decision(10.0, 20.0, None), Decision(20.0, 40.0, None), Decision(50.0, 60.0, None)),
     }
     assert len(problems.failed) == 1
     with pytest.raises(DataError, match=r"gone\.steps\.json"):
@@ -150,6 +151,16 @@ def test_steps_over_each_other_are_decided_together(tmp_path):
         Decision(15.0, 18.0, "wait"),
         Decision(50.0, 60.0, "stir"),
         Decision(55.0, 70.0, "serve"),
+    )
+
+
+def test_a_step_in_pieces_that_touch_is_decided_as_one_wherever_it_stands(tmp_path):
+    steps = [*PLAIN, (60.0, 70.0, "stir"), (70.0, 75.0, "stir")]
+
+    assert decided(tmp_path, steps) == (
+        Decision(50.0, 60.0, "stir"),
+        Decision(60.0, 70.0, "stir"),
+        Decision(70.0, 75.0, "stir"),
     )
 
 

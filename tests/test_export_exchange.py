@@ -78,6 +78,12 @@ def test_json_is_read_by_networkx(tmp_path):
     check(nx.node_link_graph(content, edges="edges"))
 
 
+def test_names_in_json_can_be_read_by_people(tmp_path):
+    [file] = written(tmp_path, ".json", names=("Wasser übergießen", *NAMES[1:]))
+
+    assert '"name": "Wasser übergießen"' in file.read_text("utf-8")
+
+
 def test_dot_is_read_by_pydot(tmp_path):
     pydot = pytest.importorskip("pydot", reason="reads DOT")
     [file] = written(tmp_path, ".dot")

@@ -101,6 +101,7 @@ def test_a_page_with_a_video_file_may_load_media_and_no_more(tmp_path):
 
     page = write(tmp_path / "report.html", **with_files(None, tmp_path / "clips" / "quiet.mp4"))
 
+    assert policy(page).count("media-src 'self' file:; ") == 1
     assert policy(page).replace("media-src 'self' file:; ", "") == bare
     first, second = embedded(page)["videos"]
     assert "src" not in first

@@ -351,3 +351,12 @@ def test_what_is_done_in_each_video_is_told_in_its_order():
     found = layers_of(*videos).sequences("tea")
 
     assert found == {"0": [0, 1, 3], "1": [2, 0], "2": [1, 0, 1]}
+
+
+def test_the_written_order_is_worth_half_as_many_executions_where_it_is_believed():
+    vocabulary = Vocabulary(WORDS.keysteps, {"tea": (0, 1, 2, 3)})
+    videos = [labelled(0, 1, vocabulary=vocabulary)] * 3
+
+    for order, executions in ((1.0, 2), (0.5, 1), (0.0, 0)):
+        layers = layers_of(*videos, vocabulary=vocabulary, order=order)
+        assert layers.written("tea") == executions
