@@ -19,6 +19,9 @@ from stepgraph.errors import IncompleteError, StepgraphError, one_line, printabl
 
 def run() -> None:
     """Entry point of the ``stepgraph`` command."""
+    # Products of one video are small: threads that wait for one another take three times as long
+    # beside other work, and round otherwise on other machines.  numpy reads it when imported.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     sys.exit(main())
 
 
