@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 import time
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -22,7 +23,7 @@ from stepgraph.pipeline.mining import MiningJob, mine_shards
 from stepgraph.problems import Problems
 from stepgraph.vocabulary import read_vocabulary
 
-pytest.importorskip("ray", reason="needs the extra cluster")
+pytestmark = pytest.mark.skipif(find_spec("ray") is None, reason="needs the extra cluster")
 WORDS = EncoderOptions("sharding:make_words")
 HERE = Path(__file__).parent
 SHARD = 700  # bytes: some twenty shards
