@@ -45,7 +45,10 @@ def cluster(tmp_path, monkeypatch):
     monkeypatch.setenv("RAY_DISABLE_IMPORT_WARNING", "1")
     # A node that is dead is missed after some seconds.
     soon = {"health_check_period_ms": 1000, "health_check_failure_threshold": 4}
-    head = {"num_cpus": 1, "_system_config": soon | {"health_check_initial_delay_ms": 0}}
+    settings = soon | {"health_check_initial_delay_ms": 0}
+    # Processes for people who look on, and for machines that are asked for: nobody does here.
+    without = {"include_dashboard": False, "include_log_monitor": False, "no_monitor": True}
+    head = {"num_cpus": 1, "_system_config": settings, **without}
     running = Cluster(initialize_head=True, head_node_args=head)
     yield running
     running.shutdown()
