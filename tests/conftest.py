@@ -14,7 +14,14 @@ import pytest
 
 from stepgraph.core import Dataset, Features, Labels, Segment, Sentence, Video, Vocabulary
 from stepgraph.encoders import EncoderOptions
+from stepgraph.encoders.text import TextEncoder
 
+try:
+    import fcntl
+except ImportError:  # on Windows
+    fcntl = None
+
+MANY = 100  # texts, of which the demo has thousands
 ROOT = Path(__file__).parents[1]
 
 CRACK, WHISK, HEAT, POUR, FOLD = range(5)
@@ -116,6 +123,26 @@ def session_cache(tmp_path_factory):
     folder = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "cache"
     folder.mkdir(exist_ok=True)
     return folder
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _many_texts_in_turn(session_cache):
+    """Let one process at a time encode many texts: others find them in the cache, then."""
+    if fcntl is None or "PYTEST_XDIST_WORKER" not in os.environ:
+        yield
+        return
+    encode = TextEncoder.encode_texts
+
+    def encode_in_turn(encoder, texts):
+        if len(texts) < MANY:
+            return encode(encoder, texts)
+        with (session_cache / "turn").open("w") as turn:
+            fcntl.flock(turn, fcntl.LOCK_EX)
+            return encode(encoder, texts)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(TextEncoder, "encode_texts", encode_in_turn)
+        yield
 
 
 @pytest.fixture(autouse=True)

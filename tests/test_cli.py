@@ -1,7 +1,6 @@
 """The command line as a person uses it: exit code, stdout, files."""
 
 import json
-import os
 import shutil
 import subprocess
 import sys
@@ -11,6 +10,7 @@ import pytest
 
 from stepgraph.cli import main
 from stepgraph.decoders import DEFAULT_DECODER
+from stepgraph.encoders.text import TextEncoder
 from stepgraph.experiments import TABLES
 
 VOCABULARY = "# Make tea\nboil the water\nadd the tea leaves\npour in the milk\nstir the tea\n"
@@ -263,7 +263,8 @@ def test_debug_shows_the_traceback(videos):
         main(["--debug", "mine", "nowhere"])
 
 
-INTERRUPTED = """
+MINE = ["mine", "videos", "--vocabulary", "steps.txt", "--context", "0", "-o", "graph.json"]
+INTERRUPTED = f"""
 import os, signal, sys
 signal.signal(signal.SIGINT, signal.default_int_handler)  # a background job ignores it
 from stepgraph.cli import main
@@ -275,40 +276,39 @@ calls = []
 
 def interrupted_embed(self, texts):
     calls.append(len(texts))
-    if int(sys.argv[1]) and len(calls) > 3:
+    if len(calls) > 3:
         os.kill(os.getpid(), signal.SIGINT)
     return embed(self, texts)
 
 text.TextEncoder._embed = interrupted_embed
-code = main(["mine", "videos", "--vocabulary", "steps.txt", "--context", "0", "-o", "graph.json"])
-print("encoded", sum(calls))
-sys.exit(code)
+sys.exit(main({MINE}))
 """
 
 
 @pytest.mark.slow
-def test_an_interrupted_run_goes_on_where_it_was(videos, tmp_path):
-    environment = os.environ | {"STEPGRAPH_CACHE": str(tmp_path / "cache")}
+def test_an_interrupted_run_goes_on_where_it_was(videos, tmp_path, monkeypatch):
+    monkeypatch.setenv("STEPGRAPH_CACHE", str(tmp_path / "cache"))
+    embed, encoded = TextEncoder._embed, []
 
-    def run(interrupt):
-        command = [sys.executable, "-c", INTERRUPTED, str(interrupt)]
-        return subprocess.run(
-            command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
-        )
+    def counting_embed(self, texts):
+        encoded.extend(texts)
+        return embed(self, texts)
 
-    first = run(interrupt=1)
+    command = [sys.executable, "-c", INTERRUPTED]
+    first = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
     left = [path.name for path in tmp_path.iterdir()]
-    second = run(interrupt=0)
-    third = run(interrupt=0)
+    monkeypatch.setattr(TextEncoder, "_embed", counting_embed)
+    second = main(MINE)
+    by_the_second = len(encoded)
+    third = main(MINE)
 
     assert first.returncode == 1
     assert "interrupted; what was encoded so far is kept" in first.stderr
     assert first.stderr.count("\n") == 1
     assert sorted(left) == ["cache", "steps.txt", "videos"]
-    assert second.returncode == third.returncode == 0
-    assert "encoded 0" in third.stdout
+    assert second == third == 0
     texts = {text for said in SAID.values() for text in said} | {*VOCABULARY.splitlines()[1:]}
-    assert int(second.stdout.split()[-1]) == len(texts) - 3 * 2
+    assert by_the_second == len(encoded) == len(texts) - 3 * 2
 
 
 def test_shards_of_a_source_add_up_to_the_whole(videos, capsys):

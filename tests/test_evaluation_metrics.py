@@ -5,7 +5,6 @@ from statistics import fmean, stdev
 
 import numpy as np
 import pytest
-from sklearn import metrics as sklearn_metrics
 
 import reference
 from reference import make_labels, random_labels
@@ -190,6 +189,8 @@ def test_f1_is_the_harmonic_mean_of_precision_and_recall():
 
 
 def test_row_metrics_agree_with_scikit_learn():
+    from sklearn import metrics as sklearn_metrics
+
     for seed in range(20):
         rng = np.random.default_rng(seed)
         true, predicted = rng.integers(-1, 6, (2, 60))

@@ -8,7 +8,6 @@ from statistics import fmean
 
 import numpy as np
 import pytest
-from sklearn.metrics import precision_recall_curve
 
 from reference import make_labels, make_scores, random_labels
 from stepgraph.core import Segment, without_repetitions
@@ -312,6 +311,8 @@ def test_mean_average_precision_is_that_of_a_loop(overlaps):
 
 
 def test_average_precision_agrees_with_scikit_learns_curve():
+    from sklearn.metrics import precision_recall_curve
+
     for seed in range(20):
         truth, predicted = random_problem(seed, videos=6, size=1)
         matches = slow_matches(truth, predicted, 0, 0.5)

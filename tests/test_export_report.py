@@ -243,9 +243,11 @@ def browser():
         pytest.skip(f"no Chromium found: none of {', '.join(BROWSERS)} is on PATH")
     playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
     quiet = ["background-networking", "component-update", "sync", "gpu"]
+    # With this limit no process is made in advance for a page that never comes.
+    few = ["--no-sandbox", "--renderer-process-limit=1"]
     with playwright.sync_playwright() as driver:
         chromium = driver.chromium.launch(
-            executable_path=path, args=["--no-sandbox", *(f"--disable-{one}" for one in quiet)]
+            executable_path=path, args=[*few, *(f"--disable-{one}" for one in quiet)]
         )
         yield chromium
         chromium.close()

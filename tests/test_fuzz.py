@@ -16,8 +16,8 @@ import planted
 pytestmark = pytest.mark.skipif(
     not sys.platform.startswith("linux"), reason="limits on memory and time are those of Linux"
 )
-# Times the inputs of each harness: this much takes two minutes of a processor, 1 almost three.
-SHARE = float(os.environ.get("STEPGRAPH_FUZZ_SHARE", 0.7))
+# Times the inputs of each harness: this much takes almost two minutes of a processor.
+SHARE = float(os.environ.get("STEPGRAPH_FUZZ_SHARE", 0.55))
 
 
 def worker_of(table):

@@ -2,32 +2,34 @@
 
 import argparse
 from collections import OrderedDict
+from importlib import import_module
 
 import pytest
 import torch
 
 import reference_networks as reference
 from stepgraph.errors import DataError
-from stepgraph.networks.videoclip import (
-    MAX_TOKENS,
-    VideoCLIP,
-    VideoClipOptions,
-    embed_rows,
-    options_of,
-    pad_tokens,
-)
 from stepgraph.networks.weights import make_filled, read_weights
 
-# Two heads, and as many layers as tell one from the other.
-SMALL = VideoClipOptions(
-    features=24, width=128, inner=96, video_layers=2, text_layers=3, words=130, positions=80
-)
+FEATURES = 24
+
+
+def videoclip():
+    """The module under test, which imports the transformers library: for those who need it."""
+    return import_module("stepgraph.networks.videoclip")
+
+
+def small():
+    """Two heads, and as many layers as tell one from the other."""
+    layers = {"video_layers": 2, "text_layers": 3}
+    sizes = {"features": FEATURES, "width": 128, "inner": 96, "words": 130, "positions": 80}
+    return videoclip().VideoClipOptions(**sizes, **layers)
 
 
 @pytest.fixture(scope="module")
 def network():
     torch.manual_seed(3)
-    network = VideoCLIP(SMALL).eval()
+    network = videoclip().VideoCLIP(small()).eval()
     for name, weight in network.named_parameters():
         # Larger than BERT begins with, so that attention is not all but uniform.
         scale = 1.5 / weight.shape[-1] ** 0.5 if weight.ndim > 1 else 0.3
@@ -42,12 +44,13 @@ def weights(network):
 
 @pytest.fixture(scope="module", autouse=True)
 def _without_gradients():
+    videoclip()  # what it imports is used by other tests, too
     with torch.inference_mode():
         yield
 
 
 def features_of(seconds, seed=0):
-    return torch.randn(seconds, SMALL.features, generator=torch.Generator().manual_seed(seed)) * 3
+    return torch.randn(seconds, FEATURES, generator=torch.Generator().manual_seed(seed)) * 3
 
 
 @pytest.mark.parametrize("seconds", [1, 2, 7, 31, 32])
@@ -67,11 +70,11 @@ TEXTS = [[7], [120, 8, 9, 9, 11], [], list(range(5, 100))]
 
 
 def test_texts_are_the_mean_of_their_tokens_and_of_sep(network, weights):
-    found = network.embed_texts(*pad_tokens(TEXTS))
+    found = network.embed_texts(*videoclip().pad_tokens(TEXTS))
 
     assert found.shape == (4, 128)
     for row, pieces in zip(found, TEXTS, strict=True):
-        expected = reference.videoclip_text(weights, pieces[:MAX_TOKENS], 3)
+        expected = reference.videoclip_text(weights, pieces[: videoclip().MAX_TOKENS], 3)
         assert (row - expected).abs().max() < 1e-4
 
 
@@ -89,7 +92,7 @@ def windows(length, window):
 def test_a_row_is_averaged_over_the_windows_that_hold_it(network, weights, length, window):
     features = features_of(length)
 
-    found = embed_rows(network, features, window=window)
+    found = videoclip().embed_rows(network, features, window=window)
 
     said = [[] for _ in range(length)]
     for rows in windows(length, window):
@@ -104,7 +107,7 @@ def test_a_row_is_averaged_over_the_windows_that_hold_it(network, weights, lengt
 def test_averaging_vectors_averages_the_scores_of_the_published_evaluation(network):
     features, text = features_of(40), torch.randn(128, generator=torch.manual_seed(0))
 
-    scores = embed_rows(network, features) @ text
+    scores = videoclip().embed_rows(network, features) @ text
 
     first = network.embed_seconds(features[None, :32])[0] @ text
     second = network.embed_seconds(features[None, 16:])[0] @ text
@@ -113,7 +116,7 @@ def test_averaging_vectors_averages_the_scores_of_the_published_evaluation(netwo
 
 
 def test_a_video_without_rows_has_no_vectors(network):
-    assert embed_rows(network, features_of(0)).shape == (0, 128)
+    assert videoclip().embed_rows(network, features_of(0)).shape == (0, 128)
 
 
 def layer(width, inner):
@@ -122,7 +125,7 @@ def layer(width, inner):
 
 def test_it_has_as_many_parameters_as_published():
     with torch.device("meta"):
-        network = VideoCLIP()
+        network = videoclip().VideoCLIP()
 
     def count(module):
         return sum(parameter.numel() for parameter in module.parameters())
@@ -138,7 +141,7 @@ def test_it_has_as_many_parameters_as_published():
 
 def test_weights_have_the_published_names_and_shapes():
     with torch.device("meta"):
-        state = VideoCLIP().state_dict()
+        state = videoclip().VideoCLIP().state_dict()
     shapes = {name: tuple(weight.shape) for name, weight in state.items()}
 
     video, text = "video_encoder.bert.", "text_encoder."
@@ -179,32 +182,37 @@ def test_a_checkpoint_is_read_and_gives_the_same(tmp_path, network, weights, zip
     path = tmp_path / "checkpoint_best.pt"
     torch.save(checkpoint_of(weights), path, _use_new_zipfile_serialization=zipped)
 
+    clip = videoclip()
     read = {name.removeprefix("mmmodel."): w for name, w in read_weights(path).items()}
-    other = make_filled(lambda: VideoCLIP(options_of(read)), read, path).eval()
+    other = make_filled(lambda: clip.VideoCLIP(clip.options_of(read)), read, path).eval()
 
-    assert other.options == SMALL
+    assert other.options == small()
     features = features_of(5)
-    assert torch.equal(embed_rows(other, features), embed_rows(network, features))
-    tokens = pad_tokens(TEXTS)
+    assert torch.equal(clip.embed_rows(other, features), clip.embed_rows(network, features))
+    tokens = clip.pad_tokens(TEXTS)
     assert torch.equal(other.embed_texts(*tokens), network.embed_texts(*tokens))
 
 
 def test_half_precision_checkpoints_are_read(network, weights):
     halves = {name: weight.half() for name, weight in weights.items()}
 
-    other = make_filled(lambda: VideoCLIP(SMALL), halves, "here").eval()
+    other = make_filled(lambda: videoclip().VideoCLIP(small()), halves, "here").eval()
 
-    tokens = pad_tokens(TEXTS)
+    tokens = videoclip().pad_tokens(TEXTS)
     assert other.embed_texts(*tokens).dtype == torch.float32
     assert (other.embed_texts(*tokens) - network.embed_texts(*tokens)).abs().max() < 0.1
 
 
 def test_sizes_are_those_published_where_a_file_does_not_tell():
-    assert options_of({}) == VideoClipOptions(512, 768, 3072, 6, 12, 30_522, 512)
+    published = videoclip().VideoClipOptions(512, 768, 3072, 6, 12, 30_522, 512)
+
+    assert videoclip().options_of({}) == published
 
 
 def test_a_file_of_another_network_is_refused_by_name():
     with pytest.raises(
         DataError, match=r"a.pt: must hold the .* weights of VideoCLIP, got no 'vid"
     ):
-        make_filled(lambda: VideoCLIP(SMALL), {"fc.weight": torch.zeros(2, 2)}, "a.pt")
+        make_filled(
+            lambda: videoclip().VideoCLIP(small()), {"fc.weight": torch.zeros(2, 2)}, "a.pt"
+        )

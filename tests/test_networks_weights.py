@@ -294,7 +294,8 @@ def test_a_pickle_that_would_fill_memory_or_time_is_refused_at_once(tmp_path, na
 
 
 def test_a_key_that_takes_for_ever_to_hash_is_refused_in_time(tmp_path, monkeypatch):
-    monkeypatch.setattr("stepgraph.files.arrays.reader._SECONDS", 2)
+    read_weights(archive(tmp_path / "a.pt", tensor([4], [1]), k0=FOUR))
+    monkeypatch.setattr("stepgraph.files.arrays.reader._SECONDS", 0.3)
     path = archive(tmp_path / "bomb.pt", b"}()\x85q\0" + b"h\0\x86q\0" * 200 + b"Nu.")
 
     with pytest.raises(DataError, match="got one at which the library that reads it fails"):

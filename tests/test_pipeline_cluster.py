@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 import time
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -22,7 +23,7 @@ from stepgraph.pipeline.mining import MiningJob, mine_shards
 from stepgraph.problems import Problems
 from stepgraph.vocabulary import read_vocabulary
 
-pytest.importorskip("ray", reason="needs the extra cluster")
+pytestmark = pytest.mark.skipif(find_spec("ray") is None, reason="needs the extra cluster")
 WORDS = EncoderOptions("sharding:make_words")
 HERE = Path(__file__).parent
 SHARD = 700  # bytes: some twenty shards
@@ -44,7 +45,10 @@ def cluster(tmp_path, monkeypatch):
     monkeypatch.setenv("RAY_DISABLE_IMPORT_WARNING", "1")
     # A node that is dead is missed after some seconds.
     soon = {"health_check_period_ms": 1000, "health_check_failure_threshold": 4}
-    head = {"num_cpus": 1, "_system_config": soon | {"health_check_initial_delay_ms": 0}}
+    settings = soon | {"health_check_initial_delay_ms": 0}
+    # Processes for people who look on, and for machines that are asked for: nobody does here.
+    without = {"include_dashboard": False, "include_log_monitor": False, "no_monitor": True}
+    head = {"num_cpus": 1, "_system_config": settings, **without}
     running = Cluster(initialize_head=True, head_node_args=head)
     yield running
     running.shutdown()
