@@ -275,6 +275,27 @@ def test_an_altered_model_is_refused(tmp_path, reader, monkeypatch):
         screen._load_reader()
 
 
+def test_the_two_models_that_are_carried_are_all_that_reads(tmp_path, monkeypatch):
+    given = []
+    fake = SimpleNamespace(__file__=str(tmp_path / "__init__.py"))
+    fake.RapidOCR = lambda params: given.append(params)
+    monkeypatch.setitem(sys.modules, "rapidocr", fake)
+    monkeypatch.setattr(screen.kept, "require_hashes", lambda *_: None)
+    screen._load_reader.cache_clear()
+
+    screen._load_reader()
+    screen._load_reader.cache_clear()
+
+    find, read = (str(tmp_path / "models" / name) for name in screen.READER_SHA256)
+    assert given == [
+        {
+            **{"Det.model_path": find, "Rec.model_path": read, "Det.limit_side_len": 480},
+            "Global.use_cls": False,  # a third one, which turns lines, might be fetched
+            "Global.log_level": "critical",
+        }
+    ]
+
+
 def test_without_the_extra_the_error_names_the_install_command(tmp_path, monkeypatch):
     path = write_captions(tmp_path / "one.mp4", [WHISK])
     monkeypatch.setitem(sys.modules, "rapidocr", None)
