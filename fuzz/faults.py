@@ -111,7 +111,7 @@ FAULTS = (
     Fault(
         *(4, "keysteps that repeat are counted one by one", "core/vocabulary.py"),
         "name for name, count in Counter(self.keysteps).items() if count > 1",
-        "name for name in {*self.keysteps} if self.keysteps.count(name) > 1",
+        "name for name in self.keysteps if self.keysteps.count(name) > 1",
         "trust_reading",
     ),
     Fault(

@@ -135,6 +135,21 @@ def test_the_size_of_the_picture_may_change(tmp_path, read_pictures_of):
     assert read_pictures_of == [(960, 480, 3), (480, 960, 3)]
 
 
+def test_a_recording_that_does_not_state_how_long_it_is_is_read_to_its_end(tmp_path):
+    av = pytest.importorskip("av")
+    path, live = write_video(tmp_path / "one.mkv", plain(90, 15), rate=5), tmp_path / "live.mkv"
+    with av.open(str(path)) as source, av.open(str(live), "w", options={"live": "1"}) as target:
+        track = target.add_stream_from_template(source.streams.video[0])
+        for packet in source.demux(video=0):
+            if packet.pts is not None:
+                packet.stream = track
+                target.mux(packet)
+
+    assert [(clip.start, clip.end) for clip in read_pictures(live, 64)] == [
+        *((0.0, 1.0), (1.0, 2.0), (2.0, 3.0))
+    ]
+
+
 def test_a_very_long_strip_does_not_fill_the_memory(tmp_path):
     path = write_video(tmp_path / "strip.mp4", plain(90, 5, 2000, 16), rate=5)
 
