@@ -253,7 +253,15 @@ def noticed_by(fault: Fault, folder: Path) -> str:
     if source.count(fault.now) != 1:
         raise SystemExit(f"{fault.file} must have once: {fault.now}")
     path.write_text(source.replace(fault.now, fault.then), "utf-8")
-    tests = [f"tests/test_{name}.py" for name in fault.tests.split()]
+    try:
+        return failing(fault.tests, folder)
+    finally:
+        path.write_text(source, "utf-8")
+
+
+def failing(names: str, folder: Path) -> str:
+    """Which of some tests fails first, or how else they do not pass."""
+    tests = [f"tests/test_{name}.py" for name in names.split()]
     command = [sys.executable, "-m", "pytest", "-x", "-q", "-n", "0", "-p", "no:cacheprovider"]
     try:
         done = subprocess.run(
@@ -267,12 +275,10 @@ def noticed_by(fault: Fault, folder: Path) -> str:
         )
     except subprocess.TimeoutExpired:
         return f"a test of {tests[0]} that does not end"
-    finally:
-        path.write_text(source, "utf-8")
     if done.returncode < 0:
         return f"a test of {tests[0]} that is ended"
     found = re.search(r"^(?:FAILED|ERROR) tests/(\S+?\.py(?:::\w+)?)", done.stdout, re.MULTILINE)
-    return found[1] if found else ""
+    return found[1] if found else "" if not done.returncode else "tests that cannot be run"
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -280,12 +286,15 @@ def main(argv: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("points", nargs="*", type=int, help="of the ten; else all")
     args = parser.parse_args(argv)
-    unseen = 0
+    unseen, sound = 0, set[str]()
     with tempfile.TemporaryDirectory(prefix="faults-") as folder:
         kept = shutil.ignore_patterns("__pycache__", ".venv", ".git", ".*_cache", "site")
         shutil.copytree(ROOT, folder, ignore=kept, dirs_exist_ok=True)
         for fault in FAULTS:
             if not args.points or fault.point in args.points:
+                if fault.tests not in sound and (found := failing(fault.tests, Path(folder))):
+                    raise SystemExit(f"without any fault, there is {found}")
+                sound.add(fault.tests)
                 found = noticed_by(fault, Path(folder))
                 unseen += not found
                 shown = f"`{found}`" if "::" in found else found or "**nothing**"

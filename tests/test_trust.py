@@ -43,17 +43,18 @@ def files(folder):
     return sorted(path for path in folder.rglob("*") if path.is_file())
 
 
-@pytest.mark.parametrize("id", ["../../x", "/tmp/stepgraph-x", "a/../../x", "a\x1bb", "y" * 300])
+@pytest.mark.parametrize("id", ["../../x", "{here}/x", "a/../../x", "a\x1bb", "y" * 300])
 def test_a_key_of_captions_cannot_name_a_file_elsewhere(here, capsys, id):
+    id = id.format(here=here)
     Path("how").mkdir()
     Path("how/raw_caption.json").write_text(json.dumps({id: RECORD, "good": RECORD}))
     before = files(here)
 
     code, _, err = recognize(capsys, "howto100m:how")
 
-    assert {path.relative_to(here).parts[2] for path in {*files(here)} - {*before}} == {"out"}
+    written = {path.relative_to(here) for path in {*files(here)} - {*before}}
+    assert all(path.is_relative_to("deep/here/out") for path in written)
     assert Path("out/good.steps.json").exists()
-    assert not Path("/tmp/stepgraph-x.steps.json").exists()
     assert code == 1
     assert "must be a name for a file" in err
     assert err.count("\n") == 1
