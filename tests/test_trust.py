@@ -121,7 +121,8 @@ def hostile():
     names = (f"boil {TERMINAL}", "add\nstepgraph: error: no")
     save_vocabulary(Vocabulary(names, {f"tea {TERMINAL}": (0, 1)}), "steps.json")
     Path("how").mkdir()
-    Path("how/raw_caption.json").write_text(json.dumps({f"v{TERMINAL}": RECORD, "ok": RECORD}))
+    said = RECORD | {"text": ["boil the water", "stepgraph: error: no"]}
+    Path("how/raw_caption.json").write_text(json.dumps({f"v{TERMINAL}": RECORD, "ok": said}))
     mine = ["mine", "howto100m:how", "--vocabulary", "steps.json", "-o", "hostile.json"]
     assert main([*mine, "--skip-bad"]) == 0
 
@@ -153,6 +154,16 @@ def test_nothing_that_a_file_says_reaches_the_terminal_raw(hostile, capsys, comm
     assert said.err.count("\n") <= 1
     if json_too and code == 0:
         json.loads(said.out)
+
+
+def test_a_name_of_two_lines_stays_on_the_line_of_its_path(hostile, capsys):
+    capsys.readouterr()
+    main(["graph", "path", "hostile.json", f"boil {TERMINAL}", "add\nstepgraph: error: no"])
+
+    out = capsys.readouterr().out
+    assert out.startswith("boil ")
+    assert out.endswith(" → add\\u000astepgraph: error: no\n")
+    assert out.count("\n") == 1
 
 
 def test_names_come_back_from_json_as_they_are(hostile, capsys):
