@@ -36,7 +36,7 @@ published: $(VENV)/.dev
 
 # Every verb that writes, killed so many times at any moment; `make test` does a few.
 soak: $(VENV)/.dev
-	STEPGRAPH_SOAK=$(or $(STEPGRAPH_SOAK),200) $(BIN)/pytest -n 0 tests/test_kills.py tests/test_encoders_cache.py
+	STEPGRAPH_SOAK=$(or $(STEPGRAPH_SOAK),200) $(BIN)/pytest -n 0 -rP tests/test_kills.py tests/test_encoders_cache.py
 
 # What is exported, read by libraries of 1 GB that do not go into the environment of the tests.
 readers: $(VENV)/.dev

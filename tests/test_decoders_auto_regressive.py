@@ -234,6 +234,19 @@ def test_what_it_learns_from_a_batch_falls_evenly_to_hardly_anything(monkeypatch
     assert rates == pytest.approx([2e-3 * (1 - done / 7) for done in range(6)])
 
 
+def test_each_round_learns_from_each_sequence_once(monkeypatch):
+    sizes = []
+
+    def remember(parts, *others):
+        sizes.append(len(parts))
+        return _hide(parts, *others)
+
+    monkeypatch.setattr("stepgraph.decoders.auto_regressive._hide", remember)
+    train_auto_regressive(corpus(70), SIZE, seed=0, epochs=2)
+
+    assert sizes == [32, 32, 6] * 2
+
+
 def test_the_seed_alone_decides_and_a_single_sequence_is_learned_from():
     import torch
 

@@ -9,7 +9,7 @@ import pytest
 
 from stepgraph.core import Chapter, Result, Video
 from stepgraph.errors import DataError
-from stepgraph.export.clips import _clip, cut, mux
+from stepgraph.export.clips import _clip, _copy, _writing, cut, mux
 from videos import IN_ORDER, number_in, numbered, numbers_in, write_sound, write_video
 
 av = pytest.importorskip("av")
@@ -187,6 +187,28 @@ def test_pictures_that_a_kept_one_was_told_by_are_kept():
     found = [pts for _, _, pts in clip_of(0.2, *stored)]
 
     assert found == [1, 5, 3, 4]
+
+
+def test_what_comes_after_a_clip_is_not_read():
+    packets = iter([packet(track, time, time) for time in range(9) for track in (0, 1)])
+    tracks = [packet(track, 0).stream for track in (0, 1)]
+
+    kept = [*_clip(SimpleNamespace(demux=lambda _: packets), tracks, 0.3)]
+
+    assert len(kept) == 6
+    assert len([*packets]) == 10  # of hours, perhaps
+
+
+def test_tracks_that_nothing_can_copy_are_left_out(tea, tmp_path):
+    with av.open(str(tea.video.path)) as found:
+        unknown = SimpleNamespace(type="subtitle", codec_context=None)
+        data = SimpleNamespace(type="data", codec_context="klv")
+        source = SimpleNamespace(streams=[*found.streams, unknown, data])
+        with _writing(tmp_path / "tea.mp4", source) as (output, tracks):
+            copied = [track.type for track in tracks]
+            _copy(found.demux(list(tracks)), output, tracks)
+
+    assert copied == ["video", "audio"]
 
 
 def test_a_clip_is_called_as_its_keystep_as_far_as_files_may_be(tea, tmp_path):

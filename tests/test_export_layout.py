@@ -117,6 +117,18 @@ def test_of_keysteps_in_as_many_videos_those_with_most_arrows_are_drawn():
     assert {step.keystep for step in kept} == {*range(MOST + 1)} - {4}
 
 
+def test_what_leads_to_a_keystep_that_is_reached_anyway_is_not_drawn_beside_it():
+    mostly, evenly = [(0, 1, 76), (0, 3, 24)], [(2, 3, 23), (2, 4, 22), (2, END, 20)]
+    back = [(2, 0, 18), (2, 1, 17)]
+
+    drawn = ends(
+        drawn_arrows(make_map([*chain(5)[:1], *mostly, (1, 2, 9), *evenly, *back, *chain(5)[4:]]))
+    )
+
+    assert (2, 3) in drawn
+    assert (0, 3) not in drawn  # although it holds the greater share
+
+
 def test_an_arrow_that_leads_back_is_drawn_only_where_it_is_surely_common():
     common = [*chain(5, 60), (3, 1, 40)]
     rare = [*chain(5, 75), (3, 1, 25)]  # surely no more than 15 %
@@ -205,6 +217,10 @@ def test_a_name_is_wrapped_and_nothing_of_it_is_lost(name):
 
     assert "".join("".join(lines).split()) == "".join(name.split())
     assert all(text_width(line) <= 22 for line in lines)
+
+
+def test_letters_wider_than_a_line_stand_alone_and_no_line_is_empty():
+    assert wrap("牛乳 茶", 1.0) == ("牛", "乳", "茶")
 
 
 def test_a_name_without_end_is_cut_after_sixteen_lines():

@@ -52,6 +52,15 @@ def test_all_that_is_known_of_a_task_is_read_back(tmp_path):
         assert found["tea"][part] == near(expected[part], digits)
 
 
+def test_how_often_a_keystep_is_done_is_kept_to_the_thousandth(tmp_path):
+    graph = graph_of(*[(1, 3, 4)] * 7, (1, 3, 1, 4), vocabulary=MANY)
+    save_maps(graph, ["tea"], tmp_path)
+
+    [found] = load_maps(tmp_path).values()
+
+    assert dict(named(found)["times"]) == {"boil": 1.125, "pour": 1.0, "stir": 1.0}
+
+
 def test_tasks_are_kept_beside_those_of_other_graphs_and_made_anew(tmp_path):
     save_maps(graph_of(*TEA, vocabulary=MANY), ["tea"], tmp_path)
     save_maps(graph_of((0, 2), vocabulary=MANY, task="dishes"), ["dishes", None], tmp_path)

@@ -152,6 +152,15 @@ def test_json_holds_everything():
     assert (content["media"], content["transcript"]) == (None, [])
 
 
+def test_what_is_said_has_its_times_to_the_thousandth_of_a_second():
+    said = (Sentence(0.12349, 1.23451, "pour it"),)
+    timeline = timeline_of((0, 2, 1), duration=3.0)
+
+    content = json.loads(to_json(replace(timeline, video=Video("v", 3.0, said))))
+
+    assert content["transcript"] == [[0.123, 1.235, "pour it"]]
+
+
 @pytest.mark.parametrize("name", HOSTILE)
 def test_json_gives_any_name_back(name):
     timeline = timeline_of((0, 2, 0), duration=3.0, names=(name, "stir"))
@@ -299,6 +308,9 @@ def test_equal_neighbours_become_one():
     timeline = timeline_of((0, 20, 0), (25, 45, 0), (45, 60, 1), duration=60.0)
 
     assert youtube(timeline) == [(0, "boil"), (45, "pour")]
+    timeline = timeline_of((0, 20, 0), (20, 25, 1), (25, 40, 2), (45, 60, 2), duration=60.0)
+
+    assert youtube(timeline) == [(0, "boil"), (20, "pour, stir")]
 
 
 def test_no_keystep_is_missing_from_youtube_chapters():
@@ -443,10 +455,12 @@ def test_words_are_those_nearest_to_the_best_row(seed):
 def test_a_day_of_video_is_written_in_seconds(tmp_path):
     rows, vocabulary = 24 * 3600, Vocabulary(("a", "b", "c"))
     said = tuple(Sentence(float(at), at + 2.0, "stir it") for at in range(0, rows, 2))
-    labels = Labels("v", np.arange(rows) // 3 % 3, vocabulary)
+    labels = Labels("v", np.arange(rows) // 20 % 3, vocabulary)
     scores = make_scores(np.zeros((rows, 3), np.float32), vocabulary=vocabulary)
+    timeline = Timeline(Video("v", float(rows), said), labels, scores, overlap=0.0)
     begun = time.process_time()
 
-    write_timeline(Timeline(Video("v", float(rows), said), labels, scores), tmp_path)
+    write_timeline(timeline, tmp_path)
 
     assert time.process_time() - begun < 10
+    assert len(timeline.chapters) == rows // 20  # none of which looks through all that is said

@@ -3,6 +3,7 @@
 import json
 import math
 from base64 import b64decode, b64encode
+from dataclasses import replace
 from hashlib import sha256
 
 import numpy as np
@@ -42,6 +43,15 @@ def test_the_prior_of_habits_is_learned_from_their_evidence():
 
     expected = learn_prior(np.stack([*habits.evidence.values()]).astype(float))
     assert habits.log_prior.tolist() == expected.tolist()
+
+
+def test_where_there_is_one_task_or_no_video_no_task_is_second_best():
+    habits = random_habits(np.random.default_rng(0), videos=3)
+    one = {video: evidence[:1] for video, evidence in habits.evidence.items()}
+
+    assert habits.best_two.shape == (3, 2)
+    assert replace(habits, tasks=TASKS[:1], evidence=one).best_two.shape == (0, 2)
+    assert replace(habits, evidence={}).best_two.shape == (0, 2)
 
 
 # --- The sample of videos

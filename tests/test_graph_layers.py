@@ -251,6 +251,15 @@ def test_the_order_speaks_for_the_next_in_the_list_and_less_for_those_after_it()
     assert replace(layer, ordered=0.0).next_weights(1).tolist() == [0] * 5
 
 
+def test_a_written_order_speaks_for_what_stands_next_to_each_other_as_for_all_others():
+    share = layers_of(labelled(3), order=1.0).of_task("tea").precedence()
+
+    assert share[0, 1] == pytest.approx(share[0, 2])
+    assert share[0, 1] > 0.6
+    assert share[1, 0] == pytest.approx(1 - share[0, 1])
+    assert share[0, 0] == 0.5
+
+
 def test_a_list_without_headings_has_no_order():
     vocabulary = keysteps(SIZE)
     video = labelled(*[2] * 9, *[0] * 9, vocabulary=vocabulary)

@@ -98,6 +98,12 @@ def test_min_score_is_inclusive():
     assert transitions(scores, min_score=0.4).tolist() == [[0, 1], [1, 1], [1, 0]]
 
 
+def test_where_nothing_may_be_nothing_is_counted():
+    scores = make_scores([[0.9, 0.0], [-math.inf, -math.inf], [0.0, 0.8]])
+
+    assert transitions(scores).tolist() == [[0, 1]]
+
+
 @pytest.mark.parametrize(
     "options", [{"min_score": math.nan}, {"max_gap": math.nan}, {"max_gap": -1.0}]
 )

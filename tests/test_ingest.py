@@ -19,6 +19,7 @@ from stepgraph.ingest.formats import (
 )
 from stepgraph.ingest.media import NoTextTrackError
 from stepgraph.ingest.speech import Heard
+from stepgraph.ingest.whisper import UnheardError
 
 SRT = "1\n00:00:01,000 --> 00:00:02,500\nhello there\n"
 
@@ -99,6 +100,43 @@ def test_a_model_listens_where_it_may_and_nothing_is_written(media, monkeypatch)
     assert open_video(media, listening=Listening(needed=False, hears=False)).transcript == ()
     with pytest.raises(NoTextTrackError, match="must contain a text track"):
         open_video(media, listening=Listening(hears=False))
+
+
+@pytest.mark.parametrize("silent", [False, True])
+def test_what_is_read_tells_nothing_of_where_the_sound_ends(media, monkeypatch, silent):
+    def read(path, problems):
+        if silent:
+            raise NoTextTrackError("talk.mp4: must contain a text track, got none")
+        return (Sentence(0.0, 1.5, "boil it"),)
+
+    ends = []
+    monkeypatch.setattr("stepgraph.ingest.media.read_embedded_transcript", read)
+    monkeypatch.setattr(
+        "stepgraph.ingest.media.media_duration", lambda path, sound: ends.append(sound) or 90.0
+    )
+
+    open_video(media, listening=Listening(needed=False, hears=False))
+
+    assert ends == [0.0]  # another one has every longer file read to its end
+
+
+def test_a_video_without_sound_lasts_as_long_as_it_states(media, monkeypatch):
+    def no_text(path, problems):
+        raise NoTextTrackError("talk.mp4: must contain a text track, got none")
+
+    def no_sound(path, model, problems):
+        raise UnheardError("talk.mp4: must contain a sound track, got none")
+
+    ends = []
+    monkeypatch.setattr("stepgraph.ingest.media.read_embedded_transcript", no_text)
+    monkeypatch.setattr("stepgraph.ingest.speech.hear", no_sound)
+    monkeypatch.setattr(
+        "stepgraph.ingest.media.media_duration", lambda path, sound: ends.append(sound) or 90.0
+    )
+
+    video = open_video(media, listening=Listening(needed=False))
+
+    assert (video.duration, video.transcript, ends) == (90.0, (), [0.0])
 
 
 def test_the_transcript_asked_for_goes_before_the_one_beside(media, tmp_path):

@@ -92,6 +92,16 @@ def test_rolling_words_are_counted_once():
     ) == ["crack the eggs", "whisk them", "into a bowl"]
 
 
+def test_what_is_said_after_a_pause_of_a_rolling_transcript_is_kept_whole():
+    assert texts_of(
+        (0.0, 2.0, "crack the eggs"),
+        (2.0, 4.0, "crack the eggs\nwhisk them"),
+        (4.0, 6.0, "whisk them\ninto a bowl"),
+        (9.0, 11.0, "and now the milk"),
+        (11.2, 13.0, "and now the milk"),
+    ) == ["crack the eggs", "whisk them", "into a bowl", *["and now the milk"] * 2]
+
+
 def test_three_rolling_lines_are_counted_once():
     assert texts_of(
         (0.0, 2.0, "one two\nthree four\nfive six"),

@@ -319,6 +319,13 @@ def test_hours_are_read(read):
     )
 
 
+def test_a_time_is_kept_to_the_millionth_of_a_second_and_without_noise(read):
+    """Speech models write more digits than a format asks for."""
+    assert read("talk.srt", "1\n00:00:01.234567 --> 01:00:00.1\nhello\n") == (
+        Sentence(1.234567, 3600.1, "hello"),
+    )
+
+
 @pytest.mark.parametrize("back", [0.01, 1.0])
 def test_a_start_up_to_a_second_too_early_is_sorted(read, back):
     lists = {"start": [1.0, 5.0, 5.0 - back], "end": [2, 6, 6], "text": ["one", "two", "three"]}

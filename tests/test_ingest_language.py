@@ -42,6 +42,10 @@ def test_few_words_tell_nothing(text):
     assert reads_as_english(said(text))
 
 
+def test_twenty_five_words_tell():
+    assert not reads_as_english(said("Ei " * 25))
+
+
 @pytest.mark.data
 def test_real_english_narration_reads_as_english(real_data):
     from stepgraph.datasets import open_source

@@ -135,6 +135,21 @@ def test_the_size_of_the_picture_may_change(tmp_path, read_pictures_of):
     assert read_pictures_of == [(960, 480, 3), (480, 960, 3)]
 
 
+def test_a_recording_that_does_not_state_how_long_it_is_is_read_to_its_end(tmp_path):
+    av = pytest.importorskip("av")
+    path, live = write_video(tmp_path / "one.mkv", plain(90, 15), rate=5), tmp_path / "live.mkv"
+    with av.open(str(path)) as source, av.open(str(live), "w", options={"live": "1"}) as target:
+        track = target.add_stream_from_template(source.streams.video[0])
+        for packet in source.demux(video=0):
+            if packet.pts is not None:
+                packet.stream = track
+                target.mux(packet)
+
+    assert [(clip.start, clip.end) for clip in read_pictures(live, 64)] == [
+        *((0.0, 1.0), (1.0, 2.0), (2.0, 3.0))
+    ]
+
+
 def test_a_very_long_strip_does_not_fill_the_memory(tmp_path):
     path = write_video(tmp_path / "strip.mp4", plain(90, 5, 2000, 16), rate=5)
 
@@ -273,6 +288,27 @@ def test_an_altered_model_is_refused(tmp_path, reader, monkeypatch):
         DataError, match=r"rec_small.onnx: the reading model must have sha256 6f32"
     ):
         screen._load_reader()
+
+
+def test_the_two_models_that_are_carried_are_all_that_reads(tmp_path, monkeypatch):
+    given = []
+    fake = SimpleNamespace(__file__=str(tmp_path / "__init__.py"))
+    fake.RapidOCR = lambda params: given.append(params)
+    monkeypatch.setitem(sys.modules, "rapidocr", fake)
+    monkeypatch.setattr(screen.kept, "require_hashes", lambda *_: None)
+    screen._load_reader.cache_clear()
+
+    screen._load_reader()
+    screen._load_reader.cache_clear()
+
+    find, read = (str(tmp_path / "models" / name) for name in screen.READER_SHA256)
+    assert given == [
+        {
+            **{"Det.model_path": find, "Rec.model_path": read, "Det.limit_side_len": 480},
+            "Global.use_cls": False,  # a third one, which turns lines, might be fetched
+            "Global.log_level": "critical",
+        }
+    ]
 
 
 def test_without_the_extra_the_error_names_the_install_command(tmp_path, monkeypatch):

@@ -43,17 +43,18 @@ def files(folder):
     return sorted(path for path in folder.rglob("*") if path.is_file())
 
 
-@pytest.mark.parametrize("id", ["../../x", "/tmp/stepgraph-x", "a/../../x", "a\x1bb", "y" * 300])
+@pytest.mark.parametrize("id", ["../../x", "{here}/x", "a/../../x", "a\x1bb", "y" * 300])
 def test_a_key_of_captions_cannot_name_a_file_elsewhere(here, capsys, id):
+    id = id.format(here=here)
     Path("how").mkdir()
     Path("how/raw_caption.json").write_text(json.dumps({id: RECORD, "good": RECORD}))
     before = files(here)
 
     code, _, err = recognize(capsys, "howto100m:how")
 
-    assert {path.relative_to(here).parts[2] for path in {*files(here)} - {*before}} == {"out"}
+    written = {path.relative_to(here) for path in {*files(here)} - {*before}}
+    assert all(path.is_relative_to("deep/here/out") for path in written)
     assert Path("out/good.steps.json").exists()
-    assert not Path("/tmp/stepgraph-x.steps.json").exists()
     assert code == 1
     assert "must be a name for a file" in err
     assert err.count("\n") == 1
@@ -120,7 +121,8 @@ def hostile():
     names = (f"boil {TERMINAL}", "add\nstepgraph: error: no")
     save_vocabulary(Vocabulary(names, {f"tea {TERMINAL}": (0, 1)}), "steps.json")
     Path("how").mkdir()
-    Path("how/raw_caption.json").write_text(json.dumps({f"v{TERMINAL}": RECORD, "ok": RECORD}))
+    said = RECORD | {"text": ["boil the water", "stepgraph: error: no"]}
+    Path("how/raw_caption.json").write_text(json.dumps({f"v{TERMINAL}": RECORD, "ok": said}))
     mine = ["mine", "howto100m:how", "--vocabulary", "steps.json", "-o", "hostile.json"]
     assert main([*mine, "--skip-bad"]) == 0
 
@@ -152,6 +154,16 @@ def test_nothing_that_a_file_says_reaches_the_terminal_raw(hostile, capsys, comm
     assert said.err.count("\n") <= 1
     if json_too and code == 0:
         json.loads(said.out)
+
+
+def test_a_name_of_two_lines_stays_on_the_line_of_its_path(hostile, capsys):
+    capsys.readouterr()
+    main(["graph", "path", "hostile.json", f"boil {TERMINAL}", "add\nstepgraph: error: no"])
+
+    out = capsys.readouterr().out
+    assert out.startswith("boil ")
+    assert out.endswith(" → add\\u000astepgraph: error: no\n")
+    assert out.count("\n") == 1
 
 
 def test_names_come_back_from_json_as_they_are(hostile, capsys):

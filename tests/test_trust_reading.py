@@ -72,7 +72,7 @@ def test_many_keysteps_of_many_tasks_are_counted_at_once():
 def test_many_keysteps_that_repeat_are_refused_at_once():
     with at_once():
         assert "must be unique, got ['a0', 'a1', " in refusal(
-            Vocabulary, tuple(f"a{k // 2}" for k in range(MANY))
+            Vocabulary, tuple(f"a{k // 2}" for k in range(3 * MANY))
         )
 
 

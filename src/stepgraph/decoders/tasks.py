@@ -83,9 +83,9 @@ def _related(highest: float, habits: Habits | None) -> float:
     In a corpus, what speaks for the task of a video is usually more than what speaks for the next
     best one; where a video stands between the two is the answer.
     """
-    ranked = np.zeros((0, 2)) if habits is None else habits.best_two
-    if len(ranked) < _FEW:
+    if habits is None or len(habits.best_two) < _FEW:
         return _RELATED
+    ranked = habits.best_two
     low, high = ranked.mean(axis=0)
     spread = max(float(ranked.var(axis=0).mean()), 1e-6)
     odds = np.log(_RELATED / (1 - _RELATED))

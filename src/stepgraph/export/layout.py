@@ -127,9 +127,8 @@ def lay_out(found: TaskMap) -> Layout:
     ]
     sizes = [box_size(one, note) for one, note in zip(lines, notes, strict=True)]
     layers, chains = _slots(order, arrows)
-    widths = np.array(
-        [width for width, _ in sizes] + [LANE] * (sum(map(len, layers)) - len(order))
-    )
+    widths = np.full(sum(map(len, layers)), LANE)
+    widths[: len(order)] = [width for width, _ in sizes]
     layers = _reduce_crossings(layers, chains)
     x = _straighten(layers, chains, widths, [1.0 + arrow.seen**2 for arrow in arrows])
     spans, height = _spans(layers, [height for _, height in sizes])

@@ -100,7 +100,7 @@ def _distances(both: _Both, order: Integers) -> tuple[Floats, Floats]:
     It is asked of each keystep whether it is spoken of, and of each pair whether one is first.
     """
     pairs = [*combinations(both.places, 2)]
-    votes = np.zeros((2, 2, len(both.places) + len(pairs)))
+    votes = np.empty((2, 2, len(both.places) + len(pairs)))
     for part, chosen in enumerate((order[: both.first], order[both.first :])):
         courses = {f"{at}": both.videos[at] for at in chosen}
         layer = count_layer((*range(len(both.counts)),), courses, both.counts, 0.0)
