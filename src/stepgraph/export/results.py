@@ -13,9 +13,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import orjson
+
 from stepgraph.core import Chapter, Result, Sentence, Video, is_unicode
 from stepgraph.errors import DataError, StepgraphError
-from stepgraph.files.disk import read_json
+from stepgraph.files.disk import parse_json, read_json, read_text
 from stepgraph.files.headers import (
     FileKind,
     as_list,
@@ -91,7 +93,7 @@ def load_result(path: Path | str, *, corrected: bool = True, transcript: bool = 
     """
     path = Path(path)
     result = _load(path, transcript=transcript)
-    if not corrected or not corrections_file(path).is_file():
+    if not corrected or not os.path.isfile(corrections_file(path)):
         return result
     steps, _ = read_layer(path)
     same = {(one.start, one.end, one.keystep): one for one in result}
@@ -116,7 +118,7 @@ def read_layer(
 
 def corrections_file(path: Path) -> Path:
     """Where the corrections of a result lie, if there are any."""
-    return path.with_name(path.name.removesuffix(RESULT_SUFFIX) + CORRECTED_SUFFIX)
+    return Path(str(path).removesuffix(RESULT_SUFFIX) + CORRECTED_SUFFIX)
 
 
 def save_corrections(
@@ -155,7 +157,7 @@ def as_steps(content: Any) -> list[tuple[float, float, str]]:
 
 
 def _load(path: Path, *, transcript: bool) -> Result:
-    content = read_json(path)
+    content = _content(path)
     check_header(content, path, TIMELINE_KIND)
     with reading_fields(path, TIMELINE_KIND):
         media = content.get("media")
@@ -172,6 +174,14 @@ def _load(path: Path, *, transcript: bool) -> Result:
         chapters = tuple(_chapter(one) for one in as_list(content["chapters"]))
         print_of = as_text(content.get("fingerprint", ""))
         return Result(video, chapters, None if tasks is None else probable, print_of)
+
+
+def _content(path: Path) -> Any:
+    text = read_text(path)
+    try:
+        return orjson.loads(text)  # in half the time, as thousands are read at once
+    except orjson.JSONDecodeError:
+        return parse_json(text, str(path))  # which says what is wrong, and where
 
 
 def seen_from(path: Path, folder: Path | str) -> Path:
@@ -195,8 +205,9 @@ def _sentence(start: Any, end: Any, text: Any) -> Sentence:
 
 
 def _chapter(content: dict[str, Any]) -> Chapter:
-    score, words, task = (content.get(name) for name in ("score", "words", "task"))
-    confidence, origin = content.get("confidence"), content["origin"]
+    get = content.get
+    score, words, task, confidence = get("score"), get("words"), get("task"), get("confidence")
+    origin, others = content["origin"], as_list(get("alternatives", []))
     if origin not in _ORIGINS:
         raise TypeError(f"origin must be one of {', '.join(_ORIGINS)}")
     return Chapter(
@@ -207,7 +218,7 @@ def _chapter(content: dict[str, Any]) -> Chapter:
         None if confidence is None else _share(confidence),
         None if words is None else as_text(words),
         None if task is None else as_text(task),
-        tuple((as_text(name), _share(p)) for name, p in as_list(content.get("alternatives", []))),
+        tuple([(as_text(name), _share(p)) for name, p in others]),
     )
 
 
