@@ -16,7 +16,14 @@ function growing(list, build, words) {
     piece.gap.replaceWith(...piece.rows);
     piece.gap = null;
   };
-  const seen = (entry) => entry.isIntersecting && grow(pieces[entry.target.dataset.piece]);
+  const seen = ({ isIntersecting, target, boundingClientRect: box }) => {
+    if (!isIntersecting) return;
+    const piece = pieces[target.dataset.piece];
+    const middle = list.getBoundingClientRect().top + list.clientHeight / 2;
+    grow(piece);
+    // What stood in the middle as plain text, where the browser found it or led, stays there.
+    centreIn(list, piece.rows[Math.floor(((middle - box.top) * piece.rows.length) / box.height)]);
+  };
   const near = new IntersectionObserver((entries) => entries.forEach(seen), { root: list, rootMargin: "600px 0px" });
   return {
     // Show some items and no others.
@@ -25,7 +32,7 @@ function growing(list, build, words) {
       [pieces, pieceOf] = [[], new Map()];
       for (let at = 0; at < items.length; at += PIECE) {
         const some = items.slice(at, at + PIECE);
-        const gap = make("li", { class: "gap", "data-piece": String(pieces.length) }, some.map(words).join("\n"));
+        const gap = make("li", { class: "gap", "data-piece": String(pieces.length) }, some.map((item) => words(item).replace(/\s+/g, " ")).join("\n"));
         gap.style.setProperty("--rows", some.length);
         pieces.push({ items: some, rows: [], gap });
         some.forEach((item) => pieceOf.set(item, pieces.at(-1)));

@@ -52,6 +52,7 @@ async function showVideo(id, time) {
   const right = [make("h2", {}, "Steps"), correctionTools(video, at, changes), names, steps.element, unlike(video, jump)];
   show(id, heading(video, more), make("div", { class: "watch" }, make("div", {}, ...left), make("div", {}, ...right)));
   follow();
+  steps.row(Number(again?.match(/step (\d+)/)?.[1]) - 1); // it may be far away in a long list
   if (again) main.querySelector(`[aria-label="${CSS.escape(again)}"]`)?.focus({ preventScroll: true });
 }
 
@@ -106,6 +107,7 @@ function timeline(video, jump) {
     const zoom = (by) => {
       spread = Math.min(fine, Math.max(1, spread * by));
       track.style.width = `${100 * spread}%`;
+      track.replaceChildren(...segments(video, spread), needle);
       centre();
     };
     element.append(
@@ -169,7 +171,7 @@ function stepList(video, more, jump, tools) {
     if (long) centreIn(list, item);
   };
   const element = video.steps.length ? list : make("p", { class: "empty" }, "Nothing was recognised.");
-  return { element, follow };
+  return { element, follow, row: (at) => rows.row(at, true) };
 }
 
 // What speaks for a step: how it was found, what is said in it, and what else it may be.
@@ -229,6 +231,7 @@ function transcript(sentences, jump) {
     return make("li", {}, go);
   };
   const list = make("ul", { class: "said panel", tabindex: "0", "aria-label": "transcript" });
+  if (sentences.at(-1)[0] >= 36000) list.style.setProperty("--clock", "4.6rem"); // ten hours
   const rows = growing(list, build, (at) => `${clock(sentences[at][0])} ${sentences[at][2]}`);
   const all = [...sentences.keys()];
   rows.fill(all);
