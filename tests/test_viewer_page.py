@@ -24,7 +24,7 @@ LOOKS = {
     "phone": {"viewport": {"width": 390, "height": 780}, "color_scheme": "light"},
     "phone, dark": {"viewport": {"width": 390, "height": 780}, "color_scheme": "dark"},
 }
-PATIENCE = 6_000  # milliseconds, on a machine that is busy with other tests
+PATIENCE = 120_000  # milliseconds, on a machine that is busy with other tests
 BOTH_ENDS = pytest.mark.parametrize("page", ["light", "phone, dark"], indirect=True)
 
 
