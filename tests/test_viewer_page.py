@@ -458,23 +458,3 @@ def test_the_keyboard_alone_is_enough(both, page):
         page.wait_for_selector(".places")
         page.focus("#main")
         tabbed(page, 12)
-
-
-@pytest.mark.browser
-def test_a_day_with_thousands_of_chapters_opens(tmp_path, page):
-    day = 24 * 3600.0
-    chapters = tuple(
-        Chapter(20.0 * n, 20.0 * n + 18, f"step {n % 50}", 0.4, "anchor", 0.5) for n in range(4000)
-    )
-    said = tuple(Sentence(8.0 * n, 8.0 * n + 7, f"sentence {n}") for n in range(10_000))
-    results = [Result(Video("long", day, said), chapters, {"Make tea": 0.9})]
-    page.goto(write_site(results, tmp_path / "site").absolute().as_uri() + "#video/long@43210")
-    page.wait_for_selector(".steps .step")
-
-    until(page, "document.querySelector('.steps [aria-current] .name').innerText == 'step 10'")
-    until(
-        page, "document.querySelector('.said [aria-current] .text').innerText == 'sentence 5401'"
-    )
-    page.click("[aria-label='Show the timeline finer']")
-    wide = [page.locator(one).bounding_box()["width"] for one in (".scroll", ".track")]
-    assert wide[1] / wide[0] == pytest.approx(2, abs=0.1)

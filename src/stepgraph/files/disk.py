@@ -48,14 +48,15 @@ def read_text(path: Path, *, limit: int = 64 * MIB, kind: str = "file") -> str:
     that says so in one line; ``kind`` says what it should have been.
     """
     with reading(path, kind) as file:
-        size = path.stat().st_size
+        size = os.fstat(file.fileno()).st_size
         if size > limit:
             raise DataError(
                 f"{path}: must be at most {limit / MIB:,.0f} MiB, got {size / MIB:,.0f} MiB; "
                 f"is it the right file?"
             )
         data = file.read()
-    return _decoded(data, path).replace("\r\n", "\n").replace("\r", "\n")
+    text = _decoded(data, path)
+    return text.replace("\r\n", "\n").replace("\r", "\n") if "\r" in text else text
 
 
 def listed(folder: Path) -> list[Path]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import unicodedata
 from pathlib import Path
 
@@ -10,6 +11,7 @@ from stepgraph.errors import DataError, quoted
 
 # Bytes of the name of a file: a suffix and what a temporary name adds leave it under 255.
 _LONGEST = 200
+_PLAIN = re.compile(rf"[\w-]{{1,{_LONGEST}}}", re.ASCII)  # most are, and need no closer look
 _SEPARATORS = tuple(one for one in (os.sep, os.altsep) if one not in ("/", None))
 
 
@@ -36,6 +38,8 @@ def file_in(folder: Path | str, id: str, suffix: str) -> Path:
 
 
 def _why_not(id: str) -> str:
+    if _PLAIN.fullmatch(id):
+        return ""
     parts = id.split("/")
     if not id.strip():
         return "which is empty"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations
 from typing import NamedTuple
@@ -190,12 +191,13 @@ def _percent(one: Step | Share) -> str:
 
 def _repeated(usual: Usual, segments: Sequence[Segment]) -> Iterator[Departure]:
     """Keysteps that are come back to twice more often than in the mean."""
+    last = {segment.keystep: segment.start for segment in segments}
+    often = Counter(segment.keystep for segment in segments)
     for keystep, mean in usual.times.items():
-        times = [segment.start for segment in segments if segment.keystep == keystep]
-        if len(times) >= mean + 2:
+        if often[keystep] >= mean + 2:
             yield Departure(
-                times[-1],
+                last[keystep],
                 "repeated",
-                f"{usual.known.vocabulary.keysteps[keystep]!r} {len(times)} times",
+                f"{usual.known.vocabulary.keysteps[keystep]!r} {often[keystep]} times",
                 f"{mean:.1f} times in the mean of recognised videos",
             )

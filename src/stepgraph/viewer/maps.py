@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import pairwise
+from itertools import chain, combinations, pairwise
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from stepgraph.core import Segment
 from stepgraph.export import drawing
@@ -15,7 +16,7 @@ from stepgraph.export.layout import lay_out
 from stepgraph.export.maps import of_names
 from stepgraph.graph.comparing import Usual, departures
 from stepgraph.graph.maps import END, START, Arrow, Step, TaskMap
-from stepgraph.graph.shares import NEXT, PRECEDENCE, SHOWN, Share, shares_of
+from stepgraph.graph.shares import NEXT, PRECEDENCE, SHOWN, Share, shares_of, shortest_intervals
 
 NO_TASK = "all videos"
 """Under which name videos of no task are put together."""
@@ -43,39 +44,47 @@ def all_usual(lines: Iterable[Line], mined: Mapping[str, Usual]) -> dict[str, Us
 
 def usual_in(task: str, lines: Sequence[Line]) -> Usual:
     """What is usual in a task, by what was recognised in some videos of it."""
-    often: dict[str, int] = defaultdict(int)
-    for line in lines:
-        for name in {step[2] for step in line["steps"]}:
-            often[name] += 1
+    often = Counter(
+        chain.from_iterable({step[2]: None for step in line["steps"]} for line in lines)
+    )
     kept = sorted(often, key=lambda name: -often[name])[:_MOST_KEYSTEPS]
     at = {name: number for number, name in enumerate(kept)}
     size = len(kept)
-    shown, seconds, where, done = np.zeros((4, size))
-    before = np.zeros((size, size))
-    # The last row is of the start, the last column of the end.
-    following = np.zeros((size + 1, size + 1), dtype=np.int64)
+    shown = np.array([often[name] for name in kept])
+    seconds, where, done = [0.0] * size, [0.0] * size, [0] * size
+    follows, precedes = Counter[tuple[int, int]](), Counter[tuple[int, int]]()
     for line in lines:
-        begun: dict[int, float] = {}
-        for start, end, name, *_ in line["steps"]:
-            if name in at:
-                begun.setdefault(at[name], start)
-                seconds[at[name]] += end - start
-                done[at[name]] += 1
-                where[at[name]] += (start + end) / 2 / max(line["duration"], 1e-9)
-        shown[list(begun)] += 1
-        course = [at[step[2]] for step in line["steps"] if step[2] in at]
-        for one, other in pairwise([size, *course, size] if course else []):
-            following[one, other] += one != other
-        for rank, one in enumerate(begun):
-            before[one, list(begun)[rank + 1 :]] += 1
-    done = np.maximum(done, 1)
+        course, length = [], max(line["duration"], 1e-9)
+        for start, end, name, _ in line["steps"]:
+            if (one := at.get(name)) is not None:
+                course.append(one)
+                seconds[one] += end - start
+                done[one] += 1
+                where[one] += (start + end) / 2 / length
+        # One place more than there are keysteps stands for the start and for the end.
+        follows.update(pairwise([size, *course, size] if course else []))
+        precedes.update(combinations(dict.fromkeys(course), 2))
+    often_done = np.maximum(done, 1)
+    place = np.array(where) / often_done
+    length_of = np.array(seconds) / np.maximum(shown, 1)
     steps = tuple(
-        _step(int(one), len(lines), shown, where / done, seconds / np.maximum(shown, 1))
-        for one in np.argsort(where / done, kind="stable")
+        _step(int(one), len(lines), shown, place, length_of)
+        for one in np.argsort(place, kind="stable")
     )
-    arrows = sorted(_arrows(following), key=lambda one: (-one.share, one.first, one.second))
+    arrows = sorted(
+        _arrows(_table(follows, size + 1)), key=lambda one: (-one.share, one.first, one.second)
+    )
     known = TaskMap(task, len(lines), steps, tuple(arrows), of_names(kept))
-    return Usual(known, _before(before), dict(enumerate((done / np.maximum(shown, 1)).tolist())))
+    times = dict(enumerate((often_done / np.maximum(shown, 1)).tolist()))
+    return Usual(known, _before(_table(precedes, size)), times)
+
+
+def _table(counts: Mapping[tuple[int, int], int], size: int) -> NDArray[np.int64]:
+    """How often each pair of two that differ was counted."""
+    table = np.zeros((size, size), dtype=np.int64)
+    for (first, second), count in counts.items():
+        table[first, second] = count * (first != second)
+    return table
 
 
 def _step(one: int, videos: int, shown: Any, where: Any, seconds: Any) -> Step:
@@ -96,15 +105,21 @@ def _arrows(following: Any) -> Iterable[Arrow]:
             yield Arrow(*ends, int(counts[other]), *share)
 
 
-def _before(before: Any) -> dict[tuple[int, int], Share]:
+def _before(before: NDArray[np.int64]) -> dict[tuple[int, int], Share]:
     """Pairs of which the first credibly comes first."""
-    found = {}
-    for first, second in np.argwhere(before > before.T).tolist():
-        counts = (before[first, second], before[second, first])
-        [share, _] = shares_of(PRECEDENCE.weigh(counts, (0.0, 0.0)))
-        if share.low > 0.5:
-            found[first, second] = share
-    return found
+    pairs = np.argwhere(before > before.T)
+    if not len(pairs):
+        return {}
+    first, second = pairs.T
+    # In few videos most pairs count the same, and an interval takes long: each is sought once.
+    counts, place = np.unique(
+        [before[first, second], before[second, first]], axis=1, return_inverse=True
+    )
+    one, other = PRECEDENCE.weigh(counts, np.zeros(counts.shape))
+    low, high = shortest_intervals(one, other)
+    shares = [Share(*each) for each in np.array([one / (one + other), low, high]).T.tolist()]
+    found = zip(pairs.tolist(), place.ravel().tolist(), strict=True)
+    return {(a, b): shares[at] for (a, b), at in found if shares[at].low > 0.5}
 
 
 def told(usual: Usual, line: Line) -> list[tuple[float | None, str, str, str]]:

@@ -21,8 +21,8 @@ from stepgraph.viewer.thumbnails import has_pictures, thumbnail
 
 COLOURS = "colours.css"
 SCRIPTS = (
-    *("parts.js", "players.js", "overview.js", "correcting.js", "video.js"),
-    *("maps.js", "comparing.js", "searching.js", "view.js"),
+    *("parts.js", "lists.js", "players.js", "overview.js", "correcting.js"),
+    *("video.js", "maps.js", "comparing.js", "searching.js", "view.js"),
 )
 STATIC = {"": "view.html"} | {name: name for name in (COLOURS, "view.css", *SCRIPTS)}
 """Files of the page, by their addresses where it is served."""

@@ -59,9 +59,7 @@ class Shown:
         self._lines: dict[str, dict[str, Any]] = {}
         self._changing = threading.Lock()
         files = result_files(folder)
-        for path, result in zip(
-            files, each_result(files, problems, transcripts=False), strict=True
-        ):
+        for path, result in zip(files, each_result(files, problems, brief=True), strict=True):
             if result is not None:
                 self._places[result.video.id] = path
                 self._note(result)

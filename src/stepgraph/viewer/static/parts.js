@@ -152,14 +152,16 @@ function thumb(video, at) {
   return src ? make("img", { class: "thumb", src, alt: "", loading: "lazy", decoding: "async" }) : null;
 }
 
-// Parts of a bar for the steps of a video.  Of thousands, those that share a pixel are drawn once.
-function segments(video, from = 0, to = video.duration) {
+// Parts of a bar for the steps of a video.  Of thousands, those that share a pixel are drawn once;
+// where the bar is spread out, more of them are told apart.
+function segments(video, spread = 1) {
   const parts = [];
   let drawn = -1;
   for (const [start, end, keystep] of video.steps) {
-    const [left, right] = [(100 * (start - from)) / (to - from), (100 * (end - from)) / (to - from)];
-    if (right < 0 || left > 100 || right - drawn < 0.03) continue;
-    const piece = make("i", { step: keystep });
+    const [left, right] = [(100 * start) / video.duration, (100 * end) / video.duration];
+    if (right - drawn < 0.1 / spread) continue;
+    // Where two pixels are all that is left of a step, there is no room for a line beside it.
+    const piece = make("i", { step: keystep, class: right - left < 0.4 / spread ? "thin" : null });
     piece.style.left = `${left}%`;
     piece.style.width = `${right - left}%`;
     parts.push(piece);

@@ -24,7 +24,7 @@ async function showVideo(id, time) {
   };
   const line = timeline(video, jump);
   const changes = changing(video, at);
-  const steps = stepList(video, more, jump);
+  const steps = stepList(video, more, jump, (number) => (correcting ? corrections(number, at, changes) : null));
   const said = transcript(more.transcript, jump);
   function follow() {
     if (player) now = player.time();
@@ -40,8 +40,8 @@ async function showVideo(id, time) {
     player?.pause();
     player?.gone?.();
   };
-  const names = make("datalist", { id: "keysteps" }, ...[...numbers.keys()].slice(0, 500).map((name) => make("option", { value: name })));
-  if (correcting) steps.items.forEach((item, number) => item.append(corrections(number, at, changes)));
+  const options = () => [...numbers.keys()].slice(0, 500).map((name) => make("option", { value: name }));
+  const names = correcting ? make("datalist", { id: "keysteps" }, ...options()) : null;
   const none = make("p", { class: "empty" }, "There is no video file to play; times work all the same.");
   const left = [
     make("div", { class: "screen" }, player?.element ?? none, line.element),
@@ -52,6 +52,7 @@ async function showVideo(id, time) {
   const right = [make("h2", {}, "Steps"), correctionTools(video, at, changes), names, steps.element, unlike(video, jump)];
   show(id, heading(video, more), make("div", { class: "watch" }, make("div", {}, ...left), make("div", {}, ...right)));
   follow();
+  steps.row(Number(again?.match(/step (\d+)/)?.[1]) - 1); // it may be far away in a long list
   if (again) main.querySelector(`[aria-label="${CSS.escape(again)}"]`)?.focus({ preventScroll: true });
 }
 
@@ -106,6 +107,7 @@ function timeline(video, jump) {
     const zoom = (by) => {
       spread = Math.min(fine, Math.max(1, spread * by));
       track.style.width = `${100 * spread}%`;
+      track.replaceChildren(...segments(video, spread), needle);
       centre();
     };
     element.append(
@@ -129,42 +131,47 @@ function timeline(video, jump) {
 
 const stepAt = (video, now) => video.steps.findLastIndex(([start, end]) => start <= now && now < end);
 
-function stepList(video, more, jump) {
-  const buttons = [];
-  const items = video.steps.map(([start, end, keystep, sure], at) => {
-    const chapter = more.chapters[at] ?? {};
-    const words = chapter.words ? make("span", { class: "words" }, `“${chapter.words}”`) : null;
+// All steps; tools(at) is what stands under one of them, if anything.
+function stepList(video, more, jump, tools) {
+  let current = -1;
+  const build = (at) => {
+    const [start, end, keystep, sure] = video.steps[at];
+    const spoken = more.chapters[at]?.words;
+    const words = spoken ? make("span", { class: "words" }, `“${spoken}”`) : null;
     const go = make(
       "button",
-      { type: "button", class: "step", onclick: () => jump(start) },
+      { type: "button", class: "step", onclick: () => jump(start), "aria-current": at === current ? "true" : null },
       dot(keystep),
       thumb(video, at),
       make("span", { class: "time" }, clock(start)),
       make("span", { class: "name" }, keystep, words),
       sureness(sure),
     );
-    buttons.push(go);
     const why = button("Why?", () => {
       const open = why.getAttribute("aria-expanded") !== "true";
       why.setAttribute("aria-expanded", String(open));
       if (open) item.append(evidence(video, more, at, jump));
       else item.querySelector(".evidence")?.remove();
     }, { class: "why", "aria-expanded": "false", "aria-label": `Why ${keystep} at ${clock(start)}?` });
-    const item = make("li", { "data-end": String(end) }, make("div", { class: "line" }, go, why));
+    const item = make("li", { "data-end": String(end) }, make("div", { class: "line" }, go, why), tools(at));
     return item;
-  });
-  const long = items.length > 30;
-  const element = items.length ? make("ol", { class: long ? "steps long" : "steps" }, ...items) : make("p", { class: "empty" }, "Nothing was recognised.");
-  let current = -1;
+  };
+  const words = (at) => `${clock(video.steps[at][0])} ${video.steps[at][2]} ${more.chapters[at]?.words ?? ""}`;
+  const long = video.steps.length > 30;
+  const list = make("ol", { class: long ? "steps long" : "steps" });
+  const rows = growing(list, build, words);
+  rows.fill([...video.steps.keys()]);
   const follow = (now) => {
     const next = stepAt(video, now);
     if (next === current) return;
-    buttons[current]?.removeAttribute("aria-current");
-    buttons[next]?.setAttribute("aria-current", "true");
+    rows.row(current)?.querySelector(".step").removeAttribute("aria-current");
     current = next;
-    if (long) centreIn(element, buttons[next]);
+    const item = rows.row(current, true);
+    item?.querySelector(".step").setAttribute("aria-current", "true");
+    if (long) centreIn(list, item);
   };
-  return { element, items, follow };
+  const element = video.steps.length ? list : make("p", { class: "empty" }, "Nothing was recognised.");
+  return { element, follow, row: (at) => rows.row(at, true) };
 }
 
 // What speaks for a step: how it was found, what is said in it, and what else it may be.
@@ -206,43 +213,45 @@ function unlike(video, jump) {
   return make("section", {}, make("h2", {}, "Unlike most videos of this task"), make("ul", { class: "unlike" }, ...items));
 }
 
-// Scroll a list, and nothing else, until something in it stands in its middle.
-function centreIn(list, one) {
-  if (!one?.isConnected) return;
-  const [inside, around] = [one.getBoundingClientRect(), list.getBoundingClientRect()];
-  list.scrollTop += inside.top - around.top - (list.clientHeight - inside.height) / 2;
-}
-
 function transcript(sentences, jump) {
-  const said = sentences.map(([start, , text]) =>
-    make("button", { type: "button", class: "sentence", onclick: () => jump(start) }, make("span", { class: "time" }, clock(start)), make("span", { class: "text" }, text)),
-  );
-  const list = make("ul", { class: "said panel", tabindex: "0", "aria-label": "transcript" });
-  list.append(...said.map((one) => make("li", {}, one)));
-  const find = (event) => {
-    const wanted = event.target.value.toLowerCase();
-    said.forEach((one, at) => {
-      const text = sentences[at][2];
-      const place = wanted ? text.toLowerCase().indexOf(wanted) : -1;
-      const shown = one.querySelector(".text");
-      one.parentElement.hidden = Boolean(wanted) && place < 0;
-      if (place < 0) return shown.replaceChildren(text);
-      const end = place + wanted.length;
-      shown.replaceChildren(text.slice(0, place), make("mark", {}, text.slice(place, end)), text.slice(end));
-    });
+  if (!sentences.length) return { parts: [make("p", { class: "empty" }, "Nothing is said.")], follow: () => {} };
+  let [spoken, wanted] = [-1, ""];
+  // Where what is looked for stands in a sentence; nothing stands nowhere.
+  const place = (at) => (wanted ? sentences[at][2].toLowerCase().indexOf(wanted) : -1);
+  const build = (at) => {
+    const [start, , text] = sentences[at];
+    const [from, end] = [place(at), place(at) + wanted.length];
+    const words = from < 0 ? [text] : [text.slice(0, from), make("mark", {}, text.slice(from, end)), text.slice(end)];
+    const go = make(
+      "button",
+      { type: "button", class: "sentence", onclick: () => jump(start), "aria-current": at === spoken ? "true" : null },
+      make("span", { class: "time" }, clock(start)),
+      make("span", { class: "text" }, ...words),
+    );
+    return make("li", {}, go);
   };
-  let spoken = -1;
+  const list = make("ul", { class: "said panel", tabindex: "0", "aria-label": "transcript" });
+  if (sentences.at(-1)[0] >= 36000) list.style.setProperty("--clock", "4.6rem"); // ten hours
+  const rows = growing(list, build, (at) => `${clock(sentences[at][0])} ${sentences[at][2]}`);
+  const all = [...sentences.keys()];
+  rows.fill(all);
+  const find = (event) => {
+    wanted = event.target.value.toLowerCase();
+    rows.fill(wanted ? all.filter((at) => place(at) >= 0) : all);
+    list.scrollTop = 0;
+    centreIn(list, rows.row(spoken, true));
+  };
   const follow = (now) => {
     const last = sentences.findLastIndex(([start]) => start <= now);
     if (last === spoken) return;
-    said[spoken]?.removeAttribute("aria-current");
-    said[last]?.setAttribute("aria-current", "true");
+    rows.row(spoken)?.firstChild.removeAttribute("aria-current");
     spoken = last;
-    centreIn(list, said[last]);
+    const item = rows.row(spoken, true);
+    item?.firstChild.setAttribute("aria-current", "true");
+    centreIn(list, item);
   };
   const field = make("input", { type: "search", placeholder: "Search in it", "aria-label": "Search in the transcript", oninput: find });
-  const parts = said.length ? [field, list] : [make("p", { class: "empty" }, "Nothing is said.")];
-  return { parts, follow };
+  return { parts: [field, list], follow };
 }
 
 function videoKeys(video, player, now, jump) {

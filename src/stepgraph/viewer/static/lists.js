@@ -1,0 +1,82 @@
+// Lists of any length.  Of a long one, only rows near what is seen exist.  Gaps stand for the
+// others, about as high, with their words as plain text, so that the browser finds those, too.
+"use strict";
+
+const PIECE = 50; // rows that come and are missing together
+const SHORT = 200; // rows that are there from the beginning
+const REST = 120; // milliseconds after which a list that was scrolled stands still
+
+// build(item) makes a row; words(item) is what is written in it.
+function growing(list, build, words) {
+  let pieces = []; // of each its items, and its rows or the gap that stands for them
+  let pieceOf = new Map(); // by item, its number
+  const waiting = new Set(); // gaps that are seen or nearly so
+  let resting = 0;
+  const grow = (piece) => {
+    if (!piece?.gap) return;
+    near.unobserve(piece.gap);
+    waiting.delete(piece.gap);
+    piece.rows = piece.items.map(build);
+    piece.gap.replaceWith(...piece.rows);
+    piece.gap = null;
+  };
+  // What stands in the middle as plain text, where the browser found it or led, stays there.
+  const settle = () => {
+    const box = list.getBoundingClientRect();
+    const middle = box.top + box.height / 2;
+    for (const gap of [...waiting]) {
+      const piece = pieces[gap.dataset.piece];
+      const at = Math.floor((middle - gap.getBoundingClientRect().top) / (gap.offsetHeight / piece.items.length));
+      grow(piece);
+      if (list.scrollTop > 0) centreIn(list, piece.rows[at]);
+    }
+  };
+  // Whatever is done to a place that a list is just going to stops it on its way.
+  const rest = () => {
+    clearTimeout(resting);
+    resting = setTimeout(settle, REST);
+  };
+  const see = ({ isIntersecting, target, boundingClientRect: gap }) => {
+    const box = list.getBoundingClientRect();
+    const seen = gap.bottom > box.top && gap.top < box.bottom;
+    if (!isIntersecting) waiting.delete(target);
+    else if (seen) waiting.add(target);
+    else grow(pieces[target.dataset.piece]);
+    if (seen) rest();
+  };
+  const near = new IntersectionObserver((entries) => entries.forEach(see), { root: list, rootMargin: "600px 0px" });
+  list.addEventListener("scroll", rest, { passive: true });
+  return {
+    // Show some items and no others.
+    fill: (items) => {
+      near.disconnect();
+      waiting.clear();
+      [pieces, pieceOf] = [[], new Map()];
+      for (let at = 0; at < items.length; at += PIECE) {
+        const some = items.slice(at, at + PIECE);
+        const text = some.map((item) => words(item).replace(/\s+/g, " ")).join("\n");
+        const gap = make("li", { class: "gap", "data-piece": String(pieces.length) }, text);
+        gap.style.setProperty("--rows", some.length);
+        some.forEach((item) => pieceOf.set(item, pieces.length));
+        pieces.push({ items: some, rows: [], gap });
+      }
+      list.replaceChildren(...pieces.map((piece) => piece.gap));
+      pieces.slice(0, items.length > SHORT ? 1 : SHORT).forEach(grow);
+      pieces.slice(1).forEach((piece) => piece.gap && near.observe(piece.gap));
+    },
+    // The row of an item, if it exists, or with all about it if it is to be seen now.
+    row: (item, anyway = false) => {
+      const at = pieceOf.get(item);
+      if (anyway) pieces.slice(Math.max(0, at - 1), at + 2).forEach(grow);
+      const piece = pieces[at];
+      return piece?.rows[piece.items.indexOf(item)];
+    },
+  };
+}
+
+// Scroll a list, and nothing else, until something in it stands in its middle.
+function centreIn(list, one) {
+  if (!one?.isConnected) return;
+  const [inside, around] = [one.getBoundingClientRect(), list.getBoundingClientRect()];
+  list.scrollTop += inside.top - around.top - (list.clientHeight - inside.height) / 2;
+}
