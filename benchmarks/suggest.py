@@ -3,8 +3,7 @@
 DATA is the folder with the data sets.  Prints one JSON object a line: how videos are grouped into
 tasks; steps proposed from narration against the true ones by time and by meaning, beside k-means
 over sentence vectors and the most frequent phrases; whether a check finds what was taken out of a
-list or put in.  ``--grouping``, ``--steps``, ``--articles`` and ``--check`` measure only that;
-``--check-every`` takes each step out once instead of ten, which is not done if not asked for.
+list or put in.  ``--grouping``, ``--steps``, ``--articles`` and ``--check`` measure only that.
 
 By time, as in unsupervised procedure learning (Elhamifar and Naing 2019, Kukleva et al. 2019,
 Bansal et al. 2022): proposed steps are matched one to one to the true ones (Hungarian) by the rows
@@ -23,7 +22,6 @@ import time
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -65,6 +63,8 @@ IN_PLAIN_WORDS = (
 # What is counted of checks, and seconds for which a phrase is said.
 CHECKED = ("taken_out_found", "by_meaning", "by_time", "told_only_then", "nonsense_found")
 SAID = 4
+# Videos of a task, as many as the demo has.
+FEW = 6
 # Videos, and the lists that are held against them.
 Part: TypeAlias = tuple[Dataset, dict[str, list[str]]]
 ENCODER: Any = load_encoder("text:minilm")
@@ -350,7 +350,7 @@ def _against(
         say(articles=name, method=method, groups=len(numbers), silent=silent, **percent(means))
 
 
-def checks(data: Path, draws: int = 10) -> None:
+def checks(data: Path) -> None:
     """Take a step out of a list, put a foreign one in, and ask what is wrong with it.
 
     Two tasks of CrossTask are checked together, the lists of others one by one.
@@ -358,15 +358,19 @@ def checks(data: Path, draws: int = 10) -> None:
     crosstask = narrated(f"crosstask:{data}/crosstask")
     proposed = suggest_steps(replace(crosstask, vocabulary=None, truth={}))
     lists = {task.name: [step.name for step in task.steps] for task in proposed.tasks}
-    _check("proposed", [(crosstask, lists)], draws)
-    _check("written", [(crosstask, _lists_of(crosstask))], draws)
+    _check("proposed", [(crosstask, lists)])
+    _check("written", [(crosstask, _lists_of(crosstask))])
     demo = narrated("demo")
-    _check("demo, written", _task_by_task(demo, _lists_of(demo)), draws)
+    _check("demo, written", _task_by_task(demo, _lists_of(demo)))
+    _check("demo, each step", _task_by_task(demo, _lists_of(demo)), draws=None)
     articles, shown = lists_of_articles(data)
     howto = narrated(f"howto100m:{data}/howto100m")
     videos = tuple(replace(one, task=shown[one.id]) for one in howto.videos if one.id in shown)
     lists = {title: articles[title] for title in dict.fromkeys(shown.values())}
-    _check("HowTo100M, articles", _task_by_task(replace(howto, videos=videos), lists), draws)
+    parts = _task_by_task(replace(howto, videos=videos), lists)
+    _check("HowTo100M, articles", parts)
+    few = [(replace(some, videos=some.videos[:FEW]), one) for some, one in parts]
+    _check("HowTo100M, articles, six videos a task", few, draws=None)
 
 
 def _lists_of(dataset: Dataset) -> dict[str, list[str]]:
@@ -387,8 +391,10 @@ def _task_by_task(dataset: Dataset, lists: dict[str, list[str]]) -> list[Part]:
     ]
 
 
-def _check(name: str, parts: Sequence[Part], draws: int) -> None:
+def _check(name: str, parts: Sequence[Part], draws: int | None = 10) -> None:
     """Draw steps that the check of the whole list does not call unheard, and take them out.
+
+    Each of them once where no number is given.
 
     ``taken_out_found``: what is told to be missing means the same as its name (``by_meaning``), or
     is said while it is truly done rather than any other step (``by_time``, where there is truth).
@@ -407,7 +413,7 @@ def _check(name: str, parts: Sequence[Part], draws: int) -> None:
         for step in _vocabulary({task: names}).keysteps
         if (task, (step,)) not in [(one.task, one.keysteps) for one in wholes[part].of("unheard")]
     ]
-    draws = min(draws, len(every))
+    draws = draws or len(every)
     for draw, at in enumerate(rng.choice(len(every), draws, replace=False).tolist()):
         part, task, taken = every[at]
         dataset, lists = parts[part]
@@ -460,12 +466,11 @@ def _vocabulary(lists: dict[str, list[str]]) -> Vocabulary:
 
 
 PARTS = {"--grouping": grouping, "--steps": steps, "--articles": articles, "--check": checks}
-ASKED = {**PARTS, "--check-every": partial(checks, draws=sys.maxsize)}
 
 
 def main(arguments: Sequence[str]) -> None:
     places = [one for one in arguments if not re.match("--", one)]
-    asked = [ASKED[one] for one in arguments if one in ASKED] or [*PARTS.values()]
+    asked = [PARTS[one] for one in arguments if one in PARTS] or [*PARTS.values()]
     if len(places) != 1:
         sys.exit(__doc__)
     for part in asked:
