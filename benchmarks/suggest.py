@@ -63,6 +63,8 @@ IN_PLAIN_WORDS = (
 # What is counted of checks, and seconds for which a phrase is said.
 CHECKED = ("taken_out_found", "by_meaning", "by_time", "told_only_then", "nonsense_found")
 SAID = 4
+# Videos of a task, as many as the demo has.
+FEW = 6
 # Videos, and the lists that are held against them.
 Part: TypeAlias = tuple[Dataset, dict[str, list[str]]]
 ENCODER: Any = load_encoder("text:minilm")
@@ -360,11 +362,15 @@ def checks(data: Path) -> None:
     _check("written", [(crosstask, _lists_of(crosstask))])
     demo = narrated("demo")
     _check("demo, written", _task_by_task(demo, _lists_of(demo)))
+    _check("demo, each step", _task_by_task(demo, _lists_of(demo)), draws=None)
     articles, shown = lists_of_articles(data)
     howto = narrated(f"howto100m:{data}/howto100m")
     videos = tuple(replace(one, task=shown[one.id]) for one in howto.videos if one.id in shown)
     lists = {title: articles[title] for title in dict.fromkeys(shown.values())}
-    _check("HowTo100M, articles", _task_by_task(replace(howto, videos=videos), lists))
+    parts = _task_by_task(replace(howto, videos=videos), lists)
+    _check("HowTo100M, articles", parts)
+    few = [(replace(some, videos=some.videos[:FEW]), one) for some, one in parts]
+    _check("HowTo100M, articles, six videos a task", few, draws=None)
 
 
 def _lists_of(dataset: Dataset) -> dict[str, list[str]]:
@@ -385,8 +391,10 @@ def _task_by_task(dataset: Dataset, lists: dict[str, list[str]]) -> list[Part]:
     ]
 
 
-def _check(name: str, parts: Sequence[Part], draws: int = 10) -> None:
+def _check(name: str, parts: Sequence[Part], draws: int | None = 10) -> None:
     """Draw steps that the check of the whole list does not call unheard, and take them out.
+
+    Each of them once where no number is given.
 
     ``taken_out_found``: what is told to be missing means the same as its name (``by_meaning``), or
     is said while it is truly done rather than any other step (``by_time``, where there is truth).
@@ -405,6 +413,7 @@ def _check(name: str, parts: Sequence[Part], draws: int = 10) -> None:
         for step in _vocabulary({task: names}).keysteps
         if (task, (step,)) not in [(one.task, one.keysteps) for one in wholes[part].of("unheard")]
     ]
+    draws = draws or len(every)
     for draw, at in enumerate(rng.choice(len(every), draws, replace=False).tolist()):
         part, task, taken = every[at]
         dataset, lists = parts[part]

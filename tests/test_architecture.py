@@ -143,7 +143,7 @@ LATER = {
     "a page and a search": "viewer core/alternatives export/maps",
     "steps proposed and checked": """vocabulary/phrases vocabulary/grouping vocabulary/suggesting
         vocabulary/suggested vocabulary/evidence pipeline/suggesting pipeline/checking
-        pipeline/articles cli/steps""",
+        pipeline/spoken pipeline/articles cli/steps""",
     "what is done, comes next and was forgotten": """assistant cli/assistant cli/live
         experiments/assistance""",
     "a corpus on a GPU": "networks/matching networks/word_pieces",

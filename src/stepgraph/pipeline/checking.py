@@ -9,9 +9,9 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from stepgraph.core import Dataset, Scores, Video, Vocabulary
+from stepgraph.core import Dataset, Video, Vocabulary
 from stepgraph.decoders import TaskMarkov
-from stepgraph.decoders.hearing import hear
+from stepgraph.decoders.hearing import Heard, hear
 from stepgraph.decoders.learning import learn_graph
 from stepgraph.errors import DataError
 from stepgraph.graph.courses import MOST_KEYSTEPS
@@ -19,6 +19,7 @@ from stepgraph.graph.habits import listed_tasks
 from stepgraph.graph.layers import Layer
 from stepgraph.graph.order import DIRECTIONAL_SHARE
 from stepgraph.pipeline import choose_vocabulary, counted, nothing_left, open_scorer, options_of
+from stepgraph.pipeline.spoken import SAME_MOMENT, Spoken, find_spoken, recurring
 from stepgraph.pipeline.suggesting import Said, as_dataset, encode_of, listen
 from stepgraph.problems import Problems
 from stepgraph.scoring import Scorer, score
@@ -35,8 +36,8 @@ from stepgraph.vocabulary.suggesting import (
 
 # Share of a task's videos that must speak of a step clearly: the same as a proposed one needs.
 HEARD = 0.1
-# Two steps are one where they are said best at the same moment in so many of the videos.
-_SAME_MOMENT = 0.5
+# Of fewer videos a tenth is less than two: hardly anything is said twice in the same words.
+_FEW = 20
 # Phrases of a task that are told to be missing.
 _MISSING = 5
 
@@ -122,10 +123,11 @@ def check_steps(
         names = [listed.keysteps[keystep] for keystep in layer.keysteps]
         members = graph.courses.tasks[task] if graph.courses else {}
         own = said.of([n for n, video in enumerate(said.videos) if video.id in members])
-        found += _unheard(task, names, layer)
+        spoken = find_spoken([hear(scores[video.id]) for video in own.videos], names, encode)
+        found += _unheard(task, names, layer, spoken)
         places = dict(zip(names, layer.place.tolist(), strict=True))
-        found += _missing(task, places, own, chosen, encode)
-        found += _alike(task, names, layer, [scores[video.id] for video in own.videos])
+        found += _missing(task, places, own, spoken, chosen, encode)
+        found += _alike(task, names, layer, spoken.videos)
         found += _out_of_order(task, names, layer, chosen.fewest(layer.videos))
     counts = {task: graph.layers.videos.get(task, 0) for task in listed_tasks(listed)}
     return Check(tuple(sorted(found, key=lambda one: -one.videos)), counts)
@@ -141,17 +143,28 @@ def _require_short(listed: Vocabulary) -> None:
             )
 
 
-def _unheard(task: str, names: Sequence[str], layer: Layer) -> list[Finding]:
-    heard = zip(names, layer.clear.tolist(), strict=True)
+def _unheard(task: str, names: Sequence[str], layer: Layer, spoken: Spoken) -> list[Finding]:
+    """Steps that are hardly heard, in the mean of two ways of hearing them.
+
+    With the name of the task any step is near to what is said of the task; without it a short name
+    may be near to nothing.
+    """
+    in_words = np.isfinite(spoken.level).any()
+    both = (layer.clear + spoken.clear.sum(axis=0)) / 2 if in_words else layer.clear
     return [
-        Finding("unheard", task, (name,), clear, layer.videos)
-        for name, clear in heard
+        Finding("unheard", task, (name,), int(clear), layer.videos)
+        for name, clear in zip(names, both.tolist(), strict=True)
         if clear < HEARD * layer.videos
     ]
 
 
 def _missing(
-    task: str, listed: dict[str, float], said: Said, options: SuggestOptions, encode: Encode
+    task: str,
+    listed: dict[str, float],
+    said: Said,
+    spoken: Spoken,
+    options: SuggestOptions,
+    encode: Encode,
 ) -> list[Finding]:
     size, title = len(said.videos), read_name(task)
     kinds = said.kinds()
@@ -164,9 +177,13 @@ def _missing(
         if is_listed
     )
     left = [kind for kind, is_listed in zip(kinds, stands, strict=True) if not is_listed]
-    found = choose(left, encode, most=_MISSING, fewest=options.fewest(size), often=often)
+    fewest = options.fewest(size)
+    found = choose(left, encode, most=_MISSING, fewest=fewest, often=often)
     # Where nothing is said twice, that says nothing against the list.
     against = [Finding("foreign", task, tuple(listed), size, size)] if foreign and found else []
+    if size < _FEW:
+        room = _MISSING - len(found)
+        found += recurring(left, spoken, found, encode, most=room, fewest=fewest)
     return against + [
         Finding(
             "missing", task, (one.kind.name,), len(one.videos), size, examples(one, said.videos)
@@ -175,17 +192,14 @@ def _missing(
     ]
 
 
-def _alike(
-    task: str, names: Sequence[str], layer: Layer, scores: Sequence[Scores]
-) -> list[Finding]:
+def _alike(task: str, names: Sequence[str], layer: Layer, heard: Sequence[Heard]) -> list[Finding]:
     same, videos = np.zeros((len(names), len(names)), dtype=np.int64), 0
-    for one in scores:
-        heard = hear(one)
-        if len(heard.said):
-            best = heard.closeness(task, layer.keysteps).keysteps.argmax(axis=0)
+    for one in heard:
+        if len(one.said):
+            best = one.closeness(task, layer.keysteps).keysteps.argmax(axis=0)
             same += best[:, None] == best
             videos += 1
-    first, second = np.nonzero(np.triu(same > _SAME_MOMENT * videos, 1))
+    first, second = np.nonzero(np.triu(same > SAME_MOMENT * videos, 1))
     pairs = zip(first.tolist(), second.tolist(), strict=True)
     return [
         Finding("alike", task, (names[one], names[other]), int(same[one, other]), videos)

@@ -181,6 +181,17 @@ def _thing(kind: Kind) -> str:
     return kind.phrase.thing
 
 
+def names_a_step(kind: Kind) -> bool:
+    """Whether it is more than any gesture."""
+    return kind.phrase.where != "" or kind.phrase.verb not in _HANDLING
+
+
+def nearest(kinds: Sequence[Kind], others: Sequence[Kind], encode: Encode) -> NDArray[np.bool_]:
+    """Which phrases one of others stands for, shape (N,)."""
+    found: NDArray[np.bool_] = nearness(kinds, others, encode).max(axis=1, initial=-1.0) >= NEAR
+    return found
+
+
 def said_often(videos: int) -> int:
     """In how many of so many videos words must be said to be a name."""
     return max(_FEWEST, math.ceil(_SAME_WORDS * videos))
@@ -201,9 +212,7 @@ def choose(
         Videos that must say it in its own words.
     """
     candidates = [
-        at
-        for at, kind in enumerate(kinds)
-        if len(kind.videos) >= often and (kind.phrase.where or kind.phrase.verb not in _HANDLING)
+        at for at, kind in enumerate(kinds) if len(kind.videos) >= often and names_a_step(kind)
     ]
     near = nearness(kinds, [kinds[at] for at in candidates], encode)
     worth = np.maximum(0.0, near - NEAR) / (1 - NEAR)
@@ -236,8 +245,7 @@ def stood_for(
     read = {name: read_name(name) for name in listed}
     steps = [Kind(one, name, (), listed[name]) for name, one in read.items() if one]
     others = [name for name, one in read.items() if not one]
-    near = nearness(kinds, steps, encode).max(axis=1, initial=-1.0)
-    stands: NDArray[np.bool_] = near >= NEAR
+    stands = nearest(kinds, steps, encode)
     if others:  # what is no verb with an object is compared as a whole
         whole = encode([kind.name for kind in kinds]) @ encode(others).T
         stands |= whole.max(axis=1) >= NEAR_NAME
