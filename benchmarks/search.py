@@ -17,6 +17,9 @@ import time
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+# As the command line does, and as early: numpy reads it when it is imported.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
 import numpy as np
 
 import stepgraph as sg
