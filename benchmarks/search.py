@@ -159,8 +159,8 @@ def grow(sentences: int) -> dict[str, object]:
                 Chapter(80.0 * at, 80.0 * at + 60, f"step {at}", None, "label")
                 for at in range(EACH // 20)
             ]
-            result = Result(Video(f"v{number:06}", 4.0 * EACH, heard), tuple(steps))
-            Path(folder, f"v{number:06}.steps.json").write_text(to_json(result))
+            one = Result(Video(f"v{number:06}", 4.0 * EACH, heard), tuple(steps))
+            Path(folder, f"v{number:06}.steps.json").write_text(to_json(one))
         wall, cpu = time.perf_counter(), time.process_time()
         before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
         files.open_files(Path(folder), Cached(encoder_for(DEFAULT_DECODER)))
