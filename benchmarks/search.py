@@ -17,6 +17,9 @@ import time
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+# As the command line does, and as early: numpy reads it when it is imported.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
 import numpy as np
 
 import stepgraph as sg
@@ -156,8 +159,8 @@ def grow(sentences: int) -> dict[str, object]:
                 Chapter(80.0 * at, 80.0 * at + 60, f"step {at}", None, "label")
                 for at in range(EACH // 20)
             ]
-            result = Result(Video(f"v{number:06}", 4.0 * EACH, heard), tuple(steps))
-            Path(folder, f"v{number:06}.steps.json").write_text(to_json(result))
+            one = Result(Video(f"v{number:06}", 4.0 * EACH, heard), tuple(steps))
+            Path(folder, f"v{number:06}.steps.json").write_text(to_json(one))
         wall, cpu = time.perf_counter(), time.process_time()
         before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
         files.open_files(Path(folder), Cached(encoder_for(DEFAULT_DECODER)))

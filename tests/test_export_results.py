@@ -40,6 +40,20 @@ def test_what_is_written_is_read_back(tmp_path, monkeypatch):
     assert replace(found, video=replace(found.video, path=TEA.video.path)) == TEA
 
 
+def test_in_brief_a_result_says_what_is_done_and_no_more(tmp_path):
+    others = (("pour", 0.2),)
+    chapters = (replace(TEA.chapters[0], alternatives=others), TEA.chapters[1])
+    write_timeline(replace(TEA, chapters=chapters), tmp_path)
+
+    [file] = tmp_path.rglob("*.steps.json")
+    assert load_result(file).chapters == chapters
+    brief = load_result(file, brief=True)
+
+    assert brief.video.transcript == ()
+    assert brief.chapters == TEA.chapters
+    assert (brief.tasks, brief.video.duration) == (TEA.tasks, 60.5)
+
+
 def test_folders_can_be_moved_together(tmp_path, monkeypatch):
     (tmp_path / "old").mkdir()
     monkeypatch.chdir(tmp_path / "old")

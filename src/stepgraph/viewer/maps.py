@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import chain, combinations, pairwise
+from itertools import chain, pairwise
 from typing import Any
 
 import numpy as np
@@ -52,7 +52,9 @@ def usual_in(task: str, lines: Sequence[Line]) -> Usual:
     size = len(kept)
     shown = np.array([often[name] for name in kept])
     seconds, where, done = [0.0] * size, [0.0] * size, [0] * size
-    follows, precedes = Counter[tuple[int, int]](), Counter[tuple[int, int]]()
+    follows = Counter[tuple[int, int]]()
+    before = np.zeros((size, size), dtype=np.int64)
+    earlier = np.triu(np.ones_like(before), 1)
     for line in lines:
         course, length = [], max(line["duration"], 1e-9)
         for start, end, name, _ in line["steps"]:
@@ -63,7 +65,8 @@ def usual_in(task: str, lines: Sequence[Line]) -> Usual:
                 where[one] += (start + end) / 2 / length
         # One place more than there are keysteps stands for the start and for the end.
         follows.update(pairwise([size, *course, size] if course else []))
-        precedes.update(combinations(dict.fromkeys(course), 2))
+        begun = np.array([*dict.fromkeys(course)], dtype=np.intp)
+        before[begun[:, None], begun] += earlier[: len(begun), : len(begun)]
     often_done = np.maximum(done, 1)
     place = np.array(where) / often_done
     length_of = np.array(seconds) / np.maximum(shown, 1)
@@ -76,7 +79,7 @@ def usual_in(task: str, lines: Sequence[Line]) -> Usual:
     )
     known = TaskMap(task, len(lines), steps, tuple(arrows), of_names(kept))
     times = dict(enumerate((often_done / np.maximum(shown, 1)).tolist()))
-    return Usual(known, _before(_table(precedes, size)), times)
+    return Usual(known, _before(before), times)
 
 
 def _table(counts: Mapping[tuple[int, int], int], size: int) -> NDArray[np.int64]:
