@@ -207,7 +207,7 @@ FAULTS = (
     Fault(
         *(9, "what is said on the way reaches it raw", "progress.py"),
         'sys.stderr.write(f"stepgraph: {printable(text)}\\n")',
-        *('sys.stderr.write(f"stepgraph: {text}\\n")', "progress trust"),
+        *('sys.stderr.write(f"stepgraph: {text}\\n")', "progress"),
     ),
     *(
         Fault(
@@ -278,7 +278,10 @@ def failing(names: str, folder: Path) -> str:
     if done.returncode < 0:
         return f"a test of {tests[0]} that is ended"
     found = re.search(r"^(?:FAILED|ERROR) tests/(\S+?\.py(?:::\w+)?)", done.stdout, re.MULTILINE)
-    return found[1] if found else "" if not done.returncode else "tests that cannot be run"
+    if done.returncode and not found:
+        print(done.stdout[-2000:], done.stderr[-2000:], file=sys.stderr)
+        return "tests that cannot be run"
+    return found[1] if found else ""
 
 
 def main(argv: list[str] | None = None) -> int:

@@ -10,12 +10,21 @@ import pytest
 from scipy.sparse import csr_array
 
 from reference import make_scores
-from stepgraph.core import Labels, Timeline, Video, Vocabulary
-from stepgraph.export.report import _bars, keystep_colours
+from stepgraph.core import Dataset, Labels, Timeline, Video, Vocabulary
+from stepgraph.export.report import (
+    Measured,
+    _bars,
+    _hex,
+    _next_line,
+    _video,
+    keystep_colours,
+)
 from stepgraph.export.terminal import describe_vocabulary
 from stepgraph.export.timeline import to_json, to_text, to_youtube
 from stepgraph.graph import TaskGraph
+from stepgraph.graph.maps import END, START
 from stepgraph.problems import Problems
+from task_maps import make_map
 from test_export_report import embedded, kitchen, omelette, write
 
 
@@ -24,6 +33,33 @@ def test_colours_stay_what_they_were():
         *("#dd7c9b", "#778b27", "#68c5ff", "#77b061"),
         *("#7575c9", "#f1a95e", "#aaa239", "#4fa7e5"),
     ]
+
+
+def test_light_and_dark_are_told_as_screens_have_them():
+    assert [_hex(lightness, 0.0, 0.0) for lightness in (0.0, 0.1, 0.5, 1.0)] == [
+        *("#000000", "#030303", "#636363", "#ffffff")
+    ]
+
+
+def test_four_are_named_of_what_comes_next():
+    arrows = [(0, other, 9 - other) for other in (1, 2, 3, 4, END)]
+    found = make_map([(START, 0, 9), *arrows])
+
+    told = _next_line(found, found.steps[0])
+
+    assert told.count("<li ") == 4
+    assert "stir" in told
+    assert "pour" not in told
+
+
+def test_a_bar_is_as_long_as_what_is_said_of_the_video_in_seconds():
+    vocabulary = omelette()
+    labels = Labels("v", np.zeros(50, np.int64), vocabulary, hop=0.5)
+    dataset = Dataset("kitchen", [Video("v", 20.0)], vocabulary)
+
+    shown = _video(dataset.videos[0], dataset, [Measured("m", None, {"v": labels})])
+
+    assert shown["duration"] == 25
 
 
 def hue(colour):

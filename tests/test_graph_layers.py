@@ -294,6 +294,20 @@ def test_tasks_that_agree_are_put_together_and_others_kept_apart():
     assert layers.next_after(3) == []
 
 
+def test_a_task_that_is_undecided_agrees_with_those_in_the_order_that_is_asked_about():
+    members = (0, 1)
+    vocabulary = Vocabulary(WORDS.keysteps, {"tea": members, "soup": members})
+    tasks = {
+        "tea": [labelled(*[0] * 9, *[1] * 9, video="t", vocabulary=vocabulary)],
+        "soup": [labelled(*[2] * 9, video="s", vocabulary=vocabulary)],
+    }
+    layers = layers_of(vocabulary=vocabulary, **tasks)
+
+    assert np.ptp(layers.precedences(0, 1, ["soup"])[0][:2]) == 0
+    assert [one.tasks for one in layers.precedences(0, 1)] == [("tea", "soup")]
+    assert {one.tasks for one in layers.precedences(1, 0)} == {("tea",), ("soup",)}
+
+
 def test_next_are_the_most_probable_first_and_so_many_as_asked_for():
     sequences = [(0, 1), (0, 2), (0, 2), (0, 3), (0,)]
     layers = layers_of(*(labelled(*np.repeat(one, 9)) for one in sequences))

@@ -237,7 +237,8 @@ def test_what_another_model_hears_is_kept_with_its_end(tmp_path, monkeypatch, sa
 
     heard = speech.hear(path, tmp_path, problems=Problems())
 
-    assert heard == speech.Heard(said, 4.5 if said else 0.0)
+    # What it could not decode, and how sure it is, that model does not say.
+    assert heard == speech.Heard(said, 4.5 if said else 0.0, damaged=0, language="", unsure=0.0)
     assert speech.recall(path, tmp_path) == heard
     assert speech.recall(path) is None
 

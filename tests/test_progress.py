@@ -55,6 +55,29 @@ def test_progress_is_drawn_on_a_terminal(capsys):
     assert capsys.readouterr().out == ""
 
 
+NAMED = "reading tea\x1b]0;owned\x07\nstepgraph: error: no"  # as a file may be called
+SPELT = r"reading tea\u001b]0;owned\u0007\u000astepgraph: error: no"
+
+
+def test_the_name_of_a_file_is_said_in_one_line_without_control_characters(capsys):
+    with progress.shown():
+        progress.say(NAMED)
+
+    assert capsys.readouterr().err == f"stepgraph: {SPELT}\n"
+
+
+def test_the_name_of_a_file_beside_a_bar_has_no_control_characters(bars, monkeypatch):
+    said = []
+    monkeypatch.setattr(bars.console, "print", lambda text, **_: said.append(text))
+    progress.say(NAMED)
+
+    with progress.counting(NAMED, 3):
+        [task] = bars.tasks
+
+    assert said == [f"stepgraph: {SPELT}"]
+    assert task.description == SPELT
+
+
 def test_each_item_counts_when_the_next_is_asked_for(bars):
     items = progress.track(["a", "b"], "reading")
 

@@ -326,6 +326,8 @@ SECRETS = "root:x:0:0:hunter2:/root:/bin/bash\nalice:hunter2\n"
     [
         ("passwd", SECRETS),
         ("passwd.srt", SECRETS),
+        ("passwd.srt", f"key --> hunter2\n{SECRETS}"),
+        ("passwd.sbv", f"0:00,0:hunter2\n{SECRETS}"),
         ("passwd.vtt", SECRETS),
         ("passwd.tsv", SECRETS),
         ("passwd.tsv", "hunter2\thunter2\thunter2\n"),
