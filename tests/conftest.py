@@ -3,6 +3,7 @@
 import gc
 import os
 import zlib
+from contextlib import contextmanager
 from pathlib import Path
 
 # Each worker of a parallel run has one core; more threads would only wait for one another.
@@ -21,6 +22,8 @@ try:
 except ImportError:  # on Windows
     fcntl = None
 
+# Processes of a parallel run that wait for each other do not do the same work side by side.
+TAKES_TURNS = fcntl is not None and "PYTEST_XDIST_WORKER" in os.environ
 MANY = 100  # texts, of which the demo has thousands
 ROOT = Path(__file__).parents[1]
 
@@ -108,10 +111,26 @@ def pytest_collection():
     """Collect without looking for garbage: all that is made then is kept to the end."""
     gc.disable()
     try:
-        return (yield)
+        with _one_before_the_others():
+            return (yield)
     finally:
         gc.freeze()
         gc.enable()
+
+
+@contextmanager
+def _one_before_the_others():
+    """Let one process of a parallel run go first: the others find compiled what it imported."""
+    if not TAKES_TURNS:
+        yield
+        return
+    with Path(__file__).open() as turn:
+        try:
+            fcntl.flock(turn, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            fcntl.flock(turn, fcntl.LOCK_SH)  # when the first is done,
+            fcntl.flock(turn, fcntl.LOCK_UN)  # all others at once
+        yield
 
 
 @pytest.fixture(scope="session")
@@ -128,7 +147,7 @@ def session_cache(tmp_path_factory):
 @pytest.fixture(scope="session", autouse=True)
 def _many_texts_in_turn(session_cache):
     """Let one process at a time encode many texts: others find them in the cache, then."""
-    if fcntl is None or "PYTEST_XDIST_WORKER" not in os.environ:
+    if not TAKES_TURNS:
         yield
         return
     encode = TextEncoder.encode_texts

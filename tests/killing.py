@@ -19,7 +19,7 @@ KILLS = int(os.environ.get("STEPGRAPH_SOAK", "0"))
 
 # Reads a line of JSON for each run: the arguments, and before which moment it is killed.
 NURSERY = """
-import json, os, signal, sys, time, traceback, warnings
+import gc, json, os, signal, sys, time, traceback, warnings
 from importlib import import_module
 
 for name in sys.argv[1:]:
@@ -42,6 +42,7 @@ def count(event, args):
         os.kill(os.getpid(), signal.SIGKILL)
 
 
+gc.freeze()  # what was imported stays shared with the children, who would look for garbage in it
 for line in sys.stdin:
     args, last = json.loads(line)
     inner, outer = os.pipe()
