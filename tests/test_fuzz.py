@@ -17,7 +17,7 @@ pytestmark = pytest.mark.skipif(
     not sys.platform.startswith("linux"), reason="limits on memory and time are those of Linux"
 )
 # Times the inputs of each harness: this much takes almost two minutes of a processor.
-SHARE = float(os.environ.get("STEPGRAPH_FUZZ_SHARE", 0.55))
+SHARE = float(os.environ.get("STEPGRAPH_FUZZ_SHARE", 0.57))
 
 
 def worker_of(table):
