@@ -101,6 +101,16 @@ def test_without_a_task_nothing_is_written(tmp_path):
     assert load_maps(tmp_path) == {}
 
 
+@pytest.mark.parametrize("change", [{"version": 2}, {"format": "stepgraph-graph"}])
+def test_a_file_of_another_kind_or_a_later_version_is_refused(tmp_path, change):
+    save_maps(graph_of(*TEA, vocabulary=MANY), ["tea"], tmp_path)
+    content = json.loads((tmp_path / "maps.json").read_text())
+    (tmp_path / "maps.json").write_text(json.dumps(content | change))
+
+    with pytest.raises(DataError, match=r"maps.json: (must be|format version must be)"):
+        load_maps(tmp_path)
+
+
 @pytest.mark.parametrize("names", [(), ("boil",), ("boil", "pour"), ("boil", "pour", "stir")])
 def test_few_names_are_filled_up_to_a_vocabulary(names):
     found = of_names(names).keysteps
