@@ -5,7 +5,8 @@ mined on its own videos without their truth, beside path search on the same scor
 parts of the recogniser are taken away one at a time, options are chosen on one task of CrossTask
 and reported on the other, chapters are made fewer and longer, and the speed is measured.  Prints
 one JSON object a line; ``--speed`` measures only that, ``--suites`` only the suites, and
-``--chapters`` only the chapters.
+``--chapters`` only the chapters.  With ``--alone`` sentences are embedded without their
+neighbours, as ``--context 0`` does.
 """
 
 from __future__ import annotations
@@ -307,6 +308,8 @@ def best_of(work: Callable[[], object]) -> float:
 
 
 def main(data: str, *asked: str) -> None:
+    if "--alone" in asked:
+        TaskMarkov.encoder = replace(TaskMarkov.encoder, context=0, blend=False)
     if "--chapters" in asked:
         chapters(Path(data))
         return

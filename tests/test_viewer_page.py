@@ -153,6 +153,34 @@ def test_a_person_corrects_undoes_and_finds_it_kept(folder, page):
 
 
 @pytest.mark.browser
+def test_a_name_is_kept_whatever_the_field_is_left_for(folder, page):
+    filmed()
+    names = "[aria-label^='name of step']"
+    shown = "document.querySelector('h1')?.textContent"
+    with serving(folder) as server:
+        page.route("**/correct*", lambda route: (page.wait_for_timeout(300), route.continue_()))
+        page.goto(f"{server.address}#video/monday%2Ftea@10.0")
+        page.click("text=Correct")
+        page.fill(f"{names} >> nth=0", "heat some milk")
+        page.click("text=ends here >> nth=0")  # of the same step, before the name is kept
+        page.wait_for_selector(".steps > li:first-child[data-end='10']")
+        page.fill(f"{names} >> nth=0", "steam it")
+        page.click("[aria-label='step 2: nothing is done']")  # of another
+        until(page, f"""document.querySelectorAll("{names}").length == 1""")
+        page.fill(f"{names} >> nth=0", "never mind")
+        page.press(f"{names} >> nth=0", "Escape")
+        page.fill(f"{names} >> nth=0", "froth")
+        page.click("text=Videos")  # another page
+        page.wait_for_selector(".list .row")
+        page.wait_for_timeout(1000)
+        assert page.query_selector(".list .row")
+        assert page.evaluate(shown) != "monday/tea"
+
+    [kept] = sg.load("out/monday/tea.steps.json")
+    assert (kept.start, kept.end, kept.keystep) == (4.0, 10.0, "froth")
+
+
+@pytest.mark.browser
 def test_others_make_way_for_a_step_that_is_moved_or_added(folder, page):
     filmed()
     ends = "[...document.querySelectorAll('.steps > li')].map((one) => one.dataset.end).join()"

@@ -3,6 +3,13 @@
 
 let correcting = false;
 const undoable = new Map(); // of each video, what its steps were before
+let saving = Promise.resolve(); // one correction after the other, each of what the last one left
+let released = Promise.resolve(); // a click that leaves a field happens before the page is drawn anew
+document.addEventListener("pointerdown", () => {
+  released = new Promise((done) => {
+    for (const end of ["pointerup", "pointercancel"]) document.addEventListener(end, () => setTimeout(done), { once: true });
+  });
+});
 
 async function correct(id, steps) {
   const headers = { "Content-Type": "application/json" };
@@ -21,27 +28,34 @@ function among(others, [start, end, name]) {
 
 // What changes the steps of a video, and shows it again.
 function changing(video, now) {
-  const plain = video.steps.map(([start, end, keystep]) => [start, end, keystep]);
-  const keep = async (next) => {
+  const plainly = ({ steps }) => steps.map(([start, end, keystep]) => [start, end, keystep]);
+  const mine = turn;
+  const keep = async (next, undoing) => {
     await correct(video.id, next);
-    await showVideo(video.id, now());
+    undoable.set(video.id, undoing);
+    await released;
+    if (mine === turn) await showVideo(video.id, now());
   };
   const failed = (error) => {
     const told = make("p", { role: "alert" }, error.message);
     main.prepend(told);
     told.scrollIntoView();
   };
+  const past = () => undoable.get(video.id) ?? [];
+  const next = (work) => (saving = saving.then(work).catch(failed));
+  const change = (edit) => {
+    const before = videoOf(video.id);
+    return keep(edit(plainly(before)), [...past(), before.corrected ? plainly(before) : null]);
+  };
+  const undo = () => past().length && keep(past().at(-1), past().slice(0, -1));
   return {
-    plain,
-    change: (next) => {
-      undoable.set(video.id, [...(undoable.get(video.id) ?? []), video.corrected ? plain : null]);
-      return keep(next).catch(failed);
-    },
-    undo: undoable.get(video.id)?.length ? () => keep(undoable.get(video.id).pop()).catch(failed) : null,
+    plain: plainly(video),
+    change: (edit) => next(() => change(edit)),
+    undo: past().length ? () => next(undo) : null,
   };
 }
 
-function correctionTools(video, now, { plain, change, undo }) {
+function correctionTools(video, now, { change, undo }) {
   const tools = make("div", { class: "tools" });
   if (!window.STEPGRAPH) {
     const toggle = () => {
@@ -50,9 +64,9 @@ function correctionTools(video, now, { plain, change, undo }) {
     };
     tools.append(button("Correct", toggle, { "aria-pressed": String(correcting) }));
     if (correcting) {
-      const add = () => change(among(plain, [now(), Math.min(now() + 10, video.duration), "new step"]));
-      tools.append(button("Add a step here", add), button("Undo", undo, { disabled: undo ? null : "" }));
-      if (video.corrected) tools.append(button("Take all back", () => change(null)));
+      const add = (at) => change((steps) => among(steps, [at, Math.min(at + 10, video.duration), "new step"]));
+      tools.append(button("Add a step here", () => add(now())), button("Undo", undo, { disabled: undo ? null : "" }));
+      if (video.corrected) tools.append(button("Take all back", () => change(() => null)));
     }
   }
   if (video.corrected) tools.append(make("span", { class: "badge" }, "corrected"));
@@ -61,19 +75,27 @@ function correctionTools(video, now, { plain, change, undo }) {
 
 // Buttons that correct one step.
 function corrections(at, now, { plain, change }) {
-  const [start, end, name] = plain[at];
-  const others = plain.filter((_, number) => number !== at);
-  const put = (next) => change(among(others, next));
-  const field = make("input", { list: "keysteps", value: name, "aria-label": `name of step ${at + 1}` });
-  field.addEventListener("change", () => field.value.trim() && put([start, end, field.value.trim()]));
+  const [start, end, old] = plain[at];
+  const field = make("input", { list: "keysteps", value: old, "aria-label": `name of step ${at + 1}` });
+  // Instead of this one, these, under the name that stands in the field.
+  const put = (...spans) => {
+    const name = field.value.trim() || old;
+    const others = (steps) => steps.filter(([from]) => from !== start);
+    change((steps) => spans.reduce((made, [from, to]) => among(made, [from, to, name]), others(steps)));
+  };
+  field.addEventListener("change", () => {
+    field.value = field.value.trim() || old;
+    if (field.value !== old) put([start, end]);
+  });
+  field.addEventListener("keydown", (event) => event.key === "Escape" && (field.value = old));
   const inside = () => start < now() && now() < end;
   const row = make("div", { class: "correct" }, field);
   for (const [text, can, to] of [
-    ["starts here", () => now() < end, () => put([now(), end, name])],
-    ["ends here", () => now() > start, () => put([start, now(), name])],
-    ["split here", inside, () => change(among(among(others, [start, now(), name]), [now(), end, name]))],
-    ["join with next", () => at + 1 < plain.length, () => put([start, plain[at + 1][1], name])],
-    ["nothing is done", () => true, () => change(others)],
+    ["starts here", () => now() < end, () => put([now(), end])],
+    ["ends here", () => now() > start, () => put([start, now()])],
+    ["split here", inside, () => put([start, now()], [now(), end])],
+    ["join with next", () => at + 1 < plain.length, () => put([start, plain[at + 1][1]])],
+    ["nothing is done", () => true, () => put()],
   ]) {
     row.append(button(text, () => can() && to(), { "aria-label": `step ${at + 1}: ${text}` }));
   }

@@ -7,6 +7,7 @@ const question = document.getElementById("question");
 let overview = [];
 let tasks = [];
 let leave = () => {}; // what the page that is shown has to undo
+let turn = 0; // how many pages were asked for: a late answer draws none that was left
 
 async function ask(name, of = "", how = {}) {
   if (window.STEPGRAPH) return onDisk[name](of);

@@ -6,8 +6,9 @@ async function showFound(words) {
   leave = () => {};
   question.value = words;
   show(words, make("p", { class: "quiet" }, "Searching …"));
+  const mine = turn;
   const moments = await ask("search", words);
-  if (location.hash !== `#search/${part(words)}`) return; // something else was opened meanwhile
+  if (mine !== turn) return;
   const groups = new Map();
   for (const moment of moments) {
     const name = moment.keystep ?? "said where no step is done";

@@ -9,8 +9,10 @@ const ORIGINS = {
 };
 
 async function showVideo(id, time) {
-  const video = videoOf(id);
-  const more = await ask("result", id);
+  const mine = turn;
+  const more = await ask("result", videoOf(id).id);
+  if (mine !== turn) return;
+  const video = videoOf(id); // as it was corrected meanwhile
   leave();
   const again = document.activeElement?.getAttribute("aria-label");
   const player = playerOf(video);
