@@ -6,6 +6,8 @@ import pytest
 
 import stepgraph as sg
 from stepgraph.cli import main
+from stepgraph.cli.steps import _sentences
+from stepgraph.pipeline.checking import Finding, check_steps
 from stepgraph.vocabulary.suggested import SuggestedStep, SuggestedTask, SuggestedVocabulary
 
 TOLD = {
@@ -102,6 +104,20 @@ def test_where_nothing_recurs_that_is_the_answer(videos, error, tmp_path, capsys
     assert not (tmp_path / "steps.txt").exists()
 
 
+@pytest.mark.parametrize(
+    ("asked", "error"),
+    [
+        (("--tasks", "7"), "tasks must be at most the 6 videos that are told in English, got 7"),
+        (("--min-videos", "9", "--tasks", "2"), "one task, fewer --tasks, or lower --min-videos"),
+        (("--min-videos", "9", "--tasks", "1"), "videos of one task, or lower --min-videos"),
+    ],
+)
+def test_what_to_change_is_said(asked, error, omelettes, tmp_path, capsys):
+    assert main(["steps", "suggest", str(omelettes), "-o", str(tmp_path / "s.txt"), *asked]) == 1
+
+    assert error in capsys.readouterr().err
+
+
 def test_one_video_is_enough_for_whoever_says_so(tmp_path, capsys):
     folder = write(tmp_path / "videos", {"one": [*TOLD.values()]})
     file = tmp_path / "steps.txt"
@@ -131,6 +147,8 @@ def test_steps_come_from_the_article_that_answers(tmp_path, capsys):
     assert main([*asked, "-o", str(file)]) == 0
 
     assert file.read_text() == "# Change a Tire\nLoosen the nuts\nJack up\n"
+    assert main([*asked, "-o", str(file)]) == 1
+    assert "must not be there yet" in capsys.readouterr().err
     assert main([*asked, "--top", "0"]) == 1
     assert "top must be at least 1" in capsys.readouterr().err
 
@@ -224,3 +242,41 @@ def test_the_demo_has_its_tasks_and_steps():
     assert len(proposed.tasks) == 6
     assert {"whisk the eggs", "boil water"} <= {*proposed.vocabulary.keysteps}
     assert len(proposed.to_json()["tasks"]) == 6
+
+
+def test_pairs_that_share_a_step_are_told_together():
+    pairs = [
+        *(
+            ("order", "dip", "beat", 5),
+            ("order", "flip", "beat", 4),
+            ("order", "beat", "crack", 3),
+        ),
+        *(("order", "melt", "soak", 2), ("alike", "dip", "soak", 6), ("alike", "cut", "dip", 5)),
+    ]
+    found = [Finding(kind, "Toast", (one, other), n, 7) for kind, one, other, n in pairs]
+    found.append(Finding("unheard", "Toast", ("cut",), 0, 7))
+
+    assert [*_sentences(found)] == [
+        "hardly ever heard: cut (clearly in 0 of 7 videos)",
+        "order: beat stands before crack (3 of 7 videos), and is done after",
+        "order: beat stands after dip (5 of 7 videos), flip (4 of 7 videos), and is done before",
+        "order: melt stands before soak (2 of 7 videos), and is done after",
+        "cannot be told apart: dip and, heard at the same moment, soak (6 of 7 videos), "
+        "cut (5 of 7 videos)",
+    ]
+
+
+def test_what_is_not_heard_is_in_no_order():
+    demo = sg.open_source("demo")
+    [tea] = [task for task in demo.vocabulary.tasks if "tea" in task.lower()]
+    steps = [demo.vocabulary.keysteps[keystep] for keystep in demo.vocabulary.tasks[tea]]
+
+    found = check_steps(
+        ["# " + tea, "polish the trumpet", *steps[::-1]],
+        [video for video in demo.videos if video.task == tea],
+    )
+
+    pairs = [one.keysteps for one in found.findings if one.kind in ("order", "alike")]
+    assert ("polish the trumpet",) in [one.keysteps for one in found.of("unheard")]
+    assert len(pairs) > 3
+    assert not any("polish the trumpet" in pair for pair in pairs)

@@ -143,9 +143,15 @@ def test_a_folder_of_other_things_is_not_written_to(tmp_path):
         ("[]", r"must be a header of stored features \(format 'stepgraph-features'\), got 'list'"),
         ('{"format": "stepgraph-graph", "version": 1}', "got 'stepgraph-graph'; make them with"),
         ('{"format": "stepgraph-features", "version": 2}', "version must be at most 1, got 2"),
-        ('{"format": "stepgraph-features", "version": 1}', "as stepgraph saves it, got KeyError"),
-        ('{"format": "stepgraph-features", "version": 1, "encoder": 3}', "got TypeError"),
-        ('{"format": "stepgraph-features", "version": 1, "encoder": {"x": 3}}', "got TypeError"),
+        (
+            '{"format": "stepgraph-features", "version": 1}',
+            "as stepgraph saves it, got one without",
+        ),
+        ('{"format": "stepgraph-features", "version": 1, "encoder": 3}', "got something else"),
+        (
+            '{"format": "stepgraph-features", "version": 1, "encoder": {"x": 3}}',
+            "got something else",
+        ),
         (
             '{"format": "stepgraph-features", "version": 1, "encoder": {"name": [3]}}',
             "encoder must be",
@@ -153,7 +159,7 @@ def test_a_folder_of_other_things_is_not_written_to(tmp_path):
         (
             '{"format": "stepgraph-features", "version": 1, '
             '"encoder": {"name": "clip:x", "window": "wide"}}',
-            "got TypeError",
+            "got something else",
         ),
         ("[" * 100_000, "nested a few levels deep"),
         ("9" * 5000, "ordinary numbers"),

@@ -58,19 +58,19 @@ def test_annotations_of_label_studio_come_back_and_predictions_do_not(tmp_path):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("", "must be complete JSON"),
+        ("", "must be whole XML, got no element found"),
         ("<a", "must be whole XML"),
         ('<!DOCTYPE x [<!ENTITY a "b">]><x/>', "XML without declarations of types"),
-        ("<x><TIER TIER_ID='other'/></x>", "a tier 'keysteps' was expected, got: other"),
+        ("<x><TIER TIER_ID='other'/></x>", "a tier 'keysteps' was expected, got tiers 'other'"),
         ("7", "a list was expected, got 7"),
-        ("[7]", "TypeError"),
+        ("[7]", "got something else"),
         ('[{"data": {"id": "a"}, "annotations": {}}]', "a list was expected, got {}"),
-        ('{"metadata": {"1": {}}, "attribute": {}}', "KeyError"),
-        ('{"metadata": [], "attribute": []}', "AttributeError"),
+        ('{"metadata": {"1": {}}, "attribute": {}}', "got one without 'view'"),
+        ('{"metadata": [], "attribute": []}', "got something else"),
     ],
 )
 def test_another_file_is_refused_in_one_line(tmp_path, text, message):
-    path = tmp_path / "x.eaf"
+    path = tmp_path / ("x.eaf" if text[:1] in ("", "<") else "x.json")
     path.write_text(text)
 
     with pytest.raises(DataError, match=message) as error:
@@ -87,9 +87,9 @@ def test_only_some_tiers_and_the_beginning_of_what_was_found_are_said(tmp_path):
     (other := tmp_path / "x.json").write_text(json.dumps(content))
     (broken := tmp_path / "y.eaf").write_text("<" + "é" * 3)
 
-    with pytest.raises(DataError, match=r"got: t0, t1, t2, t3, t4$"):
+    with pytest.raises(DataError, match=r"got tiers 't0, t1, t2, t3, t4'$"):
         read_corrections(path)
-    with pytest.raises(DataError, match=r"got KeyError: 'y{129} \.\.\. y{49}'$"):
+    with pytest.raises(DataError, match=r"got one without 'y{200}'…$"):
         read_corrections(other)
     with pytest.raises(DataError, match=r"y\.eaf: must be whole XML, got unclosed token: line 1"):
         read_corrections(broken)

@@ -389,6 +389,36 @@ def test_corrections_become_a_truth(server, capsys):
     assert Path("truth.csv").read_text().splitlines()[1] == "monday/tea,4.0,20.0,heat some milk"
 
 
+def test_a_truth_that_is_there_or_would_be_empty_is_not_written(server, capsys):
+    Path("truth.csv").write_text("by hand")
+
+    assert main(["truth", "out"]) == 1
+    assert "truth.csv: must not be there yet, got a file" in capsys.readouterr().err
+    assert main(["truth", "out", "--overwrite"]) == 1
+    assert "must hold steps that a person corrected or annotated, got" in capsys.readouterr().err
+    assert Path("truth.csv").read_text() == "by hand"
+
+    post(server, [[4.0, 20.0, "heat some milk"]])
+    assert main(["truth", "out", "--overwrite"]) == 0
+    assert "heat some milk" in Path("truth.csv").read_text()
+
+
+def test_what_cannot_be_read_is_said_at_once_and_on_the_page(folder, capsys, monkeypatch):
+    (folder / "bad.steps.json").write_text("{")
+    overviews = []
+
+    def stopped(server):
+        overviews.append(json.loads(server.shown.overview))
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Server, "serve_forever", stopped)
+    assert main(["view", "out", "--no-open"]) == 1
+
+    first = capsys.readouterr().err.splitlines()[0]
+    assert first.startswith("stepgraph: warning: 1 unreadable result (out/bad.steps.json: must be")
+    assert overviews[0]["problems"] in first
+
+
 def test_a_damaged_correction_is_one_line(folder, capsys):
     LAYER.write_text('{"format": "stepgraph-corrections", "version": 1, "steps": [7]}')
 

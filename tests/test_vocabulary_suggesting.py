@@ -240,8 +240,10 @@ def test_lists_may_have_comments():
 
 
 def test_options_are_checked():
-    with pytest.raises(ConfigError, match="steps must be at least 1, got 0"):
-        SuggestOptions(steps=0)
+    with pytest.raises(ConfigError, match="steps must be at least 2, got 1"):
+        SuggestOptions(steps=1)
+    with pytest.raises(ConfigError, match="tasks must be at least 1, got 0"):
+        SuggestOptions(tasks=0)
     assert SuggestOptions().fewest(250) == 25
     assert SuggestOptions().fewest(3) == 2
     assert content_words([]) == []

@@ -73,6 +73,18 @@ def quoted(value: object, limit: int = 200) -> str:
     return printable(shown if len(text) <= limit else f"{shown}…")
 
 
+def and_got(error: Exception) -> str:
+    """What was found instead of the fields of a file, as the rest of a message about it."""
+    said = one_line(str(error), 500)
+    if isinstance(error, KeyError):
+        return f", got one without {quoted(error.args[0])}"
+    if isinstance(error, StepgraphError):
+        return f", got {said}"
+    if " expected, got " in said:
+        return f", got one where {said}"
+    return f", got something else ({said})"
+
+
 def reason(error: BaseException) -> str:
     """What another library says went wrong, shortly."""
     return one_line(str(error))[:120] or type(error).__name__

@@ -19,7 +19,7 @@ from typing import Any
 from stepgraph.core import Dataset, Segment
 from stepgraph.datasets import REGISTRY, find_published, open_source
 from stepgraph.datasets.reading import Truth, csv_rows
-from stepgraph.errors import ConfigError, DataError, quoted
+from stepgraph.errors import ConfigError, DataError, and_got, quoted
 from stepgraph.export.annotators import EXECUTIONS as FILE
 from stepgraph.export.annotators import EXECUTIONS_COLUMNS as COLUMNS
 from stepgraph.export.annotators import execution_rows
@@ -250,8 +250,8 @@ def _read_graph(path: Path, spelt: Mapping[str, str]) -> frozenset[Edge]:
         }
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise DataError(
-            f"{path}: must hold 'steps', a list of names, and 'edges', pairs of them, got "
-            f"{type(error).__name__}: {quoted(str(error), 80)}"
+            f"{path}: must hold 'steps', a list of names, and 'edges', pairs of them"
+            f"{and_got(error)}"
         ) from error
     before: dict[str, set[str]] = {}
     for first, second in edges:

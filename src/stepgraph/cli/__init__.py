@@ -27,7 +27,15 @@ def run() -> None:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit code."""
-    given = sys.argv[1:] if argv is None else list(argv)
+    try:
+        return _answer(sys.argv[1:] if argv is None else list(argv))
+    except KeyboardInterrupt:
+        return _fail(
+            "interrupted; what was encoded so far is kept, run the same command again to go on"
+        )
+
+
+def _answer(given: list[str]) -> int:
     args = make_parser(given).parse_args(given)
     args.given = given
     if args.offline:
@@ -45,10 +53,6 @@ def main(argv: Sequence[str] | None = None) -> int:
         sys.stdout.flush()
         if failed:
             return _fail(failed)
-    except KeyboardInterrupt:
-        return _fail(
-            "interrupted; what was encoded so far is kept, run the same command again to go on"
-        )
     except BrokenPipeError:
         # The reader of a pipe left; python must not complain about it again at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -296,6 +296,16 @@ def show_table(table: Any, args: argparse.Namespace, name: str, problems: Proble
     return finish(shown[args.format](), args, problems)
 
 
+def must_be_new(args: argparse.Namespace) -> None:
+    """Find out before the work that its file replaces none, unless that was asked for."""
+    must_be_writable(args.output.parent, args.output)
+    if args.output.exists() and not args.overwrite:
+        raise ConfigError(
+            f"{args.output}: must not be there yet, got a file, perhaps one that was edited; "
+            f"name another with -o, or give --overwrite"
+        )
+
+
 def must_be_writable(folder: Path, file: Path | None = None) -> None:
     """Find out before the work that its results can be kept; make nothing yet."""
     if file is not None and file.is_dir():

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import argparse
+import sys
 import webbrowser
 from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
 
 from stepgraph.cli import asked
+from stepgraph.errors import DataError, one_line, quoted
 from stepgraph.export.corrections import Step, read_corrections, to_truth
 from stepgraph.export.formats import write_results
 from stepgraph.export.maps import load_maps
@@ -53,6 +55,8 @@ def serve(folder: Path, problems: Problems) -> str:
 
 def show_page(shown: Shown, port: int = 0, *, browser: bool = True) -> str:
     """Serve the page of results until it is stopped, and show it in a browser."""
+    if shown.problems:
+        print(f"stepgraph: warning: {one_line(shown.problems.summary())}", file=sys.stderr)
     with Server(shown, port) as server:
         print(f"{server.address}\nOnly this computer can see it. Stop it with Ctrl+C.", flush=True)
         if browser:
@@ -64,6 +68,7 @@ def show_page(shown: Shown, port: int = 0, *, browser: bool = True) -> str:
 
 def truth(args: argparse.Namespace) -> str:
     """Take what was corrected in other programs as a truth."""
+    asked.must_be_new(args)
     steps: list[Step] = []
     for path in args.files:
         if path.is_dir():
@@ -75,6 +80,12 @@ def truth(args: argparse.Namespace) -> str:
             ]
         else:
             steps += read_corrections(path)
+    if not steps:
+        raise DataError(
+            f"{quoted(', '.join(map(str, args.files)))}: must hold steps that a person corrected "
+            f"or annotated, got none; correct some in stepgraph view or another program (what was "
+            f"only predicted is not taken)"
+        )
     write_text(args.output, to_truth(steps))
     videos = len({step.video for step in steps})
     text = f"{args.output}: {plural(len(steps), 'step')} of {plural(videos, 'video')}"

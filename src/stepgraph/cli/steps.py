@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import argparse
 import shlex
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from stepgraph.cli import asked
-from stepgraph.errors import ConfigError, one_line
+from stepgraph.errors import one_line
 from stepgraph.export.terminal import plural
 from stepgraph.files.disk import write_text
 from stepgraph.pipeline.articles import as_list, find_articles, require_steps
@@ -22,12 +24,7 @@ _SHARED = 0.2
 
 def suggest(args: argparse.Namespace) -> str:
     """Propose the steps that recur across narrated videos, as a list to be edited."""
-    asked.must_be_writable(args.output.parent, args.output)
-    if args.output.exists() and not args.overwrite:
-        raise ConfigError(
-            f"{args.output}: must not be there yet, got a file, perhaps one that was edited; "
-            f"name another with -o, or give --overwrite"
-        )
+    asked.must_be_new(args)
     problems, dataset = Problems(strict=args.strict), asked.open_dataset(args)
     options = asked.given_fields(args, SuggestOptions)
     proposed = suggest_steps(dataset, screen=args.screen, problems=problems, **options)
@@ -71,7 +68,7 @@ def _doubt(task: SuggestedTask) -> str:
 def from_article(args: argparse.Namespace) -> str:
     """Take the steps of the articles whose titles answer a question."""
     if args.output:
-        asked.must_be_writable(args.output.parent, args.output)
+        asked.must_be_new(args)
     question, problems = " ".join(args.question), Problems(strict=args.strict)
     found = find_articles(question, args.articles, top=args.top, problems=problems)
     text = require_steps(as_list(found, args.max_steps), question)
@@ -105,11 +102,42 @@ def _told_of(found: Check) -> str:
     lines = []
     for task, videos in found.videos.items():
         lines.append(f"{task} ({plural(videos, 'video')})")
-        own = [_sentence(one) for one in found.findings if one.task == task]
+        own = [*_sentences([one for one in found.findings if one.task == task])]
         lines += [f"  {one_line(line)}" for line in own]
         if not own:
             lines.append("  nothing to say against it" if videos else "  no video shows it")
     return "\n".join(lines)
+
+
+def _sentences(findings: Sequence[Finding]) -> Iterator[str]:
+    """What is found of single steps, then of pairs; pairs that share a step are told together."""
+    for one in findings:
+        if one.kind not in ("order", "alike"):
+            yield _sentence(one)
+    for step, own in _shared(one for one in findings if one.kind == "order"):
+        late, early = ([one for one in own if one.keysteps[side] == step] for side in (0, 1))
+        if late:
+            yield f"order: {step} stands before {_others(late, step)}, and is done after"
+        if early:
+            yield f"order: {step} stands after {_others(early, step)}, and is done before"
+    for step, own in _shared(one for one in findings if one.kind == "alike"):
+        yield f"cannot be told apart: {step} and, heard at the same moment, {_others(own, step)}"
+
+
+def _shared(pairs: Iterable[Finding]) -> Iterator[tuple[str, list[Finding]]]:
+    """Each pair once, under one of its steps: the step of most pairs first, with all of these."""
+    left = list(pairs)
+    while left:
+        [(step, _)] = Counter(name for one in left for name in one.keysteps).most_common(1)
+        yield step, [one for one in left if step in one.keysteps]
+        left = [one for one in left if step not in one.keysteps]
+
+
+def _others(pairs: Sequence[Finding], step: str) -> str:
+    return ", ".join(
+        f"{one.keysteps[one.keysteps[0] == step]} ({one.videos} of {one.of} videos)"
+        for one in pairs
+    )
 
 
 def _sentence(one: Finding) -> str:
@@ -118,11 +146,5 @@ def _sentence(one: Finding) -> str:
         return "no step stands for anything that these videos often say; of another task?"
     if one.kind == "unheard":
         return f"hardly ever heard: {one.keysteps[0]} (clearly in {share})"
-    if one.kind == "missing":
-        said = f", such as: {one.examples[0].text}" if one.examples else ""
-        return f"no step covers: {one.keysteps[0]} (in {share}{said})"
-    if one.kind == "alike":
-        both = " and ".join(one.keysteps)
-        return f"cannot be told apart: {both} (best heard at the same moment in {share})"
-    first, second = one.keysteps
-    return f"order: {first} stands before {second}, and is done after it in {share}"
+    said = f", such as: {one.examples[0].text}" if one.examples else ""
+    return f"no step covers: {one.keysteps[0]} (in {share}{said})"

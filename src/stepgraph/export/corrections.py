@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 from xml.etree.ElementTree import Element, ParseError, fromstring
 
-from stepgraph.errors import DataError, one_line, quoted
+from stepgraph.errors import DataError, and_got, one_line, quoted
 from stepgraph.export.annotators import FRAMES, STEPS
 from stepgraph.files.cells import write_cell
 from stepgraph.files.disk import parse_json, read_text
@@ -28,7 +28,7 @@ class Step(NamedTuple):
 def read_corrections(path: Path) -> list[Step]:
     """Read the steps in a document of ELAN, a project of VIA 3, or what Label Studio exports."""
     text = read_text(path, kind="file of annotations")
-    is_xml = text.lstrip().startswith("<")
+    is_xml = path.suffix == ".eaf" or text.lstrip().startswith("<")
     content: Any = _parsed(text, path) if is_xml else parse_json(text, str(path))
     try:
         if is_xml:
@@ -37,10 +37,9 @@ def read_corrections(path: Path) -> list[Step]:
             via = isinstance(content, dict) and "metadata" in content
             found = [*(_via(content) if via else _label_studio(content))]
     except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
-        what = one_line(f"{type(error).__name__}: {error}", 200)
         raise DataError(
             f"{path}: must be a document of ELAN, a project of VIA 3 or an export of Label Studio "
-            f"in JSON, got {what}"
+            f"in JSON{and_got(error)}"
         ) from error
     wrong = [one for one in found if one.end <= one.start or not one.keystep]
     if wrong:
@@ -75,7 +74,8 @@ def _elan(document: Element, path: Path) -> Iterator[Step]:
     tier = document.find(f"TIER[@TIER_ID='{STEPS}']")
     if document.tag != "ANNOTATION_DOCUMENT" or tier is None:
         tiers = ", ".join(one.get("TIER_ID", "") for one in document.findall("TIER")[:5])
-        raise TypeError(f"a document of ELAN with a tier {STEPS!r} was expected, got: {tiers}")
+        found = f"tiers {quoted(tiers)}" if tiers else f"{quoted(document.tag)} without tiers"
+        raise TypeError(f"in ELAN a tier {STEPS!r} was expected, got {found}")
     times = {one.get("TIME_SLOT_ID"): one.get("TIME_VALUE") for one in document.iter("TIME_SLOT")}
     for one in tier.iter("ALIGNABLE_ANNOTATION"):
         ends = (times[one.get(f"TIME_SLOT_REF{number}")] for number in (1, 2))

@@ -12,7 +12,7 @@ from typing import Any
 
 from stepgraph import __version__
 from stepgraph.core import LONGEST, Vocabulary
-from stepgraph.errors import DataError, StepgraphError, one_line, quoted
+from stepgraph.errors import DataError, and_got, one_line, quoted
 from stepgraph.files.disk import MIB, read_json, reading, write_text
 
 # How every file of ours begins; one that another program wrote again may begin otherwise.
@@ -67,11 +67,8 @@ def reading_fields(path: Path, kind: FileKind) -> Iterator[None]:
     try:
         yield
     except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
-        what = (
-            str(error) if isinstance(error, StepgraphError) else f"{type(error).__name__}: {error}"
-        )
         raise DataError(
-            f"{path}: must be a {kind.noun} as stepgraph saves it, got {one_line(what, 500)}"
+            f"{path}: must be a {kind.noun} as stepgraph saves it{and_got(error)}"
         ) from error
 
 
@@ -92,7 +89,7 @@ def as_whole(value: Any) -> int:
 def as_text(value: Any) -> str:
     """A value that must be text."""
     if not isinstance(value, str):
-        raise TypeError(f"names must be text, got {quoted(value)}")
+        raise TypeError(f"text was expected, got {quoted(value)}")
     return value
 
 

@@ -100,6 +100,6 @@ def require_steps(text: str, question: str) -> str:
     if sum(not line.startswith("#") and bool(line) for line in text.splitlines()) < 2:
         raise DataError(
             f"articles must tell at least 2 steps of {quoted(question)}, got fewer; ask for more "
-            f"articles with --top"
+            f"articles with --top, or for more of their steps with --max-steps"
         )
     return text

@@ -11,7 +11,7 @@ import numpy as np
 
 from stepgraph.core import Dataset, Video, Vocabulary
 from stepgraph.decoders import TaskMarkov
-from stepgraph.decoders.hearing import Heard, hear
+from stepgraph.decoders.hearing import hear
 from stepgraph.decoders.learning import learn_graph
 from stepgraph.errors import DataError
 from stepgraph.graph.courses import MOST_KEYSTEPS
@@ -124,11 +124,14 @@ def check_steps(
         members = graph.courses.tasks[task] if graph.courses else {}
         own = said.of([n for n, video in enumerate(said.videos) if video.id in members])
         spoken = find_spoken([hear(scores[video.id]) for video in own.videos], names, encode)
-        found += _unheard(task, names, layer, spoken)
+        unheard = _unheard(task, names, layer, spoken)
         places = dict(zip(names, layer.place.tolist(), strict=True))
-        found += _missing(task, places, own, spoken, chosen, encode)
-        found += _alike(task, names, layer, spoken.videos)
-        found += _out_of_order(task, names, layer, chosen.fewest(layer.videos))
+        missing = _missing(task, places, own, spoken, chosen, encode)
+        pairs = _alike(task, names, spoken)
+        pairs += _out_of_order(task, names, layer, chosen.fewest(layer.videos))
+        # What is not heard is nowhere, and neither at a moment of another step nor before it.
+        silent = {one.keysteps[0] for one in unheard}
+        found += unheard + missing + [one for one in pairs if not silent & {*one.keysteps}]
     counts = {task: graph.layers.videos.get(task, 0) for task in listed_tasks(listed)}
     return Check(tuple(sorted(found, key=lambda one: -one.videos)), counts)
 
@@ -192,13 +195,9 @@ def _missing(
     ]
 
 
-def _alike(task: str, names: Sequence[str], layer: Layer, heard: Sequence[Heard]) -> list[Finding]:
-    same, videos = np.zeros((len(names), len(names)), dtype=np.int64), 0
-    for one in heard:
-        if len(one.said):
-            best = one.closeness(task, layer.keysteps).keysteps.argmax(axis=0)
-            same += best[:, None] == best
-            videos += 1
+def _alike(task: str, names: Sequence[str], spoken: Spoken) -> list[Finding]:
+    moment = spoken.moment[(spoken.moment >= 0).all(axis=1)]
+    same, videos = (moment[:, :, None] == moment[:, None]).sum(axis=0), len(moment)
     first, second = np.nonzero(np.triu(same > SAME_MOMENT * videos, 1))
     pairs = zip(first.tolist(), second.tolist(), strict=True)
     return [

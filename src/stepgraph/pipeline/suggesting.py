@@ -18,7 +18,7 @@ from stepgraph.core import Dataset, Video, Vocabulary
 from stepgraph.datasets import open_source
 from stepgraph.decoders import TaskMarkov
 from stepgraph.decoders.learning import learn_graph
-from stepgraph.errors import DataError
+from stepgraph.errors import ConfigError, DataError
 from stepgraph.graph import TaskGraph
 from stepgraph.graph.maps import task_map
 from stepgraph.ingest.screen import read_screen
@@ -117,6 +117,11 @@ def suggest_steps(
     said = listen(dataset, screen=screen, problems=problems)
     scorer = encoder or open_scorer()
     encode = encode_of(scorer)
+    if (chosen.tasks or 1) > len(said.videos):
+        raise ConfigError(
+            f"tasks must be at most the {len(said.videos)} videos that are told in English, got "
+            f"{chosen.tasks}"
+        )
     parts = group_videos([_words(video) for video in said.videos], chosen.tasks)
     found: list[tuple[Said, list[Chosen]]] = []
     for part in range(int(parts.max(initial=-1)) + 1):
@@ -124,11 +129,11 @@ def suggest_steps(
         found.append((own, _choose_steps(own, chosen, encode)))
     kept = [(own, steps) for own, steps in found if len(steps) > 1]
     if not kept:
-        several = " (of several tasks with --tasks N)" if chosen.tasks is None else ""
+        several = {None: " (of several tasks with --tasks N)", 1: ""}
         raise DataError(
             f"{dataset.name}: videos must tell of steps that recur, got none in these "
-            f"{len(said.videos)} videos; give more videos of one task{several}, or lower "
-            f"--min-videos"
+            f"{len(said.videos)} videos; give more videos of one task"
+            f"{several.get(chosen.tasks, ', fewer --tasks')}, or lower --min-videos"
         )
     names = distinct([_task_name(own, said) for own, _ in kept])
     tasks = tuple(

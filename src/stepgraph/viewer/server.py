@@ -54,6 +54,7 @@ class Shown:
     ) -> None:
         self.folder = folder
         self.youtube = youtube
+        self.problems = problems
         self._places: dict[str, Path] = {}
         self._media: dict[str, Path] = {}
         self._lines: dict[str, dict[str, Any]] = {}
@@ -77,7 +78,8 @@ class Shown:
     @cached_property
     def overview(self) -> bytes:
         """All videos and tasks, as they are sent."""
-        return orjson.dumps(overview_of(self._lines.values(), self._usual))
+        unread = self.problems.summary() if self.problems else ""
+        return orjson.dumps(overview_of(self._lines.values(), self._usual) | {"problems": unread})
 
     @cached_property
     def _index(self) -> Index:

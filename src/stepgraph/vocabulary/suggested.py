@@ -32,7 +32,7 @@ class SuggestOptions:
     tasks
         How many tasks the videos show; as many as they tell by themselves if not given.
     steps
-        How many steps of a task are listed at most; 12 if not given.
+        How many steps of a task are listed at most, 2 or more; 12 if not given.
     min_videos
         In how many videos of its task a step must be said; a tenth of them, at least 2, if not
         given.
@@ -43,10 +43,10 @@ class SuggestOptions:
     min_videos: int | None = None
 
     def __post_init__(self) -> None:
-        for name in ("tasks", "steps", "min_videos"):
+        for name, least in (("tasks", 1), ("steps", 2), ("min_videos", 1)):
             value = getattr(self, name)
-            if value is not None and value < 1:
-                raise ConfigError(f"{name} must be at least 1, got {value}")
+            if value is not None and value < least:
+                raise ConfigError(f"{name} must be at least {least}, got {value}")
 
     def fewest(self, videos: int) -> int:
         """In how many of so many videos a step must be said."""

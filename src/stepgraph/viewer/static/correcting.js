@@ -29,12 +29,12 @@ function among(others, [start, end, name]) {
 // What changes the steps of a video, and shows it again.
 function changing(video, now) {
   const plainly = ({ steps }) => steps.map(([start, end, keystep]) => [start, end, keystep]);
-  const mine = turn;
+  const mine = visit;
   const keep = async (next, undoing) => {
     await correct(video.id, next);
     undoable.set(video.id, undoing);
     await released;
-    if (mine === turn) await showVideo(video.id, now());
+    if (mine === visit) await showVideo(video.id, now());
   };
   const failed = (error) => {
     const told = make("p", { role: "alert" }, error.message);

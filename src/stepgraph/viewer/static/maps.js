@@ -5,9 +5,9 @@ let left = () => {}; // of the places that are shown
 
 async function showMap(task = tasks[0], keystep) {
   if (!tasks.includes(task)) throw new Error(`There is no task ${task}.`);
-  const mine = turn;
+  const mine = visit;
   const found = await ask("map", task);
-  if (mine !== turn) return;
+  if (mine !== visit) return;
   leave();
   const videos = overview.filter((video) => taskOf(video) === task);
   const side = make("div", { class: "side" });

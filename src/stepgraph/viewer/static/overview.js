@@ -121,7 +121,8 @@ function showOverview() {
     },
   });
   const tools = make("div", { class: "tools" }, field, button("What to check first", () => sort("sure", false)), count);
-  show("", make("h1", {}, "Videos"), tools, heads, list);
+  const missing = unread ? make("p", { role: "status" }, `Not all could be read: ${unread}`) : null;
+  show("", make("h1", {}, "Videos"), missing, tools, heads, list);
   const waiting = () => requestAnimationFrame(drawLines);
   window.addEventListener("scroll", waiting, { passive: true });
   window.addEventListener("resize", waiting);

@@ -5,9 +5,10 @@
 const main = document.getElementById("main");
 const question = document.getElementById("question");
 let overview = [];
+let unread = ""; // what is wrong with results that are not in it
 let tasks = [];
 let leave = () => {}; // what the page that is shown has to undo
-let turn = 0; // how many pages were asked for: a late answer draws none that was left
+let visit = 0; // how many pages were asked for: a late answer draws none that was left
 
 async function ask(name, of = "", how = {}) {
   if (window.STEPGRAPH) return onDisk[name](of);
@@ -133,6 +134,7 @@ const addressOf = (id, time) => `#video/${part(id)}${time === undefined ? "" : `
 
 function keepOverview(found) {
   overview = found.videos;
+  unread = found.problems ?? "";
   tasks = found.tasks;
   byId.clear();
   for (const video of overview) {

@@ -6,9 +6,9 @@ async function showFound(words) {
   leave = () => {};
   question.value = words;
   show(words, make("p", { class: "quiet" }, "Searching …"));
-  const mine = turn;
+  const mine = visit;
   const moments = await ask("search", words);
-  if (mine !== turn) return;
+  if (mine !== visit) return;
   const groups = new Map();
   for (const moment of moments) {
     const name = moment.keystep ?? "said where no step is done";

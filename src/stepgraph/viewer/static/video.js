@@ -9,9 +9,9 @@ const ORIGINS = {
 };
 
 async function showVideo(id, time) {
-  const mine = turn;
+  const mine = visit;
   const more = await ask("result", videoOf(id).id);
-  if (mine !== turn) return;
+  if (mine !== visit) return;
   const video = videoOf(id); // as it was corrected meanwhile
   leave();
   const again = document.activeElement?.getAttribute("aria-label");

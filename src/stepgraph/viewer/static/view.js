@@ -7,7 +7,7 @@ async function route() {
   const [kind, ...rest] = location.hash.slice(1).split("/");
   if (kind === "main") return main.focus(); // the link for those who skip the header
   peek.hidden = true;
-  const mine = (turn += 1);
+  const mine = (visit += 1);
   for (const link of document.querySelectorAll("nav a")) {
     const own = link.dataset.page === (kind === "graph" ? "graph" : kind === "" || kind === "videos" ? "videos" : "");
     if (own) link.setAttribute("aria-current", "page");
@@ -27,9 +27,9 @@ async function route() {
       showOverview();
     }
   } catch (error) {
-    if (mine === turn) show("", make("p", { role: "alert" }, error.message));
+    if (mine === visit) show("", make("p", { role: "alert" }, error.message));
   }
-  if (mine !== turn) return;
+  if (mine !== visit) return;
   if (opened) window.scrollTo(0, main.querySelector(".list") ? scrolled : 0);
   if (opened && !main.contains(document.activeElement) && document.activeElement !== question) main.focus({ preventScroll: true });
   opened = true;
