@@ -109,8 +109,7 @@ def test_several_bad_transcripts_are_counted(capsys):
 
     said = mine(capsys)
 
-    assert "2 of 3 videos cannot be read: (1) videos/a.srt: must hold a transcript, got" in said
-    assert ", (2) videos/b.srt: must hold a transcript, got an empty file;" in said
+    assert "2 of 3 videos cannot be read: (1) videos/a.srt, videos/b.srt: must hold" in said
 
 
 @pytest.mark.parametrize("option", [[], ["--skip-bad"]])

@@ -253,8 +253,9 @@ def test_a_misspelt_keystep_is_answered_with_the_nearest(graph, capsys):
 
 
 def test_a_source_without_truth_cannot_be_evaluated(videos, capsys):
-    assert "must have a truth to be evaluated, got none" in failed(
-        capsys, "evaluate", "videos", "--json"
+    assert (
+        "must hold a truth to be evaluated (truth.csv with video, start, end, keystep,"
+        in failed(capsys, "evaluate", "videos", "--json")
     )
 
 

@@ -169,10 +169,41 @@ def test_nothing_to_hear_is_an_error_that_says_what_is_missing(tmp_path, capsys,
         }
     (tmp_path / "COIN.json").write_text(json.dumps(coin))
 
-    said = failed(capsys, "evaluate", f"coin:{tmp_path}", "--decoder", "argmax", "--json")
+    source = f"coin:{tmp_path}"
+    for asked in (
+        ("evaluate", source, "--decoder", "argmax", "--json"),
+        ("mine", source, "-o", "mined.json"),
+        ("mine", source, "-o", "mined.json", "--workers", "1"),
+        ("recognize", source, "--graph", "graph.json", "-o", "steps"),
+        ("label", source, "--graph", "graph.json", "-o", "labels"),
+        ("reproduce", "table1", source),
+        ("reproduce", "noise", source),
+        ("reproduce", "tasks", source),
+    ):
+        if "graph.json" in asked:
+            run(capsys, "mine", "demo", "-o", "graph.json", "--json")
+        said = failed(capsys, *asked)
 
-    assert "must hold narration to be heard" in said
-    assert "--scores" in said
+        assert "must hold narration to be heard" in said, asked
+        assert "--scores" in said
+    assert {path.name for path in tmp_path.iterdir()} == {"COIN.json", "graph.json"}
+
+
+def test_text_has_nothing_to_tell_of_silent_videos_that_were_looked_at(scores, capsys):
+    for name in "abgh":
+        Path(f"videos/{name}.srt").write_text("1\n00:00:23,000 --> 00:00:24,000\n[Music]\n")
+        np.save(scores / f"{name}.npy", np.load(scores / "a.npy"))
+
+    asked = ("reproduce", "table1", "videos", "--video-scores", scores, "--format", "json")
+    found = run(capsys, *asked)
+    first = {
+        row["section"]: row["measured here"]["accuracy"]
+        for row in found["rows"]
+        if row["name"] == "Ours"
+    }
+    assert first["Text-only"] == {"value": None, "reason": "nobody speaks in these videos"}
+    assert first["Video-Text"] == first["Text-only"]
+    assert first["Video-only"]["value"] == 100.0
 
 
 def test_compat_uses_the_encoder_asked_for(folder, capsys):

@@ -178,9 +178,10 @@ def test_several_bad_transcripts_are_counted(tmp_path):
     fill(tmp_path, a__vtt="boil")
     for name in ("b.json", "c.json"):
         (tmp_path / name).write_text("{")
+    (tmp_path / "d.srt").write_text("")
 
-    named = r"\(1\) .*b\.json: must .*, \(2\) .*c\.json: must .*; --skip-bad goes on without$"
-    with pytest.raises(DataError, match=rf"^2 of 3 videos cannot be read: {named}"):
+    named = r"\(1\) .*b\.json, .*c\.json: must .*, \(2\) .*d\.srt: must .*; --skip-bad goes on"
+    with pytest.raises(DataError, match=rf"^3 of 4 videos cannot be read: {named} without$"):
         open_source(tmp_path)
 
 
@@ -189,7 +190,7 @@ def test_of_many_bad_transcripts_twenty_are_named(tmp_path):
     for number in range(30):
         (tmp_path / f"b{number:02}.json").write_text("{")
 
-    with pytest.raises(DataError, match=r"^30 of 31 .*\(20\) .*b19\.json: .* and 10 more; --skip"):
+    with pytest.raises(DataError, match=r"^30 of 31 .*b18\.json, .*b19\.json: .*; 10 more; "):
         open_source(tmp_path)
 
 

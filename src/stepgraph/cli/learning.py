@@ -23,7 +23,7 @@ from stepgraph.experiments.downstream import Divided, divide, make_downstream_ta
 from stepgraph.experiments.probing import ProbeOptions, halves
 from stepgraph.graph.saving import load_graph
 from stepgraph.ingest import Listening
-from stepgraph.pipeline import Asked, looks, open_scorer
+from stepgraph.pipeline import Asked, looks, open_scorer, require_narration
 from stepgraph.problems import Problems
 from stepgraph.progress import track
 from stepgraph.scoring import Scorer, score
@@ -63,6 +63,7 @@ def label(args: argparse.Namespace) -> str:
     graph, failed = load_graph(args.graph), Problems(strict=args.strict)
     scorer, decoder = asked.open_asked(args, graph), asked.open_decoder(args)
     dataset = asked.open_dataset(args, looks=looks(scorer))
+    require_narration(dataset, scorer)
     how: dict[str, Any] = {"decoder": decoder, "encoder": scorer, "problems": failed}
     if not label_shared(args, dataset, graph, how):
         label_source(dataset.videos, graph, args.output, **how)

@@ -56,6 +56,7 @@ def mine(args: argparse.Namespace) -> str:
     options = asked.given_fields(args, MiningOptions)
     decisions = asked.decisions(args.corrections, failed)
     how = {"decoder": decoder, "decisions": decisions, **options}
+    pipeline.require_narration(dataset, scorer)
     graph = mine_shared(args, dataset, vocabulary, scorer, how) or pipeline.mine(
         dataset, vocabulary, encoder=scorer, problems=failed, **how
     )
@@ -77,6 +78,7 @@ def recognize(args: argparse.Namespace) -> str:
     graph, failed = load_graph(args.graph), Problems(strict=args.strict)
     scorer, decoder = asked.open_asked(args, graph), asked.open_decoder(args)
     dataset = asked.open_dataset(args, looks=looks(scorer))
+    pipeline.require_narration(dataset, scorer)
     decisions = asked.decisions(args.corrections, failed, args.output)
     timelines = pipeline.recognize_all(
         progress.track(dataset.videos, "recognising"),

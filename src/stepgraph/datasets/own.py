@@ -129,9 +129,15 @@ def open_all(
         failed.take(blemishes.failed)
     if failed and (problems.strict or not videos):
         hint = "; --skip-bad goes on without" if videos else ""
-        each = ", ".join(f"({number}) {one}" for number, one in enumerate(failed.found, 1))
+        reasons: dict[str, list[str]] = {}
+        for one in failed.found:
+            reasons.setdefault(one.what, []).append(one.where)
+        each = ", ".join(
+            f"({number}) {', '.join(places)}: {what}"
+            for number, (what, places) in enumerate(reasons.items(), 1)
+        )
         unnamed = len(failed) - len(failed.found)
-        more = f" and {unnamed:,} more" if unnamed else ""
+        more = f"; {unnamed:,} more" if unnamed else ""
         several = f"{len(failed)} of {len(files)} videos cannot be read: {each}{more}"
         raise DataError(f"{failed.found[0] if len(failed) == 1 else several}{hint}")
     for part in (failed, blemishes):

@@ -119,7 +119,7 @@ def decoder_class(name: str) -> type[Any]:
     return found
 
 
-def load_decoder(name: str = DEFAULT_DECODER, **options: Any) -> Decoder:
+def load_decoder(name: str = DEFAULT_DECODER, /, **options: Any) -> Decoder:
     """Make a decoder by name, or one of the user's own as ``module:Class``.
 
     >>> load_decoder("path-search", threshold=0.5)

@@ -16,6 +16,7 @@ from stepgraph.core import Features, Video
 from stepgraph.encoders import WORDED, Encoder, EncoderOptions
 from stepgraph.encoders.stored_features import FeatureStore, StoredEncoder
 from stepgraph.errors import ConfigError, DataError
+from stepgraph.files.arrays.checks import Wanted
 from stepgraph.ingest.language import reads_as_english
 from stepgraph.problems import Problems
 from stepgraph.progress import track
@@ -65,9 +66,13 @@ def _encode_block(
             yield video, features
 
 
+def _place(video: Video) -> str:
+    return str(video.path or f"video {video.id!r}")
+
+
 def _note_doubts(video: Video, features: Features, encoder: Encoder, problems: Problems) -> None:
     """Note what makes the features of a video worth little."""
-    where = str(video.path or f"video {video.id!r}")
+    where = _place(video)
     if encoder.options.kind == "ocr" and not len(features.vectors):
         what = "must show text that can be read, got none; is it large enough?"
         problems.add(where, "video without text on the screen", what)
@@ -87,19 +92,21 @@ def note_failure(
 ) -> None:
     """Note a video that is lost, and why."""
     what = str(error) if isinstance(error, DataError) else f"got {error.strerror or error}"
-    where = str(video.path or f"video {video.id!r}")
+    where = _place(video)
     problems.add(where, kind, what.removeprefix(f"{where}: "), lost=True)
 
 
 def _checked(block: list[Video], encoder: Encoder) -> list[Features]:
     """Features of some videos, which an encoder of the user's may get wrong."""
     found = list(encoder.encode_videos(block))
-    expected, got = [video.id for video in block], [features.video for features in found]
+    expected, got = [video.id for video in block], [getattr(one, "video", None) for one in found]
     if got != expected:
         raise ConfigError(
             f"encoder {encoder.options.name!r} must give the features of each video in order, "
             f"got {got[:5]} for {expected[:5]}"
         )
+    for video, one in zip(block, found, strict=True):
+        Wanted(_place(video)).finished(one.vectors)
     return found
 
 

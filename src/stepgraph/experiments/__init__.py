@@ -19,6 +19,7 @@ from stepgraph.experiments.plans import (
 from stepgraph.experiments.setting import Options, State, prepare
 from stepgraph.experiments.table import Table
 from stepgraph.experiments.transfer import make_transfer_table
+from stepgraph.pipeline import require_narration
 
 __all__ = ["TABLES", "Options", "Table", "run_table"]
 
@@ -57,6 +58,8 @@ def run_table(
         if option not in known:
             raise ConfigError(f"a table has no option {option!r}; it has {', '.join(known)}")
     chosen = Options(**options)
+    if not chosen.scores:
+        require_narration(dataset, encoder)
     if name == "tasks":
         return make_tasks_table(dataset, encoder, chosen)
     if name == "transfer":

@@ -43,7 +43,7 @@ from stepgraph.experiments.table import (
     measured_cell,
 )
 from stepgraph.graph import TaskGraph, mine_graph
-from stepgraph.pipeline import choose_vocabulary
+from stepgraph.pipeline import choose_vocabulary, is_silent
 from stepgraph.problems import Problems
 from stepgraph.progress import track
 from stepgraph.scoring import score
@@ -67,12 +67,14 @@ def make_tasks_table(dataset: Dataset, encoder: Encoder, options: Options) -> Ta
         Row("", name, (NOTHING, NOTHING, *_BESIDE.cells(name, ANY)))
         for name in ("MIL-NCE", "VideoCLIP")
     ]
-    text = tuple(score(videos, vocabulary, encoder))
+    silent = is_silent(dataset, encoder)
+    text = None if silent else tuple(score(videos, vocabulary, encoder))
     for modality, scores in (("video", options.scores.get("video")), ("text", text)):
         if scores is not None:
             graph = options.graph or mine_graph(scores, vocabulary)
             rows += _task_rows(scores, graph, known, modality, options)
-    rows += _own_rows(videos, vocabulary, known, options)
+    if not silent:
+        rows += _own_rows(videos, vocabulary, known, options)
     given = f"The graph was given; that of {_OWN} is mined on the same videos."
     notes = written_notes(
         "tasks",

@@ -68,6 +68,8 @@ class Method:
         if modality not in self.modalities:
             readable = " and ".join(self.modalities)
             raise NotAvailableError(f"{self.name} reads {readable} scores only")
+        if setting.silent and modality != "video":
+            raise NotAvailableError("nobody speaks in these videos")
         videos = setting.evaluated(modality)
         if self.task_level:
             _require_tasks(setting)

@@ -13,7 +13,7 @@ import json
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass, replace
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -195,6 +195,11 @@ class Setting:
     def truth(self) -> Mapping[str, Labels]:
         """Truth by video."""
         return self.dataset.truth
+
+    @cached_property
+    def silent(self) -> bool:
+        """Whether nobody speaks, so that text has nothing to tell."""
+        return not self.encoder.looks and not any(v.transcript for v in self.dataset.videos)
 
     def scored(self, modality: str) -> Iterable[Scores]:
         """Scores of all videos, with truth or without."""

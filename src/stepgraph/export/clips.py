@@ -13,10 +13,11 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from stepgraph.errors import DataError
+from stepgraph.errors import DataError, reason
 from stepgraph.export.timeline import Told, on_one_line
 from stepgraph.files.disk import replacing
 from stepgraph.files.ids import file_in
+from stepgraph.ingest.formats import MEDIA_SUFFIXES
 from stepgraph.ingest.media import opened
 
 # What can hold chapters, as FFmpeg calls it; all else is put into Matroska, which holds anything.
@@ -24,14 +25,16 @@ _CONTAINERS = {".mp4": "mp4", ".m4v": "mp4", ".mov": "mov", ".webm": "webm", ".m
 _COPIED = ("video", "audio", "subtitle")
 _UNSAFE = re.compile(r'[\x00-\x1f\x7f/\\:*?"<>|\s]+')
 _LONGEST_NAME = 80
+_WANTED = "a file to be copied"
 
 
 def mux(timeline: Told, folder: Path) -> list[Path]:
     """Copy the video file with its chapters inside; pictures and sound stay as they are.
 
     In an MP4 or MOV file a chapter lasts until the next one begins: it can hold no gaps.
+    Subtitles of a kind that a file of its name cannot hold are left out.
     """
-    path = _media(timeline)
+    path = media_of(timeline, _WANTED)
     target = file_in(folder, timeline.video.id, f".chapters{_suffix(path)}")
     chapters = [
         {
@@ -54,7 +57,7 @@ def cut(timeline: Told, folder: Path) -> list[Path]:
 
     Pictures are stored as changes to those before them, so a clip may begin some seconds early.
     """
-    path, written = _media(timeline), []
+    path, written = media_of(timeline, _WANTED), list[Path]()
     for number, chapter in enumerate(timeline, 1):
         name = _UNSAFE.sub(" ", on_one_line(chapter.keystep))[:_LONGEST_NAME].strip(" .")
         target = file_in(folder, timeline.video.id, f"/{number:02} {name}{_suffix(path)}")
@@ -67,19 +70,31 @@ def cut(timeline: Told, folder: Path) -> list[Path]:
     return written
 
 
+def media_of(timeline: Told, wanted: str) -> Path:
+    """The video file of a result; a file that it names but that is no video is not opened.
+
+    Parameters
+    ----------
+    wanted
+        What the file is for, as an error says it: ``a file to be copied``.
+    """
+    path = timeline.video.path
+    if path is None:
+        got = "none"
+    elif path.suffix.lower() not in MEDIA_SUFFIXES:
+        got = f"{path}, which is not called like one ({' '.join(MEDIA_SUFFIXES)})"
+    elif not os.path.isfile(path):  # Path.is_file raises at a name that is too long
+        got = f"{path}, where none is"
+    else:
+        return path
+    raise DataError(
+        f"video {timeline.video.id!r} must have {wanted}, got {got}; recognise the video file "
+        f"itself, or put it back there"
+    )
+
+
 def _suffix(path: Path) -> str:
     return path.suffix.lower() if path.suffix.lower() in _CONTAINERS else ".mkv"
-
-
-def _media(timeline: Told) -> Path:
-    path = timeline.video.path
-    if path is None or not os.path.isfile(path):  # Path.is_file raises at a name that is too long
-        got = "none" if path is None else f"{path}, where none is"
-        raise DataError(
-            f"video {timeline.video.id!r} must have a file to be copied, got {got}; "
-            f"recognise the video file itself, or put it back there"
-        )
-    return path
 
 
 @contextmanager
@@ -90,14 +105,23 @@ def _writing(target: Path, source: Any) -> Iterator[tuple[Any, dict[Any, Any]]]:
     with replacing(target) as partial:
         kind = _CONTAINERS[target.suffix]
         with av.open(str(partial.absolute()), "w", format=kind) as output:
-            yield (
-                output,
-                {
-                    track: output.add_stream_from_template(track)
-                    for track in source.streams
-                    if track.type in _COPIED and track.codec_context is not None
-                },
-            )
+            copies = ((track, _copy_of(track, output)) for track in source.streams)
+            yield output, {track: copy for track, copy in copies if copy is not None}
+
+
+def _copy_of(track: Any, output: Any) -> Any:
+    """The same track in another file; none of what cannot be copied, such as foreign subtitles."""
+    if track.type not in _COPIED or track.codec_context is None:
+        return None
+    try:
+        return output.add_stream_from_template(track)
+    except ValueError as error:
+        if track.type == "subtitle":
+            return None
+        raise DataError(
+            f"{track.type} of a file must be of a kind that goes into one of its name, got: "
+            f"{reason(error)}; is it called as what it is?"
+        ) from error
 
 
 def _copy(packets: Iterable[Any], output: Any, tracks: dict[Any, Any]) -> None:

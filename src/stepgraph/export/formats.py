@@ -42,8 +42,10 @@ def write_results(
         raise ConfigError(f"format must be one of {', '.join(NAMES)}, got {unknown[0]!r}")
     written: list[Path] = []
     shown: list[Result] = []
+    known = set[str]()
     for result in results:
         try:
+            _require_one(result, known)
             written += _write_one(result, folder, formats)
         except DiskError:
             raise
@@ -58,6 +60,13 @@ def write_results(
             write_text(folder / file, convert(shown))
             written.append(folder / file)
     return written
+
+
+def _require_one(result: Result, known: set[str]) -> None:
+    """Refuse a second result of a video, whose files would replace those of the first."""
+    if result.video.id in known:
+        raise DataError(f"results must be of different videos, got two of {result.video.id!r}")
+    known.add(result.video.id)
 
 
 def _write_one(result: Result, folder: Path, formats: Sequence[str]) -> list[Path]:

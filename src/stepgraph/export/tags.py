@@ -6,11 +6,11 @@ and any rate of pictures is right.  Needs PyAV, the ``video`` extra.
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from xml.sax.saxutils import escape, quoteattr
 
 from stepgraph.errors import DataError
+from stepgraph.export.clips import media_of
 from stepgraph.export.svg import xml_text
 from stepgraph.export.timeline import Told, on_one_line
 from stepgraph.files.disk import write_text
@@ -20,13 +20,7 @@ from stepgraph.ingest.media import opened
 
 def write_cvat(timeline: Told, folder: Path) -> list[Path]:
     """Write tags as CVAT for images 1.1 has them, for a task of CVAT made from the video file."""
-    path = timeline.video.path
-    if path is None or not os.path.isfile(path):
-        got = "none" if path is None else f"{path}, where none is"
-        raise DataError(
-            f"video {timeline.video.id!r} must have a file whose pictures can be counted, got "
-            f"{got}; recognise the video file itself, or put it back there"
-        )
+    path = media_of(timeline, "a file whose pictures can be counted")
     target = file_in(folder, timeline.video.id, ".cvat.xml")
     write_text(target, to_cvat(timeline, *_pictures(path)))
     return [target]

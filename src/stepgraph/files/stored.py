@@ -62,7 +62,7 @@ class Reading:
         self.first = self.first or error
         where = self.stored.where(video)
         what = str(error).removeprefix(f"{where}: ")
-        self.problems.add(where, f"unreadable stored {self.stored.kind.noun}", what)
+        self.problems.add(where, f"unreadable stored {self.stored.kind.noun}", what, lost=True)
 
     def finish(self) -> None:
         """Stop where not one could be used: nothing is left to go on with."""

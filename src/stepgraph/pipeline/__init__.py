@@ -78,6 +78,7 @@ def mine(
     dataset = source if isinstance(source, Dataset) else open_source(source)
     keysteps = choose_vocabulary(dataset, vocabulary)
     scorer = encoder or open_scorer()
+    require_narration(dataset, scorer)
     scores = (
         decide(one, decisions)
         for one in score(dataset.videos, keysteps, scorer, problems=problems)
@@ -227,16 +228,11 @@ def run_evaluation(
         What mines the graph where none is given: called like :func:`~stepgraph.mine_graph`.
     """
     if not dataset.truth:
-        raise DataError(
-            f"{dataset.name}: must have a truth to be evaluated, got none; put a truth.csv "
-            f"(video, start, end, keystep) and a steps.txt beside the transcripts"
-        )
+        where = "truth.csv with video, start, end, keystep, beside the transcripts and steps.txt"
+        raise nothing_left(dataset, f"a truth to be evaluated ({where})")
     vocabulary = choose_vocabulary(dataset, None)
     scorer = encoder or open_scorer(graph=graph, decoder="path-search")
-    # To find out by scoring that nobody speaks may take long.
-    if not looks(scorer) and not any(video.transcript for video in dataset.videos):
-        ways = "put transcripts beside the videos, look at them with --encoder, or bring --scores"
-        raise nothing_left(dataset, f"narration to be heard ({ways})")
+    require_narration(dataset, scorer)
     stream = score(dataset.videos, vocabulary, scorer, problems=dataset.problems)
     scored = list(counted(stream, dataset.videos, "scoring"))
     known = [one for one in scored if one.video in dataset.truth]
@@ -257,6 +253,19 @@ def run_evaluation(
     with_truth = [video for video in dataset.videos if video.id in dataset.truth]
     evaluated = replace(dataset, videos=[video for video in with_truth if video.id in shown])
     return Evaluation(evaluated, mined, tuple(measured), len(with_truth))
+
+
+def is_silent(dataset: Dataset, scorer: Scorer) -> bool:
+    """Whether nobody speaks in videos that are to be heard; streamed ones may speak yet."""
+    streamed = isinstance(dataset.videos, Iterator)
+    return not (looks(scorer) or streamed or any(video.transcript for video in dataset.videos))
+
+
+def require_narration(dataset: Dataset, scorer: Scorer) -> None:
+    """Refuse videos of which none can be heard: to find that out by scoring may take long."""
+    if is_silent(dataset, scorer):
+        ways = "put transcripts beside the videos, look at them with --encoder, or bring --scores"
+        raise nothing_left(dataset, f"narration to be heard ({ways})")
 
 
 def mined_where(graph: TaskGraph, shown: Set[str]) -> str:
@@ -304,11 +313,10 @@ class Asked:
             )
         if self.scores is None and self.scale != "raw":
             raise ConfigError("scale must be of stored scores, got none; give them with --scores")
-        if self.all_videos and self.scores is None and self.features is None:
-            raise ConfigError(
-                "all videos must be asked for with stored scores or features, got neither; "
-                "others are never left out"
-            )
+        stored = self.scores is not None or self.features is not None
+        if (self.all_videos or self.seconds_per_row != 1.0) and not stored:
+            what = "all videos" if self.all_videos else "seconds of a row (--every)"
+            raise ConfigError(f"{what} must be of stored scores or features, got neither")
 
 
 def open_scorer(

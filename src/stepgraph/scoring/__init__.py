@@ -19,6 +19,7 @@ from stepgraph.core import Features, Scores, Video, Vocabulary
 from stepgraph.encoders import WORDED, Encoder, EncoderOptions
 from stepgraph.encoders.each import encode_each
 from stepgraph.encoders.vectors import TaskVectors
+from stepgraph.errors import ConfigError
 from stepgraph.files.arrays import Kind, open_arrays
 from stepgraph.files.stored import Reading, check_seconds, note_length, stored_rows
 from stepgraph.problems import Problems
@@ -171,5 +172,11 @@ def score_features(
     tasks
         Vectors of the keysteps within each task, for decoders that ask for them.
     """
+    if len(features.vectors) and keysteps.shape != (len(vocabulary), *features.vectors.shape[1:]):
+        raise ConfigError(
+            f"encoder {encoder.name!r} must give a vector for each of the {len(vocabulary)} "
+            f"keysteps, as long as those of videos, got shape {keysteps.shape} beside "
+            f"{features.vectors.shape}"
+        )
     scores = Products(features, keysteps, vocabulary, hop=hop, tasks=tasks)
     return scores if encoder.kind in WORDED else standardise(scores)
