@@ -253,9 +253,8 @@ def test_a_misspelt_keystep_is_answered_with_the_nearest(graph, capsys):
 
 
 def test_a_source_without_truth_cannot_be_evaluated(videos, capsys):
-    assert (
-        "must hold a truth to be evaluated (truth.csv with video, start, end, keystep,"
-        in failed(capsys, "evaluate", "videos", "--json")
+    assert "must hold a truth (truth.csv with video, start, end, keystep," in failed(
+        capsys, "evaluate", "videos", "--json"
     )
 
 
@@ -287,6 +286,16 @@ sys.exit(main({MINE}))
 
 
 @pytest.mark.slow
+def test_an_interruption_at_the_very_beginning_is_one_line(monkeypatch, capsys):
+    def interrupted(_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("stepgraph.cli.make_parser", interrupted)
+
+    assert main(["demo"]) == 1
+    assert capsys.readouterr().err.startswith("stepgraph: error: interrupted; ")
+
+
 def test_an_interrupted_run_goes_on_where_it_was(videos, tmp_path, monkeypatch):
     monkeypatch.setenv("STEPGRAPH_CACHE", str(tmp_path / "cache"))
     embed, encoded = TextEncoder._embed, []

@@ -206,6 +206,25 @@ def test_text_has_nothing_to_tell_of_silent_videos_that_were_looked_at(scores, c
     assert first["Video-only"]["value"] == 100.0
 
 
+def test_scores_that_cannot_be_read_lose_their_video(scores, capsys):
+    run(capsys, "mine", "videos", "--scores", scores, "-o", "graph.json", "--json")
+    (scores / "g.npy").write_bytes(b"hi")
+
+    said = failed(
+        *(capsys, "recognize", "videos", "--graph", "graph.json"),
+        *("--scores", scores, "-o", "steps", "--json"),
+    )
+
+    assert "1 failed, the rest is done: 1 unreadable stored scores" in said
+    assert [path.name for path in Path("steps").glob("*.steps.json")] == ["a.steps.json"]
+
+
+def test_the_length_of_rows_is_refused_where_nothing_is_stored(folder, capsys):
+    said = failed(capsys, "mine", "videos", "--every", "2")
+
+    assert "seconds of a row (--every) must be of stored scores or features, got neither" in said
+
+
 def test_compat_uses_the_encoder_asked_for(folder, capsys):
     folder.rename("crosstask")
     asked = ("evaluate", "crosstask", "--compat", "authors", "--encoder", "wordy:Words", "--json")

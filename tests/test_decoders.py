@@ -230,3 +230,13 @@ def test_labels_of_a_decoder_are_checked_where_they_are_used():
 def test_what_are_no_labels_of_the_video_is_refused(labels, message):
     with pytest.raises(ConfigError, match=message):
         checked_decode(Given(labels), make_scores(np.ones((3, 5))), make_graph(np.eye(5)))
+
+
+def test_an_option_may_be_called_name(tmp_path, monkeypatch):
+    (tmp_path / "called.py").write_text(
+        "class Named:\n    def __init__(self, name='a'):\n        self.name = name\n"
+        "    def decode(self, scores, graph):\n        raise NotImplementedError\n"
+    )
+    monkeypatch.syspath_prepend(str(tmp_path))
+
+    assert load_decoder("called:Named", name="b").name == "b"

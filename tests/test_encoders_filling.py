@@ -6,13 +6,14 @@ import os
 import numpy as np
 import pytest
 
-from stepgraph.core import Video
+from stepgraph.core import Video, Vocabulary
 from stepgraph.encoders import EncoderOptions
 from stepgraph.encoders.each import encode_to
 from stepgraph.encoders.stored_features import FeatureStore, StoredEncoder
 from stepgraph.errors import ConfigError, DataError
 from stepgraph.files.disk import _sweep, replacing
 from stepgraph.problems import Problems
+from stepgraph.scoring import score
 from test_encoders_stored_features import VIDEOS, features_of, files_in
 
 OPTIONS = EncoderOptions("colour:motion")
@@ -138,6 +139,30 @@ def test_features_that_are_no_numbers_are_not_written(tmp_path):
     assert str(problems.found[0]) == (
         "video 'a': features must be finite, got nan in row 1 for column 2; compute them again"
     )
+
+
+def test_what_an_encoder_of_ones_own_gets_wrong_is_no_score():
+    class Broken(Colours):
+        def encode_videos(self, videos):
+            for features in super().encode_videos(videos):
+                features.vectors[0, 0] = np.inf
+                yield features
+
+    class Nothing(Colours):
+        def encode_videos(self, videos):
+            return [None for _ in videos]
+
+    class Narrow(Colours):
+        def encode_keysteps(self, vocabulary):
+            return np.eye(len(vocabulary), 3, dtype=np.float32)
+
+    words = Vocabulary(("boil", "pour"))
+    with pytest.raises(DataError, match=r"^video 'a': features must be finite, got inf in row 0"):
+        list(score(VIDEOS, words, Broken()))
+    with pytest.raises(ConfigError, match=r"must give the features .* got \[None\] for \['a'\]"):
+        list(score(VIDEOS, words, Nothing()))
+    with pytest.raises(ConfigError, match=r"as long as those of videos, got shapes \(2, 3\) and"):
+        list(score(VIDEOS, words, Narrow()))
 
 
 def test_an_encoder_that_mixes_videos_up_is_refused(tmp_path):

@@ -369,5 +369,5 @@ def test_bad_options_are_refused(omelette, encoder):
 
 
 def test_a_source_without_truth_is_refused(omelette, encoder):
-    with pytest.raises(DataError, match="omelette: must have a truth to measure a table, got no"):
+    with pytest.raises(DataError, match=r"omelette: must hold a truth \(truth.csv .*, got none"):
         run_table("table1", replace(omelette, truth={}), encoder=encoder)

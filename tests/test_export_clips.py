@@ -10,6 +10,7 @@ import pytest
 from stepgraph.core import Chapter, Result, Video
 from stepgraph.errors import DataError
 from stepgraph.export.clips import _clip, _copy, _writing, cut, mux
+from stepgraph.export.tags import write_cvat
 from videos import IN_ORDER, number_in, numbered, numbers_in, write_sound, write_video
 
 av = pytest.importorskip("av")
@@ -209,6 +210,51 @@ def test_tracks_that_nothing_can_copy_are_left_out(tea, tmp_path):
             _copy(found.demux(list(tracks)), output, tracks)
 
     assert copied == ["video", "audio"]
+
+
+def narrated(path, form):
+    """A video file with a text track, whatever it is called."""
+    with av.open(str(path), "w", format=form) as file:
+        pictures = file.add_stream("mpeg4", rate=10)
+        pictures.width = pictures.height = 64
+        words = file.add_stream("mov_text")
+        words.codec_context.subtitle_header = b"[Script Info]\n"
+        for number in range(40):
+            file.mux(pictures.encode(av.VideoFrame.from_ndarray(numbered(number))))
+        file.mux(pictures.encode())
+        said = av.Packet(b"\x00\x04boil")
+        said.stream, said.time_base = words, Fraction(1, 1000)
+        said.pts, said.dts, said.duration = 0, 0, 1000
+        file.mux(said)
+    return Result(Video(path.stem, 4.0, path=path), STEPS)
+
+
+def test_subtitles_that_a_copy_cannot_hold_are_left_out(tmp_path):
+    [path] = mux(narrated(tmp_path / "tea.mkv", "mp4"), tmp_path / "out")
+
+    with av.open(str(path)) as found:
+        assert [stream.type for stream in found.streams] == ["video"]
+        assert len(found.chapters()) == 2
+
+
+@pytest.mark.parametrize("copy", [mux, cut])
+def test_a_file_that_is_called_as_another_kind_is_one_line(copy, tmp_path):
+    with pytest.raises(DataError, match="video of a file must be of a kind that goes into one of"):
+        copy(narrated(tmp_path / "tea.webm", "mp4"), tmp_path / "out")
+
+    assert not list(Path(tmp_path, "out").rglob("*.*"))
+
+
+@pytest.mark.parametrize("name", ["secret", "key.pem", "steps.txt"])
+def test_a_file_that_is_not_called_a_video_is_not_opened(name, tea, tmp_path, monkeypatch):
+    (tmp_path / name).write_bytes(tea.video.path.read_bytes())
+    monkeypatch.setattr(av, "open", None)
+
+    for copy in (mux, cut, write_cvat):
+        with pytest.raises(
+            DataError, match=rf"got .*{name}, which is not called like one \(\.mp4"
+        ):
+            copy(Result(Video("tea", 4.0, path=tmp_path / name), STEPS), tmp_path / "out")
 
 
 def test_a_clip_is_called_as_its_keystep_as_far_as_files_may_be(tea, tmp_path):

@@ -254,6 +254,19 @@ def test_a_video_that_cannot_be_written_is_in_no_file_and_stops_those_after_it_n
         write_results([bad], tmp_path, ["srt"])
 
 
+def test_a_second_result_of_a_video_does_not_replace_the_first(tmp_path):
+    problems = Problems()
+    other = replace(TEA, chapters=())
+
+    paths = write_results([TEA, other, NONE], tmp_path, ["csv"], problems)
+
+    assert [path.name for path in paths] == ["tea.steps.csv", "nothing.steps.csv"]
+    assert "boil" in paths[0].read_text()
+    assert str(problems.failed.found[0]) == (
+        "tea: results must be of different videos, got two of 'tea'"
+    )
+
+
 def test_a_full_disk_stops_everything(tmp_path, monkeypatch):
     def write(*_):
         raise OSError(errno.ENOSPC, "No space left on device")

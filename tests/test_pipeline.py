@@ -82,12 +82,14 @@ def test_missing_source_is_refused(encoder):
         mine("nowhere", encoder=encoder)
 
 
-def test_videos_without_speech_make_an_empty_graph(encoder, vocabulary):
-    silent = Dataset("silent", [Video("a", 9.0), Video("b", 0.0)], vocabulary)
+def test_videos_without_speech_make_no_graph(encoder, vocabulary):
+    silent = [Video("a", 9.0), Video("b", 0.0)]
 
-    graph = mine(silent, encoder=encoder)
+    with pytest.raises(DataError, match=r"^silent: must hold narration to be heard \(put trans"):
+        mine(Dataset("silent", silent, vocabulary), encoder=encoder)
 
-    assert (graph.counts.nnz, graph.mined_on) == (0, ("a", "b"))
+    streamed = mine(Dataset("silent", iter(silent), vocabulary), encoder=encoder)
+    assert (streamed.counts.nnz, streamed.mined_on) == (0, ("a", "b"))
 
 
 # --- recognize
@@ -224,7 +226,7 @@ def test_a_graph_of_another_vocabulary_is_refused(omelette, encoder):
 
 
 def test_a_data_set_without_truth_cannot_be_evaluated(videos, vocabulary):
-    with pytest.raises(DataError, match=r"^mine: must have a truth .* put a truth\.csv \(video, "):
+    with pytest.raises(DataError, match=r"^mine: must hold a truth \(truth\.csv with video, "):
         run_evaluation(Dataset("mine", videos, vocabulary), {"argmax": Argmax()})
 
 

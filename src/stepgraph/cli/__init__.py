@@ -27,22 +27,14 @@ def run() -> None:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit code."""
-    try:
-        return _answer(sys.argv[1:] if argv is None else list(argv))
-    except KeyboardInterrupt:
-        return _fail(
-            "interrupted; what was encoded so far is kept, run the same command again to go on"
-        )
-
-
-def _answer(given: list[str]) -> int:
-    args = make_parser(given).parse_args(given)
-    args.given = given
-    if args.offline:
-        os.environ["HF_HUB_OFFLINE"] = "1"
+    given = sys.argv[1:] if argv is None else list(argv)
     warnings.showwarning = _show_warning
     failed = ""
     try:
+        args = make_parser(given).parse_args(given)
+        args.given = given
+        if args.offline:
+            os.environ["HF_HUB_OFFLINE"] = "1"
         with progress.shown():
             try:
                 refuse_what_would_be_ignored(args)
@@ -53,12 +45,16 @@ def _answer(given: list[str]) -> int:
         sys.stdout.flush()
         if failed:
             return _fail(failed)
+    except KeyboardInterrupt:
+        return _fail(
+            "interrupted; what was encoded so far is kept, run the same command again to go on"
+        )
     except BrokenPipeError:
         # The reader of a pipe left; python must not complain about it again at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
     except (StepgraphError, OSError) as error:
-        if args.debug:
+        if "--debug" in given:
             raise
         return _fail(str(error))
     return 0

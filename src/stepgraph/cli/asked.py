@@ -26,7 +26,6 @@ from stepgraph.datasets import open_source
 from stepgraph.decoders import DEFAULT_DECODER, Decoder, decoder_class, load_decoder
 from stepgraph.encoders import EncoderOptions
 from stepgraph.errors import ConfigError, DataError, IncompleteError, one_line
-from stepgraph.export.decisions import Decision, read_decisions
 from stepgraph.files.disk import write_text
 from stepgraph.graph import TaskGraph
 from stepgraph.ingest import Listening
@@ -214,22 +213,6 @@ def open_dataset(args: argparse.Namespace, *, looks: bool = False) -> Dataset:
     if getattr(args, "reads", False) and isinstance(dataset.videos, Sequence):
         say_who_is_read(dataset.videos)
     return dataset
-
-
-def decisions(
-    given: Path | None, problems: Problems, default: Path | None = None
-) -> dict[str, tuple[Decision, ...]]:
-    """What was decided in the results asked for; where they were named, there must be some."""
-    folder = given or default
-    if folder is None:
-        return {}
-    found = read_decisions(folder, problems)
-    if given is not None and not found and not problems:
-        raise DataError(
-            f"{given}: must hold results that were corrected, got none; "
-            f"correct some with: stepgraph view {given}"
-        )
-    return found
 
 
 def open_asked(args: argparse.Namespace, graph: TaskGraph | None = None) -> Scorer:

@@ -12,6 +12,7 @@ from pathlib import Path
 from stepgraph.cli import asked
 from stepgraph.errors import DataError, one_line, quoted
 from stepgraph.export.corrections import Step, read_corrections, to_truth
+from stepgraph.export.decisions import Decision, read_decisions
 from stepgraph.export.formats import write_results
 from stepgraph.export.maps import load_maps
 from stepgraph.export.results import read_results
@@ -90,6 +91,22 @@ def truth(args: argparse.Namespace) -> str:
     videos = len({step.video for step in steps})
     text = f"{args.output}: {plural(len(steps), 'step')} of {plural(videos, 'video')}"
     return asked.say(args, text, truth=str(args.output), steps=len(steps), videos=videos)
+
+
+def decisions_in(
+    given: Path | None, problems: Problems, default: Path | None = None
+) -> dict[str, tuple[Decision, ...]]:
+    """What was decided in the results asked for; where they were named, there must be some."""
+    folder = given or default
+    if folder is None:
+        return {}
+    found = read_decisions(folder, problems)
+    if given is not None and not found and not problems:
+        raise DataError(
+            f"{given}: must hold results that were corrected, got none; "
+            f"correct some with: stepgraph view {given}"
+        )
+    return found
 
 
 def search(args: argparse.Namespace) -> str:

@@ -18,7 +18,7 @@ from typing import Any
 from stepgraph import __version__, decoders, pipeline, progress
 from stepgraph.cli import asked
 from stepgraph.cli.live import demo_live
-from stepgraph.cli.results import serve
+from stepgraph.cli.results import decisions_in, serve
 from stepgraph.cli.sharing import mine_shared
 from stepgraph.core import Dataset
 from stepgraph.datasets import open_source
@@ -54,7 +54,7 @@ def mine(args: argparse.Namespace) -> str:
     vocabulary = pipeline.choose_vocabulary(dataset, args.vocabulary)
     decoder = TaskMarkov() if args.order is None else TaskMarkov(order=args.order)
     options = asked.given_fields(args, MiningOptions)
-    decisions = asked.decisions(args.corrections, failed)
+    decisions = decisions_in(args.corrections, failed)
     how = {"decoder": decoder, "decisions": decisions, **options}
     pipeline.require_narration(dataset, scorer)
     graph = mine_shared(args, dataset, vocabulary, scorer, how) or pipeline.mine(
@@ -79,7 +79,7 @@ def recognize(args: argparse.Namespace) -> str:
     scorer, decoder = asked.open_asked(args, graph), asked.open_decoder(args)
     dataset = asked.open_dataset(args, looks=looks(scorer))
     pipeline.require_narration(dataset, scorer)
-    decisions = asked.decisions(args.corrections, failed, args.output)
+    decisions = decisions_in(args.corrections, failed, args.output)
     timelines = pipeline.recognize_all(
         progress.track(dataset.videos, "recognising"),
         graph,

@@ -129,12 +129,10 @@ def open_all(
         failed.take(blemishes.failed)
     if failed and (problems.strict or not videos):
         hint = "; --skip-bad goes on without" if videos else ""
-        reasons: dict[str, list[str]] = {}
-        for one in failed.found:
-            reasons.setdefault(one.what, []).append(one.where)
+        reasons = dict.fromkeys(one.what for one in failed.found)
         each = ", ".join(
-            f"({number}) {', '.join(places)}: {what}"
-            for number, (what, places) in enumerate(reasons.items(), 1)
+            f"({number}) {', '.join(one.where for one in failed.found if one.what == why)}: {why}"
+            for number, why in enumerate(reasons, 1)
         )
         unnamed = len(failed) - len(failed.found)
         more = f"; {unnamed:,} more" if unnamed else ""

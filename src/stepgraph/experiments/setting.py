@@ -32,13 +32,13 @@ from stepgraph.core import (
 )
 from stepgraph.encoders import Encoder, EncoderOptions
 from stepgraph.encoders.each import encode_each
-from stepgraph.errors import ConfigError, DataError, StepgraphError
+from stepgraph.errors import ConfigError, StepgraphError
 from stepgraph.experiments.table import MODALITIES
 from stepgraph.files.disk import read_json, write_text
 from stepgraph.files.headers import FileKind, check_header, reading_fields
 from stepgraph.graph import TaskGraph, mine_graph
 from stepgraph.labelling.folders import graph_fingerprint
-from stepgraph.pipeline import choose_vocabulary
+from stepgraph.pipeline import TRUTH, choose_vocabulary, nothing_left
 from stepgraph.progress import track
 from stepgraph.scoring import score_features
 from stepgraph.scoring.fusion import prioritise
@@ -236,10 +236,7 @@ def prepare(
     vocabulary = choose_vocabulary(dataset, None)
     videos = tuple(track(dataset.videos, "reading"))
     if not any(video.id in dataset.truth for video in videos):
-        raise DataError(
-            f"{dataset.name}: must have a truth to measure a table, got none; put a truth.csv "
-            f"(video, start, end, keystep) and a steps.txt beside the transcripts"
-        )
+        raise nothing_left(dataset, TRUTH)
     keysteps = encoder.encode_keysteps(vocabulary)
     encoded = track(encode_each(videos, encoder), "encoding", len(videos))
     features = tuple(found for _, found in encoded)

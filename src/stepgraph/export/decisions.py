@@ -17,6 +17,7 @@ from stepgraph.core import (
     Chapter,
     Dataset,
     Result,
+    Scores,
     Segment,
     Timeline,
     Vocabulary,
@@ -104,6 +105,12 @@ def _decisions(
             at = max(at, step.end)
         if decided and at < end:
             yield Decision(at, end, None)
+
+
+def decide(scores: Scores, decisions: Decisions | None) -> Scores:
+    """Scores of a video that agree with what people decided in it, if they did."""
+    decided = (decisions or {}).get(scores.video)
+    return scores.fix(to_segments(decided, scores.vocabulary)) if decided else scores
 
 
 def to_segments(decided: Iterable[Decision], vocabulary: Vocabulary) -> list[Segment]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
-from stepgraph.core import Dataset, Scores, Timeline, Video, Vocabulary
+from stepgraph.core import Dataset, Timeline, Video, Vocabulary
 from stepgraph.datasets import open_source
 from stepgraph.decoders import (
     DEFAULT_DECODER,
@@ -23,7 +23,7 @@ from stepgraph.encoders.model_folders import require_named
 from stepgraph.encoders.stored_features import StoredEncoder
 from stepgraph.errors import ConfigError, DataError
 from stepgraph.evaluation.report import calibration_error, evaluate, task_accuracy
-from stepgraph.export.decisions import Decisions, to_segments
+from stepgraph.export.decisions import Decisions, decide
 from stepgraph.export.report import Measured
 from stepgraph.graph import TaskGraph
 from stepgraph.ingest import Listening, open_video
@@ -34,6 +34,8 @@ from stepgraph.scoring.fusion import Fused, open_encoder
 from stepgraph.vocabulary import make_vocabulary, read_vocabulary
 
 _Item = TypeVar("_Item")
+TRUTH = "a truth (truth.csv with video, start, end, keystep, beside transcripts and steps.txt)"
+"""What a data set must hold to be measured."""
 
 
 def mine(
@@ -93,12 +95,6 @@ def mine(
     if not graph.mined_on:
         raise nothing_left(dataset, "a video that can be mined", problems)
     return graph
-
-
-def decide(scores: Scores, decisions: Decisions | None) -> Scores:
-    """Scores of a video that agree with what people decided in it, if they did."""
-    decided = (decisions or {}).get(scores.video)
-    return scores.fix(to_segments(decided, scores.vocabulary)) if decided else scores
 
 
 def nothing_left(dataset: Dataset, what: str, problems: Problems | None = None) -> DataError:
@@ -228,8 +224,7 @@ def run_evaluation(
         What mines the graph where none is given: called like :func:`~stepgraph.mine_graph`.
     """
     if not dataset.truth:
-        where = "truth.csv with video, start, end, keystep, beside the transcripts and steps.txt"
-        raise nothing_left(dataset, f"a truth to be evaluated ({where})")
+        raise nothing_left(dataset, TRUTH)
     vocabulary = choose_vocabulary(dataset, None)
     scorer = encoder or open_scorer(graph=graph, decoder="path-search")
     require_narration(dataset, scorer)
@@ -307,10 +302,7 @@ class Asked:
 
     def __post_init__(self) -> None:
         if self.scores is not None and (self.encoder or self.features is not None):
-            raise ConfigError(
-                "scores must come from one place, got stored scores and an encoder; "
-                "remove --scores, or the options of the encoder"
-            )
+            raise ConfigError("scores must come from one place, got stored scores and an encoder")
         if self.scores is None and self.scale != "raw":
             raise ConfigError("scale must be of stored scores, got none; give them with --scores")
         stored = self.scores is not None or self.features is not None

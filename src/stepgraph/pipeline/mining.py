@@ -19,13 +19,13 @@ from stepgraph.decoders import TaskMarkov
 from stepgraph.decoders.learning import Learner, Spoken, learn_words
 from stepgraph.encoders import WORDED
 from stepgraph.encoders.each import encode_each
-from stepgraph.export.decisions import Decisions
+from stepgraph.export.decisions import Decisions, decide
 from stepgraph.files.arrays import read_arrays
 from stepgraph.files.disk import read_json, replacing, write_text
 from stepgraph.graph import TaskGraph, mine_graph
 from stepgraph.graph.courses import Sample
 from stepgraph.graph.saving import load_graph, save_graph
-from stepgraph.pipeline import decide, nothing_left
+from stepgraph.pipeline import nothing_left
 from stepgraph.pipeline.shards import (
     Engine,
     Found,

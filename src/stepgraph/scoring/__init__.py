@@ -174,9 +174,8 @@ def score_features(
     """
     if len(features.vectors) and keysteps.shape != (len(vocabulary), *features.vectors.shape[1:]):
         raise ConfigError(
-            f"encoder {encoder.name!r} must give a vector for each of the {len(vocabulary)} "
-            f"keysteps, as long as those of videos, got shape {keysteps.shape} beside "
-            f"{features.vectors.shape}"
+            f"encoder {encoder.name!r} must give each keystep a vector as long as those of "
+            f"videos, got shapes {keysteps.shape} and {features.vectors.shape}"
         )
     scores = Products(features, keysteps, vocabulary, hop=hop, tasks=tasks)
     return scores if encoder.kind in WORDED else standardise(scores)
