@@ -249,3 +249,11 @@ def test_a_title_of_a_hundred_letters_fits(letters, whole):
     text = to_youtube(timeline([0] * 12, duration=12.0, names=(name, "pour", "stir")))
 
     assert (name in text) == whole
+
+
+def test_a_hue_that_one_of_a_hundred_has_already_is_given_to_no_other():
+    colours = keystep_colours(100, [(0,), (*range(1, 100), 0)])
+
+    # The hue nearest to that of the first keystep, in any of the three lightnesses.
+    nearest = {_hex(light, 0.125, 137.5 + 3.6 * 62) for light in (0.70, 0.60, 0.79)}
+    assert not nearest & {*colours}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 import shutil
 from dataclasses import replace
@@ -225,6 +226,23 @@ def test_no_truth_means_no_metrics(tmp_path):
 
     assert "No truth was given" in page
     assert "<table class=metrics>" not in page
+
+
+def test_a_sentence_without_an_end_is_not_shown(tmp_path):
+    dataset, methods = kitchen(omelette())
+    first, second = dataset.videos
+    said = (
+        *first.transcript,
+        Sentence(16.0, math.inf, "for ever"),
+        Sentence(math.nan, 18.0, "no"),
+    )
+    dataset = replace(dataset, videos=[replace(first, transcript=said), second])
+
+    page = write(tmp_path / "report.html", dataset=dataset, methods=methods)
+
+    assert [one[2] for one in embedded(page)["videos"][0]["cues"]] == [
+        *("now whisk the eggs", "heat the pan")
+    ]
 
 
 def test_keysteps_of_a_task_have_distinct_colours():

@@ -383,3 +383,16 @@ def test_the_written_order_is_worth_half_as_many_executions_where_it_is_believed
     for order, executions in ((1.0, 2), (0.5, 1), (0.0, 0)):
         layers = layers_of(*videos, vocabulary=vocabulary, order=order)
         assert layers.written("tea") == executions
+
+
+def test_what_is_not_clear_in_a_video_is_what_follows_in_others():
+    plain = [labelled(*[one] * 5, *[other] * 5) for one, other in ((0, 1), (3, 2))] * 5
+    unclear = [labelled(*[one] * 5, *[BACKGROUND] * 5) for one in (0, 3)]
+    layers = layers_of(*plain, *unclear)
+    courses = layers.courses.tasks["tea"]
+    for video in ("10", "11"):
+        courses[video].heard[5:, [0, 3]] = -127  # either 1 or 2 is done
+
+    found = layers.sequences("tea")
+
+    assert (found["10"], found["11"]) == ([0, 1], [3, 2])

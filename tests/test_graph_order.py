@@ -113,3 +113,10 @@ def test_a_row_of_equals_is_as_listed():
 def test_a_long_row_is_found_at_once():
     order = linear_order(random_shares(np.random.default_rng(2), 400))
     assert sorted(order) == [*range(400)]
+
+
+def test_of_two_rows_that_are_as_good_the_one_that_it_begins_with_is_kept():
+    # 1 comes before more of the others than 0 does; between the two alone nothing is said.
+    shares = np.array([[0.5, 0.5, 0.8], [0.5, 0.5, 0.9], [0.2, 0.1, 0.5]])
+
+    assert linear_order(shares) == [1, 0, 2]

@@ -4,7 +4,14 @@ import numpy as np
 import pytest
 from scipy.stats import beta
 
-from stepgraph.graph.shares import Trust, shares_of, shortest_intervals
+from stepgraph.graph.shares import (
+    NEXT,
+    PRECEDENCE,
+    SHOWN,
+    Trust,
+    shares_of,
+    shortest_intervals,
+)
 
 
 def test_any_number_of_videos_counts_as_no_more_than_a_certain_number():
@@ -60,3 +67,13 @@ def test_shares_add_up_and_lie_in_their_intervals():
 
 def test_the_only_possibility_is_certain():
     assert shares_of(np.array([1.5])) == [(1.0, 1.0, 1.0)]
+
+
+@pytest.mark.parametrize(
+    ("trust", "share", "low", "high"),
+    [(PRECEDENCE, 0.73, 0.1, 1.0), (NEXT, 0.72, 0.28, 1.0), (SHOWN, 0.65, 0.3, 1.0)],
+)
+def test_what_twelve_of_sixteen_videos_say_is_worth_what_it_was(trust, share, low, high):
+    found = shares_of(trust.weigh([12, 4], [0, 0]))[0]
+
+    assert [round(number, 2) for number in found] == [share, low, high]

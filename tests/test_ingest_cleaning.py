@@ -377,3 +377,12 @@ def test_every_word_of_howto100m_survives_exactly_once():
     for video, record in videos.items():
         sentences = transcript_from_lists(record, origin=video)
         assert words_of(sentences) == plain_words(record["text"]), video
+
+
+@pytest.mark.parametrize(("line", "dropped"), [("took it", False), ("took it off", True)])
+def test_two_words_said_again_may_be_said_twice(line, dropped):
+    others = [(10.0 * i, 10.0 * i + 9, f"number {i} is another one") for i in range(1, 40)]
+
+    said = texts_of((0, 1, line), (1, 2, f"{line} the stove"), *others)
+
+    assert said[1] == ("the stove" if dropped else f"{line} the stove")

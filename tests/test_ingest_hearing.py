@@ -428,3 +428,9 @@ def test_a_file_may_state_how_long_it_is(stated, known):
     sound = speech._Sound(container, Path("talk.mp4"))
 
     assert (sound.stated, sound.language, sound.damaged, sound.end) == (known, "eng", 0, 0.0)
+
+
+def test_a_line_that_is_over_before_it_may_begin_is_not_the_last_one():
+    lines = [Sentence(0, 3, "boil water"), Sentence(1, 3, "pour it"), Sentence(2, 6, "it is hot")]
+
+    assert [one.text for one in speech._split(lines)] == ["boil water", "it is hot"]

@@ -122,6 +122,26 @@ def test_a_phone_video_is_read_upright(tmp_path):
     assert clip.frames.shape[1:3] == (128, 64)
 
 
+def test_a_turned_picture_of_any_width_is_read(tmp_path):
+    pictures = plain(90, 5, 100, 128)
+    path = write_video(tmp_path / "phone.mp4", pictures, rate=5, rotation=(90, False))
+
+    (clip,) = read_pictures(path, 50)
+
+    assert clip.frames.shape[1:3] == (50, 64)
+
+
+def test_the_ends_of_a_very_long_picture_are_seen(tmp_path):
+    picture = np.zeros((64, 640, 3), np.uint8)
+    picture[:, :100] = picture[:, -100:] = 200
+    path = write_video(tmp_path / "long.mp4", [picture] * 5, rate=5)
+
+    (clip,) = read_pictures(path, 64)
+
+    assert clip.frames.shape[1:3] == (64, 256)
+    assert [int(clip.frames[0, 32, x, 0]) > 100 for x in (4, 128, 251)] == [True, False, True]
+
+
 def test_the_size_of_the_picture_may_change(tmp_path, read_pictures_of):
     path = tmp_path / "both.ts"
     parts = []

@@ -180,3 +180,12 @@ def test_no_rows_can_be_fixed_too():
     empty = make_scores(np.zeros((0, 6)), vocabulary=TWO)
 
     assert len(empty.fix([Segment(0, 9, 1)])) == 0
+
+
+def test_what_was_said_where_something_was_decided_is_still_known():
+    scores = spoken(np.random.default_rng(3))
+    row = int(np.flatnonzero(scores.part == 7)[0])
+
+    fixed = scores.fix([Segment(float(row), row + 1.0, 2)])
+
+    np.testing.assert_array_equal(fixed.vectors[fixed.part[row]], scores.vectors[7])
