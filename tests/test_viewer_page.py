@@ -4,6 +4,7 @@
 import threading
 from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, HTTPServer
+from itertools import combinations
 from pathlib import Path
 
 import pytest
@@ -325,6 +326,29 @@ def test_a_file_that_cannot_be_played_stops_no_other(both, page):
         page.click("text=Play all")
         until(page, "document.querySelector('video')?.currentTime > 41")
         assert page.inner_text(".place[aria-current]").startswith("later")
+
+
+@pytest.mark.browser
+def test_no_two_steps_of_a_task_look_alike(tmp_path, page):
+    results = []
+    for number in range(40):  # a step of each of two tasks, again and again
+        task = "tea" if number % 2 else "coffee"
+        chapter = Chapter(0.0, 5.0, f"{task} {number}", 0.5, "anchor", 0.5, None, task)
+        results.append(Result(Video(f"v{number:02}", 60.0), (chapter,), {task: 0.9}))
+    page.goto(write_site(results, tmp_path / "site").absolute().as_uri())
+    page.wait_for_selector(".list .row")
+
+    found = page.evaluate(
+        """() => Array.from({ length: 40 }, (_, number) => {
+          const one = dot(`${number % 2 ? "tea" : "coffee"} ${number}`);
+          return ["--hue", "--light"].map((name) => Number(one.style.getPropertyValue(name)));
+        })"""
+    )
+
+    for own in (found[::2], found[1::2]):
+        for (hue, light), (other, its) in combinations(own, 2):
+            apart = min((hue - other) % 360, (other - hue) % 360)
+            assert apart > (10 if light == its else 7)
 
 
 @pytest.mark.browser

@@ -137,10 +137,10 @@ function keepOverview(found) {
   unread = found.problems ?? "";
   tasks = found.tasks;
   byId.clear();
-  for (const video of overview) {
-    byId.set(video.id, video);
-    for (const step of video.steps) if (!numbers.has(step[2])) numbers.set(step[2], numbers.size);
-  }
+  for (const video of overview) byId.set(video.id, video);
+  // Steps of a task are numbered together, so that no two of them look alike.
+  const byTask = [...overview].sort((one, other) => taskOf(one).localeCompare(taskOf(other)));
+  for (const step of byTask.flatMap((video) => video.steps)) if (!numbers.has(step[2])) numbers.set(step[2], numbers.size);
 }
 
 function pictureOf(video, at) {
