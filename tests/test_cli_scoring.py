@@ -136,7 +136,7 @@ def test_no_table_of_any_video_is_an_error(scores, capsys):
     said = failed(capsys, "evaluate", "videos", "--scores", scores, "--json")
 
     assert "must hold videos with a truth that can be scored, got none" in said
-    assert "4 video without stored scores" in said
+    assert "4 × video without stored scores" in said
 
 
 @pytest.mark.parametrize("verb", ["mine", "label", "recognize"])

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+import stepgraph as sg
 from stepgraph.cli import main, verbs
 from stepgraph.datasets import generated
 from stepgraph.ingest import screen
@@ -114,3 +115,5 @@ def test_the_demo_reads_some_of_its_clips(folder, capsys, monkeypatch):
     assert "read, 1 silent clips: task-markov" in out
     assert "reading the screen: " in err
     assert Path("report/report.html").is_file()
+    [result] = map(sg.load, Path("report/keysteps").glob("*.steps.json"))
+    assert result.video.path.resolve().parent == Path("report/clips").resolve()

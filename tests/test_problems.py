@@ -36,8 +36,8 @@ def test_one_kind_may_be_lost_in_one_place_and_a_blemish_in_another():
 
 def test_the_summary_names_every_lost_input_up_to_a_bound():
     assert made(lost=3, blemishes=2).summary() == (
-        "3 unreadable transcript (0.vtt: must be text; also 1.vtt, 2.vtt); "
-        "2 reversed segment (a.csv:0: must end after its start)"
+        "3 × unreadable transcript (0.vtt: must be text; also 1.vtt, 2.vtt); "
+        "2 × reversed segment (a.csv:0: must end after its start)"
     )
     assert "18.vtt, 19.vtt and 1,980 more)" in made(lost=2000, blemishes=0).summary()
 

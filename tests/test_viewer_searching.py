@@ -90,6 +90,8 @@ def test_at_most_as_many_moments_as_asked_for_come(results):
 def test_a_question_without_words_is_an_error(results):
     with pytest.raises(ConfigError, match=r"^question must have words, got none"):
         Index(results).search("  ")
+    with pytest.raises(ConfigError, match="top must be at least 1, got 0"):
+        Index(results).search("water", 0)
 
 
 def test_results_in_which_nothing_is_said_answer_nothing(tmp_path, monkeypatch):

@@ -133,4 +133,5 @@ class Problems:
         lost = [problem.where for problem in others if problem.lost]
         more = self._seen[kind, True] - first.lost - len(lost)
         named = ", ".join(lost) + (f" and {more:,} more" if more else "")
-        return f"{first.scope or f'{count:,}'} {kind} ({first}{f'; also {named}' if lost else ''})"
+        many = first.scope or (f"{count:,} ×" if count > 1 else "1")
+        return f"{many} {kind} ({first}{f'; also {named}' if lost else ''})"

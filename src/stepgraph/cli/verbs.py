@@ -267,10 +267,10 @@ def demo(args: argparse.Namespace) -> str:
         table = f"{show_metrics(evaluation)} Rows whose best score is under 0.5 did not vote."
         there = f"Open {path} in a browser; graph and keysteps lie beside it."
     save_graph(evaluation.graph, args.output / "graph.json")
-    there += write_recognised(evaluation, args.output / "keysteps")
     if args.video:
         dataset = _beside(evaluation.dataset, args.output / "clips")
         evaluation = replace(evaluation, dataset=dataset)
+    there += write_recognised(evaluation, args.output / "keysteps")
     write_evaluation(evaluation, path, f"stepgraph demo{' --video' * args.video}")
     measured = [report.to_json() for report in reports]
     return asked.say(args, f"{table}\n\n{there}", measured=measured, report=str(path))

@@ -64,6 +64,8 @@ class Index:
         """The best moments, the very best first; of a chapter only its best."""
         if not question.strip():
             raise ConfigError("question must have words, got none; say what to look for")
+        if most < 1:
+            raise ConfigError(f"top must be at least 1, got {most}")
         if not len(self):
             return []
         asked = self._encoder.encode_question(question)
