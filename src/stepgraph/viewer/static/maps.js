@@ -38,7 +38,7 @@ async function showMap(task = tasks[0], keystep) {
     { "aria-label": "Task", onchange: (event) => (location.hash = `graph/${part(event.target.value)}`) },
     ...tasks.map((name) => make("option", { value: name, ...(name === task ? { selected: "" } : {}) }, name)),
   );
-  const note = `${found.made[0].toUpperCase()}${found.made.slice(1)}. In each box: how many of them show the step clearly. Choose one to see everywhere it is done.`;
+  const note = `${found.made[0].toUpperCase()}${found.made.slice(1)}. In each box: how many of them show the step clearly. At each arrow: how often that comes next, also by the written order; the wider it is, the more often it was seen. Choose one to see everywhere it is done.`;
   const rest = found.left_out ? ` Without the ${found.left_out} steps that fewest videos show.` : "";
   show(
     task,
@@ -118,7 +118,7 @@ function aboutTask(found, videos, open) {
   const rows = steps.map((node) =>
     make("li", {}, make("button", { type: "button", class: "step", onclick: () => open(node.name) }, dot(node.name), make("span", { class: "name" }, node.name), make("span", { class: "quiet" }, String(placesWith(node.name).length)))),
   );
-  const shown = videos.slice(0, 12).map((video) => make("li", {}, make("a", { href: addressOf(video.id), class: "mini" }, make("span", { class: "cut" }, video.id), strip(video))));
+  const shown = videos.slice(0, 12).map((video) => make("li", {}, make("a", { href: addressOf(video.id), class: "mini" }, make("span", { class: "cut end", title: video.id }, make("bdi", {}, video.id)), strip(video))));
   const more = videos.length > shown.length ? make("p", { class: "quiet" }, `… and ${videos.length - shown.length} more`) : null;
   return [make("h2", {}, "Steps, and how often they are done here"), make("ol", { class: "steps plain" }, ...rows), make("h2", {}, plural(videos.length, "video")), make("ul", { class: "minis" }, ...shown), more].filter(Boolean);
 }
