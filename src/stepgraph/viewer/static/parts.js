@@ -101,13 +101,30 @@ function clock(seconds) {
 
 const percent = (share) => (share === null || share === undefined ? "–" : `${Math.round(100 * share)} %`);
 
-// The same step has the same colour everywhere; neighbours on the wheel are far apart.
-const numbers = new Map();
+// The same step has the same colour everywhere: hue and lightness.
+const colours = new Map();
 function colour(element, keystep) {
-  if (!numbers.has(keystep)) numbers.set(keystep, numbers.size);
-  const number = numbers.get(keystep);
-  element.style.setProperty("--hue", Math.round(number * 137.508) % 360);
-  element.style.setProperty("--light", [0.7, 0.6, 0.78][number % 3]);
+  giveColours([keystep]);
+  const [hue, light] = colours.get(keystep);
+  element.style.setProperty("--hue", hue);
+  element.style.setProperty("--light", light);
+}
+
+// Each new one of some steps gets, of a few dozen colours, that which is least like the others'.
+function giveColours(keysteps) {
+  const own = keysteps.flatMap((one) => (colours.has(one) ? [colours.get(one)] : []));
+  const apart = ([hue, light], [other, its]) => Math.abs(((hue - other + 540) % 360) - 180) - (light === its ? 15 : 0);
+  for (const keystep of keysteps.filter((one) => !colours.has(one))) {
+    const others = own.slice(-40);
+    let [best, most] = [null, -Infinity];
+    for (let number = colours.size; number < colours.size + 36; number += 1) {
+      const one = [Math.round(number * 137.508) % 360, [0.7, 0.6, 0.78][number % 3]];
+      const least = Math.min(180, ...others.map((other) => apart(one, other)));
+      if (least > most) [best, most] = [one, least];
+    }
+    own.push(best);
+    colours.set(keystep, best);
+  }
 }
 
 const dot = (keystep) => make("span", { class: "dot", step: keystep });
@@ -138,9 +155,12 @@ function keepOverview(found) {
   tasks = found.tasks;
   byId.clear();
   for (const video of overview) byId.set(video.id, video);
-  // Steps of a task are numbered together, so that no two of them look alike.
-  const byTask = [...overview].sort((one, other) => taskOf(one).localeCompare(taskOf(other)));
-  for (const step of byTask.flatMap((video) => video.steps)) if (!numbers.has(step[2])) numbers.set(step[2], numbers.size);
+  const named = new Map(); // the steps of each task
+  for (const video of overview) {
+    if (!named.has(taskOf(video))) named.set(taskOf(video), new Set());
+    for (const step of video.steps) named.get(taskOf(video)).add(step[2]);
+  }
+  for (const own of named.values()) giveColours([...own]);
 }
 
 function pictureOf(video, at) {

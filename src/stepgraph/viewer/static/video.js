@@ -42,7 +42,7 @@ async function showVideo(id, time) {
     player?.pause();
     player?.gone?.();
   };
-  const options = () => [...numbers.keys()].slice(0, 500).map((name) => make("option", { value: name }));
+  const options = () => [...colours.keys()].slice(0, 500).map((name) => make("option", { value: name }));
   const names = correcting ? make("datalist", { id: "keysteps" }, ...options()) : null;
   const none = make("p", { class: "empty" }, "There is no video file to play; times work all the same.");
   const left = [
