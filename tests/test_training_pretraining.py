@@ -162,7 +162,7 @@ def test_no_video_at_all_is_an_error_in_one_line(tmp_path, corpus):
     labels = label(corpus, tmp_path / "labels", path=lambda name: tmp_path / "gone.mp4")
 
     with pytest.raises(
-        DataError, match=r"whose videos are there, got none of 18: 2 video without file"
+        DataError, match=r"whose videos are there, got none of 18: 2 × video without file"
     ):
         train(labels, tmp_path / "out", model=MODEL, options=QUICK)
 
