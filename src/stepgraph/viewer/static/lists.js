@@ -34,12 +34,7 @@ function growing(list, build, words) {
   // Whatever is done to a place that a list is just going to stops it on its way.
   const rest = () => {
     clearTimeout(resting);
-    resting = setTimeout(() => {
-      // It may be on its way all the same, where scrolling is told of late.
-      const place = list.scrollTop;
-      const still = () => (list.scrollTop === place ? settle() : rest());
-      requestAnimationFrame(() => requestAnimationFrame(still));
-    }, REST);
+    resting = setTimeout(settle, REST);
   };
   const see = ({ isIntersecting, target, boundingClientRect: gap }) => {
     const box = list.getBoundingClientRect();
