@@ -56,7 +56,6 @@ def mine(args: argparse.Namespace) -> str:
     options = asked.given_fields(args, MiningOptions)
     decisions = decisions_in(args.corrections, failed)
     how = {"decoder": decoder, "decisions": decisions, **options}
-    pipeline.require_narration(dataset, scorer)
     graph = mine_shared(args, dataset, vocabulary, scorer, how) or pipeline.mine(
         dataset, vocabulary, encoder=scorer, problems=failed, **how
     )

@@ -13,7 +13,7 @@ import json
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass, replace
-from functools import cache, cached_property
+from functools import cache
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -38,7 +38,7 @@ from stepgraph.files.disk import read_json, write_text
 from stepgraph.files.headers import FileKind, check_header, reading_fields
 from stepgraph.graph import TaskGraph, mine_graph
 from stepgraph.labelling.folders import graph_fingerprint
-from stepgraph.pipeline import TRUTH, choose_vocabulary, nothing_left
+from stepgraph.pipeline import TRUTH, choose_vocabulary, is_silent, nothing_left
 from stepgraph.progress import track
 from stepgraph.scoring import score_features
 from stepgraph.scoring.fusion import prioritise
@@ -177,6 +177,7 @@ class Setting:
     Scores and graphs are by modality; scores may be iterated again and again.  ``tasks`` has the
     videos whose task is known and in the vocabulary.  ``fingerprint`` is a hash of all that was
     given: videos, truth, vocabulary, encoder, options.  ``state`` has what was measured so far.
+    Of ``silent`` videos text has nothing to tell.
     """
 
     dataset: Dataset
@@ -190,16 +191,12 @@ class Setting:
     options: Options
     fingerprint: str
     state: State
+    silent: bool
 
     @property
     def truth(self) -> Mapping[str, Labels]:
         """Truth by video."""
         return self.dataset.truth
-
-    @cached_property
-    def silent(self) -> bool:
-        """Whether nobody speaks, so that text has nothing to tell."""
-        return not self.encoder.looks and not any(v.transcript for v in self.dataset.videos)
 
     def scored(self, modality: str) -> Iterable[Scores]:
         """Scores of all videos, with truth or without."""
@@ -235,6 +232,7 @@ def prepare(
     """Encode a data set once, and mine its graph without looking at the truth."""
     vocabulary = choose_vocabulary(dataset, None)
     videos = tuple(track(dataset.videos, "reading"))
+    dataset = replace(dataset, videos=videos)
     if not any(video.id in dataset.truth for video in videos):
         raise nothing_left(dataset, TRUTH)
     keysteps = encoder.encode_keysteps(vocabulary)
@@ -259,7 +257,7 @@ def prepare(
         "data": content_of(videos, dataset.truth),
     }
     return Setting(
-        dataset=replace(dataset, videos=videos),
+        dataset=dataset,
         vocabulary=vocabulary,
         features=features,
         scores=scores,
@@ -270,6 +268,7 @@ def prepare(
         options=options,
         fingerprint=digest(given),
         state=state or State(),
+        silent=is_silent(dataset, encoder),
     )
 
 

@@ -302,7 +302,10 @@ class Asked:
 
     def __post_init__(self) -> None:
         if self.scores is not None and (self.encoder or self.features is not None):
-            raise ConfigError("scores must come from one place, got stored scores and an encoder")
+            raise ConfigError(
+                "scores must come from one place, got stored scores and an encoder; "
+                "remove --scores, or the options of the encoder"
+            )
         if self.scores is None and self.scale != "raw":
             raise ConfigError("scale must be of stored scores, got none; give them with --scores")
         stored = self.scores is not None or self.features is not None

@@ -25,7 +25,7 @@ from stepgraph.files.disk import read_json, replacing, write_text
 from stepgraph.graph import TaskGraph, mine_graph
 from stepgraph.graph.courses import Sample
 from stepgraph.graph.saving import load_graph, save_graph
-from stepgraph.pipeline import nothing_left
+from stepgraph.pipeline import nothing_left, require_narration
 from stepgraph.pipeline.shards import (
     Engine,
     Found,
@@ -180,6 +180,7 @@ def mine_shards(job: MiningJob, dataset: Dataset, output: Path, engine: Engine) 
 
     Problems with videos are added to those of the data set.
     """
+    require_narration(dataset, job.open_encoder())
     each = _HEARD // max(1, len(cut(dataset, job.longest)))
     job = replace(job, known=known_to(job.open_encoder(), job.vocabulary), heard=each)
     folder = output.with_name(f"{output.name}.shards")
