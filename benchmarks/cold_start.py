@@ -37,7 +37,7 @@ from stepgraph.encoders import text
 from stepgraph.encoders.sentence_models import SentenceModel
 from stepgraph.graph import compiling
 compiling.FEW_STEPS = 0  # the compiler was always waited for
-text._load_minilm = lambda folder, bfloat16: SentenceModel("minilm", folder, bfloat16=bfloat16)
+text._load_minilm = lambda folder, precision: SentenceModel("minilm", folder, precision)
 run()
 """
 STARTED = {"stepgraph": ["-m", "stepgraph"], "library": ["-c", LIBRARY]}
@@ -46,10 +46,9 @@ STARTED = {"stepgraph": ["-m", "stepgraph"], "library": ["-c", LIBRARY]}
 def models() -> dict[str, Any]:
     folder = text._find_folder(text.MINILM)
     assert folder is not None
-    bfloat16 = text._cpu_has_bfloat16()
     return {
-        "stepgraph": text._load_minilm(folder, bfloat16=bfloat16),
-        "library": SentenceModel("minilm", folder, bfloat16=bfloat16),
+        "stepgraph": text._load_minilm(folder),
+        "library": SentenceModel("minilm", folder),
     }
 
 

@@ -21,8 +21,7 @@ def main(source: str) -> None:
     sentences = list({s.text for video in dataset.videos for s in video.transcript})
     vectors, best, accuracy = {}, {}, {}
     for precision in ("float32", "bfloat16"):
-        text._cpu_has_bfloat16 = lambda wanted=precision: wanted == "bfloat16"
-        encoder = text.TextEncoder(EncoderOptions())
+        encoder = text.TextEncoder(EncoderOptions(precision=precision))
         keysteps = encoder.encode_keysteps(dataset.vocabulary)
         vectors[precision] = encoder.encode_texts(sentences)
         best[precision] = (vectors[precision] @ keysteps.T).argmax(axis=1)

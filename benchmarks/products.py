@@ -25,7 +25,7 @@ import torch
 from torch import Tensor
 
 from stepgraph.datasets import build_vocabulary, open_source
-from stepgraph.encoders import text
+from stepgraph.encoders import Precision, text
 from stepgraph.encoders.vectors import unit
 from stepgraph.networks import minilm
 
@@ -33,10 +33,10 @@ ROUNDS = 3
 PARTS = ("asked", "joined", "widened", "narrowed")
 
 
-def model(*, bfloat16: bool = True) -> Any:
+def model(precision: Precision = "bfloat16") -> Any:
     folder = text._find_folder(text.MINILM)
     assert folder is not None
-    return text._load_minilm(folder, bfloat16=bfloat16)
+    return text._load_minilm(folder, precision)
 
 
 def cost(texts: list[str]) -> dict[str, Any]:
@@ -90,7 +90,7 @@ def to_8_bits(rows: Tensor) -> Tensor:
 
 
 def agreement(texts: list[str], keysteps: list[str]) -> Iterator[dict[str, Any]]:
-    exact = model(bfloat16=False)
+    exact = model("float32")
     theirs = [unit(exact.encode(some)) for some in (texts, keysteps)]
     best = (theirs[0] @ theirs[1].T).argmax(axis=1)
     for ways in ((), *((part,) for part in PARTS), PARTS):

@@ -3,12 +3,13 @@
 import os
 import subprocess
 import sys
+from typing import get_args
 
 import numpy as np
 import pytest
 import torch
 
-from stepgraph.encoders import EncoderOptions, text
+from stepgraph.encoders import EncoderOptions, Precision, text
 from stepgraph.encoders.sentence_models import SentenceModel
 from stepgraph.encoders.text import TextEncoder
 from stepgraph.encoders.vectors import unit
@@ -17,14 +18,7 @@ from stepgraph.networks import minilm
 pytestmark = pytest.mark.slow
 
 FOLDER = text._find_folder(text.MINILM)
-PRECISIONS = [
-    pytest.param(False, id="float32"),
-    pytest.param(
-        True,
-        id="bfloat16",
-        marks=pytest.mark.skipif(not text._cpu_has_bfloat16(), reason="this CPU has no bfloat16"),
-    ),
-]
+LEAST_COSINE = {"float32": 0.999999, "bfloat16": 0.9995}
 LONG = "whisk the eggs with half a cup of milk, then soak each slice " * 40
 ODD = [
     "",
@@ -46,32 +40,32 @@ SAID = [
 ]
 
 
-@pytest.fixture(scope="module", params=PRECISIONS)
-def bfloat16(request):
+@pytest.fixture(scope="module", params=get_args(Precision))
+def precision(request):
     return request.param
 
 
 @pytest.fixture(scope="module")
-def model(bfloat16):
-    return text._load_minilm(FOLDER, bfloat16=bfloat16)
+def model(precision):
+    return text._load_minilm(FOLDER, precision)
 
 
-def test_vectors_are_those_of_the_library(model, bfloat16):
+def test_vectors_are_those_of_the_library(model, precision):
     texts = [*SAID, LONG, *(one for one in ODD if "\ud800" not in one)]
-    library = SentenceModel("minilm", FOLDER, bfloat16=bfloat16)
+    library = SentenceModel("minilm", FOLDER, precision)
 
     cosines = (unit(model.encode(texts)) * unit(library.encode(texts))).sum(axis=1)
 
-    assert cosines.min() >= (0.9995 if bfloat16 else 0.999999)
+    assert cosines.min() >= LEAST_COSINE[precision]
 
 
-def test_other_processors_compute_the_same(model, bfloat16, monkeypatch):
+def test_other_processors_compute_the_same(model, precision, monkeypatch):
     monkeypatch.setattr(minilm, "machine", lambda: "another")
 
-    other = text._load_minilm(FOLDER, bfloat16=bfloat16).encode(SAID)
+    other = text._load_minilm(FOLDER, precision).encode(SAID)
 
     cosines = (unit(model.encode(SAID)) * unit(other)).sum(axis=1)
-    assert cosines.min() >= (0.9995 if bfloat16 else 0.999999)
+    assert cosines.min() >= LEAST_COSINE[precision]
 
 
 def test_a_text_has_one_embedding_whatever_else_is_encoded(model):
@@ -107,7 +101,7 @@ def test_a_text_alone_has_nearly_the_same_embedding(model):
     assert (alone * unit(model.encode(texts))).sum(axis=1).min() >= 0.9999
 
 
-def test_what_a_gpu_computes_is_nearly_the_same(model, bfloat16, monkeypatch):
+def test_what_a_gpu_computes_is_nearly_the_same(model, precision, monkeypatch):
     texts = [*SAID, *ODD[:4], LONG, *(f"{one} {n}" for n in range(4) for one in SAID)]
     tokens = model._pieces.of(texts)
     monkeypatch.setattr(minilm, "_ON_GPU", 20)  # so that one length takes several batches
@@ -117,7 +111,7 @@ def test_what_a_gpu_computes_is_nearly_the_same(model, bfloat16, monkeypatch):
     )
 
     cosines = (unit(found.numpy()) * unit(model.encode(texts))).sum(axis=1)
-    assert cosines.min() >= (0.9995 if bfloat16 else 0.999999)
+    assert cosines.min() >= LEAST_COSINE[precision]
 
 
 def test_on_a_gpu_all_of_one_length_are_computed_together(model, monkeypatch):
@@ -194,10 +188,9 @@ print(sorted({"sentence_transformers", "transformers", "numba", "sklearn"} & set
 
 
 @pytest.mark.own_cache
-def test_the_built_in_encoder_is_this_model(bfloat16, monkeypatch, tmp_path, model):
+def test_the_built_in_encoder_is_this_model(precision, monkeypatch, tmp_path, model):
     monkeypatch.setenv("STEPGRAPH_CACHE", str(tmp_path))
-    monkeypatch.setattr(text, "_cpu_has_bfloat16", lambda: bfloat16)
 
-    found = TextEncoder(EncoderOptions()).encode_texts(SAID)
+    found = TextEncoder(EncoderOptions(precision=precision)).encode_texts(SAID)
 
     assert found.tolist() == unit(model.encode(SAID)).tolist()

@@ -24,6 +24,7 @@ import tempfile
 import time
 import traceback
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from itertools import chain, islice
 from pathlib import Path
 from types import SimpleNamespace
@@ -228,7 +229,7 @@ def stages(folder: Path, videos: list[Video], place: Path) -> Found:
         return found
 
     timed("read and clean", lambda: list(open_source(f"howto100m:{folder}").videos))
-    encoder = TextEncoder(encoder_for("task-markov"))
+    encoder = TextEncoder(replace(encoder_for("task-markov"), precision="bfloat16"))
     encoder.encode_texts(["warm the device up"])
     vocabulary = build_vocabulary(f"articles:{folder / 'articles.jsonl'}")
     keysteps = timed("keysteps", lambda: encoder.encode_keysteps(vocabulary))
@@ -294,8 +295,7 @@ def main() -> None:
     folder = given.folder
     # The encoder of the verbs, with the weights that were brought.
     text._find_folder = lambda _: folder
-    text._load_minilm = lambda folder, bfloat16: load(folder, bfloat16=bfloat16)
-    text._cpu_has_bfloat16 = lambda: True
+    text._load_minilm = lambda folder, precision: load(folder, bfloat16=precision == "bfloat16")
     device = torch.cuda.get_device_name() if on_gpu() else "cpu"
     about = {"python": platform.python_version(), "torch": torch.__version__, "device": device}
     say(about | {"cores": os.cpu_count(), "compiler": COMPILER})

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from importlib import import_module
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Literal, Protocol, TypeAlias, get_args, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,7 +22,7 @@ from stepgraph.errors import ConfigError
 # Spinning threads halve the speed of torch beside other work; it reads this when it is imported.
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
-__all__ = ["KINDS", "Encoder", "EncoderOptions", "load_encoder"]
+__all__ = ["KINDS", "Encoder", "EncoderOptions", "Precision", "load_encoder"]
 
 KINDS = {
     "text": "stepgraph.encoders.text:TextEncoder",
@@ -46,6 +46,9 @@ _KNOWN = (
     + ", ".join(f"{kind}:" for kind in KINDS)
     + "), or a function of yours that makes one, as 'module:function'"
 )
+Precision: TypeAlias = Literal["float32", "bfloat16"]
+"""Numbers that a network computes in; only float32 gives the same result on every processor."""
+
 _FUNCTION = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*")
 
 
@@ -76,6 +79,9 @@ class EncoderOptions:
     fusion
         How the two become one: ``priority`` (the first where it is certain), ``mean``, or the
         weight of the first; see :class:`~stepgraph.scoring.fusion.Fusion`.
+    precision
+        Numbers that the network computes in.  bfloat16 is faster on a GPU and on some processors,
+        and its results differ a little from one kind of processor to another.
     """
 
     name: str = "text:minilm"
@@ -85,6 +91,7 @@ class EncoderOptions:
     window: float | None = None
     also: str | None = None
     fusion: str = "priority"
+    precision: Precision = "float32"
 
     def __post_init__(self) -> None:
         for field in ("name", "also"):
@@ -97,6 +104,9 @@ class EncoderOptions:
                 raise ConfigError(f"encoder must have a name in Unicode, got {name!r}")
         if self.also == self.name:
             raise ConfigError(f"encoders to fuse must be two, got {self.name!r} twice")
+        if self.precision not in get_args(Precision):
+            known = " or ".join(get_args(Precision))
+            raise ConfigError(f"precision must be {known}, got {self.precision!r}")
         fusion_weight(self.fusion)
         if self.fusion != "priority" and self.also is None:
             raise ConfigError(

@@ -32,7 +32,6 @@ from stepgraph.encoders.visual import (
     VisualEncoder,
     as_array,
     pick_device,
-    running,
 )
 from stepgraph.errors import ConfigError, DataError
 from stepgraph.files.disk import require_file
@@ -74,7 +73,7 @@ class NetworkModel:
 
         from stepgraph.networks.timesformer import normalise
 
-        with running(self.device):
+        with torch.inference_mode():
             colours = [torch.tensor(c, device=self.device) for c in self._colours or ()]
             pixels = torch.tensor(frames, device=self.device)
             clips = normalise(pixels, *(colour.view(3, 1, 1) for colour in colours))

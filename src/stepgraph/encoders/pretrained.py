@@ -29,7 +29,7 @@ from stepgraph.encoders.model_folders import (
     require_weights,
     three_numbers,
 )
-from stepgraph.encoders.visual import VisualEncoder, as_array, pick_device, running
+from stepgraph.encoders.visual import VisualEncoder, as_array, pick_device
 from stepgraph.errors import ConfigError, DataError, quoted
 from stepgraph.ingest.frames import ClipOptions
 
@@ -98,7 +98,9 @@ class PretrainedModel:
 
     def encode_clips(self, frames: NDArray[np.uint8]) -> NDArray[np.float32]:
         """CLIP and SigLIP see pictures, whose unit vectors are averaged; X-CLIP sees the clip."""
-        with running(self.device):
+        import torch
+
+        with torch.inference_mode():
             pixels = self._pixels.prepare(frames, self.device)
             if self.kind == "xclip":
                 return as_array(_pooled(self._network.get_video_features(pixels)))
@@ -108,7 +110,9 @@ class PretrainedModel:
 
     def encode_texts(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """X-CLIP would bend texts towards a video; here they stay, so that each has one vector."""
-        with running(self.device):
+        import torch
+
+        with torch.inference_mode():
             return as_array(_pooled(self._network.get_text_features(**self._tokens(texts))))
 
     def _tokens(self, texts: Sequence[str]) -> dict[str, torch.Tensor]:

@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from stepgraph.encoders import Precision
 from stepgraph.encoders.model_folders import first_line, quieten, require_weights
 from stepgraph.errors import ConfigError
 
@@ -18,12 +19,12 @@ _BATCH = 64
 class SentenceModel:
     """Embeddings of texts by the model of a folder."""
 
-    def __init__(self, name: str, folder: Path, *, bfloat16: bool) -> None:
+    def __init__(self, name: str, folder: Path, precision: Precision = "float32") -> None:
         import torch
         from sentence_transformers import SentenceTransformer
 
         quieten()
-        how = {"dtype": torch.bfloat16 if bfloat16 else torch.float32}
+        how = {"dtype": getattr(torch, precision)}
         if (folder / "config.json").is_file():
             require_weights(folder)
         try:

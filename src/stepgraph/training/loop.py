@@ -65,13 +65,6 @@ def fit(
     return run.position, list(run.failed.values())
 
 
-def is_half(options: TrainingOptions, device: torch.device) -> bool:
-    """Whether to compute in bfloat16."""
-    if options.precision == "auto":
-        return device.type == "cuda"
-    return options.precision == "bfloat16"
-
-
 def compiles(options: TrainingOptions, device: torch.device) -> bool:
     """Whether to let torch compile the network."""
     if options.running.compile is None:
@@ -110,7 +103,7 @@ class _Run:
 
     def __post_init__(self) -> None:
         self.plan = plan(self.options.phases)
-        self.half = is_half(self.options, self.team.device)
+        self.half = self.options.precision == "bfloat16"
 
     def resume(self) -> None:
         """Go on where the last run in this folder was, if there was one."""

@@ -23,7 +23,7 @@ from stepgraph.networks.weights import read_weights
 from stepgraph.problems import Problems
 from stepgraph.training.batches import Source, StoredSource, StreamedSource, too_short
 from stepgraph.training.clip_store import ClipStore, fill
-from stepgraph.training.loop import BEST, fit, is_half
+from stepgraph.training.loop import BEST, fit
 from stepgraph.training.schedule import Team, TrainingOptions, joined
 from stepgraph.training.state import EpochRecord, read_state
 from stepgraph.training.targets import Examples, Which, load_examples
@@ -203,7 +203,6 @@ def _identity(
     """Everything that decides what is learned."""
     decisive = asdict(options)
     del decisive["running"]
-    decisive["precision"] = "bfloat16" if is_half(options, team.device) else "float32"
     said = {"model": asdict(model), **decisive, "which": which, "labels": examples.digest()}
     said["initial"] = initial
     if options.clips == "streamed":
