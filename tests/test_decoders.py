@@ -80,7 +80,7 @@ def test_decoders_are_made_by_name():
 
 def test_unknown_decoder_is_answered_with_the_known_ones():
     with pytest.raises(
-        ConfigError, match=r"must be one of adaptive-threshold, argmax, .*, got 'orac"
+        ConfigError, match=r"must be one of adaptive-threshold, anchors-only, argmax, .*, got 'orac"
     ):
         load_decoder("oracle")
 
@@ -93,7 +93,8 @@ def test_unknown_option_is_answered_with_the_known_ones(name, known):
         load_decoder(name, gamma=1)
 
 
-NAMES = "argmax path-search bayes-filter viterbi drop-dtw graph2vid adaptive-threshold random"
+NAMES = """argmax path-search bayes-filter viterbi drop-dtw graph2vid adaptive-threshold random
+    argmax-hold anchors-only halved-gaps"""
 
 
 def test_every_decoder_of_the_package_is_found_under_its_name():
@@ -108,10 +109,13 @@ def test_published_numbers_are_those_of_these_defaults():
 
     assert {name: one for name, one in defaults.items() if name != "task-markov"} == {
         "adaptive-threshold": {"keep": 0.5},
+        "anchors-only": {"threshold": 0.4},
         "argmax": {},
+        "argmax-hold": {},
         "bayes-filter": {"epsilon": 0.1},
         "drop-dtw": dtw,
         "graph2vid": dtw | {"majority": 0.75, "max_states": 10_000},
+        "halved-gaps": {"threshold": 0.4},
         "path-search": {"threshold": 0.4},
         "random": {"seed": 0},
         "viterbi": {"temperature": 0.1, "stay": 0.97, "floor": 0.001},

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from itertools import pairwise
 
 import numpy as np
@@ -57,15 +58,22 @@ class PathSearch:
     def decode(self, scores: Scores, graph: TaskGraph) -> Labels:
         """See :class:`~stepgraph.decoders.Decoder`."""
         graph.require_vocabulary_of(scores)
-        best, score = scores.best()
-        possible = score > -math.inf
-        keysteps = np.where(scores.observed & possible, best, BACKGROUND)
-        anchors = scores.observed & possible & (score >= self.threshold)
+        keysteps, anchors = self.find_anchors(scores)
         if anchors.any():
             # Where nothing may be done, time does not pass for the paths either.
-            rows = possible | ~scores.observed
-            keysteps[rows] = fill_gaps(keysteps[rows], anchors[rows], graph.path)
+            rows = (keysteps != BACKGROUND) | ~scores.observed
+            keysteps[rows] = fill_gaps(keysteps[rows], anchors[rows], partial(self.find_path, graph))
         return Labels(scores.video, keysteps, scores.vocabulary, scores.hop, anchors)
+
+    def find_anchors(self, scores: Scores) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+        """Find the best keystep of each row, and the rows whose score reaches the threshold."""
+        best, score = scores.best()
+        possible = scores.observed & (score > -math.inf)
+        return np.where(possible, best, BACKGROUND), possible & (score >= self.threshold)
+
+    def find_path(self, graph: TaskGraph, start: int, end: int) -> tuple[int, ...] | None:
+        """Find the most probable path between two anchors, or None where there is none."""
+        return graph.path(start, end)
 
 
 def best_keysteps(scores: Scores) -> NDArray[np.int64]:
