@@ -61,7 +61,8 @@ def test_table_says_what_was_measured():
     table = metrics_table([report("argmax", 0.1, 0.2, 0.3, 0.4)])
 
     assert table.endswith(
-        "3 videos, 12,345 rows, 6,789 of them with a true keystep.\nGraph mined on 2 other videos."
+        "3 videos, 12,345 rows, 6,789 of them with a true keystep; measured over all "
+        "rows.\nGraph mined on 2 other videos."
     )
 
 
