@@ -8,7 +8,7 @@ import pytest
 
 from reference import make_graph
 from stepgraph.core import Labels, Vocabulary
-from stepgraph.errors import ConfigError
+from stepgraph.errors import ConfigError, DataError
 from stepgraph.export.tracks import Shown, draw_tracks
 from stepgraph.export.transitions import draw_circle, draw_transitions, most_used_keysteps
 
@@ -132,7 +132,7 @@ def test_a_circle_needs_two_keysteps_and_an_arrow(keysteps, top):
 
 @pytest.mark.parametrize("draw", [draw_transitions, draw_circle])
 def test_a_graph_without_transitions_is_refused(draw):
-    with pytest.raises(ConfigError, match="must have transitions between keysteps to be drawn"):
+    with pytest.raises(DataError, match="must have transitions between keysteps to be drawn"):
         draw(make_graph(np.eye(6, dtype=np.int64), GRAPH.vocabulary))
 
 

@@ -55,7 +55,8 @@ def _ties_json(graph: TaskGraph, ties: Ties, top: int) -> dict[str, Any]:
         | {"pairs": [[names[first], names[second], count] for first, second, count in one.pairs]}
         for one in ties.strongest(top)
     ]
-    return {"changes": ties.changes, "across": int(ties.between.sum()), "tasks": tasks}
+    counts = {"changes": ties.changes, "across": int(ties.between.sum()), "share": ties.share}
+    return counts | {"tasks": tasks}
 
 
 def _describe_ties(graph: TaskGraph, ties: Ties) -> str:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from itertools import product
 from math import cos, pi, sin
 
 import numpy as np
+from numpy.typing import NDArray
 
-from stepgraph.errors import ConfigError
+from stepgraph.errors import ConfigError, DataError
 from stepgraph.export.drawing import share_text
 from stepgraph.export.layout import CHARACTER, MARGIN, text_width, wrap
 from stepgraph.export.report import keystep_colours
@@ -15,8 +18,8 @@ from stepgraph.graph import TaskGraph, Transition
 from stepgraph.graph.habits import listed_tasks
 from stepgraph.graph.ties import TIED, Ties, ties_of
 
-# Sides of a cell, room between two tasks, widths of a small letter and of a name.
-_CELL, _GAP, _SMALL, _NAME = 11.0, 3.0, 0.7 * CHARACTER, 36.0
+# Sides of a cell, room between two tasks, and widths of a small letter, a name and a task's.
+_CELL, _GAP, _SMALL, _NAME, _TASK = 11.0, 3.0, 0.7 * CHARACTER, 36.0, 22.0
 # From which share on a cell is as dark; a transition that was seen once is not drawn.
 _SHADES = {0.4: 1.0, 0.2: 0.72, 0.1: 0.48, 0.05: 0.28, 0.02: 0.12}
 _SEEN = 2
@@ -24,68 +27,65 @@ _SEEN = 2
 _APART, _RADIUS = 26.0, 220.0
 
 
-def draw_transitions(graph: TaskGraph, most: int = 150) -> str:
-    """Draw how often each keystep follows each other, tasks in blocks, related ones side by side.
+def draw_transitions(graph: TaskGraph, most: int = 200) -> str:
+    """Draw how often each keystep follows each other, of those with most transitions.
 
-    Parameters
-    ----------
-    most
-        Keysteps that are drawn: those with most transitions.
+    Tasks are blocks, and those that are joined more than by chance are neighbours.
     """
     ties = ties_of(graph)
-    blocks = _blocks(graph, ties, set(most_used_keysteps(graph, most)))
-    rows = [(at, keystep) for at, members in blocks.items() for keystep in members]
-    place = {
-        keystep: _CELL * n + _GAP * [*blocks].index(at) for n, (at, keystep) in enumerate(rows)
-    }
-    sides = {at: (place[members[0]], place[members[-1]] + _CELL) for at, members in blocks.items()}
-    names = [_cut(name, _NAME) for name in graph.vocabulary.keysteps]
-    wide = max(_SMALL * text_width(names[keystep]) for keystep in place) + 10
+    blocks = _blocks(graph, ties, most)
+    place: dict[int, float] = {}
+    for at, members in enumerate(blocks.values()):
+        place |= {
+            keystep: _CELL * (len(place) + n) + _GAP * at for n, keystep in enumerate(members)
+        }
+    ends = {at: (place[members[0]], place[members[-1]] + _CELL) for at, members in blocks.items()}
+    names = {keystep: _cut(graph.vocabulary.keysteps[keystep]) for keystep in place}
+    tasks = {at: wrap(ties.tasks[at], _TASK) for at in blocks}
+    wide = 10 + _SMALL * max(map(text_width, names.values()))
     edge = (
-        wide
-        + max(_SMALL * text_width(line) for at in blocks for line in wrap(ties.tasks[at], 22))
+        MARGIN
+        + wide
         + 14
+        + _SMALL * max(text_width(line) for one in tasks.values() for line in one)
     )
-    left = top = MARGIN + edge
-    content = [f'<g transform="translate({left:.1f} {top:.1f})">', *_cells(graph, place)]
-    for one, (start, end) in sides.items():
-        for other, (low, high) in sides.items():
-            tied = bool(ties.ratio[one, other] >= TIED)
-            if tied or one == other:
-                content.append(
-                    f'<rect class="block{" tied" * tied}" x="{low:.1f}" y="{start:.1f}" '
-                    f'width="{high - low:.1f}" height="{end - start:.1f}"/>'
-                )
-    for sign, turned in ((-1, ""), (1, ' transform="rotate(-90)"')):
-        content.append(f"<g{turned}>")
-        kind = "small row" if sign < 0 else "small column"
-        content += [label(names[k], 5 * sign, y + 8.5, kind) for k, y in place.items()]
-        for at, (start, end) in sides.items():
-            lines = wrap(ties.tasks[at], 22)[: max(1, int((end - start) / _CELL))]
-            content.append(labels(lines, sign * (wide + 6), (start + end) / 2 - 1, kind, _CELL))
-            content.append(f'<path class="brace" d="M{sign * wide:.1f} {start:.1f}V{end:.1f}"/>')
+    content = [f'<g transform="translate({edge:.1f} {edge:.1f})">', *_cells(graph, place)]
+    content += _frames(ties.ratio >= TIED, ends)
+    for sign, kind, turn in ((-1, "small row", 0), (1, "small column", -90)):
+        content.append(f'<g transform="rotate({turn})">')
+        content += [label(names[one], 5 * sign, y + 8.5, kind) for one, y in place.items()]
+        for at, (low, high) in ends.items():
+            lines = tasks[at][: max(1, int((high - low) / _CELL))]
+            content.append(labels(lines, sign * (wide + 6), (low + high) / 2 - 1, kind, _CELL))
+            content.append(f'<path class="brace" d="M{sign * wide:.1f} {low:.1f}V{high:.1f}"/>')
         content.append("</g>")
-    size = max(end for _, end in sides.values()) + MARGIN
-    part = Part(top + size, [*content, "</g>"], left + size)
-    return alone(
-        "Which keystep follows which", _heat_notes(graph, ties, len(rows)), part, _shades()
-    )
-
-
-def _heat_notes(graph: TaskGraph, ties: Ties, drawn: int) -> list[str]:
+    size = edge + max(place.values()) + _CELL + MARGIN
     notes = [
-        f"In each row, what follows a keystep: mined from neighbouring rows of "
-        f"{len(graph.mined_on):,} videos, wrong matches included. Seen once is not drawn.",
+        f"In each row, what follows a keystep; {_made_of(graph)} Seen once is not drawn.",
         f"Blocks along the diagonal are tasks; {share_text(ties.share)} of {ties.changes:,} "
         f"transitions from one keystep to another join keysteps that no task shares.",
     ]
-    if any(
-        len(graph.vocabulary.tasks_of(keystep)) > 1 for keystep in range(len(graph.vocabulary))
-    ):
+    if ties.members.nnz > len(graph.vocabulary):
         notes.append("A keystep of several tasks stands in the first of them.")
-    if drawn < len(graph.vocabulary):
-        notes.append(f"Shown are the {drawn:,} keysteps with most transitions.")
-    return notes
+    if len(place) < len(graph.vocabulary):
+        notes.append(f"Shown are the {len(place):,} keysteps with most transitions.")
+    part = Part(size, [*content, "</g>"], size)
+    return alone("Which keystep follows which", notes, part, _shades())
+
+
+def _made_of(graph: TaskGraph) -> str:
+    return (
+        f"mined from neighbouring rows of {len(graph.mined_on):,} videos, wrong matches included."
+    )
+
+
+def _frames(tied: NDArray[np.bool_], ends: dict[int, tuple[float, float]]) -> Iterator[str]:
+    """Frames of the tasks along the diagonal, and of those that are joined beside it."""
+    for (one, (top, bottom)), (other, (left, right)) in product(ends.items(), repeat=2):
+        if one == other or tied[one, other]:
+            kind = "block" if one == other else "block tied"
+            size = f'width="{right - left:.1f}" height="{bottom - top:.1f}"'
+            yield f'<rect class="{kind}" x="{left:.1f}" y="{top:.1f}" {size}/>'
 
 
 def _shades() -> list[Sign]:
@@ -106,9 +106,8 @@ def _cells(graph: TaskGraph, place: dict[int, float]) -> list[str]:
             dark = next((dark for least, dark in _SHADES.items() if share >= least), None)
             if dark and found.count >= _SEEN and found.keystep in place:
                 squares[dark].append(f"M{place[found.keystep]:g} {y:g}h10v10h-10z")
-    paths = [
-        f'<path d="{"".join(drawn)}" fill-opacity="{dark}"/>' for dark, drawn in squares.items()
-    ]
+    drawn = {dark: "".join(path) for dark, path in squares.items()}
+    paths = [f'<path d="{path}" fill-opacity="{dark}"/>' for dark, path in drawn.items()]
     return ['<g class="cell">', *paths, "</g>"]
 
 
@@ -126,28 +125,27 @@ def most_used_keysteps(graph: TaskGraph, limit: int) -> list[int]:
     return [int(one) for one in np.argsort(-use, kind="stable")[:limit] if use[one]]
 
 
-def _blocks(graph: TaskGraph, ties: Ties, kept: set[int]) -> dict[int, list[int]]:
-    """Keysteps of each task, in the order of the tasks; each once, where it is listed first."""
+def _blocks(graph: TaskGraph, ties: Ties, most: int) -> dict[int, list[int]]:
+    """The most used keysteps of each task; one that several tasks list is of the first."""
+    kept = set(most_used_keysteps(graph, most))
+    if not kept:
+        raise DataError("a graph must have transitions between keysteps to be drawn, got none")
     found: dict[int, list[int]] = {}
     tasks = [*listed_tasks(graph.vocabulary).values()]
     for at in ties.order():
-        found[at] = [one for one in tasks[at] if one in kept]
-        kept = kept.difference(found[at])
-    found = {at: members for at, members in found.items() if members}
-    if not found:
-        raise ConfigError("a graph must have transitions between keysteps to be drawn, got none")
+        if members := [one for one in tasks[at] if one in kept]:
+            found[at] = members
+            kept.difference_update(members)
     return found
 
 
 def draw_circle(graph: TaskGraph, keysteps: int = 35, top: int = 5) -> str:
-    """Draw the keysteps with most transitions in a circle, and what most often follows each.
+    """Draw the keysteps with most transitions in a circle, and which of them follows each.
 
     Parameters
     ----------
-    keysteps
-        How many are drawn.
     top
-        Transitions that are drawn out of each, to others that are drawn.
+        Transitions out of each keystep, the most frequent.
     """
     if keysteps < 2 or top < 1:
         raise ConfigError(
@@ -155,46 +153,36 @@ def draw_circle(graph: TaskGraph, keysteps: int = 35, top: int = 5) -> str:
             f"got {keysteps} and {top}"
         )
     ties = ties_of(graph)
-    blocks = _blocks(graph, ties, set(most_used_keysteps(graph, keysteps)))
+    blocks = _blocks(graph, ties, keysteps)
     order = [keystep for members in blocks.values() for keystep in members]
-    task = {keystep: at for at, members in blocks.items() for keystep in members}
-    radius = max(_RADIUS, _APART * len(order) / (2 * pi))
-    turn = {keystep: 2 * pi * n / len(order) - pi / 2 for n, keystep in enumerate(order)}
-    names = {keystep: _cut(graph.vocabulary.keysteps[keystep], _NAME) for keystep in order}
-    lengths = {one: radius + 20 + 0.85 * CHARACTER * text_width(names[one]) for one in order}
-    x = MARGIN + max(lengths[one] * abs(cos(turn[one])) for one in order)
-    y = MARGIN + max(lengths[one] * abs(sin(turn[one])) for one in order)
-    colours = dict(zip(blocks, keystep_colours(len(blocks), [range(len(blocks))]), strict=True))
-    lines: list[tuple[bool, str]] = []
-    inside = graph.restrict(order)
+    step = 2 * pi / len(order)
+    radius = max(_RADIUS, _APART / step)
+    turn = {keystep: step * n - pi / 2 for n, keystep in enumerate(order)}
+    names = {keystep: _cut(graph.vocabulary.keysteps[keystep]) for keystep in order}
+    reach = {one: radius + 20 + 0.85 * CHARACTER * text_width(names[one]) for one in order}
+    x = MARGIN + max(reach[one] * abs(cos(turn[one])) for one in order)
+    y = MARGIN + max(reach[one] * abs(sin(turn[one])) for one in order)
+    drawn: dict[str, list[str]] = {"rare": [], "sure": []}
     for keystep in order:
-        for found, _ in changes_from(inside, keystep, top):
-            apart = bool(ties.between[keystep, found.keystep])
-            share = found.count / (graph.counts[[keystep]].sum() - graph.counts[keystep, keystep])
-            ends = turn[keystep], turn[found.keystep]
-            words = (
-                f"{names[keystep]} → {names[found.keystep]}: {share_text(share)}, {found.count:,}×"
-            )
-            drawn = _chord(ends, radius, 2 * pi / len(order), 0.8 + 10 * share)
-            kind = "rare" if apart else "sure"
-            lines.append(
-                (apart, f'<g class="edge {kind}"><title>{escape(words)}</title>{drawn}</g>')
-            )
-    # Those within a task are drawn last, above the others.
-    content = [f'<g transform="translate({x:.1f} {y:.1f})">']
-    content += [line for apart, line in sorted(lines, key=lambda one: not one[0])]
-    content += [_spoke(names[one], turn[one], radius, colours[task[one]]) for one in order]
-    notes = [
-        f"The {len(order)} of {len(graph.vocabulary):,} keysteps with most transitions, and of "
-        f"each the {top} that most often follow it among these; self-loops are left out.",
-        f"Mined from neighbouring rows of {len(graph.mined_on):,} videos, wrong matches included. "
-        f"The wider an arrow, the larger its share of all that follows.",
-    ]
+        every = changes_from(graph, keystep, len(graph.vocabulary))
+        for found, share in [one for one in every if one[0].keystep in turn][:top]:
+            kind = "rare" if ties.between[keystep, found.keystep] else "sure"
+            ends = f"{names[keystep]} → {names[found.keystep]}"
+            words = f"<title>{escape(ends)}: {share_text(share)}, {found.count:,}×</title>"
+            chord = _chord((turn[keystep], turn[found.keystep]), radius, step, 0.8 + 10 * share)
+            drawn[kind].append(f'<g class="edge {kind}">{words}{chord}</g>')
+    # Those within a task lie above the others.
+    content = [f'<g transform="translate({x:.1f} {y:.1f})">', *drawn["rare"], *drawn["sure"]]
     signs = [_arrow_sign("sure", "within a task"), _arrow_sign("rare", "between tasks")]
-    for at, colour in colours.items():
+    for at, colour in zip(blocks, keystep_colours(len(blocks), [range(len(blocks))]), strict=True):
+        content += [_spoke(names[one], turn[one], radius, colour) for one in blocks[at]]
         dot = f'<circle cx="22" cy="8" r="6" style="fill:{colour}"/>'
         signs.append(Sign(dot, ties.tasks[at]))
-    title = f"What follows the {len(order)} keysteps with most transitions"
+    notes = [
+        f"Of each the {top} that most often follow it among these, self-loops left out; "
+        f"{_made_of(graph)} The wider an arrow, the larger its share of all that follows."
+    ]
+    title = f"The {len(order)} keysteps with most transitions, of {len(graph.vocabulary):,}"
     return alone(title, notes, Part(2 * y, [*content, "</g>"], 2 * x), signs)
 
 
@@ -233,7 +221,7 @@ def _arrow_sign(kind: str, meaning: str) -> Sign:
     return Sign(f'<g class="edge {kind}"><path d="M0 8h36" stroke-width="3"/>{tip}</g>', meaning)
 
 
-def _cut(name: str, longest: float) -> str:
+def _cut(name: str) -> str:
     """A name in one line."""
-    first, *rest = wrap(name, longest)
+    first, *rest = wrap(name, _NAME)
     return f"{first}…" if rest else first

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +20,7 @@ from stepgraph.graph.shortest_paths import Matrix
 from stepgraph.graph.task_graph import TaskGraph
 
 Floats: TypeAlias = NDArray[np.float64]
+Positions: TypeAlias = NDArray[np.integer[Any]]
 
 TIED = 1.5
 """How many times as often as by chance two tasks must be joined to be called related."""
@@ -153,9 +154,7 @@ def ties_of(graph: TaskGraph) -> Ties:
     return Ties(tasks, changes, between, csr_array(members / members.sum(axis=1)[:, None]))
 
 
-def share_a_task(
-    vocabulary: Vocabulary, first: NDArray[np.int64], second: NDArray[np.int64]
-) -> NDArray[np.bool_]:
+def share_a_task(vocabulary: Vocabulary, first: Positions, second: Positions) -> NDArray[np.bool_]:
     """Whether some task lists both keysteps of each pair.
 
     >>> tea = Vocabulary(("boil", "pour", "whisk"), {"tea": (0, 1), "eggs": (0, 2)})
@@ -175,8 +174,6 @@ def _membership(vocabulary: Vocabulary) -> tuple[tuple[str, ...], Matrix]:
     return tuple(tasks), csr_array(coo_array((ones, (rows, columns)), shape=shape))
 
 
-def _together(
-    members: Matrix, first: NDArray[np.int64], second: NDArray[np.int64]
-) -> NDArray[np.bool_]:
+def _together(members: Matrix, first: Positions, second: Positions) -> NDArray[np.bool_]:
     shared = members[first].multiply(members[second]).sum(axis=1)
     return np.asarray(shared).ravel() > 0
