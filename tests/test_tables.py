@@ -281,7 +281,7 @@ def test_tasks_that_are_joined_are_told_with_the_keysteps_that_join_them():
 
     lines = describe_graph(graph, top=10, as_json=False).splitlines()[-3:]
     assert [line.split() for line in lines[1:]] == [
-        [*("task", "b", "task", "d"), "2.4", *("b", "→", "d")],
+        [*("task", "b", "task", "d"), "2.7", *("b", "→", "d")],
         [*("task", "a", "task", "c"), "2.3", *("a", "→", "c")],
     ]
     [tie] = content["tasks"]

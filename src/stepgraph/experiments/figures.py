@@ -1,4 +1,4 @@
-"""The figures of the paper that show results, drawn of any mined graph and any labels."""
+"""Figures of the paper that show results, drawn of any mined graph and any labels."""
 
 from __future__ import annotations
 
@@ -50,8 +50,7 @@ def write_figures(
     graph
         Mined as in the paper, from the best keysteps of neighbouring rows.
     labels
-        Labels by video for each method, the one that others are compared with first and the one
-        that is shown off last.
+        Labels by video for each method; figure 4 compares the last with the first.
     truth
         By video; where there is none, figure 4 is left out.
     """

@@ -60,7 +60,7 @@ def _ties_json(graph: TaskGraph, ties: Ties, top: int) -> dict[str, Any]:
 
 
 def _describe_ties(graph: TaskGraph, ties: Ties) -> str:
-    """How much of a graph joins different tasks, and which of them it joins most."""
+    """Share of transitions that join different tasks, and the tasks that are joined most."""
     if not ties.changes or len(ties.tasks) < 2:
         return ""
     names = graph.vocabulary.keysteps

@@ -75,7 +75,7 @@ def _bar(labels: Labels, colours: Mapping[int, str], left: float, y: float) -> I
 
 
 def _strip(truth: Labels, found: Labels, left: float, y: float) -> Iterator[str]:
-    """Where labels are right and where they are wrong, beneath the keysteps of the truth."""
+    """Strips beneath the keysteps of the truth: right or wrong."""
     true, scale = truth.keysteps != BACKGROUND, _WIDE / max(1, len(truth))
     right = truth.keysteps == found.keysteps
     for first, last in runs(np.where(true, right, BACKGROUND)):
@@ -85,7 +85,7 @@ def _strip(truth: Labels, found: Labels, left: float, y: float) -> Iterator[str]
 
 
 def _flow(names: Sequence[str]) -> Iterator[tuple[float, float, int]]:
-    """Where the name of each keystep stands in lines that are as wide as a bar."""
+    """Places of the names of keysteps, in lines that are as wide as a bar."""
     x = y = 0.0
     for at, name in enumerate(names):
         wide = 34 + CHARACTER * text_width(name)

@@ -112,21 +112,21 @@ def _cells(graph: TaskGraph, place: dict[int, float]) -> list[str]:
 
 
 def changes_from(graph: TaskGraph, keystep: int, limit: int) -> list[tuple[Transition, float]]:
-    """What follows a keystep other than itself, and its share of all that does."""
+    """Transitions from a keystep to others, each with its share of them all."""
     every = graph.following(keystep, limit=len(graph.vocabulary))
     total = sum(one.count for one in every)
     return [(one, one.count / total) for one in every[:limit]]
 
 
 def most_used_keysteps(graph: TaskGraph, limit: int) -> list[int]:
-    """The keysteps that most transitions lead to or from, self-loops left out."""
+    """Keysteps that most transitions lead to or from, self-loops left out."""
     counts = graph.counts
     use = counts.sum(axis=0) + counts.sum(axis=1) - 2 * counts.diagonal()
     return [int(one) for one in np.argsort(-use, kind="stable")[:limit] if use[one]]
 
 
 def _blocks(graph: TaskGraph, ties: Ties, most: int) -> dict[int, list[int]]:
-    """The most used keysteps of each task; one that several tasks list is of the first."""
+    """Most used keysteps of each task; one that several tasks list is of the first."""
     kept = set(most_used_keysteps(graph, most))
     if not kept:
         raise DataError("a graph must have transitions between keysteps to be drawn, got none")
@@ -140,13 +140,7 @@ def _blocks(graph: TaskGraph, ties: Ties, most: int) -> dict[int, list[int]]:
 
 
 def draw_circle(graph: TaskGraph, keysteps: int = 35, top: int = 5) -> str:
-    """Draw the keysteps with most transitions in a circle, and which of them follows each.
-
-    Parameters
-    ----------
-    top
-        Transitions out of each keystep, the most frequent.
-    """
+    """Draw the keysteps with most transitions in a circle, and the ``top`` that follow each."""
     if keysteps < 2 or top < 1:
         raise ConfigError(
             f"a circle must have at least 2 keysteps and 1 transition of each, "

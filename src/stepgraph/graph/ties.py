@@ -23,7 +23,7 @@ Floats: TypeAlias = NDArray[np.float64]
 Positions: TypeAlias = NDArray[np.integer[Any]]
 
 TIED = 1.5
-"""How many times as often as by chance two tasks must be joined to be called related."""
+"""Ratio of seen to expected transitions from which on two tasks are called related."""
 
 # Pairs of tasks of which fewer transitions are expected are left out: their ratio is chance.
 _LEAST = 5.0
@@ -32,17 +32,9 @@ _ROUNDS = 100
 
 
 class Tie(NamedTuple):
-    """Two tasks that transitions join.
+    """Two tasks: transitions seen between them, and expected by chance; see :class:`Ties`.
 
-    Attributes
-    ----------
-    seen
-        Transitions between them, both ways; a keystep that several tasks list counts for each of
-        them in part.
-    expected
-        How many there would be if tasks were joined at random, each as often as it is.
-    pairs
-        The keysteps that carry the tie, with their count, the most frequent first.
+    ``pairs`` are the keysteps that carry the tie, with their count, the most frequent first.
     """
 
     first: str
@@ -53,7 +45,7 @@ class Tie(NamedTuple):
 
     @property
     def ratio(self) -> float:
-        """How many times as often as by chance they are joined."""
+        """Transitions seen, as a multiple of those by chance."""
         return self.seen / self.expected
 
 
@@ -83,13 +75,16 @@ class Ties:
 
     @cached_property
     def seen(self) -> Floats:
-        """Transitions between each two tasks, both ways, shape (Z, Z)."""
+        """Transitions between each two tasks, both ways, shape (Z, Z).
+
+        A keystep that several tasks list counts for each of them in part.
+        """
         one_way = (self.members.T @ self.between @ self.members).toarray()
         return np.asarray(one_way + one_way.T, dtype=np.float64)
 
     @cached_property
     def expected(self) -> Floats:
-        """What is seen if each task is joined as often as it is, but to any other at random.
+        """Transitions by chance: each task is joined as often as it is, but to any other at random.
 
         The counts ``x[a] * x[b]`` of different tasks whose sums are those that are seen.
         """
@@ -104,7 +99,7 @@ class Ties:
 
     @property
     def ratio(self) -> Floats:
-        """How many times as often as by chance tasks are joined; 0 where that is not known."""
+        """Transitions seen, as a multiple of those by chance; 0 where too few are expected."""
         ratios: Floats = self.seen / np.maximum(self.expected, _LEAST)
         return np.where(self.expected < _LEAST, 0.0, ratios)
 
@@ -147,21 +142,23 @@ def ties_of(graph: TaskGraph) -> Ties:
     tasks, members = _membership(graph.vocabulary)
     every = graph.counts.tocoo()
     first, second = every.coords
-    apart = ~_together(members, first, second) & (first != second)
+    apart = ~share_a_task(graph.vocabulary, first, second) & (first != second)
     kept = every.data[apart], (first[apart], second[apart])
     between = csr_array(coo_array(kept, shape=graph.counts.shape))
-    changes = int(every.data[first != second].sum())
+    changes = int(graph.counts.sum() - graph.counts.diagonal().sum())
     return Ties(tasks, changes, between, csr_array(members / members.sum(axis=1)[:, None]))
 
 
 def share_a_task(vocabulary: Vocabulary, first: Positions, second: Positions) -> NDArray[np.bool_]:
-    """Whether some task lists both keysteps of each pair.
+    """Find the pairs of keysteps that some task lists both of.
 
     >>> tea = Vocabulary(("boil", "pour", "whisk"), {"tea": (0, 1), "eggs": (0, 2)})
     >>> share_a_task(tea, np.array([0, 1]), np.array([2, 2])).tolist()
     [True, False]
     """
-    return _together(_membership(vocabulary)[1], first, second)
+    _, members = _membership(vocabulary)
+    shared = members[first].multiply(members[second]).sum(axis=1)
+    return np.asarray(shared).ravel() > 0
 
 
 def _membership(vocabulary: Vocabulary) -> tuple[tuple[str, ...], Matrix]:
@@ -172,8 +169,3 @@ def _membership(vocabulary: Vocabulary) -> tuple[tuple[str, ...], Matrix]:
     ones = np.ones(len(rows), dtype=np.int64)
     shape = len(vocabulary), len(tasks)
     return tuple(tasks), csr_array(coo_array((ones, (rows, columns)), shape=shape))
-
-
-def _together(members: Matrix, first: Positions, second: Positions) -> NDArray[np.bool_]:
-    shared = members[first].multiply(members[second]).sum(axis=1)
-    return np.asarray(shared).ravel() > 0
