@@ -84,7 +84,7 @@ class Ties:
 
     @cached_property
     def expected(self) -> Floats:
-        """Transitions by chance: each task is joined as often as it is, but to any other at random.
+        """Transitions by chance: each task is joined as often, but to any other at random.
 
         The counts ``x[a] * x[b]`` of different tasks whose sums are those that are seen.
         """
