@@ -36,7 +36,7 @@ def draw_tracks(title: str, notes: Sequence[str], videos: Sequence[Shown]) -> st
     ]
     other = f'<rect x="8" y="1" width="28" height="14" style="{_OTHERS}"/>'
     signs.append(Sign(other, "a keystep that is not in the truth of this video"))
-    return alone(title, notes, stacked(parts), signs)
+    return alone(title, notes, stacked([*parts, Part(10)]), signs)
 
 
 def _video(shown: Shown, left: float) -> Part:
