@@ -161,13 +161,13 @@ class Table:
         """For a terminal."""
         groups = ["", *(column.group for column in self.columns)]
         names = ["", *(column.name for column in self.columns)]
-        body = [[row.name, *self._shown(row)] for row in self.rows]
+        body = [[row.name, *self.shown(row)] for row in self.rows]
         widths = [max(map(len, column)) for column in zip(names, *body, strict=True)]
         lines = [self.title, "", _spanned(groups, widths), _aligned(names, widths)]
         for section, rows in groupby(zip(self.rows, body, strict=True), lambda x: x[0].section):
             lines += [section] if section else []
             lines += [_aligned(cells, widths) for _, cells in rows]
-        notes = [*(f"- {note}" for note in self.notes), *self._footnotes()]
+        notes = [*(f"- {note}" for note in self.notes), *self.footnotes]
         return "\n".join(line.rstrip() for line in [*lines, "", *notes]).rstrip() + "\n"
 
     def to_markdown(self) -> str:
@@ -179,11 +179,11 @@ class Table:
             lines += [_piped(["", *map(_italic, heads, self.columns)])]
             lines += [_piped(["---", *("---:" for _ in heads)])]
             for row in rows:
-                shown = map(_italic, self._shown(row), self.columns)
+                shown = map(_italic, self.shown(row), self.columns)
                 lines.append(_piped([row.name, *shown]))
             lines.append("")
         lines += [f"- {note}" for note in self.notes]
-        lines += [f"- {note}" for note in self._footnotes()]
+        lines += [f"- {note}" for note in self.footnotes]
         return "\n".join(lines).rstrip() + "\n"
 
     def to_json(self) -> str:
@@ -209,11 +209,14 @@ class Table:
             groups.setdefault(column.group, {})[column.key] = {"value": cell.value, **content}
         return {"section": row.section, "name": row.name} | groups
 
-    def _shown(self, row: Row) -> list[str]:
+    def shown(self, row: Row) -> list[str]:
+        """Texts of the cells of a row, with the number of a reason where there is no number."""
         numbers = {reason: number for number, reason in enumerate(self.reasons, start=1)}
         return [f"n/a [{numbers[c.reason]}]" if c.reason else c.text for c in row.cells]
 
-    def _footnotes(self) -> list[str]:
+    @property
+    def footnotes(self) -> list[str]:
+        """Reasons of missing numbers, numbered as :meth:`shown` does."""
         return [f"n/a [{n}]: {reason}" for n, reason in enumerate(self.reasons, start=1)]
 
 
