@@ -354,4 +354,4 @@ def test_features_are_probed(folder, capsys):
 def test_probing_without_features_is_refused(folder, capsys):
     assert main(["probe", "videos"]) == 1
 
-    assert "probe must have features to probe, got none" in said(capsys)[1]
+    assert "backbones must be at least one to be probed, got none" in said(capsys)[1]
