@@ -80,7 +80,8 @@ def test_decoders_are_made_by_name():
 
 def test_unknown_decoder_is_answered_with_the_known_ones():
     with pytest.raises(
-        ConfigError, match=r"must be one of adaptive-threshold, anchors-only, argmax, .*, got 'orac"
+        ConfigError,
+        match=r"must be one of adaptive-threshold, anchors-only, argmax, .*, got 'orac",
     ):
         load_decoder("oracle")
 

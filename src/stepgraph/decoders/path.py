@@ -62,7 +62,9 @@ class PathSearch:
         if anchors.any():
             # Where nothing may be done, time does not pass for the paths either.
             rows = (keysteps != BACKGROUND) | ~scores.observed
-            keysteps[rows] = fill_gaps(keysteps[rows], anchors[rows], partial(self.find_path, graph))
+            keysteps[rows] = fill_gaps(
+                keysteps[rows], anchors[rows], partial(self.find_path, graph)
+            )
         return Labels(scores.video, keysteps, scores.vocabulary, scores.hop, anchors)
 
     def find_anchors(self, scores: Scores) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:

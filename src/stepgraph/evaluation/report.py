@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from stepgraph.core import BACKGROUND, Labels, Video, Vocabulary, require_same_vocabulary
+from stepgraph.core import Labels, Video, Vocabulary, require_same_vocabulary
 from stepgraph.errors import ConfigError, DataError
-from stepgraph.evaluation import metrics, segments
+from stepgraph.evaluation import metrics
+from stepgraph.evaluation.counts import Counts
 
 
 def _metric(name: str) -> Any:
@@ -31,6 +31,8 @@ class Report:
     graph_mined_on
         Which videos the graph was counted on, in words.  Graphs mined on the evaluated
         videos and on others give numbers that are not comparable.
+    background_rows
+        Rows whose truth is background count: a keystep predicted there lowers IoU and F1.
     """
 
     decoder: str
@@ -55,6 +57,7 @@ class Report:
     background_precision: float = _metric("Of these, rightly")
     empty_segments: float = _metric("Segments in which nothing is done")
     empty_chapters: float = _metric("Chapters in which nothing is done")
+    background_rows: bool = True
     task_accuracy: float = math.nan
     calibration_error: float = math.nan
 
@@ -79,6 +82,7 @@ def evaluate(
     *,
     decoder: str = "",
     graph_mined_on: str = "",
+    background_rows: bool = True,
 ) -> Report:
     """Compare labels with the truth of the same videos.
 
@@ -88,6 +92,8 @@ def evaluate(
         Labels of any number of videos; each must be in ``truth``.
     truth
         Labels by video id.
+    background_rows
+        False leaves out the rows whose truth is background, as the paper's table 2 does.
 
     Examples
     --------
@@ -97,49 +103,25 @@ def evaluate(
     >>> report.videos, round(report.accuracy, 2), report.iou
     (1, 0.67, 0.4)
     """
-    counts = metrics.Tally.empty()
-    pieces = metrics.Tally.empty(len(segments.OVERLAPS))
-    background = np.zeros(2 * len(metrics.OF_BACKGROUND), dtype=np.int64)
-    outlined = np.zeros_like(background)
+    counts: Counts | None = None
     vocabulary: Vocabulary | None = None
-    videos = rows = keystep_rows = 0
-    # What cannot be added up over videos.
-    each = defaultdict[str, list[float]](list)
     for labels in predicted:
         true = metrics.true_labels(truth, labels.video)
         vocabulary = vocabulary or labels.vocabulary
         require_same_vocabulary(vocabulary, labels.vocabulary, "labels of all videos")
-        counted = metrics.tally(true, labels)
-        counts += counted
-        pieces += segments.segment_tally(true, labels)
-        background += metrics.background_tally(true, labels)
-        outlined += metrics.background_tally(true, labels.outline())
-        each["accuracy_per_video"].append(metrics.accuracy(counted))
-        each["iou_per_video"].append(metrics.iou(counted))
-        each["edit_distance"].append(segments.edit_distance(true, labels))
-        videos += 1
-        rows += len(labels)
-        keystep_rows += int((true.keysteps != BACKGROUND).sum())
+        counts = counts or Counts.empty(len(vocabulary))
+        counts += Counts.of(true, labels, background_rows=background_rows)
+    counts = counts or Counts.empty()
+    videos, rows, keystep_rows = counts.size.tolist()
     return Report(
         decoder=decoder,
         videos=videos,
         rows=rows,
         keystep_rows=keystep_rows,
         graph_mined_on=graph_mined_on,
-        **_pooled(counts, pieces),
-        **metrics.background_metrics(background),
-        empty_chapters=metrics.background_metrics(outlined)["empty_segments"],
-        **{name: metrics.mean_defined(values) for name, values in each.items()},
+        background_rows=background_rows,
+        **counts.metrics(),
     )
-
-
-def _pooled(counts: metrics.Tally, pieces: metrics.Tally) -> dict[str, float]:
-    names = [name for name in ALL_METRICS if hasattr(metrics, name)]
-    overlapping = zip(segments.OVERLAPS, segments.segment_f1(pieces).tolist(), strict=True)
-    return {
-        **{name: getattr(metrics, name)(counts) for name in names},
-        **{f"segment_f1_{100 * overlap:.0f}": value for overlap, value in overlapping},
-    }
 
 
 class Spread(NamedTuple):

@@ -1,0 +1,125 @@
+"""Paired comparison of two methods on the same videos, by a bootstrap over videos.
+
+Videos are drawn with replacement, for both methods the same ones; the difference of a metric is
+computed anew for each draw (Efron and Tibshirani, *An Introduction to the Bootstrap*, 1993).  A
+difference whose interval holds zero may be chance.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from stepgraph.core import Labels
+from stepgraph.errors import ConfigError, DataError
+from stepgraph.evaluation.counts import Counts, weighted_sums
+from stepgraph.evaluation.metrics import true_labels
+
+RESAMPLES = 1000
+INTERVAL = 0.95
+
+
+class Difference(NamedTuple):
+    """A metric of one method minus that of another, with the ends of its 95 % interval."""
+
+    difference: float
+    low: float
+    high: float
+
+
+def count_videos(
+    labels: Iterable[Labels], truth: Mapping[str, Labels], *, background_rows: bool = True
+) -> dict[str, Counts]:
+    """Count each video, so that any resample of the videos can be measured."""
+    return {
+        one.video: Counts.of(true_labels(truth, one.video), one, background_rows=background_rows)
+        for one in labels
+    }
+
+
+def compare_counts(
+    first: Mapping[str, Counts],
+    second: Mapping[str, Counts],
+    metrics: Sequence[str],
+    *,
+    resamples: int = RESAMPLES,
+    seed: int = 0,
+) -> dict[str, Difference]:
+    """Compare two methods by several metrics on the videos that both have labelled.
+
+    Both must have labelled the same videos.
+    """
+    if first.keys() != second.keys() or not first:
+        raise DataError(
+            f"methods to compare must have labelled the same videos, got {len(first)} and "
+            f"{len(second)} with {len(first.keys() & second.keys())} in common"
+        )
+    videos = sorted(first)
+    drawn = _draws(len(videos), resamples, seed)
+    weights = np.concatenate([np.ones((1, len(videos)), dtype=np.int64), drawn])
+    values = []
+    for counts in (first, second):
+        sums = weighted_sums([counts[video] for video in videos], weights)
+        measured = [one.metrics() for one in sums]
+        values.append(np.array([[one[name] for name in metrics] for one in measured]))
+    found = values[0] - values[1]
+    return {name: _interval(found[0, at], found[1:, at]) for at, name in enumerate(metrics)}
+
+
+def paired_bootstrap(
+    first: Mapping[str, Labels],
+    second: Mapping[str, Labels],
+    truth: Mapping[str, Labels],
+    metric: str,
+    *,
+    resamples: int = RESAMPLES,
+    seed: int = 0,
+) -> Difference:
+    """Compare two methods by one metric: that of the first minus that of the second.
+
+    Examples
+    --------
+    >>> from stepgraph.core import Vocabulary
+    >>> tea = Vocabulary(("boil", "pour"))
+    >>> true, right, wrong = (
+    ...     {video: Labels(video, np.array([keystep]), tea) for video in "abc"}
+    ...     for keystep in (0, 0, 1)
+    ... )
+    >>> tuple(paired_bootstrap(right, wrong, true, "accuracy", resamples=100))
+    (1.0, 1.0, 1.0)
+    """
+    one, other = (count_videos(labels.values(), truth) for labels in (first, second))
+    return compare_counts(one, other, [metric], resamples=resamples, seed=seed)[metric]
+
+
+def bootstrap_mean(
+    differences: ArrayLike, *, resamples: int = RESAMPLES, seed: int = 0
+) -> Difference:
+    """Take the mean of one difference a video, such as whether its task was recognised."""
+    values = np.asarray(differences, dtype=np.float64)
+    if values.ndim != 1 or not values.size:
+        raise DataError(f"differences must be one number a video, got shape {values.shape}")
+    weights = _draws(len(values), resamples, seed)
+    return _interval(float(values.mean()), weights @ values / len(values))
+
+
+def _draws(videos: int, resamples: int, seed: int) -> NDArray[np.int64]:
+    """Draw as many videos as there are, again and again: how often each was drawn, (R, V)."""
+    if resamples < 1:
+        raise ConfigError(f"resamples must be at least 1, got {resamples}")
+    rng = np.random.default_rng(seed)
+    return rng.multinomial(videos, np.full(videos, 1 / videos), size=resamples)
+
+
+def _interval(value: float, drawn: NDArray[np.float64]) -> Difference:
+    """Put the interval of the resamples around a value; nan where the metric is undefined."""
+    drawn = drawn[~np.isnan(drawn)]
+    if not drawn.size:
+        return Difference(float(value), math.nan, math.nan)
+    tail = (1 - INTERVAL) / 2
+    low, high = np.quantile(drawn, [tail, 1 - tail])
+    return Difference(float(value), float(low), float(high))
