@@ -111,7 +111,7 @@ def test_each_model_has_a_row_beside_the_papers_of_its_name(dataset, encoder):
     table = run_table("tasks", dataset, encoder=encoder, models=models)
 
     rows = {row.name: row.cells for row in table.rows if row.section == "Video-only"}
-    assert [name for name in rows] == ["MIL-NCE", "VideoCLIP", "DistantSup.", "Ours", "mine"]
+    assert list(rows) == ["MIL-NCE", "VideoCLIP", "DistantSup.", "Ours", "mine"]
     assert [rows[name][0].value for name in models] == [100.0, 0.0, 100.0, 0.0]
     assert rows["DistantSup."][2].text == "-100.0 [-100.0, -100.0]"
     assert rows["MIL-NCE"][2].text == "+0.0 [+0.0, +0.0]"
@@ -145,7 +145,7 @@ def test_a_model_that_was_trained_on_measured_videos_is_refused(dataset, encoder
     models = {"mine": fixed(dataset, 0)}
     given = Pretraining({"mine": ("elsewhere", dataset.videos[1].id)})
 
-    with pytest.raises(DataError, match=r"mine: .* test videos of kitchen, got 1 of 3, such as"):
+    with pytest.raises(DataError, match=r"mine: .* test video of kitchen, got 1 of 3, such as"):
         run_table("tasks", dataset, encoder=encoder, models=models, pretraining=given)
 
     allowed = replace(given, allow_shared=True)

@@ -130,6 +130,10 @@ def make_tasks_table(dataset: Dataset, encoder: Encoder, options: Options) -> Ta
     fewer = [
         f"{one}: measured on {n} videos" for one, n in measured_on.items() if 0 < n < len(known)
     ]
+    if seen:
+        fewer.append(
+            f"{_ONE_MODEL}: scores {options.video_scores}; differences are from path search."
+        )
     title = "Table 3: task classification by mapping keysteps back to tasks"
     columns = (*_COLUMNS, _DIFFERENCE, *_BESIDE.columns)
     return Table("tasks", title, columns, tuple(rows), (*notes, *fewer, *shared))

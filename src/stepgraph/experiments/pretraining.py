@@ -62,7 +62,7 @@ class Pretraining:
                 got = f"{len(shared)} of {len(videos):,}, such as {shared[0]!r}"
                 if not self.allow_shared:
                     raise DataError(
-                        f"{name}: must be trained on none of the test videos of {test}, got {got};"
+                        f"{name}: must be trained on no test video of {test}, got {got};"
                         f" train it without them, or give --allow-shared for a note in the table"
                     )
                 notes.append(
