@@ -134,7 +134,7 @@ def test_models_are_compared_on_the_videos_that_all_could_look_at(dataset, encod
 
     table = run_table("tasks", dataset, encoder=encoder, models=models)
 
-    assert "Video-only: measured on 1 videos" in table.notes
+    assert "Video-only: measured on 1 videos." in table.notes
     assert dataset.problems
     models["DistantSup."] = fixed(dataset, 0, {})
     with pytest.raises(DataError, match=r"^models must have scores of the same videos, got none"):
@@ -174,7 +174,7 @@ def test_text_is_measured_where_somebody_speaks(dataset, encoder):
     table = run_table("tasks", both, encoder=encoder)
 
     assert table.cell("Ours", "acc1").value == 100.0
-    assert "Text-only: measured on 3 videos" in table.notes
+    assert "Text-only: measured on 3 videos." in table.notes
 
 
 def test_videos_of_other_tasks_are_left_out_and_said(dataset, encoder):

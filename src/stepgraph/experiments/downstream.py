@@ -93,19 +93,7 @@ def make_tasks_table(dataset: Dataset, encoder: Encoder, options: Options) -> Ta
             f"none of {len(videos)}; does the vocabulary come with tasks?"
         )
     shared = options.pretraining.check(options.models, {dataset.name: known})
-    # Text has nothing to rank tasks by where nobody speaks.
-    narrated = tuple(v for v in videos if looks(encoder) or v.transcript)
-    sections: dict[str, dict[str, Ranked]] = {MODALITIES["text"]: {}, MODALITIES["video"]: {}}
-    if not is_silent(dataset, encoder):
-        scores = tuple(score(narrated, vocabulary, encoder))
-        sections[MODALITIES["text"]] = {
-            **_decoded(scores, vocabulary, known, options, "text"),
-            **_own(narrated, vocabulary, known),
-        }
-    asked = tuple(video for video in videos if video.id in known)
-    sections[MODALITIES["video"]] = _predicted(asked, vocabulary, options, dataset.problems)
-    if seen := options.scores.get("video"):
-        sections[_ONE_MODEL] = _decoded(seen, vocabulary, known, options, "video")
+    sections = _sections(replace(dataset, videos=videos), encoder, known, options)
     rows = [
         row
         for section, found in sections.items()
@@ -124,19 +112,34 @@ def make_tasks_table(dataset: Dataset, encoder: Encoder, options: Options) -> Ta
         graphs=_mined(options.graph, known),
         own=_OWN,
     )
-    measured_on = {
-        section: len(next(iter(found.values()), ())) for section, found in sections.items()
-    }
-    fewer = [
-        f"{one}: measured on {n} videos" for one, n in measured_on.items() if 0 < n < len(known)
-    ]
-    if seen:
-        fewer.append(
-            f"{_ONE_MODEL}: scores {options.video_scores}; differences are from path search."
-        )
+    for section, found in sections.items():
+        if 0 < (measured_on := len(next(iter(found.values()), ()))) < len(known):
+            notes.append(f"{section}: measured on {measured_on} videos.")
+    if _ONE_MODEL in sections:
+        notes.append(f"{_ONE_MODEL}: scores {options.video_scores}; differences to path search.")
     title = "Table 3: task classification by mapping keysteps back to tasks"
     columns = (*_COLUMNS, _DIFFERENCE, *_BESIDE.columns)
-    return Table("tasks", title, columns, tuple(rows), (*notes, *fewer, *shared))
+    return Table("tasks", title, columns, tuple(rows), (*notes, *shared))
+
+
+def _sections(
+    dataset: Dataset, encoder: Encoder, known: Mapping[str, str], options: Options
+) -> dict[str, dict[str, Ranked]]:
+    """Rank the tasks of each video by each method, by sections of the table."""
+    vocabulary, videos = choose_vocabulary(dataset, None), tuple(dataset.videos)
+    text, video = MODALITIES["text"], MODALITIES["video"]
+    found: dict[str, dict[str, Ranked]] = {text: {}}
+    if not is_silent(dataset, encoder):
+        # Text has nothing to rank tasks by where nobody speaks.
+        narrated = tuple(one for one in videos if looks(encoder) or one.transcript)
+        scores = tuple(score(narrated, vocabulary, encoder))
+        found[text] = _decoded(scores, vocabulary, known, options, "text")
+        found[text] |= _own(narrated, vocabulary, known)
+    asked = tuple(one for one in videos if one.id in known)
+    found[video] = _predicted(asked, vocabulary, options, dataset.problems)
+    if seen := options.scores.get("video"):
+        found[_ONE_MODEL] = _decoded(seen, vocabulary, known, options, "video")
+    return found
 
 
 def _mined(graph: TaskGraph | None, known: Collection[str]) -> str:
