@@ -147,11 +147,26 @@ def test_all_metrics_can_be_compared_at_once():
     truth = draw(4, seed=0)
     counts = [count_videos(disturbed(truth, 0.5, seed).values(), truth) for seed in (1, 2)]
 
-    found = compare_counts(*counts, tuple(ALL_METRICS), resamples=20)
+    found = compare_counts(counts[:1], counts[1:], tuple(ALL_METRICS), resamples=20)
 
     assert set(found) == set(ALL_METRICS)
     for name, one in found.items():
         assert one.low <= one.high, name
+
+
+def test_runs_of_several_seeds_are_averaged_in_every_resample():
+    truth = draw(6, seed=0)
+    one, *runs = (
+        count_videos(disturbed(truth, 0.5, seed).values(), truth) for seed in range(4)
+    )
+
+    found = compare_counts([one], runs, ["accuracy"], resamples=50)["accuracy"]
+    alone = [compare_counts([one], [run], ["accuracy"], resamples=50)["accuracy"] for run in runs]
+
+    assert found.difference == pytest.approx(np.mean([each.difference for each in alone]))
+    assert compare_counts([one], [runs[0]] * 3, ["accuracy"], resamples=50)["accuracy"] == (
+        pytest.approx(alone[0])
+    )
 
 
 # --- without the rows whose truth is background

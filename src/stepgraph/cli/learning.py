@@ -196,15 +196,11 @@ def reproduce(args: argparse.Namespace) -> str:
             f"an encoder that looks with --video"
         )
     encoder = load_encoder(options)
-    dataset = open_with_truth(args, scorer_looks=bool(args.video))
+    dataset = open_with_truth(args, scorer_looks=bool(args.video or args.video_scores))
     _refuse_what_would_be_ignored(args, dataset)
     if dataset.vocabulary is None and args.vocabulary:
         dataset = replace(dataset, vocabulary=read_vocabulary(args.vocabulary))
     scores = {} if args.table == "transfer" else _video_scores(args, dataset)
-    if scores:
-        # Only those that were seen, so that all columns are of the same videos.
-        seen = {one.video for one in scores["video"]}
-        dataset = replace(dataset, videos=tuple(v for v in dataset.videos if v.id in seen))
     stored, threshold = args.video_scores, args.video_threshold
     if threshold is None:  # scores of an encoder are on the scale of the text's
         threshold = args.threshold if stored is None else 0.3

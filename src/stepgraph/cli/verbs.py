@@ -27,14 +27,20 @@ from stepgraph.decoders.learning import learn_graph
 from stepgraph.encoders import EncoderOptions, load_encoder
 from stepgraph.encoders.each import note_failure
 from stepgraph.errors import ConfigError, DataError, DiskError
-from stepgraph.evaluation.report import Report
+from stepgraph.evaluation.comparison import (
+    RESAMPLES,
+    Difference,
+    compare_counts,
+    count_videos,
+)
+from stepgraph.evaluation.report import ALL_METRICS, Report
 from stepgraph.experiments import authors
 from stepgraph.export.decisions import with_corrections, write_decided
 from stepgraph.export.formats import write_results
 from stepgraph.export.maps import save_maps
 from stepgraph.export.report import write_report
 from stepgraph.export.results import RESULT_SUFFIX, load_result
-from stepgraph.export.terminal import metrics_table
+from stepgraph.export.terminal import differences_table, metrics_table
 from stepgraph.export.timeline import Told, fits_youtube, to_text, write_timeline
 from stepgraph.files.ids import file_in
 from stepgraph.graph import MiningOptions, TaskGraph
@@ -154,7 +160,14 @@ def evaluate(args: argparse.Namespace) -> str:
             "stepgraph": __version__,
         }
     )
-    text = f"{show_metrics(evaluation)}\n\nOpen {args.report} in a browser."
+    text = show_metrics(evaluation)
+    if args.compare:
+        found = compare_measured(evaluation, args.compare)
+        name = evaluation.measured[-1].name
+        text += f"\n\n{differences_table(name, args.compare, found)}"
+        differences = {metric: one._asdict() for metric, one in found.items()}
+        content["compared"] = {"decoder": args.compare, "resamples": RESAMPLES} | differences
+    text += f"\n\nOpen {args.report} in a browser."
     if args.output:
         how = {"decoder": asked.open_decoder(args), "encoder": scorer}
         text += write_recognised(evaluation, args.output, **how)
@@ -175,7 +188,9 @@ def _evaluate(args: argparse.Namespace) -> tuple[Evaluation, Scorer, dict[str, A
         asked.decoder_name(args),
         decoder,
         scorer,
+        beside=args.compare,
         graph=graph,
+        background_rows=args.rows == "all",
         mining=partial(
             learn_graph, decoder=decoder if isinstance(decoder, TaskMarkov) else None, **mining
         ),
@@ -218,12 +233,36 @@ def open_with_truth(args: argparse.Namespace, *, scorer_looks: bool) -> Dataset:
 
 
 def measure(
-    dataset: Dataset, name: str, decoder: Decoder, scorer: Scorer, **how: Any
+    dataset: Dataset,
+    name: str,
+    decoder: Decoder,
+    scorer: Scorer,
+    *,
+    beside: str | None = None,
+    **how: Any,
 ) -> Evaluation:
-    """Evaluate the decoder asked for, beside the paper's baseline and its method."""
-    chosen = {each: load_decoder(each) for each in ("argmax", "path-search")}
+    """Evaluate a decoder beside the paper's baseline, its method, and another one."""
+    if beside == name:
+        raise ConfigError(
+            f"--compare must name another decoder than the measured one, got {name!r}"
+        )
+    names = dict.fromkeys(("argmax", "path-search", *([beside] if beside else [])))
+    chosen = {each: load_decoder(each) for each in names}
     chosen.pop(name, None)
     return run_evaluation(dataset, chosen | {name: decoder}, encoder=scorer, **how)
+
+
+def compare_measured(evaluation: Evaluation, other: str) -> dict[str, Difference]:
+    """Compare the last measured decoder with another one by every metric."""
+    truth, rows = evaluation.dataset.truth, evaluation.measured[-1].report.background_rows
+    one, another = (
+        count_videos(measured.labels.values(), truth, background_rows=rows)
+        for measured in (
+            evaluation.measured[-1],
+            next(each for each in evaluation.measured if each.name == other),
+        )
+    )
+    return compare_counts([one], [another], tuple(ALL_METRICS))
 
 
 def write_evaluation(evaluation: Evaluation, path: Path, command: str) -> None:
@@ -258,12 +297,10 @@ def demo(args: argparse.Namespace) -> str:
         table, there = metrics_table(reports), "it plays the clips beside their timelines"
         there = f"Open {path} in a browser: {there} (both: seen and heard)."
     else:
-        # Counting only what was heard clearly makes the picture of the graph readable.
-        mining = partial(learn_graph, min_score=0.5)
         corpus, decoder = open_source("demo"), load_decoder()
-        evaluation = measure(corpus, DEFAULT_DECODER, decoder, open_scorer(), mining=mining)
+        evaluation = measure(corpus, DEFAULT_DECODER, decoder, open_scorer())
         reports = [one.report for one in evaluation.measured]
-        table = f"{show_metrics(evaluation)} Rows whose best score is under 0.5 did not vote."
+        table = show_metrics(evaluation)
         there = f"Open {path} in a browser; graph and keysteps lie beside it."
     save_graph(evaluation.graph, args.output / "graph.json")
     if args.video:

@@ -22,15 +22,18 @@ from stepgraph.graph import TaskGraph
 
 @dataclass(frozen=True)
 class Random:
-    """Label each observed row with any keystep, all equally likely; others are background.
+    """Label each row with any keystep, all equally likely.
 
     Attributes
     ----------
     seed
         Together with the id of a video it decides the labels, whatever else is decoded.
+    silence
+        Label rows without narration, too; else they are background.
     """
 
     seed: int = 0
+    silence: bool = False
 
     def __post_init__(self) -> None:
         _check_seed(self.seed)
@@ -38,11 +41,13 @@ class Random:
     def decode(self, scores: Scores, graph: TaskGraph) -> Labels:
         """See :class:`~stepgraph.decoders.Decoder`; the graph is not consulted."""
         allowed = scores.values > -math.inf
+        if self.silence:  # any keystep that the video may show
+            allowed = np.where(scores.observed[:, None], allowed, allowed.any(axis=0))
         choices = allowed.sum(axis=1)
         # One number a row, observed or not, so that a row's label is its own affair.
         position = np.floor(_generator(self.seed, scores.video).random(len(scores)) * choices)
         keysteps = (allowed.cumsum(axis=1) > position[:, None]).argmax(axis=1)
-        labelled = scores.observed & (choices > 0)
+        labelled = (scores.observed | self.silence) & (choices > 0)
         return Labels(
             scores.video,
             np.where(labelled, keysteps, BACKGROUND).astype(np.int64),

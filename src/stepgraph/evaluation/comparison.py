@@ -42,32 +42,44 @@ def count_videos(
 
 
 def compare_counts(
-    first: Mapping[str, Counts],
-    second: Mapping[str, Counts],
+    first: Sequence[Mapping[str, Counts]],
+    second: Sequence[Mapping[str, Counts]],
     metrics: Sequence[str],
     *,
     resamples: int = RESAMPLES,
     seed: int = 0,
 ) -> dict[str, Difference]:
-    """Compare two methods by several metrics on the videos that both have labelled.
+    """Compare two methods by several metrics.
 
-    Both must have labelled the same videos.
+    Parameters
+    ----------
+    first, second
+        Counts of the same videos: one mapping, or one for each seed of a method with chance,
+        whose metrics are averaged.
     """
-    if first.keys() != second.keys() or not first:
-        raise DataError(
-            f"methods to compare must have labelled the same videos, got {len(first)} and "
-            f"{len(second)} with {len(first.keys() & second.keys())} in common"
-        )
-    videos = sorted(first)
+    videos = sorted(first[0])
+    for run in (*first, *second):
+        if run.keys() != first[0].keys() or not run:
+            raise DataError(
+                f"methods to compare must have labelled the same videos, got {len(videos)} and "
+                f"{len(run)} with {len(run.keys() & first[0].keys())} in common"
+            )
     drawn = _draws(len(videos), resamples, seed)
     weights = np.concatenate([np.ones((1, len(videos)), dtype=np.int64), drawn])
-    values = []
-    for counts in (first, second):
-        sums = weighted_sums([counts[video] for video in videos], weights)
-        measured = [one.metrics() for one in sums]
-        values.append(np.array([[one[name] for name in metrics] for one in measured]))
-    found = values[0] - values[1]
+    means = (
+        np.mean([_measure([run[video] for video in videos], weights, metrics) for run in runs], 0)
+        for runs in (first, second)
+    )
+    found = next(means) - next(means)
     return {name: _interval(found[0, at], found[1:, at]) for at, name in enumerate(metrics)}
+
+
+def _measure(
+    counts: Sequence[Counts], weights: NDArray[np.int64], metrics: Sequence[str]
+) -> NDArray[np.float64]:
+    """Compute some metrics for each row of weights, shape (R, metrics)."""
+    measured = (one.metrics() for one in weighted_sums(counts, weights))
+    return np.array([[one[name] for name in metrics] for one in measured])
 
 
 def paired_bootstrap(
@@ -93,7 +105,7 @@ def paired_bootstrap(
     (1.0, 1.0, 1.0)
     """
     one, other = (count_videos(labels.values(), truth) for labels in (first, second))
-    return compare_counts(one, other, [metric], resamples=resamples, seed=seed)[metric]
+    return compare_counts([one], [other], [metric], resamples=resamples, seed=seed)[metric]
 
 
 def bootstrap_mean(
@@ -105,6 +117,33 @@ def bootstrap_mean(
         raise DataError(f"differences must be one number a video, got shape {values.shape}")
     weights = _draws(len(values), resamples, seed)
     return _interval(float(values.mean()), weights @ values / len(values))
+
+
+def compare_ratios(
+    first: Sequence[NDArray[np.int64]],
+    second: Sequence[NDArray[np.int64]],
+    *,
+    resamples: int = RESAMPLES,
+    seed: int = 0,
+) -> Difference:
+    """Compare two methods by a share of rows that are right.
+
+    Parameters
+    ----------
+    first, second
+        Rows that are right and rows that count of the same videos, each of shape (V, 2): one
+        array, or one for each seed of a method with chance.
+    """
+    videos = len(first[0])
+    drawn = _draws(videos, resamples, seed)
+    weights = np.concatenate([np.ones((1, videos), dtype=np.int64), drawn])
+    shares = []
+    for runs in (first, second):
+        sums = np.stack([weights @ run for run in runs])
+        rows = np.where(sums[..., 1] > 0, sums[..., 1], math.nan)
+        shares.append((sums[..., 0] / rows).mean(axis=0))
+    found = shares[0] - shares[1]
+    return _interval(float(found[0]), found[1:])
 
 
 def _draws(videos: int, resamples: int, seed: int) -> NDArray[np.int64]:

@@ -63,11 +63,46 @@ def accuracy_by_entropy(
     *,
     starts: Mapping[str, Labels] | None = None,
     self_loop: bool = False,
+    anchors_too: bool = False,
 ) -> EntropySplit:
-    """Accuracy of the rows between anchors, by how predictable their starting keystep is.
+    """Split accuracy by how predictable the keystep after the last anchor is.
 
-    ``docs/metrics.md`` says which rows these are and how they are halved.  ``starts`` are labels
-    by video whose anchors count, so that methods without any are measured on the same rows.
+    ``docs/metrics.md`` defines the rows and how they are halved.
+
+    Parameters
+    ----------
+    starts
+        Labels by video whose anchors count, so that methods without any are measured on the
+        same rows.
+    self_loop
+        See :func:`transition_entropy`.
+    anchors_too
+        Count all rows from the first anchor on; else only those that are no anchors.
+    """
+    how = {"self_loop": self_loop, "anchors_too": anchors_too}
+    counts, threshold = count_by_entropy(predicted, truth, graph, starts=starts, **how)
+    [[low, low_rows], [high, high_rows]] = counts.sum(axis=0)
+    return EntropySplit(
+        _ratio(low, low_rows), _ratio(high, high_rows), threshold, int(low_rows), int(high_rows)
+    )
+
+
+def count_by_entropy(
+    predicted: Iterable[Labels],
+    truth: Mapping[str, Labels],
+    graph: TaskGraph,
+    *,
+    starts: Mapping[str, Labels] | None = None,
+    self_loop: bool = False,
+    anchors_too: bool = False,
+) -> tuple[NDArray[np.int64], float]:
+    """Count hits and rows on either side of the median entropy, and find the highest low one.
+
+    Returns
+    -------
+    shape (V, 2, 2)
+        For each video low and high entropy, and of each how many rows are right, and how many
+        have a true keystep.
     """
     entropies = transition_entropy(graph, self_loop=self_loop)
     # Begin with nothing, so that no videos need no special case.
@@ -78,17 +113,16 @@ def accuracy_by_entropy(
         if anchored is None:
             raise DataError(f"video {labels.video!r} must have labels among starts, got none")
         true = true_labels(truth, labels.video)
-        gathered.append(_rows_between_anchors(true, labels, anchored, entropies))
+        gathered.append(_rows_after_anchors(true, labels, anchored, entropies, anchors_too))
+    sizes = [len(entropy) for entropy, _, _ in gathered]
+    video = np.repeat(np.arange(len(gathered)), sizes) - 1
     entropy, known, hit = (np.concatenate(parts) for parts in zip(*gathered, strict=True))
     lower = _lower_half(entropy)
-    low, high = known & lower, known & ~lower
-    return EntropySplit(
-        _ratio(hit[low].sum(), low.sum()),
-        _ratio(hit[high].sum(), high.sum()),
-        float(entropy[lower].max()) if lower.any() else math.nan,
-        int(low.sum()),
-        int(high.sum()),
-    )
+    counts = np.zeros((len(gathered) - 1, 2, 2), dtype=np.int64)
+    for side, rows in enumerate((known & lower, known & ~lower)):
+        np.add.at(counts, (video[rows], side, 0), hit[rows])
+        np.add.at(counts, (video[rows], side, 1), 1)
+    return counts, float(entropy[lower].max()) if lower.any() else math.nan
 
 
 def _lower_half(values: NDArray[np.float64]) -> NDArray[np.bool_]:
@@ -101,8 +135,12 @@ def _lower_half(values: NDArray[np.float64]) -> NDArray[np.bool_]:
     return below if closer else at_most
 
 
-def _rows_between_anchors(
-    truth: Labels, predicted: Labels, anchored: Labels, entropies: NDArray[np.float64]
+def _rows_after_anchors(
+    truth: Labels,
+    predicted: Labels,
+    anchored: Labels,
+    entropies: NDArray[np.float64],
+    anchors_too: bool,
 ) -> tuple[NDArray[np.float64], NDArray[np.bool_], NDArray[np.bool_]]:
     """Entropy of each row that has one, whether it has a true keystep, and was given it."""
     true, found = compared(truth, predicted)
@@ -112,10 +150,10 @@ def _rows_between_anchors(
             f"labels of video {anchored.video!r} must have anchors to be split by entropy, got "
             f"none; pass the labels of a decoder that has them, such as path search, as starts"
         )
-    # The keystep of a row that is no anchor is that of the last anchor before it, if any.
+    # A row starts from the keystep of the last anchor up to it, if any.
     last = np.maximum.accumulate(np.where(anchored.anchors, np.arange(len(anchored)), -1))
     start = anchored.keysteps[last]
-    begun = (last >= 0) & ~anchored.anchors & (start != BACKGROUND)
+    begun = (last >= 0) & (anchors_too | ~anchored.anchors) & (start != BACKGROUND)
     entropy = np.where(begun, entropies[start], np.nan)
     rows = ~np.isnan(entropy)
     known, hit = true != BACKGROUND, true == found

@@ -72,6 +72,9 @@ class Report:
 ALL_METRICS = {one.name: one.metadata["name"] for one in fields(Report) if one.metadata}
 """Every metric of a report, with the names that people see; ``docs/metrics.md`` defines them."""
 
+ROWS = {True: "over all rows", False: "without the rows whose truth is background"}
+"""Names of the two protocols, by whether rows of true background count; see docs/metrics.md."""
+
 METRICS = {name: ALL_METRICS[name] for name in list(ALL_METRICS)[:4]}
 """The metrics that are always shown."""
 

@@ -7,10 +7,12 @@ and notes stand in ``tables.toml``.
 
 from __future__ import annotations
 
+import json
 import tomllib
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields
-from functools import cache, partial
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from functools import cache, partial, reduce
+from operator import add
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -25,6 +27,8 @@ from stepgraph.decoders.baselines import (
 )
 from stepgraph.decoders.path import best_keysteps
 from stepgraph.errors import DataError
+from stepgraph.evaluation.comparison import count_videos
+from stepgraph.evaluation.counts import Counts
 from stepgraph.experiments.setting import NotAvailableError, Setting
 from stepgraph.experiments.table import DATASETS, MODALITIES
 from stepgraph.graph import TaskGraph, mine_graph
@@ -37,21 +41,26 @@ TABLES = tomllib.loads(Path(__file__).with_name("tables.toml").read_text("utf-8"
 Labeller: TypeAlias = Callable[[Scores], Labels]
 """From the scores of one video to its labels."""
 
+Prepare: TypeAlias = Callable[["Setting", str], Labeller]
+"""Makes a method ready for a setting and a modality."""
+
 
 @dataclass(frozen=True)
 class Method:
     """A row of a table; ``tables.toml`` says what its fields are.
 
-    ``prepare`` makes it ready for a setting and a modality; ``identity`` tells it from another
-    method of the same name and description.
+    ``prepare`` makes it ready for a setting and a modality, or one of its ``choices`` does, by the
+    value of the option that is chosen; ``identity`` tells it from another method of the same name
+    and description.
     """
 
     name: str
-    prepare: Callable[[Setting, str], Labeller]
+    prepare: Prepare
     about: str = ""
     modalities: tuple[str, ...] = tuple(MODALITIES)
     task_level: bool = False
-    spread: bool = False
+    chance: bool = False
+    choices: Mapping[float, Prepare] = field(default_factory=dict)
     identity: str = ""
 
     def described(self, setting: Setting) -> str:
@@ -59,23 +68,67 @@ class Method:
         return self.about.format(
             threshold=f"{setting.options.threshold:g}",
             seed=setting.options.seed,
-            clusters=_clusters_of(setting),
             decoders=DECODERS,
         )
 
     def label(self, setting: Setting, modality: str) -> dict[str, Labels]:
         """Labels of all videos with a truth, and with a known task if that is needed."""
+        return self.label_and_choose(setting, modality)[0]
+
+    def label_and_choose(
+        self, setting: Setting, modality: str
+    ) -> tuple[dict[str, Labels], dict[str, float]]:
+        """Label as :meth:`label` does, and give what was chosen for the videos of each task.
+
+        An option with choices is that of most accuracy on the videos of the other tasks.
+        """
         if modality not in self.modalities:
             readable = " and ".join(self.modalities)
             raise NotAvailableError(f"{self.name} reads {readable} scores only")
-        if setting.silent and modality != "video":
-            raise NotAvailableError("nobody speaks in these videos")
-        videos = setting.evaluated(modality)
+        if not self.choices:
+            return self._label_all(setting, modality, self.prepare), {}
+        found = {
+            value: self._label_all(setting, modality, prepare)
+            for value, prepare in self.choices.items()
+        }
+        counts = {value: count_videos(one.values(), setting.truth) for value, one in found.items()}
+        chosen = choose(counts, setting.tasks)
+        labels = {
+            video: found[chosen[task]][video]
+            for video, task in setting.tasks.items()
+            if task in chosen and video in next(iter(found.values()))
+        }
+        return labels, chosen
+
+    def _label_all(self, setting: Setting, modality: str, prepare: Prepare) -> dict[str, Labels]:
+        videos: Iterable[Scores] = setting.evaluated(modality)
         if self.task_level:
             _require_tasks(setting)
             videos = (one for one in videos if one.video in setting.tasks)
-        labeller = self.prepare(setting, modality)
+        labeller = prepare(setting, modality)
         return {one.video: labeller(one) for one in videos}
+
+
+def choose(
+    found: Mapping[float, Mapping[str, Counts]], tasks: Mapping[str, str]
+) -> dict[str, float]:
+    """Choose for each task the value of most accuracy, pooled over the videos of other tasks."""
+    shown = sorted({tasks[video] for video in next(iter(found.values())) if video in tasks})
+    if len(shown) < 2:
+        raise NotAvailableError(
+            f"videos of {len(shown)} task: an option cannot be chosen on one task and measured on "
+            f"another"
+        )
+    best = {}
+    for task in shown:
+        right = {
+            value: reduce(
+                add, (one for video, one in counts.items() if tasks.get(video, task) != task)
+            ).metrics()["accuracy"]
+            for value, counts in found.items()
+        }
+        best[task] = max(right, key=right.__getitem__)
+    return best
 
 
 def _require_tasks(setting: Setting) -> None:
@@ -94,9 +147,9 @@ def _prepare(written: Mapping[str, Any], setting: Setting, modality: str) -> Lab
         in_order = written.get("graph") == "in order"
         return on_task(decoder, setting, modality, in_order=in_order)
     graph = _graph(written.get("graph"), setting, modality)
-    if written.get("pruned"):
-        count, seed = _clusters_of(setting), setting.options.seed
-        clusters = cluster_keysteps(setting.keystep_vectors, count, seed)
+    if count := written.get("clusters"):
+        vectors = setting.keystep_vectors
+        clusters = cluster_keysteps(vectors, min(count, len(vectors)), setting.options.seed)
         return lambda scores: decoder.decode(prune_keysteps(scores, clusters), graph)
     return lambda scores: decoder.decode(scores, graph)
 
@@ -139,9 +192,10 @@ def _decoder(name: str, options: Mapping[str, Any], setting: Setting, modality: 
     if name == "auto-regressive":
         return _auto_regressive(setting, modality)
     asked: dict[str, dict[str, Any]] = {
-        "path-search": {"threshold": setting.options.threshold_of(modality)},
         "random": {"seed": setting.options.seed},
     }
+    for anchored in ("path-search", "halved-gaps", "anchors-only"):
+        asked[anchored] = {"threshold": setting.options.threshold_of(modality)}
     return load_decoder(name, **{**asked.get(name, {}), **options})
 
 
@@ -153,12 +207,6 @@ def _auto_regressive(setting: Setting, modality: str) -> Decoder:
         )
     except DataError as error:
         raise NotAvailableError(f"the transformer cannot be trained: {error}") from error
-
-
-def _clusters_of(setting: Setting) -> int:
-    """How many clusters Pruning Keysteps makes: the paper does not say."""
-    keysteps = len(setting.vocabulary)
-    return min(len(setting.vocabulary.tasks) or max(2, keysteps // 6), keysteps)
 
 
 def _fusing(weight: float, setting: Setting, modality: str) -> Labeller:
@@ -173,11 +221,23 @@ def _fusing(weight: float, setting: Setting, modality: str) -> Labeller:
 
 
 def _read() -> Iterator[tuple[str, Method]]:
-    ours = {one.name for one in fields(Method)} - {"prepare", "modalities"}
+    ours = {one.name for one in fields(Method)} - {"prepare", "modalities", "choices"}
     for key, written in TABLES["methods"].items():
         given = {name: value for name, value in written.items() if name in ours}
         modalities = tuple(written.get("modalities", MODALITIES))
-        yield key, Method(prepare=partial(_prepare, written), modalities=modalities, **given)
+        prepare, choices = partial(_prepare, written), {}
+        if option := written.get("choose"):
+            choices = {
+                value: partial(_prepare, _with_option(written, option["option"], value))
+                for value in option["among"]
+            }
+        yield key, Method(prepare=prepare, modalities=modalities, choices=choices, **given)
+
+
+def _with_option(written: Mapping[str, Any], name: str, value: float) -> dict[str, Any]:
+    if name == "clusters":
+        return {**written, name: value}
+    return {**written, "options": {**written.get("options", {}), name: value}}
 
 
 METHODS = dict(_read())
@@ -191,22 +251,10 @@ def written_notes(table: str, **values: object) -> list[str]:
 
 def protocol(setting: Setting, used: Sequence[Method]) -> Iterator[str]:
     """How the table was measured, sentence by sentence."""
-    options, truth, vocabulary = setting.options, setting.truth, setting.vocabulary
-    videos = [one for one in setting.scored("text") if one.video in truth]
-    tasks = {setting.tasks[one.video] for one in videos if one.video in setting.tasks}
-    named = f" ({', '.join(sorted(tasks))})" if len(tasks) <= 3 else ""
-    yield from written_notes(
-        "measured",
-        dataset=setting.dataset.name,
-        split=options.split,
-        videos=len(videos),
-        tasks=f"{len(tasks)} of {len(vocabulary.tasks)} tasks{named}"
-        if tasks
-        else "unknown tasks",
-        rows=sum(map(len, videos)),
-        labelled=sum(int((truth[one.video].keysteps >= 0).sum()) for one in videos),
-    )
-    unknown = sum(one.video not in setting.tasks for one in videos)
+    options, vocabulary = setting.options, setting.vocabulary
+    yield from _measured_on(setting)
+    videos = {one.video for modality in setting.scores for one in setting.evaluated(modality)}
+    unknown = len(videos - setting.tasks.keys())
     if unknown and any(method.task_level for method in used):
         yield f"The task of {unknown} videos is unknown; they are left out."
     yield from written_notes(
@@ -227,6 +275,29 @@ def protocol(setting: Setting, used: Sequence[Method]) -> Iterator[str]:
     for method in used:
         if method.about:
             yield f"{method.name}: {method.described(setting)}."
+
+
+def _measured_on(setting: Setting) -> Iterator[str]:
+    """Count the videos, by modality where the sections are of different ones."""
+    counted = {}
+    for modality in setting.scores:
+        videos = list(setting.evaluated(modality))
+        tasks = {setting.tasks[one.video] for one in videos if one.video in setting.tasks}
+        named = f" ({', '.join(sorted(tasks))})" if len(tasks) <= 3 else ""
+        among = f"{len(tasks)} of {len(setting.vocabulary.tasks)} tasks{named}"
+        labelled = (setting.truth[one.video].keysteps >= 0 for one in videos)
+        counted[modality] = {
+            "videos": len(videos),
+            "tasks": among if tasks else "unknown tasks",
+            "rows": sum(map(len, videos)),
+            "labelled": sum(int(one.sum()) for one in labelled),
+        }
+    alike = len({json.dumps(one) for one in counted.values()}) == 1
+    for modality, found in counted.items():
+        part = setting.options.split if alike else f"{setting.options.split}, {modality}"
+        yield from written_notes("measured", dataset=setting.dataset.name, split=part, **found)
+        if alike:
+            return
 
 
 def paper_notes(datasets: Sequence[str]) -> list[str]:

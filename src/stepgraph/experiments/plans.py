@@ -7,18 +7,16 @@ authors' scripts is worth, alone and all together.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from stepgraph.core import Labels, Vocabulary
+from stepgraph.core import Vocabulary
 from stepgraph.encoders import Encoder
 from stepgraph.errors import ConfigError
-from stepgraph.evaluation.entropy import accuracy_by_entropy
 from stepgraph.evaluation.metrics import split_standard_error
-from stepgraph.evaluation.report import ALL_METRICS, evaluate, split_videos
+from stepgraph.evaluation.report import evaluate
 from stepgraph.experiments.authors import (
     AuthorsBayesFilter,
     AuthorsPathSearch,
@@ -26,6 +24,7 @@ from stepgraph.experiments.authors import (
     agglomerate,
     mine_as_authors,
 )
+from stepgraph.experiments.measuring import CHOSEN, DIFFERENCE, ERROR, HIGH, LOW, Measurer
 from stepgraph.experiments.methods import (
     METHODS,
     TABLES,
@@ -40,6 +39,7 @@ from stepgraph.experiments.table import (
     ANY,
     DATASETS,
     MODALITIES,
+    NOTHING,
     Beside,
     Cell,
     Column,
@@ -49,9 +49,6 @@ from stepgraph.experiments.table import (
 )
 from stepgraph.progress import track
 from stepgraph.vocabulary import add_noise
-
-ERROR = " ±"
-"""What stands behind the name of a metric whose standard error it is."""
 
 COLUMNS = {
     name: tuple(Column(*one) for one in written) for name, written in TABLES["columns"].items()
@@ -73,6 +70,7 @@ class Plan:
     source: str = ""
     measure: str = "report"
     everywhere: bool = True
+    reference: str = "ours"
     notes: tuple[str, ...] = ()
 
 
@@ -95,19 +93,38 @@ def make_table(plan: Plan, setting: Setting) -> Table:
     beside = Beside(plan.source or plan.name, _printed_datasets(setting), plan.printed)
     sections = [one for one in MODALITIES if plan.everywhere or one in setting.scores]
     jobs = [(modality, method) for modality in sections for method in plan.methods]
-    rows = []
+    measurer = Measurer(setting, METHODS[plan.reference])
+    rows, chosen = [], {}
     for modality, method in track(jobs, plan.name):
-        cells = _measured(plan.columns, setting, method, modality, plan.measure)
+        measure = partial(_numbers, plan, measurer, method, modality)
+        cells = _cells(plan.columns, measure)
         # Of table 2 the paper does not say from which modality it is.
         printed = beside.cells(method.name, ANY if plan.name == "table2" else modality)
         rows.append(Row(MODALITIES[modality], method.name, (*cells, *printed)))
+        if method.choices and cells[0].value is not None:
+            chosen[method.name, modality] = _chosen(measure())
     means = written_notes("means") if plan.columns == ACCURACY else []
-    notes = [*protocol(setting, plan.methods), *means, *plan.notes, *paper_notes(beside.shown)]
-    if any(cell.error for row in rows for cell in row.cells[: len(plan.columns)]):
-        parts = min(setting.options.parts, sum(1 for _ in setting.evaluated("text")))
-        notes += written_notes("errors", parts=parts, seed=setting.options.seed)
+    notes = [*protocol(setting, plan.methods), *means, *plan.notes]
+    for (name, modality), values in chosen.items():
+        notes.append(f"{name}, {MODALITIES[modality]}: chosen were {values}.")
+    notes += [*written_notes("differences"), *paper_notes(beside.shown)]
+    options, parts = setting.options, min(setting.options.parts, len(setting.truth))
+    notes += written_notes("errors", parts=parts, seed=options.seed)
+    if any(method.chance for method in plan.methods):
+        names = ", ".join(method.name for method in plan.methods if method.chance)
+        notes += written_notes("seeds", names=names, seeds=options.seeds, seed=options.seed)
     columns = (*plan.columns, *beside.columns)
     return Table(plan.name, plan.title, columns, tuple(rows), tuple(notes))
+
+
+def _chosen(numbers: Numbers) -> str:
+    """Tell what was chosen for the videos of each task."""
+    found = {
+        name.removeprefix(CHOSEN): value
+        for name, value in numbers.items()
+        if name.startswith(CHOSEN)
+    }
+    return ", ".join(f"{value:g} ({task})" for task, value in found.items())
 
 
 def _printed_datasets(setting: Setting) -> tuple[str, ...]:
@@ -119,19 +136,20 @@ def _printed_datasets(setting: Setting) -> tuple[str, ...]:
 # --- from labels to numbers, and from these to cells ---------------------------------------
 
 
-def _measured(
-    columns: Sequence[Column], setting: Setting, method: Method, modality: str, what: str
-) -> tuple[Cell, ...]:
-    """All metrics of a ``report``, or the accuracies by ``entropy``, of one method."""
+def _numbers(plan: Plan, measurer: Measurer, method: Method, modality: str) -> Numbers:
+    """Take the numbers of a row from what is finished, or measure them."""
+    setting, keys = measurer.setting, [one.key for one in plan.columns]
     decided_by = {
-        "what": what,
+        "what": plan.measure,
+        "keys": keys,
         "method": (method.name, method.about, method.identity),
-        "how": (method.task_level, method.spread),
+        "how": (method.task_level, method.chance, list(map(str, method.choices))),
+        "reference": measurer.reference.name,
         "modality": modality,
         "input": setting.fingerprint,
     }
-    measure = partial(_entropy if what == "entropy" else _report, setting, method, modality)
-    return _cells(columns, lambda: setting.state.get(decided_by, measure))
+    measure = measurer.entropy if plan.measure == "entropy" else measurer.report
+    return setting.state.get(decided_by, lambda: measure(method, modality, keys))
 
 
 def _cells(columns: Sequence[Column], measure: Callable[[], Numbers]) -> tuple[Cell, ...]:
@@ -140,43 +158,16 @@ def _cells(columns: Sequence[Column], measure: Callable[[], Numbers]) -> tuple[C
         numbers = measure()
     except NotAvailableError as error:
         return tuple(Cell(None, reason=str(error)) for _ in columns)
-    return tuple(
-        measured_cell(numbers[one.key], one.unit, numbers.get(one.key + ERROR)) for one in columns
-    )
+    return tuple(_cell(one, numbers) for one in columns)
 
 
-def _report(setting: Setting, method: Method, modality: str) -> Numbers:
-    labels = method.label(setting, modality)
-    report = evaluate(labels.values(), setting.truth)
-    numbers = {name: _or_none(getattr(report, name)) for name in ALL_METRICS}
-    return numbers | (_errors(labels, setting) if method.spread else {})
-
-
-def _errors(labels: Mapping[str, Labels], setting: Setting) -> Numbers:
-    """Standard error of each metric over random parts of the videos."""
-    options = setting.options
-    reports = [
-        evaluate((labels[video] for video in part), setting.truth)
-        for part in split_videos(labels, min(options.parts, len(labels)), seed=options.seed)
-    ]
-    return {
-        name + ERROR: _or_none(split_standard_error([getattr(one, name) for one in reports]))
-        for name in ALL_METRICS
-    }
-
-
-def _entropy(setting: Setting, method: Method, modality: str) -> Numbers:
-    labels = method.label(setting, modality)
-    ours = METHODS["ours"]
-    starts = labels if method is ours else ours.label(setting, modality)
-    split = accuracy_by_entropy(
-        labels.values(), setting.truth, setting.graphs[modality], starts=starts
-    )
-    return {name: _or_none(float(value)) for name, value in split._asdict().items()}
-
-
-def _or_none(value: float) -> float | None:
-    return None if math.isnan(value) else value
+def _cell(column: Column, numbers: Numbers) -> Cell:
+    if column.key.startswith(DIFFERENCE):
+        if column.key not in numbers:
+            return NOTHING  # the reference itself
+        low, high = (numbers[column.key + end] for end in (LOW, HIGH))
+        return measured_cell(numbers[column.key], column.unit, interval=(low, high))
+    return measured_cell(numbers[column.key], column.unit, numbers.get(column.key + ERROR))
 
 
 # --- noise ---------------------------------------------------------------------------------
@@ -184,11 +175,12 @@ def _or_none(value: float) -> float | None:
 SIZES = (1.0, 1.5, 2.0, 4.0, 5.0, 10.0)
 """Sizes of the vocabulary, in times its clean size."""
 
-_COMPARED = (METHODS["distant"], METHODS["ours"])
+_COMPARED = {"argmax": "distant", "ours": "ours", "halved": "no-graph"}
+"""Methods that every size is measured with, by the beginning of their columns' keys."""
 
 
 def make_noise_table(setting: Setting, encoder: Encoder) -> Table:
-    """Measure argmax and path search with every size of the vocabulary."""
+    """Measure argmax, path search and halved gaps with every size of the vocabulary."""
     gains = COLUMNS["gains"]
     beside = Beside("noise", _printed_datasets(setting), gains[:3])
     rows = []
@@ -196,15 +188,17 @@ def make_noise_table(setting: Setting, encoder: Encoder) -> Table:
         name = f"{size:g} x N"
         cells = _cells(gains, partial(_with_noise, setting, encoder, size))
         rows.append(Row("", name, (*cells, *beside.cells(name, "text"))))
-    notes = list(protocol(setting, _COMPARED))
-    if (noise := setting.options.noise) is not None:
-        notes += written_notes("drawn", others=len(noise), seed=setting.options.seed)
+    options = setting.options
+    notes = list(protocol(setting, [METHODS[one] for one in _COMPARED.values()]))
+    if (noise := options.noise) is not None:
+        how = {"others": len(noise), "seeds": options.seeds, "seed": options.seed}
+        notes += written_notes("drawn", **how)
     notes += [*written_notes("noise"), *paper_notes(beside.shown)]
     title = "Supplement: accuracy with irrelevant keysteps in the vocabulary, text only"
     return Table("noise", title, (*gains, *beside.columns), tuple(rows), tuple(notes))
 
 
-def _noisy_vocabulary(setting: Setting, size: float) -> Vocabulary:
+def _noisy_vocabulary(setting: Setting, size: float, seed: int) -> Vocabulary:
     """The vocabulary at ``size`` times its own size, or the reason why it cannot be had."""
     options = setting.options
     if size == 1:
@@ -216,23 +210,40 @@ def _noisy_vocabulary(setting: Setting, size: float) -> Vocabulary:
             "no irrelevant keysteps: give articles or a vocabulary to draw them from"
         )
     try:
-        return add_noise(setting.vocabulary, options.noise, factor=size - 1, seed=options.seed)
+        return add_noise(setting.vocabulary, options.noise, factor=size - 1, seed=seed)
     except ConfigError as error:
         raise NotAvailableError(f"too few irrelevant keysteps: {error}") from error
 
 
 def _with_noise(setting: Setting, encoder: Encoder, size: float) -> Numbers:
-    vocabulary = _noisy_vocabulary(setting, size)
+    """Average over several draws of the irrelevant keysteps."""
+    options = setting.options
+    seeds = range(options.seed, options.seed + (1 if size == 1 else options.seeds))
+    vocabularies = [_noisy_vocabulary(setting, size, seed) for seed in seeds]
+    runs = [_one_noise(setting, encoder, vocabulary) for vocabulary in vocabularies]
+    numbers: Numbers = {}
+    for key in runs[0]:
+        values = [value for run in runs if (value := run[key]) is not None]
+        numbers[key] = sum(values) / len(values) if values else None
+        if len(values) > 1:
+            numbers[key + ERROR] = split_standard_error(values)
+    return numbers
 
+
+def _one_noise(setting: Setting, encoder: Encoder, vocabulary: Vocabulary) -> Numbers:
     def compute() -> Numbers:
-        noisy = setting if size == 1 else enlarge(setting, vocabulary, encoder)
-        labels = [method.label(noisy, "text").values() for method in _COMPARED]
-        argmax, ours = (evaluate(some, noisy.truth) for some in labels)
+        clean = len(vocabulary) == len(setting.vocabulary)
+        noisy = setting if clean else enlarge(setting, vocabulary, encoder)
+        reports = {
+            name: evaluate(METHODS[method].label(noisy, "text").values(), noisy.truth)
+            for name, method in _COMPARED.items()
+        }
         numbers: Numbers = {}
         for metric, end in (("accuracy_per_keystep", ""), ("accuracy", "_pooled")):
-            before, after = getattr(argmax, metric), getattr(ours, metric)
-            gain = after / before - 1 if before > 0 else None
-            numbers |= {f"argmax{end}": before, f"ours{end}": after, f"gain{end}": gain}
+            found = {name: float(getattr(one, metric)) for name, one in reports.items()}
+            numbers |= {f"{name}{end}": value for name, value in found.items()}
+            before = found["argmax"]
+            numbers[f"gain{end}"] = found["ours"] / before - 1 if before > 0 else None
         return numbers
 
     decided_by = {"what": "noise", "vocabulary": vocabulary, "input": setting.fingerprint}
@@ -254,10 +265,12 @@ def make_behaviours_table(setting: Setting) -> Table:
     numbers_of = setting.dataset.name if setting.dataset.name in DATASETS else "crosstask"
     beside = Beside("table1-expanded", [numbers_of], PRINTED)
     jobs = [job for modality in ("text", "video") for job in _jobs(setting, numbers_of, modality)]
+    plan = Plan("compat", "", (), columns=ACCURACY[:4])
+    measurer = Measurer(setting, METHODS["ours"])
     base: dict[str, tuple[Cell, ...]] = {}
     rows = []
     for section, method, modality in track(jobs, "compat"):
-        cells = _measured(ACCURACY, setting, method, modality, "report")
+        cells = _cells(plan.columns, partial(_numbers, plan, measurer, method, modality))
         change = _change(cells, base.setdefault(section, cells))
         # The published numbers came from all behaviours together.
         name = ("BRF" if section.endswith("filter") else "Ours") if method.name == TOGETHER else ""
@@ -267,7 +280,7 @@ def make_behaviours_table(setting: Setting) -> Table:
     notes += written_notes("compat", dataset=DATASETS[numbers_of])
     notes += paper_notes([numbers_of])
     title = "What each behaviour of the authors' released scripts is worth"
-    columns = (*ACCURACY, *COLUMNS["prices"], *beside.columns)
+    columns = (*plan.columns, *COLUMNS["prices"], *beside.columns)
     return Table("compat", title, columns, tuple(rows), tuple(notes))
 
 

@@ -39,7 +39,7 @@ from stepgraph.files.disk import read_json, write_text
 from stepgraph.files.headers import FileKind, check_header, reading_fields
 from stepgraph.graph import TaskGraph, mine_graph
 from stepgraph.labelling.folders import graph_fingerprint
-from stepgraph.pipeline import TRUTH, choose_vocabulary, is_silent, nothing_left
+from stepgraph.pipeline import TRUTH, choose_vocabulary, nothing_left
 from stepgraph.progress import track
 from stepgraph.scoring import score_features
 from stepgraph.scoring.fusion import prioritise
@@ -126,7 +126,9 @@ class Options:
     Attributes
     ----------
     seed
-        Of everything drawn at random.
+        Of everything drawn at random: the first, where there are several.
+    seeds
+        How many seeds a method with chance is measured with.
     threshold
         Least score of an anchor; the paper's 0.5 (text) belongs to another encoder.
     parts
@@ -152,6 +154,7 @@ class Options:
     """
 
     seed: int = 0
+    seeds: int = 5
     threshold: float = 0.4
     parts: int = 5
     split: str = "all"
@@ -170,8 +173,9 @@ class Options:
     def __post_init__(self) -> None:
         if math.isnan(self.threshold):
             raise ConfigError("threshold must be a number, got nan")
-        if self.parts < 2:
-            raise ConfigError(f"parts must be at least 2, got {self.parts}")
+        for name, least in (("parts", 2), ("seeds", 1)):
+            if getattr(self, name) < least:
+                raise ConfigError(f"{name} must be at least {least}, got {getattr(self, name)}")
         for modality in self.scores:
             if modality not in MODALITIES:
                 known = ", ".join(MODALITIES)
@@ -185,7 +189,8 @@ class Setting:
     Scores and graphs are by modality; scores may be iterated again and again.  ``tasks`` has the
     videos whose task is known and in the vocabulary.  ``fingerprint`` is a hash of all that was
     given: videos, truth, vocabulary, encoder, options.  ``state`` has what was measured so far.
-    Of ``silent`` videos text has nothing to tell.
+    Each modality has the videos that can be scored by it: text those with narration, video-text
+    those that both text and video have.
     """
 
     dataset: Dataset
@@ -199,7 +204,6 @@ class Setting:
     options: Options
     fingerprint: str
     state: State
-    silent: bool
 
     @property
     def truth(self) -> Mapping[str, Labels]:
@@ -209,10 +213,9 @@ class Setting:
     def scored(self, modality: str) -> Iterable[Scores]:
         """Scores of all videos, with truth or without."""
         if modality not in self.scores:
-            raise NotAvailableError(
-                f"no {modality} scores: the source has narration only; give scores of a "
-                f"{modality} model"
-            )
+            why = f"the source has narration only; give scores of a {modality} model"
+            why = "no video has narration" if modality == "text" else why
+            raise NotAvailableError(f"no {modality} scores: {why}")
         return self.scores[modality]
 
     def evaluated(self, modality: str) -> Iterator[Scores]:
@@ -245,10 +248,11 @@ def prepare(
         raise nothing_left(dataset, TRUTH)
     keysteps = encoder.encode_keysteps(vocabulary)
     encoded = track(encode_each(videos, encoder), "encoding", len(videos))
-    features = tuple(found for _, found in encoded)
+    features = tuple(found for _, found in encoded if len(found.vectors))
     scores: dict[str, Iterable[Scores]] = dict(options.scores)
-    scores = {"text": _Scored(features, keysteps, vocabulary, encoder.options)} | scores
-    if "video" in scores and "video-text" not in scores:
+    if features:
+        scores = {"text": _Scored(features, keysteps, vocabulary, encoder.options)} | scores
+    if {"text", "video"} <= scores.keys() and "video-text" not in scores:
         scores["video-text"] = _by_priority(scores["video"], scores["text"], options)
     if options.graph is not None:
         require_same_vocabulary(options.graph.vocabulary, vocabulary, "the graph and the data set")
@@ -276,7 +280,6 @@ def prepare(
         options=options,
         fingerprint=digest(given),
         state=state or State(),
-        silent=is_silent(dataset, encoder),
     )
 
 
@@ -291,7 +294,9 @@ def _by_priority(
     """Scores of video and text, on the scale of the text's threshold."""
     heard = {one.video: one for one in text}
     least = {"first_threshold": options.video_threshold, "second_threshold": options.threshold}
-    return tuple(prioritise(seen, heard[seen.video], **least) for seen in video)
+    return tuple(
+        prioritise(seen, heard[seen.video], **least) for seen in video if seen.video in heard
+    )
 
 
 def enlarge(setting: Setting, vocabulary: Vocabulary, encoder: Encoder) -> Setting:

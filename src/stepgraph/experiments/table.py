@@ -66,11 +66,13 @@ class Column:
 class Cell:
     """One number in the unit of the column, not rounded, or the reason why there is none.
 
-    The reason is empty where the paper has none; ``text`` is the number as it is shown.
+    The reason is empty where the paper has none; ``text`` is the number as it is shown.  A
+    difference has a 95 % interval.
     """
 
     value: float | None
     error: float | None = None
+    interval: tuple[float, float] | None = None
     reason: str = ""
     text: str = "–"
 
@@ -200,7 +202,9 @@ class Table:
     def _row_json(self, row: Row) -> dict[str, Any]:
         groups: dict[str, dict[str, Any]] = {}
         for column, cell in zip(self.columns, row.cells, strict=True):
-            more = {"standard_error": cell.error, "reason": cell.reason or None}
+            low, high = cell.interval or (None, None)
+            more: dict[str, Any] = {"standard_error": cell.error, "low": low, "high": high}
+            more["reason"] = cell.reason or None
             content = {name: known for name, known in more.items() if known is not None}
             groups.setdefault(column.group, {})[column.key] = {"value": cell.value, **content}
         return {"section": row.section, "name": row.name} | groups
@@ -245,7 +249,12 @@ class Beside:
         )
 
 
-def measured_cell(value: float | None, unit: Unit, error: float | None = None) -> Cell:
+def measured_cell(
+    value: float | None,
+    unit: Unit,
+    error: float | None = None,
+    interval: tuple[float | None, float | None] | None = None,
+) -> Cell:
     """A measured number, given as a fraction; a metric that is undefined on the data is n/a.
 
     >>> measured_cell(0.2179, "percent", 0.0049).text
@@ -259,7 +268,10 @@ def measured_cell(value: float | None, unit: Unit, error: float | None = None) -
     text = f"{factor * value:{digits}}{' %' if unit == 'relative' else ''}"
     if error is not None:
         text += f" ± {error:{digits}}"
-    return Cell(factor * value, error, text=text)
+    if interval is None:
+        return Cell(factor * value, error, text=text)
+    low, high = (math.nan if end is None else factor * end for end in interval)
+    return Cell(factor * value, interval=(low, high), text=f"{text} [{low:.1f}, {high:.1f}]")
 
 
 def _aligned(cells: Sequence[str], widths: Sequence[int]) -> str:

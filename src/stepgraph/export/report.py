@@ -26,7 +26,7 @@ import numpy as np
 
 from stepgraph.core import BACKGROUND, Dataset, Labels, Video, runs
 from stepgraph.evaluation import metrics
-from stepgraph.evaluation.report import METRICS, Report
+from stepgraph.evaluation.report import METRICS, ROWS, Report, evaluate
 from stepgraph.export import drawing, svg
 from stepgraph.export.results import seen_from
 from stepgraph.export.terminal import plural
@@ -147,7 +147,26 @@ def _metrics(dataset: Dataset, methods: Sequence[Measured]) -> str:
             "<p class=empty>No truth was given, so there is nothing to measure against: "
             "the timelines show what was recognised.</p>"
         )
-    values = {key: [getattr(method.report, key) for method in methods] for key in METRICS}
+    other = not methods[0].report.background_rows
+    reports = [
+        evaluate(method.labels.values(), dataset.truth, background_rows=other)
+        for method in methods
+    ]
+    terms = "".join(
+        f"<dt>{METRICS[key]}</dt><dd>{html.escape(_DEFINITIONS[key])}</dd>" for key in METRICS
+    )
+    names = [method.name for method in methods]
+    return (
+        _metrics_table(names, [method.report for method in methods])
+        + f"<details><summary>The same {ROWS[other]}</summary>"
+        + f"{_metrics_table(names, reports)}</details>"
+        + f"<details><summary>What the metrics mean</summary><dl>{terms}</dl></details>"
+    )
+
+
+def _metrics_table(names: Sequence[str], reports: Sequence[Report]) -> str:
+    """Return the metrics of some methods, by one protocol."""
+    values = {key: [getattr(report, key) for report in reports] for key in METRICS}
     heads = [tuple(name.split(", ")) for name in METRICS.values()]
     groups = "".join(
         f"<th scope=colgroup colspan={sum(head[0] == name for head in heads)}>{name}</th>"
@@ -158,19 +177,16 @@ def _metrics(dataset: Dataset, methods: Sequence[Measured]) -> str:
         for key, head in zip(METRICS, heads, strict=True)
     )
     lines = "".join(
-        f"<tr><th scope=row><bdi>{html.escape(method.name)}</bdi></th>"
+        f"<tr><th scope=row><bdi>{html.escape(name)}</bdi></th>"
         + "".join(_metric_cell(column, position) for column in values.values())
         + "</tr>"
-        for position, method in enumerate(methods)
-    )
-    terms = "".join(
-        f"<dt>{METRICS[key]}</dt><dd>{html.escape(_DEFINITIONS[key])}</dd>" for key in METRICS
+        for position, name in enumerate(names)
     )
     return (
-        f"<table class=metrics><caption>In percent; the best of each column is in bold."
-        f"</caption><thead><tr><td rowspan=2></td>{groups}</tr><tr>{columns}</tr></thead>"
+        f"<table class=metrics><caption>In percent, {ROWS[reports[0].background_rows]}; the best "
+        f"of each column is in bold.</caption><thead><tr><td rowspan=2></td>{groups}</tr>"
+        f"<tr>{columns}</tr></thead>"
         f"<tbody>{lines}</tbody></table>"
-        f"<details><summary>What the metrics mean</summary><dl>{terms}</dl></details>"
     )
 
 

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from stepgraph.core import Vocabulary
 from stepgraph.datasets import Found
 from stepgraph.errors import printable
-from stepgraph.evaluation.report import METRICS, Report
+from stepgraph.evaluation.comparison import INTERVAL, Difference
+from stepgraph.evaluation.report import ALL_METRICS, METRICS, ROWS, Report
 from stepgraph.problems import Problems
 
 
@@ -26,8 +27,24 @@ def metrics_table(reports: Sequence[Report]) -> str:
     return (
         f"{columns(lines)}\n\n"
         f"{first.videos} videos, {first.rows:,} rows, {first.keystep_rows:,} of them with a true "
-        f"keystep.\nGraph mined on {first.graph_mined_on}."
+        f"keystep; measured {ROWS[first.background_rows]}.\n"
+        f"Graph mined on {first.graph_mined_on}."
     )
+
+
+def differences_table(name: str, other: str, found: Mapping[str, Difference]) -> str:
+    """Differences of two methods in points, with their intervals."""
+    lines: list[tuple[str, ...]] = [
+        (ALL_METRICS[key], points(one.difference), f"[{points(one.low)}, {points(one.high)}]")
+        for key, one in found.items()
+    ]
+    head = (f"{name} minus {other}", "points", f"{INTERVAL:.0%} interval")
+    return columns([head, *lines])
+
+
+def points(share: float) -> str:
+    """A difference of shares in points, a dash where there is none."""
+    return "–" if math.isnan(share) else f"{100 * share:+.2f}"
 
 
 def plural(number: int, noun: str) -> str:

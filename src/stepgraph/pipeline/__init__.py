@@ -210,6 +210,7 @@ def run_evaluation(
     encoder: Scorer | None = None,
     graph: TaskGraph | None = None,
     mining: Callable[..., TaskGraph] = learn_graph,
+    background_rows: bool = True,
 ) -> Evaluation:
     """Measure decoders on the videos of a data set that have a truth.
 
@@ -222,6 +223,8 @@ def run_evaluation(
         without their truth.
     mining
         What mines the graph where none is given: called like :func:`~stepgraph.mine_graph`.
+    background_rows
+        See :func:`~stepgraph.evaluate`.
     """
     if not dataset.truth:
         raise nothing_left(dataset, TRUTH)
@@ -238,8 +241,9 @@ def run_evaluation(
     measured = []
     for name, decoder in decoders.items():
         labels = [checked_decode(decoder, one, mined) for one in track(known, f"decoding: {name}")]
+        how: dict[str, Any] = {"graph_mined_on": where, "background_rows": background_rows}
         report = replace(
-            evaluate(labels, dataset.truth, decoder=name, graph_mined_on=where),
+            evaluate(labels, dataset.truth, decoder=name, **how),
             task_accuracy=task_accuracy(labels, dataset.videos),
             calibration_error=calibration_error(labels, dataset.truth),
         )
