@@ -156,9 +156,7 @@ def test_all_metrics_can_be_compared_at_once():
 
 def test_runs_of_several_seeds_are_averaged_in_every_resample():
     truth = draw(6, seed=0)
-    one, *runs = (
-        count_videos(disturbed(truth, 0.5, seed).values(), truth) for seed in range(4)
-    )
+    one, *runs = (count_videos(disturbed(truth, 0.5, seed).values(), truth) for seed in range(4))
 
     found = compare_counts([one], runs, ["accuracy"], resamples=50)["accuracy"]
     alone = [compare_counts([one], [run], ["accuracy"], resamples=50)["accuracy"] for run in runs]

@@ -26,7 +26,8 @@ from stepgraph.encoders.each import encode_each
 from stepgraph.errors import DataError
 from stepgraph.evaluation.comparison import bootstrap_mean
 from stepgraph.evaluation.report import over_splits
-from stepgraph.experiments.methods import written_notes
+from stepgraph.experiments.measuring import DIFFERENCE
+from stepgraph.experiments.methods import METHODS, written_notes
 from stepgraph.experiments.pretraining import Pretraining
 from stepgraph.experiments.probing import Probed, ProbeOptions, halves, probe
 from stepgraph.experiments.setting import Options
@@ -56,7 +57,7 @@ from stepgraph.progress import track
 from stepgraph.scoring import score
 
 _COLUMNS = (Column("acc1", "Acc@1"), Column("acc5", "Acc@5"))
-_DIFFERENCE = Column("acc1_difference", "Acc@1 − Ours", "points")
+_DIFFERENCE = Column(f"{DIFFERENCE}acc1", "Ours − this: Acc@1", "points")
 _BESIDE = Beside("tasks", [HOWTO100M], _COLUMNS)
 _OWN = "stepgraph's own"
 _ONE_MODEL = "Video-only, one model decoded"
@@ -116,7 +117,10 @@ def make_tasks_table(dataset: Dataset, encoder: Encoder, options: Options) -> Ta
         if 0 < (measured_on := len(next(iter(found.values()), ()))) < len(known):
             notes.append(f"{section}: measured on {measured_on} videos.")
     if _ONE_MODEL in sections:
-        notes.append(f"{_ONE_MODEL}: scores {options.video_scores}; differences to path search.")
+        notes.append(
+            f"{_ONE_MODEL}: scores {options.video_scores}; Ours is its path search there."
+        )
+    notes += written_notes("differences")
     title = "Table 3: task classification by mapping keysteps back to tasks"
     columns = (*_COLUMNS, _DIFFERENCE, *_BESIDE.columns)
     return Table("tasks", title, columns, tuple(rows), (*notes, *shared))
@@ -163,9 +167,9 @@ def _decoded(
     decoders: dict[str, Decoder] = {
         names[0]: Argmax(),
         names[1]: PathSearch(least),
-        "Halved gaps": HalvedGaps(least),
-        "Anchors only": AnchorsOnly(least),
-        "Argmax held": ArgmaxHold(),
+        METHODS["no-graph"].name: HalvedGaps(least),
+        METHODS["anchors"].name: AnchorsOnly(least),
+        METHODS["hold"].name: ArgmaxHold(),
     }
     asked = [one for one in scores if one.video in known]
     return {
@@ -227,13 +231,13 @@ def _section(
 def _difference(
     ranked: Ranked, ours: Ranked | None, known: Mapping[str, str], options: Options
 ) -> Cell:
-    """Subtract our accuracy, video by video; the interval is over videos."""
+    """Compare our accuracy video by video; the interval is over videos."""
     if ours is None or ranked is ours:
         return NOTHING
     right = [[one[video][:1] == (known[video],) for video in ours] for one in (ranked, ours)]
     first, second = np.asarray(right, np.float64)
-    mean, low, high = (100 * one for one in bootstrap_mean(first - second, seed=options.seed))
-    return Cell(mean, text=f"{mean:+.1f} [{low:+.1f}, {high:+.1f}]")
+    found = bootstrap_mean(second - first, seed=options.seed)
+    return measured_cell(found.difference, "points", interval=(found.low, found.high))
 
 
 def _shares(ranked: Ranked, known: Mapping[str, str], options: Options) -> Iterator[Cell]:
