@@ -66,8 +66,8 @@ _PUBLISHED_MODEL = (
     "NAME=FOLDER"
 )
 _TRAINED_MODEL = (
-    "needs a video model trained on the labels of argmax (DistantSup.) or of the graph (Ours) by "
-    "stepgraph train --use argmax or graph: --model NAME=own:CHECKPOINT"
+    "needs a video model that was trained on the labels of argmax (DistantSup.) or of the graph "
+    "(Ours), see docs/training.md: --model NAME=own:CHECKPOINT"
 )
 _MODELS = {
     **dict.fromkeys(("MIL-NCE", "VideoCLIP"), (ANY, _PUBLISHED_MODEL)),
