@@ -235,7 +235,7 @@ def test_a_source_without_vocabulary_asks_for_one(videos, capsys):
 def test_an_unknown_decoder_is_answered_with_the_known_ones(capsys):
     said = failed(capsys, "evaluate", "demo", "--decoder", "oracle", "--json")
 
-    assert "decoder must be one of adaptive-threshold, argmax, bayes-filter," in said
+    assert "decoder must be one of adaptive-threshold, anchors-only, argmax, argmax-hold," in said
 
 
 def test_an_option_that_a_decoder_lacks_is_refused(capsys):

@@ -34,8 +34,14 @@ def run(capsys, *words):
             "what comes next after 'boil water'",
             "What comes next after “boil water”",
         ),
+        (("--transitions",), "which keystep follows which", "Which keystep follows which"),
+        (
+            ("--keysteps", "4", "--top", "2"),
+            "what follows the keysteps with most transitions",
+            "The 4 keysteps with most transitions, of 5",
+        ),
     ],
-    ids=["task", "another", "heat", "next"],
+    ids=["task", "another", "heat", "next", "transitions", "circle"],
 )
 def test_a_picture_is_drawn(graph, tmp_path, capsys, asked, said, title):
     code, out, err = run(capsys, "graph", "draw", graph, *asked, "-o", tmp_path / "new" / "a.svg")
@@ -68,11 +74,16 @@ def test_a_graph_without_recognised_videos_is_drawn_too(tmp_path, capsys):
             ("--next", "boil whater", "-o", "a.svg"),
             "keystep 'boil whater' is not among the 5 known ones; did you mean 'boil water'?",
         ),
+        (("--top", "3", "-o", "a.svg"), "--top must stand beside --keysteps, got it alone"),
+        (
+            ("--keysteps", "1", "-o", "a.svg"),
+            "at least 2 keysteps and 1 transition of each, got 1",
+        ),
         (("-o", "a.jpg"), "a.jpg: must end in .svg or .png, got .jpg; rename it"),
         (("-o", "graph.json/a.svg"), "must be a folder that can be"),
         (("-o", "."), "must be a file to write, got a folder"),
     ],
-    ids=["task", "keystep", "ending", "unwritable", "folder"],
+    ids=["task", "keystep", "top", "circle", "ending", "unwritable", "folder"],
 )
 def test_what_cannot_be_drawn_is_said_in_one_line(graph, capsys, monkeypatch, asked, message):
     monkeypatch.chdir(graph.parent)

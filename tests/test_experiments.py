@@ -5,19 +5,23 @@ import numpy as np
 import pytest
 
 from conftest import WordEncoder
-from stepgraph.core import Dataset, Vocabulary
+from stepgraph.core import Dataset, Labels, Vocabulary
 from stepgraph.datasets import open_source
 from stepgraph.decoders import Argmax, PathSearch
+from stepgraph.decoders.controls import HalvedGaps
 from stepgraph.errors import ConfigError, DataError
+from stepgraph.evaluation.comparison import paired_bootstrap
+from stepgraph.evaluation.counts import Counts
 from stepgraph.evaluation.report import evaluate
 from stepgraph.experiments import TABLES, methods, run_table
-from stepgraph.experiments.plans import PLANS
+from stepgraph.experiments.plans import COLUMNS, PLANS
 from stepgraph.experiments.setting import NotAvailableError, Options, enlarge, prepare
 from stepgraph.graph import mine_graph
 from stepgraph.pipeline import run_evaluation
 from stepgraph.scoring import score
 
 TASK = "Make an omelette"
+TWO = Vocabulary(("stir", "pour"))
 OTHERS = [f"{verb} the {noun}" for verb in ("mow", "saw", "dig") for noun in "abcdefghijklmnopq"]
 
 
@@ -94,6 +98,10 @@ def test_task_methods_use_only_keysteps_of_the_task(omelette, encoder):
     setting = prepare(Dataset("two", videos, vocabulary, truth), encoder, Options())
 
     for method in PLANS["table2"].methods:
+        if method.choices:  # there is one task only
+            with pytest.raises(NotAvailableError, match="videos of 1 task"):
+                method.label(setting, "text")
+            continue
         for labels in method.label(setting, "text").values():
             assert labels.keysteps.max() < 5, method.name
 
@@ -144,7 +152,8 @@ def test_every_table_is_whole_on_text_alone(name, told, encoder):
     for row in table.rows:
         for cell, column in zip(row.cells, table.columns, strict=True):
             if column.is_measured:
-                assert (cell.value is None) == bool(cell.reason)
+                itself = row.name == "Ours" and column.key.startswith("difference/")
+                assert (cell.value is None) == (bool(cell.reason) or itself), row.name
 
 
 def test_video_rows_are_n_a_without_video_scores(omelette, encoder):
@@ -167,7 +176,8 @@ def test_video_rows_are_measured_where_there_are_scores(omelette, encoder):
 def test_task_rows_are_n_a_where_the_task_is_unknown(omelette, encoder):
     table = run_table("table2", omelette, encoder=encoder)
 
-    assert table.reasons == ("task unknown: the source does not say which task a video shows",)
+    unknown = "task unknown: the source does not say which task a video shows"
+    assert table.reasons == (unknown,)
 
 
 def test_videos_of_unknown_task_are_left_out_and_counted(told, encoder):
@@ -216,16 +226,31 @@ def test_noise_beyond_what_was_given_is_n_a(omelette, encoder):
 
 
 def test_noise_is_measured_with_the_larger_vocabulary(omelette, encoder):
-    table = run_table("noise", omelette, encoder=encoder, noise=OTHERS, seed=3)
+    table = run_table("noise", omelette, encoder=encoder, noise=OTHERS, seed=3, seeds=1)
 
     from stepgraph.vocabulary import add_noise
 
     noisy = add_noise(omelette.vocabulary, OTHERS, factor=9, seed=3)
     truth = {name: replace(one, vocabulary=noisy) for name, one in omelette.truth.items()}
     scores = list(score(omelette.videos, noisy, encoder))
-    labels = [PathSearch().decode(one, mine_graph(scores, noisy)) for one in scores]
-    expected = evaluate(labels, truth).accuracy_per_keystep
-    assert table.cell("10 x N", "ours").value == pytest.approx(100 * expected)
+    graph = mine_graph(scores, noisy)
+    for name, decoder in {"ours": PathSearch(), "halved": HalvedGaps()}.items():
+        labels = [decoder.decode(one, graph) for one in scores]
+        expected = evaluate(labels, truth).accuracy_per_keystep
+        assert table.cell("10 x N", name).value == pytest.approx(100 * expected)
+
+
+def test_noise_is_drawn_several_times(omelette, encoder):
+    table = run_table("noise", omelette, encoder=encoder, noise=OTHERS, seeds=3)
+
+    draws = [
+        run_table("noise", omelette, encoder=encoder, noise=OTHERS, seeds=1, seed=seed)
+        for seed in range(3)
+    ]
+    values = [one.cell("10 x N", "ours").value for one in draws]
+    assert table.cell("10 x N", "ours").value == pytest.approx(np.mean(values))
+    assert table.cell("10 x N", "ours").error == pytest.approx(np.std(values, ddof=1) / 3**0.5)
+    assert table.cell("1 x N", "ours").error is None
 
 
 def test_an_enlarged_setting_keeps_the_truth_where_it_was(setting, encoder):
@@ -261,11 +286,101 @@ def test_notes_state_a_graph_mined_elsewhere(omelette, encoder):
     assert "Graph (text) mined on 1 other videos (inductive)." in table.notes
 
 
-def test_standard_errors_are_shown_for_ours_alone(omelette, encoder):
+def test_every_row_has_a_standard_error(omelette, encoder):
     table = run_table("table1", omelette, encoder=encoder, parts=3)
 
-    assert table.cell("Ours", "accuracy").error is not None
-    assert table.cell("DistantSup.", "accuracy").error is None
+    for row in table.rows:
+        cell = table.cell(row.name, "accuracy", section=row.section)
+        assert (cell.error is None) == (cell.value is None), row.name
+
+
+def test_a_row_with_chance_is_the_mean_over_seeds_with_its_error(told, encoder):
+    table = run_table("table1", told, encoder=encoder, seeds=3, seed=2)
+
+    accuracies = []
+    for seed in (2, 3, 4):
+        setting = prepare(told, encoder, Options(seed=seed))
+        labels = methods.METHODS["random"].label(setting, "text").values()
+        accuracies.append(100 * evaluate(labels, told.truth).accuracy)
+    cell = table.cell("Random", "accuracy")
+    assert cell.value == pytest.approx(np.mean(accuracies))
+    assert cell.error == pytest.approx(np.std(accuracies, ddof=1) / 3**0.5)
+    assert any(note.startswith("± of Random, Auto-Reg, Pruning") for note in table.notes)
+
+
+def test_differences_are_those_of_the_paired_bootstrap(told, encoder):
+    table = run_table("table1", told, encoder=encoder)
+
+    setting = prepare(told, encoder, Options())
+    both = [methods.METHODS[name].label(setting, "text") for name in ("ours", "distant")]
+    found = paired_bootstrap(*both, told.truth, "accuracy_per_keystep")
+    cell = table.cell("DistantSup.", "difference/accuracy_per_keystep")
+    assert (cell.value, *cell.interval) == pytest.approx(tuple(100 * one for one in found))
+    assert f"[{cell.interval[0]:.1f}, {cell.interval[1]:.1f}]" in cell.text
+    assert table.cell("Ours", "difference/accuracy_per_keystep").value is None
+
+
+def test_controls_stand_in_every_table_with_ours():
+    for plan in PLANS.values():
+        names = [method.name for method in plan.methods]
+        controls = [name for name in names if name.startswith("No graph: ")]
+        assert any(name.startswith("Ours") for name in names)
+        assert [one.removeprefix("No graph: ") for one in controls] == [
+            *("gaps halved", "anchors only", "argmax held")
+        ]
+    assert any(column.name == "No graph" for column in COLUMNS["gains"])
+
+
+def two_tasks():
+    """Videos of two tasks; a threshold of 0.6 suits the one, 0.3 the other."""
+    counts = {}
+    for value, right in {0.3: {"a": 1, "b": 3}, 0.6: {"a": 4, "b": 0}}.items():
+        counts[value] = {
+            video: Counts.of(
+                Labels(video, np.zeros(4, np.int64), TWO),
+                Labels(video, np.array([0] * hits + [-1] * (4 - hits)), TWO),
+            )
+            for video, hits in right.items()
+        }
+    return counts
+
+
+def test_an_option_is_chosen_on_the_videos_of_the_other_tasks():
+    chosen = methods.choose(two_tasks(), {"a": "first", "b": "second"})
+
+    assert chosen == {"first": 0.3, "second": 0.6}
+
+
+def test_an_option_cannot_be_chosen_on_the_task_that_it_is_reported_on():
+    with pytest.raises(NotAvailableError, match="videos of 1 task: an option cannot be chosen"):
+        methods.choose(two_tasks(), {"a": "first", "b": "first"})
+
+
+def test_table_2_shows_both_protocols(told, encoder):
+    table = run_table("table2", told, encoder=encoder)
+
+    setting = prepare(told, encoder, Options())
+    labels = methods.METHODS["task-ours"].label(setting, "text").values()
+    for key, background_rows in (("iou", True), ("keystep_rows/iou", False)):
+        expected = evaluate(labels, told.truth, background_rows=background_rows).iou
+        assert table.cell("Ours", key).value == pytest.approx(100 * expected)
+
+
+def test_sections_are_measured_on_the_videos_of_their_modality(told, encoder):
+    first, second, third = told.videos
+    silent = replace(told, videos=(replace(first, transcript=()), second, third))
+    scores = list(score(told.videos, told.vocabulary, encoder))
+    seen = [one for one in scores if one.video != second.id]
+
+    table = run_table("table1", silent, encoder=encoder, scores={"video": seen})
+    heard = run_table("table1", replace(told, videos=(second, third)), encoder=encoder)
+    notes = "\n".join(table.notes)
+
+    assert table.cell("Ours", "accuracy", section="Text-only").value == pytest.approx(
+        heard.cell("Ours", "accuracy").value
+    )
+    for modality, videos in (("text", 2), ("video", 2), ("video-text", 1)):
+        assert f"(split: all, {modality}), {videos} videos" in notes
 
 
 def test_the_paper_stands_beside_with_both_data_sets(omelette, encoder):
@@ -355,7 +470,7 @@ def test_an_unknown_table_is_answered_with_those_there_are(omelette, encoder):
 
 
 def test_an_unknown_option_is_answered_with_those_there_are(omelette, encoder):
-    with pytest.raises(ConfigError, match="no option 'gamma'; it has seed, threshold"):
+    with pytest.raises(ConfigError, match="no option 'gamma'; it has seed, seeds, threshold"):
         run_table("table1", omelette, encoder=encoder, gamma=0.3)
 
 

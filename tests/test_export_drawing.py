@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from urllib.parse import unquote, urlparse
 from xml.etree import ElementTree
@@ -17,6 +18,7 @@ from stepgraph.errors import ConfigError, DataError
 from stepgraph.export import svg
 from stepgraph.export.drawing import draw_heat, draw_next, draw_task, legend, most_used, task_maps
 from stepgraph.export.svg import write_picture
+from stepgraph.export.transitions import draw_circle, draw_transitions
 from stepgraph.graph import TaskGraph
 from stepgraph.graph.maps import END, START, Arrow
 from task_maps import NAMES, chain, make_map, random_map, tea_graph
@@ -260,14 +262,24 @@ def test_a_heat_map_of_very_many_tasks_shows_those_of_most_videos():
     assert sum(one.startswith("task ") for one in text) == 60
 
 
+def of_rows(draw, found):
+    """A picture of a graph in which each keystep follows the one before it."""
+    counts = 5 * np.eye(len(found.vocabulary), k=1, dtype=np.int64)
+    return draw(TaskGraph(found.vocabulary, csr_array(counts)))
+
+
 @pytest.mark.parametrize(
-    "draw", [draw_task, lambda one: draw_next([one], 0), lambda one: draw_heat([one])]
+    "draw",
+    [
+        *(draw_task, lambda one: draw_next([one], 0), lambda one: draw_heat([one])),
+        *(partial(of_rows, draw_transitions), partial(of_rows, draw_circle)),
+    ],
 )
 def test_odd_names_stay_text(draw):
     picture = draw(make_map(chain(len(ODD)), names=ODD, task=HOSTILE))
 
     assert {node.tag.removeprefix(SVG) for node in parsed(picture).iter()} <= {
-        *("svg", "g", "path", "rect", "text", "title", "style")
+        *("svg", "g", "path", "rect", "text", "title", "style", "circle")
     }
     assert squeezed(HOSTILE) in squeezed("".join(words(picture)))
 
@@ -399,8 +411,10 @@ FITS = """() => {
         draw_task(make_map(chain(len(ODD)), names=ODD, videos=12_345, task="y" * 200)),
         draw_next([make_map([(0, at, 5) for at in range(1, 6)], names=ODD, task=ODD[-1])], 0),
         draw_heat([make_map(chain(len(ODD)), names=ODD, task=task) for task in ODD]),
+        of_rows(draw_transitions, make_map([], names=ODD, task=ODD[-1])),
+        of_rows(draw_circle, make_map([], names=ODD, task=ODD[-1])),
     ],
-    ids=["12", "60", "1", "odd", "next", "heat"],
+    ids=["12", "60", "1", "odd", "next", "heat", "transitions", "circle"],
 )
 def test_no_text_is_cut_off(tmp_path, browser, picture, scheme):  # noqa: F811
     (tmp_path / "one.svg").write_text(picture, encoding="utf-8")

@@ -61,7 +61,8 @@ def test_table_says_what_was_measured():
     table = metrics_table([report("argmax", 0.1, 0.2, 0.3, 0.4)])
 
     assert table.endswith(
-        "3 videos, 12,345 rows, 6,789 of them with a true keystep.\nGraph mined on 2 other videos."
+        "3 videos, 12,345 rows, 6,789 of them with a true keystep; measured over all "
+        "rows.\nGraph mined on 2 other videos."
     )
 
 
@@ -258,12 +259,45 @@ def test_graph_is_described_by_size_and_directions():
     lines = describe_graph(GRAPH, top=10, as_json=False).splitlines()
 
     assert lines[0] == ("4 keysteps of 1 tasks, 9 transitions between them, mined from 2 videos.")
-    assert [line.split() for line in lines[3:]] == [
+    # Of "boil" and "stir", which no task shares, two transitions to none are no direction.
+    assert [line.split() for line in lines[3:6]] == [
         ["first", "then", "there", "back"],
         ["boil", "pour", "6", "1"],
         ["stir", "drink", "4", "0"],
-        ["boil", "stir", "2", "0"],
     ]
+    assert lines[7].startswith("Ties across tasks: 42 % of 19 transitions from one keystep to")
+    assert lines[9:] == ["No two tasks are joined 1.5 times as by chance."]
+
+
+def tied_graph():
+    names = Vocabulary(tuple("abcd"), {f"task {name}": (at,) for at, name in enumerate("abcd")})
+    counts = 5 * (1 - np.eye(4, dtype=np.int64))
+    counts[0, 2], counts[1, 3] = 90, 80
+    return make_graph(counts, names)
+
+
+def test_tasks_that_are_joined_are_told_with_the_keysteps_that_join_them():
+    graph = tied_graph()
+    content = json.loads(describe_graph(graph, top=1, as_json=True))["ties"]
+
+    lines = describe_graph(graph, top=10, as_json=False).splitlines()[-3:]
+    assert [line.split() for line in lines[1:]] == [
+        [*("task", "b", "task", "d"), "2.7", *("b", "→", "d")],
+        [*("task", "a", "task", "c"), "2.3", *("a", "→", "c")],
+    ]
+    [tie] = content["tasks"]
+    assert (content["changes"], content["across"]) == (220, 220)
+    assert (tie["first"], tie["second"], tie["seen"]) == ("task b", "task d", 85)
+    assert tie["pairs"] == [["b", "d", 80], ["d", "b", 5]]
+
+
+def test_a_graph_of_one_task_has_no_ties_to_tell():
+    graph = make_graph(GRAPH.counts.toarray(), Vocabulary(NAMES.keysteps))
+
+    text = describe_graph(graph, top=10, as_json=False)
+
+    assert "Ties across tasks" not in text
+    assert text.splitlines()[-1].split() == ["boil", "stir", "2", "0"]
 
 
 def test_strongest_directions_come_first_and_are_limited():
@@ -285,6 +319,7 @@ def test_an_empty_graph_has_no_directions():
 
     assert "0 transitions" in text
     assert text.endswith("No pair of keysteps has a clear direction yet.")
+    assert "Ties" not in text
 
 
 def test_next_keysteps_have_their_chance_among_changes():

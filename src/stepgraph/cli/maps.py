@@ -17,6 +17,7 @@ from stepgraph.export.drawing import draw_heat, draw_next, draw_task, made_of, t
 from stepgraph.export.exchange import write_network
 from stepgraph.export.svg import write_picture
 from stepgraph.export.terminal import plural
+from stepgraph.export.transitions import draw_circle, draw_transitions
 from stepgraph.graph import TaskGraph
 from stepgraph.graph.comparing import Usual, compare, departures, usual_of
 from stepgraph.graph.layers import Layers
@@ -93,9 +94,18 @@ def _layers(graph: TaskGraph, path: Path) -> Layers:
 
 
 def graph_draw(args: argparse.Namespace) -> str:
-    """Draw how a task is done (the one of most videos), what comes next, or who shares what."""
+    """Draw how a task is done (the one of most videos), what comes next, or what is shared."""
     must_be_writable(args.output.parent, args.output)
     graph = load_graph(args.graph)
+    if args.top is not None and args.keysteps is None:
+        raise ConfigError("--top must stand beside --keysteps, got it alone; remove it")
+    if args.transitions:
+        write_picture(draw_transitions(graph), args.output)
+        return f"{args.output}: which keystep follows which"
+    if args.keysteps is not None:
+        top = 5 if args.top is None else args.top
+        write_picture(draw_circle(graph, args.keysteps, top), args.output)
+        return f"{args.output}: what follows the keysteps with most transitions"
     maps = task_maps(graph)
     if args.heat:
         write_picture(draw_heat(maps), args.output)

@@ -190,7 +190,7 @@ def _evaluate(args: argparse.Namespace) -> tuple[Evaluation, Scorer, dict[str, A
         scorer,
         beside=args.compare,
         graph=graph,
-        background_rows=args.rows == "all",
+        background_rows=args.rows != "keystep",
         mining=partial(
             learn_graph, decoder=decoder if isinstance(decoder, TaskMarkov) else None, **mining
         ),

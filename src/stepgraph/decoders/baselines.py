@@ -41,8 +41,9 @@ class Random:
     def decode(self, scores: Scores, graph: TaskGraph) -> Labels:
         """See :class:`~stepgraph.decoders.Decoder`; the graph is not consulted."""
         allowed = scores.values > -math.inf
-        if self.silence:  # any keystep that the video may show
-            allowed = np.where(scores.observed[:, None], allowed, allowed.any(axis=0))
+        if self.silence and scores.observed.any():  # any keystep that the video may show
+            somewhere = allowed[scores.observed].any(axis=0)
+            allowed = np.where(scores.observed[:, None], allowed, somewhere)
         choices = allowed.sum(axis=1)
         # One number a row, observed or not, so that a row's label is its own affair.
         position = np.floor(_generator(self.seed, scores.video).random(len(scores)) * choices)

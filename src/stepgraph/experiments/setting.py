@@ -13,7 +13,7 @@ import json
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass, replace
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -47,6 +47,9 @@ from stepgraph.scoring.fusion import prioritise
 _KIND = FileKind(
     "stepgraph-reproduce", 1, "file of finished results", "name another file, or delete this one"
 )
+
+_KEPT = 2**27
+"""Scores that are kept in memory: half a gigabyte."""
 
 Numbers: TypeAlias = dict[str, float | None]
 """Metrics by name; an undefined one is None.  Standard errors end in ``±``."""
@@ -225,7 +228,7 @@ class Setting:
 
 @dataclass(frozen=True, eq=False)
 class _Scored:
-    """Scores that are computed from the features each time: few vectors, but many scores."""
+    """Scores that are computed from the features: each time, or once where all can be kept."""
 
     features: tuple[Features, ...]
     keysteps: NDArray[np.float32]
@@ -233,6 +236,17 @@ class _Scored:
     encoder: EncoderOptions
 
     def __iter__(self) -> Iterator[Scores]:
+        return iter(self._kept) if self._rows * len(self.vocabulary) <= _KEPT else self._computed()
+
+    @cached_property
+    def _kept(self) -> list[Scores]:
+        return [one.with_values(one.values) for one in self._computed()]
+
+    @property
+    def _rows(self) -> float:
+        return sum(one.duration for one in self.features)
+
+    def _computed(self) -> Iterator[Scores]:
         for one in self.features:
             yield score_features(one, self.keysteps, self.vocabulary, self.encoder)
 

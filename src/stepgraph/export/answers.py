@@ -16,6 +16,7 @@ from stepgraph.graph import Relation, TaskGraph
 from stepgraph.graph.comparing import Departure, Difference
 from stepgraph.graph.layers import END, Precedence
 from stepgraph.graph.maps import TaskMap
+from stepgraph.graph.ties import TIED, Ties, share_a_task, ties_of
 
 
 def describe_graph(graph: TaskGraph, maps: Sequence[TaskMap], *, top: int, as_json: bool) -> str:
@@ -28,6 +29,7 @@ def describe_graph(graph: TaskGraph, maps: Sequence[TaskMap], *, top: int, as_js
             transitions=graph.counts.nnz,
             videos=len(graph.mined_on),
             directional=[_relation_json(graph, pair) for pair in pairs],
+            ties=_ties_json(graph, ties_of(graph), top),
             orders=[_map_json(one) for one in maps],
         )
     names = graph.vocabulary.keysteps
@@ -41,7 +43,40 @@ def describe_graph(graph: TaskGraph, maps: Sequence[TaskMap], *, top: int, as_js
     orders = "".join(map(_map_table, maps[:top]))
     if maps[top:]:
         orders += f"\n… and {len(maps) - top} tasks more (--top, --task)\n"
-    return f"{size}\n{orders}\nStrongest directions of neighbouring rows:\n{found}"
+    directions = f"Strongest directions of neighbouring rows, within a task:\n{found}"
+    return f"{size}\n{orders}\n{directions}{_describe_ties(graph, ties_of(graph))}"
+
+
+def _ties_json(graph: TaskGraph, ties: Ties, top: int) -> dict[str, Any]:
+    names = graph.vocabulary.keysteps
+    tasks = [
+        one._asdict()
+        | {"ratio": one.ratio}
+        | {"pairs": [[names[first], names[second], count] for first, second, count in one.pairs]}
+        for one in ties.strongest(top)
+    ]
+    counts = {"changes": ties.changes, "across": int(ties.between.sum()), "share": ties.share}
+    return counts | {"tasks": tasks}
+
+
+def _describe_ties(graph: TaskGraph, ties: Ties) -> str:
+    """Share of transitions that join different tasks, and the tasks that are joined most."""
+    if not ties.changes or len(ties.tasks) < 2:
+        return ""
+    names = graph.vocabulary.keysteps
+    lines = [("tasks joined most", "", "times as by chance", "mostly by")]
+    for one in ties.strongest(3, pairs=1):
+        if one.ratio >= TIED:
+            carried = " → ".join(names[keystep] for keystep in one.pairs[0][:2])
+            lines.append((one.first, one.second, f"{one.ratio:.1f}", carried))
+    found = (
+        columns(lines) if lines[1:] else f"No two tasks are joined {TIED:g} times as by chance."
+    )
+    return (
+        f"\n\nTies across tasks: {_share(ties.share)} of {ties.changes:,} transitions from one "
+        f"keystep to another join keysteps that\nno task shares, so that one of the two was "
+        f"matched wrongly, or goes by two names.\n{found}"
+    )
 
 
 def _map_json(one: TaskMap) -> dict[str, Any]:
@@ -79,13 +114,16 @@ def _name(one: TaskMap, keystep: int) -> str:
 
 
 def directional_pairs(graph: TaskGraph, top: int) -> list[Relation]:
-    """Directional pairs with the largest surplus of one direction over the other."""
+    """Directional pairs of one task with the largest surplus of one direction over the other."""
     # Both directions of a pair meet in the difference; the positive one is the surplus.
     surplus = (graph.counts - graph.counts.T).tocoo()
+    # Of two keysteps that no task shares, one is not of the video's task: no direction.
+    kept = share_a_task(graph.vocabulary, *surplus.coords) & (surplus.data > 0)
     order = sorted(
         (-int(value), int(first), int(second))
-        for first, second, value in zip(*surplus.coords, surplus.data, strict=True)
-        if value > 0
+        for first, second, value in zip(
+            *(x[kept] for x in (*surplus.coords, surplus.data)), strict=True
+        )
     )
     relations = (graph.relation(first, second) for _, first, second in order)
     return list(islice((one for one in relations if one.kind == "directional"), top))

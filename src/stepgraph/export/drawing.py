@@ -106,8 +106,9 @@ def name_of(found: TaskMap, keystep: int) -> str:
 
 
 def describe_arrow(arrow: Arrow) -> str:
-    """How often one keystep comes next, with the interval of its share."""
-    return f"{_percent(arrow.share)} ({_range(arrow)}), {arrow.seen:,}×" if arrow.seen else "–"
+    """How often one keystep comes next, with the interval of its share where there is one."""
+    interval = f" ({_range(arrow)})" if arrow.low < arrow.high else ""
+    return f"{share_text(arrow.share)}{interval}, {arrow.seen:,}×" if arrow.seen else "–"
 
 
 def tell_arrow(arrow: Arrow, found: TaskMap) -> str:
@@ -118,19 +119,20 @@ def tell_arrow(arrow: Arrow, found: TaskMap) -> str:
 
 def describe_step(found: TaskMap, step: Step) -> str:
     """In how many videos a step is spoken of and probably done, when, and how long."""
-    place = f"{_percent(step.place)} through a video"
+    place = f"{share_text(step.place)} through a video"
     if not found.videos:
         return f"on average {place}"
     spoken = f"clearly in {step.videos:,} of {found.videos:,} videos, done in {_range(step)}"
     return f"{spoken}, {place}, {step.seconds:.0f}\u00a0s long" if step.seconds else spoken
 
 
-def _percent(share: float) -> str:
+def share_text(share: float) -> str:
+    """A share in percent, as pictures write it."""
     return f"{100 * share:.0f}\u00a0%"
 
 
 def _range(one: Arrow | Step) -> str:
-    return f"{100 * one.low:.0f} to {_percent(one.high)}"
+    return f"{100 * one.low:.0f} to {share_text(one.high)}"
 
 
 def legend(maps: Sequence[TaskMap]) -> list[Sign]:
@@ -206,7 +208,7 @@ def _share(edge: Edge, most: int) -> str:
     """The share of an arrow, in percent, beside the line where it leaves its box."""
     x, y = drawn(edge, most).beside
     ends = f'data-from="{edge.arrow.first}" data-to="{edge.arrow.second}"'
-    return f'<g class="edge" {ends}>{label(_percent(edge.arrow.share), x, y, "share")}</g>'
+    return f'<g class="edge" {ends}>{label(share_text(edge.arrow.share), x, y, "share")}</g>'
 
 
 def _thickness(arrow: Arrow, most: int) -> float:
@@ -242,12 +244,12 @@ def draw_next(maps: Sequence[TaskMap], keystep: int) -> str:
     for found in maps[:_FANS]:
         lines = wrap(f"in “{found.task}”, {made_of(found)}", _HEAD)
         head = [label(line, MARGIN, LINE * (at + 1), "quiet") for at, line in enumerate(lines)]
-        parts += [Part(LINE * len(lines) + 14, head), _fan(found, keystep), Part(20)]
+        parts += [Part(LINE * len(lines) + 14, head), fan(found, keystep), Part(20)]
     notes = [f"In {_FANS} of the {len(maps):,} tasks that use it."] if maps[_FANS:] else []
     return alone(f"What comes next after “{name_of(maps[0], keystep)}”", notes, stacked(parts))
 
 
-def _fan(found: TaskMap, keystep: int) -> Part:
+def fan(found: TaskMap, keystep: int) -> Part:
     """A keystep, and arrows to what follows it, the most probable at the top."""
     arrows = found.arrows_from(keystep)[:NEXT]
     lines = [wrap(name_of(found, keystep), 16)]
@@ -264,7 +266,7 @@ def _fan(found: TaskMap, keystep: int) -> Part:
         tip = f"M{left:.1f} {y:.1f}l-9 {-3 - thick / 2:.1f}v{6 + thick:.1f}Z"
         content += [
             _arrow(arrow, found, (path, tip, thick)),
-            label(_percent(arrow.share), left - 44, y - 4 - thick / 2, "share"),
+            label(share_text(arrow.share), left - 44, y - 4 - thick / 2, "share"),
             _node(Node(arrow.second, left + width / 2, y, width, height, box), found),
         ]
         top += height + 12

@@ -149,7 +149,11 @@ def _metrics(dataset: Dataset, methods: Sequence[Measured]) -> str:
         )
     other = not methods[0].report.background_rows
     reports = [
-        evaluate(method.labels.values(), dataset.truth, background_rows=other)
+        evaluate(
+            (one for video, one in method.labels.items() if video in dataset.truth),
+            dataset.truth,
+            background_rows=other,
+        )
         for method in methods
     ]
     terms = "".join(

@@ -1,0 +1,171 @@
+"""Ties across tasks: transitions between keysteps that no task shares, and which tasks they join.
+
+In a video of one task, one of two such keysteps is not of that task: it was matched wrongly, or is
+one that the task has under another name.  So ties show which tasks are alike in what is done.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import coo_array, csr_array
+
+from stepgraph.core import Vocabulary
+from stepgraph.graph.habits import listed_tasks
+from stepgraph.graph.shortest_paths import Matrix
+from stepgraph.graph.task_graph import TaskGraph
+
+Floats: TypeAlias = NDArray[np.float64]
+Positions: TypeAlias = NDArray[np.integer[Any]]
+
+TIED = 1.5
+"""Ratio of seen to expected transitions from which on two tasks are called related."""
+
+# Pairs of tasks of which fewer transitions are expected are left out: their ratio is chance.
+_LEAST = 5.0
+# Rounds in which what is expected by chance settles.
+_ROUNDS = 100
+
+
+class Tie(NamedTuple):
+    """Two tasks: transitions seen between them, and expected by chance; see :class:`Ties`.
+
+    ``pairs`` are the keysteps that carry the tie, with their count, the most frequent first.
+    """
+
+    first: str
+    second: str
+    seen: float
+    expected: float
+    pairs: tuple[tuple[int, int, int], ...]
+
+    @property
+    def ratio(self) -> float:
+        """Transitions seen, as a multiple of those by chance."""
+        return self.seen / self.expected
+
+
+@dataclass(frozen=True, eq=False)
+class Ties:
+    """Transitions of a graph that join keysteps without a common task.
+
+    Attributes
+    ----------
+    changes
+        All transitions from one keystep to another, within tasks and across them.
+    between : shape (K, K)
+        Those across tasks.
+    members : shape (K, Z)
+        Which share of a keystep belongs to which task.
+    """
+
+    tasks: tuple[str, ...]
+    changes: int
+    between: Matrix
+    members: Matrix
+
+    @property
+    def share(self) -> float:
+        """Share of all transitions from one keystep to another that join different tasks."""
+        return float(self.between.sum() / self.changes) if self.changes else 0.0
+
+    @cached_property
+    def seen(self) -> Floats:
+        """Transitions between each two tasks, both ways, shape (Z, Z).
+
+        A keystep that several tasks list counts for each of them in part.
+        """
+        one_way = (self.members.T @ self.between @ self.members).toarray()
+        return np.asarray(one_way + one_way.T, dtype=np.float64)
+
+    @cached_property
+    def expected(self) -> Floats:
+        """Transitions by chance: each task is joined as often, but to any other at random.
+
+        The counts ``x[a] * x[b]`` of different tasks whose sums are those that are seen.
+        """
+        sums = self.seen.sum(axis=1)
+        x = np.sqrt(sums)
+        for _ in range(_ROUNDS):
+            # Halfway, since the whole way is overshot where there are few tasks.
+            x = np.sqrt(x * sums / np.maximum(x.sum() - x, 1e-12))
+        by_chance = np.outer(x, x)
+        np.fill_diagonal(by_chance, 0.0)
+        return by_chance
+
+    @property
+    def ratio(self) -> Floats:
+        """Transitions seen, as a multiple of those by chance; 0 where too few are expected."""
+        ratios: Floats = self.seen / np.maximum(self.expected, _LEAST)
+        return np.where(self.expected < _LEAST, 0.0, ratios)
+
+    def strongest(self, limit: int = 10, pairs: int = 3) -> list[Tie]:
+        """Pairs of tasks that are joined most beside chance, with so many pairs of keysteps."""
+        ratios = np.triu(self.ratio, 1)
+        best = np.argsort(-ratios, axis=None, kind="stable")[:limit]
+        places = np.stack(np.unravel_index(best, ratios.shape), axis=1)
+        return [self._tie(a, b, pairs) for a, b in places.tolist() if ratios[a, b] > 0]
+
+    def _tie(self, a: int, b: int, limit: int) -> Tie:
+        of_a, of_b = self.members[:, [a, b]].toarray().T > 0
+        joins = self.between.tocoo()
+        first, second = joins.coords
+        here = of_a[first] & of_b[second] | of_b[first] & of_a[second]
+        carried = zip(first[here], second[here], joins.data[here], strict=True)
+        found = [(int(one), int(other), int(count)) for one, other, count in carried]
+        found.sort(key=lambda one: (-one[2], one))
+        counts = float(self.seen[a, b]), float(self.expected[a, b])
+        return Tie(self.tasks[a], self.tasks[b], *counts, tuple(found[:limit]))
+
+    def order(self) -> list[int]:
+        """Tasks in a row in which those that are joined more than by chance are neighbours.
+
+        Leaves of a tree of average linkage, turned so that neighbours are as close as can be.
+        """
+        from scipy.cluster.hierarchy import leaves_list, linkage
+
+        if len(self.tasks) < 3:
+            return [*range(len(self.tasks))]
+        # One imagined transition each, so that tasks that were hardly seen are no relatives.
+        apart = (self.expected + 1) / (self.expected + self.seen + 2)
+        condensed = apart[np.triu_indices(len(apart), 1)]
+        tree = linkage(condensed, "average", optimal_ordering=True)
+        return [int(one) for one in leaves_list(tree)]
+
+
+def ties_of(graph: TaskGraph) -> Ties:
+    """Find the transitions of a graph that join different tasks."""
+    tasks, members = _membership(graph.vocabulary)
+    every = graph.counts.tocoo()
+    first, second = every.coords
+    apart = ~share_a_task(graph.vocabulary, first, second) & (first != second)
+    kept = every.data[apart], (first[apart], second[apart])
+    between = csr_array(coo_array(kept, shape=graph.counts.shape))
+    changes = int(graph.counts.sum() - graph.counts.diagonal().sum())
+    return Ties(tasks, changes, between, csr_array(members / members.sum(axis=1)[:, None]))
+
+
+def share_a_task(vocabulary: Vocabulary, first: Positions, second: Positions) -> NDArray[np.bool_]:
+    """Find the pairs of keysteps that some task lists both of.
+
+    >>> tea = Vocabulary(("boil", "pour", "whisk"), {"tea": (0, 1), "eggs": (0, 2)})
+    >>> share_a_task(tea, np.array([0, 1]), np.array([2, 2])).tolist()
+    [True, False]
+    """
+    _, members = _membership(vocabulary)
+    shared = members[first].multiply(members[second]).sum(axis=1)
+    return np.asarray(shared).ravel() > 0
+
+
+def _membership(vocabulary: Vocabulary) -> tuple[tuple[str, ...], Matrix]:
+    """Tasks, and which of them list which keystep, shape (K, Z)."""
+    tasks = listed_tasks(vocabulary)
+    rows = np.concatenate([np.array(members, dtype=np.int64) for members in tasks.values()])
+    columns = np.repeat(np.arange(len(tasks)), [len(members) for members in tasks.values()])
+    ones = np.ones(len(rows), dtype=np.int64)
+    shape = len(vocabulary), len(tasks)
+    return tuple(tasks), csr_array(coo_array((ones, (rows, columns)), shape=shape))
