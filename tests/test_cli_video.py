@@ -351,7 +351,32 @@ def test_features_are_probed(folder, capsys):
     assert Path("probed/downstream.md").is_file()
 
 
+def test_a_trained_network_is_not_probed_on_the_videos_of_its_training(graph, capsys):
+    truth = "".join(
+        f"{v},{2 * t},{2 * t + 2},paint it {c}\n" for v in "abc" for t, c in enumerate(ORDER)
+    )
+    Path("videos/truth.csv").write_text("video,start,end,keystep\n" + truth)
+    shutil.copy("steps.txt", "videos/steps.txt")
+    assert main(["label", "videos", "--graph", graph, "--encoder", "painting:make"]) == 0
+    small = "--frames 2 --size 16 --patch 8 --width 32 --depth 1 --heads 2 --batch 6 --epochs 1"
+    assert main(["train", "labels", *small.split()]) == 0
+    capsys.readouterr()
+    network = "Ours=timesformer:training/encoder.safetensors"
+    asked = ["probe", "videos", "--probes", "keystep", "--heads", "mlp", "--seeds", "1"]
+
+    assert main([*asked, "--encoder", network]) == 1
+    assert "Ours: must be trained on no test video of videos, got 1 of 1" in said(capsys)[1]
+
+    assert main([*asked, "--encoder", network, "--allow-shared"]) == 0
+    assert "Ours was trained on test videos of videos" in said(capsys)[0]
+
+    # Another model that learned from the same labels has nothing to tell of itself.
+    other = ["--encoder", "other=painting:make", "--pretrained-on", "other=labels"]
+    assert main([*asked, *other]) == 1
+    assert "other: must be trained on no test video" in said(capsys)[1]
+
+
 def test_probing_without_features_is_refused(folder, capsys):
     assert main(["probe", "videos"]) == 1
 
-    assert "probe must have features to probe, got none" in said(capsys)[1]
+    assert "backbones must be at least one to be probed, got none" in said(capsys)[1]

@@ -5,10 +5,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from stepgraph.core import BACKGROUND, Dataset, Labels, Scores, Vocabulary
+from stepgraph.core import BACKGROUND, Dataset, Features, Labels, Scores, Vocabulary
 from stepgraph.decoders.tasks import rank_tasks
-from stepgraph.errors import DataError
+from stepgraph.encoders import EncoderOptions
+from stepgraph.errors import ConfigError, DataError
 from stepgraph.experiments import run_table
+from stepgraph.experiments.pretraining import Pretraining
 
 TASKS = {"tea": (0, 1), "eggs": (0, 2, 3), "toast": (4, 5)}
 KITCHEN = Vocabulary(("boil", "pour", "whisk", "fry", "slice", "toast it"), TASKS)
@@ -76,8 +78,117 @@ def test_scores_of_a_video_model_have_their_own_rows(dataset, encoder):
 
     table = run_table("tasks", dataset, encoder=encoder, scores={"video": seen})
 
-    assert table.cell("Ours", "acc1", section="Video-only").value == 0.0
+    section = "Video-only, one model decoded"
+    assert table.cell("Path search", "acc1", section=section).value == 0.0
     assert table.cell("Ours", "acc1", section="Text-only").value == 100.0
+    assert table.cell("Ours", "acc1", section="Video-only").value is None
+
+
+def fixed(dataset, keystep, videos=None):
+    """A model that gives every second the same keystep."""
+    width = len(dataset.vocabulary)
+    keysteps = np.eye(width, dtype=np.float32)
+
+    class Fixed:
+        options = EncoderOptions("clip:somewhere")
+
+        def encode_keysteps(self, vocabulary):
+            return keysteps
+
+        def encode_videos(self, some):
+            for video in some:
+                if videos is not None and video.id not in videos:
+                    raise DataError("cannot be seen")
+                yield Features(video.id, 60.0, keysteps[[keystep]], np.array([[0.0, 60.0]]))
+
+    return Fixed()
+
+
+def test_each_model_has_a_row_beside_the_papers_of_its_name(dataset, encoder):
+    models = {"Ours": fixed(dataset, 0), "DistantSup.": fixed(dataset, -1)}
+    models |= {"MIL-NCE": fixed(dataset, 1), "mine": fixed(dataset, -1)}
+
+    table = run_table("tasks", dataset, encoder=encoder, models=models)
+
+    rows = {row.name: row.cells for row in table.rows if row.section == "Video-only"}
+    assert list(rows) == ["MIL-NCE", "VideoCLIP", "DistantSup.", "Ours", "mine"]
+    assert [rows[name][0].value for name in models] == [100.0, 0.0, 100.0, 0.0]
+    assert rows["DistantSup."][2].text == "+100.0 [100.0, 100.0]"
+    assert rows["MIL-NCE"][2].text == "+0.0 [0.0, 0.0]"
+    assert [rows[name][-2].text for name in rows] == ["6.2", "7.9", "9.5", "14.0 ± 0.3", "–"]
+    assert "published weights" in rows["VideoCLIP"][0].reason
+    assert "Trained on videos that are not all known" in table.to_text()
+
+
+def test_decodings_of_one_model_are_compared_with_its_path_search(dataset, encoder):
+    values = np.zeros((60, len(dataset.vocabulary)), np.float32)
+    values[:, -1] = 0.2  # doubtful, and wrong
+    values[:5, 0] = 0.9
+    seen = [Scores(v.id, values, np.ones(60, bool), dataset.vocabulary) for v in dataset.videos]
+
+    table = run_table("tasks", dataset, encoder=encoder, scores={"video": seen})
+
+    rows = {row.name: row.cells for row in table.rows if row.section.endswith("decoded")}
+    assert [cells[0].value for cells in rows.values()] == [0.0, 100.0, 100.0, 100.0, 0.0]
+    assert rows["Argmax"][2].interval == (100.0, 100.0)
+    assert [cells[2].value for cells in rows.values()] == [100.0, None, 0.0, 0.0, 100.0]
+
+
+def test_rows_without_a_model_have_the_reason(dataset, encoder):
+    table = run_table("tasks", dataset, encoder=encoder)
+
+    reasons = {r.name: r.cells[0].reason for r in table.rows if r.section == "Video-only"}
+    assert "--model NAME=ENCODER" in reasons["MIL-NCE"] == reasons["VideoCLIP"]
+    assert "labels of argmax (DistantSup.)" in reasons["Ours"] == reasons["DistantSup."]
+
+
+def test_models_are_compared_on_the_videos_that_all_could_look_at(dataset, encoder):
+    first = dataset.videos[0].id
+    models = {"Ours": fixed(dataset, 0), "DistantSup.": fixed(dataset, 0, {first})}
+
+    table = run_table("tasks", dataset, encoder=encoder, models=models)
+
+    assert "Video-only: measured on 1 videos." in table.notes
+    assert dataset.problems
+    models["DistantSup."] = fixed(dataset, 0, {})
+    with pytest.raises(DataError, match=r"^models must have scores of the same videos, got none"):
+        run_table("tasks", dataset, encoder=encoder, models=models)
+
+
+def test_a_model_that_was_trained_on_measured_videos_is_refused(dataset, encoder):
+    models = {"mine": fixed(dataset, 0)}
+    given = Pretraining({"mine": ("elsewhere", dataset.videos[1].id)})
+
+    with pytest.raises(DataError, match=r"mine: .* test video of kitchen, got 1 of 3, such as"):
+        run_table("tasks", dataset, encoder=encoder, models=models, pretraining=given)
+
+    allowed = replace(given, allow_shared=True)
+    table = run_table("tasks", dataset, encoder=encoder, models=models, pretraining=allowed)
+    assert "mine was trained on test videos of kitchen: 1 of 3" in table.to_text()
+
+
+def test_models_are_of_this_table_alone(dataset, encoder):
+    with pytest.raises(ConfigError, match="models must be of the table tasks, got table1"):
+        run_table("table1", dataset, encoder=encoder, models={"mine": fixed(dataset, 0)})
+
+
+def test_controls_without_a_graph_are_compared_with_ours(dataset, encoder):
+    table = run_table("tasks", dataset, encoder=encoder)
+
+    text = {row.name: row.cells[2].text for row in table.rows if row.section == "Text-only"}
+    assert text["Ours"] == "–"
+    assert text["No graph: gaps halved"] == text["No graph: anchors only"]
+    assert text["No graph: argmax held"] == "+0.0 [0.0, 0.0]"
+
+
+def test_text_is_measured_where_somebody_speaks(dataset, encoder):
+    silent = replace(dataset.videos[0], id="silent", transcript=())
+    both = replace(dataset, videos=(*dataset.videos, silent))
+
+    table = run_table("tasks", both, encoder=encoder)
+
+    assert table.cell("Ours", "acc1").value == 100.0
+    assert "Text-only: measured on 3 videos." in table.notes
 
 
 def test_videos_of_other_tasks_are_left_out_and_said(dataset, encoder):

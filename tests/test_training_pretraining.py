@@ -12,7 +12,13 @@ from stepgraph.core import BACKGROUND, Labels, Scores, Timeline, Video, Vocabula
 from stepgraph.errors import ConfigError, DataError
 from stepgraph.labelling.clips import label_clips
 from stepgraph.labelling.folders import Provenance, write_labels
-from stepgraph.networks.checkpoints import load_checkpoint, read_header, save_checkpoint
+from stepgraph.networks.checkpoints import (
+    Trained,
+    load_checkpoint,
+    read_header,
+    save_checkpoint,
+    trained_videos,
+)
 from stepgraph.networks.timesformer import (
     TimeSformer,
     TimeSformerOptions,
@@ -84,6 +90,46 @@ def test_the_baseline_learns_its_own_labels(tmp_path, corpus):
     result = train(labels, tmp_path / "out", model=MODEL, options=QUICK, which="argmax")
 
     assert result.epochs[-1].accuracy == 1  # argmax says the same of every clip
+
+
+def test_a_checkpoint_has_the_videos_it_was_trained_on(tmp_path, corpus):
+    tiny = replace(QUICK, phases=(Phase("sgd", 1, 1e-9),))
+    first = train(
+        label(corpus, tmp_path / "one", videos=("one",)), tmp_path / "a", model=MODEL, options=tiny
+    )
+
+    second = train(
+        label(corpus, tmp_path / "two", videos=("two",)),
+        tmp_path / "b",
+        model=MODEL,
+        options=tiny,
+        initial=first.best,
+    )
+
+    assert trained_videos(first.checkpoint) == Trained(frozenset({"one"}), whole=True)
+    assert trained_videos(second.best) == Trained(frozenset({"one", "two"}), whole=True)
+
+
+def test_videos_of_older_and_of_other_weights_are_not_known(tmp_path, corpus):
+    weights_of(tmp_path)
+    first = tmp_path / "first.safetensors"
+    tiny = replace(QUICK, phases=(Phase("sgd", 1, 1e-9),))
+
+    result = train(
+        label(corpus, tmp_path / "l"), tmp_path / "out", model=MODEL, options=tiny, initial=first
+    )
+
+    assert trained_videos(first) == Trained(frozenset(), whole=False)
+    assert trained_videos(result.checkpoint) == Trained(frozenset({"one", "two"}), whole=False)
+
+
+@pytest.mark.parametrize("videos", ["one", [1], {"one": 1}])
+def test_damaged_videos_of_a_checkpoint_are_refused(tmp_path, videos):
+    path = tmp_path / "damaged.safetensors"
+    save_checkpoint(path, TimeSformer(MODEL), VOCABULARY.keysteps, {"videos": videos})
+
+    with pytest.raises(DataError, match=r"damaged.safetensors: must be a checkpoint as stepgraph"):
+        trained_videos(path)
 
 
 def test_two_trainings_share_decoded_clips(tmp_path, corpus):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,21 +13,21 @@ from stepgraph.cli import asked
 from stepgraph.cli.sharing import encode_shared, label_shared
 from stepgraph.cli.verbs import open_with_truth
 from stepgraph.core import Dataset, Scores
-from stepgraph.datasets import REGISTRY, build_vocabulary, find_published, open_source
+from stepgraph.datasets import build_vocabulary
 from stepgraph.encoders import Encoder, EncoderOptions, load_encoder
 from stepgraph.encoders.each import encode_to
-from stepgraph.encoders.stored_features import FeatureStore, StoredEncoder
+from stepgraph.encoders.stored_features import HEADER, KEYSTEPS, FeatureStore, StoredEncoder
 from stepgraph.errors import ConfigError
-from stepgraph.experiments import run_table
+from stepgraph.experiments import Table, run_table
 from stepgraph.experiments.assistance import ASSISTED, measure
-from stepgraph.experiments.downstream import Divided, divide, make_downstream_table
-from stepgraph.experiments.probing import ProbeOptions, halves
+from stepgraph.experiments.downstream import make_downstream_table, open_divided
+from stepgraph.experiments.pretraining import Model, Pretraining, read_pretraining
+from stepgraph.experiments.probing import ProbeOptions
 from stepgraph.graph.saving import load_graph
-from stepgraph.ingest import Listening
 from stepgraph.pipeline import Asked, looks, open_scorer, require_narration
 from stepgraph.problems import Problems
 from stepgraph.progress import track
-from stepgraph.scoring import Scorer, score
+from stepgraph.scoring import Scorer, StoredScores, score
 from stepgraph.vocabulary import read_vocabulary
 
 if TYPE_CHECKING:
@@ -114,46 +115,70 @@ def probe(args: argparse.Namespace) -> str:
     """Measure what frozen features are worth: keysteps, tasks, and what comes next."""
     if args.output:
         asked.must_be_writable(args.output)
-    options = ProbeOptions(**asked.given_fields(args, ProbeOptions))
     problems = Problems()
-    backbones = _backbones(args, problems)
-    divided = [_divided(source, args, problems) for source in args.sources]
-    table = make_downstream_table(divided, backbones, options, problems)
+    features, encoders = named_places(args.features), named_places(args.encoder)
+    table = probed(args, args.sources, open_backbones(features, encoders, problems), problems)
     return asked.show_table(table, args, "downstream", problems)
 
 
-def _backbones(args: argparse.Namespace, problems: Problems) -> dict[str, Encoder]:
-    """Encoders and folders of features by the names they have in the table."""
-    found: dict[str, Encoder] = {}
-    for text in (*args.features, *args.encoder):
-        name, equals, place = text.partition("=")
-        if name in found:
-            raise ConfigError(f"backbones must have different names, got {name!r} twice")
-        place = place if equals else name
-        is_stored = text in args.features
-        found[name] = (
-            StoredEncoder(Path(place), problems=problems) if is_stored else load_encoder(place)
-        )
-    if not found:
+def probed(
+    args: argparse.Namespace,
+    sources: Iterable[str],
+    backbones: Mapping[str, Encoder],
+    problems: Problems,
+) -> Table:
+    """Measure the paper's table 4 as the options of probing say."""
+    options = ProbeOptions(**asked.given_fields(args, ProbeOptions))
+    divided = [open_divided(source, options, problems) for source in sources]
+    pretraining = open_pretraining(args)
+    return make_downstream_table(divided, backbones, options, problems, pretraining)
+
+
+def open_backbones(
+    features: Mapping[str, str], encoders: Mapping[str, str], problems: Problems
+) -> dict[str, Encoder]:
+    """Open folders of features and encoders by the names they have in the table."""
+    for name in features.keys() & encoders.keys():
+        raise ConfigError(f"backbones must have different names, got {name!r} twice")
+    if not (features or encoders):
         raise ConfigError(
-            "probe must have features to probe, got none; pass --features NAME=DIR, filled by "
-            "stepgraph encode, or --encoder NAME"
+            "backbones must be at least one to be probed, got none; pass --features NAME=DIR, "
+            "filled by stepgraph encode, or --encoder NAME"
         )
+    stored = {name: StoredEncoder(Path(one), problems=problems) for name, one in features.items()}
+    return {**stored, **{name: load_encoder(one) for name, one in encoders.items()}}
+
+
+def open_models(places: Mapping[str, str], problems: Problems) -> dict[str, Model]:
+    """Open trained models: folders of features or of scores, and encoders by name."""
+    found: dict[str, Model] = {}
+    for name, place in places.items():
+        folder = Path(place)
+        if not folder.is_dir():
+            found[name] = load_encoder(place)
+        elif any(folder.glob(f"{KEYSTEPS}.*")) or (folder / HEADER).is_file():
+            found[name] = StoredEncoder(folder, problems=problems)
+        else:
+            found[name] = StoredScores(folder)
     return found
 
 
-def _divided(source: str, args: argparse.Namespace, problems: Problems) -> Divided:
-    """A data set by its own split, by two sources, or at random."""
-    kind = source.partition(":")[0]
-    how: dict[str, Any] = {"listening": Listening(needed=False, hears=False), "strict": False}
-    splits = find_published(kind).splits[1:] if kind in REGISTRY else ()
-    parts = [open_source(source, split=part, **how) for part in splits or ("all",)]
-    for part in parts:
-        problems.take(part.problems)
-    if len(parts) == 2:
-        return divide(kind, *parts)
-    [dataset] = parts
-    return divide(dataset.name, *halves(dataset, share=args.share, seed=args.seed))
+def open_pretraining(args: argparse.Namespace) -> Pretraining:
+    """Read which videos models were trained on, as far as that was given."""
+    given = named_places(args.pretrained_on).items()
+    ids = {name: read_pretraining(Path(place)) for name, place in given}
+    return Pretraining(ids, args.allow_shared)
+
+
+def named_places(texts: Iterable[str]) -> dict[str, str]:
+    """Read ``NAME=PLACE``; a place alone is its own name."""
+    found: dict[str, str] = {}
+    for text in texts:
+        name, equals, place = text.partition("=")
+        if name in found:
+            raise ConfigError(f"names of models must differ, got {name!r} twice")
+        found[name] = place if equals else name
+    return found
 
 
 def reproduce(args: argparse.Namespace) -> str:

@@ -42,7 +42,7 @@ def run_table(
         JSON file that keeps what is finished; an interrupted run goes on from it.
     **options
         See :class:`Options`: ``seed``, ``threshold``, ``parts``, ``split``, ``graph``, ``noise``,
-        ``scores``, ``video_threshold``.
+        ``scores``, ``video_threshold``, ``models``.
 
     Examples
     --------
@@ -58,7 +58,9 @@ def run_table(
         if option not in known:
             raise ConfigError(f"a table has no option {option!r}; it has {', '.join(known)}")
     chosen = Options(**options)
-    if not chosen.scores:
+    if chosen.models and name != "tasks":
+        raise ConfigError(f"models must be of the table tasks, got {name}; give none")
+    if not chosen.scores and not chosen.models:
         require_narration(dataset, encoder)
     if name == "tasks":
         return make_tasks_table(dataset, encoder, chosen)

@@ -8,21 +8,28 @@ filled; the paper's rows stand beside, filled or not.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any, TypeAlias
 
 import numpy as np
 
-from stepgraph.core import Dataset, Scores, Video, Vocabulary
+from stepgraph.core import Dataset, Labels, Scores, Video, Vocabulary
+from stepgraph.datasets import REGISTRY, find_published, open_source
 from stepgraph.decoders import Argmax, Decoder, PathSearch, TaskMarkov
+from stepgraph.decoders.controls import AnchorsOnly, ArgmaxHold, HalvedGaps
 from stepgraph.decoders.learning import learn_graph
+from stepgraph.decoders.path import best_keysteps
 from stepgraph.decoders.tasks import rank_tasks
 from stepgraph.encoders import Encoder, load_encoder
 from stepgraph.encoders.each import encode_each
 from stepgraph.errors import DataError
+from stepgraph.evaluation.comparison import bootstrap_mean
 from stepgraph.evaluation.report import over_splits
-from stepgraph.experiments.methods import written_notes
-from stepgraph.experiments.probing import Probed, ProbeOptions, probe
+from stepgraph.experiments.measuring import DIFFERENCE
+from stepgraph.experiments.methods import METHODS, written_notes
+from stepgraph.experiments.pretraining import Pretraining
+from stepgraph.experiments.probing import Probed, ProbeOptions, halves, probe
 from stepgraph.experiments.setting import Options
 from stepgraph.experiments.table import (
     ANY,
@@ -43,18 +50,41 @@ from stepgraph.experiments.table import (
     measured_cell,
 )
 from stepgraph.graph import TaskGraph, mine_graph
-from stepgraph.pipeline import choose_vocabulary, is_silent
+from stepgraph.ingest import Listening
+from stepgraph.pipeline import choose_vocabulary, is_silent, looks, mined_where
 from stepgraph.problems import Problems
 from stepgraph.progress import track
 from stepgraph.scoring import score
 
 _COLUMNS = (Column("acc1", "Acc@1"), Column("acc5", "Acc@5"))
+_DIFFERENCE = Column(f"{DIFFERENCE}acc1", "Ours − this: Acc@1", "points")
 _BESIDE = Beside("tasks", [HOWTO100M], _COLUMNS)
 _OWN = "stepgraph's own"
+_ONE_MODEL = "Video-only, one model decoded"
+_PUBLISHED_MODEL = (
+    "needs the published weights, or features or scores that they gave: --model NAME=ENCODER or "
+    "NAME=FOLDER"
+)
+_TRAINED_MODEL = (
+    "needs a video model that was trained on the labels of argmax (DistantSup.) or of the graph "
+    "(Ours), see docs/training.md: --model NAME=own:CHECKPOINT"
+)
+_MODELS = {
+    **dict.fromkeys(("MIL-NCE", "VideoCLIP"), (ANY, _PUBLISHED_MODEL)),
+    **dict.fromkeys(("DistantSup.", "Ours"), ("video", _TRAINED_MODEL)),
+}
+"""Models of the paper's rows: their modality there, and why one that is not given is missing."""
+
+Ranked: TypeAlias = Mapping[str, tuple[str, ...]]
+"""Tasks of each video, the most probable first."""
 
 
 def make_tasks_table(dataset: Dataset, encoder: Encoder, options: Options) -> Table:
-    """Measure how often the task of a video is the first, or among the first five."""
+    """Measure how often the task of a video is the first, or among the first five.
+
+    As in the paper, a model of video labels each second with its best keystep, and narration is
+    labelled by argmax and by path search; beside the latter stand controls without a graph.
+    """
     vocabulary = choose_vocabulary(dataset, None)
     videos = tuple(track(dataset.videos, "reading"))
     known = {v.id: v.task for v in videos if v.task and v.task in vocabulary.tasks}
@@ -63,19 +93,13 @@ def make_tasks_table(dataset: Dataset, encoder: Encoder, options: Options) -> Ta
             f"{dataset.name}: must hold videos whose task is known and in the vocabulary, got "
             f"none of {len(videos)}; does the vocabulary come with tasks?"
         )
+    shared = options.pretraining.check(options.models, {dataset.name: known})
+    sections = _sections(replace(dataset, videos=videos), encoder, known, options)
     rows = [
-        Row("", name, (NOTHING, NOTHING, *_BESIDE.cells(name, ANY)))
-        for name in ("MIL-NCE", "VideoCLIP")
+        row
+        for section, found in sections.items()
+        for row in _section(section, found, known, options)
     ]
-    silent = is_silent(dataset, encoder)
-    text = None if silent else tuple(score(videos, vocabulary, encoder))
-    for modality, scores in (("video", options.scores.get("video")), ("text", text)):
-        if scores is not None:
-            graph = options.graph or mine_graph(scores, vocabulary)
-            rows += _task_rows(scores, graph, known, modality, options)
-    if not silent:
-        rows += _own_rows(videos, vocabulary, known, options)
-    given = f"The graph was given; that of {_OWN} is mined on the same videos."
     notes = written_notes(
         "tasks",
         dataset=dataset.name,
@@ -86,46 +110,137 @@ def make_tasks_table(dataset: Dataset, encoder: Encoder, options: Options) -> Ta
         keysteps=len(vocabulary),
         fingerprint=vocabulary.fingerprint,
         encoder=encoder.options.name,
-        graphs=given if options.graph is not None else "Graphs are mined on the same videos.",
+        graphs=_mined(options.graph, known),
         own=_OWN,
     )
+    for section, found in sections.items():
+        if 0 < (measured_on := len(next(iter(found.values()), ()))) < len(known):
+            notes.append(f"{section}: measured on {measured_on} videos.")
+    if _ONE_MODEL in sections:
+        notes.append(
+            f"{_ONE_MODEL}: scores {options.video_scores}; Ours is its path search there."
+        )
+    notes += written_notes("differences")
     title = "Table 3: task classification by mapping keysteps back to tasks"
-    return Table("tasks", title, (*_COLUMNS, *_BESIDE.columns), tuple(rows), tuple(notes))
+    columns = (*_COLUMNS, _DIFFERENCE, *_BESIDE.columns)
+    return Table("tasks", title, columns, tuple(rows), (*notes, *shared))
 
 
-def _task_rows(
-    scores: Iterable[Scores],
-    graph: TaskGraph,
+def _sections(
+    dataset: Dataset, encoder: Encoder, known: Mapping[str, str], options: Options
+) -> dict[str, dict[str, Ranked]]:
+    """Rank the tasks of each video by each method, by sections of the table."""
+    vocabulary, videos = choose_vocabulary(dataset, None), tuple(dataset.videos)
+    text, video = MODALITIES["text"], MODALITIES["video"]
+    found: dict[str, dict[str, Ranked]] = {text: {}}
+    if not is_silent(dataset, encoder):
+        # Text has nothing to rank tasks by where nobody speaks.
+        narrated = tuple(one for one in videos if looks(encoder) or one.transcript)
+        scores = tuple(score(narrated, vocabulary, encoder))
+        found[text] = _decoded(scores, vocabulary, known, options, "text")
+        found[text] |= _own(narrated, vocabulary, known)
+    asked = tuple(one for one in videos if one.id in known)
+    found[video] = _predicted(asked, vocabulary, options, dataset.problems)
+    if seen := options.scores.get("video"):
+        found[_ONE_MODEL] = _decoded(seen, vocabulary, known, options, "video")
+    return found
+
+
+def _mined(graph: TaskGraph | None, known: Collection[str]) -> str:
+    if graph is None:
+        return "Graphs are mined on the same videos."
+    where = mined_where(graph, set(known))
+    return f"The graph was given, mined on {where}; that of {_OWN} is mined on the same videos."
+
+
+def _decoded(
+    scores: Sequence[Scores],
+    vocabulary: Vocabulary,
     known: Mapping[str, str],
-    modality: str,
     options: Options,
-) -> Iterator[Row]:
-    search = PathSearch(options.threshold_of(modality))
-    decoders: dict[str, Decoder] = {"DistantSup.": Argmax(), "Ours": search}
-    for name, decoder in decoders.items():
-        labels = [decoder.decode(one, graph) for one in scores if one.video in known]
-        ranked = {one.video: rank_tasks(one) for one in labels}
-        cells = (*_shares(ranked, known, options), *_BESIDE.cells(name, modality))
-        yield Row(MODALITIES[modality], name, cells)
+    modality: str,
+) -> dict[str, Ranked]:
+    """Rank tasks by the labels of the paper's baseline, its method, and controls."""
+    graph, least = options.graph or mine_graph(scores, vocabulary), options.threshold_of(modality)
+    # Two decodings of one video model are not the two models that the paper compares.
+    names = ("DistantSup.", "Ours") if modality == "text" else ("Argmax", "Path search")
+    decoders: dict[str, Decoder] = {
+        names[0]: Argmax(),
+        names[1]: PathSearch(least),
+        METHODS["no-graph"].name: HalvedGaps(least),
+        METHODS["anchors"].name: AnchorsOnly(least),
+        METHODS["hold"].name: ArgmaxHold(),
+    }
+    asked = [one for one in scores if one.video in known]
+    return {
+        name: {one.video: rank_tasks(decoder.decode(one, graph)) for one in asked}
+        for name, decoder in decoders.items()
+    }
 
 
-def _own_rows(
-    videos: Sequence[Video], vocabulary: Vocabulary, known: Mapping[str, str], options: Options
-) -> Iterator[Row]:
-    """Our recogniser, by the keysteps it finds and by the task it says."""
+def _own(
+    videos: Sequence[Video], vocabulary: Vocabulary, known: Mapping[str, str]
+) -> dict[str, Ranked]:
+    """Rank tasks by our recogniser: by the keysteps it finds, and by the task it gives."""
     scores = tuple(score(videos, vocabulary, load_encoder(TaskMarkov.encoder)))
     graph = learn_graph(scores, vocabulary)
     labels = [TaskMarkov().decode(one, graph) for one in scores if one.video in known]
-    found = {one.video: rank_tasks(one) for one in labels}
-    said = {one.video: tuple(one.tasks or ()) for one in labels}
-    for how, ranked in (("by keysteps", found), ("as it says", said)):
-        cells = (*_shares(ranked, known, options), NOTHING, NOTHING)
-        yield Row(MODALITIES["text"], f"{_OWN}, {how}", cells)
+    return {
+        f"{_OWN}, by keysteps": {one.video: rank_tasks(one) for one in labels},
+        f"{_OWN}, as it says": {one.video: tuple(one.tasks or ()) for one in labels},
+    }
 
 
-def _shares(
-    ranked: Mapping[str, tuple[str, ...]], known: Mapping[str, str], options: Options
-) -> Iterator[Cell]:
+def _predicted(
+    videos: Sequence[Video], vocabulary: Vocabulary, options: Options, problems: Problems
+) -> dict[str, Ranked]:
+    """Rank tasks by the best keystep that each model gives each second.
+
+    Only videos that all models could look at count, so that their rows are comparable.
+    """
+    found: dict[str, dict[str, tuple[str, ...]]] = {}
+    for name, model in options.models.items():
+        scores = score(track(videos, f"looking: {name}"), vocabulary, model, problems=problems)
+        found[name] = {
+            one.video: rank_tasks(Labels(one.video, best_keysteps(one), vocabulary, one.hop))
+            for one in scores
+        }
+    common = set.intersection(*map(set, found.values())) if found else set()
+    if found and not common:
+        raise DataError(
+            f"models must have scores of the same videos, got none that {', '.join(found)} have"
+        )
+    return {name: {v: r for v, r in one.items() if v in common} for name, one in found.items()}
+
+
+def _section(
+    section: str, found: Mapping[str, Ranked], known: Mapping[str, str], options: Options
+) -> Iterator[Row]:
+    """Make the rows of a modality: those of the paper, filled or with a reason, and others."""
+    of_video, of_text = section == MODALITIES["video"], section == MODALITIES["text"]
+    ours = found.get("Ours", found.get("Path search"))
+    for name in dict.fromkeys((*(_MODELS if of_video else ()), *found)):
+        modality, reason = _MODELS.get(name, (ANY, "")) if of_video else ("text", "")
+        cells: list[Cell] = [Cell(None, reason=reason) for _ in range(2)] + [NOTHING]
+        if ranked := found.get(name):
+            cells = [*_shares(ranked, known, options), _difference(ranked, ours, known, options)]
+        printed = _BESIDE.cells(name, modality) if of_video or of_text else (NOTHING, NOTHING)
+        yield Row(section, name, (*cells, *printed))
+
+
+def _difference(
+    ranked: Ranked, ours: Ranked | None, known: Mapping[str, str], options: Options
+) -> Cell:
+    """Compare our accuracy video by video; the interval is over videos."""
+    if ours is None or ranked is ours:
+        return NOTHING
+    right = [[one[video][:1] == (known[video],) for video in ours] for one in (ranked, ours)]
+    first, second = np.asarray(right, np.float64)
+    found = bootstrap_mean(second - first, seed=options.seed)
+    return measured_cell(found.difference, "points", interval=(found.low, found.high))
+
+
+def _shares(ranked: Ranked, known: Mapping[str, str], options: Options) -> Iterator[Cell]:
     """How often the task is the first, and among the first five."""
     parts = min(options.parts, len(ranked))
     for first in (1, 5):
@@ -156,6 +271,7 @@ def make_downstream_table(
     backbones: Mapping[str, Encoder],
     options: ProbeOptions,
     problems: Problems | None = None,
+    pretraining: Pretraining | None = None,
 ) -> Table:
     """Probe the features of each backbone on each data set.
 
@@ -163,7 +279,14 @@ def make_downstream_table(
     ----------
     problems
         Where to note a video that cannot be encoded; if not given, the first is an error.
+    pretraining
+        Which videos the backbones were trained on, beside those that their checkpoints have.
     """
+    datasets = tuple(datasets)
+    tests = {
+        one.name: [v.id for v in one.test.videos if v.id in one.test.truth] for one in datasets
+    }
+    shared = (pretraining or Pretraining()).check(backbones, tests)
     rows: list[Row] = []
     notes: list[str] = []
     for divided in datasets:
@@ -178,7 +301,7 @@ def make_downstream_table(
     columns = (*measured, *printed)
     general = written_notes("downstream", **vars(options))
     title = "Table 4: keystep recognition (SR), task recognition (TR), keystep forecasting (SF)"
-    return Table("downstream", title, columns, tuple(rows), (*notes, *general))
+    return Table("downstream", title, columns, tuple(rows), (*notes, *general, *shared))
 
 
 def _probed(
@@ -229,6 +352,20 @@ def _notes(
                 f"examples, measured on {first.tested_on:,}, {first.classes} classes; always "
                 f"saying the most frequent one gives {100 * first.chance:.1f}."
             )
+
+
+def open_divided(source: str, options: ProbeOptions, problems: Problems) -> Divided:
+    """Open a data set in two parts: by its own split, or at random where it has none."""
+    kind = source.partition(":")[0]
+    how: dict[str, Any] = {"listening": Listening(needed=False, hears=False), "strict": False}
+    splits = find_published(kind).splits[1:] if kind in REGISTRY else ()
+    parts = [open_source(source, split=part, **how) for part in splits or ("all",)]
+    for part in parts:
+        problems.take(part.problems)
+    if len(parts) == 2:
+        return divide(kind, *parts)
+    [dataset] = parts
+    return divide(dataset.name, *halves(dataset, share=options.share, seed=options.seed))
 
 
 def divide(name: str, train: Dataset, test: Dataset) -> Divided:

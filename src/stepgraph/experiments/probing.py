@@ -88,6 +88,10 @@ class ProbeOptions:
         What is told from them: keystep, task, forecast (the next keystep), or several.
     epochs
         Passes of a head over its examples.
+    share
+        Part of the videos to train on, where a source has no split of its own.
+    seed
+        Of that division.
     """
 
     length: int = 32
@@ -95,6 +99,8 @@ class ProbeOptions:
     heads: tuple[str, ...] = tuple(HEADS)
     probes: tuple[str, ...] = tuple(PROBES)
     epochs: int = 40
+    share: float = 0.7
+    seed: int = 0
 
     def __post_init__(self) -> None:
         for name in ("length", "seeds", "epochs"):

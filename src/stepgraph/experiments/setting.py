@@ -33,6 +33,7 @@ from stepgraph.core import (
 from stepgraph.encoders import Encoder, EncoderOptions
 from stepgraph.encoders.each import encode_each
 from stepgraph.errors import ConfigError, StepgraphError
+from stepgraph.experiments.pretraining import Model, Pretraining
 from stepgraph.experiments.table import MODALITIES
 from stepgraph.files.disk import read_json, write_text
 from stepgraph.files.headers import FileKind, check_header, reading_fields
@@ -148,6 +149,11 @@ class Options:
         Least score of an anchor in video scores (the paper: 0.3).
     video_scores
         Whose scores these are, in words, for the notes.
+    models
+        Models by name for the table ``tasks``: ``DistantSup.`` and ``Ours`` as in the paper, and
+        any others.
+    pretraining
+        Which videos they were trained on.
     """
 
     seed: int = 0
@@ -160,6 +166,8 @@ class Options:
     scores: Mapping[str, Sequence[Scores]] = field(default_factory=dict)
     video_threshold: float = 0.3
     video_scores: str = "given"
+    models: Mapping[str, Model] = field(default_factory=dict)
+    pretraining: Pretraining = field(default_factory=Pretraining)
 
     def threshold_of(self, modality: str) -> float:
         """Least score of an anchor in the scores of a modality."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 import shutil
 import tempfile
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from itertools import product
 from pathlib import Path
@@ -130,20 +130,10 @@ def divide(dataset: Dataset, seed: int) -> Corpus:
         from stepgraph.datasets.generated import open_generated
 
         first = int(number or 0)
-        parts = [_renamed(open_generated(first + more, per_task=9)) for more in (1, 2)]
+        parts = [open_generated(first + more, per_task=9) for more in (1, 2)]
         return Corpus(dataset, parts[0], parts[1])
     pretraining, rest = halves(dataset, share=0.5, seed=seed)
     return Corpus(pretraining, *halves(rest, share=0.6, seed=seed))
-
-
-def _renamed(dataset: Dataset) -> Dataset:
-    """Clips of another seed have the same ids; give them names of their own."""
-    videos = tuple(replace(v, id=f"{dataset.name}/{v.id}") for v in dataset.videos)
-    truth = {
-        f"{dataset.name}/{video}": replace(labels, video=f"{dataset.name}/{video}")
-        for video, labels in dataset.truth.items()
-    }
-    return replace(dataset, videos=videos, truth=truth)
 
 
 def _label(corpus: Corpus, encoder: Encoder, decoder: Decoder, place: Path) -> LabelStatistics:

@@ -10,12 +10,13 @@ from typing import Any, NamedTuple
 
 from stepgraph.errors import DataError
 from stepgraph.files.disk import parse_json, replacing, require_file
-from stepgraph.files.headers import as_list, as_text
+from stepgraph.files.headers import FileKind, as_list, as_text, reading_fields
 from stepgraph.networks.timesformer import TimeSformer, TimeSformerOptions
 from stepgraph.networks.weights import make_filled, read_weights
 
 _FORMAT = "stepgraph-timesformer"
 _VERSION = "1"
+_KIND = FileKind(_FORMAT, 1, "checkpoint", "train it again")
 
 
 class Header(NamedTuple):
@@ -24,6 +25,13 @@ class Header(NamedTuple):
     options: TimeSformerOptions
     keysteps: tuple[str, ...]
     extra: dict[str, Any]
+
+
+class Trained(NamedTuple):
+    """Ids of the videos that a model was trained on, and whether these are all of them."""
+
+    videos: frozenset[str]
+    whole: bool
 
 
 def save_checkpoint(
@@ -93,6 +101,16 @@ def read_header(path: Path) -> Header:
             f"{path}: must have options, keysteps and extra in its header, got: {error!r}; "
             f"write it again"
         ) from error
+
+
+def trained_videos(path: Path) -> Trained:
+    """Read which videos a checkpoint was trained on; those before 0.3 do not have them."""
+    extra = read_header(path).extra
+    if "videos" not in extra:
+        return Trained(frozenset(), whole=False)
+    with reading_fields(Path(path), _KIND):
+        videos = frozenset(map(as_text, as_list(extra["videos"])))
+    return Trained(videos, whole=extra.get("videos_whole") is True)
 
 
 def load_checkpoint(path: Path) -> tuple[TimeSformer, tuple[str, ...]]:

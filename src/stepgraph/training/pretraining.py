@@ -17,7 +17,7 @@ from stepgraph.encoders.model_folders import find_weights
 from stepgraph.errors import ConfigError, DataError
 from stepgraph.ingest.frames import ClipOptions
 from stepgraph.labelling.folders import open_labels
-from stepgraph.networks.checkpoints import read_header, save_checkpoint
+from stepgraph.networks.checkpoints import Trained, read_header, save_checkpoint, trained_videos
 from stepgraph.networks.timesformer import TimeSformer, TimeSformerOptions, load_hf
 from stepgraph.networks.weights import read_weights
 from stepgraph.problems import Problems
@@ -29,6 +29,7 @@ from stepgraph.training.state import EpochRecord, read_state
 from stepgraph.training.targets import Examples, Which, load_examples
 
 ENCODER, BEST_ENCODER = "encoder.safetensors", "best.safetensors"
+_NOTHING = Trained(frozenset(), whole=True)
 # More processes than this do not read faster, and all hold memory.
 _WORKERS = 8
 
@@ -96,14 +97,17 @@ def train(
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(options.seed)
             network = TimeSformer(model)
-        if initial is not None:
-            load_initial(network, initial, keysteps)
+        before = load_initial(network, initial, keysteps) if initial else _NOTHING
         source = _open_source(examples, model, options, output, team=team, problems=problems)
         beginning = None if initial is None else _digest(network)
         identity = _identity(model, options, source.examples, team, which=which, initial=beginning)
         how, failed = fit(network, source, options, output, team=team, identity=identity)
         if team.leads:
-            extra = {"window": options.window, "stride": examples.hop, "labels": which}
+            extra = {
+                **{"window": options.window, "stride": examples.hop, "labels": which},
+                "videos": sorted(before.videos | source.examples.used()),
+                "videos_whole": before.whole,
+            }
             save_checkpoint(output / ENCODER, network, keysteps, extra)
             network.load_state_dict(read_state(output / BEST)["model"])
             save_checkpoint(output / BEST_ENCODER, network, keysteps, extra)
@@ -117,7 +121,7 @@ def train(
         np.array(how.losses, dtype=np.float64),
         tuple(how.epochs),
         clips=len(used),
-        videos=len(np.unique(used.video)),
+        videos=len(used.used()),
         problems=problems,
     )
 
@@ -175,10 +179,11 @@ def _only_stored(examples: Examples, store: ClipStore, problems: Problems) -> Ex
     return examples if kept.all() else examples.only(kept)
 
 
-def load_initial(network: TimeSformer, path: Path, keysteps: Sequence[str]) -> None:
+def load_initial(network: TimeSformer, path: Path, keysteps: Sequence[str]) -> Trained:
     """Begin with the weights of the transformers library's TimeSformer, or of one of ours.
 
-    A head of ours for other keysteps stays as it was drawn.
+    A head of ours for other keysteps stays as it was drawn.  Returns the videos that the weights
+    were trained on, where they are of ours.
     """
     files = find_weights(path) if path.is_dir() else [path]
     if not files:
@@ -186,9 +191,13 @@ def load_initial(network: TimeSformer, path: Path, keysteps: Sequence[str]) -> N
             f"{path}: must be a model of the transformers library, got a folder without weights"
         )
     state = {name: weight for file in files for name, weight in read_weights(file).items()}
-    if "clip_token" in state and read_header(path).keysteps != tuple(keysteps):
-        state = {name: w for name, w in state.items() if not name.startswith("head.")}
+    before = Trained(frozenset(), whole=False)
+    if "clip_token" in state:
+        before = trained_videos(path)
+        if read_header(path).keysteps != tuple(keysteps):
+            state = {name: w for name, w in state.items() if not name.startswith("head.")}
     load_hf(network, state)
+    return before
 
 
 def _identity(

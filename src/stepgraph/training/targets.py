@@ -44,6 +44,11 @@ class Examples:
     def __len__(self) -> int:
         return len(self.keystep)
 
+    def used(self) -> frozenset[str]:
+        """Ids of the videos of which a clip is an example."""
+        names = tuple(self.videos)
+        return frozenset(names[position] for position in np.unique(self.video).tolist())
+
     def digest(self) -> str:
         """A short hash of everything that is learned from."""
         digest = hashlib.sha256("\n".join(self.videos).encode())

@@ -1,0 +1,104 @@
+"""Videos that a model was trained on must not be those that it is measured on."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TypeAlias
+
+from stepgraph.encoders import WORDED, Encoder
+from stepgraph.errors import ConfigError, DataError
+from stepgraph.files.disk import read_text
+from stepgraph.labelling.folders import open_labels
+from stepgraph.scoring import StoredScores
+
+Model: TypeAlias = Encoder | StoredScores
+"""A trained model, or features or scores that one made."""
+
+
+@dataclass(frozen=True)
+class Pretraining:
+    """Which videos models were trained on, and whether those may be measured on.
+
+    Attributes
+    ----------
+    given
+        Ids of videos by the name of a model, beside those that its checkpoint has.
+    allow_shared
+        Note videos that are in both instead of refusing them.
+    """
+
+    given: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    allow_shared: bool = False
+
+    def check(
+        self, models: Mapping[str, Model], tests: Mapping[str, Collection[str]]
+    ) -> tuple[str, ...]:
+        """Compare the videos of each model with each test set, by their ids as they are.
+
+        What a head learns from is compared with its own test set alone (``divide``): a head of
+        one data set is never measured on another, so only what a model was trained on matters
+        there.
+
+        Returns
+        -------
+        notes
+            On videos that are shared and on models of which nothing is known.
+        """
+        for name in self.given.keys() - models.keys():
+            known = ", ".join(models) or "none"
+            raise ConfigError(f"--pretrained-on must name one of the models ({known}), got {name}")
+        notes, unknown = [], []
+        for name, model in models.items():
+            trained, is_whole = trained_on(model)
+            if name not in self.given and not is_whole:
+                unknown.append(name)
+            for test, videos in tests.items():
+                shared = sorted((trained | set(self.given.get(name, ()))) & set(videos))
+                if not shared:
+                    continue
+                got = f"{len(shared)} of {len(videos):,}, such as {shared[0]!r}"
+                if not self.allow_shared:
+                    raise DataError(
+                        f"{name}: must be trained on no test video of {test}, got {got};"
+                        f" train it without them, or give --allow-shared for a note in the table"
+                    )
+                notes.append(
+                    f"{name} was trained on test videos of {test}: {got}; its figures there are "
+                    f"not comparable with those of others."
+                )
+        if unknown:
+            notes.append(
+                f"Trained on videos that are not all known, so that some may be among those "
+                f"measured on: {', '.join(unknown)}."
+            )
+        return tuple(notes)
+
+
+def trained_on(model: Model) -> tuple[frozenset[str], bool]:
+    """Find ids of the videos that a model was trained on, and whether these are all.
+
+    Stored features are as the checkpoint that made them, if that still lies where it was.
+    """
+    if isinstance(model, StoredScores):
+        return frozenset(), False
+    options = model.options
+    if options.kind in (*WORDED, "colour"):
+        return frozenset(), True  # trained on sentences, or not at all
+    path = Path(os.path.expanduser(options.model))
+    if options.kind in ("own", "timesformer") and path.is_file():
+        from stepgraph.networks.checkpoints import trained_videos
+
+        return trained_videos(path)
+    return frozenset(), False
+
+
+def read_pretraining(place: Path) -> tuple[str, ...]:
+    """Read ids of videos: all of a folder of labels, or one a line of a text file."""
+    if place.is_dir():
+        parts = open_labels(place).parts
+        return tuple(video for part in parts for video in part.videos if video not in part.failed)
+    lines = (line.strip() for line in read_text(place).splitlines())
+    return tuple(line for line in lines if line)
