@@ -273,10 +273,15 @@ def finish(answer: str, args: argparse.Namespace, *found: Problems) -> str:
 def show_table(table: Any, args: argparse.Namespace, name: str, problems: Problems) -> str:
     """Answer with a table in the format asked for; it is also written where that was asked."""
     if args.output:
-        for suffix, text in (("md", table.to_markdown()), ("json", table.to_json())):
-            write_text(args.output / f"{name}.{suffix}", text.rstrip("\n") + "\n")
+        write_table(table, args.output, name)
     shown = {"text": table.to_text, "markdown": table.to_markdown, "json": table.to_json}
     return finish(shown[args.format](), args, problems)
+
+
+def write_table(table: Any, folder: Path, name: str) -> None:
+    """Write a table as Markdown and as JSON."""
+    for suffix, text in (("md", table.to_markdown()), ("json", table.to_json())):
+        write_text(folder / f"{name}.{suffix}", text.rstrip("\n") + "\n")
 
 
 def must_be_new(args: argparse.Namespace) -> None:

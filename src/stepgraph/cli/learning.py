@@ -8,27 +8,20 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from stepgraph.assistant import open_executions
 from stepgraph.cli import asked
 from stepgraph.cli.sharing import encode_shared, label_shared
-from stepgraph.cli.verbs import open_with_truth
-from stepgraph.core import Dataset, Scores
-from stepgraph.datasets import build_vocabulary
 from stepgraph.encoders import Encoder, EncoderOptions, load_encoder
 from stepgraph.encoders.each import encode_to
 from stepgraph.encoders.stored_features import HEADER, KEYSTEPS, FeatureStore, StoredEncoder
 from stepgraph.errors import ConfigError
-from stepgraph.experiments import Table, run_table
-from stepgraph.experiments.assistance import ASSISTED, measure
+from stepgraph.experiments import Table
 from stepgraph.experiments.downstream import make_downstream_table, open_divided
 from stepgraph.experiments.pretraining import Model, Pretraining, read_pretraining
 from stepgraph.experiments.probing import ProbeOptions
 from stepgraph.graph.saving import load_graph
-from stepgraph.pipeline import Asked, looks, open_scorer, require_narration
+from stepgraph.pipeline import looks, require_narration
 from stepgraph.problems import Problems
-from stepgraph.progress import track
-from stepgraph.scoring import Scorer, StoredScores, score
-from stepgraph.vocabulary import read_vocabulary
+from stepgraph.scoring import StoredScores
 
 if TYPE_CHECKING:
     from stepgraph.training.pretraining import TrainingResult
@@ -179,79 +172,3 @@ def named_places(texts: Iterable[str]) -> dict[str, str]:
             raise ConfigError(f"names of models must differ, got {name!r} twice")
         found[name] = place if equals else name
     return found
-
-
-def reproduce(args: argparse.Namespace) -> str:
-    """Measure a table of the paper, or what executions teach, on any source with truth."""
-    if args.output:
-        asked.must_be_writable(args.output)
-    if args.table in ASSISTED:
-        done = open_executions(args.source, strict=bool(args.strict))
-        return asked.show_table(measure(args.table, done), args, args.table, done.problems)
-    named = {"name": args.encoder} if args.encoder else {}
-    options = EncoderOptions(**named, **asked.given_fields(args, EncoderOptions))
-    if not options.hears:
-        raise ConfigError(
-            f"--encoder must hear what is said, for the rows of text, got {options.name!r}; name "
-            f"an encoder that looks with --video"
-        )
-    encoder = load_encoder(options)
-    dataset = open_with_truth(args, scorer_looks=bool(args.video or args.video_scores))
-    _refuse_what_would_be_ignored(args, dataset)
-    if dataset.vocabulary is None and args.vocabulary:
-        dataset = replace(dataset, vocabulary=read_vocabulary(args.vocabulary))
-    scores = {} if args.table == "transfer" else _video_scores(args, dataset)
-    stored, threshold = args.video_scores, args.video_threshold
-    if threshold is None:  # scores of an encoder are on the scale of the text's
-        threshold = args.threshold if stored is None else 0.3
-    looked = f"{_video_encoder(args, dataset)}, on the common scale (docs/video.md)"
-    if stored is not None:
-        looked = f"stored in {stored.name}, scale {args.scale}"
-    table = run_table(
-        args.table,
-        dataset,
-        encoder=encoder,
-        state=args.output / f"{args.table}.state.json" if args.output else None,
-        seed=args.seed,
-        threshold=args.threshold,
-        split=args.split,
-        graph=load_graph(args.graph) if args.graph else None,
-        noise=build_vocabulary(args.noise_from) if args.noise_from else None,
-        scores=scores,
-        video_threshold=float(threshold),
-        video_scores=looked,
-    )
-    return asked.show_table(table, args, args.table, dataset.problems)
-
-
-def _video_scores(args: argparse.Namespace, dataset: Dataset) -> dict[str, list[Scores]]:
-    """Scores of what is seen, stored or by an encoder; none where neither is asked for."""
-    if dataset.vocabulary is None:
-        return {}
-    args.stored = Problems(strict=bool(args.strict))
-    how = {"scale": args.scale, "seconds_per_row": args.every, "problems": args.stored}
-    if args.video_scores is not None:
-        scorer: Scorer = open_scorer(Asked(scores=args.video_scores, **how))
-    else:
-        name = _video_encoder(args, dataset)
-        if name is None:
-            return {}
-        scorer = open_scorer(Asked({"name": name}, features=args.features, **how))
-    scored = score(dataset.videos, dataset.vocabulary, scorer, problems=dataset.problems)
-    return {"video": list(track(scored, "looking"))}
-
-
-def _refuse_what_would_be_ignored(args: argparse.Namespace, dataset: Dataset) -> None:
-    if args.noise_from and args.table != "noise":
-        raise ConfigError(f"--noise-from must be of the table noise, got {args.table}; remove it")
-    if args.features and not _video_encoder(args, dataset):
-        raise ConfigError("--features must be of a video encoder, got none; name it with --video")
-    if args.scale != "raw" and not args.video_scores:
-        raise ConfigError("--scale must be of stored scores, got none; give --video-scores DIR")
-
-
-def _video_encoder(args: argparse.Namespace, dataset: Dataset) -> str | None:
-    """The encoder asked for; the generated corpus has one that is made for it."""
-    if args.video:
-        return str(args.video)
-    return _BUILT_IN if dataset.name.startswith("generated") else None

@@ -123,7 +123,7 @@ def make_tasks_table(dataset: Dataset, encoder: Encoder, options: Options) -> Ta
     notes += written_notes("differences")
     title = "Table 3: task classification by mapping keysteps back to tasks"
     columns = (*_COLUMNS, _DIFFERENCE, *_BESIDE.columns)
-    return Table("tasks", title, columns, tuple(rows), (*notes, *shared))
+    return Table("table3", title, columns, tuple(rows), (*notes, *shared))
 
 
 def _sections(

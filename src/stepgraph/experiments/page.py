@@ -10,7 +10,7 @@ from stepgraph.experiments.figures import Figure
 from stepgraph.experiments.table import NAMES, PRINTED, Row, Table
 
 _STYLE = """
-body { font: 15px/1.45 system-ui, sans-serif; margin: 2rem auto; max-width: 90rem; padding: 0 1rem }
+body { font: 15px/1.45 system-ui, sans-serif; margin: 2rem auto; max-width: 90rem }
 table { border-collapse: collapse; margin: 1rem 0; font-variant-numeric: tabular-nums }
 th, td { padding: .2rem .6rem; text-align: right; border-bottom: 1px solid #ddd }
 th:first-child { text-align: left }

@@ -1,0 +1,219 @@
+"""The verb for the tables and figures of the paper, one of them or all."""
+
+from __future__ import annotations
+
+import argparse
+from dataclasses import replace
+from typing import Any
+
+from stepgraph.assistant import open_executions
+from stepgraph.cli import asked
+from stepgraph.cli.learning import named_places, open_models, open_pretraining, probed
+from stepgraph.cli.verbs import open_with_truth
+from stepgraph.core import Dataset, Scores
+from stepgraph.datasets import build_vocabulary
+from stepgraph.encoders import Encoder, EncoderOptions, load_encoder
+from stepgraph.errors import ConfigError, DiskError, StepgraphError
+from stepgraph.experiments import (
+    ALIASES,
+    OF_THE_PAPER,
+    TABLES,
+    draw_figures,
+    open_setting,
+    run_table,
+)
+from stepgraph.experiments.assistance import ASSISTED, measure
+from stepgraph.experiments.figures import Figure
+from stepgraph.experiments.page import write_page
+from stepgraph.experiments.setting import Setting
+from stepgraph.experiments.table import Table
+from stepgraph.files.disk import write_text
+from stepgraph.graph.saving import load_graph
+from stepgraph.pipeline import Asked, open_scorer
+from stepgraph.problems import Problems
+from stepgraph.progress import track
+from stepgraph.scoring import Scorer, StoredScores, score
+from stepgraph.vocabulary import read_vocabulary
+
+_BUILT_IN = "colour:motion"
+_TABLE4, _FIGURES, _ALL = "table4", "figures", "all"
+
+
+def reproduce(args: argparse.Namespace) -> str:
+    """Measure a table of the paper, draw its figures, or do all that the source allows."""
+    args.table = ALIASES.get(args.table, args.table)
+    if args.output:
+        asked.must_be_writable(args.output)
+    if args.table in ASSISTED:
+        done = open_executions(args.source, strict=bool(args.strict))
+        return asked.show_table(measure(args.table, done), args, args.table, done.problems)
+    known = (*TABLES, _TABLE4, _FIGURES, _ALL)
+    if args.table not in known:
+        names = ", ".join((*known, *ASSISTED))
+        raise ConfigError(f"table must be one of {names}, got {args.table!r}")
+    if args.table in (_FIGURES, _ALL) and not args.output:
+        raise ConfigError(f"{args.table} must be written into a folder, got none; pass -o DIR")
+    if args.table == _TABLE4:
+        problems = Problems()
+        return asked.show_table(_table4(args, problems), args, _TABLE4, problems)
+    dataset, encoder, options = _opened(args)
+    if args.table == _FIGURES:
+        setting = open_setting(dataset, encoder=encoder, **options)
+        return _show_figures(args, draw_figures(setting, args.output), dataset.problems)
+    if args.table == _ALL:
+        return _reproduce_all(args, dataset, encoder, options)
+    table = run_table(
+        args.table,
+        dataset,
+        encoder=encoder,
+        state=args.output / f"{args.table}.state.json" if args.output else None,
+        **options,
+    )
+    return asked.show_table(table, args, args.table, dataset.problems)
+
+
+def _table4(args: argparse.Namespace, problems: Problems) -> Table:
+    models = open_models(named_places(args.model), problems)
+    backbones = {name: one for name, one in models.items() if not isinstance(one, StoredScores)}
+    if not backbones:
+        raise ConfigError(
+            "table4 must have features to probe, got none; pass --model NAME=DIR, filled by "
+            "stepgraph encode, or --model NAME=ENCODER"
+        )
+    return probed(args, [args.source], backbones, problems)
+
+
+def _opened(args: argparse.Namespace) -> tuple[Dataset, Encoder, dict[str, Any]]:
+    """Open what is measured, the encoder of its text, and the options of the tables."""
+    named = {"name": args.encoder} if args.encoder else {}
+    encoder = EncoderOptions(**named, **asked.given_fields(args, EncoderOptions))
+    if not encoder.hears:
+        raise ConfigError(
+            f"--encoder must hear what is said, for the rows of text, got {encoder.name!r}; name "
+            f"an encoder that looks with --video"
+        )
+    dataset = open_with_truth(
+        args, scorer_looks=bool(args.video or args.video_scores or args.model)
+    )
+    _refuse_what_would_be_ignored(args, dataset)
+    if dataset.vocabulary is None and args.vocabulary:
+        dataset = replace(dataset, vocabulary=read_vocabulary(args.vocabulary))
+    stored, threshold = args.video_scores, args.video_threshold
+    if threshold is None:  # scores of an encoder are on the scale of the text's
+        threshold = args.threshold if stored is None else 0.3
+    seen = f"{_video_encoder(args, dataset)}, on the common scale (docs/video.md)"
+    if stored is not None:
+        seen = f"stored in {stored.name}, scale {args.scale}"
+    options = {
+        "seed": args.seed,
+        "threshold": args.threshold,
+        "split": args.split,
+        "graph": load_graph(args.graph) if args.graph else None,
+        "noise": build_vocabulary(args.noise_from) if args.noise_from else None,
+        "scores": {} if args.table == "transfer" else _video_scores(args, dataset),
+        "video_threshold": float(threshold),
+        "video_scores": seen,
+    }
+    if models := named_places(args.model):
+        options["models"] = open_models(models, dataset.problems)
+        options["pretraining"] = open_pretraining(args)
+    return dataset, load_encoder(encoder), options
+
+
+def _reproduce_all(
+    args: argparse.Namespace, dataset: Dataset, encoder: Encoder, options: dict[str, Any]
+) -> str:
+    """Write every table and figure that the source allows, and one page of all of them."""
+    tables, missing, problems = dict[str, Table](), dict[str, str](), Problems()
+    state = args.output / "all.state.json"
+    plain = {name: value for name, value in options.items() if name not in _OF_MODELS}
+    setting: Setting | None = None
+    figures: list[Figure] = []
+    for name in (*OF_THE_PAPER, _FIGURES):
+        try:
+            if name not in ("table3", _TABLE4) and setting is None:
+                setting = open_setting(dataset, encoder=encoder, state=state, **plain)
+            if name == _FIGURES and setting is not None:
+                figures = draw_figures(setting, args.output)
+            elif name == _TABLE4:
+                tables[name] = _table4(args, problems)
+            elif name == "table3":
+                tables[name] = run_table(name, dataset, encoder=encoder, **options)
+            else:
+                tables[name] = run_table(name, dataset, encoder=encoder, setting=setting)
+        except DiskError:
+            raise
+        except StepgraphError as error:
+            missing[name] = str(error)
+            continue
+        if name in tables:
+            asked.write_table(tables[name], args.output, name)
+    title = f"The paper's tables and figures, measured on {dataset.name}"
+    page = args.output / "index.html"
+    write_text(page, write_page(title, dataset.name, tables, figures, missing))
+    lines = [f"{name}: {args.output / name}.md" for name in tables]
+    lines += [*_described(figures), *(f"{name}: none: {why}" for name, why in missing.items())]
+    content = {"tables": [*tables], "missing": missing, "page": str(page)}
+    content["figures"] = _listed(figures)
+    args.json = args.format == "json"
+    answer = asked.say(args, "\n".join([*lines, f"Open {page} in a browser."]), **content)
+    return asked.finish(answer, args, dataset.problems, problems)
+
+
+_OF_MODELS = ("models", "pretraining")
+
+
+def _show_figures(args: argparse.Namespace, figures: list[Figure], problems: Problems) -> str:
+    args.json = args.format == "json"
+    answer = asked.say(args, "\n".join(_described(figures)), figures=_listed(figures))
+    return asked.finish(answer, args, problems)
+
+
+def _described(figures: list[Figure]) -> list[str]:
+    return [
+        f"figure {one.number}: {one.file}" if one.file else f"figure {one.number}: none: {why}"
+        for one in figures
+        for why in (one.caption,)
+    ]
+
+
+def _listed(figures: list[Figure]) -> list[dict[str, str | None]]:
+    return [
+        {"number": one.number, "file": one.file and str(one.file), "about": one.caption}
+        for one in figures
+    ]
+
+
+def _video_scores(args: argparse.Namespace, dataset: Dataset) -> dict[str, list[Scores]]:
+    """Scores of what is seen, stored or by an encoder; none where neither is asked for."""
+    if dataset.vocabulary is None:
+        return {}
+    args.stored = Problems(strict=bool(args.strict))
+    how = {"scale": args.scale, "seconds_per_row": args.every, "problems": args.stored}
+    if args.video_scores is not None:
+        scorer: Scorer = open_scorer(Asked(scores=args.video_scores, **how))
+    else:
+        name = _video_encoder(args, dataset)
+        if name is None:
+            return {}
+        scorer = open_scorer(Asked({"name": name}, features=args.features, **how))
+    scored = score(dataset.videos, dataset.vocabulary, scorer, problems=dataset.problems)
+    return {"video": list(track(scored, "looking"))}
+
+
+def _refuse_what_would_be_ignored(args: argparse.Namespace, dataset: Dataset) -> None:
+    if args.noise_from and args.table not in ("noise", _ALL):
+        raise ConfigError(f"--noise-from must be of the table noise, got {args.table}; remove it")
+    if args.model and args.table not in ("table3", _ALL):
+        raise ConfigError(f"--model must be of table3 or table4, got {args.table}; remove it")
+    if args.features and not _video_encoder(args, dataset):
+        raise ConfigError("--features must be of a video encoder, got none; name it with --video")
+    if args.scale != "raw" and not args.video_scores:
+        raise ConfigError("--scale must be of stored scores, got none; give --video-scores DIR")
+
+
+def _video_encoder(args: argparse.Namespace, dataset: Dataset) -> str | None:
+    """The encoder asked for; the generated corpus has one that is made for it."""
+    if args.video:
+        return str(args.video)
+    return _BUILT_IN if dataset.name.startswith("generated") else None
