@@ -153,7 +153,7 @@ def _reproduce_all(
     write_text(page, write_page(title, dataset.name, tables, figures, missing))
     lines = [f"{name}: {args.output / name}.md" for name in tables]
     lines += [*_described(figures), *(f"{name}: none: {why}" for name, why in missing.items())]
-    content = {"tables": [*tables], "missing": missing, "page": str(page)}
+    content: dict[str, Any] = {"tables": [*tables], "missing": missing, "page": str(page)}
     content["figures"] = _listed(figures)
     args.json = args.format == "json"
     answer = asked.say(args, "\n".join([*lines, f"Open {page} in a browser."]), **content)
@@ -179,7 +179,7 @@ def _described(figures: list[Figure]) -> list[str]:
 
 def _listed(figures: list[Figure]) -> list[dict[str, str | None]]:
     return [
-        {"number": one.number, "file": one.file and str(one.file), "about": one.caption}
+        {"number": one.number, "file": str(one.file or "") or None, "about": one.caption}
         for one in figures
     ]
 
