@@ -2,9 +2,10 @@
 
 A recipe is a TOML file: the ``command`` that makes the numbers; the ``numbers`` as they are
 printed (``percent`` where the answer is a fraction); or a file of committed ``results`` that all
-of a new answer must agree with; and the places where they are ``printed``.  Those that take
-minutes (``slow``) are made by ``make published``.  Speed belongs to a machine: a recipe with
-``machine`` is never run here, its pages are compared with what was committed.
+of a new answer must agree with; and the places where they are ``printed``.  What cannot be had
+here is ``unmeasured``, with the reason.  Those that take minutes (``slow``) are made by ``make
+published``.  Speed belongs to a machine: a recipe with ``machine`` is never run here, its pages
+are compared with what was committed.  ``python -m benchmarks.published`` writes new numbers.
 
 Processors round in other places, so that a number may differ by ``TOLERANCE``.  What is cached in
 the home folder is not used: it depends on nothing but the machine which tests run, and how.
@@ -20,6 +21,7 @@ import tomllib
 from pathlib import Path
 
 import pytest
+from benchmarks.published import by_row, is_table, numbers_of, read_answer, value_at
 
 from stepgraph.cli import main
 from stepgraph.cli.parser import make_parser
@@ -36,40 +38,12 @@ TOLERANCE = 0.15
 
 KEYS = {
     *("what", "command", "before", "needs", "extra", "slow", "machine", "tolerance", "results"),
-    *("numbers", "percent", "printed"),
+    *("numbers", "percent", "printed", "unmeasured"),
 }
 
 
 def those(wanted):
     return pytest.mark.parametrize("name", [n for n, one in RECIPES.items() if wanted(one)])
-
-
-def numbers_of(recipe):
-    """The numbers of a recipe as they are printed, by their keys."""
-    return {**recipe.get("numbers", {}), **recipe.get("percent", {})}
-
-
-def value_at(answer, key):
-    """A number of an answer: ``measured/decoder=argmax/accuracy`` and the like."""
-    for part in key.split("/"):
-        if isinstance(answer, list):
-            wanted = dict(pair.split("=", 1) for pair in part.split("; "))
-            [answer] = [
-                one
-                for one in answer
-                if all(str(one.get(field)) == value for field, value in wanted.items())
-            ]
-        else:
-            answer = answer[part]
-    return answer
-
-
-def read_answer(text):
-    """JSON, or JSON lines as the benchmarks print."""
-    try:
-        return json.loads(text)
-    except json.JSONDecodeError:
-        return [json.loads(line) for line in text.splitlines() if line.startswith("{")]
 
 
 def half_a_digit(printed):
@@ -94,7 +68,7 @@ def measured_in(table):
         for row in table["rows"]
         for column, cell in row["measured here"].items()
         for part, number in cell.items()
-        if part in ("value", "standard_error") and number is not None
+        if part in ("value", "standard_error", "low", "high") and number is not None
     }
 
 
@@ -113,7 +87,7 @@ def test_recipes_are_whole_and_their_commands_exist(name):
 
     assert set(recipe) <= KEYS
     assert recipe["what"]
-    assert numbers_of(recipe) or recipe.get("results")
+    assert numbers_of(recipe) or recipe.get("results") or recipe.get("unmeasured")
     for command in [*recipe.get("before", []), recipe["command"]]:
         program, *words = shlex.split(command)
         if program == "stepgraph":
@@ -139,15 +113,6 @@ def test_printed_numbers_are_those_that_were_committed(name):
     committed = read_answer((ROOT / RECIPES[name]["results"]).read_text("utf-8"))
 
     check_numbers(RECIPES[name], by_row(committed), 0)
-
-
-def is_table(answer):
-    return isinstance(answer, dict) and answer.get("format") == "stepgraph-table"
-
-
-def by_row(answer):
-    """Rows of a table can be found by name like the lines of a benchmark."""
-    return answer["rows"] if is_table(answer) else answer
 
 
 def test_every_number_of_the_readme_has_a_recipe():
@@ -210,7 +175,8 @@ def compare(recipe, answer):
 
 
 def is_quick(recipe):
-    return not (recipe.get("slow") or recipe.get("machine") or recipe["command"] == "paper")
+    elsewhere = recipe.get("machine") or recipe.get("unmeasured")
+    return not (recipe.get("slow") or elsewhere or recipe["command"] == "paper")
 
 
 @those(lambda one: is_quick(one) and not one.get("needs"))

@@ -13,6 +13,7 @@ _STYLE = """
 body { font: 15px/1.45 system-ui, sans-serif; margin: 2rem auto; max-width: 90rem }
 table { border-collapse: collapse; margin: 1rem 0; font-variant-numeric: tabular-nums }
 th, td { padding: .2rem .6rem; text-align: right; border-bottom: 1px solid #ddd }
+td { white-space: nowrap }
 th:first-child { text-align: left }
 tr.section th { text-align: left; background: #f3f3f3 }
 .paper { color: #555; font-style: italic; background: #fafafa }
