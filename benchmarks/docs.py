@@ -29,8 +29,8 @@ is fiction. What is *measured here* and what the *paper* prints stand side by si
 mixed; what a source cannot give is n/a, with the reason.
 `stepgraph reproduce TABLE SOURCE` does the same on any source with truth, resumes when interrupted
 (`-o DIR`), and prints text, Markdown or JSON; `--video ENCODER` or `--video-scores DIR`
-fills the rows of video and of video with text. `stepgraph reproduce all SOURCE -o DIR` writes every
-table and figure that the source allows, and one page of them.
+fills the rows of video and of video with text. `stepgraph reproduce all SOURCE -o DIR` writes
+every table and figure that the source allows, and one page of them.
 
 The code has every method, baseline and table of the paper. Of the {all} numbers that the paper's
 tables print, {beside} have a counterpart here that was measured on real data: narration of

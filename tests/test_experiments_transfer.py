@@ -75,7 +75,7 @@ def test_videos_without_a_file_cannot_be_learned_from():
         divide(dataset, seed=0)
 
 
-def test_the_table_has_both_kinds_of_labels_and_goes_on_after_an_interruption(
+def test_the_table_has_all_kinds_of_labels_and_goes_on_after_an_interruption(
     painted, quick, encoder, tmp_path, monkeypatch
 ):
     made = []
@@ -90,7 +90,7 @@ def test_the_table_has_both_kinds_of_labels_and_goes_on_after_an_interruption(
     table = make_transfer_table(painted, encoder, Options(), tmp_path / "work")
     again = make_transfer_table(painted, encoder, Options(), tmp_path / "work")
 
-    assert len(made) == 6
+    assert len(made) == 12
     assert table.to_text() == again.to_text()
     for section in ("MLP", "Transformer"):
         for row in transfer._ROWS.values():
@@ -109,15 +109,15 @@ def test_what_was_measured_with_other_options_is_not_taken(
     for threshold in (0.4, 0.6, 0.4):
         make_transfer_table(painted, encoder, Options(threshold=threshold), tmp_path / "work")
 
-    assert len(made) == 2 * 6
+    assert len(made) == 2 * 12
 
 
 def test_the_truth_of_the_videos_pretrained_on_is_not_used(painted, quick, encoder, tmp_path):
     corpus = divide(painted, seed=0)
     blind = replace(corpus, pretraining=replace(corpus.pretraining, truth={}))
     for name, one in (("seen", corpus), ("blind", blind)):
-        transfer._label(one, encoder, transfer.PathSearch(0.4), tmp_path / name)
+        transfer._label(one, encoder, {"graph": transfer.PathSearch(0.4)}, tmp_path / name)
 
-    files = [sorted((tmp_path / name / "labels").glob("*.parquet")) for name in ("seen", "blind")]
+    files = [sorted((tmp_path / name / "labels").rglob("*.parquet")) for name in ("seen", "blind")]
 
     assert [path.read_bytes() for path in files[0]] == [path.read_bytes() for path in files[1]]
