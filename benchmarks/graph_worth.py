@@ -301,20 +301,21 @@ def recognise_tasks(name: str, scores: Sequence[Scores], shown: Mapping[str, str
 
 def map_in_suites(data: Path) -> None:
     """Transitions of the map in place of neighbouring rows, on every suite: the mean of draws."""
-    found: defaultdict[str, list[list[float]]] = defaultdict(list)
+    found: defaultdict[str, list[dict[str, Any]]] = defaultdict(list)
     for one in (each for each in every_suite(data) if each.truth):
         graph = learn_graph(one.scores, one.vocabulary, decoder=one.decoder)
         graphs = {"rows": graph, "map": next_counts(graph, next_of_map(graph))}
         counts = counted(
             one, {name: partial(one.decoder.decode, graph=each) for name, each in graphs.items()}
         )
-        both = [measured(counts[name]) for name in graphs]
-        found[one.name].append([numbers[name] for numbers in both for name in SHOWN])
-    for suite_name, draws in found.items():
-        rows, mapped = np.mean(draws, axis=0).reshape(2, len(SHOWN))
-        more = {f"{name}_more": round(x, 2) for name, x in zip(SHOWN, mapped - rows, strict=True)}
-        known = {name: round(x, 2) for name, x in zip(SHOWN, rows, strict=True)}
-        say(measure="suites", corpus=suite_name, draws=len(draws), **known, **more)
+        found[one.name].append(compare(counts, "map", "rows") | measured(counts["rows"]))
+    for name, draws in found.items():
+        line: dict[str, Any] = {}
+        for key in (*SHOWN, *(f"{metric}_more" for metric in SHOWN)):
+            mean = np.mean([draw[key] for draw in draws], axis=0).round(2).tolist()
+            # The mean of intervals is none.
+            line[key] = mean[:1] if len(draws) > 1 and key.endswith("more") else mean
+        say(measure="suites", corpus=name, draws=len(draws), **line)
 
 
 def howto100m(data: Path) -> tuple[tuple[Scores, ...], dict[str, str]]:
@@ -337,7 +338,10 @@ def difference(line: Mapping[str, Any], name: str) -> str:
     """A difference with its interval; in bold where zero is outside."""
     if not line.get(f"{name}_more"):
         return ""
-    value, low, high = (end + 0.0 for end in line[f"{name}_more"])  # no minus before a zero
+    value, *ends = (end + 0.0 for end in line[f"{name}_more"])  # no minus before a zero
+    if not ends:
+        return f"{value:+.2f}"
+    low, high = ends
     text = f"{value:+.2f} [{low:.2f}, {high:.2f}]"
     return text if low <= 0 <= high else f"**{text}**"
 
@@ -398,13 +402,12 @@ def gaps_table() -> str:
 def suites_table() -> str:
     """One line a suite: neighbouring rows, and what the map in their place adds."""
     lines = lines_of("suites")
-    heads = ["", "Acc", "IoU", "F1@50", "with the map: Acc, more", "IoU", "F1@50"]
+    heads = ["", "Acc", "IoU", "F1@50", "with the map: Acc, more", "IoU, more", "F1@50, more"]
     table = [row(heads), f"| --- |{' ---: |' * (len(heads) - 1)}"]
     for one in lines:
         numbers = [f"{one[name]:.1f}" for name in SHOWN]
-        more = [f"{one[f'{name}_more']:+.2f}" for name in SHOWN]
-        table.append(row([one["corpus"], *numbers, *more]))
-    every = np.array([[one[f"{name}_more"] for name in SHOWN] for one in lines])
+        table.append(row([one["corpus"], *numbers, *(difference(one, name) for name in SHOWN)]))
+    every = np.array([[one[f"{name}_more"][0] for name in SHOWN] for one in lines])
     for name, values in (("the mean", every.mean(axis=0)), ("the worst", every.min(axis=0))):
         table.append(row([f"**{name}**", "", "", "", *(f"{value:+.2f}" for value in values)]))
     return "\n".join(table)

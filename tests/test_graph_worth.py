@@ -87,3 +87,13 @@ def test_a_method_is_compared_with_its_base(worth):
     assert worth.compare(found, "half", "right")["accuracy_more"] == [-50.0, -50.0, -50.0]
     assert worth.compare(found, "right", "right")["accuracy"] == 100.0
     assert "accuracy_more" not in worth.compare(found, "right", "right")
+
+
+def test_a_difference_is_bold_where_zero_is_outside_its_interval(worth):
+    def shown(*found):
+        return worth.difference({"accuracy_more": [*found]}, "accuracy")
+
+    assert shown(0.5, 0.2, 0.8) == "**+0.50 [0.20, 0.80]**"
+    assert shown(-0.0, -0.1, 0.3) == "+0.00 [-0.10, 0.30]"
+    assert shown(0.25) == "+0.25"  # the mean of several draws
+    assert worth.difference({}, "accuracy") == ""
