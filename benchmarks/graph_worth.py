@@ -91,7 +91,7 @@ def compare(found: Found, name: str, base: str) -> dict[str, Any]:
     """Measure a method, and take its difference to another."""
     line: dict[str, Any] = {"method": name, "base": base} | measured(found[name])
     if name != base:
-        differences = compare_counts(found[name], found[base], SHOWN)
+        differences = compare_counts([found[name]], [found[base]], SHOWN)
         line |= {f"{metric}_more": percent(one) for metric, one in differences.items()}
     return line
 
