@@ -13,6 +13,7 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
+from benchmarks import graph_worth
 from stepgraph.experiments import TABLES
 from stepgraph.experiments.page import count_beside
 from stepgraph.experiments.table import PRINTED, Cell, Column, Row, Table
@@ -310,8 +311,11 @@ def pages() -> dict[str, str]:
     graph = (ROOT / "docs" / "graph.md").read_text()
     for mark, table in {"map": map_table, "videos": videos_table, "edges": edges_table}.items():
         graph = filled(graph, mark, table())
+    worth = (ROOT / "docs" / "does-the-graph-help.md").read_text()
+    for mark, text in graph_worth.tables().items():
+        worth = filled(worth, mark, text)
     texts = {"tables.md": tables_page(), "training.md": training, "recognizer.md": recognizer}
-    texts["graph.md"] = graph
+    texts |= {"graph.md": graph, "does-the-graph-help.md": worth}
     return {name: f"{wrap(text)}\n" for name, text in texts.items()}
 
 

@@ -28,19 +28,6 @@ def labelled(video, keysteps, anchors=None):
     return Labels(video, np.array(keysteps), WORDS, 1.0, anchors)
 
 
-def test_the_page_holds_what_was_measured(worth):
-    sys.path.insert(0, str(ROOT))
-    try:
-        from benchmarks.docs import filled
-    finally:
-        sys.path.remove(str(ROOT))
-    page = (ROOT / "docs" / "does-the-graph-help.md").read_text("utf-8")
-
-    for mark, table in worth.tables().items():
-        assert f"<!-- {mark} -->" in page
-        assert filled(page, mark, table).split() == page.split(), mark
-
-
 def test_flat_transitions_know_neither_counts_nor_order(worth):
     graph = make_graph([[0, 9, 0], [0, 0, 9], [0, 0, 0]], WORDS)
 
