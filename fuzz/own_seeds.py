@@ -42,7 +42,7 @@ def graph():
 
 
 def report_fields():
-    kinds = {"str": "viterbi", "int": 3, "float": 0.5}
+    kinds = {"str": "viterbi", "int": 3, "float": 0.5, "bool": True}
     return {one.name: kinds[str(one.type)] for one in fields(sg.Report)}
 
 

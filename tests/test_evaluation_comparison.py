@@ -1,10 +1,12 @@
 """Comparison of methods by a paired bootstrap, and metrics without rows of true background."""
 
+import json
 import math
 
 import numpy as np
 import pytest
 
+import stepgraph as sg
 from stepgraph.core import BACKGROUND, Labels, Vocabulary
 from stepgraph.errors import ConfigError, DataError
 from stepgraph.evaluation.comparison import bootstrap_mean, compare_counts, count_videos
@@ -210,3 +212,14 @@ def test_counts_of_videos_add_up():
 
     for name, value in total.metrics().items():
         assert value == getattr(report, name), name
+
+
+def test_a_report_of_an_older_release_is_over_all_rows(tmp_path):
+    truth = draw(2, seed=0)
+    sg.save(evaluate(truth.values(), truth, background_rows=False), tmp_path / "new.json")
+    content = json.loads((tmp_path / "new.json").read_text("utf-8"))
+    assert content.pop("background_rows") is False
+    (tmp_path / "old.json").write_text(json.dumps(content), "utf-8")
+
+    assert sg.load(tmp_path / "new.json").background_rows is False
+    assert sg.load(tmp_path / "old.json").background_rows is True

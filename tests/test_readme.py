@@ -97,5 +97,9 @@ def test_the_map_names_every_folder_of_the_repository():
 
 
 def test_the_gate_runs_the_command_of_the_readme():
-    assert (ROOT / ".ci" / "run").read_text().rstrip().endswith("\nmake test")
+    lines = (ROOT / ".ci" / "run").read_text().splitlines()
+    assert "make test" in lines
+    # A dependence on the processor cannot land: published numbers are made twice.
+    assert lines[-1].endswith(".venv/bin/pytest tests/test_published.py")
+    assert "ATEN_CPU_CAPABILITY=avx2 MKL_ENABLE_INSTRUCTIONS=AVX2" in lines[-2]
     assert os.access(ROOT / ".ci" / "run", os.X_OK)

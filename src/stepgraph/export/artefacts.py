@@ -31,7 +31,12 @@ _LABELS = FileKind("stepgraph-video-labels", 1, "file of a video's labels", _REM
 _SCORES = FileKind("stepgraph-scores", 1, "file of scores", _REMEDY)
 _FEATURES = FileKind("stepgraph-video-features", 1, "file of a video's features", _REMEDY)
 _REPORT = FileKind("stepgraph-evaluation", 1, "report", "make one with: stepgraph evaluate --json")
-_TYPES: dict[str, tuple[type, ...]] = {"str": (str,), "int": (int,), "float": (int, float)}
+_TYPES: dict[str, tuple[type, ...]] = {
+    "str": (str,),
+    "int": (int,),
+    "float": (int, float),
+    "bool": (bool,),
+}
 
 
 def save(artefact: Any, path: str | Path) -> None:
@@ -153,12 +158,16 @@ def load_report(path: Path) -> Report:
     content = read_json(path)
     headers.check_header(content, path, _REPORT)
     with headers.reading_fields(path, _REPORT):
+        # Reports until 0.2.0 are over all rows, and do not say so.
+        content = {"background_rows": True} | content
         found = {one.name: content[one.name] for one in fields_of(Report)}
         for one in fields_of(Report):
             value = found[one.name]
             if one.type == "float" and value is None:
                 found[one.name] = math.nan  # JSON has none
-            elif not isinstance(value, _TYPES[str(one.type)]) or isinstance(value, bool):
+            elif not isinstance(value, _TYPES[str(one.type)]) or (
+                isinstance(value, bool) and one.type != "bool"
+            ):
                 raise TypeError(f"{one.name} must be a {one.type}, got {quoted(value)}")
         return Report(**found)
 
