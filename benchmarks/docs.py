@@ -322,8 +322,6 @@ def pages() -> dict[str, str]:
 def main() -> None:
     for name, text in pages().items():
         (ROOT / "docs" / name).write_text(text)
-    for page in (ROOT / "docs").rglob("*.md"):
-        page.write_text(wrap(page.read_text()) + "\n")
 
 
 if __name__ == "__main__":

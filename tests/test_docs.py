@@ -135,13 +135,15 @@ def test_the_python_of_a_page_runs_from_top_to_bottom(page, own_videos):
 def test_pages_with_measured_tables_hold_what_was_measured():
     sys.path.insert(0, str(ROOT))
     try:
-        from benchmarks.docs import pages
+        from benchmarks.docs import measured_on_real_data, pages
     finally:
         sys.path.remove(str(ROOT))
 
     for name, text in pages().items():
         found = (DOCS / name).read_text("utf-8")
         assert found.split() == text.split(), f"{name}: run make docs-tables"
+    readme = " ".join((ROOT / "README.md").read_text("utf-8").split())
+    assert f"tables print, {measured_on_real_data()} have a counterpart" in readme
 
 
 @pytest.fixture(scope="module")
