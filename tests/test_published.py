@@ -126,7 +126,7 @@ def test_every_number_of_the_readme_has_a_recipe():
                 left = left.replace(" ".join(text.split()), "")
 
     found = set(re.findall(r"\b\d+\.\d+\b", left))
-    assert found <= {"0.4", "0.2", "0.9"}  # the threshold; by how much processors differ
+    assert found <= {"0.4", "0.15"}  # the threshold; by how much processors differ
 
 
 @pytest.fixture
