@@ -35,7 +35,7 @@ from stepgraph.decoders.learning import learn_graph
 from stepgraph.decoders.tasks import rank_tasks
 from stepgraph.encoders import EncoderOptions, load_encoder
 from stepgraph.evaluation.comparison import (
-    Difference,
+    PairedDifference,
     bootstrap_mean,
     compare_counts,
     count_videos,
@@ -76,7 +76,7 @@ def say(**result: object) -> None:
     print(json.dumps(result), flush=True)
 
 
-def percent(found: Difference) -> list[float]:
+def percent(found: PairedDifference) -> list[float]:
     return [round(100 * one, 2) for one in found]
 
 

@@ -9,7 +9,7 @@ import pytest
 from reference import make_graph
 from stepgraph.core import Labels, Vocabulary
 from stepgraph.errors import ConfigError, DataError
-from stepgraph.export.tracks import Shown, draw_tracks
+from stepgraph.export.tracks import VideoTracks, draw_tracks
 from stepgraph.export.transitions import draw_circle, draw_transitions, most_used_keysteps
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -141,7 +141,7 @@ def labels(*rows):
 
 
 def test_tracks_show_where_labels_are_right_and_where_wrong():
-    shown = Shown("one video", labels(-1, 0, 0, 2), {"best": labels(3, 0, 1, -1)})
+    shown = VideoTracks("one video", labels(-1, 0, 0, 2), {"best": labels(3, 0, 1, -1)})
 
     picture = draw_tracks("Labels", [], [shown])
 

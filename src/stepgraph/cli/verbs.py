@@ -29,7 +29,7 @@ from stepgraph.encoders.each import note_failure
 from stepgraph.errors import ConfigError, DataError, DiskError
 from stepgraph.evaluation.comparison import (
     RESAMPLES,
-    Difference,
+    PairedDifference,
     compare_counts,
     count_videos,
 )
@@ -252,7 +252,7 @@ def measure(
     return run_evaluation(dataset, chosen | {name: decoder}, encoder=scorer, **how)
 
 
-def compare_measured(evaluation: Evaluation, other: str) -> dict[str, Difference]:
+def compare_measured(evaluation: Evaluation, other: str) -> dict[str, PairedDifference]:
     """Compare the last measured decoder with another one by every metric."""
     truth, rows = evaluation.dataset.truth, evaluation.measured[-1].report.background_rows
     one, another = (

@@ -23,7 +23,7 @@ RESAMPLES = 1000
 INTERVAL = 0.95
 
 
-class Difference(NamedTuple):
+class PairedDifference(NamedTuple):
     """A metric of one method minus that of another, with the ends of its 95 % interval."""
 
     difference: float
@@ -48,7 +48,7 @@ def compare_counts(
     *,
     resamples: int = RESAMPLES,
     seed: int = 0,
-) -> dict[str, Difference]:
+) -> dict[str, PairedDifference]:
     """Compare two methods by several metrics.
 
     Parameters
@@ -90,7 +90,7 @@ def paired_bootstrap(
     *,
     resamples: int = RESAMPLES,
     seed: int = 0,
-) -> Difference:
+) -> PairedDifference:
     """Compare two methods by one metric: that of the first minus that of the second.
 
     Examples
@@ -110,7 +110,7 @@ def paired_bootstrap(
 
 def bootstrap_mean(
     differences: ArrayLike, *, resamples: int = RESAMPLES, seed: int = 0
-) -> Difference:
+) -> PairedDifference:
     """Take the mean of one difference a video, such as whether its task was recognised."""
     values = np.asarray(differences, dtype=np.float64)
     if values.ndim != 1 or not values.size:
@@ -125,7 +125,7 @@ def compare_ratios(
     *,
     resamples: int = RESAMPLES,
     seed: int = 0,
-) -> Difference:
+) -> PairedDifference:
     """Compare two methods by a share of rows that are right.
 
     Parameters
@@ -154,11 +154,11 @@ def _draws(videos: int, resamples: int, seed: int) -> NDArray[np.int64]:
     return rng.multinomial(videos, np.full(videos, 1 / videos), size=resamples)
 
 
-def _interval(value: float, drawn: NDArray[np.float64]) -> Difference:
+def _interval(value: float, drawn: NDArray[np.float64]) -> PairedDifference:
     """Put the interval of the resamples around a value; nan where the metric is undefined."""
     drawn = drawn[~np.isnan(drawn)]
     if not drawn.size:
-        return Difference(float(value), math.nan, math.nan)
+        return PairedDifference(float(value), math.nan, math.nan)
     tail = (1 - INTERVAL) / 2
     low, high = np.quantile(drawn, [tail, 1 - tail])
-    return Difference(float(value), float(low), float(high))
+    return PairedDifference(float(value), float(low), float(high))

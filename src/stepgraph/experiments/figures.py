@@ -14,7 +14,7 @@ from stepgraph.evaluation.metrics import accuracy
 from stepgraph.export.answers import directional_pairs
 from stepgraph.export.drawing import NEXT, fan
 from stepgraph.export.svg import Part, alone, stacked, write_picture
-from stepgraph.export.tracks import Shown, draw_tracks
+from stepgraph.export.tracks import VideoTracks, draw_tracks
 from stepgraph.export.transitions import (
     changes_from,
     draw_circle,
@@ -138,7 +138,7 @@ def _examples(labels: Mapping[str, Mapping[str, Labels]], truth: Mapping[str, La
         task = next(iter(rank_tasks(truth[video])), "no task")
         head = f"{video} ({task}): {100 * gains[video]:+.0f} points of accuracy"
         videos.append(
-            Shown(head, truth[video], {name: one[video] for name, one in labels.items()})
+            VideoTracks(head, truth[video], {name: one[video] for name, one in labels.items()})
         )
     before, *_, after = labels
     note = (

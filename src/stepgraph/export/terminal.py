@@ -11,7 +11,7 @@ from typing import Any
 from stepgraph.core import Vocabulary
 from stepgraph.datasets import Found
 from stepgraph.errors import printable
-from stepgraph.evaluation.comparison import INTERVAL, Difference
+from stepgraph.evaluation.comparison import INTERVAL, PairedDifference
 from stepgraph.evaluation.report import ALL_METRICS, METRICS, ROWS, Report
 from stepgraph.problems import Problems
 
@@ -32,7 +32,7 @@ def metrics_table(reports: Sequence[Report]) -> str:
     )
 
 
-def differences_table(name: str, other: str, found: Mapping[str, Difference]) -> str:
+def differences_table(name: str, other: str, found: Mapping[str, PairedDifference]) -> str:
     """Differences of two methods in points, with their intervals."""
     lines: list[tuple[str, ...]] = [
         (ALL_METRICS[key], points(one.difference), f"[{points(one.low)}, {points(one.high)}]")

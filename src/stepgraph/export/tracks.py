@@ -18,7 +18,7 @@ _WIDE, _BAR, _STRIP = 760.0, 16.0, 4.0
 _RIGHT, _WRONG, _OTHERS = "#2f9e62", "#d6504a", "fill:#9a9ca6;fill-opacity:.45"
 
 
-class Shown(NamedTuple):
+class VideoTracks(NamedTuple):
     """A video that is drawn: a line above it, its truth, and labels by the name of a method."""
 
     heading: str
@@ -26,7 +26,7 @@ class Shown(NamedTuple):
     labels: Mapping[str, Labels]
 
 
-def draw_tracks(title: str, notes: Sequence[str], videos: Sequence[Shown]) -> str:
+def draw_tracks(title: str, notes: Sequence[str], videos: Sequence[VideoTracks]) -> str:
     """Draw the truth and the labels of some videos, one under the other."""
     left = MARGIN + max(text_width(name) * CHARACTER for one in videos for name in one.labels) + 10
     parts = [part for one in videos for part in (Part(14), _video(one, left))]
@@ -39,7 +39,7 @@ def draw_tracks(title: str, notes: Sequence[str], videos: Sequence[Shown]) -> st
     return alone(title, notes, stacked([*parts, Part(10)]), signs)
 
 
-def _video(shown: Shown, left: float) -> Part:
+def _video(shown: VideoTracks, left: float) -> Part:
     names = shown.truth.vocabulary.keysteps
     true = [one for one in dict.fromkeys(shown.truth.keysteps.tolist()) if one != BACKGROUND]
     colours = dict(zip(true, keystep_colours(len(true), [range(len(true))]), strict=True))
