@@ -118,7 +118,7 @@ def test_published_numbers_are_those_of_these_defaults():
         "graph2vid": dtw | {"majority": 0.75, "max_states": 10_000},
         "halved-gaps": {"threshold": 0.4},
         "path-search": {"threshold": 0.4},
-        "random": {"seed": 0},
+        "random": {"seed": 0, "silence": False},
         "viterbi": {"temperature": 0.1, "stay": 0.97, "floor": 0.001},
     }
 

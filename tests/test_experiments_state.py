@@ -113,7 +113,8 @@ def other_options(text, graph):
 def test_what_was_measured_with_other_options_is_not_taken(omelette, encoder):
     text = list(score(omelette.videos, omelette.vocabulary, encoder))
     others = other_options(text, mine_graph(text, omelette.vocabulary))
-    assert list(others) == [one.name for one in fields(Options)]
+    of_table3 = {"models", "pretraining"}  # which keeps nothing
+    assert list(others) == [one.name for one in fields(Options) if one.name not in of_table3]
 
     for name, values in others.items():
         settings = [prepare(omelette, encoder, Options(**{name: value})) for value in values]

@@ -89,10 +89,10 @@ def run_table(
             return make_tasks_table(dataset, encoder, chosen)
         folder = state.with_name("transfer") if state else None
         return make_transfer_table(dataset, encoder, chosen, folder)
+    if options.get("models"):
+        raise ConfigError(f"models must be of table3, got {name}; give none")
     if setting is None:
         setting = open_setting(dataset, encoder=encoder, state=state, **options)
-    if setting.options.models:
-        raise ConfigError(f"models must be of table3, got {name}; give none")
     if name == "noise":
         return make_noise_table(setting, encoder)
     if name == "compat":
