@@ -89,6 +89,8 @@ def make(name: str, data: Path) -> None:
             ["-o", folder] if results.startswith(TABLES) and "-o" not in recipe["command"] else []
         )
         text = run(recipe["command"], places, more)
+        for page in Path(out).glob("*.md") if results.startswith(TABLES) else ():
+            (ROOT / folder / page.name).write_bytes(page.read_bytes())
     answer = read_answer(text)
     if more:
         for state in (ROOT / folder).glob("*.state.json"):

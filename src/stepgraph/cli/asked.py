@@ -243,9 +243,25 @@ def open_decoder(args: argparse.Namespace) -> Decoder:
     """Make the decoder asked for, with the options that were given."""
     name = decoder_name(args)
     kind = decoder_class(name)
-    own = {name: getattr(args, name, None) for name in ("threshold", "background", "order")}
-    options = {name: value for name, value in own.items() if value is not None}
+    options = _plain_options(args)
     return load_decoder(name, **(options | dict(parse_option(one, kind) for one in args.option)))
+
+
+def open_compared(args: argparse.Namespace) -> Decoder:
+    """Make the decoder to compare with: the same options where it has them, and its own."""
+    kind = decoder_class(args.compare)
+    known = {one.name for one in fields(kind)} if is_dataclass(kind) else set()
+    given = {one.partition("=")[0].strip().replace("-", "_"): one for one in args.option}
+    shared = [one for name, one in given.items() if name in known]
+    options = {name: value for name, value in _plain_options(args).items() if name in known}
+    named = dict(parse_option(one, kind) for one in (*shared, *args.compare_option))
+    return load_decoder(args.compare, **(options | named))
+
+
+def _plain_options(args: argparse.Namespace) -> dict[str, Any]:
+    """Options of decoders that have a flag of their own, as far as they were given."""
+    own = {name: getattr(args, name, None) for name in ("threshold", "background", "order")}
+    return {name: value for name, value in own.items() if value is not None}
 
 
 def say(args: argparse.Namespace, text: str, **content: Any) -> str:

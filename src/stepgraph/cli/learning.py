@@ -111,7 +111,7 @@ def probe(args: argparse.Namespace) -> str:
     problems = Problems()
     features, encoders = named_places(args.features), named_places(args.encoder)
     table = probed(args, args.sources, open_backbones(features, encoders, problems), problems)
-    return asked.show_table(table, args, "downstream", problems)
+    return asked.show_table(table, args, "table4", problems)
 
 
 def probed(
@@ -170,5 +170,7 @@ def named_places(texts: Iterable[str]) -> dict[str, str]:
         name, equals, place = text.partition("=")
         if name in found:
             raise ConfigError(f"names of models must differ, got {name!r} twice")
+        if not name or (equals and not place):
+            raise ConfigError(f"a model must be given as NAME=PLACE, got {text!r}")
         found[name] = place if equals else name
     return found

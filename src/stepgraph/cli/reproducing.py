@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import argparse
-from dataclasses import replace
+from collections.abc import Callable
+from dataclasses import fields, replace
+from functools import partial
 from typing import Any
 
 from stepgraph.assistant import open_executions
@@ -13,7 +15,7 @@ from stepgraph.cli.verbs import open_with_truth
 from stepgraph.core import Dataset, Scores
 from stepgraph.datasets import build_vocabulary
 from stepgraph.encoders import Encoder, EncoderOptions, load_encoder
-from stepgraph.errors import ConfigError, DiskError, StepgraphError
+from stepgraph.errors import ConfigError, DataError, DiskError, StepgraphError
 from stepgraph.experiments import (
     ALIASES,
     OF_THE_PAPER,
@@ -25,11 +27,11 @@ from stepgraph.experiments import (
 from stepgraph.experiments.assistance import ASSISTED, measure
 from stepgraph.experiments.figures import Figure
 from stepgraph.experiments.page import write_page
-from stepgraph.experiments.setting import Setting
+from stepgraph.experiments.probing import ProbeOptions
 from stepgraph.experiments.table import Table
 from stepgraph.files.disk import write_text
 from stepgraph.graph.saving import load_graph
-from stepgraph.pipeline import Asked, open_scorer
+from stepgraph.pipeline import Asked, looks, open_scorer
 from stepgraph.problems import Problems
 from stepgraph.progress import track
 from stepgraph.scoring import Scorer, StoredScores, score
@@ -53,6 +55,7 @@ def reproduce(args: argparse.Namespace) -> str:
         raise ConfigError(f"table must be one of {names}, got {args.table!r}")
     if args.table in (_FIGURES, _ALL) and not args.output:
         raise ConfigError(f"{args.table} must be written into a folder, got none; pass -o DIR")
+    _refuse_what_would_be_ignored(args)
     if args.table == _TABLE4:
         problems = Problems()
         return asked.show_table(_table4(args, problems), args, _TABLE4, problems)
@@ -95,7 +98,7 @@ def _opened(args: argparse.Namespace) -> tuple[Dataset, Encoder, dict[str, Any]]
     dataset = open_with_truth(
         args, scorer_looks=bool(args.video or args.video_scores or args.model)
     )
-    _refuse_what_would_be_ignored(args, dataset)
+    _refuse_without_video(args, dataset)
     if dataset.vocabulary is None and args.vocabulary:
         dataset = replace(dataset, vocabulary=read_vocabulary(args.vocabulary))
     stored, threshold = args.video_scores, args.video_threshold
@@ -115,7 +118,10 @@ def _opened(args: argparse.Namespace) -> tuple[Dataset, Encoder, dict[str, Any]]
         "video_scores": seen,
     }
     if models := named_places(args.model):
-        options["models"] = open_models(models, dataset.problems)
+        options["models"] = opened = open_models(models, dataset.problems)
+        for name, model in opened.items():
+            if not looks(model):
+                raise ConfigError(f"--model must look at video, got {models[name]!r} for {name!r}")
         options["pretraining"] = open_pretraining(args)
     return dataset, load_encoder(encoder), options
 
@@ -127,27 +133,26 @@ def _reproduce_all(
     tables, missing, problems = dict[str, Table](), dict[str, str](), Problems()
     state = args.output / "all.state.json"
     plain = {name: value for name, value in options.items() if name not in _OF_MODELS}
-    setting: Setting | None = None
-    figures: list[Figure] = []
-    for name in (*OF_THE_PAPER, _FIGURES):
+    setting = open_setting(dataset, encoder=encoder, state=state, **plain)
+    jobs: dict[str, Callable[[], Table]] = {
+        name: partial(run_table, name, dataset, encoder=encoder, setting=setting)
+        for name in OF_THE_PAPER
+    }
+    jobs["table3"] = partial(run_table, "table3", dataset, encoder=encoder, **options)
+    jobs[_TABLE4] = partial(_table4, args, problems)
+    for name, job in jobs.items():
         try:
-            if name not in ("table3", _TABLE4) and setting is None:
-                setting = open_setting(dataset, encoder=encoder, state=state, **plain)
-            if name == _FIGURES and setting is not None:
-                figures = draw_figures(setting, args.output)
-            elif name == _TABLE4:
-                tables[name] = _table4(args, problems)
-            elif name == "table3":
-                tables[name] = run_table(name, dataset, encoder=encoder, **options)
-            else:
-                tables[name] = run_table(name, dataset, encoder=encoder, setting=setting)
+            tables[name] = job()
         except DiskError:
             raise
         except StepgraphError as error:
             missing[name] = str(error)
             continue
-        if name in tables:
-            asked.write_table(tables[name], args.output, name)
+        asked.write_table(tables[name], args.output, name)
+    figures = draw_figures(setting, args.output)
+    if not tables and not any(one.file for one in figures):
+        why = "; ".join(dict.fromkeys(missing.values()))
+        raise DataError(f"{args.source}: must allow a table or a figure, got none: {why}")
     title = f"The paper's tables and figures, measured on {dataset.name}"
     page = args.output / "index.html"
     write_text(page, write_page(title, dataset.name, tables, figures, missing))
@@ -201,11 +206,35 @@ def _video_scores(args: argparse.Namespace, dataset: Dataset) -> dict[str, list[
     return {"video": list(track(scored, "looking"))}
 
 
-def _refuse_what_would_be_ignored(args: argparse.Namespace, dataset: Dataset) -> None:
-    if args.noise_from and args.table not in ("noise", _ALL):
-        raise ConfigError(f"--noise-from must be of the table noise, got {args.table}; remove it")
-    if args.model and args.table not in ("table3", _ALL):
-        raise ConfigError(f"--model must be of table3 or table4, got {args.table}; remove it")
+_ONLY = {
+    "noise_from": ("noise",),
+    "model": ("table3", _TABLE4),
+    "pretrained_on": ("table3", _TABLE4),
+    "allow_shared": ("table3", _TABLE4),
+    **{one.name: (_TABLE4,) for one in fields(ProbeOptions) if one.name != "seed"},
+}
+"""Tables that an option belongs to, beside all of them."""
+
+_SCORED = ("graph", "video", "video_scores", "features", "encoder", "video_threshold")
+"""Options of what is scored, which table 4 does not do."""
+
+
+def _refuse_what_would_be_ignored(args: argparse.Namespace) -> None:
+    for name, tables in _ONLY.items():
+        if getattr(args, name, None) and args.table not in (*tables, _ALL):
+            flag, known = f"--{name.replace('_', '-')}", " or ".join(tables)
+            raise ConfigError(f"{flag} must be of {known}, got {args.table}; remove it")
+    if (args.pretrained_on or args.allow_shared) and not args.model:
+        raise ConfigError(
+            "--pretrained-on and --allow-shared must be of a model, got none; give --model"
+        )
+    for name in _SCORED if args.table == _TABLE4 else ():
+        if getattr(args, name):
+            flag = f"--{name.replace('_', '-')}"
+            raise ConfigError(f"{flag} must not be of table4, which probes features; remove it")
+
+
+def _refuse_without_video(args: argparse.Namespace, dataset: Dataset) -> None:
     if args.features and not _video_encoder(args, dataset):
         raise ConfigError("--features must be of a video encoder, got none; name it with --video")
     if args.scale != "raw" and not args.video_scores:

@@ -9,6 +9,7 @@ import argparse
 import shlex
 import shutil
 import sys
+from collections.abc import Mapping
 from dataclasses import asdict, is_dataclass, replace
 from functools import partial
 from importlib.util import find_spec
@@ -162,11 +163,12 @@ def evaluate(args: argparse.Namespace) -> str:
     )
     text = show_metrics(evaluation)
     if args.compare:
-        found = compare_measured(evaluation, args.compare)
-        name = evaluation.measured[-1].name
-        text += f"\n\n{differences_table(name, args.compare, found)}"
+        found, second = compare_measured(evaluation, _compared(args)), asked.open_compared(args)
+        text += f"\n\n{differences_table(found)}\n\n{asked.open_decoder(args)} minus {second}."
         differences = {metric: one._asdict() for metric, one in found.items()}
-        content["compared"] = {"decoder": args.compare, "resamples": RESAMPLES} | differences
+        given: dict[str, Any] = asdict(second) if is_dataclass(second) else {}
+        about = {"decoder": args.compare, "options": given, "resamples": RESAMPLES}
+        content["compared"] = about | differences
     text += f"\n\nOpen {args.report} in a browser."
     if args.output:
         how = {"decoder": asked.open_decoder(args), "encoder": scorer}
@@ -188,7 +190,7 @@ def _evaluate(args: argparse.Namespace) -> tuple[Evaluation, Scorer, dict[str, A
         asked.decoder_name(args),
         decoder,
         scorer,
-        beside=args.compare,
+        beside={_compared(args): asked.open_compared(args)} if args.compare else {},
         graph=graph,
         background_rows=args.rows != "keystep",
         mining=partial(
@@ -238,18 +240,15 @@ def measure(
     decoder: Decoder,
     scorer: Scorer,
     *,
-    beside: str | None = None,
+    beside: Mapping[str, Decoder] | None = None,
     **how: Any,
 ) -> Evaluation:
-    """Evaluate a decoder beside the paper's baseline, its method, and another one."""
-    if beside == name:
-        raise ConfigError(
-            f"--compare must name another decoder than the measured one, got {name!r}"
-        )
-    names = dict.fromkeys(("argmax", "path-search", *([beside] if beside else [])))
-    chosen = {each: load_decoder(each) for each in names}
+    """Evaluate a decoder beside the paper's baseline, its method, and one to compare with."""
+    chosen = {each: load_decoder(each) for each in ("argmax", "path-search")}
     chosen.pop(name, None)
-    return run_evaluation(dataset, chosen | {name: decoder}, encoder=scorer, **how)
+    return run_evaluation(
+        dataset, chosen | dict(beside or {}) | {name: decoder}, encoder=scorer, **how
+    )
 
 
 def compare_measured(evaluation: Evaluation, other: str) -> dict[str, PairedDifference]:
@@ -263,6 +262,18 @@ def compare_measured(evaluation: Evaluation, other: str) -> dict[str, PairedDiff
         )
     )
     return compare_counts([one], [another], tuple(ALL_METRICS))
+
+
+def _compared(args: argparse.Namespace) -> str:
+    """Name the second decoder of a comparison; it may be the first with other options."""
+    if args.compare != asked.decoder_name(args):
+        return str(args.compare)
+    if asked.open_compared(args) == asked.open_decoder(args):
+        raise ConfigError(
+            f"--compare must be another decoder, or have other options (--compare-option), got "
+            f"{args.compare!r} twice"
+        )
+    return f"{args.compare}, compared"
 
 
 def write_evaluation(evaluation: Evaluation, path: Path, command: str) -> None:

@@ -149,6 +149,7 @@ def pick_device() -> str:
     """``cuda`` where there is a GPU, else ``cpu``."""
     import torch
 
+    torch.backends.cudnn.allow_tf32 = False  # else convolutions are no float32 on a GPU
     return "cuda" if torch.cuda.is_available() else "cpu"
 
 

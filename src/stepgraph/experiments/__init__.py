@@ -22,7 +22,7 @@ from stepgraph.experiments.plans import (
 from stepgraph.experiments.setting import Options, Setting, State, prepare
 from stepgraph.experiments.table import Table
 from stepgraph.experiments.transfer import make_transfer_table
-from stepgraph.pipeline import require_narration
+from stepgraph.pipeline import TRUTH, nothing_left, require_narration
 
 __all__ = [
     "ALIASES",
@@ -93,6 +93,8 @@ def run_table(
         raise ConfigError(f"models must be of table3, got {name}; give none")
     if setting is None:
         setting = open_setting(dataset, encoder=encoder, state=state, **options)
+    if not any(video.id in setting.truth for video in setting.dataset.videos):
+        raise nothing_left(dataset, TRUTH)
     if name == "noise":
         return make_noise_table(setting, encoder)
     if name == "compat":

@@ -301,7 +301,7 @@ def make_downstream_table(
     columns = (*measured, *printed)
     general = written_notes("downstream", **vars(options))
     title = "Table 4: keystep recognition (SR), task recognition (TR), keystep forecasting (SF)"
-    return Table("downstream", title, columns, tuple(rows), (*notes, *general, *shared))
+    return Table("table4", title, columns, tuple(rows), (*notes, *general, *shared))
 
 
 def _probed(

@@ -14,6 +14,9 @@ from dataclasses import replace
 from functools import reduce
 from operator import add
 
+import numpy as np
+from numpy.typing import NDArray
+
 from stepgraph.core import Labels
 from stepgraph.evaluation.comparison import compare_counts, compare_ratios, count_videos
 from stepgraph.evaluation.counts import Counts
@@ -36,7 +39,10 @@ KEYSTEP_ROWS = "keystep_rows/"
 """Precedes a metric that leaves out the rows whose truth is background."""
 
 CHOSEN = "chosen/"
-"""Precedes a task for whose videos an option was chosen on those of the other tasks."""
+"""Precedes a seed and a task for whose videos an option was chosen on those of the other tasks."""
+
+VIDEOS = "videos"
+"""How many videos a method labelled: fewer than others, where it must know their tasks."""
 
 _ENTROPY = {
     f"{rows}{loop}": {"anchors_too": rows == "all", "self_loop": loop == "_loop"}
@@ -51,14 +57,12 @@ class Measurer:
     def __init__(self, setting: Setting, reference: Method) -> None:
         self.setting = setting
         self.reference = reference
-        self._chosen: dict[str, float] = {}
         self._labels: dict[str, list[dict[str, Labels]]] = {}
         self._counts: dict[tuple[str, bool], list[dict[str, Counts]]] = {}
 
     def report(self, method: Method, modality: str, keys: Sequence[str]) -> Numbers:
         """Measure the metrics of some columns, with their errors and differences."""
-        runs = self._runs(method, modality)
-        numbers: Numbers = {f"{CHOSEN}{task}": value for task, value in self._chosen.items()}
+        runs, numbers = self._runs(method, modality)
         for prefix in ("", KEYSTEP_ROWS):
             plain = [key.removeprefix(DIFFERENCE) for key in keys]
             names = [
@@ -79,20 +83,25 @@ class Measurer:
                 numbers[f"{before}{prefix}{inside}"] = value
         return numbers
 
-    def _runs(self, method: Method, modality: str) -> list[dict[str, Labels]]:
-        """Label with each seed of a method with chance, or once; keep those of the reference."""
+    def _runs(self, method: Method, modality: str) -> tuple[list[dict[str, Labels]], Numbers]:
+        """Label with each seed of a method with chance, or once.
+
+        Also gives how many videos were labelled and what was chosen with each seed.
+        """
         if method is self.reference and modality in self._labels:
-            return self._labels[modality]
+            runs = self._labels[modality]
+            return runs, {VIDEOS: float(len(runs[0]))}
         options = self.setting.options
         seeds = range(options.seed, options.seed + (options.seeds if method.chance else 1))
-        runs = []
+        runs, numbers = [], Numbers()
         for seed in seeds:
             setting = replace(self.setting, options=replace(options, seed=seed))
-            labels, self._chosen = method.label_and_choose(setting, modality)
+            labels, chosen = method.label_and_choose(setting, modality)
             runs.append(labels)
-        if method is self.reference:
+            numbers |= {f"{CHOSEN}{seed}/{task}": value for task, value in chosen.items()}
+        if method is self.reference:  # every row is compared with it
             self._labels[modality] = runs
-        return runs
+        return runs, numbers | {VIDEOS: float(len(runs[0]))}
 
     def _counted(
         self, runs: Iterable[Mapping[str, Labels]], *, background_rows: bool
@@ -126,41 +135,55 @@ class Measurer:
     ) -> Numbers:
         key = (modality, background_rows)
         if key not in self._counts:
-            labels = self._runs(self.reference, modality)
+            labels, _ = self._runs(self.reference, modality)
             self._counts[key] = self._counted(labels, background_rows=background_rows)
-        found = compare_counts(self._counts[key], runs, names, seed=self.setting.options.seed)
+        references = [
+            {video: one[video] for video in runs[0] if video in one} for one in self._counts[key]
+        ]
+        found = compare_counts(references, runs, names, seed=self.setting.options.seed)
         return _interval_numbers(found)
 
     def entropy(self, method: Method, modality: str, keys: Sequence[str]) -> Numbers:
         """Measure accuracy by entropy, on the rows after the anchors of the reference."""
-        [starts] = self._runs(self.reference, modality)
-        graph, numbers = self.setting.graphs[modality], Numbers()
-        labels = [self._runs(one, modality) for one in (self.reference, method)]
+        [starts] = self._runs(self.reference, modality)[0]
+        runs, numbers = self._runs(method, modality)
+        videos = sorted(runs[0])
+        graph, seed = self.setting.graphs[modality], self.setting.options.seed
         for kind, how in _ENTROPY.items():
-            both = [
-                [
-                    count_by_entropy(
-                        (run[video] for video in sorted(run)),
-                        self.setting.truth,
-                        graph,
-                        starts=starts,
-                        **how,
-                    )[0]
-                    for run in runs
-                ]
-                for runs in labels
-            ]
+            reference, *mine = (
+                count_by_entropy(
+                    (run[video] for video in videos),
+                    self.setting.truth,
+                    graph,
+                    starts=starts,
+                    **how,
+                )[0]
+                for run in (starts, *runs)
+            )
             for at, side in enumerate(("low", "high")):
-                mine = [run[:, at] for run in both[1]]
-                shares = [float(run[:, 0].sum() / max(1, run[:, 1].sum())) for run in mine]
-                name = f"{side}_{kind}"
-                numbers[name] = _or_none(sum(shares) / len(shares))
-                if len(shares) > 1:
-                    numbers[name + ERROR] = _or_none(split_standard_error(shares))
+                name, counts = f"{side}_{kind}", [run[:, at] for run in mine]
+                values = [_share(run) for run in counts]
+                numbers[name] = _or_none(sum(values) / len(values))
+                if len(values) == 1:
+                    values = [_share(counts[0][part]) for part in self._parts(len(videos))]
+                numbers[name + ERROR] = _or_none(split_standard_error(values))
                 if method is not self.reference and DIFFERENCE + name in keys:
-                    theirs = [run[:, at] for run in both[0]]
-                    numbers |= _interval_numbers({name: compare_ratios(theirs, mine)})
+                    found = compare_ratios([reference[:, at]], counts, seed=seed)
+                    numbers |= _interval_numbers({name: found})
         return numbers
+
+    def _parts(self, videos: int) -> list[list[int]]:
+        """Divide the positions of videos at random."""
+        options = self.setting.options
+        names = {f"{at:09}": at for at in range(videos)}
+        parts = split_videos(names, min(options.parts, videos), seed=options.seed)
+        return [[names[name] for name in part] for part in parts]
+
+
+def _share(counts: NDArray[np.int64]) -> float:
+    """Share of rows that are right, from right rows and all rows of each video."""
+    right, rows = counts.sum(axis=0)
+    return float(right / rows) if rows else math.nan
 
 
 def _interval_numbers(found: Mapping[str, tuple[float, float, float]]) -> Numbers:

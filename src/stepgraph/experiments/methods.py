@@ -213,7 +213,9 @@ def _fusing(weight: float, setting: Setting, modality: str) -> Labeller:
     """Path search on blended scores: so much of the video's, the rest of the text's."""
     text = {one.video: one for one in setting.scored("text")}
     fused = {
-        one.video: fuse(one, text[one.video], weight=weight) for one in setting.scored("video")
+        one.video: fuse(one, text[one.video], weight=weight)
+        for one in setting.scored("video")
+        if one.video in text
     }
     graph = mine_graph(fused.values(), setting.vocabulary)
     search = PathSearch(setting.options.threshold_of(modality))

@@ -24,7 +24,15 @@ from stepgraph.experiments.authors import (
     agglomerate,
     mine_as_authors,
 )
-from stepgraph.experiments.measuring import CHOSEN, DIFFERENCE, ERROR, HIGH, LOW, Measurer
+from stepgraph.experiments.measuring import (
+    CHOSEN,
+    DIFFERENCE,
+    ERROR,
+    HIGH,
+    LOW,
+    VIDEOS,
+    Measurer,
+)
 from stepgraph.experiments.methods import (
     METHODS,
     TABLES,
@@ -94,19 +102,18 @@ def make_table(plan: Plan, setting: Setting) -> Table:
     sections = [one for one in MODALITIES if plan.everywhere or one in setting.scores]
     jobs = [(modality, method) for modality in sections for method in plan.methods]
     measurer = Measurer(setting, METHODS[plan.reference])
-    rows, chosen = [], {}
+    rows, chosen = [], dict[str, None]()
     for modality, method in track(jobs, plan.name):
         measure = partial(_numbers, plan, measurer, method, modality)
         cells = _cells(plan.columns, measure)
         # Of table 2 the paper does not say from which modality it is.
         printed = beside.cells(method.name, ANY if plan.name == "table2" else modality)
         rows.append(Row(MODALITIES[modality], method.name, (*cells, *printed)))
-        if method.choices and cells[0].value is not None:
-            chosen[method.name, modality] = _chosen(measure())
+        if cells[0].value is not None:
+            chosen |= _remarks(method, modality, measure(), setting)
     means = written_notes("means") if plan.columns == ACCURACY else []
     notes = [*protocol(setting, plan.methods), *means, *plan.notes]
-    for (name, modality), values in chosen.items():
-        notes.append(f"{name}, {MODALITIES[modality]}: chosen were {values}.")
+    notes += chosen
     notes += [*written_notes("differences"), *paper_notes(beside.shown)]
     options, parts = setting.options, min(setting.options.parts, len(setting.truth))
     notes += written_notes("errors", parts=parts, seed=options.seed)
@@ -117,14 +124,22 @@ def make_table(plan: Plan, setting: Setting) -> Table:
     return Table(plan.name, plan.title, columns, tuple(rows), tuple(notes))
 
 
-def _chosen(numbers: Numbers) -> str:
-    """Tell what was chosen for the videos of each task."""
-    found = {
-        name.removeprefix(CHOSEN): value
-        for name, value in numbers.items()
-        if name.startswith(CHOSEN)
-    }
-    return ", ".join(f"{value:g} ({task})" for task, value in found.items())
+def _remarks(
+    method: Method, modality: str, numbers: Numbers, setting: Setting
+) -> Iterator[tuple[str, None]]:
+    """Note what was chosen for each task, by seed, and how many videos were left out."""
+    name = f"{method.name}, {MODALITIES[modality]}"
+    by_task: dict[str, list[str]] = {}
+    for key, value in numbers.items():
+        if key.startswith(CHOSEN):
+            task = key.removeprefix(CHOSEN).partition("/")[2]
+            by_task.setdefault(task, []).append(f"{value:g}")
+    if by_task:
+        found = "; ".join(f"{task}: {', '.join(values)}" for task, values in by_task.items())
+        yield f"{name}: chosen with each seed: {found}.", None
+    labelled, evaluated = numbers[VIDEOS], sum(1 for _ in setting.evaluated(modality))
+    if method.choices and labelled != evaluated:
+        yield f"{name}: on the {labelled:g} of {evaluated} videos whose task is known.", None
 
 
 def _printed_datasets(setting: Setting) -> tuple[str, ...]:
@@ -175,12 +190,18 @@ def _cell(column: Column, numbers: Numbers) -> Cell:
 SIZES = (1.0, 1.5, 2.0, 4.0, 5.0, 10.0)
 """Sizes of the vocabulary, in times its clean size."""
 
-_COMPARED = {"argmax": "distant", "ours": "ours", "halved": "no-graph"}
+_COMPARED = {
+    "argmax": "distant",
+    "ours": "ours",
+    "halved": "no-graph",
+    "anchors": "anchors",
+    "hold": "hold",
+}
 """Methods that every size is measured with, by the beginning of their columns' keys."""
 
 
 def make_noise_table(setting: Setting, encoder: Encoder) -> Table:
-    """Measure argmax, path search and halved gaps with every size of the vocabulary."""
+    """Measure argmax, path search and the controls with every size of the vocabulary."""
     gains = COLUMNS["gains"]
     beside = Beside("noise", _printed_datasets(setting), gains[:3])
     rows = []
@@ -299,6 +320,9 @@ def _jobs(setting: Setting, numbers_of: str, modality: str) -> Iterator[tuple[st
             yield section, _method(row, chosen, decoder), modality
         if modality == "text":
             yield section, Method(_MPNET, _other_encoder), modality
+        if decoder == "path search":
+            for control in ("no-graph", "anchors", "hold"):
+                yield section, METHODS[control], modality
 
 
 def _method(name: str, chosen: Behaviours, decoder: str) -> Method:

@@ -39,7 +39,7 @@ from stepgraph.files.disk import read_json, write_text
 from stepgraph.files.headers import FileKind, check_header, reading_fields
 from stepgraph.graph import TaskGraph, mine_graph
 from stepgraph.labelling.folders import graph_fingerprint
-from stepgraph.pipeline import TRUTH, choose_vocabulary, nothing_left
+from stepgraph.pipeline import choose_vocabulary
 from stepgraph.progress import track
 from stepgraph.scoring import score_features
 from stepgraph.scoring.fusion import prioritise
@@ -258,8 +258,6 @@ def prepare(
     vocabulary = choose_vocabulary(dataset, None)
     videos = tuple(track(dataset.videos, "reading"))
     dataset = replace(dataset, videos=videos)
-    if not any(video.id in dataset.truth for video in videos):
-        raise nothing_left(dataset, TRUTH)
     keysteps = encoder.encode_keysteps(vocabulary)
     encoded = track(encode_each(videos, encoder), "encoding", len(videos))
     features = tuple(found for _, found in encoded if len(found.vectors))

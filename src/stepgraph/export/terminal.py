@@ -32,14 +32,16 @@ def metrics_table(reports: Sequence[Report]) -> str:
     )
 
 
-def differences_table(name: str, other: str, found: Mapping[str, PairedDifference]) -> str:
+def differences_table(found: Mapping[str, PairedDifference]) -> str:
     """Differences of two methods in points, with their intervals."""
-    lines: list[tuple[str, ...]] = [
-        (ALL_METRICS[key], points(one.difference), f"[{points(one.low)}, {points(one.high)}]")
-        for key, one in found.items()
-    ]
-    head = (f"{name} minus {other}", "points", f"{INTERVAL:.0%} interval")
-    return columns([head, *lines])
+    lines: list[tuple[str, ...]] = []
+    for key, one in found.items():
+        if key == "edit_distance":  # a fraction, and less is better
+            value, low, high = (f"{number:+.3f}" for number in one)
+        else:
+            value, low, high = map(points, one)
+        lines.append((ALL_METRICS[key], value, f"[{low}, {high}]"))
+    return columns([("", "difference in points", f"{INTERVAL:.0%} interval"), *lines])
 
 
 def points(share: float) -> str:
