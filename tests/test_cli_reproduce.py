@@ -39,7 +39,7 @@ def test_two_decoders_are_compared_with_intervals(omelette_folder, capsys, tmp_p
     text = run(capsys, *common, "--report", tmp_path / "report.html")
     found = json.loads(run(capsys, *common, "--json"))
 
-    assert "path-search minus halved-gaps" in text
+    assert "PathSearch(threshold=0.4) minus HalvedGaps(threshold=0.4)." in text
     assert "95% interval" in text
     compared = found["compared"]
     assert (compared["decoder"], compared["resamples"]) == ("halved-gaps", 1000)
@@ -57,7 +57,32 @@ def test_a_decoder_that_is_measured_anyway_can_be_compared_with(name, omelette_f
 def test_a_decoder_is_not_compared_with_itself(omelette_folder, capsys):
     said = failed(capsys, "evaluate", omelette_folder, "--compare", "task-markov", "--json")
 
-    assert "--compare must name another decoder than the measured one, got 'task-mar" in said
+    assert (
+        "--compare must be another decoder, or have other options (--compare-option), got" in said
+    )
+
+
+def test_options_reach_both_decoders_of_a_comparison(omelette_folder, capsys):
+    common = ("evaluate", omelette_folder, "--threshold", "0.7", "--json")
+
+    found = json.loads(run(capsys, *common, "--compare", "halved-gaps"))
+    alone = json.loads(run(capsys, *common, "--decoder", "halved-gaps"))
+
+    assert found["compared"]["options"] == {"threshold": 0.7}
+    difference = found["accuracy"] - alone["accuracy"]
+    assert found["compared"]["accuracy"]["difference"] == pytest.approx(difference)
+
+
+def test_a_decoder_is_compared_with_itself_under_other_options(omelette_folder, capsys):
+    common = ("evaluate", omelette_folder, "--decoder", "path-search", "--json")
+    other = ("--compare", "path-search", "--compare-option", "threshold=2")
+
+    found = json.loads(run(capsys, *common, *other))["compared"]
+
+    assert found["options"] == {"threshold": 2.0}
+    # Nothing reaches a threshold of 2, so that there argmax is left.
+    argmax = json.loads(run(capsys, *common, "--compare", "argmax"))["compared"]
+    assert found["accuracy"] == argmax["accuracy"]
 
 
 def test_rows_of_true_background_are_left_out_where_asked(omelette_folder, capsys, tmp_path):
@@ -96,8 +121,7 @@ def test_everything_is_written_into_one_folder_with_one_page(omelette_folder, ca
 
     found = json.loads(run(capsys, *asked))
 
-    assert set(found["tables"]) | set(found["missing"]) == set(OF_THE_PAPER)
-    assert "table4" in found["missing"]
+    assert {*OF_THE_PAPER} - {*found["tables"]} == {*found["missing"]} == {"table4"}
     assert "--model" in found["missing"]["table4"]
     for name in found["tables"]:
         assert json.loads((out / f"{name}.json").read_text("utf-8"))["name"] == name
@@ -163,6 +187,58 @@ def test_table_4_is_probed_from_stored_features(omelette_folder, capsys, tmp_pat
     assert 0 <= row["measured here"]["keystep"]["value"] <= 100
 
 
+@pytest.mark.parametrize(
+    ("table", "options", "problem"),
+    [
+        ("table4", ("--graph", "nope.json"), "--graph must not be of table4"),
+        ("table4", ("--video", "clip:nope"), "--video must not be of table4"),
+        ("table1", ("--allow-shared",), "--allow-shared must be of table3 or table4, got table1"),
+        ("table1", ("--heads", "mlp"), "--heads must be of table4, got table1"),
+        ("table3", ("--pretrained-on", "Ours=x"), "must be of a model, got none; give --model"),
+        ("table3", ("--model", "Ours=text:minilm"), "--model must look at video, got 'text:mini"),
+        ("table3", ("--model", "="), "a model must be given as NAME=PLACE, got '='"),
+    ],
+)
+def test_options_that_would_be_ignored_are_refused(table, options, problem, capsys):
+    assert problem in failed(capsys, "reproduce", table, "demo", *options)
+
+
+@pytest.fixture
+def without_truth(omelette_folder):
+    (omelette_folder / "truth.csv").unlink()
+    return omelette_folder
+
+
+def test_figures_need_no_truth(without_truth, capsys, tmp_path):
+    text = run(capsys, "reproduce", "figures", without_truth, "-o", tmp_path / "out")
+
+    assert f"figure 5: {tmp_path / 'out' / 'figure-5.svg'}" in text
+    assert "figure 4: none: " in text
+
+
+def test_everything_without_truth_is_figures_alone(without_truth, capsys, tmp_path):
+    out = tmp_path / "out"
+
+    found = json.loads(run(capsys, "reproduce", "all", without_truth, "-o", out, "--json"))
+
+    assert found["tables"] == []
+    assert "must hold a truth" in found["missing"]["table1"]
+    assert any(one["file"] for one in found["figures"])
+
+
+def test_a_wrong_option_of_everything_is_an_error_and_no_page(omelette_folder, capsys, tmp_path):
+    graph = tmp_path / "graph.json"
+    run(capsys, "mine", "demo", "-o", graph)
+
+    said = failed(
+        *(capsys, "reproduce", "all", omelette_folder, "--graph", graph),
+        *("-o", tmp_path / "out"),
+    )
+
+    assert "must share one vocabulary" in said or "vocabulary" in said
+    assert not (tmp_path / "out" / "index.html").exists()
+
+
 @pytest.mark.parametrize("table", ["table1", "noise"])
 def test_models_are_refused_where_they_would_be_ignored(table, capsys):
     said = failed(capsys, "reproduce", table, "demo", "--model", "Ours=text:minilm")
@@ -199,8 +275,14 @@ def small_table(name="table1", row="<b>Ours</b>"):
 
 def test_only_numbers_of_the_same_data_and_metric_count_as_measured():
     assert count_beside([small_table()], "crosstask") == 1
-    assert count_beside([small_table(), small_table()], "coin") == 2
+    assert count_beside([small_table(), small_table("ablations")], "coin") == 2
     assert count_beside([small_table()], "demo") == 0
+
+
+def test_a_number_that_stands_in_two_tables_counts_once():
+    twice = [small_table("table1-expanded"), small_table("thresholds"), small_table("compat")]
+
+    assert count_beside(twice, "crosstask") == 1
 
 
 def test_the_page_shows_text_as_text_and_names_no_other_place(tmp_path):

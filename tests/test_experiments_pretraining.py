@@ -5,12 +5,14 @@ import pytest
 
 from stepgraph.cli.learning import named_places, open_backbones, open_models
 from stepgraph.core import Dataset, Features, Video
+from stepgraph.datasets import open_source
 from stepgraph.encoders import EncoderOptions, load_encoder
 from stepgraph.encoders.stored_features import FeatureStore, StoredEncoder
 from stepgraph.errors import ConfigError, DataError
 from stepgraph.experiments.downstream import divide, make_downstream_table
 from stepgraph.experiments.pretraining import Pretraining, read_pretraining, trained_on
 from stepgraph.experiments.probing import ProbeOptions
+from stepgraph.ingest import Listening
 from stepgraph.networks.checkpoints import save_checkpoint
 from stepgraph.networks.timesformer import TimeSformer, TimeSformerOptions
 from stepgraph.problems import Problems
@@ -128,3 +130,22 @@ def test_names_of_models_differ(tmp_path):
         named_places(["A=b", "A=c"])
     with pytest.raises(ConfigError, match=r"backbones must have different names, got 'A' twice"):
         open_backbones({"A": "b"}, {"A": "c"}, Problems())
+
+
+@pytest.mark.data
+def test_the_samples_at_hand_share_videos(real_data):
+    """The committed evidence that the guard is needed."""
+
+    def ids(source, split="all"):
+        listening = Listening(needed=False, hears=False)
+        found = open_source(
+            f"{source}:{real_data / source}", split=split, listening=listening, strict=False
+        )
+        return {video.id for video in found.videos}
+
+    rows = (real_data / "crosstask" / "videos.csv").read_text("utf-8").splitlines()
+    crosstask = {row.split(",")[1] for row in rows}  # also those without an annotation here
+    howto, coin = ids("howto100m"), ids("coin")
+
+    assert (len(howto & crosstask), len(howto & coin), len(crosstask & coin)) == (3, 8, 41)
+    assert len(howto & ids("coin", "testing")) == 4
