@@ -1,6 +1,6 @@
-"""The exceptions raised on purpose.
+"""Exceptions that stepgraph raises on purpose, and functions that format their messages.
 
-Each message is one line: what was expected, what came, and what to do.  The command line
+Each message is one line: the rule, the value found, and a remedy.  The command line
 prints it and exits with code 1; a Python user catches :class:`StepgraphError`.
 """
 
@@ -23,19 +23,19 @@ class DataError(StepgraphError, ValueError):
 
 
 class DiskError(DataError):
-    """A disk that takes no more files, such as a full one: no use in going on."""
+    """Disk that takes no more files, such as a full one, so that the work must stop."""
 
 
 class ConfigError(StepgraphError, ValueError):
-    """A name or an option that does not exist or does not fit."""
+    """Name or option that does not exist or does not fit."""
 
 
 class MissingExtraError(StepgraphError, ImportError):
-    """An optional dependency that is not installed."""
+    """Optional dependency that is not installed."""
 
 
 class IncompleteError(StepgraphError):
-    """Work that was done in part: what failed, and the answer for the rest."""
+    """Work that is done only in part: a message about the failures, the output of the rest."""
 
     def __init__(self, message: str, answer: str) -> None:
         super().__init__(message)
@@ -43,9 +43,9 @@ class IncompleteError(StepgraphError):
 
 
 def printable(text: str, *, lines: bool = False) -> str:
-    r"""Text that a terminal only shows; ``lines`` may be several.
+    r"""Escape the control characters of a text, and its line breaks unless ``lines`` is true.
 
-    Control characters are spelt as in JSON, so that JSON stays what it is.
+    The escapes are those of JSON, so that JSON keeps its meaning.
 
     >>> print(printable("tea\x1b[2J"))
     tea\u001b[2J
@@ -55,7 +55,7 @@ def printable(text: str, *, lines: bool = False) -> str:
 
 
 def one_line(message: str, longest: int = 1000) -> str:
-    """A message as one line that can be read: what is quoted in it may be of any length."""
+    """Put a message on one readable line, shortened in the middle if it is too long."""
     line = printable(" ".join(message[: 2 * longest].split()))
     if len(message) <= 2 * longest and len(line) <= longest:
         return line
@@ -64,7 +64,7 @@ def one_line(message: str, longest: int = 1000) -> str:
 
 
 def quoted(value: object, limit: int = 200) -> str:
-    """What came, as a message shows it: a file may hold anything, also megabytes of it."""
+    """Quote a value for a message, cut to ``limit`` characters."""
     try:
         text = value if isinstance(value, str) else repr(value)
     except RecursionError:
@@ -74,7 +74,7 @@ def quoted(value: object, limit: int = 200) -> str:
 
 
 def and_got(error: Exception) -> str:
-    """What was found instead of the fields of a file, as the rest of a message about it."""
+    """Format an error in the fields of a file as the end of a message: ``, got ...``."""
     said = one_line(str(error), 500)
     if isinstance(error, KeyError):
         return f", got one without {quoted(error.args[0])}"
@@ -86,5 +86,5 @@ def and_got(error: Exception) -> str:
 
 
 def reason(error: BaseException) -> str:
-    """What another library says went wrong, shortly."""
+    """Shorten the message of an error of another library; without one, name its type."""
     return one_line(str(error))[:120] or type(error).__name__

@@ -1,8 +1,8 @@
-"""What was wrong in the input, counted and kept while the rest goes on.
+"""Mistakes in the input, collected and counted while the rest is processed.
 
 Data sets as they are published contain mistakes.  A reader adds each one here with its file and
-line and goes on; a strict reader stops at the first.  Most are blemishes of something that is
-used all the same; some lose an input altogether, and only these make a command fail.
+line and goes on; a strict reader stops at the first.  Most concern an input that is still used.
+Fatal ones (``lost``) exclude their input, and only these make a command fail.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ _KEPT = 20
 
 @dataclass(frozen=True)
 class Problem:
-    """One mistake: where it is (``file:line``), which kind it is, and what it is in words.
+    """Mistake in an input: its place (``file:line``), its kind, and a description.
 
     Attributes
     ----------
     lost
-        Whether there will be no result for an input, such as a video that cannot be read.
+        True if it is fatal: an input, such as a video that cannot be read, has no result.
     scope
-        What it is about where that is not one thing: ``2,401 of 2,750 videos``.
+        Inputs concerned, if there are several: ``2,401 of 2,750 videos``.
     """
 
     where: str
@@ -47,7 +47,7 @@ class Problems:
     Parameters
     ----------
     strict
-        Make the first mistake a :class:`~stepgraph.errors.DataError`.
+        Raise the first mistake as a :class:`~stepgraph.errors.StepgraphError`.
 
     Examples
     --------
@@ -62,12 +62,12 @@ class Problems:
     def __init__(self, *, strict: bool = False) -> None:
         self.strict = strict
         self.found: list[Problem] = []
-        self._seen: Counter[tuple[str, bool]] = Counter()  # by kind and whether one is lost
+        self._seen: Counter[tuple[str, bool]] = Counter()  # by kind and whether it is fatal
 
     def add(
         self, where: str, kind: str, what: str, *, lost: bool = False, scope: str = ""
     ) -> None:
-        """Count one mistake, or stop at it; see :class:`Problem`."""
+        """Count one mistake, or raise it if strict; see :class:`Problem`."""
         if self.strict:
             raise DataError(f"{where}: {what}")
         self._seen[kind, lost] += 1
@@ -78,7 +78,7 @@ class Problems:
     def add_error(
         self, error: StepgraphError, kind: str, origin: str, *, lost: bool = False
     ) -> None:
-        """Count an error that may begin with the file it is about, or stop at it."""
+        """Count an error whose message may begin with its place, or raise it if strict."""
         if self.strict:
             raise error
         message = str(error)
@@ -87,19 +87,19 @@ class Problems:
         self.add(where, kind, message[begin:], lost=lost)
 
     def take(self, other: Problems, *kinds: str) -> None:
-        """Add all mistakes that another found, or those of some kinds."""
+        """Add the mistakes of another collection, all or those of some kinds."""
         chosen = set(kinds) or set(other.counts)
         self._seen += Counter({key: n for key, n in other._seen.items() if key[0] in chosen})
         self.found += [problem for problem in other.found if problem.kind in chosen]
 
     @property
     def seen(self) -> list[tuple[str, bool, int]]:
-        """How many there are of each kind, lost ones apart."""
+        """Number of mistakes of each kind, fatal ones apart: (kind, fatal, count)."""
         return [(kind, lost, count) for (kind, lost), count in self._seen.items()]
 
     @classmethod
     def recall(cls, found: Iterable[Problem], seen: Iterable[tuple[str, bool, int]]) -> Problems:
-        """Make anew what another process or run found."""
+        """Rebuild the collection of another process or run."""
         problems = cls()
         problems.found = list(found)
         problems._seen = Counter({(kind, lost): count for kind, lost, count in seen})
@@ -107,7 +107,7 @@ class Problems:
 
     @property
     def counts(self) -> Counter[str]:
-        """How many there are of each kind."""
+        """Number of mistakes of each kind."""
         found: Counter[str] = Counter()
         for (kind, _), count in self._seen.items():
             found[kind] += count
@@ -115,7 +115,7 @@ class Problems:
 
     @property
     def failed(self) -> Problems:
-        """Those that lost an input; where there are any, a command has failed in part."""
+        """Fatal mistakes; where there are any, a command has failed in part."""
         lost = Problems()
         lost.found = [problem for problem in self.found if problem.lost]
         lost._seen = Counter({key: count for key, count in self._seen.items() if key[1]})
@@ -125,7 +125,7 @@ class Problems:
         return self._seen.total()
 
     def summary(self) -> str:
-        """One line: how many of each kind, with the first of each; lost inputs are all named."""
+        """Summarise on one line: the number and first mistake of each kind, and the fatal ones."""
         return "; ".join(self._of_kind(kind, count) for kind, count in self.counts.items())
 
     def _of_kind(self, kind: str, count: int) -> str:

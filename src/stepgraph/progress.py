@@ -1,7 +1,7 @@
-"""Progress of long work, shown only where somebody is watching.
+"""Progress of long work: bars on a terminal, and single lines on stderr.
 
-Library code reports with :func:`track` and never draws; nothing is shown until the command
-line turns drawing on with :func:`shown`, and then only on a terminal.
+Library code reports with :func:`track` and never draws.  Nothing is shown until the command line
+turns it on with :func:`shown`; bars appear only on a terminal.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def shown() -> Iterator[None]:
 
 @contextmanager
 def hidden() -> Iterator[None]:
-    """Draw nothing inside this block, where something else is shown as it comes."""
+    """Draw no bars inside this block, which prints output of its own."""
     bars, token = _drawing.get(), _drawing.set(None)
     if bars is not None:
         bars.stop()  # it would take what is printed for its own
@@ -55,7 +55,7 @@ def hidden() -> Iterator[None]:
 
 
 def say(text: str) -> None:
-    """Tell in one line on stderr what is about to take long, terminal or not."""
+    """Write one line on stderr before long work, inside :func:`shown` and terminal or not."""
     bars = _drawing.get()
     if bars is not None:
         bars.console.print(f"stepgraph: {printable(text)}", markup=False, highlight=False)
@@ -65,7 +65,7 @@ def say(text: str) -> None:
 
 @contextmanager
 def counting(label: str, total: int | None = None) -> Iterator[Callable[[int], None]]:
-    """Give a function that says how many more are done."""
+    """Yield a function that advances a progress bar by a number of finished items."""
     bars = _drawing.get()
     if bars is None:
         yield lambda _: None
@@ -78,7 +78,7 @@ def counting(label: str, total: int | None = None) -> Iterator[Callable[[int], N
 
 
 def track(items: Iterable[_Item], label: str, total: int | None = None) -> Iterator[_Item]:
-    """Yield the items, counting each one as done when the next is asked for."""
+    """Yield the items, counting each one as done when the next is requested."""
     if total is None and isinstance(items, Sized):
         total = len(items)
     with counting(label, total) as done:
@@ -88,7 +88,7 @@ def track(items: Iterable[_Item], label: str, total: int | None = None) -> Itera
 
 
 def rate(speed: float) -> str:
-    """A speed in words: what is slower than one a second is counted by the minute or hour.
+    """Format a rate, given per second, in the first of second, minute and hour that reaches 1.
 
     >>> rate(1234.5), rate(0.25), rate(0.001)
     ('1,234/s', '15/min', '3.6/h')

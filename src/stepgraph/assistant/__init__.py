@@ -1,7 +1,7 @@
-"""What somebody who works would ask: what comes next, what is missing, what went wrong, a plan.
+"""Successors, missing keysteps, mistakes and plans, estimated from executions of tasks.
 
-All of it is learned from executions, sequences of keysteps: of a truth, of corrections, or as they
-were recognised in the videos that a graph was mined from.
+An execution is a sequence of keysteps: from truth, from annotation, or recognised in a video that
+a graph was mined from.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Answers of an assistant in names and with their evidence."""
+"""Successors, missing steps, mistakes and plans by name, each with its support."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from stepgraph.assistant.planning import Plan, make_plans
 from stepgraph.core import Vocabulary
 from stepgraph.errors import ConfigError, DataError, quoted
 
-# So many of a hundred steps of correct executions may be called mistakes when a fifth of the
-# executions is judged by the others: it sets the threshold, between bounds.
+# Percentage of the steps of correct executions that may count as mistakes when a fifth of the
+# executions is scored against the others: it sets the threshold, between bounds.
 _FALSE_ALARMS, _FOLDS, _BOUNDS, _USUAL = 8, 5, (0.2, 0.6), 0.45
-# Executions that are judged for it.
+# Executions that are scored for it.
 _MOST = 1000
 
 
 class Told(NamedTuple):
-    """A step, what is said of it, how far that is so, and the evidence."""
+    """Step with the kind of answer, its score from 0 to 1, and its support in words."""
 
     step: str
     kind: str
@@ -33,7 +33,7 @@ class Told(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Assistant:
-    """Executions that can be asked in names.
+    """Statistics of executions, with steps by name.
 
     >>> tea = Assistant((Execution("a", "tea", "", ("boil", "steep", "pour")),) * 4)
     >>> tea.next(["boil"])[0].step
@@ -54,12 +54,12 @@ class Assistant:
 
     @cached_property
     def experience(self) -> Experience:
-        """The executions with steps as numbers."""
+        """Statistics of all executions, with steps by position."""
         return self._of(self.done)
 
     @cached_property
     def _watched(self) -> Experience:
-        """Those that somebody did: the evidence."""
+        """Statistics of observed executions, without pseudo-executions of the listed order."""
         done = [one for one in self.done if not one.written]
         return self._of(done) if len(done) < len(self.done) else self.experience
 
@@ -70,12 +70,12 @@ class Assistant:
 
     @cached_property
     def _pooled(self) -> Experience:
-        """All executions as those of one task."""
+        """Statistics of all executions, pooled into one task."""
         runs = [("", one) for some in self.experience.tasks.values() for one in some]
         return Experience.of(runs, len(self.names))
 
     def known_task(self, task: str | None) -> str | None:
-        """The task of that name, which must be known."""
+        """Check that ``task`` is None or a task of the executions, and return it."""
         if task is not None and task not in self.experience.tasks:
             some = ", ".join(map(quoted, self.experience.names[:5]))
             raise ConfigError(
@@ -84,12 +84,12 @@ class Assistant:
         return task
 
     def known(self, steps: Sequence[str]) -> list[int]:
-        """Numbers of the steps that are known."""
+        """Positions of the steps that occur in executions; others are dropped."""
         known = {*self.names.keysteps}
         return [self.names.index(step) for step in steps if step in known]
 
     def next(self, done: Sequence[str], *, task: str | None = None, top: int = 5) -> list[Told]:
-        """What most probably comes next; unknown steps of the past tell nothing."""
+        """Most probable successors; steps of ``done`` that no execution shows are ignored."""
         shares = self.experience.next(self.known(done), self.known_task(task))
         best = [at for at in np.argsort(-shares, kind="stable").tolist()[:top] if shares[at] > 0]
         return [Told(self.names.keysteps[at], "next", float(shares[at]), "") for at in best]
@@ -97,7 +97,7 @@ class Assistant:
     def missing(
         self, done: Sequence[str], *, task: str | None = None, threshold: float = 0.5
     ) -> list[Told]:
-        """What should have been done by now, the most certain first."""
+        """Steps that should have been done by now, the most probable first."""
         past = self.known(done)
         found, task = self.experience.missing(past, self.known_task(task)), self._task(past, task)
         return [
@@ -109,7 +109,7 @@ class Assistant:
     def mistakes(
         self, done: Sequence[str], *, task: str | None = None, threshold: float | None = None
     ) -> list[Told]:
-        """What went wrong, step by step: unknown, repeated, or before what it needs."""
+        """Mistakes in the order of the steps: unknown, too early, or repeated."""
         threshold = self.threshold if threshold is None else threshold
         found, past = [], list[int]()
         about = self._task(self.known(done), self.known_task(task))
@@ -124,7 +124,7 @@ class Assistant:
                 runs = self._watched.tasks.get(about, [])
                 again = sum(one.count(place) > 1 for one in runs)
                 does = sum(place in one for one in runs)
-                # Rare among those who do it; to do more than needed hinders less than to lack it.
+                # Rare among executions that do it; a repetition hinders less than a missing step.
                 score = (1 - again / (does + 1.0)) / 2
                 if score >= max(threshold, _USUAL) and past[-1] != place:
                     why = f"{again} of {does} executions do it more than once"
@@ -134,10 +134,10 @@ class Assistant:
 
     @cached_property
     def threshold(self) -> float:
-        """Score from which on a step is called a mistake, set without labels.
+        """Score from which on a step counts as a mistake, set without labels.
 
-        Few enough steps of these executions, which are taken to be correct, reach it when they
-        are judged by the others.
+        The executions are taken to be correct: it is the score that 8 % of their steps exceed
+        when each fifth is scored against the others, kept between 0.2 and 0.6.
         """
         told = [(one, (one.task, self._places(one.steps))) for one in self.done if one.steps]
         done = [steps for one, steps in told if not one.written]
@@ -158,10 +158,10 @@ class Assistant:
         return [self.names.index(step) for step in steps]
 
     def judge(self, done: Sequence[str], task: str) -> list[tuple[str, float, int | None]]:
-        """Of each step how far it is a mistake where it stands, and which keystep it lacks most.
+        """Score each step as a mistake, from 0 to 1, and find the keystep that it lacks most.
 
-        One that no execution of the task does is a mistake, and does not enter the past.  A task
-        that is unknown is taken for all of them together.
+        A step that no execution of the task does scores 1 and does not enter the past.  For an
+        unknown task, the executions of all tasks are pooled.
         """
         is_known = task in self.experience.tasks
         teacher, task = (self.experience, task) if is_known else (self._pooled, "")
@@ -176,7 +176,7 @@ class Assistant:
     def plans(
         self, first: str, last: str, *, steps: int | None = None, task: str | None = None, top: int
     ) -> list[tuple[list[str], Plan]]:
-        """Ways from a step to another, the best first."""
+        """Plans from one step to another, the most probable first."""
         ends = self.names.index(first), self.names.index(last)
         task = self.known_task(task)
         found = make_plans(self.experience, *ends, steps=steps, task=task, top=top)
@@ -200,7 +200,7 @@ class Assistant:
 
 
 def _judge(teacher: Experience, steps: Sequence[int], task: str) -> list[tuple[float, int | None]]:
-    """How far each of the steps is a mistake after those before it, and what it lacks most."""
+    """Score each step as a mistake after those before it, and find the keystep it lacks most."""
     found: list[tuple[float, int | None]] = []
     for at, keystep in enumerate(steps):
         lacking = teacher.too_early(steps[:at], keystep, task)

@@ -1,4 +1,4 @@
-"""Executions as data: who did which keysteps in which order, and which of them were mistakes.
+"""Executions as data: the sequence of keysteps of each, and which of them are mistakes.
 
 The layout is a folder with ``executions.csv`` (execution, task, split, step, mistake; one row a
 step, in order) and, where the true order is known, ``graphs/<task>.json`` (``steps`` with START
@@ -42,9 +42,9 @@ _WORDS = _WRONG | _RIGHT | {"none": False, "nan": False, "wrong": True}
 
 @dataclass(frozen=True)
 class Execution:
-    """One execution of a task: its steps by name in order, and which of them are mistakes.
+    """Execution of a task: its steps by name in order, and which of them are mistakes.
 
-    Where it is ``written``, nobody did it: it is the order of a list that is believed.
+    A ``written`` one is not observed: it is a pseudo-execution of the listed order.
     """
 
     id: str
@@ -56,7 +56,7 @@ class Execution:
 
     @property
     def is_correct(self) -> bool:
-        """Whether it has no mistake."""
+        """True if no step is a mistake."""
         return not any(self.mistakes)
 
 
@@ -67,7 +67,7 @@ class Executions:
     Attributes
     ----------
     graphs
-        Of each task whose order is known, the pairs of which one is directly before the other.
+        Direct pairs (first, second) of the true order of each task, where that is known.
     """
 
     name: str
@@ -76,11 +76,11 @@ class Executions:
     problems: Problems = field(default_factory=Problems)
 
     def of_split(self, split: str) -> list[Execution]:
-        """Those of ``train`` or ``test``."""
+        """Executions of one split, ``train`` or ``test``."""
         return [one for one in self.done if one.split == split]
 
     def by_task(self) -> dict[str, list[Execution]]:
-        """Those of each task, in the order in which tasks and executions come."""
+        """Executions of each task, in the order of their first appearance."""
         found: dict[str, list[Execution]] = {}
         for one in self.done:
             found.setdefault(one.task, []).append(one)
@@ -90,8 +90,8 @@ class Executions:
 def open_executions(source: str | Path, *, strict: bool = False) -> Executions:
     """Open executions: ``executions:PATH``, a mined graph, or a source of videos with truth.
 
-    The true keysteps of ``crosstask:PATH`` and ``coin:PATH`` are read whether the videos are
-    narrated or not, their published splits as ``train`` and ``test``.
+    The true keysteps of ``crosstask:PATH`` and ``coin:PATH`` are read also for videos without
+    narration, their published splits as ``train`` and ``test``.
 
     >>> demo = open_executions("demo")
     >>> len(demo.done), demo.done[0].steps[:2]
@@ -140,7 +140,7 @@ def _of_truth(dataset: Dataset, split: str) -> Iterable[Execution]:
 
 
 def executions_of_graph(graph: TaskGraph, name: str) -> Executions:
-    """What was recognised in the videos that a graph was mined from, and the written order."""
+    """Executions recognised in the videos of a graph, and pseudo-executions in listed order."""
     if graph.layers is None:
         raise ConfigError(
             f"{name}: must hold recognised videos to be asked this, got none; mine it from "
@@ -157,7 +157,7 @@ def executions_of_graph(graph: TaskGraph, name: str) -> Executions:
 
 
 def read_executions(folder: Path, *, strict: bool = False) -> Executions:
-    """Read a folder of executions; the file itself may be named instead."""
+    """Read executions from a folder, or from its CSV file."""
     path = folder / FILE if folder.is_dir() else folder
     problems = Problems(strict=strict)
     rows = list(csv_rows(path))
@@ -201,7 +201,7 @@ def _add_row(
         return
     key = cells.get("task", ""), _split(cells.get("split", "")), id
     steps, mistakes = found.setdefault(key, ([], []))
-    if step:  # a row without one says that nothing was done
+    if step:  # without one, the row is an execution without steps
         steps.append(step)
         mistakes.append(_WORDS[word.lower()])
 
@@ -209,7 +209,7 @@ def _add_row(
 def _read_graphs(
     folder: Path, done: Sequence[Execution], problems: Problems
 ) -> dict[str, frozenset[Edge]]:
-    """True orders of the tasks that have one; names match but for case, spaces and marks."""
+    """Read the true orders of tasks; names match up to case, spaces and punctuation."""
     files = [one for one in listed(folder) if one.suffix == ".json"] if folder.is_dir() else []
     exact = {file.stem: file for file in files}
     plain = {_plain(file.stem): file for file in files}

@@ -1,7 +1,7 @@
-"""What executions teach: which keystep comes next, what is missing, what is done too early.
+"""Statistics of executions: successors, missing keysteps, and keysteps done too early.
 
-Everything is counted from finished executions, each a sequence of keysteps of one task; whether
-they come from a truth, from corrections or from recognised videos is nothing to this module.
+All of them are counted from finished executions, each a sequence of keysteps of one task, from
+truth, annotation or recognised videos.
 """
 
 from __future__ import annotations
@@ -17,26 +17,26 @@ from numpy.typing import NDArray
 from stepgraph.core import without_repetitions
 from stepgraph.graph.courses import Floats, Integers
 
-# Chosen on CrossTask's training videos, each fifth held out; docs/assistant.md says so.
+# Chosen on CrossTask's training videos, each fifth held out; see docs/assistant.md.
 _VOTES, _SHARPNESS, _INSTEAD = 2.0, 3.0, 0.2
-# Share of the executions that are precedents of what may be done already.
+# Quantile over executions of the share of their past that is lacking, as in ``unready``.
 _PRECEDENTS = 0.1
 START = -1
-"""Stands where nothing was done before."""
+"""Placeholder for the keystep before the first one."""
 
 Past = Sequence[int]
 
 
 @dataclass(frozen=True, eq=False)
 class Experience:
-    """Finished executions of tasks, to be asked.
+    """Finished executions of tasks, and statistics of them.
 
     Attributes
     ----------
     size
-        How many keysteps there are.
+        Number of keysteps, K.
     tasks
-        Of each task its executions, repetitions collapsed.
+        Executions of each task, repetitions collapsed.
     """
 
     size: int
@@ -48,7 +48,7 @@ class Experience:
 
     @classmethod
     def of(cls, executions: Iterable[tuple[str, Past]], size: int) -> Experience:
-        """Collect executions, each with the name of its task; empty ones tell nothing.
+        """Collect executions, each with the name of its task; empty ones are dropped.
 
         >>> tea = Experience.of([("tea", [0, 1, 2]), ("tea", [0, 2])], 3)
         >>> tea.next([0]).round(1).tolist()
@@ -63,7 +63,7 @@ class Experience:
 
     @cached_property
     def names(self) -> list[str]:
-        """The tasks, in their order."""
+        """Names of the tasks, in the order of all arrays."""
         return list(self.tasks)
 
     @cached_property
@@ -77,7 +77,7 @@ class Experience:
         return found
 
     def task_shares(self, past: Past, task: str | None = None) -> Floats:
-        """How probable each task is after what was done, (Z,)."""
+        """Posterior of each task, given the keysteps done or the task itself, (Z,)."""
         if task is not None and task in self.tasks:
             return np.array([float(name == task) for name in self.names])
         number = np.array([len(self.tasks[name]) for name in self.names], dtype=np.float64)
@@ -88,7 +88,7 @@ class Experience:
 
     @cached_property
     def _grams(self) -> list[dict[tuple[int, ...], Counter[int]]]:
-        """Of each task, what followed each of the last two, one or no keysteps."""
+        """Successor counts of each task after the last two keysteps, the last one, or none."""
         found = []
         for name in self.names:
             counts: defaultdict[tuple[int, ...], Counter[int]] = defaultdict(Counter)
@@ -101,9 +101,9 @@ class Experience:
         return found
 
     def after(self, place: int, last: Past) -> Floats:
-        """What comes next in a task after the last two keysteps, or one, or none (K,).
+        """Probability of each successor in a task after the last two, one or no keysteps, (K,).
 
-        Counts of longer pasts where there are any, else of shorter ones (Witten and Bell).
+        Counts of longer pasts are interpolated with those of shorter ones (Witten and Bell).
         """
         if (key := (place, *last)) not in self._after:
             self._after[key] = self._backed_off(place, tuple(last))
@@ -123,7 +123,7 @@ class Experience:
 
     @cached_property
     def _moments(self) -> dict[int, tuple[NDArray[np.float32], Integers, Integers]]:
-        """By the last keystep: what had been done, (M, K), what came next or -1, of which task."""
+        """Pasts by their last keystep: the keysteps done (M, K), the successor or -1, the task."""
         found: defaultdict[int, list[tuple[set[int], int, int]]] = defaultdict(list)
         for place, name in enumerate(self.names):
             for steps in self.tasks[name]:
@@ -139,7 +139,7 @@ class Experience:
         return moments
 
     def _alike(self, past: Past, tasks: Floats) -> tuple[Floats, NDArray[np.float32], Integers]:
-        """Moments after the same keystep: how alike their pasts are, these, and what was next."""
+        """Pasts with the same last keystep: weights by similarity, keysteps done, successors."""
         if not past or past[-1] not in self._moments:
             return np.zeros(0), np.zeros((0, self.size), np.float32), np.zeros(0, np.int64)
         done, after, place = self._moments[past[-1]]
@@ -150,7 +150,7 @@ class Experience:
         return overlap**_SHARPNESS * tasks[place], done, after
 
     def next(self, past: Past, task: str | None = None) -> Floats:
-        """How probable each keystep is to come next, (K,); the last one is not done again."""
+        """Probability of each keystep to be the successor, (K,); 0 for the last one done."""
         tasks = self.task_shares(past, task)
         found = np.zeros(self.size)
         for place in np.flatnonzero(tasks > 1e-4).tolist():
@@ -163,11 +163,11 @@ class Experience:
         return np.asarray(found / max(found.sum(), 1e-300))
 
     def missing(self, past: Past, task: str | None = None) -> Floats:
-        """How probable it is that each keystep should have been done by now, (K,); 0 if it was.
+        """Probability that each keystep should have been done by now, (K,); 0 if it was.
 
-        The share of similar moments at which it had been done, and a fifth of how probable it was
-        to come in the place of the last; after a keystep of which nothing is known, nothing is
-        missed.
+        A mean of two: with weight 0.8, the share of pasts with the same last keystep, weighted by
+        similarity, that contain it; with 0.2, its probability as successor in place of the last
+        keystep.  All are 0 if no execution shows the last keystep.
         """
         weight, done, _ = self._alike(past, self.task_shares(past, task))
         if not len(weight):
@@ -178,7 +178,7 @@ class Experience:
         return np.asarray(found)
 
     def before(self, task: str) -> tuple[Integers, Integers]:
-        """Executions of a task that begin one keystep before another, (K, K), and that do it."""
+        """Count executions that begin one keystep before another, (K, K), or that do it, (K,)."""
         if task not in self._before:
             counts = np.zeros((self.size, self.size), dtype=np.int64)
             shown = np.zeros(self.size, dtype=np.int64)
@@ -191,7 +191,7 @@ class Experience:
         return self._before[task]
 
     def ever_before(self, task: str) -> NDArray[np.bool_]:
-        """Whether some execution of a task did one keystep at any time before another, (K, K)."""
+        """Mask of pairs: some execution of a task did one at any time before the other, (K, K)."""
         if task not in self._ever:
             found = np.zeros((self.size, self.size), dtype=bool)
             for steps in self.tasks.get(task, []):
@@ -205,7 +205,7 @@ class Experience:
         return self._ever[task]
 
     def _pasts(self, task: str, keystep: int) -> NDArray[np.float32]:
-        """What each execution of a task had begun when it first did a keystep, (E, K)."""
+        """Mask of the keysteps that each execution did before first doing this one, (E, K)."""
         if (key := (task, keystep)) not in self._begun:
             runs = [one for one in self.tasks.get(task, []) if keystep in one]
             found = np.zeros((len(runs), self.size), dtype=np.float32)
@@ -215,11 +215,11 @@ class Experience:
         return self._begun[key]
 
     def too_early(self, past: Past, keystep: int, task: str) -> Floats:
-        """How far each keystep should have been done before this one, and was not, (K,).
+        """Estimated share of executions that do each keystep before this one, (K,).
 
-        The share of the executions with ``keystep`` that had begun the other before it, those
-        with a more similar past counting more, and half a one imagined that had not; 0 for what
-        is done, and for a keystep that is done again.
+        Executions with ``keystep`` are weighted by the similarity of their past to this one, and
+        half a pseudo-execution that lacks the other is added.  The share is 0 for keysteps that
+        are done, and all shares are 0 if ``keystep`` is a repetition.
         """
         begun, mine = self._pasts(task, keystep), np.zeros(self.size)
         mine[list({*past})] = 1
@@ -231,12 +231,12 @@ class Experience:
         return np.asarray(lacking * (keystep not in past), dtype=np.float64)
 
     def unready(self, past: Past, keystep: int, task: str) -> float:
-        """How far a keystep is a mistake here, from 0 to 1.
+        """Mistake score of a keystep after ``past``, from 0 to 1.
 
-        The mean of how far it lacks the one keystep that it lacks most (:meth:`too_early`), and
-        of how much of all that was done before it is lacking, in the tenth of the executions in
-        which least is.  The first knows single prerequisites, the second knows alternatives: what
-        nobody needs who comes another way.
+        The mean of two parts.  The first is the greatest share of :meth:`too_early`, for single
+        prerequisites.  The second is the share of an execution's past that is lacking here, as the
+        10 % quantile of executions, for alternatives: a keystep is no prerequisite if some
+        executions do without it.
         """
         begun = self._pasts(task, keystep)
         if keystep in past or not len(begun):
@@ -247,10 +247,10 @@ class Experience:
         return float(self.too_early(past, keystep, task).max() + least) / 2
 
     def out_of_order(self, steps: Past, task: str) -> Floats:
-        """How far each of the steps of a finished execution came before what should come first.
+        """Score each step of a finished execution for coming too early, from 0 to 1.
 
-        The greatest share of executions, of those that do both, in which one that comes later
-        here came before it; half a one imagined each way.
+        The greatest share of executions with both steps in which a step that is later here comes
+        before it, with half a pseudo-execution each way.
         """
         counts, _ = self.before(task)
         here = counts[np.ix_(steps, steps)] + 0.5

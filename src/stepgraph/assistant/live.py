@@ -1,8 +1,8 @@
-"""Recognise while somebody speaks: which task, which keystep, how far, what next, what is missing.
+"""Online recognition with a fixed delay: task, keystep, progress, successors, missing keysteps.
 
-The evidence is that of :class:`~stepgraph.decoders.TaskMarkov`, taken as it comes: nothing that is
-told depends on what is said later.  A delay lets the next seconds speak before a row is told.
-``docs/live.md`` says what that costs.
+The emissions are those of :class:`~stepgraph.decoders.TaskMarkov`, computed as sentences arrive.
+The state of a row depends on observations up to the delay after it, and on no later ones.
+``docs/live.md`` gives the cost in accuracy.
 """
 
 from __future__ import annotations
@@ -23,21 +23,21 @@ from stepgraph.errors import ConfigError
 from stepgraph.graph.maps import START
 
 LATEST = 30.0
-"""Seconds of the longest delay."""
-# Tasks and keysteps that are told, and from which chance on something is rather missing than not.
+"""Longest delay, in seconds."""
+# Most tasks and keysteps in a state, and the least probability of a keystep that is missing.
 _SHOWN, _RATHER = 5, 0.5
 
 
 @dataclass(frozen=True)
 class LiveOptions:
-    """How to listen.
+    """Options of online recognition.
 
     Attributes
     ----------
     delay
-        Seconds that are heard before it is told what was done, from 0 to 30.
+        Output delay in seconds, from 0 to 30.
     length
-        Seconds that all of it will take, where that is known.
+        Total length in seconds, if known.
     """
 
     delay: float = 10.0
@@ -55,30 +55,30 @@ class LiveOptions:
 
 @dataclass(frozen=True)
 class State:
-    """What is believed of one second, by all that was said up to some seconds later.
+    """Estimates for one row, given the observations up to some seconds later.
 
     Attributes
     ----------
     at
-        Where the second begins that is told of.
+        Start of the row, in seconds.
     now
-        Up to when was listened.
+        End of the observations, in seconds.
     tasks
-        How probable they are, given that it is one of those known: first the one that is told,
-        the most probable but for the seconds in which another is caught up with, then others.
+        Posteriors of tasks, given that it is one of the graph's.  The current task is first: the
+        most probable one whose model has reached the last row.
     keystep
-        What is done, of the task that is told; None where it is rather talk.
+        Label of the row, a keystep of the current task; None for background.
     confidence
-        How often that is right, as :class:`~stepgraph.TaskMarkov` says it.
+        Calibrated probability that the label is right; see :class:`~stepgraph.TaskMarkov`.
     keysteps
-        The most probable keysteps of that task, as far as one of them is done.
+        The most probable keysteps of the current task, given that one of them is done.
     progress
-        How much of the whole is over, from 0 to 1.
+        Expected share of the whole that is over, from 0 to 1.
     next
-        What most probably comes next after what was done last.
+        The most probable successors of the last keystep.
     missing
-        What should have been done by now, and was not heard: each with the probability that it is
-        done in such a video at all, comes before what is done now, and was not done.
+        Keysteps that should have been done by now and were not.  Each has the product of three
+        probabilities: it is done at all, it precedes the last keystep, and it was not done.
     """
 
     at: float
@@ -93,11 +93,11 @@ class State:
 
     @property
     def task(self) -> str | None:
-        """The task that is told, where anything was heard."""
+        """Current task, or None before there is one."""
         return next(iter(self.tasks), None)
 
     def to_json(self) -> dict[str, Any]:
-        """The same as JSON has it, in round numbers."""
+        """Return the state as JSON values, probabilities rounded to four decimals."""
         likely = {
             name: [{"keystep": k, "probability": round(p, 4)} for k, p in getattr(self, name)]
             for name in ("keysteps", "next", "missing")
@@ -115,17 +115,17 @@ class State:
 
 
 class Teller:
-    """Tells of each row once, so many rows late; what was told is never taken back."""
+    """Fixed-lag output: one state for each row, ``delay`` rows late, never revised."""
 
     def __init__(self, delay: int) -> None:
         self.delay = delay
         self._told: tuple[str, int] | None = None  # task and keystep of the row before
-        self._last: tuple[str, int] | None = None  # those that were done last
+        self._last: tuple[str, int] | None = None  # those of the last row that is not background
         self._done: dict[int, float] = {}
-        self._best = np.zeros(0)  # what the best way to each label of the row before is worth
+        self._best = np.zeros(0)  # value of the best path to each label of the row before
 
     def tell(self, listener: Listener, delay: int | None = None) -> State | None:
-        """Tell of the row that is as old as the delay; None while there is none yet."""
+        """Return the state of the row that lies ``delay`` rows back, or None before the first."""
         late = self.delay if delay is None else delay
         row = listener.rows - 1 - late
         if row < 0:
@@ -140,9 +140,9 @@ class Teller:
         return self._state(listener, row, keystep, sure, probability[0])
 
     def _choose(self, listener: Listener, probability: Floats, talk: Floats) -> tuple[int, float]:
-        """The column of a row's label, the last one for talk, and how probable that is.
+        """Choose the column of a row's label, the last one for background; return its probability.
 
-        It lies on the best way through all rows up to now, by which a change must bring some rows.
+        The path through all rows up to now maximises expected correct rows less costs of changes.
         """
         worth = np.concatenate([probability * (1 - talk[:, None]), talk[:, None]], axis=1)
         cost = listener.ground.decoder.change_cost
@@ -161,9 +161,9 @@ class Teller:
     def _note(
         self, listener: Listener, members: tuple[int, ...], keystep: int, probability: Floats
     ) -> None:
-        """Remember what was told and what is done by now."""
+        """Keep the label of a row and the highest posterior of each keystep so far."""
         if self._told is None or self._told[0] != listener.task:
-            # What was heard before the task was known was perhaps a part of it.
+            # Rows before the task was recognised may be a part of it.
             assert listener.follower is not None, "there is a task"
             past = listener.follower.done(len(probability))
             self._done = dict(zip(members, past.tolist(), strict=True))
@@ -223,14 +223,14 @@ class Teller:
 
 
 class Live:
-    """Listens second by second, and tells of each second.
+    """Online recogniser: takes sentences or scores, returns a state for each second.
 
     Parameters
     ----------
     ground
-        What is known before.
+        Graph and vectors of its keysteps.
     options
-        How to listen.
+        Delay and length.
 
     Examples
     --------
@@ -248,10 +248,10 @@ class Live:
         self._teller = Teller(round(options.delay))
 
     def feed(self, now: float, sentences: Iterable[Sentence] = ()) -> list[State]:
-        """Listen on until ``now``, and tell of each second for which the delay is over.
+        """Advance to ``now``, and return the state of each second for which the delay is over.
 
-        A sentence counts from its end on, or from ``now`` on if that is sooner.  Time never goes
-        back: a ``now`` that is earlier than the last one changes nothing.
+        A sentence is observed at its end, or at ``now`` if that is sooner.  Time never goes back:
+        an earlier ``now`` than the last one does not change the clock.
         """
         self._listener.take(now, sentences)
         states = []
@@ -261,12 +261,12 @@ class Live:
         return [state for state in states if state is not None]
 
     def feed_scores(self, values: ArrayLike) -> list[State]:
-        """Take the scores of the next seconds from any encoder, and tell what :meth:`feed` does.
+        """Advance by the scores of the next seconds, from any encoder; otherwise as :meth:`feed`.
 
         Parameters
         ----------
         values : shape (k, K)
-            How close each second is to each keystep; NaN where nothing was observed.
+            Similarity of each second to each keystep; NaN where nothing was observed.
         """
         rows = np.asarray(values, dtype=np.float32)
         ground = self._listener.ground
@@ -285,7 +285,7 @@ class Live:
         return states
 
     def finish(self) -> list[State]:
-        """Tell of the seconds for which the delay is not over, since nothing more will come."""
+        """Return the states of the remaining seconds, at the end of the input."""
         told = self.feed(self._listener.until())
         for late in range(min(self._teller.delay, self._listener.rows) - 1, -1, -1):
             state = self._teller.tell(self._listener, late)

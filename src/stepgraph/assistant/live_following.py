@@ -1,7 +1,7 @@
-"""Follow one task row by row: a hidden Markov model that looks back, and a few rows ahead.
+"""Online hidden Markov model of one task: filtered row by row, smoothed over the last rows.
 
-When a keystep is due is told by its place in the whole video.  Where nobody says how long that
-will be, many lengths are followed side by side, each as probable as the corpus makes it.
+The timing prior depends on the place of a row in the whole video.  Where the length of the video
+is unknown, many lengths are followed in parallel, weighted by their prior from the corpus.
 """
 
 from __future__ import annotations
@@ -18,27 +18,27 @@ from stepgraph.graph import TIMING_BINS
 
 Floats: TypeAlias = NDArray[np.float64]
 
-# Lengths that are followed side by side: a tenfold range in steps of little more than the
+# Lengths that are followed in parallel: a tenfold range in steps of little more than the
 # twentieth of a video by which its keysteps are expected.
 _LENGTHS = 40
-# Between which a video is taken to last where no corpus tells: a minute and a day.
+# Range of the length of a video, in seconds, without a corpus: a minute to a day.
 _SHORTEST, _LONGEST = 60.0, 86_400.0
-# Rows that are kept: more than the longest delay, and what is revised later than that stays.
+# Rows that are kept: more than the longest delay; older rows are never revised.
 _KEPT = 64
 
 
 class Lengths(NamedTuple):
-    """How many rows a video may last, and the logs of how probable that is, shape (M,) each."""
+    """Possible lengths of a video in rows, and their log-priors in nats, shape (M,) each."""
 
     rows: Floats
     log_prior: Floats
 
 
 def likely_lengths(seen: Iterable[float]) -> Lengths:
-    """Learn how long videos last from those of a corpus, in rows.
+    """Estimate the distribution of video lengths, in rows, from those of a corpus.
 
-    The density of their logarithms, by a Gaussian kernel as wide as Silverman's rule says; where
-    there are no two, all orders of magnitude are alike.
+    A Gaussian kernel density of their logarithms, its width by Silverman's rule; with fewer than
+    two lengths, the logarithm is uniform from a minute to a day.
 
     >>> known = likely_lengths([100.0, 200.0, 400.0])
     >>> round(float(known.rows @ np.exp(known.log_prior)))
@@ -55,14 +55,14 @@ def likely_lengths(seen: Iterable[float]) -> Lengths:
 
 
 class Follower:
-    """The belief about which keystep of a task is done, row by row.
+    """Posteriors of the keysteps of a task, row by row, for each possible length.
 
     Parameters
     ----------
     expected
-        When the keysteps are due, and which follows which.
+        Timing prior and transitions of the keysteps.
     lengths
-        How long the video may last; one where it is known.
+        Possible lengths of the video; a single one where it is known.
     """
 
     def __init__(self, expected: Expected, lengths: Lengths) -> None:
@@ -71,23 +71,23 @@ class Follower:
         self._chain = expected.transitions
         self._first = 0
         shape = (len(lengths.rows), self._due.shape[1])
-        self._arriving = np.full(shape, 1 / shape[1])  # the belief before the first row kept
+        self._arriving = np.full(shape, 1 / shape[1])  # prior of the first row that is kept
         self._done = np.zeros(shape[1])
-        self._belief: list[Floats] = []  # (M, n) of each row that is kept
-        self._likely: list[Floats] = []  # (M, n), of what is heard on it
+        self._belief: list[Floats] = []  # filtered posterior (M, n) of each row kept
+        self._likely: list[Floats] = []  # (M, n), its emission times timing
 
     @property
     def rows(self) -> int:
-        """How many rows were followed."""
+        """Number of rows processed."""
         return self._first + len(self._belief)
 
     def rewind(self, row: int) -> None:
-        """Forget the rows from one on, as far as they are kept, since they are heard anew."""
+        """Drop the rows from ``row`` on, as far as they are kept, to process them again."""
         kept = max(row - self._first, 0)
         del self._belief[kept:], self._likely[kept:]
 
     def follow(self, log_emission: Floats) -> None:
-        """Take what is heard on the next rows, shape (k, n)."""
+        """Process the log-emissions of the next rows, in nats, shape (k, n)."""
         heard = np.exp(log_emission - log_emission.max(axis=1, keepdims=True, initial=-np.inf))
         for likely in heard:
             due = self._due[self._bins(self.rows)] * likely
@@ -104,11 +104,11 @@ class Follower:
             self._first += old
 
     def done(self, late: int) -> Floats:
-        """How sure each keystep was at its surest, up to so many rows before the last, (n,)."""
+        """Highest filtered posterior of each keystep, without the last ``late`` rows, (n,)."""
         return np.maximum(self._done, self._surest(len(self._belief) - late))
 
     def _surest(self, count: int) -> Floats:
-        """The same of the first rows that are kept, by what was heard until each."""
+        """Highest filtered posterior of each keystep on the first ``count`` rows kept, (n,)."""
         if count < 1:
             return np.zeros_like(self._done)
         shares = self.length_shares()
@@ -120,7 +120,7 @@ class Follower:
         return parts.astype(np.int64)
 
     def length_shares(self) -> Floats:
-        """How probable each length is, now that the video has lasted so long, shape (M,)."""
+        """Probability of each length, given the rows so far as its minimum, shape (M,)."""
         alive = self.lengths.rows >= self.rows
         if not alive.any():
             alive[-1] = True
@@ -129,7 +129,7 @@ class Follower:
         return np.asarray(shares / total if total > 0 else alive / alive.sum())
 
     def look_back(self, rows: int) -> Floats:
-        """How probable each keystep is on the last rows, by all that is heard, shape (k, n)."""
+        """Smoothed posterior of each keystep on the last rows, shape (k, n)."""
         count = min(rows, len(self._belief))
         shares, found = self.length_shares(), np.empty((count, self._due.shape[1]))
         ahead = np.ones_like(self._arriving)

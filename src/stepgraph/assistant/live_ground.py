@@ -1,4 +1,4 @@
-"""What is known before anything is said: a graph, and vectors of all its keysteps."""
+"""Context of online recognition: a graph, and vectors of all its keysteps."""
 
 from __future__ import annotations
 
@@ -23,28 +23,28 @@ from stepgraph.scoring.products import Products
 
 _Made = TypeVar("_Made")
 
-# What may come next is told up to so many.
+# Most successors of a keystep in a state.
 _SHOWN = 4
 
 
 class Likely(NamedTuple):
-    """A keystep, and how probable it is."""
+    """Keystep and its probability."""
 
     keystep: str
     probability: float
 
 
 class Way(NamedTuple):
-    """How a task is done, its keysteps in the written order.
+    """Order statistics of a task, its keysteps in the listed order.
 
     Attributes
     ----------
     shown : shape (n,)
-        How probable it is that each is done at all.
+        Probability that each keystep is done at all.
     before : shape (n, n)
-        How probable it is that one is done before another.
+        Probability that one keystep is done before another.
     following
-        What most probably comes next after each, and after the start.
+        The most probable successors of each keystep, and of the start.
     """
 
     shown: Floats
@@ -54,12 +54,12 @@ class Way(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Ground:
-    """What is known before anything is said: the graph, and vectors of all its keysteps.
+    """Context of online recognition: the graph, and vectors of all its keysteps.
 
     Attributes
     ----------
     encode
-        Makes unit vectors of sentences.
+        Function that computes unit vectors of sentences.
     context, blend
         See :class:`~stepgraph.encoders.EncoderOptions`.
     """
@@ -75,7 +75,7 @@ class Ground:
 
     @classmethod
     def of_graph(cls, graph: TaskGraph, encoder: TextEncoder) -> Ground:
-        """Encode the keysteps of a graph."""
+        """Encode the keysteps and task titles of a graph."""
         vocabulary, options = graph.vocabulary, encoder.options
         keysteps, tasks = encoder.encode_keysteps(vocabulary), tasks_of(graph)
         nothing = Features("", 0.0, np.zeros((0, keysteps.shape[1]), np.float32), np.zeros((0, 2)))
@@ -85,7 +85,7 @@ class Ground:
 
     @classmethod
     def of_scores(cls, graph: TaskGraph) -> Ground:
-        """Rely on scores that somebody else makes: see :meth:`~.live.Live.feed_scores`."""
+        """Use no encoder but given scores: see :meth:`~.live.Live.feed_scores`."""
 
         def refuse(texts: Sequence[str]) -> NDArray[np.float32]:
             raise ConfigError("sentences must be encoded, got no encoder; use Ground.of_graph")
@@ -96,16 +96,16 @@ class Ground:
         return cls(graph, tasks, targets_of(scores, tasks), refuse, 0, False)
 
     def prepare(self) -> None:
-        """Read of all tasks how they are done, before anybody waits for it."""
+        """Compute the priors and statistics of all tasks in advance."""
         for task in self.tasks:
             self.expected(task), self.lengths(task), self.way(task)
 
     def expected(self, task: str) -> Expected:
-        """When its keysteps are due, and which follows which."""
+        """Timing prior and transitions of the keysteps of a task."""
         return self._once("expected", task, lambda: self.decoder.expect(task, self.graph))
 
     def lengths(self, task: str) -> Lengths:
-        """How long videos of a task last, or of all tasks where none of it was met."""
+        """Prior of the video lengths of a task; of all tasks if it has fewer than two videos."""
         return self._once("lengths", task, lambda: self._lengths(task))
 
     def _lengths(self, task: str) -> Lengths:
@@ -115,11 +115,11 @@ class Ground:
         return likely_lengths(c.rows.sum() * c.hop for some in every for c in some.values())
 
     def way(self, task: str) -> Way:
-        """How it is done, by the recognised videos or else by neighbouring rows."""
+        """Order statistics of a task, from recognised videos or else from transitions."""
         return self._once("way", task, lambda: self._way(task))
 
     def _once(self, what: str, task: str, make: Callable[[], _Made]) -> _Made:
-        """Make something of a task when it is first asked for."""
+        """Compute a value of a task on first use and keep it."""
         if (what, task) not in self._made:
             self._made[what, task] = make()
         made: _Made = self._made[what, task]

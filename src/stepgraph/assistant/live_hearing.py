@@ -1,7 +1,7 @@
-"""What was said so far, held against all tasks: sums that grow with each sentence.
+"""Similarity of the sentences so far to all tasks, as sums that grow with each sentence.
 
-The same evidence as :mod:`stepgraph.decoders.hearing` gathers from a whole video.  The last few
-sentences stay open: what is said next completes their context and may end them sooner.
+They give the log-evidence that :mod:`stepgraph.decoders.hearing` computes of a whole video.  The
+last few sentences stay open: the next ones complete their context and may cut them short.
 """
 
 from __future__ import annotations
@@ -20,24 +20,24 @@ from stepgraph.scoring.products import part_of_row
 Floats: TypeAlias = NDArray[np.float64]
 Vector: TypeAlias = NDArray[np.float32]
 
-# Sentences in the sums of which it stays at hand how close they are: they may begin another task.
+# Sentences in the sums whose similarities are kept, since they may begin another task.
 _AT_HAND = 256
 
 
 @dataclass(eq=False)
 class _Sums:
-    """What is added up over moments, each as often as it has rows.
+    """Sums over sentences, each weighted by its number of rows.
 
     Attributes
     ----------
     rows
     ever : shape (S,)
-        How close the closest moment is to each keystep and title.
+        Highest similarity to each keystep and title so far.
     total : shape (S,)
-        Closeness, added up.
+        Sum of the similarities to each keystep and title.
     explained, ahead, ahead_squared : shape (Z,)
-        Closeness to the closest keystep or title of each task; and by how much its title is
-        closer than its closest keystep, also squared; all added up.
+        Sums for each task: its highest similarity; its title's similarity less that of its best
+        keystep; and the square of this difference.
     """
 
     rows: float
@@ -50,7 +50,7 @@ class _Sums:
 
 @dataclass(eq=False)
 class Moment:
-    """A sentence: when it is said, and how close it is to all keysteps and titles, shape (S,)."""
+    """Sentence: start, end, vector, and similarities to all keysteps and titles, shape (S,)."""
 
     start: float
     end: float
@@ -60,9 +60,9 @@ class Moment:
 
 
 def hold_against(targets: Targets, vectors: Vector, where: slice = slice(None)) -> Vector:
-    """How close moments are to keysteps and titles, all or some, shape (N, S).
+    """Similarities of sentences to keysteps and titles, all or a slice of them, shape (N, S).
 
-    A moment that has scores of all keysteps in place of a vector is as close as these say.
+    Where the targets have no vectors, ``vectors`` are scores of all keysteps already.
     """
     if targets.vectors is None:
         return vectors[:, targets.keysteps[where]]
@@ -71,16 +71,16 @@ def hold_against(targets: Targets, vectors: Vector, where: slice = slice(None)) 
 
 
 class Ear:
-    """All that was said so far, or since the task last changed.
+    """Sums over the sentences so far, or since the task last changed.
 
     Parameters
     ----------
     targets
-        All keysteps of all tasks.
+        Keysteps and titles of all tasks.
     open_moments
-        How many of the last sentences may still change.
+        Number of last sentences that may still change.
     origin
-        The row from which on it listens; rows count from there.
+        First row that is observed; rows count from there.
     """
 
     def __init__(self, targets: Targets, open_moments: int, origin: int = 0) -> None:
@@ -88,7 +88,7 @@ class Ear:
         self.moments: list[Moment] = []
         self.part: list[int] = []
         self._open_moments = open_moments
-        self._settled = 0  # so many moments are in the sums
+        self._settled = 0  # number of sentences in the sums
         self._revised: set[int] = set()
         sizes = np.diff(targets.first, append=len(targets.keysteps))
         self._sizes, self._titles = sizes, targets.keysteps < 0
@@ -97,23 +97,23 @@ class Ear:
         self._best, self._since = np.zeros(tasks), np.zeros(tasks, dtype=np.int64)
 
     def hear(self, start: float, end: float, vector: Vector, found: Vector) -> None:
-        """Take one more sentence, in seconds from the origin; it ends the one before."""
+        """Add a sentence, in seconds from the origin; cut the one before if they overlap."""
         if self.moments and self.moments[-1].end > start:
             self.moments[-1].end = start
         self.moments.append(Moment(start, end, vector, found))
 
     def revise(self, number: int, vector: Vector, found: Vector) -> None:
-        """Put another vector in the place of that of a sentence that is still open."""
+        """Replace the vector and similarities of a sentence, if it is still open."""
         if number >= self._settled:
             self.moments[number].vector, self.moments[number].found = vector, found
             self._revised.add(number)
 
     def advance(self, rows: int) -> int:
-        """Let time go on to so many whole rows; say from which row on something is new.
+        """Advance to a number of whole rows; return the first row whose observation changed.
 
-        What was heard since the last call counts from here on.
+        Sentences that were added since the last call take effect.
         """
-        # The last settled moment may hold a part of the first row that is open.
+        # The last settled sentence may cover a part of the first row that is open.
         first = max(0, self._settled - 1)
         near = self.moments[first:]
         opened = self.moments[self._settled :]
@@ -132,7 +132,7 @@ class Ear:
         return base + int(changed[0]) if len(changed) else rows
 
     def _settle(self) -> None:
-        """Add up the moments that will not change any more."""
+        """Add the sentences to the sums that will not change any more."""
         last = max(self._settled, len(self.moments) - self._open_moments)
         for one in self.moments[self._settled : last]:
             if one.rows:
@@ -143,7 +143,7 @@ class Ear:
         self._settled = last
 
     def _turn(self, one: Moment) -> None:
-        """Look for the best way through the tasks: see ``task_stretches``."""
+        """Extend the best path through the tasks by a sentence; see ``task_stretches``."""
         closest = np.maximum.reduceat(one.found, self.targets.first).astype(np.float64)
         shares = np.exp((closest - closest.max()) / SOFTNESS)
         among = np.partition(shares, -min(len(shares), CANDIDATES))[-CANDIDATES:].sum()
@@ -152,7 +152,7 @@ class Ear:
         self._best = np.maximum(self._best, other) + one.rows * np.log(FLOOR + shares / among)
 
     def turned(self) -> int:
-        """Since which row the task is what it is now."""
+        """First row of the current task on the best path."""
         return int(self._since[self._best.argmax()])
 
     def _with(self, sums: _Sums, one: Moment) -> _Sums:
@@ -171,7 +171,7 @@ class Ear:
         )
 
     def heard(self) -> Told:
-        """All sums, those of the open moments included."""
+        """Compute log-evidence and means over all sentences, open ones included."""
         sums = self._sums
         for one in self.moments[self._settled :]:
             if one.rows:
@@ -187,16 +187,16 @@ class Ear:
 
 @dataclass(frozen=True, eq=False)
 class Told:
-    """What the sums say.
+    """Log-evidence of the tasks, and means over rows.
 
     Attributes
     ----------
     evidence : shape (Z,)
-        What speaks for each task, in nats.
+        Log-evidence of each task, in nats.
     mean : shape (S,)
-        Mean closeness to each keystep and title.
+        Mean similarity to each keystep and title.
     ahead, spread : shape (Z,)
-        Mean and standard deviation of how much closer each title is than the closest keystep.
+        Mean and standard deviation of the similarity of each title less that of the best keystep.
     """
 
     evidence: Floats

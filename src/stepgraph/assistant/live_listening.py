@@ -1,4 +1,4 @@
-"""Listen second by second, and believe: which task it is, and which of its keysteps is done."""
+"""Online posteriors of the task and of its keysteps, updated every second."""
 
 from __future__ import annotations
 
@@ -17,33 +17,33 @@ from stepgraph.decoders.tasks import task_shares
 
 # The least spread of scores: with one sentence there is none, and noise must not count as some.
 _SPREAD = 1e-3
-# The most probable tasks are followed side by side, so that any may take the lead at once; one
-# that was not among them is followed from its beginning, so many rows a second, and more while
-# there is none that could be told.
+# The most probable tasks are followed in parallel, so that any may take the lead at once; one
+# that was not among them is followed from its beginning, at a limited number of rows a second,
+# more while there is no current task.
 _SIDE_BY_SIDE, _CATCH_UP, _BEGIN = 3, 24, 100
-# Where another task began, so many sentences a second are heard anew.
+# Where another task began, sentences that are processed again each second.
 _REHEARD = 6
 
 
 class Listener:
-    """All that was said up to now, and what it makes probable.
+    """Task and keystep posteriors, given the sentences up to now.
 
     Attributes
     ----------
     rows
-        Whole seconds that were listened to.
+        Number of whole seconds processed.
     task
-        The most probable task of those that are followed up to now; empty while nothing was said.
+        The most probable task whose model has reached the current row; empty while none has.
     shares : shape (Z,)
-        How probable each task is, given that it is one of them: whether it is any is told by how
-        well a whole video fits, and that is not over.
+        Posterior of each task, given that it is one of them.  The probability that it is any of
+        them needs the log-evidence of a whole video.
 
     Parameters
     ----------
     ground
-        What is known before.
+        Graph and vectors of its keysteps.
     length
-        How many seconds it will all take, where that is known.
+        Total length in seconds, if known.
     """
 
     def __init__(self, ground: Ground, length: float | None = None) -> None:
@@ -63,26 +63,26 @@ class Listener:
 
     @property
     def origin(self) -> int:
-        """The row with which the task began that is followed now."""
+        """First row of the current task."""
         return self._ear.origin
 
     def take(self, now: float, sentences: Iterable[Sentence]) -> None:
-        """Hear sentences when they end, or now if that is sooner."""
+        """Queue sentences, to be observed at their end, or at ``now`` if that is sooner."""
         self._waiting += [(min(one.end, now), one) for one in sentences]
         self._waiting.sort(key=lambda pair: pair[0])
 
     def see(self, scores: Vector) -> None:
-        """Take scores of all keysteps in the second that comes next, shape (K,)."""
+        """Add the scores of all keysteps in the next second, shape (K,)."""
         [found] = hold_against(self.ground.targets, scores[None])
         at = self.rows - self.origin
         self._ear.hear(at, at + 1, scores, found)
 
     def until(self) -> int:
-        """Rows after which all is heard that was said."""
+        """Number of rows after which all queued sentences are observed."""
         return max([self.rows, *(ceil(known) for known, _ in self._waiting)])
 
     def listen(self) -> None:
-        """Let one second go by."""
+        """Advance by one second and update the posteriors."""
         self.rows += 1
         while self._waiting and self._waiting[0][0] <= self.rows:
             self._hear(self._waiting.pop(0)[1])
@@ -95,7 +95,7 @@ class Listener:
             self._follow(changed)
 
     def _hear(self, sentence: Sentence) -> None:
-        """Encode a sentence, and those before it anew whose context it completes."""
+        """Encode a sentence, and again those before it whose context it completes."""
         ear, wide = self._ear, self.ground.context
         self._texts.append(sentence.text)
         first = max(0, len(ear.moments) - wide)
@@ -113,13 +113,13 @@ class Listener:
             if number < len(ear.moments):
                 ear.revise(number, vector, one)
             else:
-                # What jumps back in time is said where the one before it was.
+                # A sentence that jumps back in time starts where the one before it does.
                 earliest = ear.moments[-1].start if ear.moments else 0.0
                 start = max(sentence.start - self.origin, earliest)
                 ear.hear(start, max(sentence.end - self.origin, start), vector, one)
 
     def _begin_anew(self) -> bool:
-        """Forget what was said before another task began, in parts; say when it is done."""
+        """Restart where another task began, in parts; return True when that is done."""
         old = self._ear
         if self._anew is None and (turned := old.turned()) > 0:
             self._anew = self._new_ear(old.origin + turned)
@@ -145,14 +145,14 @@ class Listener:
 
     @property
     def follower(self) -> Follower | None:
-        """Follows the task."""
+        """Model of the current task, or None before there is one."""
         return self._followers.get(self.task)
 
     def _follow(self, changed: int) -> None:
-        """Follow the few most probable tasks, and say which is told.
+        """Update the models of the few most probable tasks, and choose the current task.
 
-        Of the rows from ``changed`` on something else is known.  The task that was told so far
-        goes on at once; for the others there is so much time a second.
+        The observations of the rows from ``changed`` on are new.  The current task so far is
+        updated fully; the others share a limited number of rows a second.
         """
         best = [self.names[at] for at in np.argsort(-self.shares, kind="stable")[:_SIDE_BY_SIDE]]
         told = [self.task] if self.task else []
@@ -178,7 +178,7 @@ class Listener:
         return Lengths(np.array([max(self.length - self.origin, 1.0)]), np.zeros(1))
 
     def _log_emission(self, task: str, first: int, last: int) -> Floats:
-        """What is heard for a task on each row from one to another, shape (k, n)."""
+        """Log-emissions of a task on rows from ``first`` to ``last``, in nats, shape (k, n)."""
         part = np.array(self._ear.part[first:last], dtype=np.int64)
         size = len(self.ground.tasks[task])
         rows = np.zeros((len(part), size))
@@ -195,18 +195,18 @@ class Listener:
         return rows
 
     def _columns(self, task: str) -> slice:
-        """Where the keysteps of a task are among all targets."""
+        """Slice of the keysteps of a task among all targets."""
         first = int(self.ground.targets.first[self._number[task]])
         return slice(first, first + len(self.ground.tasks[task]))
 
     def look_back(self, rows: int) -> tuple[Floats, Floats]:
-        """How probable each keystep is on the last rows, and that it is talk: (k, n) and (k,)."""
+        """Posterior of each keystep, and of background, on the last rows: (k, n) and (k,)."""
         assert self.follower is not None, "there is a task"
         found = self.follower.look_back(rows)
         return found, self._talk(len(found))
 
     def _talk(self, rows: int) -> Floats:
-        """See ``TaskMarkov``; the place in the video is as uncertain as its length."""
+        """Posterior of background on the last rows, in the mean over possible lengths, (k,)."""
         assert self.follower is not None, "there is a task"
         decoder, lengths = self.ground.decoder, self.follower.lengths.rows
         if not decoder.background:
@@ -218,7 +218,7 @@ class Listener:
         return talk
 
     def _ahead(self, rows: int) -> Floats:
-        """How much closer each of the last rows is to the title than others are, in deviations."""
+        """Similarity of the last rows to the title less the best keystep, standardised, (k,)."""
         number, columns = self._number[self.task], self._columns(self.task)
         targets = self.ground.targets
         ahead = np.zeros(rows)
@@ -235,7 +235,7 @@ class Listener:
         return ahead
 
     def progress(self, row: int) -> float:
-        """How much of the whole is over at the end of a row of the task that is followed."""
+        """Expected share of the whole that is over at the end of a row of the current task."""
         if self.follower is None:
             return 0.0 if not self.length else min(1.0, (row + 1) / self.length)
         over = np.minimum(1.0, (row + 1) / self.follower.lengths.rows)

@@ -1,8 +1,8 @@
 """Read a transcript while it is written: lines from a pipe, or a subtitle file that grows.
 
-What a line is, the first lines tell: cues of SubRip or WebVTT, lines that begin with the time at
-which they are said (``12.5 text``, ``1:02 text``), or plain lines, each said when it arrives.  A
-line that cannot be used is noted, and the rest goes on.
+The first lines decide the format: cues of SubRip or WebVTT, lines that begin with their time in
+the video (``12.5 text``, ``1:02 text``), or plain lines, each spoken when it arrives.  A line that
+cannot be used is noted and skipped.
 """
 
 from __future__ import annotations
@@ -26,33 +26,33 @@ _STAMPED = re.compile(
     r"\s*[\[(]?(?:([0-9]{1,7}\.[0-9]{1,9})s?|(?:([0-9]{1,3}):)?([0-9]{1,3}):([0-9]{2}(?:\.[0-9]+)?))"
     r"[\])]?(?:\s*[-–—:])?\s+(.*)"
 )
-# Seconds of silence that are believed at most; a longer one is a wrong time.
+# Longest pause, in seconds; a longer one is a wrong time.
 _LONGEST_PAUSE = 3600.0
-# Lines that wait to be understood, and seconds between two looks at a file that grows.
+# Lines that wait to be parsed, and seconds between two looks at a file that grows.
 _WAITING, _LOOK = 1000, 0.2
 
 
 class Spoken(NamedTuple):
-    """A sentence, and when it is known."""
+    """Sentence, and the time in seconds from which it is available."""
 
     now: float
     sentence: Sentence
 
 
 class Reader:
-    """Understands lines as they come.
+    """Parser of lines as they arrive.
 
     Parameters
     ----------
     origin
-        What the lines are called in problems.
+        Name of the lines in problems.
     problems
-        Receives what could not be used.
+        Receives the lines that could not be used.
 
     Attributes
     ----------
     timed
-        Whether the lines tell their times; None while none was read.
+        True if the lines carry their times; None until that is decided.
 
     Examples
     --------
@@ -68,21 +68,21 @@ class Reader:
         self._cues = False
         self._held: tuple[str, float] | None = None  # perhaps the number of a first cue
         self._cue: tuple[float, float, list[str]] | None = None
-        self._before: Sentence | None = None  # as it was written
+        self._before: Sentence | None = None  # before cleaning
         self._last = 0.0
         self._shift, self._odd = 0.0, -1.0
 
     def skip(self, kind: str, what: str) -> None:
-        """Note that the next line cannot be used."""
+        """Record that the next line cannot be used."""
         self._number += 1
         self.note(kind, what)
 
     def note(self, kind: str, what: str) -> None:
-        """Note that the line at hand cannot be used as it is."""
+        """Record that the current line cannot be used as it is."""
         self._problems.add(f"{self.origin}:{self._number}", kind, what)
 
     def read(self, line: str, arrived: float) -> list[Spoken]:
-        """Take the next line, that arrived so many seconds after the beginning."""
+        """Parse the next line, with its arrival in seconds; return the sentences it completes."""
         self._number += 1
         text = line.strip()
         if times := TIMES.fullmatch(line.rstrip()):
@@ -113,7 +113,7 @@ class Reader:
         return [*self._release(), *self._arrived(text, arrived)]
 
     def finish(self) -> list[Spoken]:
-        """What was begun and will not go on, since there are no more lines."""
+        """Return the sentences that are still open at the end of the input."""
         return [*self._release(), *self._end_cue()]
 
     def _release(self) -> list[Spoken]:
@@ -152,9 +152,9 @@ class Reader:
         return self._spoken(Sentence(placed, end, "\n".join(lines)), end)
 
     def _on_clock(self, start: float) -> float:
-        """When something is said by a clock that never goes back.
+        """Map a start, in seconds, to a clock that never goes back.
 
-        One odd time is taken as that of the line before; two that agree are another clock.
+        A single outlier gets the time of the line before; two that agree set a new offset.
         """
         ahead = start + self._shift - self._last
         if -BACKWARDS_LIMIT <= ahead <= _LONGEST_PAUSE:
@@ -172,10 +172,10 @@ class Reader:
         return self._last
 
     def _spoken(self, raw: Sentence, now: float) -> list[Spoken]:
-        """What is said, without markup and without what only shows a line again."""
+        """Clean a sentence of markup, and of text that only displays the one before again."""
         near = [raw] if self._before is None else [self._before, raw]
         found = [one for one in clean(near) if one.start == raw.start]
-        # Two that start together are joined; the one before was told already.
+        # Cleaning joins two that start together; the one before was returned already.
         same = self._before is not None and self._before.start == raw.start
         found = list(clean([raw])) if same else found
         self._before, self._last = raw, max(self._last, raw.start)
@@ -183,7 +183,7 @@ class Reader:
 
 
 class Line(NamedTuple):
-    """A line as it arrived, or None where only time went by."""
+    """Line and its arrival in seconds; ``data`` is None where only time passed."""
 
     data: bytes | None
     arrived: float
@@ -196,19 +196,19 @@ def arriving(
     clock: Callable[[], float] = time.monotonic,
     patience: float = 1.0,
 ) -> Iterator[Line]:
-    """Lines as they come, and every second without one that time goes by.
+    """Yield lines as they arrive, and one without data whenever ``patience`` runs out.
 
     Parameters
     ----------
     follow
-        Whether the stream is a file that grows: its end is not the end.
+        Wait for more at the end of the stream: it is a file that grows.
     patience
-        Seconds.
+        Seconds to wait for a line.
     """
     lines: Queue[bytes | None] = Queue(_WAITING)
 
     def wait() -> None:
-        with suppress(ValueError):  # who listened closed the file
+        with suppress(ValueError):  # the reader closed the file
             for one in _whole_lines(stream, follow):
                 lines.put(one)
         lines.put(None)
@@ -227,7 +227,7 @@ def arriving(
 
 
 def _whole_lines(stream: BinaryIO, follow: bool) -> Iterator[bytes]:
-    """Lines without their ends; of one without end, no more than can be a sentence."""
+    """Yield lines without their line breaks, cut just over the longest valid length."""
     begun = b""
     while True:
         piece = stream.readline(LONGEST_TEXT)
@@ -238,7 +238,7 @@ def _whole_lines(stream: BinaryIO, follow: bool) -> Iterator[bytes]:
             if begun:
                 yield begun
             return
-        # Of what is too long only so much is kept that it is known to be.
+        # A line that is too long keeps one byte too many, to be recognised as such.
         begun = (begun + piece)[: LONGEST_TEXT + 1]
         if piece.endswith(b"\n"):
             yield begun.removesuffix(b"\n")
@@ -248,7 +248,7 @@ def _whole_lines(stream: BinaryIO, follow: bool) -> Iterator[bytes]:
 def read_live(
     lines: Iterator[Line], reader: Reader, *, must_be_timed: bool = False
 ) -> Iterator[Spoken | float]:
-    """Sentences as they come; a number is the time up to which nobody spoke."""
+    """Yield sentences as they arrive; a number is the time up to which nobody spoke."""
     for data, arrived in lines:
         if data is None:
             if reader.timed is False:
@@ -265,7 +265,7 @@ def read_live(
 
 
 def _text_of(data: bytes, reader: Reader) -> str | None:
-    """The text of a line, where it is any."""
+    """Decode a line; return None, and record the problem, if it is not usable text."""
     if len(data) > LONGEST_TEXT:
         what = f"a line must have at most {LONGEST_TEXT:,} characters, got more; it is left out"
         reader.skip("line too long", what)

@@ -1,7 +1,7 @@
-"""Listen to sound as it is recorded: 16 kHz, one channel, 16 bits, from a pipe or a growing file.
+"""Speech recognition of sound as it is recorded: 16 kHz mono PCM, from a pipe or a growing file.
 
-The built-in speech model hears it piece by piece, each cut where somebody pauses.  The clock is
-that of the sound: where it stalls, time stalls.
+The built-in speech model transcribes it piece by piece, each cut where somebody pauses.  The clock
+is that of the sound: where it stalls, time stalls.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ Sound: TypeAlias = NDArray[np.float32]
 
 # What is read at once, in samples; and seconds between two looks at a file that grows.
 _STEP, _LOOK = RATE // 10, 0.2
-# Bytes that are skipped at once: what a header says of its length may be untrue.
+# Bytes that are skipped at once: the length in a header may be wrong.
 _SKIPPED = 1 << 16
 # A pause is half a second with less than a hundredth of the power of the loudest tenth; before
 # that, so many seconds make a piece.
@@ -32,16 +32,16 @@ _PAUSE, _QUIET, _SHORTEST = 5, 0.01, 2.0
 def listen_live(
     stream: BinaryIO, origin: str, *, follow: bool = False
 ) -> Iterator[Spoken | float]:
-    """Sentences as they are heard; a number is the time up to which there is sound.
+    """Yield sentences as they are recognised; a number is the time up to which there is sound.
 
     Parameters
     ----------
     stream
-        Samples, or a WAVE file.
+        Samples of 16 bits, or a WAVE file.
     origin
-        What it is called in errors.
+        Name of the stream in errors.
     follow
-        Whether the stream is a file that grows: its end is not the end.
+        Wait for more at the end of the stream: it is a file that grows.
     """
     held, at, told, last = np.zeros(0, np.float32), 0.0, 0, 0.0
     for samples in _samples(stream, origin, follow):
@@ -60,7 +60,7 @@ def listen_live(
 
 
 def _end_of_piece(sound: Sound) -> int:
-    """So many samples can be heard at once, up to a pause; 0 while there is none.
+    """Number of samples to transcribe now, up to a pause or the longest piece; 0 for none.
 
     >>> speech, silence = np.ones(3 * RATE, np.float32), np.zeros(RATE // 2, np.float32)
     >>> _end_of_piece(speech), _end_of_piece(np.concatenate([speech, silence])) / RATE
@@ -76,7 +76,7 @@ def _end_of_piece(sound: Sound) -> int:
 
 
 def _samples(stream: BinaryIO, origin: str, follow: bool) -> Iterator[Sound]:
-    """Sound from -1 to 1, as it comes; of a sample that is cut off nothing is heard."""
+    """Yield samples from -1 to 1 as they arrive; a last one that is cut off is dropped."""
     begun = _after_header(stream, origin, follow)
     while data := _read(stream, 2 * _STEP - len(begun), follow):
         begun += data
@@ -87,13 +87,13 @@ def _samples(stream: BinaryIO, origin: str, follow: bool) -> Iterator[Sound]:
 
 
 def _after_header(stream: BinaryIO, origin: str, follow: bool) -> bytes:
-    """Read up to the first sample; what is no WAVE file are samples already."""
+    """Skip the header of a WAVE file; return the bytes read if they are samples already."""
     head = _read(stream, 12, follow)
     if not head.startswith(b"RIFF"):
         return head
     while len(chunk := _read(stream, 8, follow)) == 8:
         name, size = struct.unpack("<4sI", chunk)
-        if name == b"data":  # while it grows, its size is not known
+        if name == b"data":  # while it grows, its size is unknown
             return b""
         body = _read(stream, min(size, 16), follow)
         left = size + size % 2 - len(body)  # chunks begin at even places
@@ -111,7 +111,7 @@ def _after_header(stream: BinaryIO, origin: str, follow: bool) -> bytes:
 
 
 def _read(stream: BinaryIO, size: int, follow: bool) -> bytes:
-    """So many bytes; fewer only at the end."""
+    """Read ``size`` bytes; fewer only at the end."""
     data = stream.read(size)
     while follow and len(data) < size:
         time.sleep(_LOOK)

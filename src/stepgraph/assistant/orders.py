@@ -1,10 +1,10 @@
-"""The order of a task from executions of it: what must be done before what.
+"""Partial order of the keysteps of a task, learned from executions.
 
-Without noise a keystep comes before another unless some execution says otherwise, and is then
-weighed: people pick the next keystep among those that are ready, so that a pair may have come in
-the same order every time by chance.  The order is the one that is told most shortly together with
-the executions.  An order costs its prerequisites, those that several keysteps share once, and an
-execution the logarithm of how many keysteps were ready each time one was picked.
+Without noise, a keystep first precedes another unless some execution contradicts it.  A greedy
+search then drops pairs, since people pick the next keystep among those that are ready, and a pair
+may have come in the same order every time by chance.  It minimises the description length of the
+order and the executions.  An order costs its prerequisites, sets that several keysteps share only
+once; an execution costs the log of the number of ready keysteps at each of its steps.
 """
 
 from __future__ import annotations
@@ -25,27 +25,27 @@ RECOGNISED = 0.1
 """Share of recognised keysteps that are taken to be out of place."""
 Bools = NDArray[np.bool_]
 Move = tuple[tuple[int, int], ...]
-# What a prerequisite costs, in nats; chosen so that no kind of simulated recipe is learned worse
-# than without weighing, of other seeds than those that are reported (docs/assistant.md).
+# Cost of a prerequisite, in nats; chosen so that no kind of simulated recipe is learned worse
+# than without the search, on other seeds than those that are reported (docs/assistant.md).
 _COST = math.log(3)
-# Shares of executions that agree about a pair, with which orders of noisy ones are begun.
+# Shares of executions that agree about a pair, for the first orders of noisy executions.
 _MAJORITIES = (1.0, 0.9, 0.85, 0.8, 0.75, 0.7, 0.6)
 
 
 @dataclass(frozen=True, eq=False)
 class Order:
-    """Which steps come before which, learned from executions.
+    """Partial order of steps, learned from executions.
 
     Attributes
     ----------
     steps
-        In the order of their first appearance.
+        Steps in the order of their first appearance.
     before : shape (n, n), bool
-        Whether one is always done before another; transitive.
+        True where one must be done before another; transitive.
     counts : shape (n, n)
-        In how many executions one came before another.
+        Number of executions in which one came before another.
     shown : shape (n,)
-        In how many of the ``executions`` each was done.
+        Number of the ``executions`` that did each step.
     """
 
     steps: tuple[Hashable, ...]
@@ -56,12 +56,12 @@ class Order:
 
     @property
     def edges(self) -> list[tuple[Hashable, Hashable]]:
-        """Pairs of which one is directly before the other: all others follow from them."""
+        """Direct pairs (first, second) of the order; all other pairs follow from them."""
         pairs = np.argwhere(reduced(self.before))
         return [(self.steps[first], self.steps[second]) for first, second in pairs]
 
     def prerequisites(self, step: Hashable) -> list[Hashable]:
-        """What must be done directly before a step."""
+        """Steps that must be done directly before a step."""
         return [first for first, second in self.edges if second == step]
 
     @property
@@ -71,7 +71,7 @@ class Order:
 
     @property
     def alternatives(self) -> list[tuple[Hashable, Hashable]]:
-        """Pairs of optional steps that never come together, though by chance thrice or more."""
+        """Pairs of optional steps that never come together, though thrice or more is expected."""
         expected = np.outer(self.shown, self.shown) / max(1, self.executions)
         never = (self.counts + self.counts.T == 0) & (expected >= 3)
         pairs = np.argwhere(np.triu(never, 1))
@@ -109,18 +109,18 @@ def learn_order(sequences: Iterable[Sequence[Hashable]], *, noise: float = 0.0) 
     begun = [_as_matrix(partial_order(counts, majority)) for majority in majorities]
     if steps:
         seen = _Seen(rows, len(steps), noise)
-        # What may come in again where executions may be wrong: nothing contradicts it more often.
+        # With noise, pairs that may be added: executions support them more often than not.
         likely = (counts > counts.T) if noise else np.zeros_like(counts, dtype=bool)
-        # Of orders that cost the same, the one begun with more agreement.
+        # Among orders of equal cost, the one that began with more agreement.
         found = [_weighed(before, seen, likely) for before in begun]
         begun = [min(found, key=lambda one: one[1])[0]]
     return Order(steps, begun[0], counts, shown, len(rows))
 
 
 def needs_of(graph: TaskGraph, task: str) -> dict[str, list[str]]:
-    """What each keystep of a task needs, learned from the videos that a graph recognised.
+    """Direct prerequisites of each keystep of a task, from the recognised videos of a graph.
 
-    The written order, where it is believed, counts as half as many.
+    The listed order counts as half as many executions, times the weight that it has.
     """
     names, layers, done = graph.vocabulary.keysteps, graph.layers, list[Sequence[int]]()
     if layers:
@@ -137,13 +137,13 @@ def _as_matrix(before: Sequence[int]) -> Bools:
 
 
 def reduced(before: Bools) -> Bools:
-    """Leave out of transitive relations, shape (..., n, n), what follows from the rest."""
+    """Reduce transitive relations, shape (..., n, n), to the pairs that imply all others."""
     number = before.astype(np.float32)
     return np.asarray(before & ~(number @ number > 0))
 
 
 class _Seen:
-    """Executions as arrays: where each step was done, and which step was done where."""
+    """Executions as arrays: the place of each step, and the step at each place."""
 
     def __init__(self, rows: Sequence[Integers], size: int, noise: float) -> None:
         self.noise, longest = noise, max(map(len, rows))
@@ -156,7 +156,7 @@ class _Seen:
         self.left = np.maximum(self.valid[:, ::-1].cumsum(axis=1)[:, ::-1], 1)
 
     def cost(self, before: Bools) -> Floats:
-        """Nats that the executions take with orders, shape (m, n, n)."""
+        """Description length of the executions, in nats, under orders of shape (m, n, n)."""
         placed = np.where(before[:, None], self.place[None, :, :, None], -1)
         ready_at = placed.max(axis=2) + 1  # shape (m, E, n)
         # A step adds one to the number of those ready from then on until it is done.
@@ -174,7 +174,7 @@ class _Seen:
 
 
 def _weighed(before: Bools, seen: _Seen, likely: Bools) -> tuple[Bools, float]:
-    """Leave out, or take in what is likely, whatever saves most, until nothing saves anything."""
+    """Remove pairs, or add likely ones, greedily while that lowers the description length."""
     total = float(_COST * _told(before[None])[0] + seen.cost(before[None])[0])
     while True:
         moves, added = _moves(reduced(before)), np.argwhere(likely & ~before & ~before.T)
@@ -196,7 +196,7 @@ def _weighed(before: Bools, seen: _Seen, likely: Bools) -> tuple[Bools, float]:
 
 
 def _moves(direct: Bools) -> list[Move]:
-    """Direct pairs to leave out: one, or one for all steps that share prerequisites, or heirs."""
+    """Direct pairs to remove: one, or one for all steps with equal prerequisites or successors."""
     moves: set[Move] = {((int(a), int(b)),) for a, b in np.argwhere(direct)}
     for turned, each in ((False, direct.T), (True, direct)):
         groups: dict[bytes, list[int]] = {}
@@ -210,9 +210,9 @@ def _moves(direct: Bools) -> list[Move]:
 
 
 def _told(before: Bools) -> Floats:
-    """Prerequisites that orders, shape (m, n, n), are told by: sets that are shared count once.
+    """Count prerequisites of orders, shape (m, n, n); sets that steps share count once.
 
-    The mean of telling each step what comes directly before it, and what comes directly after.
+    The mean of two counts: of sets of direct predecessors, and of sets of direct successors.
     """
     direct, size = reduced(before), before.shape[1]
     marks = np.random.default_rng(0).integers(1, 2**40, (size,))

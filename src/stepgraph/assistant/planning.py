@@ -1,8 +1,8 @@
-"""Plans from one keystep to another: so many steps, or as few as executions ever took.
+"""Plans from one keystep to another, of a given length or the shortest in executions.
 
-A plan is scored task by task by what followed what in executions and by how often exactly this
-stretch was done.  One that does a keystep before another of the plan that executions only ever did
-first comes last.
+The score of a plan in a task is the product of its successor probabilities, plus a weighted count
+of the executions' subsequences that equal it.  It is cut to a thousandth for each pair of its
+keysteps that at least three executions do, and always in the other order.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ from stepgraph.errors import ConfigError
 
 # Partial plans of a task that are kept, and the longest plan that is looked for.
 _BEAM, _LONGEST = 300, 12
-# How much a stretch that was done exactly so counts beside transitions; chosen on the training
-# videos of CrossTask and COIN, each fifth held out.
+# Weight of an equal subsequence beside successor probabilities; chosen on the training videos of
+# CrossTask and COIN, each fifth held out.
 _WHOLE = 3.0
-# What is left of a plan for each pair that was always done the other way round, thrice or more.
+# Factor of a plan for each pair that was always done the other way round, thrice or more.
 _AGAINST = 1e-3
 
 
 class Plan(NamedTuple):
-    """Keysteps from the first to the last, how probable among all plans found, and the task."""
+    """Keysteps from the first to the last, share of the score of all plans found, and task."""
 
     keysteps: tuple[int, ...]
     probability: float
@@ -42,15 +42,15 @@ def make_plans(
     task: str | None = None,
     top: int = 5,
 ) -> list[Plan]:
-    """The most probable ways from one keystep to another, the best first.
+    """Find the most probable plans from one keystep to another, the best first.
 
     Parameters
     ----------
     steps
-        Length of the plan, both ends counted, so 2 or more; if not given, as short as executions
-        allow.
+        Length of the plan, both ends counted, so 2 or more; if not given, the shortest that
+        executions allow.
     task
-        If not given, tasks are weighed by how often they show both ends.
+        If not given, tasks with both ends are weighted by their executions of ``first``.
 
     Examples
     --------
@@ -74,7 +74,7 @@ def make_plans(
 
 
 def _best(found: list[tuple[tuple[int, ...], float, str]], top: int) -> list[Plan]:
-    """The same plan in several tasks is one plan, named after the task that it fits best."""
+    """Merge equal plans of several tasks under the task of the highest score, and rank them."""
     total = sum(score for _, score, _ in found)
     sums: defaultdict[tuple[int, ...], float] = defaultdict(float)
     tasks: dict[tuple[int, ...], tuple[float, str]] = {}
@@ -88,7 +88,7 @@ def _best(found: list[tuple[tuple[int, ...], float, str]], top: int) -> list[Pla
 def _of_task(
     experience: Experience, task: str, ends: tuple[int, int], length: int, shortest: bool
 ) -> Iterator[tuple[tuple[int, ...], float]]:
-    """Plans of one task with what speaks for each."""
+    """Yield the plans of one task with their scores."""
     place = experience.names.index(task)
     members, (first, last) = np.flatnonzero(experience.shown[place]), ends
     if not experience.shown[place, [first, last]].all():
@@ -114,6 +114,6 @@ def _of_task(
 
 
 def _windows(experience: Experience, task: str, length: int) -> Counter[tuple[int, ...]]:
-    """How often each stretch of so many keysteps was done in a task."""
+    """Count the contiguous subsequences of ``length`` keysteps in the executions of a task."""
     done = experience.tasks[task]
     return Counter(one[at : at + length] for one in done for at in range(len(one) - length + 1))
