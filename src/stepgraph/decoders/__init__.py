@@ -1,8 +1,8 @@
 """The Decoder protocol, and decoders by name.
 
 A decoder is a frozen dataclass of its options with a method ``decode``.  To add one, write the
-class into a module of this folder: it is found there, and is called what its class is called, in
-kebab case.  One from elsewhere is named as ``module:Class``.
+class into a module of this folder: it is found there, under the name of its class in kebab case.
+A decoder from elsewhere is named as ``module:Class``.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ __all__ = [
 class Decoder(Protocol):
     """Anything that can label a video.
 
-    It learns nothing, keeps no state between videos, and gives the same labels for the same
+    It fits no parameters, keeps no state between videos, and gives the same labels for the same
     input.
     """
 
@@ -58,10 +58,10 @@ class Decoder(Protocol):
 
 
 def _find_decoders() -> Iterator[tuple[str, type[Any]]]:
-    """Every decoder of this folder that can be made without options, and its name.
+    """Yield the name and the class of every decoder of this folder that needs no options.
 
-    They are looked for rather than registered, so that a decoder is one file and nothing that is
-    forgotten elsewhere can hide it; all of these modules are light.
+    They are discovered rather than registered, so that a decoder is one file and no list has to
+    name it; all of these modules are light to import.
     """
     for module in iter_modules(__path__, f"{__name__}."):
         for kind in vars(import_module(module.name)).values():
@@ -76,7 +76,7 @@ def _find_decoders() -> Iterator[tuple[str, type[Any]]]:
 
 
 def _options(kind: type[Any]) -> dict[str, Parameter]:
-    """What a class is made with, by name."""
+    """Parameters of the constructor of a class, by name."""
     return {
         name: one
         for name, one in signature(kind).parameters.items()
@@ -91,7 +91,7 @@ DEFAULT_DECODER = "task-markov"
 
 
 def decoder_class(name: str) -> type[Any]:
-    """The class of a decoder, by its name or as ``module:Class``.
+    """Return the class of a decoder, by its name or as ``module:Class``.
 
     >>> decoder_class("path-search").__name__
     'PathSearch'
@@ -141,9 +141,9 @@ def load_decoder(name: str = DEFAULT_DECODER, /, **options: Any) -> Decoder:
 
 
 def checked_decode(decoder: Decoder, scores: Scores, graph: TaskGraph) -> Labels:
-    """Decode, and refuse what are no labels of these scores: a decoder may be anybody's.
+    """Decode, and check that the result labels these scores, since users may supply decoders.
 
-    Rows of which a person said what is done are labelled so.
+    Annotated rows get the label of their annotation.
     """
     labels: Any = decoder.decode(scores, graph)
     rule = f"decoder {type(decoder).__name__} must return Labels of the video that it was given"
@@ -158,7 +158,7 @@ def checked_decode(decoder: Decoder, scores: Scores, graph: TaskGraph) -> Labels
 
 
 def _as_decided(labels: Labels, fixed: NDArray[np.int64]) -> Labels:
-    """Let what a person decided stand, whatever a decoder made of it."""
+    """Replace the labels of annotated rows by their annotation, with confidence 1."""
     decided = fixed != FREE
     sure, anchors = labels.confidence, labels.anchors
     return replace(
@@ -170,6 +170,6 @@ def _as_decided(labels: Labels, fixed: NDArray[np.int64]) -> Labels:
 
 
 def encoder_for(name: str) -> EncoderOptions:
-    """The encoder whose scores a decoder is made for: the paper's, unless it says otherwise."""
+    """Options of the encoder whose scores a decoder is made for; by default the paper's."""
     options: EncoderOptions = getattr(decoder_class(name), "encoder", EncoderOptions())
     return options

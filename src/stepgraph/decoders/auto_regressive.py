@@ -1,8 +1,8 @@
 """The paper's Auto-Regressive baseline: a transformer that revises labels from their context.
 
-It learns from the preliminary labels of unlabelled videos alone: some labels of a sequence are
-hidden, and it guesses them from the others.  The paper says no more than "transformer"; the rest
-is settled in ``docs/method.md``.
+It is trained on the preliminary labels of unlabelled videos alone: some labels of a sequence are
+masked, and it predicts them from the others.  The paper specifies no more than "transformer";
+``docs/method.md`` documents the other choices.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ Floats: TypeAlias = NDArray[np.float32]
 _LONGEST = 64
 _WIDTH, _HEADS, _LAYERS = 64, 4, 2
 _BATCH, _RATE = 32, 2e-3
-# Share of the labels hidden in training; revising hides every eighth at a time, about as many.
+# Share of the labels masked in training; decoding masks every eighth at a time, about as many.
 _HIDDEN, _STRIDE = 0.15, 8
 
 
 @dataclass(frozen=True, eq=False)
 class AutoRegressive:
-    """Revise each observed row's best keystep by what a transformer expects in its context.
+    """Revise the best keystep of each observed row by a transformer's prediction from context.
 
     The label is the keystep with the highest ``score + weight * log p``, with ``p`` the
     transformer's probability given the other labels of the video.  Unobserved rows are
@@ -44,9 +44,9 @@ class AutoRegressive:
     Attributes
     ----------
     network
-        Trained for a vocabulary of ``keysteps`` keysteps.
+        Transformer, trained for a vocabulary of ``keysteps`` keysteps.
     weight
-        Score that one unit of log-probability is worth; with 0 the labels stay as they are.
+        Score that one nat of log-probability is worth; with 0 the labels stay as they are.
     """
 
     network: torch.nn.ModuleDict
@@ -67,7 +67,7 @@ class AutoRegressive:
         labelled = scores.observed & (scores.values > -math.inf).any(axis=1)
         values = scores.values[labelled]
         preliminary = values.argmax(axis=1)
-        # Rows of one run share what is expected of it, and keep their own scores.
+        # Rows of one run share its prediction, and keep their own scores.
         lengths = [last - first for first, last in runs(preliminary)]
         run = np.repeat(np.arange(len(lengths)), lengths)
         expected = self.expect(without_repetitions(preliminary))
@@ -76,7 +76,7 @@ class AutoRegressive:
         return Labels(scores.video, keysteps, scores.vocabulary, scores.hop)
 
     def expect(self, sequence: Integers) -> Floats:
-        """Log-probability of every keystep in place of each label, shape (N, K)."""
+        """Predict each label from the others: log-probability in nats, shape (N, K)."""
         import torch
 
         parts = [np.zeros((0, self.keysteps), np.float32)]
@@ -85,7 +85,7 @@ class AutoRegressive:
                 hidden = np.arange(len(part)) % _STRIDE == np.arange(_STRIDE)[:, None]
                 tokens = np.where(hidden, self.keysteps, part)
                 log_p = _log_probabilities(self.network, torch.from_numpy(tokens))
-                # Each label is hidden in exactly one of the passes.
+                # Each label is masked in exactly one of the passes.
                 parts.append(log_p.numpy()[np.arange(len(part)) % _STRIDE, np.arange(len(part))])
         return np.concatenate(parts)
 
@@ -109,7 +109,7 @@ def train_auto_regressive(
     keysteps
         Size of the vocabulary.
     epochs
-        How often each sequence is shown, each time with other labels hidden.
+        Number of passes over the sequences, each with other labels masked.
     weight
         See :class:`AutoRegressive`.
     """
@@ -136,7 +136,7 @@ def train_auto_regressive(
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     import torch
 
-    # The caller's own random numbers are left as they were.
+    # The state of the caller's random generator does not change.
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         network = _make_network(keysteps)
@@ -150,7 +150,7 @@ def _cut(sequence: Integers) -> Iterator[Integers]:
 
 
 def _make_network(keysteps: int) -> torch.nn.ModuleDict:
-    """Two tokens follow the keysteps: a hidden label, and the padding of short sequences."""
+    """Build the network; two tokens follow the keysteps: the mask and the padding."""
     from torch import nn
 
     layer = nn.TransformerEncoderLayer(
@@ -169,7 +169,7 @@ def _make_network(keysteps: int) -> torch.nn.ModuleDict:
 
 
 def _log_probabilities(network: torch.nn.ModuleDict, tokens: torch.Tensor) -> torch.Tensor:
-    """Of every keystep in every place, shape (B, N, K)."""
+    """Compute the log-probability of every keystep at every position, in nats, shape (B, N, K)."""
     import torch
 
     table = network.get_parameter("embedding.weight")
@@ -180,7 +180,7 @@ def _log_probabilities(network: torch.nn.ModuleDict, tokens: torch.Tensor) -> to
         network["embedding"](tokens) + place,
         src_key_padding_mask=padding if padding.any() else None,
     )
-    # Keysteps are told apart on the way out by the vectors that they have on the way in.
+    # The output layer shares the embeddings of the input layer.
     logits = network["norm"](states) @ table[:keysteps].T
     return torch.log_softmax(logits, dim=-1)
 
@@ -214,7 +214,7 @@ def _fit(
 def _hide(
     parts: Sequence[Integers], keysteps: int, rng: np.random.Generator
 ) -> tuple[Integers, NDArray[np.bool_]]:
-    """Sequences side by side, padded, and which labels are hidden: one of each at least."""
+    """Pad sequences to one batch, and choose the labels to mask: at least one in each."""
     batch = np.full((len(parts), max(map(len, parts))), keysteps + 1, dtype=np.int64)
     for row, part in enumerate(parts):
         batch[row, : len(part)] = part

@@ -1,7 +1,7 @@
 """Baselines and ablations of the paper that need no kernel of their own.
 
-Two are decoders; the others prepare the scores or the graph for ``Argmax`` or ``PathSearch``, as
-``docs/method.md`` says.  A keystep that scores minus infinity on a row is never its label.
+Two are decoders; the others prepare the scores or the graph for ``Argmax`` or ``PathSearch``: see
+``docs/method.md``.  A keystep that scores minus infinity on a row is never its label.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ from stepgraph.graph import TaskGraph
 
 @dataclass(frozen=True)
 class Random:
-    """Label each row with any keystep, all equally likely.
+    """Label each row with a random keystep, all equally likely.
 
     Attributes
     ----------
     seed
-        Together with the id of a video it decides the labels, whatever else is decoded.
+        Seed of the random labels, combined with the id of each video.
     silence
-        Label rows without narration, too; else they are background.
+        Label unobserved rows, too; else they are background.
     """
 
     seed: int = 0
@@ -45,7 +45,7 @@ class Random:
             somewhere = allowed[scores.observed].any(axis=0)
             allowed = np.where(scores.observed[:, None], allowed, somewhere)
         choices = allowed.sum(axis=1)
-        # One number a row, observed or not, so that a row's label is its own affair.
+        # One number a row, observed or not, so that no label depends on another row.
         position = np.floor(_generator(self.seed, scores.video).random(len(scores)) * choices)
         keysteps = (allowed.cumsum(axis=1) > position[:, None]).argmax(axis=1)
         labelled = (scores.observed | self.silence) & (choices > 0)
@@ -59,15 +59,15 @@ class Random:
 
 @dataclass(frozen=True)
 class AdaptiveThreshold:
-    """Path search whose threshold is set for each video, so that a share of it is anchors.
+    """Run path search with a threshold for each video that makes a share of its rows anchors.
 
-    The rows of a sentence score alike, and rows that score alike are kept or replaced together,
+    The rows of a sentence have equal scores, and rows of equal score are all anchors or none are,
     so that the share is at least ``keep`` and may be more.
 
     Attributes
     ----------
     keep
-        Share of the observed rows that keep their label: the paper's half.
+        Share of the observed rows that become anchors: the paper's half.
     """
 
     keep: float = 0.5
@@ -90,7 +90,7 @@ class AdaptiveThreshold:
         return replace(labels, keysteps=keysteps)
 
     def threshold(self, scores: Scores) -> float:
-        """Score that the asked share of the observed rows reach; infinite where there are none."""
+        """Score that a share ``keep`` of observed rows reaches; infinite where no row can."""
         best = np.sort(scores.values[scores.observed].max(axis=1))
         kept = math.ceil(self.keep * len(best))
         # A row without any allowed keystep cannot be an anchor.
@@ -104,7 +104,7 @@ def cluster_keysteps(vectors: NDArray[np.float32], count: int, seed: int = 0) ->
     Parameters
     ----------
     vectors : shape (K, D)
-        What ``encoder.encode_keysteps`` gives.
+        Embeddings of the keysteps, from ``encoder.encode_keysteps``.
     count
         Clusters to make; equal vectors share one, so there may be fewer.
 
@@ -126,7 +126,7 @@ def cluster_keysteps(vectors: NDArray[np.float32], count: int, seed: int = 0) ->
 
 
 def prune_keysteps(scores: Scores, clusters: NDArray[np.int64]) -> Scores:
-    """Allow only the keysteps of the cluster that suits the video best.
+    """Exclude all keysteps but those of the cluster that fits the video best.
 
     That is the cluster with the highest mean score over the observed rows and its members, which
     is the average similarity of the clips with them.  Where nothing was observed, nothing is
@@ -167,9 +167,9 @@ def linear_graph(vocabulary: Vocabulary) -> TaskGraph:
 
 
 def non_probabilistic(graph: TaskGraph) -> TaskGraph:
-    """Forget how often each transition was seen: all that were seen count once.
+    """Replace the count of every transition by 1.
 
-    Out of a keystep all of them are then equally likely, that of staying included.
+    All transitions out of a keystep are then equally likely, the self-transition included.
     """
     ones = np.ones_like(graph.counts.data)
     counts = csr_array((ones, graph.counts.indices, graph.counts.indptr), shape=graph.counts.shape)

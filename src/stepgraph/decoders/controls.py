@@ -1,4 +1,4 @@
-"""Controls without a graph, to measure what the graph adds to a gain of path search."""
+"""Controls without a graph, to measure the part of path search's gain that the graph adds."""
 
 from __future__ import annotations
 
@@ -38,13 +38,13 @@ class AnchorsOnly(PathSearch):
 
 @dataclass(frozen=True)
 class ArgmaxHold:
-    """Label each observed row with its best keystep, which lasts through the silence after it."""
+    """Label each observed row with its best keystep, held over the unobserved rows after it."""
 
     def decode(self, scores: Scores, graph: TaskGraph) -> Labels:
         """See :class:`~stepgraph.decoders.Decoder`; the graph is not consulted."""
         keysteps = best_keysteps(scores)
         labelled = keysteps != BACKGROUND
         last = np.maximum.accumulate(np.where(labelled, np.arange(len(keysteps)), 0))
-        # A row that no keystep is possible on stays background, as with argmax.
+        # A row on which every keystep is excluded stays background, as with argmax.
         keysteps = np.where(scores.observed, keysteps, keysteps[last])
         return Labels(scores.video, keysteps, scores.vocabulary, scores.hop)

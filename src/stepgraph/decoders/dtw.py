@@ -1,8 +1,8 @@
-"""Align a video with the keysteps of one task, in their order, dropping what fits none.
+"""Align a video with the keysteps of one task, in their order, dropping rows that fit none.
 
 :class:`DropDTW` aligns with one order (Dvornik et al., NeurIPS 2021), :class:`Graph2Vid` with the
-best of all orders that a partial order allows (Dvornik et al., ECCV 2022).  What was taken from
-the papers, and what they leave open, is in ``docs/method.md``.
+best of all orders that a partial order allows (Dvornik et al., ECCV 2022).  ``docs/method.md``
+lists the parts of both papers that are used, and the choices that they leave open.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ class DropDTW:
     Attributes
     ----------
     percentile
-        Which percentile of a video's match costs is the cost of dropping.
+        Percentile of a video's match costs that is the cost of dropping.
     temperature
-        By which scores are divided before the softmax.
+        Divisor of the scores before the softmax.
     drop_keysteps
-        Whether keysteps may be dropped as well as rows.
+        Allow keysteps to be dropped as well as rows.
     """
 
     percentile: float = 30.0
@@ -74,7 +74,7 @@ class DropDTW:
         return Labels(scores.video, keysteps, scores.vocabulary, scores.hop)
 
     def _states(self, counts: Integers, video: str) -> States:
-        """The states of the one order that a graph has for its candidates."""
+        """Build the states of the one order in which a graph chains its candidates."""
         links = counts > 0
         [starts] = np.nonzero(~links.any(axis=0))
         order = list(starts[:1])
@@ -94,15 +94,15 @@ class DropDTW:
 class Graph2Vid(DropDTW):
     """Align the rows with the best of all topological orders of a graph's keysteps.
 
-    The first three options are those of :class:`DropDTW`; published is dropping rows only.  Cycles
-    of the graph are broken first.
+    The first three options are those of :class:`DropDTW`; the published method drops rows only.
+    Cycles of the graph are broken first.
 
     Attributes
     ----------
     majority
-        Least share of the transitions between two keysteps that go one way if they have an order.
+        Least share of the transitions between two keysteps in one direction that orders them.
     max_states
-        Most sets of keysteps that may be over at some moment: 2 to the n of n without order.
+        Largest number of sets of finished keysteps: 2 to the n for n keysteps without order.
     """
 
     majority: float = DIRECTIONAL_SHARE
@@ -120,7 +120,7 @@ class Graph2Vid(DropDTW):
 
 
 def match_costs(values: NDArray[np.float32], temperature: float) -> Floats:
-    """Negative logarithm of each row's softmax; a score of minus infinity costs infinity."""
+    """Negative log-softmax of each row, in nats; a score of minus infinity costs infinity."""
     # Shifting a row changes nothing in theory, and keeps the exponentials finite.
     best = values.max(axis=1, keepdims=True, initial=np.finfo(values.dtype).min)
     logits = np.subtract(values, best, dtype=np.float64) / temperature
@@ -130,17 +130,17 @@ def match_costs(values: NDArray[np.float32], temperature: float) -> Floats:
 
 
 class States(NamedTuple):
-    """Sets of keysteps that may be over at some moment, and the steps from one to another.
+    """Sets of keysteps that may be finished at one time, and the steps between the sets.
 
-    Each path from the first state, where none is over, to the last is a topological order, and
-    each order is a path.  The steps are the nodes of the published *tSort graph*: a keystep and
-    what was done before it.  All ways into a state share the rest, so that states need no more
-    than one cost.
+    Each path from the first state, the empty set, to the last is a topological order, and each
+    order is a path.  The steps are the nodes of the published *tSort graph*: a keystep and those
+    done before it.  The continuation depends on the state alone, so that one cost is stored for
+    each state.
 
     Attributes
     ----------
     source, target, keystep : shape (E,), ordered by target
-        Of each step: doing ``keystep`` leads from one state to another.
+        Each step does ``keystep`` and leads from one state to another.
     """
 
     source: Integers
@@ -149,12 +149,12 @@ class States(NamedTuple):
 
     @property
     def number(self) -> int:
-        """How many states there are."""
+        """Number of states."""
         return int(self.target.max(initial=0)) + 1
 
 
 def ordered_states(keysteps: Integers) -> States:
-    """The states of keysteps in one order."""
+    """Build the states of keysteps in one order."""
     first = np.arange(len(keysteps))
     return States(first, first + 1, keysteps)
 
@@ -188,7 +188,7 @@ def align(
 ) -> tuple[Integers, float]:
     """Find the cheapest alignment of all rows with any order that the states allow.
 
-    Returns the column of each row in the costs, or ``BACKGROUND``; and what all that costs.
+    Returns the column of each row in the costs, or ``BACKGROUND``; and the total cost.
 
     Parameters
     ----------
@@ -223,9 +223,9 @@ def _align(
     best: Floats,
     keysteps: Integers,
 ) -> np.float64:
-    """Write the keystep of each row, and return what all costs; ``best`` is filled."""
+    """Write the keystep of each row, and return the total cost; ``best`` is overwritten."""
     source, target, keystep = states
-    # best[s]: the keysteps of state s are over.  run[e]: the last row was matched in step e.
+    # best[s]: the keysteps of state s are finished.  run[e]: step e matched the last row.
     best[0] = 0.0
     run = np.full(len(source), np.inf)
     stayed = np.empty((len(costs), len(source)), np.bool_)

@@ -1,7 +1,7 @@
-"""What is said in a video, held against the keysteps of tasks: moments by keysteps.
+"""Similarities between the observations of a video and the keysteps of tasks.
 
-A sentence lasts for many rows; here it is one moment with the weight of its rows.  What is asked
-of many tasks is computed in pieces, so that memory does not grow with rows times keysteps.
+A sentence lasts for many rows; here it is one observation, weighted by its rows.  Similarities to
+many tasks are computed in pieces, so that memory does not grow with rows times keysteps.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ Tasks: TypeAlias = Mapping[str, tuple[int, ...]]
 
 
 class Closeness(NamedTuple):
-    """How close each moment is to a task.
+    """Similarity of each observation to a task.
 
     Attributes
     ----------
     keysteps : shape (N, n)
-        To each of its keysteps; minus infinity where one may not be.
+        Similarity to each of its keysteps; minus infinity where one is excluded.
     title : shape (N,) or None
-        To the task as a whole, where its title is known.
+        Similarity to the title of the task, where the scores have its embedding.
     """
 
     keysteps: Floats
@@ -40,18 +40,18 @@ class Closeness(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Heard:
-    """The moments of some rows of a video.
+    """Observations on some rows of a video: its sentences, or its observed rows.
 
     Attributes
     ----------
     scores
-        Of the whole video.
+        Scores of the whole video.
     moment : shape (T,)
-        Which moment each row shows, -1 where nothing is said.
+        Observation index of each row, -1 where it is unobserved.
     said : shape (N,)
-        Where each moment is among the parts or the rows of the scores.
+        Index of each observation among the parts (sentences) or the rows of the scores.
     weight : shape (N,)
-        How many rows each moment lasts.
+        Number of rows of each observation.
     """
 
     scores: Scores
@@ -61,7 +61,7 @@ class Heard:
 
     @cached_property
     def fixed(self) -> Integers:
-        """What a person says is done in each moment, else ``FREE``, shape (N,)."""
+        """Annotation of each observation, else ``FREE``, shape (N,)."""
         if isinstance(self.scores, Products):
             return self.scores.known[self.said]
         fixed = self.scores.fixed
@@ -69,25 +69,25 @@ class Heard:
 
     @property
     def fixed_rows(self) -> Integers:
-        """The same of each row, shape (T,)."""
+        """Annotation of each row, else ``FREE``, shape (T,)."""
         return np.append(self.fixed, FREE)[self.moment]
 
     @property
     def open_weight(self) -> Floats:
-        """How many rows each moment lasts, none where what is done was decided."""
+        """Number of rows of each observation, 0 where it is annotated, shape (N,)."""
         return np.where(self.fixed == FREE, self.weight, 0.0)
 
     def runs(self) -> tuple[Integers, Integers]:
-        """How many rows go on alike, and which moment they show, -1 where nothing is said."""
+        """Length and observation index of each run of rows, -1 where they are unobserved."""
         starts = np.flatnonzero(np.diff(self.moment, prepend=-2))
         return np.diff(starts, append=len(self.moment)), self.moment[starts]
 
     def vectors(self) -> NDArray[np.float32] | None:
-        """Vectors of the moments, shape (N, D), where scores are made of such."""
+        """Embeddings of the observations, shape (N, D), or None where the scores have none."""
         return self.scores.vectors[self.said] if isinstance(self.scores, Products) else None
 
     def closeness(self, task: str, members: tuple[int, ...]) -> Closeness:
-        """Hold every moment against one task."""
+        """Compute the similarity of every observation to one task."""
         scores, keysteps = self.scores, list(members)
         if not isinstance(scores, Products):
             values = scores.values[self.said][:, keysteps]
@@ -104,12 +104,12 @@ class Heard:
         return Closeness(found.astype(np.float64), title)
 
     def evidence(self, tasks: Tasks) -> Floats:
-        """What speaks for each task, shape (Z,): does the list explain the video, and it the list?
+        """Similarity of the video to each task, averaged over rows and over keysteps, shape (Z,).
 
-        The mean over rows of the closest keystep, plus the mean over keysteps of the closest row;
-        the title of a task counts as one more keystep.  The first alone would prefer long lists,
-        the second short ones.  Minus infinity where no keystep of a task may be.  A moment whose
-        keystep was decided is as far from a task without it as nothing said is.
+        The mean over rows of the most similar keystep, plus the mean over keysteps of the most
+        similar row; the title of a task counts as one more keystep.  The first mean alone favours
+        long lists, the second short ones.  Minus infinity where every keystep of a task is
+        excluded.  An annotated observation has similarity 0 to a task without its keystep.
         """
         targets = targets_of(self.scores, tasks)
         ever = np.full(len(targets.keysteps), -np.inf)
@@ -128,7 +128,7 @@ class Heard:
         return np.where(rows > 0, total, -np.inf)
 
     def closest(self, tasks: Tasks) -> Floats:
-        """How close each moment is to the closest keystep of each task, shape (N, Z)."""
+        """Largest similarity of each observation to a keystep or title of each task, (N, Z)."""
         targets = targets_of(self.scores, tasks)
         found = [
             np.maximum.reduceat(one, targets.first, axis=1) for _, one in self._pieces(targets)
@@ -136,7 +136,7 @@ class Heard:
         return np.concatenate(found).astype(np.float64)
 
     def _pieces(self, targets: Targets) -> Iterator[tuple[slice, NDArray[np.float32]]]:
-        """Closeness of some moments at a time to all targets."""
+        """Yield the similarities of some observations at a time to all targets."""
         for piece in pieces(len(self.said), len(targets.keysteps)):
             if targets.vectors is None:
                 found = self.scores.values[self.said[piece]][:, targets.keysteps]
@@ -149,7 +149,7 @@ class Heard:
 
 
 def hear(scores: Scores, rows: slice = slice(None)) -> Heard:
-    """Find the moments of a video or of some of its rows."""
+    """Find the observations of a video or of some of its rows."""
     if isinstance(scores, Products):
         source = scores.part[rows]
     else:
@@ -162,12 +162,12 @@ def hear(scores: Scores, rows: slice = slice(None)) -> Heard:
 
 
 class Targets(NamedTuple):
-    """All keysteps of all tasks, one task after the other.
+    """Keysteps and titles of all tasks, one task after the other.
 
     Attributes
     ----------
     keysteps : shape (S,), -1 for a title
-    first : shape (Z,), where each task begins
+    first : shape (Z,), index of the first target of each task
     vectors : shape (S, D) or None
     allowed : shape (S,)
     """
@@ -179,7 +179,7 @@ class Targets(NamedTuple):
 
 
 def targets_of(scores: Scores, tasks: Tasks) -> Targets:
-    """All that moments of a video are held against when its task is asked for."""
+    """Collect the keysteps and titles that observations are compared with to find the task."""
     known = scores.tasks if isinstance(scores, Products) else None
     lists = []
     for task, members in tasks.items():
@@ -191,7 +191,7 @@ def targets_of(scores: Scores, tasks: Tasks) -> Targets:
     if not isinstance(scores, Products):
         return Targets(keysteps, first, None, np.ones(len(keysteps), dtype=bool))
     allowed = (keysteps >= 0) & scores.allowed[keysteps]
-    # A title speaks for its task where any keystep of it may be.
+    # A title is allowed where any keystep of its task is allowed.
     allowed |= (keysteps < 0) & np.repeat(np.logical_or.reduceat(allowed, first), sizes)
     if known is not None and [*known.blocks] == [*tasks]:
         return Targets(keysteps, first, known.vectors, allowed)

@@ -1,8 +1,8 @@
-"""Learn the habits of a corpus while it is mined: its tasks, and when and how keysteps come.
+"""Fit the recogniser's parameters while mining: task prior, timing and sentence classifiers.
 
-Each video is heard once, with what the vocabulary alone says; nothing here sees truth.  What is
-said clearly at which time is counted at once.  How it is said is learned at the end, from a
-bounded number of videos of each task, labelled with the times that were counted.
+Each video is processed once, with its scores alone; truth is no input.  Timing histograms are
+accumulated in this pass.  Sentence classifiers are fitted after it, on a bounded sample of the
+videos of each task, labelled with the posteriors of a recogniser that has this timing.
 """
 
 from __future__ import annotations
@@ -34,12 +34,12 @@ from stepgraph.graph.courses import (
 from stepgraph.graph.habits import SAMPLE, Habits, Words, listed_tasks
 from stepgraph.scoring.products import Products
 
-# Videos of a task, and of all tasks, whose words are learned from: more of them tell little more.
+# Most videos of a task, and of all tasks, that sentence classifiers are fitted on.
 _VIDEOS, _ALL_VIDEOS = 100, 1000
-# Shares are kept to so fine a part that their sums are exact, in whatever order and parts they are
-# added up: those of millions of videos a task.
+# Resolution of shares: coarse enough that their sums are exact, in any order and any shards, for
+# millions of videos a task.
 _FINE = 2.0**30
-# Share of an even spread in the scatter of words: with few sentences no direction is certain.
+# Shrinkage of the scatter matrix towards a multiple of the identity, for few sentences.
 _SHRINKAGE = 0.1
 
 
@@ -50,14 +50,14 @@ def learn_graph(
     decoder: TaskMarkov | None = None,
     **options: Any,
 ) -> TaskGraph:
-    """Mine a graph and the habits of its corpus, in one pass over the videos.
+    """Mine a graph and fit the parameters of the recogniser, in one pass over the videos.
 
     Parameters
     ----------
     videos, vocabulary, options
         See :func:`~stepgraph.mine_graph`.
     decoder
-        The recogniser that is to use the habits.
+        Recogniser that is to use the parameters.
     """
     learner = Learner(vocabulary, decoder)
     graph = mine_graph(learner.watch(videos), vocabulary, **options)
@@ -65,13 +65,13 @@ def learn_graph(
 
 
 class Spoken(NamedTuple):
-    """Which videos words are learned from: of each task some, and how many there were."""
+    """Sample of videos for the sentence classifier of each task, and the number sampled from."""
 
     tasks: Mapping[str, list[str]]
     met: Mapping[str, int]
 
     def merge(self, other: Spoken) -> Spoken:
-        """Those that would have been chosen from both corpora together."""
+        """Merge two samples into the one that both corpora together would have."""
         names = sorted({*self.met, *other.met})
         met = {task: self.met.get(task, 0) + other.met.get(task, 0) for task in names}
         most = videos_each(met.values(), _VIDEOS, _ALL_VIDEOS)
@@ -83,7 +83,7 @@ class Spoken(NamedTuple):
 def learn_words(
     graph: TaskGraph, spoken: Mapping[str, Mapping[str, Scores]], decoder: TaskMarkov
 ) -> TaskGraph:
-    """Add to a graph that was learned without them the words of some videos of each task."""
+    """Add sentence classifiers, fitted on some videos of each task, to a graph without them."""
     assert graph.habits is not None, "words are habits, too"
     heard = {
         task: {video: one for video, one in videos.items() if isinstance(one, Products)}
@@ -95,14 +95,14 @@ def learn_words(
 
 
 class Learner:
-    """Watch a corpus go by, then tell its habits.
+    """Accumulate statistics of a corpus in one pass, then return the recogniser's parameters.
 
     Parameters
     ----------
     vocabulary
-        What its videos are scored with.
+        Vocabulary of the scores.
     decoder
-        The recogniser that is to use what is learned.
+        Recogniser that is to use the parameters.
     """
 
     def __init__(self, vocabulary: Vocabulary, decoder: TaskMarkov | None = None) -> None:
@@ -116,7 +116,7 @@ class Learner:
         self._courses: Sample[Course] = Sample()
 
     def watch(self, videos: Iterable[Scores]) -> Iterator[Scores]:
-        """Give the scores of videos on, and remember what they tell."""
+        """Yield the scores of videos unchanged, and accumulate their statistics."""
         for scores in videos:
             self._add(scores)
             yield scores
@@ -132,7 +132,7 @@ class Learner:
         if not total:
             return
         if len(task_stretches(heard, self._tasks, evidence)) > 1:
-            return  # what is said of several tasks tells nothing about the course of one
+            return  # a video of several tasks has no trace of one
         share = float(_fine(posterior[task] / total))
         self._evidence.add("", scores.video, evidence.astype(np.float32))
         self._videos[task] += share
@@ -142,17 +142,17 @@ class Learner:
             self._spoken.add(task, scores.video, scores)
 
     def _follow(self, heard: Heard, task: str) -> Floats:
-        """Keep how a video goes through its task, and tell when keysteps are said clearly."""
+        """Sample the emission trace of a video, and return its timing histogram, shape (n, 20)."""
         members, scores = self._tasks[task], heard.scores
         values = heard.closeness(task, members).keysteps
         rows, said = heard.runs()
         log_emission = np.zeros((len(rows), len(members)))
         told = self._decoder.log_emission(values, heard.open_weight)
         unsaid = heard.fixed == FREE
-        told[~unsaid] = np.maximum(told[~unsaid], LEAST_HEARD)  # as far as a course tells
+        told[~unsaid] = np.maximum(told[~unsaid], LEAST_HEARD)  # the range of a trace
         log_emission[said >= 0] = told[said[said >= 0]]
         if can_follow(len(heard.moment), len(members)):
-            # As clear as the clearest tenth of all that is said; what was decided is clear.
+            # Salient keysteps reach the top decile; annotated ones are salient.
             highest = values.max(axis=1)[unsaid]
             level = np.quantile(highest, 0.9, method="higher") if highest.size else 0.0
             clear = values.max(axis=0) >= level
@@ -163,7 +163,7 @@ class Learner:
         return clear_times(rows, log_emission)
 
     def habits(self, graph: TaskGraph, *, words: bool = True) -> Habits:
-        """What was learned, to be kept in the graph that was mined from the same videos."""
+        """Fit the recogniser's parameters, for the graph that was mined from the same videos."""
         names = tuple(self._tasks)
         evidence = self._evidence.chosen().get("", {})
         videos = {task: self._videos[task] for task in names if task in self._videos}
@@ -175,19 +175,19 @@ class Learner:
         return replace(found, words=learned)
 
     def spoken(self) -> Spoken:
-        """Which videos words are, or are to be, learned from."""
+        """Return the sample of videos for the sentence classifiers."""
         chosen = {task: list(videos) for task, videos in self._spoken.chosen().items()}
         return Spoken(chosen, dict(sorted(self._spoken.met.items())))
 
     def courses(self) -> Courses:
-        """What some videos of each task say of its keysteps."""
+        """Return the emission traces of the sampled videos of each task."""
         met = dict(sorted(self._courses.met.items()))
         return Courses(self._courses.chosen(), met, self._decoder.order)
 
     def _learn_words(
         self, graph: TaskGraph, spoken: Mapping[str, Mapping[str, Products]]
     ) -> dict[str, Words]:
-        """One linear discriminant a task, with the scatter of all tasks together."""
+        """Fit one linear discriminant a task, with the pooled scatter of all tasks."""
         said = {}
         for task, kept in spoken.items():
             if len(kept) > 1 and len(self._tasks[task]) > 1:
@@ -200,12 +200,12 @@ class Learner:
     def _labelled(
         self, task: str, videos: list[Products], graph: TaskGraph
     ) -> tuple[NDArray[np.float32], Floats]:
-        """Vectors of all sentences of a task, and how probable each keystep is in each."""
+        """Embeddings of all sentences of a task, and the posterior of each keystep in each."""
         vectors, labels, expected = [], [], self._decoder.expect(task, graph)
         for scores in videos:
             heard = hear(scores)
             close = heard.closeness(task, self._tasks[task]).keysteps
-            # Nothing is known yet of how things are said.
+            # No sentence classifier is fitted yet.
             rows = self._decoder.weigh(heard, close, expected, np.zeros((len(close), 1)))
             spoken = (heard.moment >= 0) & (heard.fixed_rows != BACKGROUND)
             sums = np.zeros((len(heard.said), rows.shape[1]))
@@ -220,9 +220,9 @@ def _fine(values: Any) -> Any:
 
 
 def _whitening(tasks: list[NDArray[np.float32]]) -> Callable[[Floats], Floats]:
-    """What divides by the shrunk scatter of the vectors of tasks, each about its own mean.
+    """Return a function that applies the inverse of the shrunk within-task scatter of vectors.
 
-    With fewer sentences than dimensions it is done in their span (Woodbury's identity).
+    With fewer sentences than dimensions it works in their span (Woodbury's identity).
     """
     from scipy.linalg import cho_factor, cho_solve
 
@@ -251,7 +251,7 @@ def _around(vectors: NDArray[np.float32]) -> Floats:
 def _discriminant(
     vectors: NDArray[np.float32], labels: Floats, undo: Callable[[Floats], Floats]
 ) -> Words:
-    """Fisher's linear discriminant of classes that are known with probabilities only."""
+    """Fit Fisher's linear discriminant to class probabilities instead of hard labels."""
     middle = vectors.mean(axis=0, dtype=np.float64)
     means = labels.T @ vectors / np.maximum(labels.sum(axis=0), 1e-6)[:, None] - middle
     directions = undo(means)

@@ -1,6 +1,6 @@
-"""The graph as a Markov chain: a filter that looks back only, and the best sequence of all.
+"""The graph as a Markov chain: a causal Bayes filter, and the most likely sequence (Viterbi).
 
-How both read scores where the paper is silent is in ``docs/method.md``.
+``docs/method.md`` documents how both use scores where the paper leaves it open.
 """
 
 from __future__ import annotations
@@ -23,23 +23,22 @@ Vector: TypeAlias = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class BayesFilter:
-    """Update the belief in each keystep row by row; causal, as if the video were still running.
+    """Update the posterior of each keystep row by row; causal, as if the video were running.
 
     The recursion of the paper's supplement, with the graph's probabilities as ``A``: ``B(0) = s``
-    and ``B(t) = s * (A.T B(t-1)) + epsilon * s``; a row's label is the keystep most believed in.
+    and ``B(t) = s * (A.T B(t-1)) + epsilon * s``; a row's label is the keystep of largest ``B``.
 
     ``s`` is the score where it is positive and zero elsewhere: cosines can be negative, and the
-    recursion multiplies.  A belief is a probability distribution in the paper's words, so it is
-    divided by its sum after each row; without that, epsilon would cancel out.  A row without
-    narration, or without a positive score, only moves the belief along the graph, ``A.T B(t-1)``,
-    or leaves it in place where all it would move to is forbidden.  Where nothing believed in leads
-    to what was measured, belief begins anew with ``s``.  Rows before the first measurement are
-    background.
+    recursion multiplies.  The paper calls ``B`` a probability distribution, so it is divided by
+    its sum after each row; without that, epsilon would cancel out.  An unobserved row, or one
+    without a positive score, only applies the transitions, ``A.T B(t-1)``, or keeps ``B`` where
+    all successors are excluded.  Where ``B(t)`` would be zero everywhere, ``B`` restarts with
+    ``s``.  Rows before the first positive score are background.
 
     Attributes
     ----------
     epsilon
-        Weight of the measurement alone, beside what the graph expects.
+        Weight of the score alone, beside the prediction of the graph.
     """
 
     epsilon: float = 0.1
@@ -72,17 +71,16 @@ class BayesFilter:
 
 @dataclass(frozen=True)
 class Viterbi:
-    """Label with the most probable sequence of keysteps, all rows considered.
+    """Label with the most probable sequence of keysteps, given all rows.
 
-    A row is emitted by a keystep with ``softmax(scores / temperature)``; one without narration by
-    all alike.  Keysteps follow one another as in the graph, with two changes: a keystep goes on
-    with probability ``stay`` whatever the graph says, and may with a small probability be followed
-    by any other, so that no row is impossible.
+    The emission of a row is ``softmax(scores / temperature)``, and uniform on an unobserved row.
+    Transitions are those of the graph, with two changes: the self-transition has probability
+    ``stay``, and with a small probability any keystep follows, so that no row is impossible.
 
     Attributes
     ----------
     temperature
-        The lower, the more a score counts against the graph.
+        Softness of the scores: the lower, the more they count against the graph.
     stay
         Probability that a keystep goes on for another row; None takes the mined one.
     floor
@@ -111,7 +109,7 @@ class Viterbi:
         possible = allowed.any(axis=1)
         keysteps = np.full(len(scores), BACKGROUND, dtype=np.int64)
         if (possible & scores.observed).any():
-            # What softmax divides by is the same for all sequences, so it is left out.
+            # The normaliser of the softmax is the same for all sequences, so it is left out.
             values = scores.values.astype(np.float64) / self.temperature
             emission = np.where(scores.observed[:, None], values, 0.0)
             emission[~allowed] = -math.inf
@@ -122,7 +120,7 @@ class Viterbi:
 
 
 def make_chain(graph: TaskGraph, stay: float | None, floor: float) -> Chain:
-    """Mix the graph's transitions with ``floor`` of an even spread over all keysteps."""
+    """Mix the graph's transitions with a uniform distribution of weight ``floor``."""
     even = floor / len(graph.vocabulary)
     moves, stays = _transitions(graph, stay)
     moves.data = np.log((1 - floor) * moves.data + even)
@@ -130,9 +128,9 @@ def make_chain(graph: TaskGraph, stay: float | None, floor: float) -> Chain:
 
 
 def _transitions(graph: TaskGraph, stay: float | None) -> tuple[Matrix, Vector]:
-    """Probabilities of moving on, and of staying: ``stay`` or the mined one.
+    """Transition probabilities between keysteps, and self-transitions: ``stay`` or the mined ones.
 
-    What has no other way out stays for good.
+    A keystep without another transition has a self-transition of 1.
     """
     mined = graph.probabilities
     source = np.repeat(np.arange(len(graph.vocabulary)), np.diff(mined.indptr))

@@ -1,7 +1,7 @@
 """Argmax labels, and gaps filled along the most probable paths of the graph.
 
-*Video-Mined Task Graphs for Keystep Recognition in Instructional Videos*, section 3.  What the
-paper leaves open is settled in ``docs/method.md``.
+*Video-Mined Task Graphs for Keystep Recognition in Instructional Videos*, section 3.
+``docs/method.md`` documents the choices that the paper leaves open.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class Argmax:
 
 @dataclass(frozen=True)
 class PathSearch:
-    """Keep what is certain; fill the rest along the graph's most probable paths.
+    """Keep the labels of anchors; fill the gaps along the graph's most probable paths.
 
     Attributes
     ----------
@@ -60,7 +60,7 @@ class PathSearch:
         graph.require_vocabulary_of(scores)
         keysteps, anchors = self.find_anchors(scores)
         if anchors.any():
-            # Where nothing may be done, time does not pass for the paths either.
+            # Paths skip the rows on which every keystep is excluded.
             rows = (keysteps != BACKGROUND) | ~scores.observed
             keysteps[rows] = fill_gaps(
                 keysteps[rows], anchors[rows], partial(self.find_path, graph)
@@ -94,7 +94,7 @@ def fill_gaps(
     Parameters
     ----------
     keysteps : shape (T,)
-        Only its values on anchors matter.
+        Only its values on anchors are used.
     anchors : shape (T,)
         At least one must be True.
     """

@@ -1,10 +1,9 @@
 """stepgraph's own recogniser: first the task, then one hidden Markov model of its keysteps.
 
-Path search ignores all that lies under its threshold.  Here every row speaks: closeness is
-softened into probabilities; the written order and what the corpus tells say when a keystep is
-due; the graph says what follows what.  Labels are those by which most rows can be expected to be
-right, and the beginning and the end of a video are left empty where it is more probably talk.
-``docs/recognizer.md`` tells all of it on one page.
+Path search ignores all rows under its threshold.  Here every row counts: a softmax turns
+similarities into emissions; the listed order and the corpus give the timing; the graph gives the
+transitions.  The labels maximise the expected number of correct rows; the beginning and the end
+of a video are background where that is more probable.  ``docs/recognizer.md`` explains the model.
 """
 
 from __future__ import annotations
@@ -44,15 +43,15 @@ Floats: TypeAlias = NDArray[np.float64]
 
 _LEAST = -1e3
 CLEAR = 0.4
-"""A row whose own score reaches this was heard clearly; it decides nothing, it is only said."""
+"""Least score of a confident row, which is marked as an anchor; it does not affect decoding."""
 
-# Words of so many videos weigh half of what those of very many do.
+# A sentence classifier of so many videos has half of the largest weight, which follows.
 _HALF = 50.0
 _WORDS = 0.35
 
 
 class _Decoded(NamedTuple):
-    """Keystep of each row, how probable that is, and what else the row may show."""
+    """Keystep of each row, its probability, and the alternatives."""
 
     keysteps: NDArray[np.int64]
     probability: Floats
@@ -60,7 +59,7 @@ class _Decoded(NamedTuple):
 
 
 class Expected(NamedTuple):
-    """What is expected of a task before anything is heard.
+    """Prior of a task, before any observation: timing and transitions of its keysteps.
 
     Attributes
     ----------
@@ -74,36 +73,36 @@ class Expected(NamedTuple):
 
 @dataclass(frozen=True)
 class TaskMarkov:
-    """Guess the task of a video, then label its rows with the keysteps that are most probable.
+    """Find the task of a video, then label its rows with the most probable keysteps.
 
     Attributes
     ----------
     background
         Share of a video that introduction and farewell take in the mean; 0 labels every row.
     temperature
-        Softness of the scores: a difference of this much is a factor of e.
+        Softness of the scores: a difference of this much is a factor of e in probability.
     common
-        Share of each keystep's mean score over the video that is taken away from it, since a
-        keystep that always scores well says little.
+        Share of each keystep's mean score over the video that is subtracted from its scores,
+        since a keystep that always scores well discriminates little.
     stay
         Probability that a keystep goes on for another row.
     spread
-        How far from its place in the written order a keystep is done, as a share of the video.
+        Standard deviation of a keystep's time from its listed place, as a share of the video.
     order
-        How far the written order is believed: 0 where a list is in no order, up to 1.
+        Weight of the listed order, from 0, where a list is in no order, to 1.
     order_videos
-        How many videos that belief counts as much as, beside those of the corpus.
+        Weight of the prior timing, as a number of videos beside those of the corpus.
     order_votes
-        Transitions that are imagined so beside those of the graph.
+        Weight of the prior transitions, as a count for each keystep beside those of the graph.
     change_cost
-        So many rows must be expected to be right thanks to it before a change of keystep is made.
+        Least expected gain, in correct rows, for a change of keystep.
     slope, bias, background_slope, background_bias
-        Maps from the model's own probability of a keystep, and of background, to how often it is
-        right, on the scale of log odds (Platt, 1999).
+        Calibration of the model's probability of a keystep, and of background, to the share of
+        correct labels, on the scale of log odds (Platt, 1999).
     """
 
     encoder: ClassVar[EncoderOptions] = EncoderOptions(context=1, task_names=True, blend=True)
-    """What its scores should be made with."""
+    """Options of the encoder that its scores should be made with."""
 
     background: float = 0.13
     temperature: float = 0.1
@@ -147,7 +146,7 @@ class TaskMarkov:
         for rows in stretches:
             part, own = heard, posterior
             if len(stretches) > 1:
-                # A stretch of its own task is judged by its own rows.
+                # The posterior of a task segment is that of its own rows.
                 part = hear(scores, rows)
                 own = task_posterior(tasks, task_evidence(part, tasks), graph.habits)
             task = next(iter(own))
@@ -160,12 +159,12 @@ class TaskMarkov:
         return Labels(scores.video, keysteps, scores.vocabulary, scores.hop, *tracks)
 
     def confidence(self, keystep: int, probability: float, task: float) -> float:
-        """How often a row like this one is right, given how probable the task is."""
+        """Calibrated probability that a label is right, given the posterior of the task."""
         row = _Decoded(np.array([keystep]), np.array([probability]), Alternatives.none(1))
         return float(self._confidence(row, task)[0])
 
     def _confidence(self, found: _Decoded, task: float) -> Floats:
-        """How often rows like these are right, given how probable the task is."""
+        """Calibrated probability that each label is right, given the posterior of the task."""
         empty = found.keysteps == BACKGROUND
         own = np.where(empty, found.probability, task * found.probability)
         odds = logit(np.clip(own, 1e-6, 1 - 1e-6))
@@ -176,7 +175,7 @@ class TaskMarkov:
     def _decode_task(
         self, heard: Heard, task: str, members: tuple[int, ...], graph: TaskGraph
     ) -> _Decoded:
-        """Label the rows of one stretch with the keysteps of one task."""
+        """Label the rows of one task segment with the keysteps of its task."""
         rows = len(heard.moment)
         close = heard.closeness(task, members)
         [possible] = np.nonzero(np.isfinite(close.keysteps).any(axis=0))
@@ -199,20 +198,20 @@ class TaskMarkov:
         )
 
     def expect(self, task: str, graph: TaskGraph) -> Expected:
-        """When the keysteps of a task are due, and which follows which."""
+        """Compute the prior timing and the transitions of the keysteps of a task."""
         members = tasks_of(graph)[task]
         timing = self.log_timing(task, len(members), graph)
         return Expected(timing, self.transitions(members, graph))
 
     def weigh(self, heard: Heard, close: Floats, expected: Expected, words: Floats) -> Floats:
-        """How probable each keystep of a task is on each row, given that one of them is done.
+        """Posterior of each keystep of a task on each row, given that one is done, shape (T, n).
 
         Parameters
         ----------
         close : shape (N, n)
-            How close each moment is to each keystep of the task.
+            Similarity of each observation to each keystep of the task.
         words : shape (N, n) or (N, 1)
-            What the corpus' own words speak for.
+            Weighted scores of the sentence classifier, in nats.
         """
         emission = self.log_emission(close, heard.open_weight) + words
         rows = np.zeros((len(heard.moment), close.shape[1]))
@@ -224,16 +223,16 @@ class TaskMarkov:
         return marginals(rows, expected.transitions)
 
     def log_emission(self, values: Floats, weight: Floats) -> Floats:
-        """Log of the softmax within a task, moment by moment, shape (N, n).
+        """Log-emission of each observation: a log-softmax within the task, in nats, shape (N, n).
 
-        A keystep that may not be (minus infinity) is as improbable there as a number can say.
+        A keystep that is excluded there (minus infinity) gets -1000 nats.
         """
         possible = np.isfinite(values)
         sums = weight @ np.where(possible, values, 0.0)
         return self.soften(values, sums / np.maximum(weight @ possible, 1))
 
     def soften(self, values: Floats, mean: Floats) -> Floats:
-        """The same where each keystep's mean over the video is known, shape (n,)."""
+        """Log-emission, given the mean score of each keystep over the video, shape (n,)."""
         possible = np.isfinite(values)
         scaled = np.where(possible, (values - self.common * mean) / self.temperature, -np.inf)
         scaled[~possible.any(axis=1)] = 0.0
@@ -241,10 +240,10 @@ class TaskMarkov:
         return softened
 
     def log_timing(self, task: str, size: int, graph: TaskGraph) -> Floats:
-        """Log of how much more a keystep is due in each twentieth than in the mean, (n, 20).
+        """Log-ratio of the rate of each keystep in each twentieth to its mean rate, (n, 20).
 
-        The written order is imagined as some videos in which each keystep is done around its
-        place, no order as some in which it is done anywhere.
+        The prior is a number of videos: with a listed order, each keystep is done around its
+        place in them; without one, it is uniform.
         """
         place = (np.arange(size) + 0.5)[:, None] / size
         away = (np.arange(TIMING_BINS) + 0.5) / TIMING_BINS - place
@@ -256,7 +255,7 @@ class TaskMarkov:
     def log_words(
         self, vectors: NDArray[np.float32] | None, task: str, habits: Habits | None
     ) -> Floats:
-        """What the corpus' own words speak for in each moment, where it has enough of them."""
+        """Weighted scores of the sentence classifier, in nats, shape (N, n); 0 without one."""
         if habits is None or vectors is None or task not in habits.words:
             return np.zeros(1)
         words, videos = habits.words[task], habits.videos[task]
@@ -267,10 +266,10 @@ class TaskMarkov:
         return share * (said + words.bias)
 
     def _background(self, heard: Heard, close: Closeness) -> Floats:
-        """How probable it is that nothing is done yet, or no longer, on each row, shape (T,).
+        """Probability of background, before the first keystep or after the last, shape (T,).
 
-        It falls with the distance from the ends of the video; a row that is closer to the title
-        than to any keystep, compared with the other rows, is rather talk about the task.
+        It falls with the distance from the ends of the video.  It rises where a row is more
+        similar to the title than to any keystep, relative to the other rows.
         """
         rows = len(heard.moment)
         if not self.background:
@@ -288,18 +287,18 @@ class TaskMarkov:
         return talk
 
     def talk_odds(self, when: Floats) -> Floats:
-        """Log odds of talk that a place in the video tells, from 0 to 1."""
+        """Log odds of background, given positions in the video from 0 to 1."""
         away = np.minimum(when, 1 - when) / (self.background / 2)
         odds: Floats = -np.log(np.expm1(away))
         return odds
 
     def _believed(self, graph: TaskGraph, ordered: Floats, even: float) -> Floats:
-        """Mix what the written order says with what no order says; headings make an order."""
+        """Mix a prior of the listed order with a uniform one; without headings it is uniform."""
         share = self.order if any(graph.vocabulary.tasks.values()) else 0.0
         return share * ordered + (1 - share) * even
 
     def transitions(self, members: Sequence[int], graph: TaskGraph) -> Floats:
-        """Probabilities between the keysteps of a task: the graph's counts and the order."""
+        """Transition probabilities of a task, from the graph's counts and the listed order."""
         size = len(members)
         if size == 1:
             return np.ones((1, 1))
@@ -310,9 +309,9 @@ class TaskMarkov:
 
 
 def _order_votes(size: int) -> Floats:
-    """Prefer the next keystep of the order, then those near it; going back counts half."""
+    """Weights of transitions by the listed order: the next keystep most, backward ones half."""
     ahead = np.arange(size)[None, :] - np.arange(size)[:, None]
-    # Far away is all the same; without a limit it would round to never.
+    # The distance is limited, so that no weight rounds to zero.
     near = np.minimum(np.abs(ahead - 1), 40)
     votes: Floats = np.exp(-near / 2) * np.where(ahead > 0, 1.0, 0.5 * (ahead < 0))
     return votes

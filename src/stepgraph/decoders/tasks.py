@@ -1,7 +1,7 @@
-"""Which task a video shows, told from what is said in it.
+"""Recognition of the task of a video, from the similarities of its observations.
 
-The vocabulary says which keysteps belong to which task.  No label is needed, and nothing here
-decides which keystep is done when.
+The vocabulary lists the keysteps of each task.  No label is needed, and no row is labelled with
+a keystep here.
 """
 
 from __future__ import annotations
@@ -23,19 +23,19 @@ Floats: TypeAlias = NDArray[np.float64]
 
 # Keysteps without tasks up to this number are one task; the model's cost grows as its square.
 _ONE_TASK = 400
-# A difference of so much evidence is a factor of e; sentences of a video repeat one another, so
-# that much less than its number of rows counts.
+# Similarity that is worth one nat of log-evidence.  The sentences of a video are correlated, so
+# that log-evidence is computed from means, not from sums over rows.
 NAT = 0.03
-# How probable it is, before anything is heard, that a video is about any of the tasks, and from
-# how many videos on the corpus says how that sounds.
+# Prior probability that a video shows any of the tasks, and the least number of videos whose
+# log-evidence is used to estimate it.
 _RELATED, _FEW = 0.9, 20
-# Evidence that must be lost before a video is taken to have changed its task, how little a row
-# may speak for one, and how soft a row's scores are; only the likeliest tasks are considered.
+# Cost of a change of task in nats, least probability of a task on a row, temperature of the
+# softmax of a row; and the number of tasks, the likeliest, that are considered.
 SWITCH_COST, FLOOR, SOFTNESS, CANDIDATES = 120.0, 1e-3, 0.1, 20
 
 
 def tasks_of(graph: TaskGraph) -> dict[str, tuple[int, ...]]:
-    """Tasks of the vocabulary, with their keysteps in the written order.
+    """Return the tasks of the vocabulary, with their keysteps in listed order.
 
     Where it has none, all keysteps are one task; more of them than one model can hold are cut
     into communities of the graph, each named after the keystep that is done first.
@@ -51,16 +51,16 @@ def tasks_of(graph: TaskGraph) -> dict[str, tuple[int, ...]]:
 
 
 def task_evidence(heard: Heard, tasks: Tasks) -> Floats:
-    """What speaks for each task in a video, in nats, shape (Z,)."""
+    """Log-evidence of each task for a video, in nats, shape (Z,)."""
     if not len(heard.said):
         return np.full(len(tasks), -np.inf)
     return heard.evidence(tasks) / NAT
 
 
 def task_posterior(tasks: Tasks, evidence: Floats, habits: Habits | None) -> dict[str, float]:
-    """Probability of each task for the whole video, the most probable first.
+    """Posterior of each task for the whole video, the most probable first.
 
-    They add up to the probability that the video is about any of them.
+    They add up to the probability that the video shows any of the tasks.
     """
     if not np.isfinite(evidence).any():
         return dict.fromkeys(tasks, 0.0)
@@ -71,17 +71,17 @@ def task_posterior(tasks: Tasks, evidence: Floats, habits: Habits | None) -> dic
 
 
 def task_shares(evidence: Floats, habits: Habits | None) -> Floats:
-    """Probability of each task, given that it is one of them, shape (Z,); habits are of them."""
+    """Posterior of each task, given that the video shows one of them, shape (Z,)."""
     weighted = evidence if habits is None else evidence + habits.log_prior
     shares: Floats = np.exp(weighted - np.logaddexp.reduce(weighted[np.isfinite(evidence)]))
     return shares
 
 
 def _related(highest: float, habits: Habits | None) -> float:
-    """Probability that a video is about any task at all.
+    """Probability that a video shows any task at all, given the log-evidence of its best task.
 
-    In a corpus, what speaks for the task of a video is usually more than what speaks for the next
-    best one; where a video stands between the two is the answer.
+    In a corpus, the log-evidence of the best task of a video is usually higher than that of the
+    second best.  The probability depends on the place of ``highest`` between the two means.
     """
     if habits is None or len(habits.best_two) < _FEW:
         return _RELATED
@@ -93,7 +93,7 @@ def _related(highest: float, habits: Habits | None) -> float:
 
 
 def task_stretches(heard: Heard, tasks: Tasks, evidence: Floats) -> list[slice]:
-    """Cut a video where what is said turns to another task for good; most stay whole."""
+    """Cut a video into task segments at lasting changes of task; most videos stay whole."""
     names = list(tasks)
     likely = [names[place] for place in np.argsort(-evidence, kind="stable")[:CANDIDATES]]
     if not len(heard.said):
@@ -103,7 +103,7 @@ def task_stretches(heard: Heard, tasks: Tasks, evidence: Floats) -> list[slice]:
     shares = np.exp((closest - best) / SOFTNESS)
     rows = np.zeros((len(heard.moment), len(likely)))
     said = heard.moment >= 0
-    # The best task adds 1; only a moment in which none may be adds up to less.
+    # The best task adds 1; only an observation that excludes all tasks adds up to less.
     speaks = np.log(FLOOR + shares / np.maximum(shares.sum(axis=1, keepdims=True), 1.0))
     rows[said] = speaks[heard.moment[said]]
     borders = np.flatnonzero(np.diff(cheapest_changes(rows, SWITCH_COST))) + 1
@@ -111,7 +111,7 @@ def task_stretches(heard: Heard, tasks: Tasks, evidence: Floats) -> list[slice]:
 
 
 def cheapest_changes(worth: Floats, cost: float) -> NDArray[np.int64]:
-    """The sequence of columns that is worth most when each change costs so much.
+    """Find the sequence of columns of largest total worth, where each change has a cost.
 
     >>> cheapest_changes(np.array([[3.0, 0], [0, 1], [3, 0], [0, 9]]), 2.0).tolist()
     [0, 0, 0, 1]
@@ -122,7 +122,7 @@ def cheapest_changes(worth: Floats, cost: float) -> NDArray[np.int64]:
 
 
 def rank_tasks(labels: Labels) -> tuple[str, ...]:
-    """Map labelled keysteps back to tasks, the most probable first: the paper's way.
+    """Rank tasks by the votes of labelled rows, the most probable first: the paper's method.
 
     Each row votes for the tasks that list its keystep, a keystep of several tasks for each of
     them in part; tasks without any vote are left out.

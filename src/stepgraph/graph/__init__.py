@@ -1,4 +1,4 @@
-"""The task graph: how it is mined, what can be asked of it, how it is saved."""
+"""The task graph: mining, queries, communities of keysteps."""
 
 from __future__ import annotations
 

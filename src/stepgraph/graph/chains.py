@@ -1,4 +1,4 @@
-"""Markov chains, and the most likely way through one: the Viterbi that all decoders share."""
+"""Markov chains: the most likely path (Viterbi) and posterior marginals (forward-backward)."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ Integers: TypeAlias = NDArray[np.int64]
 
 
 class Edges(NamedTuple):
-    """Transitions, those of each state together.
+    """Transitions, grouped by state.
 
     Attributes
     ----------
-    first : shape (K + 1,), where the edges of each state begin
-    state : shape (E,), the other end of each
-    log_p : shape (E,)
+    first : shape (K + 1,), index of the first edge of each state
+    state : shape (E,), state at the other end of each edge
+    log_p : shape (E,), log-probability of each edge, in nats
     """
 
     first: Integers
@@ -32,16 +32,16 @@ class Edges(NamedTuple):
 
 
 class Chain(NamedTuple):
-    """Log-probabilities of going from one state to another.
+    """Log-probabilities of transitions between states, in nats.
 
     Attributes
     ----------
     stay : shape (K,)
-        Of each state going on.
+        Log-probability of each self-transition.
     out, into
-        Of some transitions: the edges by where they begin, and the same by where they end.
+        Stored transitions: the edges by source state, and the same edges by target state.
     floor
-        Of every transition that is no edge.
+        Log-probability of every transition without an edge, and lower bound of all others.
     """
 
     stay: Floats
@@ -51,12 +51,12 @@ class Chain(NamedTuple):
 
     @classmethod
     def of_edges(cls, stay: Floats, edges: Matrix, floor: float) -> Chain:
-        """Make a chain from a matrix of which few transitions are stored."""
+        """Make a chain from a sparse matrix of log-probabilities, shape (K, K)."""
         return cls(stay, _edges(edges), _edges(csr_array(edges.T)), floor)
 
     @classmethod
     def of_all(cls, log_transition: Floats) -> Chain:
-        """Make a chain from a full matrix, shape (K, K)."""
+        """Make a chain from a full matrix of log-probabilities, shape (K, K)."""
         size = len(log_transition)
         first, state = np.arange(0, size * size + 1, size), np.tile(np.arange(size), size)
         out = Edges(first, state, log_transition.ravel())
@@ -70,15 +70,15 @@ def _edges(matrix: Matrix) -> Edges:
 
 
 def most_likely_path(log_emission: Floats, chain: Chain) -> Integers:
-    """Find the most likely sequence of states; all are equally likely to come first.
+    """Find the most likely sequence of states (Viterbi), with a uniform initial distribution.
 
-    O(T * edges + T * K) at worst; edges that cannot be better than the floor are passed over.  Of
-    equally likely ways into a state it is staying, then the edge from the lowest state, then the
-    floor.
+    O(T * edges + T * K) at worst; edges that cannot be better than the floor are skipped.  Ties
+    between transitions into a state go to the self-transition, then to the edge from the lowest
+    state, then to the floor.
 
     Parameters
     ----------
-    log_emission : shape (T, K)
+    log_emission : shape (T, K), in nats
         At least one finite value a row.
 
     Returns
@@ -105,9 +105,9 @@ def most_likely_path(log_emission: Floats, chain: Chain) -> Integers:
 
 
 def _search(best: Floats, chain: Chain, highest: Floats, path: Integers) -> None:
-    """Replace emissions by the best sequence up to each state, then write the best path.
+    """Replace emissions by the score of the best path to each state, then write the best path.
 
-    ``highest`` is that of the edges out of each state.
+    ``highest`` is the largest log-probability of the edges out of each state.
     """
     rows, size = best.shape
     stay, out, into, floor = chain
@@ -142,12 +142,12 @@ def _search(best: Floats, chain: Chain, highest: Floats, path: Integers) -> None
 
 
 def marginals(log_emission: Floats, transition: Floats) -> Floats:
-    """How probable each state is on each row, all sequences considered (forward-backward).
+    """Compute the posterior of each state on each row, given all rows (forward-backward).
 
     Parameters
     ----------
-    log_emission : shape (T, K)
-    transition : shape (K, K)
+    log_emission : shape (T, K), in nats
+    transition : shape (K, K), probabilities; the initial distribution is uniform
 
     Returns
     -------

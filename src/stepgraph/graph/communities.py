@@ -1,4 +1,4 @@
-"""Keysteps that belong together, told from the transitions between them."""
+"""Communities of keysteps, found from the transitions between them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How graphs differ from one another, and how a video differs from its graph."""
+"""Differences between two graphs, and deviations of a video from the norm of its task."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ from stepgraph.graph.layers import Layers, count_layer
 from stepgraph.graph.maps import Step, TaskMap
 from stepgraph.graph.shares import Share
 
-# The videos of both graphs are also split at random, so many times: of what differs more than
-# anything does then, one answer in twenty at most holds anything that is due to chance.
+# Random splits of the pooled videos (a permutation test): the largest difference in any of them
+# is the threshold, so that chance yields any result at all in one comparison of twenty at most.
 _SPLITS = 19
 
 
 class Difference(NamedTuple):
-    """Something that the videos of two graphs do differently.
+    """Property of videos whose share differs between two graphs.
 
     Attributes
     ----------
     first, second
-        Share of the recognised videos of each in which it is so.
+        Expected share in each graph: of all videos for a keystep, of those with both for an order.
     """
 
     task: str
@@ -37,7 +37,7 @@ class Difference(NamedTuple):
 
 
 class Departure(NamedTuple):
-    """Something that a video does otherwise than most: when (seconds), what, and why it is odd."""
+    """Deviation of a video from the norm: start in seconds, kind, description, and the norm."""
 
     start: float | None
     kind: str
@@ -46,9 +46,9 @@ class Departure(NamedTuple):
 
 
 class _Both(NamedTuple):
-    """The videos of a task in two graphs, those of the first before those of the second.
+    """Traces of one task in two graphs, those of the first graph before those of the second.
 
-    They are over the keysteps that either lists; ``places`` are those of the shared ``names``.
+    Their columns are the keysteps of either list; ``places`` are those of the shared ``names``.
     """
 
     task: str
@@ -60,11 +60,11 @@ class _Both(NamedTuple):
 
 
 def compare(one: Layers, other: Layers) -> list[Difference]:
-    """Tell in what two graphs differ, the greatest difference first.
+    """Find the significant differences between two graphs, the greatest first.
 
-    Tasks and keysteps are the same where their names are.  Recognised videos are not independent
-    of one another: each pass over them makes more of what they happen to begin with.  So how far
-    two graphs differ by chance is told by random splits of their videos, which go the same way.
+    Tasks and keysteps are matched by name.  Recognised videos are not independent of one another:
+    each pass over them amplifies chance majorities.  So random splits of the pooled videos, which
+    are recognised in the same way, estimate the differences that are due to chance.
     """
     asked = [_both(one, other, task) for task in one.videos if task in other.videos]
     random, by_chance, found = np.random.default_rng(0), 0.0, []
@@ -96,9 +96,9 @@ def _both(one: Layers, other: Layers, task: str) -> _Both:
 
 
 def _distances(both: _Both, order: Integers) -> tuple[Floats, Floats]:
-    """Shares of two parts in which something is so, (2, q), and by how many spreads they differ.
+    """Expected shares in two parts, (2, q), and their differences in standard deviations, (q,).
 
-    It is asked of each keystep whether it is spoken of, and of each pair whether one is first.
+    The q properties are the salience of each shared keystep, and the precedence of each pair.
     """
     pairs = [*combinations(both.places, 2)]
     votes = np.empty((2, 2, len(both.places) + len(pairs)))
@@ -116,14 +116,14 @@ def _distances(both: _Both, order: Integers) -> tuple[Floats, Floats]:
 
 
 class Usual(NamedTuple):
-    """What most videos of a task do, to hold another one against.
+    """Norm of a task, to compare a video with.
 
     Attributes
     ----------
     before
-        Pairs of keysteps of which the first credibly comes before the second.
+        Pairs of keysteps whose first credibly precedes the second, and in what share of videos.
     times
-        How often each keystep is done in the mean of the videos that show it.
+        Mean number of segments of each keystep in the videos that show it.
     """
 
     known: TaskMap
@@ -132,7 +132,7 @@ class Usual(NamedTuple):
 
 
 def usual_of(layers: Layers, known: TaskMap) -> Usual:
-    """What most videos of a task do, by what whole videos tell of it."""
+    """Compute the norm of a task from the order statistics of its videos."""
     layer = layers.of_task(known.task)
     before = {}
     for one, other in np.argwhere(layer.precedence() > 0.5):
@@ -145,12 +145,12 @@ def usual_of(layers: Layers, known: TaskMap) -> Usual:
 
 
 def departures(usual: Usual, segments: Sequence[Segment]) -> list[Departure]:
-    """Tell how a video departs from the map of its task: what is missing, repeated, unusual.
+    """Find the deviations of a video from the norm: missing, misordered and repeated keysteps.
 
     Parameters
     ----------
     segments
-        What is done in the video, in order of time.
+        Segments of the video, in order of time.
     """
     begun: dict[int, float] = {}
     for segment in segments:
@@ -172,7 +172,7 @@ def departures(usual: Usual, segments: Sequence[Segment]) -> list[Departure]:
 
 
 def _unusual_orders(usual: Usual, begun: dict[int, float]) -> Iterator[Departure]:
-    """Keysteps that are done before others that credibly come before them."""
+    """Yield a deviation for each pair of keysteps done against a credible precedence."""
     names = usual.known.vocabulary.keysteps
     for first, second in combinations(sorted(begun, key=lambda one: begun[one]), 2):
         other_way = usual.before.get((second, first))
@@ -190,7 +190,7 @@ def _percent(one: Step | Share) -> str:
 
 
 def _repeated(usual: Usual, segments: Sequence[Segment]) -> Iterator[Departure]:
-    """Keysteps that are come back to twice more often than in the mean."""
+    """Yield a deviation for each keystep with at least two segments more than the mean."""
     last = {segment.keystep: segment.start for segment in segments}
     often = Counter(segment.keystep for segment in segments)
     for keystep, mean in usual.times.items():

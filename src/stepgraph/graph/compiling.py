@@ -11,7 +11,7 @@ _Parameters = ParamSpec("_Parameters")
 _Result = TypeVar("_Result")
 
 FEW_STEPS = 200_000
-"""Steps of a loop that plain Python takes sooner than the compiler is imported."""
+"""Number of loop steps that plain Python finishes before the compiler is imported."""
 
 _taken: Counter[Callable[..., Any]] = Counter()
 
@@ -19,10 +19,10 @@ _taken: Counter[Callable[..., Any]] = Counter()
 def compiled_later(
     function: Callable[_Parameters, _Result], steps: int
 ) -> Callable[_Parameters, _Result]:
-    """Give a function as it stands for its first few steps, and compiled once there are many.
+    """Return a function as it stands for its first few steps, and compiled once there are many.
 
     One short video is labelled without waiting for the compiler, many videos at full speed; both
-    do the same with the same numbers.
+    forms compute the same numbers.
     """
     _taken[function] += steps
     return function if _taken[function] <= FEW_STEPS else compiled(function)
@@ -30,10 +30,10 @@ def compiled_later(
 
 @cache
 def compiled(function: Callable[_Parameters, _Result]) -> Callable[_Parameters, _Result]:
-    """Give the compiled form of a function, which is kept on disk where possible.
+    """Return the compiled form of a function, cached on disk where possible.
 
     The compiler takes a second or two for a few loops, and far longer for array operations, so
-    write the former.  It is itself slow to import, and therefore comes late.
+    write the former.  The compiler is slow to import, and is therefore imported late.
     """
     from numba import njit
 

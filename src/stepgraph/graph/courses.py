@@ -1,7 +1,7 @@
-"""How single videos go through their tasks: what they say of every keystep, moment by moment.
+"""Emission traces: log-emissions of the keysteps of a task in single videos, compressed.
 
-A graph keeps a bounded number of them.  Whatever is counted on whole videos is counted from these,
-so that graphs that are added up give the same numbers as one that is mined at once.
+A graph keeps a bounded sample of traces.  All order statistics are computed from them, so that
+merged graphs give the same numbers as one graph that is mined at once.
 """
 
 from __future__ import annotations
@@ -21,36 +21,36 @@ Integers: TypeAlias = NDArray[np.int64]
 _Kept = TypeVar("_Kept")
 
 TIMING_BINS = 20
-"""Parts of a video's length in which keysteps are counted."""
+"""Number of bins of a timing histogram: equal parts of a video."""
 
-# Videos of a task, and of all tasks, that are kept: more of them tell little more, since what is
-# wrong with one is wrong with most.
+# Most traces of a task, and of all tasks: more of them add little, since recognition makes the
+# same errors in most videos.
 _VIDEOS, _ALL_VIDEOS = 400, 10_000
-# Keysteps of a task, and rows times keysteps, beyond which no video is followed: the cost grows as
-# the square of the former, and as the latter.
+# Keysteps of a task, and rows times keysteps, beyond which no trace is kept: the cost grows as the
+# square of the former, and as the latter.
 MOST_KEYSTEPS, _ROWS = 400, 10_000_000
-# Numbers that are kept of a video; the moments of a very long one are put together.
+# Most numbers of a trace, and runs that it may always have; longer traces are merged.
 _NUMBERS, _MOMENTS = 40_000, 50
-# A number is kept as so many parts of a nat, in one byte.
+# A log-emission is stored in tenths of a nat, in one byte.
 _PARTS, _LEAST = 10, -127
 LEAST_HEARD = _LEAST / _PARTS
-"""The log of the least probability that is kept of a keystep, in nats."""
+"""Least log-emission that a trace stores, in nats."""
 
 
 class Course(NamedTuple):
-    """What one video says of the keysteps of its task.
+    """Emission trace of one video: log-emissions of the keysteps of its task, by runs of rows.
 
     Attributes
     ----------
     rows : shape (M,)
-        How many rows each moment lasts.
+        Number of rows of each run; the rows of a run share their log-emissions.
     heard : shape (M, n), int8
-        How well each keystep explains it: the log of its probability among those of the task, in
-        tenths; the same for all where nothing is said.
+        Log-emission of each keystep (a log-softmax over the task), in tenths of a nat; equal for
+        all keysteps where the rows are unobserved.
     clear : shape (n,), bool
-        Which keysteps are spoken of as clearly as the clearest tenth of all that is said.
+        True for salient keysteps, whose best similarity is in the top decile of the video.
     hop
-        Seconds of a row.
+        Length of a row in seconds.
     """
 
     rows: Integers
@@ -62,7 +62,7 @@ class Course(NamedTuple):
     def of_moments(
         cls, rows: Integers, log_emission: Floats, clear: NDArray[np.bool_], hop: float
     ) -> Course:
-        """Keep what is said, shape (M, n), with so much precision as tells anything."""
+        """Quantise log-emissions, shape (M, n), to 0.1 nat; merge runs if there are too many."""
         most = max(_MOMENTS, _NUMBERS // max(1, log_emission.shape[1]))
         together = np.arange(0, len(rows), -(-len(rows) // most) or 1)
         if len(together) < len(rows):
@@ -73,11 +73,11 @@ class Course(NamedTuple):
         return cls(rows, heard, clear, hop)
 
     def log_emission(self) -> Floats:
-        """What is said on each row, shape (T, n)."""
+        """Log-emission of each keystep on each row, in nats, shape (T, n)."""
         return np.repeat(self.heard.astype(np.float64) / _PARTS, self.rows, axis=0)
 
     def among(self, places: Sequence[int], size: int) -> Course:
-        """The same in a longer list, of whose other keysteps nothing is said."""
+        """Extend the trace to a longer list, whose other keysteps get the least log-emission."""
         heard = np.full((len(self.rows), size), _LEAST, dtype=np.int8)
         heard[:, places], clear = self.heard, np.zeros(size, dtype=bool)
         clear[places] = self.clear
@@ -89,16 +89,16 @@ class Course(NamedTuple):
 
 
 def can_follow(rows: int, keysteps: int) -> bool:
-    """Whether the course of so long a video through so long a list can be kept."""
+    """Check that a trace of so many rows and keysteps is small enough to be kept."""
     return keysteps <= MOST_KEYSTEPS and rows * keysteps <= _ROWS
 
 
 def clear_times(rows: Integers, log_emission: Floats) -> Floats:
-    """When keysteps are said clearly: where the best leads the second, squared, shape (n, 20).
+    """Timing histogram of a video, weighted by squared margins, shape (n, 20).
 
-    A row that leads clearly tells time; one that only scores high does not.  A video counts once
-    for each keystep that it speaks of; how many these are, is told by how evenly it speaks (the
-    perplexity of their shares).
+    A row counts for its best keystep, with the squared margin over the second best: a high score
+    alone is no evidence of timing.  The sum over the histogram is the effective number of keysteps
+    in the video, estimated by the perplexity of their shares.
 
     >>> said = np.array([[-0.1, -2.1], [-2.1, -0.1]])
     >>> clear_times(np.array([10, 10]), said)[:, [0, 9, 10, 19]].round(1).tolist()
@@ -119,16 +119,16 @@ def clear_times(rows: Integers, log_emission: Floats) -> Floats:
 
 @dataclass(frozen=True, eq=False)
 class Courses:
-    """Courses of some videos of each task.
+    """Emission traces of a sample of the videos of each task.
 
     Attributes
     ----------
     tasks
-        Of each task its videos, by their ids.
+        Traces of each task, by video id.
     met
-        How many videos of each task there were, kept or not.
+        Number of videos of each task in the corpus, sampled or not.
     order
-        How far the written order is believed, from 0 to 1.
+        Weight of the listed order, from 0 to 1.
     """
 
     tasks: Mapping[str, Mapping[str, Course]]
@@ -136,7 +136,7 @@ class Courses:
     order: float = 1.0
 
     def merge(self, other: Courses) -> Courses:
-        """Add those of other videos, and keep what one corpus of all of them would have kept."""
+        """Add the traces of other videos, and keep the sample that one joint corpus would have."""
         names = sorted({*self.met, *other.met})
         met = {task: self.met.get(task, 0) + other.met.get(task, 0) for task in names}
         most = videos_each(met.values())
@@ -148,7 +148,7 @@ class Courses:
 
 
 def videos_each(met: Iterable[int], most: int = _VIDEOS, of_all: int = _ALL_VIDEOS) -> int:
-    """Videos that every task may keep: the more tasks there are, the fewer, but at least one.
+    """Compute the quota of videos of each task: the more tasks there are, the fewer, at least 1.
 
     >>> videos_each([3, 50, 60], most=40, of_all=33)
     15
@@ -163,13 +163,13 @@ def videos_each(met: Iterable[int], most: int = _VIDEOS, of_all: int = _ALL_VIDE
 
 
 def first_by_hash(videos: Mapping[str, _Kept], most: int) -> dict[str, _Kept]:
-    """Keep the same videos in whatever order, and in whatever parts, they came."""
+    """Sample videos by the hashes of their ids: independent of their order and of shards."""
     chosen = sorted(videos, key=lambda video: sha256(video.encode()).digest())[:most]
     return {video: videos[video] for video in sorted(chosen)}
 
 
 class Sample(Generic[_Kept]):
-    """Of each task a bounded number of videos, the same ones in whatever order they come."""
+    """Bounded sample of the videos of each task, independent of the order in which they come."""
 
     def __init__(self, most: int = _VIDEOS, of_all: int = _ALL_VIDEOS) -> None:
         self._limits = most, of_all
@@ -178,16 +178,16 @@ class Sample(Generic[_Kept]):
         self.met: Counter[str] = Counter()
 
     def add(self, task: str, video: str, kept: _Kept) -> None:
-        """Keep something of a video for now."""
+        """Add the item of a video; a later thinning may drop it."""
         self._kept[task][video] = kept
         self.met[task] += 1
         self._held += 1
-        # Thinned out now and then only, since that takes time.
+        # Thinning takes time, so it is done rarely.
         if self._held > 2 * self._limits[1] or len(self._kept[task]) > 2 * self._limits[0]:
             self._kept = defaultdict(dict, self.chosen())
             self._held = sum(map(len, self._kept.values()))
 
     def chosen(self) -> dict[str, dict[str, _Kept]]:
-        """What is kept in the end, by task and video."""
+        """Return the sampled items, by task and video."""
         most = videos_each(self.met.values(), *self._limits)
         return {task: first_by_hash(self._kept[task], most) for task in sorted(self._kept)}

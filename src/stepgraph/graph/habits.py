@@ -1,6 +1,6 @@
-"""What a corpus tells about its tasks: how common each is, when a keystep is spoken of, and how.
+"""Parameters of the recogniser: task prior, timing histograms and sentence classifiers.
 
-Nothing here was told by a truth; how it is learned is in :mod:`stepgraph.decoders.learning`.
+None of them is fitted on truth; :mod:`stepgraph.decoders.learning` fits them.
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ from scipy.special import gammaln, logsumexp
 from stepgraph.core import Vocabulary
 from stepgraph.graph.courses import Floats, first_by_hash
 
-# The prior over tasks is learned from so many videos at most, chosen by a hash of their ids, so
-# that graphs of parts of a corpus choose the same ones as a graph of all of it.
+# Most videos that the task prior is fitted on, sampled by a hash of their ids, so that graphs of
+# parts of a corpus, once merged, have the same sample as a graph of all of it.
 SAMPLE = 2000
-# From how many imagined videos a task the prior may be learned: from hardly any to all alike.
+# Grid of the Dirichlet concentration of the task prior: from one-sided to uniform.
 _LEAST, _MOST, _TRIED, _FINER = 1e-3, 1e3, 25, 3
 _ROUNDS = 30
 
 
 def listed_tasks(vocabulary: Vocabulary) -> dict[str, tuple[int, ...]]:
-    """Tasks of a vocabulary; keysteps under no heading are a task of their own."""
+    """Return the keysteps of each task; keysteps under no heading are a task of their own."""
     tasks = {name: members for name, members in vocabulary.tasks.items() if members}
     loose = tuple(sorted({*range(len(vocabulary))}.difference(*tasks.values())))
     if not tasks:
@@ -38,7 +38,7 @@ def listed_tasks(vocabulary: Vocabulary) -> dict[str, tuple[int, ...]]:
 
 
 class Words(NamedTuple):
-    """How the keysteps of a task are spoken of: a linear discriminant of sentence vectors.
+    """Sentence classifier of a task: a linear discriminant of sentence embeddings.
 
     Attributes
     ----------
@@ -52,21 +52,21 @@ class Words(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Habits:
-    """What was learned of each task; tasks that were never met are left out.
+    """Parameters of the recogniser, fitted on a corpus; tasks without a video have none.
 
     Attributes
     ----------
     tasks
-        The names of all tasks that a video could show, in their order.
+        Names of all tasks that a video may show, in the order of the vocabulary.
     evidence
-        What speaks for each task in each video of the sample, shape (Z,), in nats.
+        Log-evidence of each task for each sampled video, shape (Z,), in nats.
     videos
-        How many videos show a task, in expectation.
+        Sum of the posteriors of each task over the videos in which it is the most probable.
     timing
-        For each keystep of a task, in its order, when it is spoken of clearly: shape (n, 20); each
-        video adds 1 a keystep in the mean.
+        Timing histogram of the keysteps of a task, shape (n, 20): the sum over its videos of
+        ``clear_times``, weighted by the posterior of the task.
     words
-        How keysteps are spoken of, where enough was heard to tell.
+        Sentence classifiers of the tasks with two sampled videos and two keysteps at least.
     """
 
     tasks: tuple[str, ...]
@@ -77,20 +77,20 @@ class Habits:
 
     @cached_property
     def log_prior(self) -> Floats:
-        """How common each task is in the corpus, shape (Z,), as logarithms."""
+        """Log of the prior of each task, fitted on the corpus, in nats, shape (Z,)."""
         evidence = np.array([*self.evidence.values()], dtype=np.float64)
         return learn_prior(evidence.reshape(len(self.evidence), len(self.tasks)))
 
     @cached_property
     def best_two(self) -> Floats:
-        """What speaks for the second best task of each video, and for the best, shape (V, 2)."""
+        """Log-evidence of the second-best and best task of each video, in nats, shape (V, 2)."""
         if len(self.tasks) < 2 or not self.evidence:
             return np.zeros((0, 2))
         ranked = np.sort(np.stack([*self.evidence.values()]), axis=1)[:, -2:].astype(np.float64)
         return ranked[np.isfinite(ranked).all(axis=1)]
 
     def merge(self, other: Habits) -> Habits:
-        """Add what was learned from other videos."""
+        """Merge with the parameters that were fitted on other videos."""
         evidence = first_by_hash({**self.evidence, **other.evidence}, SAMPLE)
         videos = {
             task: self.videos.get(task, 0.0) + other.videos.get(task, 0.0)
@@ -107,7 +107,7 @@ class Habits:
         return replace(self, evidence=evidence, videos=videos, timing=timing, words=words)
 
     def _joined(self, mine: Words, other: Habits, task: str) -> Words:
-        """Discriminants weigh as much as they have videos behind them."""
+        """Average two sentence classifiers, weighted by the numbers of their videos."""
         if task not in other.words:
             return mine
         share = self.videos[task] / (self.videos[task] + other.videos[task])
@@ -117,11 +117,11 @@ class Habits:
 
 
 def learn_prior(evidence: Floats) -> Floats:
-    """Learn how common tasks are from what speaks for each in many videos, as logarithms.
+    """Fit the log prior of tasks, shape (Z,), to the log-evidence of many videos.
 
-    Expectation maximisation of a mixture whose weights have a symmetric Dirichlet prior; how even
-    that prior is, is learned as well (empirical Bayes), so that a corpus of two tasks among a
-    thousand is told from one in which every task occurs once.
+    Expectation maximisation of a mixture whose weights have a symmetric Dirichlet prior.  Its
+    concentration is fitted as well (empirical Bayes): it is low for a corpus of two tasks among a
+    thousand, and high for one in which every task occurs once.
 
     Parameters
     ----------
@@ -147,7 +147,7 @@ def learn_prior(evidence: Floats) -> Floats:
 
 
 def _imagined(counts: Floats) -> float:
-    """Videos a task to imagine beside those counted: what makes the counts most probable."""
+    """Fit the Dirichlet concentration that maximises the marginal likelihood of the counts."""
     low, high, size = _LEAST, _MOST, len(counts)
     for _ in range(_FINER):
         each = np.geomspace(low, high, _TRIED)

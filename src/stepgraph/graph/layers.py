@@ -1,11 +1,10 @@
-"""What whole videos tell about order: which keystep is done before which, and which next.
+"""Order statistics of tasks, from whole videos: precedences and successors of keysteps.
 
-Neighbouring seconds of preliminary labels, which the transitions count, carry what belongs
-together rather than what comes first: people announce, recall and repeat.  Here the courses of
-whole videos are recognised, each as one of its task, with what the corpus tells about times and
-transitions and without the written order.  So a count is one of labels that were found, not of
-truth; what it is worth is said by :mod:`stepgraph.graph.shares`, and the written order, where it
-is believed, comes in there.
+Transitions between neighbouring rows show which keysteps belong together rather than which comes
+first: people announce, recall and repeat.  Here the emission traces of whole videos are decoded
+by a hidden Markov model of their task, with the timing and the transitions of the corpus and
+without the listed order.  So the counts are of predicted labels, not of truth.
+:mod:`stepgraph.graph.shares` turns counts into expected shares, and adds the listed order there.
 """
 
 from __future__ import annotations
@@ -28,26 +27,26 @@ from stepgraph.graph.order import linear_order
 from stepgraph.graph.shares import CREDIBLE, NEXT, PRECEDENCE, shares_of
 
 STAY = 0.9
-"""Probability that a keystep goes on for another row."""
+"""Probability of a self-transition: a keystep goes on for another row."""
 START, END = -1, -2
-"""Stand for the beginning and the end of a video where a keystep could stand."""
+"""Pseudo-keysteps for the beginning and the end of a video."""
 IMAGINED_VIDEOS, IMAGINED_VOTES = 10.0, 100.0
-"""Videos, and transitions, that are imagined beside those of the corpus."""
+"""Prior weights as pseudo-counts: of timing in videos, of transitions out of each keystep."""
 
 
 class Precedence(NamedTuple):
-    """How often one keystep is done before another.
+    """Precedence of one keystep over another, over the videos of one or more tasks.
 
     Attributes
     ----------
     before, after
-        Recognised videos in which it is done before the other, or after it, each as far as both
-        are certain to be done at all.
+        Expected number of recognised videos in which it is done before the other, or after it;
+        each video is weighted by the probability that both are done.
     share, low, high
-        Expected share of the former among true ones, and between what it lies with a probability
-        of 90 %; the written order counts, where it is believed.
+        Expected share of true videos in which it is done before the other, with its 90 %
+        interval; the listed order counts by its weight.
     tasks
-        Tasks that agree about it.
+        Tasks that are pooled, since their majorities have the same direction.
     """
 
     before: float
@@ -59,7 +58,7 @@ class Precedence(NamedTuple):
 
 
 class Next(NamedTuple):
-    """What comes next after a keystep: another one, or ``END``; how often, and its share."""
+    """Successor of a keystep, or ``END``: its count, and its share with a 90 % interval."""
 
     keystep: int
     seen: int
@@ -70,26 +69,26 @@ class Next(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Layer:
-    """Counts of the recognised videos of one task.
+    """Order statistics of the recognised videos of one task.
 
     Attributes
     ----------
     keysteps
-        Of the task, in their written order; all arrays have this order.
+        Keysteps of the task in listed order; all arrays have this order.
     videos
-        How many videos were counted.
+        Number of videos that were counted.
     clear, shown, first : shape (n,)
-        In how many of them a keystep is spoken of clearly, is done at all, is done first.
+        Number of videos in which a keystep is salient, is done at all, is done first.
     seconds : shape (n,)
-        How long it is done, all videos together.
+        Total duration of each keystep over all videos, in seconds.
     place : shape (n,)
-        Where in a video it is done in the mean, from 0 to 1.
+        Mean position of each keystep in a video, from 0 to 1.
     before : shape (n, n)
-        In how many videos one is done before another, as far as both are certain to be done.
+        Expected number of videos in which one precedes another, weighted by both probabilities.
     following : shape (n, n + 1)
-        How often one was the next after another; in the last column, how often nothing was.
+        Number of times that one succeeded another; the last column counts ends of videos.
     ordered
-        How far the written order is believed.
+        Weight of the listed order, from 0 to 1.
     """
 
     keysteps: tuple[int, ...]
@@ -104,19 +103,19 @@ class Layer:
     ordered: float
 
     def precedence(self) -> Floats:
-        """Expected share of videos in which one keystep is done before another, shape (n, n)."""
+        """Expected share of videos in which one keystep precedes another, shape (n, n)."""
         ahead = np.triu(np.full_like(self.before, self.ordered), 1)
         before, after = PRECEDENCE.weigh([self.before, self.before.T], [ahead, ahead.T])
         return np.asarray(before / (before + after))
 
     def order(self) -> list[int]:
-        """Keysteps in the order in which they are done, as far as they have one."""
+        """Keysteps in a linear order that contradicts few precedences (Kemeny's order)."""
         return [self.keysteps[place] for place in linear_order(self.precedence())]
 
     def places(self) -> dict[int, tuple[float, float]]:
-        """Between which places of the order each keystep is done in nine of ten videos.
+        """Range of positions in the order, from 1, that holds each keystep in 90 % of videos.
 
-        As many come before it as precede it, each with its own probability.
+        The predecessors of a keystep are independent Bernoulli variables (normal approximation).
         """
         before = self.precedence()
         np.fill_diagonal(before, 0.0)
@@ -127,10 +126,10 @@ class Layer:
         return dict(zip(self.keysteps, ends, strict=True))
 
     def next_weights(self, place: int) -> Floats:
-        """How far the written order speaks for each keystep, and the end, to come next, (n + 1,).
+        """Prior weight of each keystep, and ``END``, as successor by the listed order, (n + 1,).
 
-        In full for the one below, half as much for the one after that, and so on: some are left
-        out.
+        It is ``ordered`` for the next one listed, half as much for the one after that, and so on,
+        since some are left out.
         """
         ahead = np.arange(len(self.keysteps) + 1) - place
         return np.where(ahead > 0, self.ordered * 0.5 ** (ahead - 1.0), 0.0)
@@ -139,15 +138,15 @@ class Layer:
 def count_layer(
     keysteps: tuple[int, ...], courses: Mapping[str, Course], counts: Integers, order: float
 ) -> Layer:
-    """Recognise the courses of a task twice, and count what is done.
+    """Decode the emission traces of a task twice, and compute its order statistics.
 
-    The transitions of neighbouring rows hardly know a direction; those that are recognised with
-    them do, and are what the second pass takes in their place.
+    Transitions of neighbouring rows carry hardly any direction.  The successions that the first
+    pass decodes with them do, and replace them in the second pass.
 
     Parameters
     ----------
     counts : shape (n, n)
-        Transitions of neighbouring rows.
+        Transition counts of neighbouring rows.
     """
     size = len(keysteps)
     due = _due(courses, size)
@@ -158,13 +157,13 @@ def count_layer(
 
 
 def _due(courses: Mapping[str, Course], size: int) -> Floats:
-    """When keysteps are due, as the videos of a task tell, (n, 20)."""
+    """Log-timing of the keysteps of a task, estimated from its videos, shape (n, 20)."""
     timing = sum((one.clear_times() for one in courses.values()), np.zeros((size, TIMING_BINS)))
     return log_due(IMAGINED_VIDEOS / TIMING_BINS, timing)
 
 
 def _recognise(courses: Mapping[str, Course], due: Floats, transitions: Integers) -> _Sums:
-    """Tell which keystep is done on each row of each video, and add that up."""
+    """Compute the posteriors of each video, and accumulate its order statistics."""
     sums = _Sums(len(due))
     for video, probability in _followed(courses, due, transitions):
         sums.add(probability, courses[video])
@@ -174,7 +173,7 @@ def _recognise(courses: Mapping[str, Course], due: Floats, transitions: Integers
 def _followed(
     courses: Mapping[str, Course], due: Floats, transitions: Integers
 ) -> Iterator[tuple[str, Floats]]:
-    """How probable each keystep is on each row of each video, (T, n)."""
+    """Yield the posterior of each keystep on each row of each video, shape (T, n)."""
     size = len(due)
     imagined = np.full((size, size), IMAGINED_VOTES / max(1, size - 1))
     chain = blend_transitions(transitions, imagined)
@@ -186,7 +185,7 @@ def _followed(
 
 
 class _Sums:
-    """What is added up over the videos of a task of ``size`` keysteps."""
+    """Accumulated statistics of the videos of a task of ``size`` keysteps."""
 
     def __init__(self, size: int) -> None:
         self.clear, self.shown, self.first = np.zeros((3, size), dtype=np.int64)
@@ -195,7 +194,7 @@ class _Sums:
         self.following = np.zeros((size, size + 1), dtype=np.int64)
 
     def add(self, probability: Floats, course: Course) -> None:
-        """Add a video whose rows show each keystep with some probability, shape (T, n)."""
+        """Add a video, given the posterior of each keystep on each row, shape (T, n)."""
         labels = probability.argmax(axis=1)
         sequence = without_repetitions(labels)
         rows = np.bincount(labels, minlength=len(self.clear))
@@ -214,14 +213,14 @@ class _Sums:
 
 
 def log_due(imagined: Floats | float, counted: Floats) -> Floats:
-    """Log of how much more a keystep is due in each twentieth than in the mean, shape (n, 20)."""
+    """Log-ratio of the rate of each keystep in each twentieth to its mean rate, shape (n, 20)."""
     times = imagined + gaussian_filter1d(counted, 1.0, axis=1, mode="nearest")
     ratio = TIMING_BINS * times / times.sum(axis=1, keepdims=True)
     return np.asarray(np.log(np.maximum(ratio, 1e-300)))
 
 
 def blend_transitions(counts: Integers, imagined: Floats, stay: float = STAY) -> Floats:
-    """Probabilities between keysteps: those counted, those imagined, and that of going on."""
+    """Transition probabilities from counts, pseudo-counts and the self-transition, (n, n)."""
     if len(counts) == 1:
         return np.ones((1, 1))
     votes: Floats = counts + imagined
@@ -233,12 +232,12 @@ def blend_transitions(counts: Integers, imagined: Floats, stay: float = STAY) ->
 
 @dataclass(frozen=True, eq=False)
 class Layers:
-    """Counts of the recognised videos of every task, each made when it is first asked for.
+    """Order statistics of every task, each computed on first access.
 
     Attributes
     ----------
     transitions
-        Gives the counts of neighbouring rows between some keysteps.
+        Returns the transition counts of neighbouring rows between some keysteps.
     """
 
     vocabulary: Vocabulary
@@ -248,11 +247,11 @@ class Layers:
 
     @property
     def videos(self) -> dict[str, int]:
-        """How many videos of each task are counted."""
+        """Number of videos of each task that are counted."""
         return {task: len(videos) for task, videos in self.courses.tasks.items()}
 
     def of_task(self, task: str) -> Layer:
-        """Count the videos of one task."""
+        """Return the order statistics of one task."""
         if task not in self._made:
             keysteps = listed_tasks(self.vocabulary)[task]
             order = self.courses.order if any(self.vocabulary.tasks.values()) else 0.0
@@ -261,7 +260,7 @@ class Layers:
         return self._made[task]
 
     def sequences(self, task: str) -> dict[str, list[int]]:
-        """What is done in each video of a task, in which order, as it was recognised."""
+        """Return the recognised execution of each video of a task: its sequence of keysteps."""
         layer, courses = self.of_task(task), self.courses.tasks[task]
         followed = _followed(courses, _due(courses, len(layer.keysteps)), layer.following[:, :-1])
         return {
@@ -270,9 +269,9 @@ class Layers:
         }
 
     def written(self, task: str) -> int:
-        """How many executions in the written order say as much as it is worth, where believed.
+        """Number of executions in the listed order that are worth as much as its prior.
 
-        Half as many as were recognised, as everywhere (:meth:`.Trust.weigh`).
+        At full weight they are half of the recognised videos, as in :meth:`.Trust.weigh`.
         """
         layer = self.of_task(task)
         return math.ceil(layer.ordered * layer.videos / 2)
@@ -284,9 +283,9 @@ class Layers:
     def precedences(
         self, first: int, second: int, tasks: Iterable[str] | None = None
     ) -> list[Precedence]:
-        """Say whether one keystep is done before another; the most frequent answer first.
+        """Estimate the precedence of one keystep over another; the most frequent result first.
 
-        Tasks that agree are put together; where they do not, there are two answers.
+        Tasks whose majorities agree are pooled; where they differ, there are two results.
         """
         agree: dict[bool, list[tuple[str, Floats]]] = {}
         for task in self._showing(first, second) if tasks is None else tasks:
@@ -310,9 +309,9 @@ class Layers:
     def next_after(
         self, keystep: int, limit: int = 4, *, tasks: Iterable[str] | None = None
     ) -> list[Next]:
-        """Keysteps that most probably come next, in all tasks that have this one or in some."""
+        """Most probable successors of a keystep, in all tasks that list it or in some of them."""
         among = list(self._showing(keystep) if tasks is None else tasks)
-        # The end is the last place, behind those of the vocabulary.
+        # The end is the last entry, after the keysteps of the vocabulary.
         counts, order = np.zeros((2, len(self.vocabulary) + 1))
         possible = np.zeros(len(counts), dtype=bool)
         for layer in map(self.of_task, among):
@@ -326,10 +325,10 @@ class Layers:
         return _ranked(names, counts[others], order[others])[:limit]
 
     def first_of(self, task: str) -> list[Next]:
-        """Keysteps with which a task most probably begins: those that come before all others.
+        """Most probable first keysteps of a task: those that precede all others.
 
-        What is said first in a video often announces what will be done last, so that how often a
-        keystep was recognised as the first is only told, and counts nothing.
+        The first sentences of a video often announce its last keystep.  So the number of times
+        that a keystep was recognised as the first is reported, but does not enter its share.
         """
         layer = self.of_task(task)
         chances = np.exp(np.log(layer.precedence()).sum(axis=1))
@@ -340,7 +339,7 @@ class Layers:
 
 
 def _ranked(keysteps: NDArray[np.intp], counts: NDArray[Any], order: Floats) -> list[Next]:
-    """Possibilities, the most probable first; of equals, the one that comes first."""
+    """Rank possible successors, the most probable first; ties keep their order."""
     shares = shares_of(NEXT.weigh(counts, order))
     found = zip(keysteps.tolist(), counts.tolist(), shares, strict=True)
     ranked = [Next(keystep, int(seen), *share) for keystep, seen, share in found]

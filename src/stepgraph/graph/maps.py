@@ -1,8 +1,8 @@
-"""How a task is done: its steps, what comes next after each, and how sure that is.
+"""Procedure of a task: its steps and their successors, with the credible interval of each share.
 
-This is what pictures, tables and files for other programs are made of.  It is read from the
-recognised videos of a task; a graph that holds none, such as one mined from stored scores, has
-only its transitions of neighbouring rows to tell from.
+Drawings, tables and exports are made from it.  It is derived from the order statistics of a task,
+or from the transitions of neighbouring rows where a graph has no emission traces, such as one
+that is mined from stored scores.
 """
 
 from __future__ import annotations
@@ -24,23 +24,23 @@ from stepgraph.graph.order import partial_order
 from stepgraph.graph.shares import NEXT, SHOWN, shares_of
 from stepgraph.graph.task_graph import TaskGraph
 
-# From which share on something that was never seen as next is an arrow: the order expects it.
+# Least share of a succession that was never counted, and that the listed order predicts.
 _EXPECTED = 0.1
 
 
 class Step(NamedTuple):
-    """A keystep of a task.
+    """A keystep of a task, with its frequency, position and duration.
 
     Attributes
     ----------
     videos
-        In how many of the task's videos it is spoken of clearly.
+        Number of the task's videos in which it is salient.
     share, low, high
         Expected share of the task's videos that show it, with its 90 % interval.
     place
-        Where in a video it is done in the mean, from 0 to 1.
+        Mean position in a video, from 0 to 1.
     seconds
-        How long it takes in the mean where it is shown.
+        Mean duration in the videos that show it, in seconds.
     """
 
     keystep: int
@@ -53,19 +53,19 @@ class Step(NamedTuple):
 
     @property
     def optional(self) -> bool:
-        """Whether it is so little spoken of that fewer than half of the videos may show it."""
+        """True where fewer than half of the videos are expected to show it."""
         return self.share < 0.5
 
 
 class Arrow(NamedTuple):
-    """What comes next: from a keystep or ``START`` to a keystep or ``END``.
+    """Succession: from a keystep or ``START`` to a keystep or ``END``.
 
     Attributes
     ----------
     seen
-        How often the one was next after the other in recognised videos.
+        Number of times that ``second`` followed ``first``, in recognised videos or rows.
     share, low, high
-        Expected share of all that comes next after ``first``, with its 90 % interval.
+        Expected share among the successors of ``first``, with its 90 % interval.
     """
 
     first: int
@@ -78,14 +78,14 @@ class Arrow(NamedTuple):
 
 @dataclass(frozen=True)
 class TaskMap:
-    """How a task is done: its steps in the order in which they are done, and what comes next.
+    """Procedure of a task: its steps in the order in which they are done, and successions.
 
     Attributes
     ----------
     videos
-        How many videos of the task were recognised; 0 where all counts are of neighbouring rows.
+        Number of recognised videos of the task; 0 where all counts are of neighbouring rows.
     arrows
-        The strongest first.
+        Successions, the largest share first.
     """
 
     task: str
@@ -95,12 +95,12 @@ class TaskMap:
     vocabulary: Vocabulary
 
     def arrows_from(self, keystep: int) -> list[Arrow]:
-        """What comes next after a keystep, the most probable first."""
+        """Successions from a keystep, the most probable first."""
         return [arrow for arrow in self.arrows if arrow.first == keystep]
 
 
 def task_map(graph: TaskGraph, task: str, members: Sequence[int] | None = None) -> TaskMap:
-    """Read from a graph how a task is done; ``members`` are its keysteps if not those listed."""
+    """Derive the procedure of a task; ``members`` are its keysteps if not those listed."""
     if graph.layers is not None and graph.layers.videos.get(task):
         return _of_videos(graph.layers, task)
     wanted = listed_tasks(graph.vocabulary)[task] if members is None else members
@@ -113,7 +113,7 @@ def _of_videos(layers: Layers, task: str) -> TaskMap:
     for keystep in layer.order():
         place = layer.keysteps.index(keystep)
         clear, shown = int(layer.clear[place]), max(1, int(layer.shown[place]))
-        # That a keystep is listed speaks for its being done, as a written order does.
+        # That a keystep is listed is prior evidence that it is done, as the listed order is.
         [share, _] = shares_of(SHOWN.weigh((clear, layer.videos - clear), (1.0, 0.0)))
         where, seconds = float(layer.place[place]), float(layer.seconds[place] / shown)
         steps.append(Step(keystep, clear, *share, where, seconds))
@@ -126,7 +126,7 @@ def _of_videos(layers: Layers, task: str) -> TaskMap:
 
 
 def _of_rows(graph: TaskGraph, task: str, members: list[int]) -> TaskMap:
-    """From transitions of neighbouring rows, which tell neither how many videos nor the ends."""
+    """Derive it from transitions of neighbouring rows, without video counts, start and end."""
     between = graph.counts_between(members)
     np.fill_diagonal(between, 0)
     earlier = [one.bit_count() for one in partial_order(between, 0.5)]

@@ -1,8 +1,8 @@
 """Mine a task graph from many scored videos.
 
 Each video is reduced to the sequence of its best keysteps; every pair of neighbours in such a
-sequence is one vote for an edge.  Nothing here sees truth, and nothing here knows which
-encoder made the scores.
+sequence adds one to the count of its transition.  Neither truth nor the identity of the encoder
+enters the counts.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from stepgraph.graph.courses import TIMING_BINS
 from stepgraph.graph.shortest_paths import Matrix
 from stepgraph.graph.task_graph import MiningOptions, TaskGraph
 
-# Transitions held back before they are added up, so that a long corpus costs few additions.
+# Transitions buffered before they are summed, so that a long corpus costs few additions.
 _BUFFER = 1_000_000
 
 
@@ -32,7 +32,7 @@ def mine_graph(
     max_gap: float = math.inf,
     encoder: EncoderOptions | None = None,
 ) -> TaskGraph:
-    """Count which keystep directly follows which, over all videos.
+    """Count the transitions between keysteps, over all videos.
 
     Videos are taken one at a time, so a generator over a large corpus is fine.
 
@@ -43,7 +43,7 @@ def mine_graph(
     min_score, max_gap
         See :class:`~stepgraph.graph.MiningOptions`.
     encoder
-        Options to remember in the graph, so that recognition uses the same encoder.
+        Options to store in the graph, so that recognition uses the same encoder.
 
     Returns
     -------
@@ -97,16 +97,16 @@ def _transitions(
 def _when(
     rows: NDArray[np.int64], best: NDArray[np.int64], length: int, size: int
 ) -> NDArray[np.int64]:
-    """Rows of each best keystep in each part of the video, shape (K, 20)."""
+    """Count the rows of each best keystep in each twentieth of the video, shape (K, 20)."""
     counts = np.zeros((size, TIMING_BINS), dtype=np.int64)
     np.add.at(counts, (best, rows * TIMING_BINS // length), 1)
     return counts
 
 
 def _counted(scores: Scores, min_score: float) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """The rows that count, and their best keysteps."""
+    """Find the rows that are counted, and their best keysteps."""
     best, score = scores.best()
-    # Nothing is done where nothing may be.
+    # A row on which every keystep is excluded is not counted.
     rows = np.flatnonzero(scores.observed & (score >= min_score) & (score > -math.inf))
     return rows, best[rows]
 

@@ -1,19 +1,19 @@
-"""Which keysteps come before which, read from how often one followed or preceded the other."""
+"""Partial and linear orders of keysteps, from counts of transitions or shares of precedence."""
 
 from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
 
-# A pair is directional when, after one imagined vote each way, three quarters or more of the
-# votes agree: two observations one way and none the other are the least that suffices.
+# A pair is directional when, after one pseudo-count each way, three quarters or more of the
+# counts agree: two observations one way and none the other are the least that suffices.
 DIRECTIONAL_SHARE = 0.75
 
 
 def partial_order(
     counts: NDArray[np.int64], majority: float = DIRECTIONAL_SHARE
 ) -> tuple[int, ...]:
-    """Read from transition counts which keysteps come before which, without cycles.
+    """Derive a partial order of keysteps, without cycles, from transition counts.
 
     Two keysteps have the order that was seen more often, if at least the share ``majority`` of
     the transitions between them went that way, else none.  Pairs are taken from the largest
@@ -22,7 +22,7 @@ def partial_order(
     Returns
     -------
     tuple of int
-        Of each keystep the set of all that come before it, keystep ``k`` as bit ``1 << k``.
+        Bit mask of the predecessors of each keystep, keystep ``k`` as bit ``1 << k``.
 
     Examples
     --------
@@ -43,15 +43,15 @@ def partial_order(
 
 
 def linear_order(shares: NDArray[np.float64]) -> list[int]:
-    """Put keysteps in a row that contradicts as few videos as possible (Kemeny's order).
+    """Order keysteps linearly with as few contradicted videos as possible (Kemeny's order).
 
-    They begin in the order of how many others each comes before; then the one whose move gains
-    most is moved, until no move gains anything.  Of equals, the one that is listed first is first.
+    A local search: it starts from the order of each keystep's sum of shares, and makes the single
+    move that gains most, until no move gains anything.  Ties keep the listed order.
 
     Parameters
     ----------
     shares : shape (n, n)
-        In which share of videos one is done before another.
+        Share of videos in which one is done before another.
 
     Examples
     --------
@@ -63,7 +63,7 @@ def linear_order(shares: NDArray[np.float64]) -> list[int]:
     while len(order):
         here = lead[np.ix_(order, order)]
         passed = np.cumsum(here, axis=1)
-        # Of each one at each place: it leads all that it comes before, and is led by the others.
+        # Gain of moving each keystep to each place: the sum of the leads that the move reverses.
         gain = passed.diagonal()[:, None] - passed + np.tril(here)
         one, place = np.unravel_index(gain.argmax(), gain.shape)
         if gain[one, place] < 1e-9:

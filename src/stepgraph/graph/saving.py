@@ -1,4 +1,4 @@
-"""Save a task graph, and load it again.
+"""Files of task graphs: saving and loading.
 
 A file of another kind, of a newer program or of another vocabulary is refused, not misread.
 """
@@ -43,7 +43,7 @@ def save_graph(graph: TaskGraph, path: str | Path) -> None:
 
 
 def graph_fields(graph: TaskGraph) -> dict[str, Any]:
-    """All of a task graph as it stands in its file."""
+    """Return all fields of a task graph, as its file stores them."""
     encoder = asdict(graph.encoder) if graph.encoder else None
     timing = None if graph.timing is None else _triples(graph.timing)
     return (
@@ -85,7 +85,7 @@ def load_graph(path: str | Path) -> TaskGraph:
 
 
 def mining_fields(options: MiningOptions | None) -> dict[str, float | None] | None:
-    """Options of mining as JSON has them: no limit is null, since JSON has no infinity."""
+    """Return the options of mining for JSON: no limit is null, since JSON has no infinity."""
     if options is None:
         return None
     return {key: value if math.isfinite(value) else None for key, value in asdict(options).items()}
@@ -101,14 +101,14 @@ def _mining_of(fields: Any) -> MiningOptions | None:
 
 
 def _triples(matrix: Any) -> list[list[int]]:
-    """Row, column and value of each entry that is not zero."""
+    """List the row, column and value of each entry that is not zero."""
     entries = coo_array(matrix)
     triples: list[list[int]] = np.stack([*entries.coords, entries.data], axis=1).tolist()
     return triples
 
 
 def _matrix(triples: Any, shape: tuple[int, int]) -> Matrix:
-    """Check such a list, and make the matrix of it."""
+    """Check a list of such triples, and build the matrix."""
     for triple in as_list(triples):
         if len(list(map(as_whole, as_list(triple)))) != 3:
             raise TypeError(f"counts must be triples, got {triple!r}"[:200])

@@ -1,4 +1,4 @@
-"""Habits and courses of a corpus as fields of a saved graph: long arrays in base 64."""
+"""Recogniser parameters and emission traces as fields of a saved graph: arrays in base 64."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _MOST = 1e12
 
 
 def habits_fields(habits: Habits | None) -> dict[str, Any] | None:
-    """What is written of habits."""
+    """Return the recogniser parameters as fields of a saved graph."""
     if habits is None:
         return None
     return {
@@ -35,7 +35,7 @@ def habits_fields(habits: Habits | None) -> dict[str, Any] | None:
 
 
 def habits_of(fields: Any, vocabulary: Vocabulary) -> Habits | None:
-    """Check what was read, and make habits of it; graphs of older versions have none."""
+    """Check the fields, and build the recogniser parameters; older graphs have none."""
     if fields is None:
         return None
     tasks = listed_tasks(vocabulary)
@@ -73,7 +73,7 @@ def _words(fields: Any, size: int) -> Words:
 
 
 def courses_fields(courses: Courses | None) -> dict[str, Any] | None:
-    """What is written of courses."""
+    """Return the emission traces as fields of a saved graph."""
     if courses is None:
         return None
     tasks = {
@@ -92,7 +92,7 @@ def courses_fields(courses: Courses | None) -> dict[str, Any] | None:
 
 
 def courses_of(fields: Any, vocabulary: Vocabulary) -> Courses | None:
-    """Check what was read, and make courses of it; graphs of older versions have none."""
+    """Check the fields, and build the emission traces; older graphs have none."""
     if fields is None:
         return None
     listed, order = listed_tasks(vocabulary), _amount(fields["order"])
@@ -121,7 +121,7 @@ def _course(fields: Any, size: int) -> Course:
 
 
 def _amount(value: Any) -> float:
-    """A number of videos, which need not be whole."""
+    """Check a number that is at least 0, such as an expected number of videos."""
     if type(value) not in (int, float) or not 0 <= value <= _MOST:
         raise TypeError(f"numbers of videos were expected, got {value!r}"[:200])
     return float(value)

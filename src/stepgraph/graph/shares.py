@@ -1,9 +1,9 @@
-"""What counts of recognised videos are worth: expected shares, and intervals that hold the truth.
+"""Shares estimated from counts of recognised videos: expectations and credible intervals.
 
-What is wrong with the labels of one video is wrong with those of most: people announce, recall and
-repeat.  So many videos that agree are no proof; however many there are, they count as no more than
-a certain number that somebody had watched.  How many that is, and how one-sided true shares are,
-was fitted on truth: :mod:`benchmarks.graph` does so, and says how far it holds elsewhere.
+Recognition errors are correlated between videos: people announce, recall and repeat.  So a large
+number of videos that agree is no proof; it has an effective sample size, in videos that a person
+watched, with an upper limit.  That limit, and the concentration of the prior of true shares, were
+fitted on truth: :mod:`benchmarks.graph` does so, and measures how well they transfer.
 """
 
 from __future__ import annotations
@@ -17,35 +17,35 @@ from scipy.special import betaincinv
 Floats: TypeAlias = NDArray[np.float64]
 
 CREDIBLE = 0.9
-"""Share of the probability that lies in an interval."""
+"""Probability mass of a credible interval."""
 _STEPS = 21
 
 
 class Trust(NamedTuple):
-    """What counts are worth.
+    """Dirichlet prior of shares, and effective sample size of recognised videos.
 
     Attributes
     ----------
     imagined
-        Watched videos that are imagined of each possibility; the fewer, the more one-sided the
-        true shares are taken to be.
+        Prior concentration of each possibility, as a pseudo-count of watched videos; the smaller,
+        the more one-sided the true shares are taken to be.
     most
-        How many watched videos any number of recognised ones count as, at most.
+        Upper limit of the effective sample size of any number of recognised videos.
     """
 
     imagined: float
     most: float
 
     def weigh(self, counts: ArrayLike, order: ArrayLike) -> Floats:
-        """Parameters of Dirichlet distributions over possibilities, shape (n, ...).
+        """Compute the posterior Dirichlet parameters of possibilities, shape (n, ...).
 
         Parameters
         ----------
         counts : shape (n, ...)
-            How often each was recognised.
+            Number of times that each was recognised.
         order : shape (n, ...)
-            How far the written order speaks for each, from 0 to 1: as much as half of what any
-            number of videos count as, so that three quarters of many videos overrule it.
+            Weight of each by the listed order, from 0 to 1: a weight of 1 adds half of ``most``,
+            so that three quarters of many videos overrule it.
         """
         seen = np.asarray(counts, dtype=np.float64)
         worth = self.most / (seen.sum(axis=0) + self.most)
@@ -59,7 +59,7 @@ SHOWN = Trust(0.6, 2.1)
 
 
 class Share(NamedTuple):
-    """An expected share, and between what it lies with a probability of 90 %."""
+    """Expected share, with the limits of its 90 % credible interval."""
 
     share: float
     low: float
@@ -67,15 +67,15 @@ class Share(NamedTuple):
 
 
 def shares_of(weights: Floats) -> list[Share]:
-    """Shares of possibilities whose weights :meth:`Trust.weigh` gave.
+    """Compute the shares of possibilities from the weights of :meth:`Trust.weigh`.
 
     >>> [round(number, 2) for number in shares_of(np.array([3.0, 1.0]))[0]]
     [0.75, 0.46, 1.0]
     """
     total = weights.sum()
     expected = weights / total
-    # Where there is one possibility only, nothing is left for others.
-    # Most were never seen and weigh the same: each weight is looked at once.
+    # Where there is one possibility only, no weight is left for others.
+    # Most were never seen and have equal weights: each distinct weight is computed once.
     distinct, place = np.unique(weights, return_inverse=True)
     low, high = shortest_intervals(distinct, np.maximum(total - distinct, 1e-9))
     ends = zip(expected, low[place], high[place], strict=True)
@@ -83,9 +83,9 @@ def shares_of(weights: Floats) -> list[Share]:
 
 
 def shortest_intervals(first: Floats, second: Floats) -> tuple[Floats, Floats]:
-    """The shortest intervals that hold 90 % of Beta distributions.
+    """Compute the shortest intervals that hold 90 % of Beta distributions.
 
-    A share that is never anything else than 1 lies in an interval that ends there.
+    The interval of a share that can only be 1 ends at 1.
     """
     below = np.linspace(0, 1 - CREDIBLE, _STEPS)
     low = np.asarray(betaincinv(first[:, None], second[:, None], below), dtype=np.float64)

@@ -1,7 +1,7 @@
-"""The cheapest path between two keysteps, found from both ends at once.
+"""Bidirectional search for the cheapest path between two keysteps.
 
 Two trees of cheapest paths grow towards each other and stop as soon as no cheaper meeting is
-possible; each keystep waits with its cheapest unused edge only (Spira, 1973).  Small graphs are
+possible; the queue has one edge a keystep, the cheapest unused (Spira, 1973).  Small graphs are
 searched as the code stands and large ones compiled; both add and compare the same numbers in the
 same order, so the path does not depend on which one ran.  No cost may be negative.
 """
@@ -21,21 +21,21 @@ Matrix: TypeAlias = "csr_array[Any, tuple[int, int]]"
 """A square matrix of keysteps by keysteps, compressed by rows."""
 
 Column: TypeAlias = Any
-"""Numbers by position: a list where Python reads them, an array where compiled code does."""
+"""Numbers by position: a list in plain Python, an array in compiled code."""
 
 # With so many edges a query in plain Python takes some 0.1 ms, and waiting for the compiler pays.
 COMPILED_FROM = 20_000
 
 
 class Network(NamedTuple):
-    """Edges of both directions, those of each keystep together and the cheapest first.
+    """Edges of both directions, grouped by keystep, the cheapest first.
 
     Each field holds the edges along their direction and the edges against it.
 
     Attributes
     ----------
     first : shape (K + 1,) each
-        Where the edges of each keystep begin.
+        Index of the first edge of each keystep.
     target : shape (E,) each
     cost : shape (E,) each
     """
@@ -46,7 +46,7 @@ class Network(NamedTuple):
 
     @property
     def compiled(self) -> bool:
-        """Whether it is large enough to be worth the compiler."""
+        """True where the graph is large enough to be worth compiling."""
         return isinstance(self.first[0], np.ndarray)
 
 
@@ -72,9 +72,9 @@ def _cheapest_first(costs: Matrix) -> tuple[Column, Column, Column]:
 
 
 def cheapest_path(network: Network, start: int, end: int) -> tuple[int, ...] | None:
-    """Find the cheapest path with both its ends, or None where there is none.
+    """Find the cheapest path, including both ends, or None where there is none.
 
-    Of several that cost the same, the same one is found every time; it meets no keystep twice.
+    Ties are resolved in the same way every time; no keystep occurs twice.
 
     >>> costs = csr_array(np.array([[0, 1.0, 5.0], [0, 0, 1.0], [0, 0, 0]]))
     >>> cheapest_path(make_network(costs), 0, 2)
@@ -122,7 +122,7 @@ def _meet(
     out, into = first[0][start], first[1][end]
     if out == first[0][start + 1] or into == first[1][end + 1]:
         return before, after
-    # Of each keystep in a tree its cheapest unused edge: (cost up to its far end, edge, keystep).
+    # Cheapest unused edge of each keystep in a tree: (cost up to its far end, edge, keystep).
     waiting = [(cost[0][out], out, start)], [(cost[1][into], into, end)]
     reached[0][start] = reached[1][end] = 0.0
     # Edges come in order of cost, so that no later meeting in a keystep is cheaper than the first.
@@ -143,7 +143,7 @@ def _meet(
         if first[side][there] < first[side][there + 1]:
             edge = first[side][there]
             heappush(waiting[side], (total + cost[side][edge], edge, there))
-    # What may still be cheaper: two halves that an unused edge joins.
+    # Two halves that an unused edge joins may still be cheaper.
     for _, unused, here in waiting[0]:
         for edge in range(unused, first[0][here + 1]):
             total = reached[0][here] + cost[0][edge]

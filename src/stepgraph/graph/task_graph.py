@@ -1,7 +1,7 @@
-"""TaskGraph: which keystep follows which, how often, and what can be read from that.
+"""TaskGraph: transition counts between keysteps, and the quantities derived from them.
 
-The counts are the graph; probabilities, costs and paths are views derived from them when
-first asked for.  Nothing here knows where the counts came from.
+The counts are the graph; probabilities, costs and paths are views derived from them on first
+access.  None of them depends on the source of the counts.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Transition:
-    """One edge out of a keystep: where to, how likely, seen how often."""
+    """One edge out of a keystep: its target, its probability and its count."""
 
     keystep: int
     probability: float
@@ -41,7 +41,7 @@ class Transition:
 
 
 class Relation(NamedTuple):
-    """How two keysteps relate, with the counts and probabilities of both directions."""
+    """Relation of two keysteps, with the counts and probabilities of both directions."""
 
     kind: Literal["directional", "connected", "unconnected"]
     first: int
@@ -54,13 +54,13 @@ class Relation(NamedTuple):
 
 @dataclass(frozen=True)
 class MiningOptions:
-    """How transitions were counted; a graph remembers it.
+    """Options of counting transitions; a graph stores them.
 
     Attributes
     ----------
     min_score
-        Rows whose best score is lower are passed over, as if nothing had been said.  The
-        paper's equation counts every row, hence no limit.
+        Rows whose best score is lower are skipped, like unobserved rows.  The paper's equation
+        counts every row, hence no limit.
     max_gap
         Longest time without a counted row, in seconds, across which a transition still counts.
         The paper's clips all carry narration and follow one another whatever lies between,
@@ -84,8 +84,8 @@ class TaskGraph:
     Attributes
     ----------
     counts : shape (K, K), int64, compressed rows
-        ``counts[i, j]`` is how often keystep ``j`` directly followed ``i``; the diagonal
-        counts how often a keystep went on for another row.
+        ``counts[i, j]`` is the number of transitions from keystep ``i`` to ``j``; the diagonal
+        counts self-transitions.
     mined_on
         Ids of the videos that were counted.
     encoder
@@ -93,12 +93,12 @@ class TaskGraph:
     mining
         Options of the counting.
     timing : shape (K, 20), int64, or None
-        In how many rows each keystep was counted in each twentieth of its video: when, in the
-        course of a video, it is done.
+        Timing: number of rows on which each keystep was counted, in each twentieth of its
+        video.
     habits
-        What the corpus tells about its tasks, for stepgraph's own recogniser.
+        Parameters of stepgraph's recogniser, fitted on the corpus.
     courses
-        What some videos of each task say of its keysteps, moment by moment.
+        Emission traces of a sample of the videos of each task.
 
     Examples
     --------
@@ -138,12 +138,12 @@ class TaskGraph:
         object.__setattr__(self, "counts", counts)
 
     def __getstate__(self) -> dict[str, Any]:
-        # What is derived is derived again.
+        # Derived views are computed again.
         return {field.name: getattr(self, field.name) for field in fields(self)}
 
     @cached_property
     def probabilities(self) -> Matrix:
-        """Counts divided by their row's sum; a keystep never left has an empty row."""
+        """Transition probabilities: counts divided by row sums; an empty row stays empty."""
         totals = np.asarray(self.counts.sum(axis=1)).ravel()
         repeats = np.diff(self.counts.indptr)
         data = self.counts.data / np.repeat(totals, repeats)
@@ -151,7 +151,7 @@ class TaskGraph:
 
     @cached_property
     def costs(self) -> Matrix:
-        """Negative log of the probabilities; a certain transition is a stored zero."""
+        """Negative log of the probabilities, in nats; a certain transition is a stored zero."""
         probabilities = self.probabilities
         # Adding zero turns the -0.0 of a certain transition into 0.0.
         data = -np.log(probabilities.data) + 0.0
@@ -162,7 +162,7 @@ class TaskGraph:
     def following(
         self, keystep: int, limit: int = 4, *, self_loop: bool = False
     ) -> list[Transition]:
-        """Most probable next keysteps, the best first.
+        """Most probable transitions from a keystep, the best first.
 
         Probabilities are those of the graph; they include the self-loop's share whether or
         not the self-loop is listed.
@@ -182,22 +182,22 @@ class TaskGraph:
         return sorted(found, key=lambda edge: (-edge.count, edge.keystep))[:limit]
 
     def path(self, start: int, end: int) -> tuple[int, ...] | None:
-        """Most probable path with both its ends, or None where there is none.
+        """Find the most probable path, including both ends, or None where there is none.
 
         The least sum of ``-log p``, searched from both ends; from a keystep to itself it is that
-        keystep alone.  Of several equally probable paths, it is the same one every time.
+        keystep alone.  Ties are resolved in the same way every time.
         """
         self._require(start, end)
         return cheapest_path(self._network, start, end)
 
     def counts_between(self, keysteps: Sequence[int] | NDArray[np.int64]) -> NDArray[np.int64]:
-        """Counts of the transitions between some keysteps, shape (N, N)."""
+        """Return the counts of transitions between some keysteps, shape (N, N)."""
         rows = self.counts[list(keysteps)]
         return np.asarray(rows[:, list(keysteps)].toarray(), dtype=np.int64)
 
     @cached_property
     def mean_times(self) -> NDArray[np.float64]:
-        """Twentieth of its video in which each keystep is done on average, else infinity."""
+        """Mean twentieth, from 0, of the rows of each keystep, else infinity, shape (K,)."""
         if self.timing is None:
             return np.full(len(self.vocabulary), math.inf)
         rows = self.timing.sum(axis=1)
@@ -206,28 +206,27 @@ class TaskGraph:
 
     @cached_property
     def layers(self) -> Layers | None:
-        """What whole videos tell: which keystep is done before which, and which next."""
+        """Order statistics of whole videos, or None where the graph has no emission traces."""
         if self.courses is None or not self.courses.tasks:
             return None
         return Layers(self.vocabulary, self.courses, self.counts_between)
 
     @cached_property
     def communities(self) -> list[list[int]]:
-        """Keysteps that belong together: see :func:`~stepgraph.graph.find_communities`."""
+        """Communities of keysteps: see :func:`~stepgraph.graph.find_communities`."""
         return find_communities(self.counts)
 
     @cached_property
     def _network(self) -> Network:
-        """The costs as the search wants them."""
+        """Costs in the form that the path search takes."""
         return make_network(self.costs)
 
     def relation(self, first: int, second: int) -> Relation:
-        """Say whether two keysteps are directional, connected or unconnected.
+        """Classify a pair of keysteps as directional, connected or unconnected.
 
-        *Unconnected* were never neighbours.  Of those that were, a pair is *directional*
-        when three quarters or more of the transitions between the two go one way, each way
-        being given one imagined transition first so that a single sighting proves nothing;
-        otherwise it is *connected*.
+        A pair without transitions is *unconnected*.  A pair is *directional* when three quarters
+        or more of its transitions go one way, after one pseudo-count each way, so that a single
+        transition proves nothing; otherwise it is *connected*.
         """
         if first == second:
             raise DataError(
@@ -271,7 +270,7 @@ class TaskGraph:
 
     @classmethod
     def from_order(cls, vocabulary: Vocabulary, orders: Iterable[Sequence[int]]) -> TaskGraph:
-        """Chain the keysteps of each order: the graph of a written list instead of videos.
+        """Chain the keysteps of each order: a graph of listed orders instead of videos.
 
         >>> TaskGraph.from_order(Vocabulary(("boil", "pour", "stir")), [(0, 2)]).path(0, 2)
         (0, 2)
@@ -283,7 +282,7 @@ class TaskGraph:
         return cls(vocabulary, csr_array(coo_array((ones, (source, target)), (size, size))))
 
     def merge(self, other: TaskGraph) -> TaskGraph:
-        """Add the counts of another graph of the same vocabulary, mined on other videos."""
+        """Merge with a graph of the same vocabulary that was mined on other videos."""
         require_same_vocabulary(self.vocabulary, other.vocabulary, "graphs to merge")
         twice = sorted(set(self.mined_on) & set(other.mined_on))
         if twice:

@@ -1,7 +1,7 @@
-"""Ties across tasks: transitions between keysteps that no task shares, and which tasks they join.
+"""Ties across tasks: transitions between keysteps without a common task, and the joined tasks.
 
-In a video of one task, one of two such keysteps is not of that task: it was matched wrongly, or is
-one that the task has under another name.  So ties show which tasks are alike in what is done.
+In a video of one task, one of two such keysteps is not of that task: it was matched wrongly, or
+the task lists it under another name.  So ties show which tasks have similar keysteps.
 """
 
 from __future__ import annotations
@@ -23,16 +23,16 @@ Floats: TypeAlias = NDArray[np.float64]
 Positions: TypeAlias = NDArray[np.integer[Any]]
 
 TIED = 1.5
-"""Ratio of seen to expected transitions from which on two tasks are called related."""
+"""Least ratio of observed to expected transitions of two tasks that are called related."""
 
-# Pairs of tasks of which fewer transitions are expected are left out: their ratio is chance.
+# Pairs of tasks with fewer expected transitions are left out: their ratio is noise.
 _LEAST = 5.0
-# Rounds in which what is expected by chance settles.
+# Iterations in which the expected transitions converge.
 _ROUNDS = 100
 
 
 class Tie(NamedTuple):
-    """Two tasks: transitions seen between them, and expected by chance; see :class:`Ties`.
+    """Two tasks, with the transitions observed and expected between them; see :class:`Ties`.
 
     ``pairs`` are the keysteps that carry the tie, with their count, the most frequent first.
     """
@@ -45,7 +45,7 @@ class Tie(NamedTuple):
 
     @property
     def ratio(self) -> float:
-        """Transitions seen, as a multiple of those by chance."""
+        """Ratio of observed to expected transitions."""
         return self.seen / self.expected
 
 
@@ -56,11 +56,11 @@ class Ties:
     Attributes
     ----------
     changes
-        All transitions from one keystep to another, within tasks and across them.
+        Number of all transitions between different keysteps, within tasks and across them.
     between : shape (K, K)
-        Those across tasks.
+        Counts of the transitions across tasks.
     members : shape (K, Z)
-        Which share of a keystep belongs to which task.
+        Share of each keystep that belongs to each task, from 0 to 1.
     """
 
     tasks: tuple[str, ...]
@@ -75,18 +75,18 @@ class Ties:
 
     @cached_property
     def seen(self) -> Floats:
-        """Transitions between each two tasks, both ways, shape (Z, Z).
+        """Observed transitions between each two tasks, both directions, shape (Z, Z).
 
-        A keystep that several tasks list counts for each of them in part.
+        A keystep that several tasks list is divided evenly between them.
         """
         one_way = (self.members.T @ self.between @ self.members).toarray()
         return np.asarray(one_way + one_way.T, dtype=np.float64)
 
     @cached_property
     def expected(self) -> Floats:
-        """Transitions by chance: each task is joined as often, but to any other at random.
+        """Transitions expected by chance, given the total of each task, shape (Z, Z).
 
-        The counts ``x[a] * x[b]`` of different tasks whose sums are those that are seen.
+        The counts ``x[a] * x[b]`` of different tasks that have the observed marginal sums.
         """
         sums = self.seen.sum(axis=1)
         x = np.sqrt(sums)
@@ -99,12 +99,12 @@ class Ties:
 
     @property
     def ratio(self) -> Floats:
-        """Transitions seen, as a multiple of those by chance; 0 where too few are expected."""
+        """Ratio of observed to expected transitions, 0 where few are expected, shape (Z, Z)."""
         ratios: Floats = self.seen / np.maximum(self.expected, _LEAST)
         return np.where(self.expected < _LEAST, 0.0, ratios)
 
     def strongest(self, limit: int = 10, pairs: int = 3) -> list[Tie]:
-        """Pairs of tasks that are joined most beside chance, with so many pairs of keysteps."""
+        """Pairs of tasks with the largest ratio, each with its most frequent pairs of keysteps."""
         ratios = np.triu(self.ratio, 1)
         best = np.argsort(-ratios, axis=None, kind="stable")[:limit]
         places = np.stack(np.unravel_index(best, ratios.shape), axis=1)
@@ -122,15 +122,15 @@ class Ties:
         return Tie(self.tasks[a], self.tasks[b], *counts, tuple(found[:limit]))
 
     def order(self) -> list[int]:
-        """Tasks in a row in which those that are joined more than by chance are neighbours.
+        """Order the tasks so that those with a large ratio are neighbours.
 
-        Leaves of a tree of average linkage, turned so that neighbours are as close as can be.
+        Leaves of an average-linkage tree in optimal order, by the expected part of transitions.
         """
         from scipy.cluster.hierarchy import leaves_list, linkage
 
         if len(self.tasks) < 3:
             return [*range(len(self.tasks))]
-        # One imagined transition each, so that tasks that were hardly seen are no relatives.
+        # One pseudo-count each, so that tasks with few transitions do not seem related.
         apart = (self.expected + 1) / (self.expected + self.seen + 2)
         condensed = apart[np.triu_indices(len(apart), 1)]
         tree = linkage(condensed, "average", optimal_ordering=True)
@@ -150,7 +150,7 @@ def ties_of(graph: TaskGraph) -> Ties:
 
 
 def share_a_task(vocabulary: Vocabulary, first: Positions, second: Positions) -> NDArray[np.bool_]:
-    """Find the pairs of keysteps that some task lists both of.
+    """Mark the pairs of keysteps that have a common task.
 
     >>> tea = Vocabulary(("boil", "pour", "whisk"), {"tea": (0, 1), "eggs": (0, 2)})
     >>> share_a_task(tea, np.array([0, 1]), np.array([2, 2])).tolist()
@@ -162,7 +162,7 @@ def share_a_task(vocabulary: Vocabulary, first: Positions, second: Positions) ->
 
 
 def _membership(vocabulary: Vocabulary) -> tuple[tuple[str, ...], Matrix]:
-    """Tasks, and which of them list which keystep, shape (K, Z)."""
+    """Names of the tasks, and incidence matrix of keysteps and tasks, shape (K, Z)."""
     tasks = listed_tasks(vocabulary)
     rows = np.concatenate([np.array(members, dtype=np.int64) for members in tasks.values()])
     columns = np.repeat(np.arange(len(tasks)), [len(members) for members in tasks.values()])
