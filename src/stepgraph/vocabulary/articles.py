@@ -45,7 +45,7 @@ _WORD = re.compile(r"[^\W_]+[+#]*")
 
 @dataclass(frozen=True)
 class Article:
-    """What an article teaches, and the headlines of its steps in order."""
+    """Title of an article, and the headlines of its steps in order."""
 
     title: str
     steps: tuple[str, ...]
@@ -80,7 +80,7 @@ def read_articles(path: str | Path, *, problems: Problems) -> Iterator[Article]:
 def _at_least_one(
     articles: Iterator[Article | None], path: Path, problems: Problems
 ) -> Iterator[Article]:
-    """Leave out those that are broken; if that leaves none, it is an error."""
+    """Yield the articles that are not broken; raise an error if there are none."""
     before = len(problems.found)
     empty = True
     for article in filter(None, articles):
@@ -199,7 +199,7 @@ def _read_sep(path: Path, problems: Problems) -> Iterator[Article | None]:
 
 
 def _rows(path: Path, problems: Problems) -> Iterator[tuple[str, str, str]]:
-    """Where it begins, title and headline of every whole row of a CSV file."""
+    """Yield the place, title and headline of every whole row of a CSV file."""
     # The limit is one for all of Python; raising it harms nobody, lowering it might.
     csv.field_size_limit(max(csv.field_size_limit(), _LONGEST))
     exhausted: list[bool] = []
@@ -257,7 +257,7 @@ def _article(title: str, steps: Iterable[str], where: str, problems: Problems) -
 
 
 def _clean(step: str) -> str:
-    """A headline without the marks at its ends; nothing if nothing is said."""
+    """Strip the marks at the ends of a headline; empty without a letter or digit."""
     text = _even(step).strip(" ,;")
     if text.endswith(".") and not _INITIALS.search(text):
         text = text.rstrip(" .,;")
