@@ -169,7 +169,7 @@ def open_source(
         as ``howto100m:s3://BUCKET/FOLDER``); video files in its folder ``videos`` are found by
         their ids.
     strict
-        Stop at the first mistake in the files; otherwise what cannot be read is left out and
+        Stop at the first mistake in the files; otherwise unreadable parts are left out and
         added to the ``problems`` of the data set.  If not given, a user's own files are read
         strictly except for single cues of transcripts, and published data sets are not.
     split

@@ -65,7 +65,7 @@ def read_captions(
 ) -> Iterator[Caption]:
     """Yield the records of a caption file one by one, whatever its size.
 
-    Its three lists are equally long; what they contain is not yet checked.  A record that is
+    Its three lists are equally long; their contents are not yet checked.  A record that is
     broken, or a file that is cut off, is a problem.  Records of other shards than ``shard`` are
     found, which is quick, but not parsed; text between two records belongs to the shard of the
     first.  Only records whose keys begin ``between`` two bytes are read: adjacent parts of a file

@@ -1,7 +1,7 @@
 """Turn raw cues into sentences in which every spoken word stands once, at one time.
 
 Readers make cues, and an error for each that they cannot read; :func:`checked` turns them into
-sentences whose times are sound; a bad cue is left out with its reason.  What is left are display
+sentences whose times are valid; a bad cue is left out with its reason.  The others are display
 instructions: they carry markup, show a line again while the next one grows below it, and overlap.
 :func:`clean` takes all that away.  Words are never corrected, and what somebody really says twice
 stays twice.
@@ -75,7 +75,7 @@ _PLAIN = f"{string.ascii_letters}{string.digits} !\"#$%')*+,-./:;=?@\\]^_`|}}~".
 class Cue(NamedTuple):
     """One entry of a transcript file, as it stands there; ``place`` begins errors about it.
 
-    An ``end`` of None is where the next cue starts.
+    An ``end`` of None means the start of the next cue.
     """
 
     start: float
@@ -226,11 +226,11 @@ def clean(cues: Iterable[Sentence]) -> tuple[Sentence, ...]:
 
 
 def clean_lists(starts: Any, ends: Any, texts: Any) -> tuple[Sentence, ...] | None:
-    """Do at once what checking and :func:`clean` do one cue at a time, where nothing is unusual.
+    """Check and clean all cues at once, if none is unusual; return None if one is.
 
     Nearly all transcripts of HowTo100M are numbers in order of time and single lines of text, few
-    of which carry marks.  For those the result is the same, many times sooner; None is returned
-    where times, types or repeats need the careful way, or are to be refused by it.
+    of which carry marks.  For those the result is that of :func:`checked` and :func:`clean`, in
+    much less time.  Times, types or repeats that need these functions give None.
     """
     starts, ends = _as_floats(starts), _as_floats(ends)
     if type(texts) is not list or not len(texts) == len(starts) == len(ends) > 0:

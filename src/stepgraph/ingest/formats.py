@@ -166,7 +166,7 @@ def cues_from_lists(record: Mapping[str, Any], origin: str) -> Iterable[Cue | Da
 def _from_segment(segment: Any, place: str) -> Cue | None:
     if isinstance(segment, dict):
         start, end, text = _fields_of_object(segment, place)
-        if text is None:  # a segment without words has nothing to say
+        if text is None:  # a segment without words is left out
             return None
         cue = _cue(start, start if end is None else end, text, place)
         return cue._replace(end=None) if end is None else cue
@@ -176,7 +176,7 @@ def _from_segment(segment: Any, place: str) -> Cue | None:
 
 
 def _fields_of_object(segment: Mapping[str, Any], place: str) -> tuple[Any, Any, Any]:
-    """Start, end and text; what a segment lacks is taken from its words."""
+    """Start, end and text of a segment; missing ones are taken from its words."""
     found = segment.get("words")
     words = [word for word in found if isinstance(word, dict)] if isinstance(found, list) else []
     starts = [word["start"] for word in words if "start" in word]

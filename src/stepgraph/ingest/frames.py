@@ -174,7 +174,7 @@ class ClipOptions:
     """Selection of the pictures that make the clip of a row, and their size.
 
     Row ``t`` begins at ``t * stride`` seconds.  Its clip is the ``window`` seconds from there on,
-    cut into ``frames`` equal parts: of each part, what is on screen in its middle.  With ``crop``
+    cut into ``frames`` equal parts: the picture on screen in the middle of each.  With ``crop``
     a picture is scaled until it covers height and width and its middle is cut out, else all of it
     is squeezed into them.
     """
@@ -216,7 +216,7 @@ def read_clips(
     On screen at a time is the last picture that begins at it or before; before the first one, the
     first, and after the last one, the last.  Time 0 is the start of the file as players show it.
 
-    ``duration`` is how many seconds to read, by default those of the file.  A row that starts
+    ``duration`` is the number of seconds to read, by default that of the file.  A row that starts
     after the last picture repeats it, so that there are as many rows as of the transcript.  Where
     there is no picture, or it breaks off, is an error; clips before that are good.
     """

@@ -1,4 +1,4 @@
-"""Read from a video or sound file what needs no decoding: its duration and its text track.
+"""Read the duration and the text track of a video or sound file, which need no decoding.
 
 Needs PyAV, the ``video`` extra.  Pictures and sound are read elsewhere.
 """
@@ -28,7 +28,7 @@ class NoTextTrackError(DataError):
 
 
 def media_duration(path: Path, sound: float = 0.0) -> float:
-    """Return how many seconds a video file lasts.
+    """Return the duration of a video file in seconds.
 
     A file that does not state it, such as a recording cut off, is read to its end; so is one
     whose stated duration contradicts the end of its ``sound`` in seconds, if that is given.

@@ -2,7 +2,7 @@
 
 PP-OCRv6, carried by the package ``rapidocr`` (the ``ocr`` extra) and checked against its hashes,
 reads one picture a second, if it has changed.  Lines are tracked while they stay.  A line that
-stays throughout a video, such as a channel's name, is left out, and so is what is no text.  The
+stays throughout a video, such as a channel's name, is left out, as is one that is no text.  The
 results are cached as transcripts are.
 """
 
@@ -53,7 +53,7 @@ _VOWEL, _NO_WORD = re.compile("[aeiouy]"), re.compile("[^aeiouy]{5}")
 
 
 class Line(NamedTuple):
-    """A line of text in a picture, and where it is: left, top, right and bottom."""
+    """A line of text in a picture, and its box in pixels: left, top, right and bottom."""
 
     text: str
     confidence: float

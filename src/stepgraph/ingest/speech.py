@@ -46,7 +46,7 @@ words between two of them would come twice.
 
 SHORTEST_PIECE = 4.0
 _PAUSE = 0.4  # seconds; where the sound is quietest for so long, it is cut
-_WINDOW = 512  # samples in which it looks for voices
+_WINDOW = 512  # samples of a window of voice detection
 _HUSH = 32 * _WINDOW / RATE  # seconds of silence that reset the recogniser
 _SHORTEST_LINE = 0.4  # of shorter ones it makes "you", whatever they are
 _GAP = 0.2  # seconds without sound after which times are taken from the file again
@@ -185,7 +185,7 @@ def hear_piece(at: float, piece: NDArray[np.float32]) -> tuple[Sentence, ...]:
 
 
 def _heard_in(recogniser: Any, at: float, piece: NDArray[np.float32]) -> Iterator[Sentence]:
-    """Transcribe a piece of sound to lines with times in the file, without what is no speech."""
+    """Transcribe a piece of sound to lines with times in the file; drop lines without speech."""
     # Earlier sound, or the content of the memory, would else decide where a voice begins.
     hush = np.zeros(round(_HUSH * RATE), np.float32)
     padded = np.concatenate([hush, piece, hush[: -len(piece) % _WINDOW]])

@@ -145,7 +145,7 @@ def is_pasted(text: str) -> bool:
 
 
 def read_pasted(text: str, origin: str) -> Iterator[Cue]:
-    """Read all cues; what stands above the first time is no part of any."""
+    """Read all cues; text above the first time is ignored."""
     lines = text.split("\n")
     stamps = [
         (number, found) for number, line in enumerate(lines) if (found := _STAMP.fullmatch(line))

@@ -1,7 +1,7 @@
 """Read how-to articles, and find the article of a task.
 
-An article is a title and the headlines of its steps; its prose is never kept.  Files of hundreds
-of thousands of articles are read as streams, and what is broken in them is reported and skipped.
+An article is a title and the headlines of its steps; its prose is dropped.  Files of hundreds of
+thousands of articles are read as streams, and broken entries are reported and skipped.
 The published WikiHow dump stores each method of an article by itself and glues the number of
 the method to the title (``How to Make Pesto2``); matching puts the methods together again.
 """
@@ -30,7 +30,7 @@ from stepgraph.problems import Problems
 _LONGEST = 16 * MIB
 _TOO_LONG = f"an article must be at most {_LONGEST // MIB} MiB, got more"
 
-# Where an article or one of its methods keeps its steps, the first that is not empty.
+# Fields that may hold the steps of an article or a method of it; the first non-empty one counts.
 _STEP_FIELDS = ("steps", "headlines", "headline", "methods", "parts", "sections")
 
 _LINE_END = re.compile(r"[\r\n]+")

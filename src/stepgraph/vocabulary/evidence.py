@@ -94,7 +94,7 @@ def evidence_of(fields: Any, keysteps: Sequence[str]) -> dict[int, tuple[str, ..
 def _bounded(found: Mapping[int, Iterable[str]]) -> dict[int, tuple[str, ...]]:
     """Limit the notes on each keystep to a few short lines that can be shown anywhere."""
     lines = {
-        # Cutting may leave two spaces: what is read again must not change again.
+        # Cutting may leave two spaces, but reading a note again must not change it again.
         at: [" ".join(one_line(line, LONGEST).split()) for line in said]
         for at, said in sorted(found.items())
     }

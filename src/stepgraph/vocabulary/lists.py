@@ -231,7 +231,7 @@ def add_noise(
     factor: float,
     seed: int = 0,
 ) -> Vocabulary:
-    """Mix in keysteps that have nothing to do with the tasks, ``factor`` times as many.
+    """Add keysteps that are unrelated to the tasks, ``factor`` times as many.
 
     The supplement's experiment on noisy labels: a vocabulary of ``1.5 x N`` has a factor of 0.5.
     The keysteps keep their positions and tasks; the noise follows them and belongs to no task.

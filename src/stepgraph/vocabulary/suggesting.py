@@ -255,7 +255,7 @@ def stood_for(
 def cover(weight: Floats, worth: Floats, most: int) -> list[int]:
     """Choose columns that together are worth most, each row by its best one (facility location).
 
-    Greedily, which is worth at least 63 % of the best choice (Nemhauser, Wolsey and Fisher 1978).
+    The choice is greedy: at least 63 % of the optimum (Nemhauser, Wolsey and Fisher 1978).
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""The generated corpus: small workshop clips, rendered to video files once and kept.
+"""The generated corpus: small workshop clips, rendered to video files once and cached.
 
 All of it is fiction.  It is for trying out visual encoders and speech recognition end to end, from
 files; scores on it have no meaning for real videos.

@@ -1,4 +1,4 @@
-"""Shapes, colours and motions: what the generated clips are drawn with.
+"""Shapes, colours and motions of the generated clips.
 
 A picture is an array of RGB floats from 0 to 255, drawn into in place.  Lengths are in heights of
 the picture, measured from its middle, so that a scene looks the same at any size.
@@ -85,7 +85,7 @@ SHAPES: dict[str, tuple[Callable[[Field, Field], Field], float]] = {
     "wedge": (_wedge, 1.5),
     "star": (_star, 1.3),
 }
-"""Each shape's distance from its edge, and how far from its middle it reaches."""
+"""Distance of a point from the edge of each shape, and the reach of the shape from its middle."""
 
 
 def _turned(u: Field, v: Field, angle: float) -> tuple[Field, Field]:

@@ -1,6 +1,6 @@
 """From a script to a video file: set every shot, film it, encode the frames, embed the narration.
 
-A scene is what stays the same throughout a clip; a stage is one shot of it, drawn for any time.
+A scene has the constant parts of a clip; a stage is one shot of it, drawn for any time.
 Cameras shake, light changes, the air is dusty and pictures are noisy.
 """
 

@@ -23,7 +23,7 @@ Voice: TypeAlias = Literal["now", "unsaid", "silent", "soon", "done", "astray"]
 
 
 class Keystep(NamedTuple):
-    """A keystep: how a thing moves, and what people say when they do it.
+    """A keystep: the motion of a thing, and the sentences of people who do it.
 
     ``plain`` are paraphrases of the name, each to follow "we will"; ``vague`` are sentences that
     people say about it without naming what can be seen.
@@ -195,7 +195,7 @@ def _chatter(
     quiet: Collection[Shot],
     rng: np.random.Generator,
 ) -> Iterator[Sentence]:
-    """Fill what lies between the mentions with small talk, hints and silence."""
+    """Fill the gaps between the mentions with small talk, hints and silence."""
     said = {sentence.text for sentence in mentions}
     starts = [*(sentence.start for sentence in mentions), shots[-1].end]
     ends = [0.0, *(sentence.end for sentence in mentions)]
