@@ -1,4 +1,4 @@
-"""The nouns: what every stage takes and returns.
+"""Data types that every stage takes and returns.
 
 All of them are frozen and checked once, when they are made.  Row ``t`` of anything with rows
 covers ``[t * hop, (t + 1) * hop)`` seconds.  A keystep is its position in the vocabulary;
@@ -35,7 +35,7 @@ BACKGROUND = -1
 """The label of a row on which no keystep is done."""
 
 OVERLAP = 0.4
-"""How much a chapter must have in common with all that is found of its keystep."""
+"""Minimum IoU of a chapter with all rows of its keystep, from 0 to 1."""
 
 
 class Segment(NamedTuple):
@@ -50,12 +50,12 @@ class Segment(NamedTuple):
 class Features:
     """Vectors of one video, each with the interval of time it describes.
 
-    A sentence and a clip are both this; what comes after never asks which one it was.
+    Sentences and clips share this type; later stages treat both alike.
 
     Attributes
     ----------
     vectors : shape (N, D), float32
-        Of unit length, or the mean of several such vectors of one part.
+        Vectors of unit length, or means of several such vectors of one part.
     intervals : shape (N, 2), start and end in seconds, in order of start
     """
 
@@ -74,7 +74,7 @@ class Features:
 
 @dataclass(frozen=True, eq=False)
 class Scores:
-    """How well each keystep explains each row of one video.
+    """Similarity of each keystep to each row of one video.
 
     Attributes
     ----------
@@ -83,8 +83,8 @@ class Scores:
         False where there was nothing to score, such as a second without narration.
         ``values`` is ignored there, so no sentinel number is ever needed.
     fixed : shape (T,), int64, or None
-        What a person says is done on each row: a keystep, ``BACKGROUND``, or ``FREE`` where
-        nobody said anything.  :meth:`fix` makes ``values`` say the same.
+        Annotation of each row: a keystep, ``BACKGROUND``, or ``FREE`` for an unannotated row.
+        :meth:`fix` clamps ``values`` to it.
 
     Examples
     --------
@@ -118,10 +118,10 @@ class Scores:
         return self.with_values(np.where(allowed, self.values, np.float32(-np.inf)))
 
     def fix(self, decided: Iterable[Segment]) -> Scores:
-        """Let rows be what a person decided: no other keystep may be there, or none at all.
+        """Clamp annotated rows to their annotation, and mark them as observed.
 
-        A keystep that was decided scores as high as any can, so that whoever looks for what is
-        certain finds it.
+        The annotated keystep of a row scores the maximum of the video, at least 1; every other
+        one scores minus infinity, as all do on a row annotated as background.
 
         >>> values = np.array([[0.1, 0.7], [0.9, 0.2], [0.5, 0.4]], dtype=np.float32)
         >>> scores = Scores("v", values, np.ones(3, bool), Vocabulary(("boil", "pour")))
@@ -135,7 +135,7 @@ class Scores:
         return Scores(self.video, values, observed, self.vocabulary, self.hop, fixed)
 
     def with_values(self, values: NDArray[np.float32]) -> Scores:
-        """The same rows with other values."""
+        """Return scores of the same rows with other values, without an annotation."""
         return Scores(self.video, values, self.observed, self.vocabulary, self.hop)
 
     def best(self) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
@@ -157,15 +157,15 @@ class Labels:
     keysteps : shape (T,), int64
         A position in the vocabulary, or ``BACKGROUND``.
     anchors : shape (T,), bool, or None
-        Rows whose label was kept because it was heard or seen clearly; None where the
-        method has no such notion.
+        Rows whose score reaches the anchor threshold of the decoder; None for a decoder
+        without anchors.
     confidence : shape (T,), float64 in [0, 1], or None
-        How probable the label of each row is, where the method says so.
+        Estimated probability that the label of each row is right.
     tasks
-        How probable each task is for the whole video, the most probable first, where the
-        method says so; what is missing to 1 is the probability of none of them.
+        Posterior of each task for the whole video, the most probable first; the remaining
+        mass is the probability of none of them.  None if the decoder gives no posteriors.
     alternatives
-        What else a row may show, where the method says so; the label itself is among them.
+        Most probable keysteps of each row, the label among them, if the decoder gives them.
 
     Examples
     --------
@@ -232,12 +232,12 @@ class Labels:
         ]
 
     def outline(self, overlap: float = OVERLAP) -> Labels:
-        """Fewer and longer segments: what is worth being told as a chapter.
+        """Merge and drop segments, so that fewer and longer ones remain: the chapters.
 
-        A chapter overlaps its keystep by the rows that both share over those of either, each
-        counted with its confidence.  Taken are the chapters whose overlaps, less ``overlap`` each,
-        add up to most: a keystep that comes up again for a moment is left out, one that is left
-        for a moment goes on.  Every chapter has more than ``overlap``; 0 keeps every segment.
+        The chapters maximise the sum of IoU - ``overlap``.  The IoU is that of the rows of a
+        chapter and all rows of its keystep, each row weighted by its confidence.  A keystep that
+        returns briefly is dropped, and one that is interrupted briefly goes on.  Each chapter has
+        an IoU above ``overlap``; 0 keeps every segment.
 
         Examples
         --------
@@ -264,7 +264,7 @@ class Dataset:
     videos
         May be iterated again and again; a large data set reads them from disk each time.
     problems
-        What was wrong in the files; readers that stream add to it while they are iterated.
+        Mistakes in the files; readers that stream add to them while they are iterated.
     """
 
     name: str
@@ -302,12 +302,12 @@ def _chapters(
 ) -> Iterator[tuple[int, int]]:
     """Yield the first and past-the-last row of each chapter of an outline, the last one first.
 
-    A chapter begins and ends with a run of its keystep, or less of it would overlap more.
+    A chapter begins and ends with a run of its keystep; other ends would lower its IoU.
     """
     borders = np.array([*runs(keysteps)], dtype=np.int64).reshape(-1, 2)
     start, end = np.append(0.0, weight.cumsum())[borders.T]
     names, size = keysteps[borders[:, 0]], end - start
-    # What the chapters up to each run are worth at most, and with which run the last one begins.
+    # Highest sum over the chapters up to each run, and the run with which the last one begins.
     best, begun = np.zeros(len(names) + 1), np.full(len(names) + 1, -1)
     for run in range(len(names)):
         best[run + 1] = best[run]
@@ -326,7 +326,7 @@ def _chapters(
 
 
 def without_repetitions(keysteps: NDArray[np.int64]) -> NDArray[np.int64]:
-    """What is done in which order: background is left out, then each run is taken once.
+    """Return the sequence of keysteps: background is dropped, then each run is taken once.
 
     >>> without_repetitions(np.array([4, 4, -1, 4, 7, 7, 4])).tolist()
     [4, 7, 4]
@@ -338,12 +338,12 @@ def without_repetitions(keysteps: NDArray[np.int64]) -> NDArray[np.int64]:
 
 @dataclass(frozen=True, eq=False)
 class Timeline:
-    """What is done when in one video; iterate it for its chapters.
+    """Chapters of one video, with its labels and scores; iterating it yields the chapters.
 
     Attributes
     ----------
     overlap
-        Least overlap of a chapter with all rows of its keystep: see :meth:`Labels.outline`.
+        Minimum IoU of a chapter with all rows of its keystep: see :meth:`Labels.outline`.
     """
 
     video: Video
@@ -356,28 +356,28 @@ class Timeline:
 
     @cached_property
     def chapters(self) -> tuple[Chapter, ...]:
-        """One for each segment of the outline; ``labels.segments()`` are all there are."""
+        """Chapters, one for each segment of the outline; ``labels.segments()`` has them all."""
         outline = self.labels.outline(self.overlap)
         return tuple(self._chapter(segment) for segment in outline.segments())
 
     @property
     def tasks(self) -> Mapping[str, float] | None:
-        """How probable each task is, where the decoder says so."""
+        """Posterior of each task, if the decoder gives it."""
         return self.labels.tasks
 
     @property
     def fingerprint(self) -> str:
-        """Of the vocabulary."""
+        """Fingerprint of the vocabulary."""
         return self.labels.vocabulary.fingerprint
 
     @property
     def task(self) -> str | None:
-        """The task that the video most probably shows; None where that is none of them."""
+        """Most probable task; None if the posteriors of all tasks sum to less than 0.5."""
         tasks = self.labels.tasks or {}
         return next(iter(tasks), None) if sum(tasks.values()) >= 0.5 else None
 
     def _task_of(self, keystep: int) -> str | None:
-        """A part of the video may show another task than most of it."""
+        """Return the task of the video, or the first to list ``keystep`` if that one does not."""
         listing = self.labels.vocabulary.tasks_of(keystep)
         return listing[0] if self.task and listing and self.task not in listing else self.task
 
@@ -387,7 +387,7 @@ class Timeline:
         own = self.labels.keysteps[rows] == segment.keystep
         [observed] = np.nonzero(self.scores.observed[rows])
         values = self.scores.at(rows, segment.keystep)[observed]
-        # Where it may not be, nothing was heard of it.
+        # Rows on which the keystep is excluded have no score of it.
         observed, values = observed[np.isfinite(values)], values[np.isfinite(values)]
         names = self.labels.vocabulary.keysteps
         others = (self.labels.alternatives or Alternatives.none(0)).over(rows, segment.keystep)
@@ -406,12 +406,12 @@ class Timeline:
 
     @cached_property
     def _said(self) -> tuple[list[str], NDArray[np.float64]]:
-        """What sentences say in order, and when they begin and end, shape (2, N)."""
+        """Texts of the sentences in order of start; their starts and ends, shape (2, N)."""
         said = sorted(self.video.transcript, key=lambda one: one.start)
         return [one.text for one in said], np.array([(one.start, one.end) for one in said]).T
 
     def _words(self, row: float) -> str | None:
-        """The sentence nearest to a place among the rows, the first of several."""
+        """Text of the sentence nearest to a position in rows, the first of several."""
         (texts, times), time = self._said, row * self.labels.hop
         if not texts:
             return None

@@ -1,4 +1,4 @@
-"""What else a row of a video may show, and how probable that is."""
+"""Alternatives to the label of each row of a video, with their probabilities."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 ALTERNATIVES = 3
-"""As many other keysteps are named of a chapter at most."""
+"""Maximum number of alternatives per chapter."""
 _TOLD = 0.005
 
 
 class Alternatives(NamedTuple):
     """The keysteps that each row may show, the most probable first, each shape (T, n).
 
-    ``keysteps`` is negative where there is no other, or nothing is done; ``confidence`` is how
-    probable each is.
+    ``keysteps`` is negative for background, and where there is no other; ``confidence`` is the
+    probability of each, from 0 to 1.
     """
 
     keysteps: NDArray[np.int64]
@@ -25,13 +25,13 @@ class Alternatives(NamedTuple):
 
     @classmethod
     def none(cls, rows: int) -> Alternatives:
-        """No alternatives; one more than is told, as one is the row's own."""
+        """Make empty alternatives; one column is more than is shown, for the label itself."""
         shape = (rows, ALTERNATIVES + 1)
         return cls(np.full(shape, -1, dtype=np.int64), np.zeros(shape))
 
     @classmethod
     def best_of(cls, worth: NDArray[np.float64], names: NDArray[np.int64]) -> Alternatives:
-        """The most probable keysteps of each row, of which each column is named."""
+        """Take the most probable keysteps of each row; ``names`` has the keystep of a column."""
         found = cls.none(len(worth))
         best = np.argsort(-worth, axis=1, kind="stable")[:, : ALTERNATIVES + 1]
         found.keysteps[:, : best.shape[1]] = names[best]
@@ -45,9 +45,9 @@ class Alternatives(NamedTuple):
         probability: NDArray[np.float64],
         confidence: NDArray[np.float64],
     ) -> Alternatives:
-        """Beside labels of some confidence: a wrong one is one of the others.
+        """Give each label its confidence, and rescale the probabilities of the others.
 
-        These are then as probable as they are of one another.
+        The remaining mass is divided in proportion to their posteriors.
         """
         left = (1 - confidence) / np.maximum(1 - probability, 1e-12)
         same = self.keysteps == keysteps[:, None]
@@ -55,11 +55,11 @@ class Alternatives(NamedTuple):
         return Alternatives(self.keysteps, np.clip(shares, 0.0, 1.0))
 
     def put(self, whole: Alternatives, rows: slice) -> None:
-        """Write them into those of a whole video."""
+        """Write the alternatives of ``rows`` into those of a whole video."""
         whole.keysteps[rows], whole.confidence[rows] = self
 
     def over(self, rows: slice, own: int) -> Iterator[tuple[int, float]]:
-        """The other keysteps of some rows, by their mean confidence there."""
+        """Yield the other keysteps of some rows with their mean probability, highest first."""
         others, places = np.unique(self.keysteps[rows], return_inverse=True)
         sums = np.bincount(places.ravel(), self.confidence[rows].ravel(), len(others))
         sure = sums / max(1, rows.stop - rows.start)

@@ -1,4 +1,4 @@
-"""Rows that somebody labelled by times, and scores that must agree with them."""
+"""Row labels made from segments, and scores that are clamped to an annotation."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 FREE = -2
-"""Stands on rows of which nobody has said what is done."""
+"""The label of an unannotated row."""
 
 
 def label_rows(
@@ -30,15 +30,15 @@ def label_rows(
 def pin(
     values: NDArray[np.float32], fixed: NDArray[np.int64], keysteps: NDArray[np.int64]
 ) -> NDArray[np.float32]:
-    """Make scores say what was decided, in place: the highest score, or minus infinity.
+    """Clamp scores to an annotation, in place: to the highest score, or to minus infinity.
 
     Parameters
     ----------
     values : shape (N, M)
     fixed : shape (N,)
-        A keystep, less than 0 for none of them, or ``FREE``.
+        Annotated keystep, less than 0 for none of them, or ``FREE``.
     keysteps : shape (M,)
-        Which keystep each column is of, less than 0 where none.
+        Keystep of each column, less than 0 where it has none.
     """
     [rows] = np.nonzero(fixed != FREE)
     if rows.size:

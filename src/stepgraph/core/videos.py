@@ -1,4 +1,4 @@
-"""A video, and what people get of it: chapters by name, made by a timeline or read from a file."""
+"""Videos, their sentences, and chapters by name, made by a timeline or read from a file."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from typing import Literal, NamedTuple
 from stepgraph.errors import DataError
 
 LONGEST = 7 * 24 * 3600.0
-"""Seconds of the longest video that is believed: a week.  More is a mistake in the input."""
+"""Maximum duration of a video in seconds: a week.  More is a mistake in the input."""
 
 
 def short_clock(seconds: float) -> str:
-    """Minutes and seconds, and hours where there are any."""
+    """Format seconds as minutes and seconds, and hours if there are any."""
     whole = int(seconds)
     hours = f"{whole // 3600}:{whole // 60 % 60:02}" if whole >= 3600 else f"{whole // 60}"
     return f"{hours}:{whole % 60:02}"
 
 
 class Sentence(NamedTuple):
-    """What was said between ``start`` and ``end`` (seconds)."""
+    """Text of a transcript from ``start`` to ``end`` (seconds)."""
 
     start: float
     end: float
@@ -30,7 +30,7 @@ class Sentence(NamedTuple):
 
 @dataclass(frozen=True)
 class Video:
-    """One video: how long it is, what is said in it, and where it lies."""
+    """One video: its duration in seconds, its transcript, its file and its task, if known."""
 
     id: str
     duration: float
@@ -55,19 +55,18 @@ class Chapter:
     score
         Mean score of the keystep over the observed rows of the chapter; None without any.
     confidence
-        Mean probability of the chapter's rows, where the decoder gives one; rows that it
-        labelled otherwise count as 0.
+        Mean confidence of the chapter's rows, if the decoder gives one; rows with another label
+        count as 0.
     words
-        What was said that speaks most for the keystep, where something was.
+        Sentence nearest to the row with the highest score of the keystep, if there is one.
     origin
-        ``anchor`` where some row was heard or seen clearly, ``path`` where all of it was
-        found along the graph, ``label`` where the decoder makes no such difference,
-        ``corrected`` where a person said so.
+        ``anchor`` if a row of the keystep is an anchor, ``path`` if none is, ``label`` if the
+        decoder gives no anchors, ``corrected`` if a person corrected it.
     task
-        Which task it is a part of, where one is probable.
+        Task of which the chapter is a part, if one is probable.
     alternatives
-        Up to three other keysteps that it may be, with their mean probability, where the decoder
-        says so; the most probable first.
+        Up to three other keysteps that it may show, with their mean probability, the most
+        probable first; none if the decoder gives none.
     """
 
     start: float
@@ -83,16 +82,16 @@ class Chapter:
 
 @dataclass(frozen=True)
 class Result:
-    """A timeline as it was written: by name, without labels and scores.
+    """A timeline as a file holds it: chapters by name, without labels and scores.
 
     Attributes
     ----------
     tasks
         As in :class:`~stepgraph.core.Labels`, the five most probable ones.
     fingerprint
-        Of the vocabulary that the chapters are of.
+        Fingerprint of the vocabulary of the chapters.
     corrected
-        Whether a person corrected the chapters.
+        True if a person corrected the chapters.
     """
 
     video: Video

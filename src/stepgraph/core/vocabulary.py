@@ -1,4 +1,4 @@
-"""The vocabulary: which keysteps may occur, and which tasks list them."""
+"""The vocabulary: the keysteps that may occur, and the tasks that list them."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from stepgraph.errors import DataError, quoted
 class Vocabulary:
     """The keysteps that may occur, in a fixed order, and the tasks they belong to.
 
-    A keystep that several tasks share is one entry that each of them lists.  ``evidence`` is what
-    a list says of a keystep for people to read; it makes no other vocabulary.
+    A keystep that several tasks share is one entry that each of them lists.  ``evidence`` holds
+    the notes of a list on a keystep; vocabularies that differ only there are equal.
 
     >>> tea = Vocabulary(("boil water", "add leaves"), {"make tea": (0, 1)})
     >>> len(tea), tea.index("add leaves")
@@ -78,7 +78,7 @@ class Vocabulary:
         return found
 
     def index(self, name: str, *, hints: bool = True) -> int:
-        """Position of a keystep name; an unknown one is answered with the nearest, if wanted."""
+        """Position of a keystep name; with ``hints``, the error suggests the nearest names."""
         if name in self._positions:
             return self._positions[name]
         from difflib import get_close_matches
@@ -104,7 +104,7 @@ def require_same_vocabulary(one: Vocabulary, other: Vocabulary, what: str) -> No
 
 
 def is_unicode(text: str) -> bool:
-    """Whether text can be written at all; a lone surrogate cannot."""
+    """Check that text can be encoded; a lone surrogate cannot."""
     try:
         text.encode()
     except UnicodeEncodeError:

@@ -1,6 +1,6 @@
 """Sources of videos by name: a folder, a file, a manifest, the demo, or a published data set.
 
-Nothing knows more of a published one than its :class:`Published` and its line in the registry.
+A published one consists of its :class:`Published` and its line in the registry, and nothing else.
 """
 
 from __future__ import annotations
@@ -39,10 +39,10 @@ _SHARD_RULE = "shard must be I/N with I from 1 to N, such as 2/8"
 
 @dataclass(frozen=True)
 class Shard:
-    """One part of a corpus that several machines share: the ``part``-th of so many ``parts``.
+    """One shard of a corpus that several machines process: number ``part`` of ``parts``.
 
-    Which part a video belongs to depends on its id alone: not on the order of the others, nor on
-    which of them have a narration or stored scores.
+    The shard of a video depends on its id alone: not on the order of the others, nor on which of
+    them have a narration or stored scores.
 
     >>> shard = Shard.parse("2/8")
     >>> str(shard), shard.part, "0Zz4" in shard
@@ -77,10 +77,10 @@ class Shard:
 
 @dataclass(frozen=True)
 class Opening:
-    """How a data set is to be opened; see :func:`~stepgraph.open_source`.
+    """Options for opening a data set; see :func:`~stepgraph.open_source`.
 
-    ``narrated`` asks for narrated videos only; who looks takes the others, too.  ``films`` are
-    the video files by id.
+    ``narrated`` leaves out videos without narration, which only visual encoders can use.
+    ``films`` are the video files by id.
     """
 
     strict: bool
@@ -92,11 +92,11 @@ class Opening:
 
 @dataclass(frozen=True)
 class Published:
-    """A published data set; a folder in which one of the files ``marks`` lies is one of it.
+    """A published data set; one of the files ``marks`` identifies its folder.
 
     ``open`` opens the videos; one that streams them reads only those of the shard.  ``survey``
-    counts what it holds, and says what it lacks.  Its keysteps are its own ``vocabulary``, or
-    else those of articles about its ``tasks``: their names, with how many videos each has.
+    counts the contents, and lists the missing parts.  The keysteps are the ``vocabulary`` of the
+    data set, or those of articles about its ``tasks``, given by name and number of videos.
     """
 
     title: str
@@ -109,11 +109,11 @@ class Published:
     streamed: bool = False
 
     def lies_in(self, folder: Path) -> bool:
-        """Tell whether a folder is one of this data set."""
+        """Check that a folder holds this data set."""
         return any(os.path.isfile(folder / mark) for mark in self.marks)
 
     def find(self, text: str, prefix: str) -> Place:
-        """Where it lies; refuse a place where it is not, and say where it is if that is near."""
+        """Locate the data set at a path; the error for another path suggests one nearby."""
         path = place_of(text)
         if isinstance(path, Address):
             return path if self.streamed else Path(on_disk(f"{prefix}:{text}"))
@@ -131,13 +131,13 @@ class Published:
 
 
 def find_published(prefix: str) -> Published:
-    """The published data set of a prefix; its module is imported only now."""
+    """Import the module of a prefix, and return its published data set."""
     found: Published = import_module(REGISTRY[prefix]).PUBLISHED
     return found
 
 
 def places_below(folder: Path, depth: int = 2) -> Iterator[Path]:
-    """A folder and those below it, as far as data sets are looked for."""
+    """Yield a folder and those below it, down to the depth of a search for data sets."""
     yield folder
     with suppress(DataError):
         for below in listed(folder) if depth else ():
@@ -169,15 +169,15 @@ def open_source(
         as ``howto100m:s3://BUCKET/FOLDER``); video files in its folder ``videos`` are found by
         their ids.
     strict
-        Stop at the first mistake in the files; otherwise what cannot be read is left out and
-        kept in the ``problems`` of the data set.  If not given, one's own files are read
+        Stop at the first mistake in the files; otherwise unreadable parts are left out and
+        added to the ``problems`` of the data set.  If not given, a user's own files are read
         strictly except for single cues of transcripts, and published data sets are not.
     split
         ``train`` or ``val`` of CrossTask, ``training`` or ``testing`` of COIN.
     vocabulary
-        What the truth of a folder or manifest without ``steps.txt`` refers to.
+        Vocabulary of the truth of a folder or manifest without ``steps.txt``.
     shard, listening
-        Only one of several parts; how to hear video files (:func:`~stepgraph.open_video`).
+        One of several shards; options for transcription (:func:`~stepgraph.open_video`).
     """
     text = str(source)
     kind, colon, rest = text.partition(":")
@@ -228,7 +228,7 @@ def _open_own(text: str, how: Own) -> Dataset:
 
 
 def _part(dataset: Dataset, shard: Shard) -> Dataset:
-    """The videos of a shard with their truth; who streams them has left out the others."""
+    """Restrict a data set to the videos of a shard; one that streams is already restricted."""
     if shard.parts == 1 or not isinstance(dataset.videos, tuple):
         return dataset
     videos = tuple(video for video in dataset.videos if video.id in shard)
@@ -243,7 +243,7 @@ def _part(dataset: Dataset, shard: Shard) -> Dataset:
 
 
 class Found(NamedTuple):
-    """A data set in a folder, the source to open it by, how much it holds and what it lacks."""
+    """A data set in a folder: its name, the source to open, its counts and its missing parts."""
 
     name: str
     source: str
@@ -293,7 +293,7 @@ def build_vocabulary(
     max_steps: int | None = None,
     problems: Problems | None = None,
 ) -> Vocabulary:
-    """Build the vocabulary that a name stands for.
+    """Build the vocabulary of a source.
 
     The paper takes the keysteps of CrossTask and COIN as they are, and for HowTo100M the step
     headlines of the WikiHow articles of its frequent tasks.

@@ -41,7 +41,7 @@ class _Step(NamedTuple):
 
 
 class _Entry(NamedTuple):
-    """One video of the file; ``duration`` is None where it is not told."""
+    """One video of the file; ``duration`` in seconds is None if it is missing or impossible."""
 
     video: str
     task: str | None

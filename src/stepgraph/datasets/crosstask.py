@@ -23,7 +23,7 @@ from stepgraph.problems import Problems
 from stepgraph.progress import track
 from stepgraph.vocabulary.lists import vocabulary_of_tasks
 
-# Seconds after the last word in which a true keystep is still believed.
+# Maximum seconds from the last word to the start of a true keystep.
 _LONGEST_SILENCE = 1800.0
 
 _PRIMARY, _RELATED = "tasks_primary.txt", "tasks_related.txt"
@@ -42,7 +42,7 @@ class _Task(NamedTuple):
 
 @dataclass(frozen=True)
 class _Release:
-    """What the files of the release list, and where, before narration or annotation is read."""
+    """Contents of the lists of the release, and paths of its annotation and narration files."""
 
     folder: Path
     primary: Mapping[str, _Task]
@@ -54,7 +54,7 @@ class _Release:
 
     @property
     def places(self) -> dict[_Pair, str]:
-        """Where each video of a task is listed, else annotated; annotated ones first."""
+        """Place where each video of a task is listed, else annotated; annotated ones first."""
         return {pair: str(path) for pair, path in self.annotated.items()} | dict(self.listed)
 
     @property
@@ -216,7 +216,7 @@ def _read_list(path: Path, problems: Problems) -> dict[_Pair, str]:
 
 
 def _check_release(release: _Release, problems: Problems) -> None:
-    """Count what the files of the release say against each other."""
+    """Report contradictions between the files of the release."""
     for (task_id, video), where in release.places.items():
         if task_id not in release.primary and task_id not in release.related:
             what = f"task of video {video!r} must be in a task file, got {quoted(task_id, 40)}"
@@ -230,7 +230,7 @@ def _check_release(release: _Release, problems: Problems) -> None:
 
 
 def _check_narration(release: _Release, pairs: Mapping[str, _Pair], problems: Problems) -> None:
-    """Count videos that lack narration, and narrated ones that lack truth."""
+    """Report videos that lack narration, and narrated ones that lack truth."""
     places = release.places
     known = {video for _, video in places}
     release.narration.check(list(pairs), known, release.folder / _LIST, problems)
@@ -255,7 +255,7 @@ def _read_videos(
         last_word = max((sentence.end for sentence in transcript), default=0.0)
         film = films.get(video_id)
         videos.append(Video(video_id, last_word, transcript, film, task.name))
-        # How long a video is, is not published; where nobody speaks, nothing tells.
+        # Durations are not published, and without narration there is no estimate.
         silent = video_id not in release.narration.files
         truth[video_id] = []
         for segment in segments:

@@ -1,7 +1,7 @@
 """Read HowTo100M: narration of over a million videos, and the tasks they were found with.
 
 ``raw_caption.json`` (or ``caption.json``, which lacks the stop words) is read as a stream.
-``HowTo100M_v1.csv`` says which task each video was found with and ``task_ids.csv`` names the
+``HowTo100M_v1.csv`` lists the task each video was found with and ``task_ids.csv`` names the
 tasks; without them the videos have no task.
 """
 
@@ -66,7 +66,7 @@ def _lacks(folder: Place, name: str) -> DataError:
 
 
 def read_tasks(folder: Place, problems: Problems) -> list[tuple[str, int]]:
-    """Names of the tasks in the order of ``task_ids.csv``, with how many videos each has."""
+    """Names of the tasks in the order of ``task_ids.csv``, with the number of videos of each."""
     for name in (TASKS_FILE, VIDEOS_FILE):
         if not (folder / name).is_file():
             raise _lacks(folder, name)
@@ -115,11 +115,11 @@ class _Videos:
 
     @property
     def stamp(self) -> list[int]:
-        """What changes when the file does."""
+        """Size and modification time of the file, to detect a change."""
         return [self.size, self.path.stat().st_mtime_ns]
 
     def between(self, begin: int, end: int, problems: Problems) -> _Videos:
-        """Those whose records begin between two bytes; what is wrong with them is noted apart."""
+        """Videos whose records begin between two bytes; ``problems`` receive their mistakes."""
         return replace(self, bytes=(begin, end), problems=problems)
 
     def __iter__(self) -> Iterator[Video]:
@@ -180,7 +180,7 @@ def _read_names(path: Place, problems: Problems) -> dict[str, str]:
 
 
 def _read_listing(folder: Place, problems: Problems) -> _Listing:
-    """Read which task each video was found with."""
+    """Read the names of the tasks, and the tasks that each video was found with."""
     names = _read_names(folder / TASKS_FILE, problems)
     path = folder / VIDEOS_FILE
     lines = _lines(path, problems)

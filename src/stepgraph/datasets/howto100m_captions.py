@@ -1,7 +1,7 @@
 """Stream the records of a caption file that is far larger than memory.
 
 HowTo100M publishes its narration as one JSON object of over 10 GB, mostly on one line.  A record
-is told by the bytes around its opening brace: before it a string and a colon, after it a colon
+is found by the bytes around its opening brace: before it a string and a colon, after it a colon
 behind ``"start"``, ``"end"`` or ``"text"``.  No text can look like this, since inside a string
 quotes are escaped.  Each record is parsed on its own, and a broken one harms no other.
 """
@@ -28,9 +28,9 @@ LONGEST_RECORD = 16 * MIB  # bytes of the longest record that is read: more than
 CHUNK = MIB  # bytes read at once
 WHOLE = (0, math.inf)
 _SPACE = b" \t\r\n"
-# What stands before and after the brace of a record is looked for within so many bytes.
+# Number of bytes before and after a brace that are searched for the marks of a record.
 _NEAR = 512
-# One of these must begin within so many bytes, else this is another file.
+# Number of bytes within which a first record must begin, else this is another file.
 _SURELY = MIB
 
 _AFTER = re.compile(rb'\{[ \t\r\n]*"(?:start|end|text)"[ \t\r\n]*:')
@@ -65,14 +65,14 @@ def read_captions(
 ) -> Iterator[Caption]:
     """Yield the records of a caption file one by one, whatever its size.
 
-    Its three lists are equally long; what they contain is not yet checked.  A record that is
-    broken, or a file that is cut off, is a problem.  Records that are not of the ``shard`` are
-    found, which is quick, but not parsed; what stands after a record and is none is of its shard.
-    Of a part of the file, those are read whose keys begin ``between`` two bytes: parts that meet
-    give each record once, wherever they meet.
+    Its three lists are equally long; their contents are not yet checked.  A record that is
+    broken, or a file that is cut off, is a problem.  Records of other shards than ``shard`` are
+    found, which is quick, but not parsed; text between two records belongs to the shard of the
+    first.  Only records whose keys begin ``between`` two bytes are read: adjacent parts of a file
+    give each record once.
     """
     with reading(path, "caption file") as file:
-        # Who begins behind it need not fetch it.
+        # A part that begins behind the first key need not read it.
         first_key = _first_key(file, path) if between[0] < _SURELY else -1
         for region in _regions(file, first_key, *between):
             if _first_video(region) not in shard:
@@ -87,7 +87,7 @@ def read_captions(
 
 
 def _first_key(file: BinaryIO, path: Place) -> int:
-    """Where the first record begins; an error if this is no caption file."""
+    """Position of the first record in bytes; an error if this is no caption file."""
     file.seek(0)
     head = file.read(_SURELY)
     found = re.match(rb"(?:\xef\xbb\xbf)?[ \t\r\n]*\{[ \t\r\n]*", head)
@@ -145,7 +145,7 @@ def _regions(file: BinaryIO, first_key: int, begin: int, end: float) -> Iterator
 
 
 def _mistake(record: Caption) -> str:
-    """What is wrong with the shape of a record, or nothing."""
+    """Describe the mistake in the shape of a record; empty if there is none."""
     video, lists, _ = record
     if not video or (not video.isascii() and not is_unicode(video)):
         return "the id of a video must be Unicode text, at least one character; correct it"
@@ -159,7 +159,7 @@ def _mistake(record: Caption) -> str:
 
 
 def _parsed_at_once(region: _Region) -> list[Caption]:
-    """Parse a region that holds one record and a comma; nothing if it does not."""
+    """Parse a region that holds one record and a comma; an empty list if it does not."""
     data = region.data.rstrip(_SPACE)
     if not region.brace or region.is_last or not data.endswith(b","):
         return []
@@ -170,7 +170,7 @@ def _parsed_at_once(region: _Region) -> list[Caption]:
         lists = orjson.loads(memoryview(data)[region.brace : -1])
         return [Caption(video, lists, region.position)]
     except orjson.JSONDecodeError:
-        # The standard parser also reads NaN and lone surrogates, and says where it stopped.
+        # The standard parser also reads NaN and lone surrogates, and reports where it stopped.
         return []
 
 
@@ -231,7 +231,7 @@ def _key(text: str, at: int) -> tuple[str, int]:
 
 
 def _mistake_after(rest: str, region: _Region) -> str:
-    """What is wrong with that which follows the records of a region, or nothing."""
+    """Describe the mistake in what follows the records of a region; empty if there is none."""
     rest = rest.strip()
     if not region.is_last:
         ends_well = not rest and region.data.rstrip(_SPACE).endswith(b",")

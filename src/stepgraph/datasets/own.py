@@ -1,4 +1,4 @@
-"""Read videos of one's own: a folder of videos and transcripts that share a stem, or a manifest.
+"""Read a user's own videos: a folder of videos and transcripts that share a stem, or a manifest.
 
 Beside them may lie ``steps.txt`` (the vocabulary) and ``truth.csv`` (video, start, end,
 keystep), which make them a data set that can be evaluated; the embedded corpus is such a folder.
@@ -40,7 +40,7 @@ COLUMNS = ("id", "media", "transcript", "task", "truth")
 
 
 class Own(NamedTuple):
-    """How videos of one's own are opened; see :func:`~stepgraph.open_source`."""
+    """Options for opening a user's own videos; see :func:`~stepgraph.open_source`."""
 
     strict: bool | None = None
     vocabulary: Vocabulary | None = None
@@ -98,7 +98,7 @@ def open_all(
 ) -> tuple[Video, ...]:
     """Open videos by id, each from its file and transcript; if none can be, it is an error.
 
-    What has to be listened to comes last: before that takes its time, all else has been read.
+    Speech recognition comes last: it takes long, so all other files are read before.
     """
     failed, blemishes = Problems(), Problems(strict=how.strict is True)
     videos: dict[str, Video] = {}
@@ -154,10 +154,10 @@ def _say_who_is_heard(paths: Iterable[Path], count: int, model: Path | None) -> 
 def with_truth(
     dataset: Dataset, files: Mapping[Path, Sequence[str]], *, alone: bool = False
 ) -> Dataset:
-    """Add the truth in files of so many videos each; ``alone``, one need not name its video."""
+    """Add the truth in files of the given videos; ``alone``, a file of one need not name it."""
     if dataset.vocabulary is None:
         return dataset
-    # Only a video file says how long it is; a transcript ends before the video does.  A started
+    # Only a video file states its duration; a transcript ends before the video does.  A started
     # row is whole.
     readable = find_spec("av") is not None
     lengths = {
@@ -178,7 +178,7 @@ def with_truth(
 
 
 def _find(folder: Path, problems: Problems) -> dict[str, Path]:
-    """What to open for each id: the media file if there is one, else the best transcript."""
+    """File to open for each id: the media file if there is one, else the best transcript."""
 
     def note(error: OSError) -> None:
         what = f"must be a folder that can be listed, got {error.strerror}; check its permissions"
@@ -220,18 +220,18 @@ def _is_media(path: Path) -> bool:
 
 
 def _is_our_own(path: Path) -> bool:
-    """A graph, timeline or vocabulary that was saved into the folder of its videos."""
+    """Check for a graph, timeline or vocabulary that was saved beside its videos."""
     if path.suffix.lower() != ".json":
         return False
     try:
         with path.open("rb") as file:
             return b'"format": "stepgraph-' in file.read(64)
-    except OSError:  # of which opening it will say more
+    except OSError:  # opening it gives a better error
         return False
 
 
 class _Row(NamedTuple):
-    """One video of the manifest: what to open, and its transcript if that is named."""
+    """One video of the manifest: its media file or transcript, or both, its task and truth."""
 
     id: str
     files: tuple[Path, Path | None]

@@ -1,6 +1,6 @@
-"""What readers of data sets share: ids, narration, checked segments and truth files.
+"""Functions that readers of data sets share: ids, narration, checked segments, truth files.
 
-A mistake is added to the problems of the data set with its place, and the rest is read on.
+A mistake is added to the problems of the data set with its place, and reading goes on.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def lines_of(path: Path) -> list[tuple[str, str]]:
 
 
 def has_id(id: str, where: str, problems: Problems) -> bool:
-    """Tell whether a video can be called so; one that cannot is left out."""
+    """Check that the id of a video is valid; a video with another one is left out."""
     try:
         return bool(check_id(id))
     except DataError as error:
@@ -52,7 +52,7 @@ def checked_segment(
     *,
     length: float = math.inf,
 ) -> Segment | None:
-    """A segment of times that can be trusted, cut at the ``length`` of the video, or None."""
+    """Make a segment of valid times, cut at the ``length`` of the video, or None."""
     start, end = times
     for time in times:
         if not 0 <= time <= LONGEST:
@@ -78,8 +78,8 @@ def read_truth(
 ) -> dict[str, list[Segment]]:
     """Read segments by video from a CSV file with the columns video, start, end, keystep.
 
-    ``lengths`` of the videos are infinite where they are not known; a video that is not among them
-    is a mistake.  ``only`` is the video that is meant where the column is empty.
+    ``lengths`` are the durations in seconds, infinite where unknown; a video that is not among
+    them is a mistake.  ``only`` is the video of rows without one.
     """
     segments: defaultdict[str, list[Segment]] = defaultdict(list)
     try:
@@ -89,7 +89,7 @@ def read_truth(
         return segments
     header = [cell.lower() for cell in rows[0][1]] if rows else []
     if header != _COLUMNS:
-        # Of a file that is no truth at all nothing is said: it may hold anything.
+        # The error shows nothing of a file that is no truth at all: it may hold anything.
         got = quoted(", ".join(header)) if set(header) & set(_COLUMNS) else "none of them"
         what = f"columns must be {', '.join(_COLUMNS)}, got {got}"
         problems.add(f"{path}:1", "wrong columns", what)
@@ -146,10 +146,10 @@ def _segment(
 
 @dataclass(frozen=True, eq=False)
 class Truth(Mapping[str, Labels]):
-    """Labels by video, made when they are asked for: who says it lasts a week, fills no memory."""
+    """Labels by video, made on access, so that a stated duration of a week fills no memory."""
 
     vocabulary: Vocabulary
-    done: Mapping[str, tuple[float, list[Segment]]]  # how long each video is, and its segments
+    done: Mapping[str, tuple[float, list[Segment]]]  # duration of each video, and its segments
 
     def __getitem__(self, video: str) -> Labels:
         duration, segments = self.done[video]
@@ -165,7 +165,7 @@ class Truth(Mapping[str, Labels]):
 def labelled(
     videos: Iterable[Video], segments: Mapping[str, list[Segment]], vocabulary: Vocabulary
 ) -> tuple[tuple[Video, ...], Truth]:
-    """Give videos that last as long as their truth, with their tasks, and the truth of each."""
+    """Return videos, with their tasks, that last until their truth ends, and the truth of each."""
     lasting = []
     truth = {}
     for video in videos:
@@ -191,7 +191,7 @@ class Narration:
 
     @classmethod
     def beside(cls, folder: Path, problems: Problems, *names: str) -> Narration:
-        """Look into folders of these names, if they are there; the earlier one wins."""
+        """Find transcripts in folders of these names, if they exist; the earlier one wins."""
         folders = tuple(folder / name for name in names)
         files: dict[str, Path] = {}
         for place in filter(Path.is_dir, reversed(folders)):
@@ -205,7 +205,7 @@ class Narration:
         return cls(folders, files)
 
     def read(self, video: str, problems: Problems) -> tuple[Sentence, ...] | None:
-        """What is said in a video: nothing where there is no narration, None if it is broken."""
+        """Transcript of a video: empty without a narration, None if the narration is broken."""
         path = self.files.get(video)
         if path is None:
             return ()
@@ -218,7 +218,7 @@ class Narration:
     def check(
         self, wanted: Sequence[str], known: Collection[str], where: Path, problems: Problems
     ) -> None:
-        """Note how many of the videos wanted have none, and what is of no known video."""
+        """Report wanted videos without narration, and narration of unlisted videos."""
         silent = [video for video in wanted if video not in self.files]
         if silent:
             names = " or ".join(folder.name for folder in self.folders)
@@ -234,7 +234,7 @@ class Narration:
             problems.add(str(stray[0]), kind, what, scope=scope)
 
     def missing(self, count: int, of_what: str) -> tuple[str, ...]:
-        """Say how much is missing and where to put it."""
+        """Describe how much narration is missing, and where to put it."""
         if not count:
             return ()
         where = self.folders[0]
@@ -242,7 +242,7 @@ class Narration:
 
 
 def best_transcripts(paths: Iterable[Path]) -> dict[Path, Path]:
-    """Of several transcripts of a video the one to take, by the video's place without suffix."""
+    """Best one of several transcripts of each video, by the video's path without suffix."""
     best: dict[Path, Path] = {}
     for path in paths:
         stem = transcript_stem(path)

@@ -1,7 +1,7 @@
 """Open video files and transcripts.
 
-Whatever a transcript looked like on disk, what leaves this package is the same: clean
-sentences in order of time, in which every spoken word stands once.
+Every transcript, whatever its format, becomes clean sentences in order of time, in which every
+spoken word stands once.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ __all__ = ["Listening", "open_video", "read_transcript"]
 
 @dataclass(frozen=True)
 class Listening:
-    """How to come by what is said in a video file.
+    """Options for obtaining the transcript of a video file.
 
-    Where nothing is written, the built-in model listens, unless ``hears`` is False, or the one of
-    faster-whisper in the folder ``speech``; what they hear is saved beside the video on ``save``.
-    A video of which still nothing is known is refused if that is ``needed``, else opened without
-    a transcript, which is enough for those who only look.
+    If no transcript is written, the faster-whisper model in the folder ``speech`` transcribes the
+    sound; without one the built-in model does, unless ``hears`` is False.  ``save`` writes the
+    result beside the video.  A video that still lacks a transcript is refused if one is
+    ``needed``, else opened without one, which is enough for visual encoders.
     """
 
     needed: bool = True
@@ -41,7 +41,7 @@ class Listening:
 
     @property
     def reading(self) -> Listening:
-        """The same without listening: what has to be listened to is refused."""
+        """Options without speech recognition: a file that needs it is refused."""
         return Listening(hears=False) if self.hears or self.speech else self
 
 
@@ -60,12 +60,12 @@ def open_video(
     Parameters
     ----------
     transcript
-        What is said in the video file.  If not given, the transcript beside it is taken
+        Transcript of the video file.  If not given, the one beside it is taken
         (:func:`find_transcript`), and if there is none, the text track inside it.
     listening
-        What to do where there is neither; if not given, the built-in speech model listens.
+        Options for a file with neither; if not given, the built-in speech model transcribes it.
     problems
-        Where to note cues that are left out; if not given, a warning says so.
+        Receives the cues that are left out; if not given, a warning reports them.
     """
     path = Path(path)
     if path.suffix.lower() not in MEDIA_SUFFIXES and transcript is None:
@@ -88,7 +88,7 @@ def open_video(
 
 
 def _said(path: Path, listening: Listening, problems: Problems | None) -> speech.Heard:
-    """What is said according to the file itself: its text track, or else its sound."""
+    """Transcript in the file itself: its text track, or else its sound, transcribed."""
     try:
         return speech.Heard(media.read_embedded_transcript(path, problems=problems), 0.0)
     except media.NoTextTrackError:

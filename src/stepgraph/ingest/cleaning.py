@@ -1,7 +1,7 @@
 """Turn raw cues into sentences in which every spoken word stands once, at one time.
 
 Readers make cues, and an error for each that they cannot read; :func:`checked` turns them into
-sentences whose times are sound; a bad cue is left out with its reason.  What is left are display
+sentences whose times are valid; a bad cue is left out with its reason.  The others are display
 instructions: they carry markup, show a line again while the next one grows below it, and overlap.
 :func:`clean` takes all that away.  Words are never corrected, and what somebody really says twice
 stays twice.
@@ -26,7 +26,7 @@ from stepgraph.errors import DataError
 from stepgraph.problems import Problems
 
 BACKWARDS_LIMIT = 1.0
-"""How far (seconds) a cue may start before one that stands above it in the file.
+"""Seconds by which a cue may start before one that stands above it in the file.
 
 Speakers who interrupt each other may be listed slightly out of order; more is a wrong time.
 """
@@ -75,7 +75,7 @@ _PLAIN = f"{string.ascii_letters}{string.digits} !\"#$%')*+,-./:;=?@\\]^_`|}}~".
 class Cue(NamedTuple):
     """One entry of a transcript file, as it stands there; ``place`` begins errors about it.
 
-    An ``end`` of None is where the next cue starts.
+    An ``end`` of None means the start of the next cue.
     """
 
     start: float
@@ -107,7 +107,7 @@ def checked(
 ) -> list[Sentence]:
     """Return the usable cues in order of start; it is an error if none is.
 
-    Each that is left out is noted in ``problems``; if these are not given, a warning says so.
+    Each that is left out is added to ``problems``; if these are not given, a warning reports it.
     ``in_order`` is False for formats whose entries may stand in any order.
     """
     cues, errors = [], []
@@ -142,7 +142,7 @@ def checked(
 
 
 def _mistake(cue: Cue) -> DataError | None:
-    """What is wrong with a cue by itself."""
+    """Return the error of a cue by itself, or None."""
     if len(cue.text) > LONGEST_TEXT:
         return DataError(
             f"{cue.place}: a cue must have at most {LONGEST_TEXT:,} characters, got "
@@ -173,7 +173,7 @@ def _in_order(cues: list[Cue]) -> tuple[list[Cue], list[DataError]]:
     rising: list[int] = []  # positions of those that start later than all before them
     for position, cue in enumerate(cues):
         if rising and cue.start < (latest := cues[rising[-1]]).start - BACKWARDS_LIMIT:
-            # Either this one is wrong or the latest one; the one before that tells.
+            # Either this one is wrong or the latest one; the one before that decides.
             if len(rising) > 1 and cue.start < cues[rising[-2]].start - BACKWARDS_LIMIT:
                 misplaced[position] = _misplaced(cue, "back", f"after {latest.start}")
                 continue
@@ -209,7 +209,7 @@ class _Spoken(NamedTuple):
 
 
 def clean(cues: Iterable[Sentence]) -> tuple[Sentence, ...]:
-    """Return what was said: no markup, no noise marks, no repeats, no overlap.
+    """Return the spoken sentences: no markup, no noise marks, no repeats, no overlap.
 
     The cues are raw but for their times; a line break in a text is a displayed line.  Sentences
     come in order of start, each ending after it starts and no later than the next one starts.
@@ -226,11 +226,11 @@ def clean(cues: Iterable[Sentence]) -> tuple[Sentence, ...]:
 
 
 def clean_lists(starts: Any, ends: Any, texts: Any) -> tuple[Sentence, ...] | None:
-    """Do at once what checking and :func:`clean` do one cue at a time, where nothing is unusual.
+    """Check and clean all cues at once, if none is unusual; return None if one is.
 
     Nearly all transcripts of HowTo100M are numbers in order of time and single lines of text, few
-    of which carry marks.  For those the result is the same, many times sooner; None is returned
-    where times, types or repeats need the careful way, or are to be refused by it.
+    of which carry marks.  For those the result is that of :func:`checked` and :func:`clean`, in
+    much less time.  Times, types or repeats that need these functions give None.
     """
     starts, ends = _as_floats(starts), _as_floats(ends)
     if type(texts) is not list or not len(texts) == len(starts) == len(ends) > 0:
@@ -252,7 +252,7 @@ def clean_lists(starts: Any, ends: Any, texts: Any) -> tuple[Sentence, ...] | No
 
 
 def _as_floats(times: Any) -> list[float]:
-    """Times as floats; none at all if that is not what they are."""
+    """Convert times to floats; an empty list if they are not all numbers."""
     types = set(map(type, times)) if type(times) is list else set()
     if types == {float}:
         return times  # type: ignore[no-any-return]
@@ -263,7 +263,7 @@ def _as_floats(times: Any) -> list[float]:
 
 
 def _are_plain_times(starts: list[float], ends: list[float]) -> bool:
-    """Tell whether each cue has a start, an end and a time of its own."""
+    """Check that cues end after they start, within a week, and that their starts increase."""
     return (
         # Nothing compares to NaN, so it stops here.
         all(map(lt, starts, ends))
@@ -306,7 +306,7 @@ _lines_of_mark = lru_cache(maxsize=64)(_spoken_lines)
 
 
 def unescaped(text: str) -> str:
-    """Text with its entities as characters; a number of any length is one that stands for none."""
+    """Replace entities by their characters; numbers of 8 digits or more become U+FFFD."""
     return html.unescape(_NO_CHARACTER.sub("\ufffd", text))
 
 
@@ -346,7 +346,7 @@ def _repeated(before: _Spoken, cue: _Spoken) -> int:
 
 
 def _one_at_a_time(cues: Iterable[Sentence]) -> Iterator[Sentence]:
-    """Join what starts together, then end each sentence where the next one starts."""
+    """Join cues that start together, then end each sentence where the next one starts."""
     groups: list[list[Sentence]] = []
     end = 0.0
     for cue in cues:

@@ -1,9 +1,9 @@
-"""Tell which files are transcripts and of which video, and read one as clean sentences.
+"""Recognise transcript files, match them with videos, and read them as clean sentences.
 
-Names decide what is a transcript; only into a ``.txt``, which may be anything, the beginning is
-looked at.  The format is told by the content, since suffixes lie; the suffix decides only where
-the content cannot.  A file that cannot be read is one error that says what to do, and no encoding
-is guessed; a cue that cannot be read is left out with its reason.
+Names decide what is a transcript; for a ``.txt``, which may be anything, its beginning decides.
+The content determines the format, since suffixes may be wrong; the suffix decides only where the
+content cannot.  A file that cannot be read is one error with a remedy, and no encoding is guessed;
+a cue that cannot be read is left out with its reason.
 """
 
 from __future__ import annotations
@@ -33,16 +33,16 @@ TRANSCRIPT_SUFFIXES = (
     *(".vtt", ".srt", ".sbv", ".json3", ".json", ".tsv", ".ass", ".ssa", ".ttml", ".sub"),
     ".txt",
 )
-"""What transcript files are called; of several for one video the first is taken."""
+"""Suffixes of transcript files; of several for one video the first is taken."""
 
 SOUND_SUFFIXES = (".mp3", ".m4a", ".wav", ".flac", ".ogg")
-"""What files of sound alone are called."""
+"""Suffixes of files of sound alone."""
 
 MEDIA_SUFFIXES = (
     *(".mp4", ".mkv", ".webm", ".mov", ".m4v", ".avi", ".mpg", ".ts", ".flv", ".wmv"),
     *SOUND_SUFFIXES,
 )
-"""What video files are called; sound alone is a video without a picture."""
+"""Suffixes of video files; sound alone is a video without a picture."""
 
 # What this program and yt-dlp write beside a video; no transcript of anything.
 _NOT_TRANSCRIPTS = (
@@ -60,9 +60,9 @@ def read_transcript(path: Path | str, *, problems: Problems | None = None) -> tu
     Reads SubRip, WebVTT (YouTube's automatic ones included), SBV of YouTube Studio, YouTube
     JSON, text pasted from YouTube's transcript panel, the JSON and TSV of Whisper and its
     relatives, JSON with lists ``start``, ``end`` and ``text``, ASS/SSA, TTML and MicroDVD;
-    UTF-8, or UTF-16 with a byte order mark.  A cue that does not say when it ends lasts until
-    the next one starts, the last one 5 seconds.  One with an impossible time is left out and
-    noted in ``problems``; if these are not given, a warning says so.
+    UTF-8, or UTF-16 with a byte order mark.  A cue without an end lasts until the next one
+    starts, the last one 5 seconds.  One with an impossible time is left out and added to
+    ``problems``; if these are not given, a warning reports it.
     """
     path = Path(path)
     text = disk.read_text(path, limit=MAX_BYTES, kind="transcript file")
@@ -166,7 +166,7 @@ def cues_from_lists(record: Mapping[str, Any], origin: str) -> Iterable[Cue | Da
 def _from_segment(segment: Any, place: str) -> Cue | None:
     if isinstance(segment, dict):
         start, end, text = _fields_of_object(segment, place)
-        if text is None:  # a segment without words has nothing to say
+        if text is None:  # a segment without words is left out
             return None
         cue = _cue(start, start if end is None else end, text, place)
         return cue._replace(end=None) if end is None else cue
@@ -176,7 +176,7 @@ def _from_segment(segment: Any, place: str) -> Cue | None:
 
 
 def _fields_of_object(segment: Mapping[str, Any], place: str) -> tuple[Any, Any, Any]:
-    """Start, end and text; what a segment lacks is taken from its words."""
+    """Start, end and text of a segment; missing ones are taken from its words."""
     found = segment.get("words")
     words = [word for word in found if isinstance(word, dict)] if isinstance(found, list) else []
     starts = [word["start"] for word in words if "start" in word]
@@ -228,7 +228,7 @@ def _as_list(value: Any, subject: str) -> list[Any]:
 
 
 def _shown(value: Any) -> str:
-    """What came instead; of text nothing is said, since this may be no transcript at all."""
+    """Describe a value of a wrong type; text is not shown, as it may be no transcript at all."""
     kinds: dict[type, str] = {str: "a text", list: "a list", dict: "an object"}
     return kinds.get(type(value)) or repr(value)
 
@@ -268,7 +268,7 @@ def transcript_stem(path: Path) -> str:
 
 
 def is_transcript(path: Path) -> bool:
-    """Tell whether a file is a transcript by its name, a ``.txt`` by how it begins."""
+    """Recognise a transcript by its name, and a ``.txt`` by its beginning as well."""
     name = path.name.lower()
     if not name.endswith(TRANSCRIPT_SUFFIXES) or name.endswith(_NOT_TRANSCRIPTS):
         return False
@@ -295,7 +295,7 @@ def find_transcript(media: Path) -> Path | None:
 
 @lru_cache(maxsize=1)
 def _by_stem(folder: Path, _changed: int) -> dict[str, list[Path]]:
-    """Files by what they may belong to; a folder of many videos is listed once for all."""
+    """Files by the stem of their video; a folder of many videos is listed once for all."""
     found: defaultdict[str, list[Path]] = defaultdict(list)
     for path in disk.listed(folder):
         for stem in {path.stem, transcript_stem(path)}:

@@ -1,6 +1,6 @@
 """Read the pictures of a video file as clips, one for every row.
 
-A file is decoded once and in order, whatever is asked of it, and one that is not whole is refused.
+A file is decoded once and in order, and an incomplete one is refused.
 Only pictures that a clip keeps are scaled, and only clips that are not complete yet are held, so
 an hour needs no more memory than a minute.  Needs PyAV, the ``video`` extra.
 """
@@ -57,7 +57,7 @@ class PictureTrack:
 
     @property
     def stretch(self) -> float:
-        """How wide a stored pixel is shown, as a multiple of its height."""
+        """Width of a stored pixel as shown, as a multiple of its height."""
         return float(self._stream.sample_aspect_ratio or 1)
 
     def tick_at(self, time: float) -> int:
@@ -82,7 +82,7 @@ class PictureTrack:
                 # Pictures leave the decoder in order, but some packets after their own went in.
                 lag = frame.dts - expected if lag is None else lag
                 ticks = int(frame.dts - lag)
-            # Where times run backwards, nothing tells which is right; the picture is the next.
+            # Where times run backwards, any of them may be wrong; the picture is the next.
             latest = ticks if latest is None or ticks > latest else latest
             expected = latest + (frame.duration or step)
             yield latest, frame
@@ -97,7 +97,7 @@ class PictureTrack:
     def _decoded(self) -> Iterator[Any]:
         import av
 
-        # Whether too much is missing after damage is told by where the picture ends.
+        # The end of the picture decides whether too much is missing after damage.
         for packet in packets_of(self._container, self._stream):
             self._count += 1
             try:
@@ -171,10 +171,10 @@ def shown_track(container: Any, path: Path) -> Any:
 
 @dataclass(frozen=True)
 class ClipOptions:
-    """Which pictures make the clip of a row, and their size.
+    """Selection of the pictures that make the clip of a row, and their size.
 
     Row ``t`` begins at ``t * stride`` seconds.  Its clip is the ``window`` seconds from there on,
-    cut into ``frames`` equal parts: of each part, what is on screen in its middle.  With ``crop``
+    cut into ``frames`` equal parts: the picture on screen in the middle of each.  With ``crop``
     a picture is scaled until it covers height and width and its middle is cut out, else all of it
     is squeezed into them.
     """
@@ -216,7 +216,7 @@ def read_clips(
     On screen at a time is the last picture that begins at it or before; before the first one, the
     first, and after the last one, the last.  Time 0 is the start of the file as players show it.
 
-    ``duration`` is how many seconds to read, by default those of the file.  A row that starts
+    ``duration`` is the number of seconds to read, by default that of the file.  A row that starts
     after the last picture repeats it, so that there are as many rows as of the transcript.  Where
     there is no picture, or it breaks off, is an error; clips before that are good.
     """
@@ -238,7 +238,7 @@ def read_clips(
 
 
 def read_pictures(path: Path, side: int) -> Iterator[Clip]:
-    """Yield what is on screen in the middle of each second, its shorter side so many pixels.
+    """Yield the picture in the middle of each second, its shorter side ``side`` pixels long.
 
     A picture keeps the shape in which it is shown, also where that changes in the midst of the
     file.
@@ -337,7 +337,7 @@ class _Scaler:
         return picture
 
     def _middle(self, frame: Any, shape: float) -> Any:
-        """Cut out the largest part in the middle that is so many times as wide as high."""
+        """Cut out the largest part in the middle that is ``shape`` times as wide as high."""
         shape /= self._stretch
         width = max(1, min(frame.width, round(frame.height * shape)))
         height = max(1, min(frame.height, round(frame.width / shape)))
@@ -367,7 +367,7 @@ def _cutter(frame: Any, width: int, height: int) -> Any:
 
 
 def _upright(frame: Any) -> tuple[bool, bool, bool]:
-    """Whether to swap the axes of a picture, then reverse its rows, then its columns."""
+    """Flags to swap the axes of a picture, then to reverse its rows, then its columns."""
     try:
         matrix = frame.side_data.get("DISPLAYMATRIX")
     except ValueError:  # beside it are side data that this PyAV does not know

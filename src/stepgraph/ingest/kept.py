@@ -1,6 +1,6 @@
-"""What was got out of a file at some cost, kept beside the cache by the content of the file.
+"""Cache of transcripts and screen text, keyed by a hash of the content of the file.
 
-A file that was moved, copied or renamed is known again; one that is damaged is not.
+A file that was moved, copied or renamed keeps its entry; a damaged entry is ignored.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from stepgraph.files.headers import as_seconds, as_text
 
 
 def place_of(path: Path, kind: str, maker: str) -> Path:
-    """Where what a ``maker`` makes of a file is kept."""
+    """Path of the cache entry of a file, for a ``kind`` of result and its ``maker``."""
     file = path.stat()
     digest = _digest(path.absolute(), file.st_size, file.st_mtime_ns)
     return cache_folder() / kind / maker / f"{digest}.json"
@@ -40,7 +40,7 @@ def _hashed(path: Path, digest: Any) -> str:
 
 
 def recall(place: Path) -> tuple[tuple[Sentence, ...], Mapping[str, Any]] | None:
-    """The sentences that are kept, and all that is; None where none are, or damaged ones."""
+    """Load the sentences and all fields of a cache entry; None if it is missing or damaged."""
     with suppress(DataError, OSError, KeyError, TypeError, ValueError):
         kept = read_json(place)
         said = [
@@ -55,7 +55,7 @@ def recall(place: Path) -> tuple[tuple[Sentence, ...], Mapping[str, Any]] | None
 
 
 def keep(place: Path, content: Mapping[str, Any], what: str, again: str) -> None:
-    """Keep something; where that cannot be, a warning says what the next run does again."""
+    """Write a cache entry; if that fails, a warning names what the next run does again."""
     try:
         write_text(place, json.dumps(content, ensure_ascii=False))
     except DataError as error:
@@ -67,7 +67,7 @@ def keep(place: Path, content: Mapping[str, Any], what: str, again: str) -> None
 
 
 def require_hashes(folder: Path, sums: Mapping[str, str], what: str, package: str) -> None:
-    """Refuse files of a packaged model that are not what they were."""
+    """Refuse files of a packaged model whose SHA-256 hashes differ from ``sums``."""
     for name, expected in sums.items():
         there = (folder / name).is_file()
         digest = _hashed(folder / name, hashlib.sha256()) if there else "no such file"

@@ -1,4 +1,4 @@
-"""Tell whether narration reads as English, the only language of the built-in sentence model."""
+"""Detection of English narration, the only language of the built-in sentence model."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ _LITTLE_WORDS = {
     *("do", "my", "here", "what", "then", "about", "there", "he", "was", "will"),
 }
 _ENGLISH = 0.1
-"""Least share of little words.  Of 1,293 narrations of three data sets the least has 0.15, a list
-of ingredients; of 29 other languages none has more than 0.06 (`benchmarks/languages.toml`)."""
+"""Minimum share of function words.  Of 1,293 narrations of three data sets the least has 0.15, a
+list of ingredients; of 29 other languages none exceeds 0.06 (`benchmarks/languages.toml`)."""
 
-_ENOUGH, _MOST = 25, 400  # words that tell, and as many as are looked at
+_ENOUGH, _MOST = 25, 400  # minimum and maximum number of words that count
 
 
 def little_words(sentences: Iterable[Sentence]) -> float:
-    """Share of English little words among the first words; 1 where there are too few to tell.
+    """Share of English function words among the first 400 words; 1 for fewer than 25 words.
 
     Examples
     --------
@@ -38,5 +38,5 @@ def little_words(sentences: Iterable[Sentence]) -> float:
 
 
 def reads_as_english(sentences: Iterable[Sentence]) -> bool:
-    """Whether words seem to be English, or are too few to tell."""
+    """Check that narration is probably English, or too short for an estimate."""
     return little_words(sentences) >= _ENGLISH

@@ -1,4 +1,4 @@
-"""Read from a video or sound file what needs no decoding: its duration and its text track.
+"""Read the duration and the text track of a video or sound file, which need no decoding.
 
 Needs PyAV, the ``video`` extra.  Pictures and sound are read elsewhere.
 """
@@ -24,14 +24,14 @@ _UNLIKELY_REST = 60.0  # seconds by which a video may well be longer than twice 
 
 
 class NoTextTrackError(DataError):
-    """A video file in which nothing is written."""
+    """A video file without a text track."""
 
 
 def media_duration(path: Path, sound: float = 0.0) -> float:
-    """Return how many seconds a video file lasts.
+    """Return the duration of a video file in seconds.
 
     A file that does not state it, such as a recording cut off, is read to its end; so is one
-    that states what does not go with the end of its ``sound``, where that is known.
+    whose stated duration contradicts the end of its ``sound`` in seconds, if that is given.
     """
     with opened(path) as container:
         seconds = (container.duration or 0) / 1_000_000  # always in microseconds
@@ -84,7 +84,7 @@ def opened(path: Path) -> Iterator[Any]:
 
 
 def packets_of(container: Any, stream: Any) -> Iterator[Any]:
-    """Yield what a track holds as far as it can be read, and None to end with."""
+    """Yield the packets of a track as far as they can be read, and None at the end."""
     for packet in _until_damage(container.demux(stream)):
         if packet.dts is None and not packet.size:
             break

@@ -1,9 +1,9 @@
 """Read the screen: text that is shown in a video as sentences with their times, offline.
 
-One picture a second is looked at, and read where it has changed, by PP-OCRv6, carried by the
-package ``rapidocr`` (the ``ocr`` extra) and checked against its hashes.  Lines are followed while
-they stay; what stays throughout a video, such as a channel's name, tells nothing of it and is left
-out, and so is what is no text.  What was read is kept as what was heard is.
+PP-OCRv6, carried by the package ``rapidocr`` (the ``ocr`` extra) and checked against its hashes,
+reads one picture a second, if it has changed.  Lines are tracked while they stay.  A line that
+stays throughout a video, such as a channel's name, is left out, as is one that is no text.  The
+results are cached as transcripts are.
 """
 
 from __future__ import annotations
@@ -39,12 +39,12 @@ SIDE = 480
 """Pixels of the shorter side of the pictures that are read."""
 
 CERTAIN, LIKELY = 0.9, 0.7
-"""Confidence of a line that is seen in one picture only, and of one that is seen in several."""
+"""Minimum confidence of a line in one picture only, and of a line in several pictures."""
 
 LASTING_SHARE, LASTING_SECONDS = 0.5, 20
-"""What is shown for so much of a video, and no less than so long, tells nothing of when."""
+"""Share of a video, and seconds, for which a line must be shown to be left out as lasting."""
 
-_VERSION = 1  # of what is kept; what was read in another way is read again
+_VERSION = 1  # of cached results; those of another version are computed again
 _BLOCK, _CHANGE = 8, 8  # pixels of a block, and by how much its mean colour must change
 _GAP = 2  # seconds after which a line that was not seen is gone
 _RUN = 3  # letters in a row that two readings must share to share any
@@ -53,7 +53,7 @@ _VOWEL, _NO_WORD = re.compile("[aeiouy]"), re.compile("[^aeiouy]{5}")
 
 
 class Line(NamedTuple):
-    """A line of text in a picture, and where it is: left, top, right and bottom."""
+    """A line of text in a picture, and its box in pixels: left, top, right and bottom."""
 
     text: str
     confidence: float
@@ -61,7 +61,7 @@ class Line(NamedTuple):
 
 
 def read_screen(path: Path) -> tuple[Sentence, ...]:
-    """Read the text that is shown in a video file, or recall what was read in it."""
+    """Read the text that is shown in a video file, or load the cached result."""
     path = Path(path)
     found = recall(path)
     if found is None:
@@ -72,13 +72,13 @@ def read_screen(path: Path) -> tuple[Sentence, ...]:
 
 
 def recall(path: Path) -> tuple[Sentence, ...] | None:
-    """What was read in a file before, if it was."""
+    """Load the cached text of a file, or None."""
     found = kept.recall(_place(path))
     return None if found is None else found[0]
 
 
 def say_who_is_read(videos: Sequence[Video]) -> None:
-    """Tell how many videos have to be read, which takes its time."""
+    """Report how many videos have to be read, which takes time."""
     paths = [video.path for video in videos if video.path is not None]
     new = [path for path in paths if path.is_file() and recall(path) is None]
     if len(new) == len(videos) == 1:
@@ -128,7 +128,7 @@ def _lines_in(picture: NDArray[np.uint8]) -> list[Line]:
 
 
 def is_text(text: str) -> bool:
-    """Whether most of a line is words: three letters, a vowel, never five consonants in a row.
+    """Check that a line is mostly words: three letters, a vowel, no five consonants in a row.
 
     >>> [is_text(one) for one in ("fill about 3/4 full", "000", "88 m", "xkrtz wq")]
     [True, False, False, False]
@@ -140,7 +140,7 @@ def is_text(text: str) -> bool:
 
 def _is_word(word: str) -> bool:
     plain = unicodedata.normalize("NFKD", word.lower())
-    if not plain[0].isascii():  # of other alphabets nothing is known
+    if not plain[0].isascii():  # there is no rule for other alphabets
         return True
     return _VOWEL.search(plain) is not None and _NO_WORD.search(plain) is None
 
@@ -150,7 +150,7 @@ def _letters(text: str) -> str:
 
 
 def alike(one: str, other: str) -> bool:
-    """Whether one of two texts is the other one, misread, half faded, or not complete yet.
+    """Check that one of two texts is the other one, misread, half faded, or not complete yet.
 
     >>> alike("fold until combined", "FOLD UNTIL COMB"), alike("add two eggs", "add two cups")
     (True, False)
@@ -185,7 +185,7 @@ class _Shown:
         return self.best.box[3] - self.best.box[1]
 
     def belongs_to(self, other: _Shown) -> bool:
-        """Whether both come and go at once, one beside or under the other."""
+        """Check that both appear and disappear together, one beside or under the other."""
         shared = 1 + min(self.last, other.last) - max(self.first, other.first)
         both = 1 + max(self.last, other.last) - min(self.first, other.first)
         near = _gap(self.best.box, other.best.box) <= min(self.height, other.height)
@@ -199,7 +199,7 @@ def _gap(one: tuple[float, ...], other: tuple[float, ...]) -> float:
 
 
 def to_sentences(rows: Sequence[Sequence[Line]], end: float) -> tuple[Sentence, ...]:
-    """The lines of each second as sentences; where several are shown, the newest is said.
+    """Convert the lines of each second to sentences; the newest of several lines is taken.
 
     A sentence lasts from the last picture without it to the next one without it, or shares the
     time between with the sentence there.
@@ -221,7 +221,7 @@ def to_sentences(rows: Sequence[Sequence[Line]], end: float) -> tuple[Sentence, 
 
 
 def _without_lasting(rows: Sequence[Sequence[Line]]) -> Iterator[list[Line]]:
-    """The lines without those that are there throughout."""
+    """Yield the lines of each second without those that stay throughout."""
     counts = Counter(_letters(line.text) for lines in rows for line in lines)
     least = max(LASTING_SECONDS, LASTING_SHARE * len(rows))
     lasting = [text for text, count in counts.items() if count >= least]
@@ -230,7 +230,7 @@ def _without_lasting(rows: Sequence[Sequence[Line]]) -> Iterator[list[Line]]:
 
 
 def _follow(rows: Iterable[Sequence[Line]]) -> list[_Shown]:
-    """The lines that are shown, in the order in which they come."""
+    """Track the lines over the seconds; return them in order of appearance."""
     shown: list[_Shown] = []
     going: list[_Shown] = []
     for row, lines in enumerate(rows):
@@ -247,7 +247,7 @@ def _follow(rows: Iterable[Sequence[Line]]) -> list[_Shown]:
 
 
 def _texts(shown: Iterable[_Shown]) -> Iterator[tuple[str, int, int]]:
-    """What comes and goes at once in one place is one text, with its first and last second."""
+    """Join lines that appear and disappear together; yield text, first and last second."""
     captions: list[list[_Shown]] = []
     for one in shown:
         own = next((all_ for all_ in captions[-9:] if any(map(one.belongs_to, all_))), None)

@@ -1,9 +1,9 @@
-"""Listen: turn the sound of a file into sentences with their times, offline.
+"""Recognise speech: turn the sound of a file into sentences with their times, offline.
 
 The built-in recogniser is Moonshine tiny for English, carried by the package ``moonshine-voice``
 (the ``video`` extra) and checked against its hashes; the other is any model of faster-whisper in
-a folder (:mod:`stepgraph.ingest.whisper`).  Nothing is fetched from anywhere.  What was heard is
-kept beside the embeddings, by the content of the file and the model, so no file is heard twice.
+a folder (:mod:`stepgraph.ingest.whisper`).  Nothing is downloaded.  Transcripts are cached beside
+the embeddings, by the content of the file and the model, so that none is computed twice.
 """
 
 from __future__ import annotations
@@ -36,32 +36,32 @@ MOONSHINE_SHA256 = {
 }
 """The files of the built-in model."""
 
-RATE = 16_000  # samples a second that the model hears
+RATE = 16_000  # samples a second that the model takes
 LONGEST_PIECE = 9.5
-"""Seconds heard at once.
+"""Maximum seconds of sound that are transcribed at once.
 
 Of more than ten seconds without a pause the recogniser would make lines that overlap, and the
-words between two of them would be heard twice.
+words between two of them would come twice.
 """
 
 SHORTEST_PIECE = 4.0
 _PAUSE = 0.4  # seconds; where the sound is quietest for so long, it is cut
-_WINDOW = 512  # samples in which it looks for voices
-_HUSH = 32 * _WINDOW / RATE  # seconds of silence in which it forgets what it heard before
+_WINDOW = 512  # samples of a window of voice detection
+_HUSH = 32 * _WINDOW / RATE  # seconds of silence that reset the recogniser
 _SHORTEST_LINE = 0.4  # of shorter ones it makes "you", whatever they are
 _GAP = 0.2  # seconds without sound after which times are taken from the file again
 _LONGEST_GAP = 600.0  # of more the time is wrong, not the sound missing
 _LOOP_WORDS, _LOOP_SHARE = 12, 0.25
-"""A line of so many words of which so few differ is what a recogniser makes of music."""
+"""Minimum number of words of a line, and share of unique ones below which it is music."""
 
-_VERSION = 3  # of what is kept; what was heard in another way is heard again
+_VERSION = 3  # of cached transcripts; those of another version are computed again
 
 
 class Heard(NamedTuple):
-    """What is said in a file, the second at which its sound ends, and what is wrong with it.
+    """Transcript of a file, the second at which its sound ends, and flaws of the sound.
 
-    ``damaged`` packets of sound could not be decoded; ``language`` is what the file says of it;
-    ``unsure`` is the share of words that change when they are heard again.
+    ``damaged`` packets of sound could not be decoded; ``language`` is the tag of the track;
+    ``unsure`` is the share of words, from 0 to 1, that change in a second transcript.
     """
 
     sentences: tuple[Sentence, ...]
@@ -72,15 +72,15 @@ class Heard(NamedTuple):
 
 
 def hear(path: Path, model: Path | None = None, *, problems: Problems | None = None) -> Heard:
-    """Listen to a file, or recall what was heard in it.
+    """Transcribe the speech of a file, or load its cached transcript.
 
     Parameters
     ----------
     model
-        Folder of a model of faster-whisper; if not given, the built-in one listens.
+        Folder of a model of faster-whisper; if not given, the built-in model is used.
     problems
-        Where to note a file in which nothing is said, or that is damaged or not in English; if
-        not given, a warning says so.
+        Receives a file that has no speech, is damaged or is not in English; if not given, a
+        warning reports it.
     """
     path = Path(path)
     heard = recall(path, model)
@@ -101,7 +101,7 @@ def hear(path: Path, model: Path | None = None, *, problems: Problems | None = N
 
 
 def recall(path: Path, model: Path | None = None) -> Heard | None:
-    """What was heard in a file before, if it was; what is damaged is not."""
+    """Load the cached transcript of a file; None if it is missing or damaged."""
     with suppress(DataError, OSError, KeyError, TypeError, ValueError):
         found = kept.recall(_place(path, model))
         if found is not None:
@@ -113,7 +113,7 @@ def recall(path: Path, model: Path | None = None) -> Heard | None:
 
 
 def to_srt(sentences: Iterable[Sentence]) -> str:
-    """Sentences as a SubRip file.
+    """Format sentences as a SubRip file.
 
     >>> print(to_srt([Sentence(61.5, 63, "Whisk.")]), end="")
     1
@@ -180,13 +180,13 @@ def _listen(path: Path) -> Heard:
 
 
 def hear_piece(at: float, piece: NDArray[np.float32]) -> tuple[Sentence, ...]:
-    """What the built-in model hears in a piece of sound that begins at some second."""
+    """Transcribe a piece of sound that begins ``at`` a second, with the built-in model."""
     return tuple(_split(_heard_in(_load_moonshine(), at, piece)))
 
 
 def _heard_in(recogniser: Any, at: float, piece: NDArray[np.float32]) -> Iterator[Sentence]:
-    """Lines of a piece of sound on the clock of the file; what is no speech is left out."""
-    # What it heard before, or what lay in the memory, would else decide where a voice begins.
+    """Transcribe a piece of sound to lines with times in the file; drop lines without speech."""
+    # Earlier sound, or the content of the memory, would else decide where a voice begins.
     hush = np.zeros(round(_HUSH * RATE), np.float32)
     padded = np.concatenate([hush, piece, hush[: -len(piece) % _WINDOW]])
     for line in recogniser.transcribe_without_streaming(padded, RATE).lines:
@@ -199,7 +199,7 @@ def _heard_in(recogniser: Any, at: float, piece: NDArray[np.float32]) -> Iterato
 
 
 def _split(lines: Iterable[Sentence]) -> Iterator[Sentence]:
-    """Each sentence of each line with its share of the time; none begins before one ends."""
+    """Split lines into sentences, each with its share of the time, without overlap."""
     free, last = 0.0, ""
     for start, end, text in lines:
         words = text.split()
@@ -225,7 +225,7 @@ def _bare(word: str) -> str:
 def cut(
     runs: Iterable[tuple[float | None, NDArray[np.float32]]],
 ) -> Iterator[tuple[float, NDArray[np.float32]]]:
-    """Cut sound where it is quietest into pieces that can be heard at once, with their starts.
+    """Cut sound where it is quietest into pieces to transcribe at once, with their starts.
 
     The sound comes as it is decoded: samples with the time of the first, or None where they
     go on from those before.
@@ -249,14 +249,14 @@ def cut(
 
 
 def _quietest(sound: NDArray[np.float32]) -> int:
-    """The middle of the quietest moment that leaves a piece long enough."""
+    """Middle, in samples, of the quietest pause that leaves a piece long enough."""
     first, width = int(SHORTEST_PIECE * RATE), int(_PAUSE * RATE)
     total = np.cumsum(np.square(sound[first:], dtype=np.float64))
     return first + int(np.argmin(total[width:] - total[:-width])) + width // 2
 
 
 class _Sound:
-    """The first track of sound of an open file, decoded once; only a moment of it is held."""
+    """The first track of sound of an open file, decoded once and in small blocks."""
 
     def __init__(self, container: Any, path: Path) -> None:
         self._container, self._path = container, path

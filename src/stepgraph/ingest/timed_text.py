@@ -1,9 +1,9 @@
-"""Read text with times, with the damage such files really have.
+"""Read timed text, with the damage that real files have.
 
 SubRip, WebVTT and YouTube Studio's SBV share one reader: notes, cue names and half-written times
 are either understood or reported with their number.  Text pasted from the transcript panel of a
 video site has a time above the words or before them, alone or in brackets.  Of formats that carry
-styles (ASS and SSA, TTML, MicroDVD) only what is said is taken, and when.  Every file is read in
+styles (ASS and SSA, TTML, MicroDVD) only text and times are taken.  Every file is read in
 one pass over its characters, so that one of nothing but braces takes no longer than a transcript
 of its size.
 """
@@ -45,12 +45,12 @@ _SECONDS = {"h": 3600.0, "m": 60.0, "s": 1.0, "": 1.0, "ms": 0.001}
 
 
 def is_webvtt(text: str) -> bool:
-    """Tell WebVTT by the word it must begin with."""
+    """Recognise WebVTT by the word it must begin with."""
     return text.lstrip().startswith("WEBVTT")
 
 
 def is_sbv(text: str) -> bool:
-    """Tell SBV by its lines of times."""
+    """Recognise SBV by its lines of times."""
     return "-->" not in text and bool(_IS_SBV.search(text))
 
 
@@ -60,7 +60,7 @@ def read_timed_text(text: str, origin: str) -> Iterator[Cue | DataError]:
     sbv = is_sbv(text)
     times, like_times = (_SBV_TIMES, _LIKE_SBV_TIMES) if sbv else (TIMES, _LIKE_TIMES)
     # In WebVTT a blank line ends a cue, and notes, styles and names follow; in SubRip
-    # people do leave blank lines inside a cue, and what follows them was said.
+    # people do leave blank lines inside a cue, and the text after them belongs to it.
     ends_at_blank = sbv or is_webvtt(text)
     begins = [
         position
@@ -75,7 +75,7 @@ def read_timed_text(text: str, origin: str) -> Iterator[Cue | DataError]:
             if position >= last:
                 yield _cut_off(origin, position + 1)
                 return
-            # A file without any times may be no transcript, and nothing is said of it.
+            # A file without any times may be no transcript, and the error shows nothing of it.
             got = quoted(lines[position].strip(), 60) if any_times else "another line"
             yield DataError(
                 f"{origin}:{position + 1}: times must read like 00:01:02,500 --> 00:01:04,000, "
@@ -110,7 +110,7 @@ def seconds(found: re.Match[str], group: int) -> float:
 
 
 def _is_bad(lines: list[str], position: int, like_times: re.Pattern[str]) -> bool:
-    """Tell whether a line stands where times must stand, looks like times, and is not."""
+    """Check for a line that stands where times must stand and looks like times, but is not."""
     # Times are short; the pattern would be slow on a line of megabytes.
     if len(lines[position]) > 200 or not like_times.fullmatch(lines[position]):
         return False
@@ -126,7 +126,7 @@ def _cut_off(origin: str, number: int) -> DataError:
 
 
 def _begun(lines: list[str]) -> int:
-    """How many of the last lines are the number of one more cue, and perhaps half its times."""
+    """Count the last lines that are the number of one more cue, and perhaps half its times."""
     blank = 0
     while blank < len(lines) and not lines[-blank - 1].strip():
         blank += 1
@@ -140,12 +140,12 @@ def _begun(lines: list[str]) -> int:
 
 
 def is_pasted(text: str) -> bool:
-    """Tell whether at least two lines begin with a time; of a text its beginning is enough."""
+    """Check that at least two lines begin with a time; the beginning of a text is enough."""
     return "-->" not in text and sum(1 for line in text.split("\n") if _STAMP.match(line)) > 1
 
 
 def read_pasted(text: str, origin: str) -> Iterator[Cue]:
-    """Read all cues; what stands above the first time is no part of any."""
+    """Read all cues; text above the first time is ignored."""
     lines = text.split("\n")
     stamps = [
         (number, found) for number, line in enumerate(lines) if (found := _STAMP.fullmatch(line))
@@ -178,7 +178,7 @@ def read_ass(text: str, origin: str) -> Iterator[Cue | DataError]:
 
 
 def said_in_ass(text: str) -> str | None:
-    """What is said in a field of ASS without its styles, or None where it is a drawing."""
+    """Text of a field of ASS without its styles, or None for a drawing."""
     before, brace, after = text.rpartition("}")
     styled = before + brace  # every brace in it is closed, so each is looked at once
     if any(map(_DRAWING.search, _STYLE.findall(styled))):
@@ -187,7 +187,7 @@ def said_in_ass(text: str) -> str | None:
 
 
 def read_microdvd(text: str, origin: str) -> Iterator[Cue]:
-    """Read lines of a first frame, a last frame and text; the first line tells their rate."""
+    """Read lines of a first frame, a last frame and text; the first line states their rate."""
     rate = 0.0
     for number, line in enumerate(text.split("\n"), 1):
         if not (found := _FRAMES.match(line)):
@@ -207,7 +207,7 @@ def read_microdvd(text: str, origin: str) -> Iterator[Cue]:
 
 
 def read_ttml(text: str, origin: str) -> Iterator[Cue | DataError]:
-    """Read the paragraphs of TTML; their times count from those of what they stand in."""
+    """Read the paragraphs of TTML; times are relative to those of the enclosing elements."""
     begins, number = [0.0], 1
     try:
         for event, element in iterparse(StringIO(text), ("start", "end")):

@@ -12,11 +12,11 @@ from stepgraph.ingest.cleaning import Cue, checked, clean
 from stepgraph.ingest.media import opened
 
 MODEL_FILES = ("model.bin", "config.json", "tokenizer.json")
-"""What the folder of a model must hold; without the last one faster-whisper would download it."""
+"""Files of a model's folder; without the last one faster-whisper would download it."""
 
 
 class UnheardError(DataError):
-    """A file that cannot be listened to: others can."""
+    """A file whose speech cannot be recognised; other files are not affected."""
 
 
 def track_of_sound(container: Any, path: Path) -> Any:
@@ -30,9 +30,9 @@ def track_of_sound(container: Any, path: Path) -> Any:
 
 
 def transcribe(path: Path, model: Path) -> tuple[Sentence, ...]:
-    """Return the clean sentences that a model of faster-whisper hears in a video file.
+    """Transcribe a video file to clean sentences with a model of faster-whisper.
 
-    Stretches without a voice are passed over, since recognisers make up words for music.  The
+    Parts without a voice are skipped, since recognisers make up words for music.  The
     ``model`` is its folder (CTranslate2); see :data:`MODEL_FILES`.
     """
     path, model = Path(path), Path(model)

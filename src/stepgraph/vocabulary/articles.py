@@ -1,7 +1,7 @@
 """Read how-to articles, and find the article of a task.
 
-An article is a title and the headlines of its steps; its prose is never kept.  Files of hundreds
-of thousands of articles are read as streams, and what is broken in them is reported and skipped.
+An article is a title and the headlines of its steps; its prose is dropped.  Files of hundreds of
+thousands of articles are read as streams, and broken entries are reported and skipped.
 The published WikiHow dump stores each method of an article by itself and glues the number of
 the method to the title (``How to Make Pesto2``); matching puts the methods together again.
 """
@@ -30,7 +30,7 @@ from stepgraph.problems import Problems
 _LONGEST = 16 * MIB
 _TOO_LONG = f"an article must be at most {_LONGEST // MIB} MiB, got more"
 
-# Where an article or one of its methods keeps its steps, the first that is not empty.
+# Fields that may hold the steps of an article or a method of it; the first non-empty one counts.
 _STEP_FIELDS = ("steps", "headlines", "headline", "methods", "parts", "sections")
 
 _LINE_END = re.compile(r"[\r\n]+")
@@ -45,7 +45,7 @@ _WORD = re.compile(r"[^\W_]+[+#]*")
 
 @dataclass(frozen=True)
 class Article:
-    """What an article teaches, and the headlines of its steps in order."""
+    """Title of an article, and the headlines of its steps in order."""
 
     title: str
     steps: tuple[str, ...]
@@ -80,7 +80,7 @@ def read_articles(path: str | Path, *, problems: Problems) -> Iterator[Article]:
 def _at_least_one(
     articles: Iterator[Article | None], path: Path, problems: Problems
 ) -> Iterator[Article]:
-    """Leave out those that are broken; if that leaves none, it is an error."""
+    """Yield the articles that are not broken; raise an error if there are none."""
     before = len(problems.found)
     empty = True
     for article in filter(None, articles):
@@ -199,7 +199,7 @@ def _read_sep(path: Path, problems: Problems) -> Iterator[Article | None]:
 
 
 def _rows(path: Path, problems: Problems) -> Iterator[tuple[str, str, str]]:
-    """Where it begins, title and headline of every whole row of a CSV file."""
+    """Yield the place, title and headline of every whole row of a CSV file."""
     # The limit is one for all of Python; raising it harms nobody, lowering it might.
     csv.field_size_limit(max(csv.field_size_limit(), _LONGEST))
     exhausted: list[bool] = []
@@ -257,7 +257,7 @@ def _article(title: str, steps: Iterable[str], where: str, problems: Problems) -
 
 
 def _clean(step: str) -> str:
-    """A headline without the marks at its ends; nothing if nothing is said."""
+    """Strip the marks at the ends of a headline; empty without a letter or digit."""
     text = _even(step).strip(" ,;")
     if text.endswith(".") and not _INITIALS.search(text):
         text = text.rstrip(" .,;")

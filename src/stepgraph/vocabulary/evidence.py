@@ -1,7 +1,7 @@
-"""What speaks for the steps of a list: comments that stand indented below them.
+"""Notes on the steps of a list: comments that stand indented below them.
 
-``stepgraph steps suggest`` writes them, and people keep, change or add them.  They are the text of
-strangers: few and short lines of it are kept, and whoever shows them escapes them.
+``stepgraph steps suggest`` writes them, and people keep, change or add them.  They are untrusted
+text: a few short lines of them are kept, and every display must escape them.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from stepgraph.errors import one_line
 from stepgraph.files.headers import as_list, as_text
 
 COMMENT = "//"
-"""Begins a line of a list that only people read."""
+"""Prefix of a comment in a list."""
 MOST = 12
-"""Lines that are kept of a step."""
+"""Maximum number of notes on a step."""
 LONGEST = 300
-"""Characters that are kept of a line; a longer one is cut in its middle."""
+"""Maximum number of characters of a note; a longer one is cut in its middle."""
 
-# How what is proposed of a step begins.
+# Beginning of the notes on a proposed step.
 _SAID = re.compile(r"(optional, )?said in \d+ of \d+ videos")
 
 
@@ -33,14 +33,14 @@ def with_evidence(
     named: Mapping[int, str],
     headings: Mapping[int, str],
 ) -> Vocabulary:
-    """A vocabulary with the comments that stand below its keysteps in a list.
+    """Add the comments that stand below the keysteps of a list to its vocabulary, as notes.
 
-    Those of a keystep of several tasks begin with the task.
+    Notes on a keystep of several tasks begin with the task.
 
     Parameters
     ----------
     named, headings
-        What the lines of keysteps and of headings name, by their numbers; the first line is 1.
+        Names of the keysteps and of the tasks by line number; the first line is 1.
     """
     found: defaultdict[int, list[str]] = defaultdict(list)
     for keystep, task, said in _comments(lines, named, headings):
@@ -53,10 +53,10 @@ def with_evidence(
 def _comments(
     lines: Sequence[str], named: Mapping[int, str], headings: Mapping[int, str]
 ) -> Iterator[tuple[str, str, str]]:
-    """Keystep, task and text of each comment that is indented below a keystep.
+    """Yield keystep, task and text of each comment that is indented below a keystep.
 
-    One that is not may be a step that somebody struck out, and what is proposed for a second time
-    is of a step whose own line somebody deleted: neither is of the keystep above it.
+    A comment that is not indented may be a disabled step.  A second proposal below one keystep
+    belongs to a step whose own line was deleted.  Neither is a note on the keystep above it.
     """
     keystep, task, indent, first = None, "", 0, True
     for number, line in enumerate(lines, start=1):
@@ -74,7 +74,7 @@ def _comments(
 
 
 def evidence_fields(vocabulary: Vocabulary) -> dict[str, Any]:
-    """What is written of evidence; nothing where there is none."""
+    """Field of a saved file that holds the notes; no field if there are none."""
     known = {
         name: list(vocabulary.evidence[at])
         for at, name in enumerate(vocabulary.keysteps)
@@ -84,7 +84,7 @@ def evidence_fields(vocabulary: Vocabulary) -> dict[str, Any]:
 
 
 def evidence_of(fields: Any, keysteps: Sequence[str]) -> dict[int, tuple[str, ...]]:
-    """Check what was read of evidence; lists without any, and older files, have none."""
+    """Check the notes in the field of a saved file; older files have no such field."""
     if fields is None:
         return {}
     place = {name: at for at, name in enumerate(keysteps)}
@@ -92,9 +92,9 @@ def evidence_of(fields: Any, keysteps: Sequence[str]) -> dict[int, tuple[str, ..
 
 
 def _bounded(found: Mapping[int, Iterable[str]]) -> dict[int, tuple[str, ...]]:
-    """A few short lines of each keystep, as they can be shown anywhere."""
+    """Limit the notes on each keystep to a few short lines that can be shown anywhere."""
     lines = {
-        # Cutting may leave two spaces: what is read again must not change again.
+        # Cutting may leave two spaces, but reading a note again must not change it again.
         at: [" ".join(one_line(line, LONGEST).split()) for line in said]
         for at, said in sorted(found.items())
     }

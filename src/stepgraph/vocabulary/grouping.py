@@ -1,9 +1,9 @@
-"""Which videos show the same task, told by the words of their narration alone.
+"""Groups of videos that show the same task, found in the words of their narration alone.
 
-Two videos are alike as far as they share nouns and verbs that few others have.  How alike they are
-in numbers depends on how long people talk; so only ranks count: each video holds on to its nearest
-with weight 1, to the next with 1/2, and so on.  The groups are those of a spectral clustering of
-that graph (Ng, Jordan and Weiss 2001), which has no scale to be chosen.
+The similarity of two videos is the cosine of their nouns and verbs, with rare ones weighted more.
+It depends on the length of the narration, so only ranks count: the edge from a video to its
+nearest has weight 1, to the next 1/2, and so on.  Spectral clustering of that graph (Ng, Jordan
+and Weiss 2001) gives the groups, and has no scale to be chosen.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from scipy.sparse import csr_array
 Floats: TypeAlias = NDArray[np.float64]
 Integers: TypeAlias = NDArray[np.int64]
 
-# Groups are one task where a video is so much as like those of the other as those of its own.
+# Groups are one task from this ratio on: similarity between them over similarity within them.
 # Chosen with truth in sight: two halves of one task of CrossTask or HowTo100M reach 0.76 or more,
 # two different tasks 0.72 at most.
 ALIKE = 0.75
-# Videos that a group has at least, where how many groups there are is not told.
+# Minimum mean size of a group, if the number of groups is not given.
 _FEWEST = 4
 
 
@@ -33,10 +33,10 @@ def group_videos(words: Sequence[Sequence[str]], groups: int | None = None) -> I
     Parameters
     ----------
     words
-        The nouns and verbs of each video, as often as they are said.
+        The nouns and verbs of each video, with repetitions.
     groups
-        How many; if not given, as many as the widest gap between eigenvalues tells, less those
-        that are hardly unlike.
+        Number of groups; if not given, the widest gap between eigenvalues determines it, and
+        groups that are too similar are merged.
 
     Examples
     --------
@@ -56,7 +56,7 @@ def group_videos(words: Sequence[Sequence[str]], groups: int | None = None) -> I
 
 
 def likeness(words: Sequence[Sequence[str]]) -> Floats:
-    """Cosine of the words of each two videos, rare words counting more, shape (V, V)."""
+    """Cosine similarity of the words of each two videos, rare ones weighted more, (V, V)."""
     counts = [Counter(one) for one in words]
     videos = Counter(word for one in counts for word in one)
     place = {word: at for at, word in enumerate(sorted(w for w, n in videos.items() if n > 1))}
@@ -74,7 +74,7 @@ def likeness(words: Sequence[Sequence[str]]) -> Floats:
 
 
 def _spectrum(found: Floats) -> tuple[Floats, Floats]:
-    """Eigenvalues, the largest first, and eigenvectors of the graph of near videos."""
+    """Eigenvalues, the largest first, and eigenvectors of the rank-weighted similarity graph."""
     others = found.copy()
     np.fill_diagonal(others, -np.inf)
     rank = np.argsort(np.argsort(-others, axis=1, kind="stable"), axis=1) + 1
@@ -96,7 +96,7 @@ def _divide(vectors: Floats, groups: int) -> Integers:
 
 
 def _joined(parts: Integers, found: Floats) -> Integers:
-    """Put groups together that are no more unlike than parts of one task, the likest first."""
+    """Merge groups that are as similar as parts of one task, the most similar pair first."""
     parts = parts.copy()
     while True:
         names = np.unique(parts)
@@ -105,7 +105,7 @@ def _joined(parts: Integers, found: Floats) -> Integers:
         total = member.T @ (found - np.diag(np.diag(found))) @ member
         mean = total / np.maximum(np.outer(size, size) - np.diag(size), 1)
         own = np.where(size > 1, np.diag(mean), np.inf)
-        # A video without its like tells nothing: it goes to the group that it is nearest to.
+        # A group of one video has no similarity within it: that of the other group counts.
         ratio = mean / np.maximum(np.minimum.outer(own, own), 1e-12)
         ratio[size == 1] = np.where(mean[size == 1] > 0, ratio[size == 1], 0)
         np.fill_diagonal(ratio, -1)

@@ -101,7 +101,7 @@ def read_vocabulary(path: str | Path) -> Vocabulary:
 
     In text, each line is a keystep and ``# headings`` name tasks.  Blank lines, lines that begin
     with ``//``, list marks (``-``, ``*``, ``1.``) and boxes (``[ ]``, ``[x]``) are ignored, but
-    ``//`` indented below a keystep begins a line of its evidence.  A keystep may stand under
+    a ``//`` indented below a keystep begins a note on it.  A keystep may stand under
     several headings, and is then one keystep of several tasks; one that a task lists twice is one
     keystep of it.
 
@@ -231,7 +231,7 @@ def add_noise(
     factor: float,
     seed: int = 0,
 ) -> Vocabulary:
-    """Mix in keysteps that have nothing to do with the tasks, ``factor`` times as many.
+    """Add keysteps that are unrelated to the tasks, ``factor`` times as many.
 
     The supplement's experiment on noisy labels: a vocabulary of ``1.5 x N`` has a factor of 0.5.
     The keysteps keep their positions and tasks; the noise follows them and belongs to no task.
@@ -289,7 +289,7 @@ def vocabulary_from_articles(
     min_videos
         Tasks with fewer videos are left out.
     max_steps
-        So many steps of each article, from its first, are taken; None takes all.
+        Maximum number of steps of each article, from its first; None takes all.
     problems
         Receives the tasks that have no article.
     """

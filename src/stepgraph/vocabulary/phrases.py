@@ -1,9 +1,9 @@
-"""Phrases that say what is done: a verb and its object, found in running speech by rules.
+"""Phrases that name an action: a verb and its object, found in transcripts by rules.
 
 Captions have no punctuation and break anywhere, so the words of a whole transcript are read as one
-stream, cut only at marks and pauses.  A dictionary says which words can be verbs or nouns; their
-neighbours decide which they are.  Talk (*thank*, *subscribe*, *love*), what is owned or needed,
-and what is not done is left out.  The rules are those of English.
+stream, cut only at marks and pauses.  A dictionary lists which words can be verbs or nouns; their
+neighbours decide which they are.  Verbs that name no visible action (*thank*, *subscribe*, *own*,
+*need*) and negated verbs are left out.  The rules are those of English.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from typing import NamedTuple
 
 from stepgraph.core import Sentence
 
-# Seconds of silence that end a sentence, and within which *it* is what was last named.
+# Seconds of silence that end a sentence, and within which *it* refers to the last object.
 _PAUSE, _REMEMBERED = 1.5, 20.0
 _TOKEN = re.compile(r"[^\W\d_]+(?:['’-][^\W\d_]+)*|[.,;:!?()\[\]]|\d[\d/.]*")
 _LONGEST_NOUN = 3
 
 
 def words_in(text: str) -> frozenset[str]:
-    """Words of a text, to look others up in."""
+    """Set of the words of a text."""
     return frozenset(text.split())
 
 
@@ -117,18 +117,18 @@ _STANDS_FOR_PLACE = words_in("it them there here this that these those top what 
 
 
 class Phrase(NamedTuple):
-    """Something that is said to be done.
+    """An action that a transcript mentions.
 
     Attributes
     ----------
     time
-        When it is said, in seconds.
+        Time of the verb, in seconds.
     verb, thing
-        What is done and to what, in the form in which dictionaries list them.
+        The verb and its object, in the form in which dictionaries list them.
     text
-        The same as it is said, the verb in its plain form.
+        The phrase as in the transcript, with the verb in its plain form.
     where
-        Where to or where from, if that is said: *in the pan*, *off*.
+        Place or direction, if it is mentioned: *in the pan*, *off*.
     """
 
     time: float
@@ -139,12 +139,12 @@ class Phrase(NamedTuple):
 
     @property
     def key(self) -> str:
-        """What two of them have in common that say the same."""
+        """Verb and object, which phrases of the same action share."""
         return f"{self.verb} {self.thing}"
 
     @property
     def particle(self) -> str:
-        """What changes the verb, where no other place is told: *up*, *off*; *in* hardly does."""
+        """Particle that changes the verb: *up*, *off*; empty for a place and for *in*."""
         return "" if " " in self.where or self.where == "in" else self.where
 
 
@@ -154,9 +154,9 @@ class _Word(NamedTuple):
 
 
 class Usage:
-    """How the words of a corpus are used: which of those that can be nouns are rather verbs.
+    """Counts of each word of a corpus as a verb, less those as a noun.
 
-    Counted where that is clear: *to whisk*, *we whisk* against *the whisk*, *of whisk*.
+    Only unambiguous uses count: *to whisk*, *we whisk* against *the whisk*, *of whisk*.
     """
 
     def __init__(self, transcripts: Iterable[Sequence[Sentence]]) -> None:
@@ -169,13 +169,13 @@ class Usage:
                     self._verbs[word.text] -= 1
 
     def is_verb(self, word: str) -> bool:
-        """Whether a word is more often a verb than a noun."""
+        """Check that a word is more often a verb than a noun, or as often if it is only a verb."""
         return self._verbs[word] >= (not is_only_verb(word))
 
     def noun(self, word: str, before: str = "") -> str:
-        """A word as a noun, plain, if it can be one here: after an article any plain word can.
+        """Plain form of a word as a noun, or empty; after an article any plain word is a noun.
 
-        The dictionary has *pan* and *lug* as verbs alone; use knows better.
+        The dictionary has *pan* and *lug* as verbs alone, so their counts in the corpus decide.
         """
         found, verb = _noun(word), _verb(word)
         if found or word in _JOINING or word not in (verb, f"{verb}s"):
@@ -185,7 +185,7 @@ class Usage:
 
 
 def find_phrases(transcript: Sequence[Sentence], usage: Usage) -> list[Phrase]:
-    """Find what is said to be done, in the order in which it is said.
+    """Find the actions that a transcript mentions, in the order of their mentions.
 
     >>> said = [Sentence(0.0, 4.0, "so now we're gonna whisk two eggs then you add the milk")]
     >>> [phrase.text for phrase in find_phrases(said, Usage([said]))]
@@ -213,13 +213,13 @@ def content_words(transcript: Sequence[Sentence]) -> list[str]:
 
 
 def joining_share(transcript: Sequence[Sentence]) -> float:
-    """Share of the words that are English as far as it joins words: about half of English."""
+    """Share of the words that are English function words: about half in English text."""
     words = [word.text for words in _sentences(transcript) for word in words]
     return sum(word in _JOINING for word in words) / max(1, len(words))
 
 
 def words_of_name(name: str) -> str:
-    """The words of a file name; nothing where it is an id.
+    """Split the name of a file into words; empty if it is an id.
 
     >>> words_of_name("how-to-change-a-tire_02"), words_of_name("zuKpxwA2YVk")
     ('how to change a tire', '')
@@ -240,12 +240,12 @@ def read_name(name: str) -> Phrase | None:
 
 
 def find_titles(transcript: Sequence[Sentence], usage: Usage, name: str = "") -> list[Phrase]:
-    """What a speaker says can be learned (*how to change a tire*), or the name of a file.
+    """Find titles of a video: phrases after *how to* in its speech, and the name of its file.
 
     Parameters
     ----------
     name
-        As :func:`words_of_name` reads it.
+        Words of the file name, as :func:`words_of_name` gives them.
     """
     found = []
     for words in _sentences(transcript):
@@ -287,7 +287,7 @@ def _leads_to_verb(words: Sequence[_Word], at: int) -> bool:
 
 
 class _Reader:
-    """One sentence, and what can be read in it."""
+    """Parser of the phrases in one sentence."""
 
     def __init__(self, words: Sequence[_Word], usage: Usage) -> None:
         self._words = words
@@ -297,7 +297,7 @@ class _Reader:
         return self._words[place].text if 0 <= place < len(self._words) else ""
 
     def phrase_at(self, at: int, last: Phrase | None) -> Phrase | None:
-        """The phrase whose verb stands at a place, or None where none does."""
+        """Phrase whose verb stands at a position, or None."""
         word, before = self._at(at), self._at(at - 1)
         verb = _verb(word)
         if not verb or verb in _TALK or word in _JOINING or before in _NO_VERB_AFTER:
@@ -314,7 +314,7 @@ class _Reader:
         return self.read(at, last) if clear else None
 
     def read(self, at: int, last: Phrase | None) -> Phrase | None:
-        """A verb and its object, if one follows."""
+        """Phrase of the verb at a position and the object that follows, or None without one."""
         verb = _verb(self._at(at))
         place = at + 1
         particle = self._at(place) if _is_particle(self._at(place), verb) else ""
@@ -344,7 +344,7 @@ class _Reader:
         return [word] if word in _PARTICLES or (word in _PARTICLES_OF and ends) else []
 
     def _where(self, place: int) -> str:
-        """The place that words from here on tell: *in the pan*."""
+        """Place that the words from a position on name, such as *in the pan*, or empty."""
         leads = self._at(place)
         if leads not in _TO_PLACES:
             return ""
@@ -356,7 +356,7 @@ class _Reader:
         return f"{leads} the {noun[2]}" if noun else ""
 
     def _of_last(self, at: int, verb: str, last: Phrase | None) -> Phrase | None:
-        """A phrase of *it*: what was last named, if that is not long ago."""
+        """Phrase whose object is *it* or *them*: the object of the last phrase, if recent."""
         time = self._words[at].time
         place = at + 1 + _is_particle(self._at(at + 1), verb)
         if not verb or last is None or self._at(place) not in ("it", "them"):
@@ -368,12 +368,12 @@ class _Reader:
         return Phrase(time, verb, last.thing, f"{verb} {self._at(place)}", where)
 
     def _noun_at(self, place: int, *, named: bool) -> tuple[int, int, str] | None:
-        """Where a noun with what belongs to it begins and ends, and its last words, plain.
+        """Begin, end and plain last words of the noun phrase at a position, or None.
 
         Parameters
         ----------
         named
-            Whether an article stands before it, so that its first word is no verb.
+            True if an article stands before it, so that its first word is no verb.
         """
         end = place
         while end < place + _LONGEST_NOUN and self._belongs(end, named and end == place):
@@ -428,7 +428,7 @@ def _verb(word: str) -> str:
 
 
 def _form(word: str, part: str) -> str:
-    """How a dictionary lists a word as a part of speech; nothing where it does not."""
+    """Dictionary form of a word as a part of speech; empty if the dictionary has none."""
     found = _lemmas(word).get(part, ())
     return word if word in found else found[0] if found else ""
 
@@ -441,6 +441,6 @@ def _noun(word: str) -> str:
 
 
 def is_only_verb(word: str) -> bool:
-    """Whether a word can be a verb and nothing else."""
+    """Check that a word can be a verb, but neither a noun nor an adjective."""
     found = _lemmas(word)
     return "VERB" in found and "NOUN" not in found and "ADJ" not in found

@@ -1,4 +1,4 @@
-"""A proposed vocabulary, with what speaks for each of its steps, as a list that people edit."""
+"""A proposed vocabulary, with notes on each of its steps, as a list that people edit."""
 
 from __future__ import annotations
 
@@ -15,27 +15,27 @@ from stepgraph.vocabulary.evidence import COMMENT
 from stepgraph.vocabulary.lists import make_vocabulary
 
 STEPS = 12
-"""Steps of a task that are proposed where nobody says how many."""
-# Share of a task's videos in which a step is said, where nobody says how many.
+"""Maximum number of steps that are proposed for a task, by default."""
+# Minimum share of a task's videos that mention a step, by default.
 _SHARE = 0.1
 _FEWEST = 2
-# Other words for a step that are shown.
+# Maximum number of other phrases for a step that are shown.
 _SHOWN = 4
 
 
 @dataclass(frozen=True)
 class SuggestOptions:
-    """How much is to be proposed.
+    """Options for the proposal of steps.
 
     Attributes
     ----------
     tasks
-        How many tasks the videos show; as many as they tell by themselves if not given.
+        Number of tasks that the videos show; estimated from the videos if not given.
     steps
-        How many steps of a task are listed at most, 2 or more; 12 if not given.
+        Maximum number of steps of a task, 2 or more; 12 if not given.
     min_videos
-        In how many videos of its task a step must be said; a tenth of them, at least 2, if not
-        given.
+        Minimum number of videos of its task that mention a step; a tenth of them, at least 2, if
+        not given.
     """
 
     tasks: int | None = None
@@ -49,12 +49,12 @@ class SuggestOptions:
                 raise ConfigError(f"{name} must be at least {least}, got {value}")
 
     def fewest(self, videos: int) -> int:
-        """In how many of so many videos a step must be said."""
+        """Minimum number of videos that mention a step, for a task of ``videos``."""
         return self.min_videos or max(_FEWEST, math.ceil(_SHARE * videos))
 
 
 class Example(NamedTuple):
-    """What somebody said of a step: in which video, when (seconds), in which words."""
+    """A mention of a step: its video, its time in seconds, and its words."""
 
     video: str
     time: float
@@ -63,16 +63,16 @@ class Example(NamedTuple):
 
 @dataclass(frozen=True)
 class SuggestedStep:
-    """A proposed keystep, and what speaks for it.
+    """A proposed keystep, and the mentions that support it.
 
     Attributes
     ----------
     videos
-        How many videos of the task say it, in these or like words.
+        Number of videos of the task that mention it, in these or similar words.
     optional
-        Whether fewer than half of the task's videos may show it.
+        True if probably fewer than half of the task's videos show it.
     also
-        In which other words it is said, the most frequent first.
+        Other phrases for it, the most frequent first.
     """
 
     name: str
@@ -84,7 +84,7 @@ class SuggestedStep:
 
 @dataclass(frozen=True)
 class SuggestedTask:
-    """A task that some videos were found to show: their ids, and its steps in their order."""
+    """A proposed task: the ids of the videos that show it, and its steps in order."""
 
     name: str
     videos: tuple[str, ...]
@@ -93,12 +93,12 @@ class SuggestedTask:
 
 @dataclass(frozen=True)
 class SuggestedVocabulary:
-    """Tasks with steps; those of most videos first.
+    """Proposed tasks with their steps, those with the most videos first.
 
     Attributes
     ----------
     loose
-        Videos of which no task was found, or no step that recurs.
+        Unassigned videos: no task was found for them, or no step that recurs.
     """
 
     tasks: tuple[SuggestedTask, ...]
@@ -106,11 +106,11 @@ class SuggestedVocabulary:
 
     @cached_property
     def vocabulary(self) -> Vocabulary:
-        """The same as a list is read."""
+        """Vocabulary that results from reading :meth:`to_text` as a list."""
         return make_vocabulary(self.to_text().split("\n"))
 
     def to_text(self) -> str:
-        """A list to be edited: deleting a line deletes a step; the evidence is in comments."""
+        """Format as a list to edit: deleting a line deletes a step; the notes are comments."""
         found = sum(len(task.videos) for task in self.tasks)
         lines = [
             f"{COMMENT} Proposed from what is said in {found} videos. Delete, rename and reorder;",
@@ -123,7 +123,7 @@ class SuggestedVocabulary:
         return "\n".join(lines) + "\n"
 
     def to_json(self) -> dict[str, Any]:
-        """The same for programs."""
+        """Convert to fields for JSON."""
         return {
             "tasks": [
                 {
@@ -156,7 +156,7 @@ def _evidence(step: SuggestedStep, videos: int) -> Iterator[str]:
 
 
 def distinct(names: Sequence[str]) -> list[str]:
-    """Names that differ: what comes again gets a number.
+    """Make names unique: a repeated name gets a number.
 
     >>> distinct(["Make tea", "Fix a chair", "Make tea"])
     ['Make tea', 'Fix a chair', 'Make tea 2']

@@ -1,8 +1,8 @@
-"""Propose the steps of a task: phrases of doing that recur across its videos.
+"""Propose the steps of a task: phrases of actions that recur across its videos.
 
-Phrases that mean the same, and are said at about the same time of a video, stand for one another.
-Steps are chosen one after the other, each the phrase that stands for most of what no earlier one
-stands for.  Which videos are of one task, and in which order steps are done, is found elsewhere.
+Phrases of similar meaning that occur at similar positions in a video represent one another.  Steps
+are chosen greedily: each is the phrase that represents most of what no earlier one represents.
+Other modules group the videos by task and order the steps.
 """
 
 from __future__ import annotations
@@ -22,44 +22,44 @@ from stepgraph.vocabulary.suggested import Example
 Floats: TypeAlias = NDArray[np.float64]
 Encode: TypeAlias = Callable[[Sequence[str]], NDArray[np.float32]]
 
-# How near two phrases must be for one to stand for the other: of the mean of three cosines (the
-# phrases, their verbs, their objects), less half of how far apart in a video they are said.
+# Minimum similarity for one phrase to represent another: the mean of three cosines (phrases,
+# verbs, objects), less half the distance of their positions in a video.
 NEAR = 0.7
 _APART = 0.5
 NEAR_NAME = 0.7
-"""Cosine from which on the name of a listed step stands for what is said."""
-# Mentions that are imagined in the middle of a video, so that a rare phrase has no certain place.
+"""Minimum cosine for the name of a listed step to represent a phrase."""
+# Pseudo-mentions in the middle of a video: they shrink the mean position of a rare phrase.
 _IMAGINED = 2.0
 _FEWEST = 2
-# Share of the mentions of a step that must tell the same place for it to be part of the name.
+# Minimum share of the mentions of a step with the same place for it to be part of the name.
 _SAME_PLACE = 0.25
-# Share of the videos in which something must be said in the same words to be a step of that name.
-# To put something into a pan or onto a plate are two things where both are said so often; to whisk
-# it in a bowl or without one is the same.
+# Minimum share of the videos that use the same words for these to be the name of a step.
+# Putting something into a pan and onto a plate are two steps if both are so frequent; whisking it
+# in a bowl and without one are the same.
 _SAME_WORDS = 0.03
 _MOVING = words_in("put place take set lay drop throw move remove pull push slide bring")
-# What may be any gesture unless it is said where to; no step is named so.
+# Verbs that are unspecific without a place; no step is named so.
 _HANDLING = words_in("take grab bring move leave hold")
 _LIGHT = _HANDLING | words_in("put place add set lay throw")
-# How near a phrase must be to the title to say nothing else.
+# Minimum similarity of a phrase to the title for it to add nothing.
 _SAME_AS_TITLE = 0.85
 _EXAMPLES = 3
 _OWNERS = words_in("my our your his her their this that these those its another each the")
 
 
 class Kind(NamedTuple):
-    """Phrases that say the same in the same words.
+    """Phrases with the same verb, object and place.
 
     Attributes
     ----------
     phrase
         One of them.
     name
-        As they are most often said.
+        Their most frequent wording.
     mentions
-        Where each is said: the number of the video, and seconds.
+        Number of the video, and time in seconds, of each.
     place
-        Where in a video they are said in the mean, from 0 to 1.
+        Mean position in a video, from 0 to 1, shrunk towards 0.5 for few mentions.
     """
 
     phrase: Phrase
@@ -69,36 +69,36 @@ class Kind(NamedTuple):
 
     @property
     def videos(self) -> set[int]:
-        """Numbers of the videos in which it is said."""
+        """Numbers of the videos that mention it."""
         return {video for video, _ in self.mentions}
 
 
 class Chosen(NamedTuple):
-    """A phrase that stands for others, and all these, itself the first."""
+    """A phrase that represents others, and all of these, itself the first."""
 
     kind: Kind
     kinds: tuple[Kind, ...]
 
     @property
     def videos(self) -> set[int]:
-        """Numbers of the videos in which any of them is said."""
+        """Numbers of the videos that mention any of them."""
         return set().union(*(kind.videos for kind in self.kinds))
 
     @property
     def mentions(self) -> list[tuple[int, float]]:
-        """Where any of them is said, the exact words first."""
+        """Mentions of all of them, those of the phrase itself first."""
         return [mention for kind in self.kinds for mention in kind.mentions]
 
 
 def collect(said: Sequence[Sequence[Phrase]], durations: Sequence[float]) -> list[Kind]:
-    """Put phrases together that are the same, those of most videos first.
+    """Group phrases that are the same, those of most videos first.
 
     Parameters
     ----------
     said
         The phrases of each video.
     durations
-        Of each video, in seconds.
+        Duration of each video, in seconds.
     """
     places = Counter(
         one for phrases in said for one in {(phrase.key, phrase.where) for phrase in phrases}
@@ -127,7 +127,7 @@ def collect(said: Sequence[Sequence[Phrase]], durations: Sequence[float]) -> lis
 
 
 def _name(phrases: Sequence[Phrase]) -> str:
-    """How phrases of one kind are most often said, without whose it is."""
+    """Most frequent wording of the phrases of one kind, without possessives."""
     texts = Counter(_shared(one) for one in phrases if not one.text.endswith((" it", " them")))
     fallback = f"{phrases[0].verb} the {phrases[0].thing}"
     name = max(texts, key=lambda text: (texts[text], -len(text), text)) if texts else fallback
@@ -138,7 +138,7 @@ def _name(phrases: Sequence[Phrase]) -> str:
 
 
 def _shared(phrase: Phrase) -> str:
-    """The words of a phrase as anybody could say them: *crack the eggs* for *crack my eggs*."""
+    """Words of a phrase without possessives: *crack the eggs* for *crack my eggs*."""
     words = phrase.text.split()
     owned = [at for at, word in enumerate(words) if word in _OWNERS]
     kept = [word for at, word in enumerate(words) if at not in owned[1:]]
@@ -146,7 +146,7 @@ def _shared(phrase: Phrase) -> str:
 
 
 def nearness(kinds: Sequence[Kind], others: Sequence[Kind], encode: Encode) -> Floats:
-    """How near each phrase is to each of others, shape (N, M)."""
+    """Similarity of phrases to others, less the distance of their positions, shape (N, M)."""
     if not kinds or not others:
         return np.zeros((len(kinds), len(others)))
     whole, verbs, things = (
@@ -154,7 +154,7 @@ def nearness(kinds: Sequence[Kind], others: Sequence[Kind], encode: Encode) -> F
         for part in (_whole, _verb, _thing)
     )
     found = ((whole + verbs + things) / 3).astype(np.float64)
-    # Whoever beats eggs may be said to take them; whoever takes them is not said to beat them.
+    # A specific verb may represent a light one (*beat* for *take*), not vice versa.
     little = np.array([_says_little(one.phrase) for one in kinds])
     too = np.array([_says_little(one.phrase) for one in others])
     found = np.where(np.logical_and.outer(little, ~too), (whole + things) / 2, found)
@@ -173,7 +173,7 @@ def _verb(kind: Kind) -> str:
 
 
 def _says_little(phrase: Phrase) -> bool:
-    """Whether it may be any gesture: to take a wheel, but not to take it off."""
+    """Check for a light verb without a particle: *take the wheel*, but not *take it off*."""
     return phrase.verb in _LIGHT and not phrase.particle
 
 
@@ -182,34 +182,34 @@ def _thing(kind: Kind) -> str:
 
 
 def names_a_step(kind: Kind) -> bool:
-    """Whether it is more than any gesture."""
+    """Check for a place, or for a verb that is specific without one."""
     return kind.phrase.where != "" or kind.phrase.verb not in _HANDLING
 
 
 def nearest(kinds: Sequence[Kind], others: Sequence[Kind], encode: Encode) -> NDArray[np.bool_]:
-    """Which phrases one of others stands for, shape (N,)."""
+    """Mark the phrases that one of ``others`` represents, shape (N,)."""
     found: NDArray[np.bool_] = nearness(kinds, others, encode).max(axis=1, initial=-1.0) >= NEAR
     return found
 
 
 def said_often(videos: int) -> int:
-    """In how many of so many videos words must be said to be a name."""
+    """Minimum number of videos that use the same words for these to be a name."""
     return max(_FEWEST, math.ceil(_SAME_WORDS * videos))
 
 
 def choose(
     kinds: Sequence[Kind], encode: Encode, *, most: int, fewest: int, often: int
 ) -> list[Chosen]:
-    """Choose the phrases that together stand for most of what is said, the weightiest first.
+    """Choose phrases that together represent most others, weighted by videos, the best first.
 
     Parameters
     ----------
     most
-        How many to choose.
+        Maximum number of phrases.
     fewest
-        Videos that what is chosen must stand for.
+        Minimum number of videos that mention a phrase or one that it represents.
     often
-        Videos that must say it in its own words.
+        Minimum number of videos that mention the phrase itself.
     """
     candidates = [
         at for at, kind in enumerate(kinds) if len(kind.videos) >= often and names_a_step(kind)
@@ -233,12 +233,12 @@ def choose(
 def stood_for(
     kinds: Sequence[Kind], listed: Mapping[str, float], encode: Encode
 ) -> NDArray[np.bool_]:
-    """Which phrases a step of a list stands for, shape (N,).
+    """Mark the phrases that a step of a list represents, shape (N,).
 
     Parameters
     ----------
     listed
-        Names of the steps, with where in a video each is done, from 0 to 1.
+        Names of the steps, with the position of each in a video, from 0 to 1.
     """
     if not kinds:
         return np.zeros(0, dtype=bool)
@@ -255,7 +255,7 @@ def stood_for(
 def cover(weight: Floats, worth: Floats, most: int) -> list[int]:
     """Choose columns that together are worth most, each row by its best one (facility location).
 
-    Greedily, which is worth at least 63 % of the best choice (Nemhauser, Wolsey and Fisher 1978).
+    The choice is greedy: at least 63 % of the optimum (Nemhauser, Wolsey and Fisher 1978).
 
     Parameters
     ----------
@@ -280,7 +280,7 @@ def cover(weight: Floats, worth: Floats, most: int) -> list[int]:
 
 
 def title_near(kinds: Sequence[Kind], titles: Sequence[Phrase], encode: Encode) -> list[bool]:
-    """Which phrases only say what the whole video is about."""
+    """Mark the phrases that only repeat the title of a video."""
     if not titles:
         return [False] * len(kinds)
     named = [Kind(title, title.text, (), 0.5) for title in titles]
@@ -290,7 +290,7 @@ def title_near(kinds: Sequence[Kind], titles: Sequence[Phrase], encode: Encode) 
 
 
 def examples(chosen: Chosen, videos: Sequence[Video]) -> tuple[Example, ...]:
-    """Three sentences that speak of a step, of different videos where there are so many."""
+    """Collect up to three sentences that mention a step, each of another video."""
     found: dict[int, Example] = {}
     for number, time in chosen.mentions:
         if number not in found:
@@ -302,7 +302,7 @@ def examples(chosen: Chosen, videos: Sequence[Video]) -> tuple[Example, ...]:
 
 
 def _around(transcript: Sequence[Sentence], time: float) -> str:
-    """The sentence that is said at a time, and the next where that one is short."""
+    """Text of the sentence at a time and of the next one, at most 20 words."""
     at = max((n for n, one in enumerate(transcript) if one.start <= time), default=0)
     words = " ".join(one.text for one in transcript[at : at + 2]).split()
     return " ".join(words[:20])

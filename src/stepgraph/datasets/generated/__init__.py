@@ -1,7 +1,7 @@
-"""The generated corpus: small workshop clips, rendered to video files once and kept.
+"""The generated corpus: small workshop clips, rendered to video files once and cached.
 
-All of it is fiction.  It is for trying out, end to end and from files, what looks and what hears;
-what a method scores on it says nothing about real videos.
+All of it is fiction.  It is for trying out visual encoders and speech recognition end to end, from
+files; scores on it have no meaning for real videos.
 """
 
 from __future__ import annotations
@@ -49,8 +49,8 @@ def open_generated(
 
     Another ``seed`` gives other clips of the same tasks, ``per_task`` of each of the ``tasks``,
     which are all six if not given.  If ``spoken``, the first clip of each task has its narration
-    as sound and is listened to, where something can speak and listen.  With ``captions``, what is
-    said stands in the pictures, and nowhere else.
+    as sound and is transcribed, if espeak-ng and moonshine-voice are installed.  With
+    ``captions``, the narration stands in the pictures, and nowhere else.
     """
     folder = generated_folder(seed, per_task=per_task, tasks=tasks, captions=captions)
     if spoken:
@@ -59,7 +59,7 @@ def open_generated(
     how = Own(listening=Listening(needed=not captions, hears=not captions))
     dataset = open_folder(folder, how, name=name)
     task_of = {script.video: script.task for script in write_scripts(seed, per_task, tasks)}
-    # A video in which only shared keysteps are done would not tell its task.
+    # The keysteps of a video do not determine its task if all of them are shared.
     videos = tuple(replace(video, task=task_of[video.id]) for video in dataset.videos)
     return replace(dataset, videos=videos)
 
@@ -89,7 +89,7 @@ def generated_folder(
 
 
 def _spoken_folder(written: Path, scripts: Sequence[Script]) -> Path:
-    """The clips of a folder, of which some speak, each in a way that its name tells."""
+    """Folder with the same clips, the given ones with speech; its name includes the voice."""
     speaker = speaking.speaker()
     if speaker is None or find_spec("moonshine_voice") is None:
         missing = speaking.PROGRAM if speaker is None else "moonshine-voice"
@@ -128,7 +128,7 @@ def write_scripts(
 
 
 def is_whole(folder: Path) -> bool:
-    """Tell whether a folder holds all that was rendered into it, unchanged."""
+    """Check that a folder holds all that was rendered into it, unchanged."""
     try:
         listed = json.loads((folder / _LIST).read_bytes())
         if listed["version"] != VERSION:

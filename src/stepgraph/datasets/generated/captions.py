@@ -1,4 +1,4 @@
-"""What is said in a generated clip, written into its pictures as captions that come and go.
+"""Captions of a generated clip: its narration, drawn into its pictures, fading in and out.
 
 Clips differ in where captions stand and what they look like; in some, a channel's name stays at
 the other edge.  The pictures are enlarged, since in so small ones nobody could read.
@@ -17,14 +17,14 @@ from stepgraph.datasets.generated.scripts import Script
 from stepgraph.errors import MissingExtraError
 
 SCALE = 2
-"""By how much the pictures are enlarged."""
+"""Factor by which the pictures are enlarged."""
 
 _FADE = 0.3  # seconds in which a caption comes or goes
 _CHANNEL = Sentence(-1.0, math.inf, "Workshop Weekly")
 
 
 class _Style(NamedTuple):
-    """How something is written: letters of how many pixels, in which colour, and where."""
+    """Style of a text: font size in pixels, colour, with a box or without, at the top or not."""
 
     size: int
     colour: tuple[int, int, int]
@@ -33,7 +33,7 @@ class _Style(NamedTuple):
 
 
 class _Layer(NamedTuple):
-    """Something written, when it is shown, and how much of each pixel it covers."""
+    """A text, its start and end in seconds, and the share of each pixel that it covers."""
 
     start: float
     end: float
@@ -84,7 +84,7 @@ class Captions:
         return _Layer(sentence.start, sentence.end, drawn[..., :3], cover)
 
     def write(self, picture: NDArray[np.uint8], time: float) -> NDArray[np.uint8]:
-        """The picture enlarged, with what is to be read in it at a time."""
+        """Enlarge a picture and draw the captions of a time (seconds) into it."""
         large = picture.repeat(self._scale, axis=0).repeat(self._scale, axis=1)
         for start, end, colour, cover in self._layers:
             shown = min(1.0, (time - start) / _FADE, (end - time) / _FADE)

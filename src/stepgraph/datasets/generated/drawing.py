@@ -1,4 +1,4 @@
-"""Shapes, colours and motions: what the generated clips are drawn with.
+"""Shapes, colours and motions of the generated clips.
 
 A picture is an array of RGB floats from 0 to 255, drawn into in place.  Lengths are in heights of
 the picture, measured from its middle, so that a scene looks the same at any size.
@@ -19,7 +19,7 @@ Field: TypeAlias = NDArray[np.float32]
 
 
 class Place(NamedTuple):
-    """Where a thing is, and how: its middle, how large, turned by how much, lit or not."""
+    """Place of a thing: its middle, its size, its angle in radians, and whether it is lit."""
 
     x: float = 0.0
     y: float = 0.0
@@ -85,7 +85,7 @@ SHAPES: dict[str, tuple[Callable[[Field, Field], Field], float]] = {
     "wedge": (_wedge, 1.5),
     "star": (_star, 1.3),
 }
-"""Each shape's distance from its edge, and how far from its middle it reaches."""
+"""Distance of a point from the edge of each shape, and the reach of the shape from its middle."""
 
 
 def _turned(u: Field, v: Field, angle: float) -> tuple[Field, Field]:
@@ -142,7 +142,7 @@ _TRAVEL = 0.75  # share of a cycle in which a thing travels; then it lies still,
 
 
 def _progress(time: float) -> float:
-    """How much of its way a thing has made."""
+    """Share of its way that a thing has made, from 0 to 1."""
     return min((time / _CYCLE) % 1 / _TRAVEL, 1.0)
 
 
@@ -161,4 +161,4 @@ MOTIONS: dict[str, Callable[[float, float], Place]] = {
     "pump": lambda time, size: Place(0.0, 0.0, size * (1 + 0.35 * _wave(time, 1.0))),
     "blink": lambda time, size: Place(0.0, 0.0, size, lit=(time * 1.5) % 1 < 0.55),
 }
-"""Where a thing of some size is at a time, by the name of its motion."""
+"""Place of a thing of some size at a time in seconds, by the name of its motion."""

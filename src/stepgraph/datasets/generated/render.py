@@ -1,6 +1,6 @@
 """From a script to a video file: set every shot, film it, encode the frames, embed the narration.
 
-A scene is what stays the same throughout a clip; a stage is one shot of it, drawn for any time.
+A scene has the constant parts of a clip; a stage is one shot of it, drawn for any time.
 Cameras shake, light changes, the air is dusty and pictures are noisy.
 """
 
@@ -39,12 +39,12 @@ Stage: TypeAlias = Callable[[Picture, float, Shift], None]
 
 _DUST = np.float32(150)  # the grey of dust in the air
 _NOISES = 6  # different patterns of noise, in random order
-# Share of moments at which an arm comes in between, by how well a keystep is to be seen.
+# Share of the time at which an arm comes in between, by how well a keystep can be seen.
 _ARMS: dict[View, float] = {"clear": 0.1, "busy": 0.3, "hidden": 0.1}
 
 
 class Thing(NamedTuple):
-    """Something that is drawn: what, where at rest, and how it moves."""
+    """A thing that is drawn: its shape and colour, its place at rest, and its motion."""
 
     shape: str
     colour: Picture
@@ -54,7 +54,7 @@ class Thing(NamedTuple):
 
 
 class Scene(NamedTuple):
-    """What stays the same throughout a clip: the room, who is there, what lies about."""
+    """Constant parts of a clip: the room, the presenter, and the things that lie about."""
 
     room: Picture  # larger than the pictures by EDGE on all sides
     hues: dict[str, float]  # degrees of each colour; no two clips have quite the same
@@ -92,7 +92,7 @@ def _room(rng: np.random.Generator) -> Picture:
 
 
 def _lying(rng: np.random.Generator, hues: dict[str, float]) -> Thing:
-    """A small thing that has nothing to do with it, somewhere near the edge."""
+    """Make a small thing, unrelated to the task, near the edge."""
     hue = hues[str(rng.choice(list(hues)))]
     side = float(rng.choice([-1, 1]))
     x, y = side * rng.uniform(0.4, 0.62), rng.uniform(0.0, 0.45)
@@ -102,7 +102,7 @@ def _lying(rng: np.random.Generator, hues: dict[str, float]) -> Thing:
 
 
 def _doing(scene: Scene, shot: Shot, rng: np.random.Generator) -> Stage:
-    """A keystep is done; other things lie about, and arms may come in between."""
+    """Stage of a keystep: it is done; other things lie about, and arms may come in between."""
     assert shot.keystep is not None, "where something is done, it is a keystep"
     look = KEYSTEPS[shot.keystep]
     hue = scene.hues[look.colour] + rng.normal(0, 3)
@@ -135,7 +135,7 @@ def _doing(scene: Scene, shot: Shot, rng: np.random.Generator) -> Stage:
 
 
 def _acts(length: float, rng: np.random.Generator) -> Iterator[tuple[float, float]]:
-    """When something is done within a keystep; in between it is only looked at, or explained."""
+    """Yield start and end of each motion within a keystep; in between the thing stands still."""
     time = rng.uniform(0, 1)
     while time < length:
         end = time + rng.uniform(1.5, 3.0)
@@ -144,14 +144,14 @@ def _acts(length: float, rng: np.random.Generator) -> Iterator[tuple[float, floa
 
 
 def _arms(length: float, share: float, rng: np.random.Generator) -> Iterator[tuple[float, float]]:
-    """When an arm is in the way."""
+    """Yield start and end, in seconds, of each time an arm is in the way."""
     for start in np.arange(0.0, length, 1.7):
         if rng.random() < share:
             yield start, start + rng.uniform(1.0, 2.0)
 
 
 def _talking(scene: Scene, shot: Shot, rng: np.random.Generator) -> Stage:
-    """The presenter speaks, perhaps with a thing in his hand that is not used now."""
+    """Stage of talk: the presenter speaks, perhaps with a thing in hand that is not used now."""
     x = rng.uniform(-0.2, 0.2)
     held: Thing | None = None
     if shot.keystep is not None:
@@ -169,7 +169,7 @@ def _talking(scene: Scene, shot: Shot, rng: np.random.Generator) -> Stage:
 
 
 def _looking_around(scene: Scene, _: Shot, rng: np.random.Generator) -> Stage:
-    """The camera looks around among things of all kinds."""
+    """Stage of clutter: the camera looks around among things of all kinds."""
     things = _several(scene, rng, 2, 3)
     pan = rng.uniform(-0.1, 0.1, 2)
 
@@ -182,7 +182,7 @@ def _looking_around(scene: Scene, _: Shot, rng: np.random.Generator) -> Stage:
 
 
 def _several(scene: Scene, rng: np.random.Generator, least: int, most: int) -> tuple[Thing, ...]:
-    """Things that have nothing to do with it, some of which move."""
+    """Make several things, unrelated to the task, some of which move."""
     found = []
     for _ in range(int(rng.integers(least, most + 1))):
         thing = _lying(rng, scene.hues)
@@ -246,7 +246,7 @@ class _Camera:
         return round(x), round(y)
 
     def expose(self, picture: Picture, time: float) -> NDArray[np.uint8]:
-        """See a picture through dust, in the light of the moment, with noise."""
+        """Add dust, the light at a time, and noise to a picture."""
         if self._dust:
             picture += self._dust * (_DUST - picture)
         wave = 1 + self._flicker * math.sin(2.3 * time + self._phases[2])

@@ -1,8 +1,8 @@
-"""Scripts of the generated clips: what is shown when, how well, and what is said meanwhile.
+"""Scripts of the generated clips: their shots, how visible keysteps are, and their narration.
 
 A script is drawn at random from the true procedure of its task.  Pictures and words fail
-independently of the truth, each in its own ways, and seldom both at once.  What is done, what it
-looks like and what people say about it stands in ``fiction.toml``.
+independently of the truth, each in its own ways, and seldom both at once.  The keysteps, their
+looks and their sentences stand in ``fiction.toml``.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ Voice: TypeAlias = Literal["now", "unsaid", "silent", "soon", "done", "astray"]
 
 
 class Keystep(NamedTuple):
-    """A keystep: how a thing moves, and what people say when they do it.
+    """A keystep: the motion of a thing, and the sentences of people who do it.
 
-    ``plain`` says what is done in other words than the name's, each after "we will"; ``vague``
-    are sentences that speak of it without saying what can be seen.
+    ``plain`` are paraphrases of the name, each to follow "we will"; ``vague`` are sentences that
+    people say about it without naming what can be seen.
     """
 
     motion: str
@@ -37,9 +37,9 @@ class Keystep(NamedTuple):
 
 
 class Step(NamedTuple):
-    """A keystep in a task's procedure, and the shares of the videos that depart from it.
+    """A keystep in a task's procedure, and the shares of the videos that deviate from it.
 
-    It is done at all ``often``, after the next one by ``swap``, a second time by ``again``.
+    A share of ``often`` does it, of ``swap`` after the next one, of ``again`` a second time.
     """
 
     keystep: str
@@ -59,9 +59,9 @@ KEYSTEPS = {
 """All keysteps by name."""
 
 TASKS = {task: tuple(Step(**step) for step in steps) for task, steps in _WRITTEN["tasks"].items()}
-"""The true procedures: an order of keysteps, and how people depart from it."""
+"""The true procedures: an order of keysteps, and the shares of deviations from it."""
 
-# What each of these says stands beside it in the file.
+# Comments in the file describe each of these.
 SAID: dict[str, list[str]] = {name: _WRITTEN[name] for name in ("now", "soon", "done", "astray")}
 HUES: dict[str, int] = _WRITTEN["hues"]
 VIEWS: dict[View, float] = _WRITTEN["views"]
@@ -70,13 +70,13 @@ CHAT: list[str] = _WRITTEN["chat"]
 
 WORDS_A_SECOND = 4.2  # how fast people speak
 _Name = TypeVar("_Name", bound=str)
-_PATIENCE = 2.5  # seconds by which a sentence may come late before it is left unsaid
+_PATIENCE = 2.5  # seconds by which a sentence may come late before it is left out
 
 
 class Shot(NamedTuple):
-    """A stretch of video without a cut, in whole tenths of seconds.
+    """A part of a video without a cut, in whole tenths of seconds.
 
-    ``keystep`` is what is done in it, or held up without being done; ``seed`` is that of its
+    ``keystep`` is done in it, or only its thing is held up; ``seed`` is that of its
     pictures.
     """
 
@@ -99,7 +99,7 @@ class Script(NamedTuple):
 
     @property
     def truth(self) -> list[tuple[float, float, str]]:
-        """Start, end and name of all that is done."""
+        """Start, end and name of each keystep that is done."""
         return [
             (shot.start, shot.end, shot.keystep)
             for shot in self.shots
@@ -129,7 +129,7 @@ def write_script(task: str, seed: int, number: int) -> Script:
 
 
 def _perform(steps: Sequence[Step], rng: np.random.Generator) -> Iterator[str]:
-    """Keysteps in the order in which they are done this time."""
+    """Draw the keysteps of one execution, in their order."""
     chosen = [step for step in steps if rng.random() < step.often]
     position = 0
     while position < len(chosen) - 1:
@@ -159,7 +159,7 @@ def _film(keysteps: Sequence[str], task: str, rng: np.random.Generator) -> Itera
 
 
 def _filler(time: float, task: str, rng: np.random.Generator) -> Shot:
-    """The presenter talks, perhaps with a thing in his hand, or the camera looks around."""
+    """Draw a shot of background: the presenter talks, or the camera looks around."""
     kind: Kind = "talk" if rng.random() < 0.65 else "clutter"
     held = None
     if kind == "talk" and rng.random() < 0.25:
@@ -171,7 +171,7 @@ def _filler(time: float, task: str, rng: np.random.Generator) -> Shot:
 def _mention(
     shot: Shot, voice: Voice, task: str, rng: np.random.Generator
 ) -> Iterator[tuple[float, str]]:
-    """When a keystep is to be spoken of, and how."""
+    """Draw the time and the text of the mention of a keystep, if there is one."""
     if shot.kind != "step" or shot.keystep is None:
         if rng.random() < 0.06:
             keystep = _other(None, task, rng)
@@ -195,7 +195,7 @@ def _chatter(
     quiet: Collection[Shot],
     rng: np.random.Generator,
 ) -> Iterator[Sentence]:
-    """Fill what lies between the mentions with small talk, hints and silence."""
+    """Fill the gaps between the mentions with small talk, hints and silence."""
     said = {sentence.text for sentence in mentions}
     starts = [*(sentence.start for sentence in mentions), shots[-1].end]
     ends = [0.0, *(sentence.end for sentence in mentions)]
@@ -215,7 +215,7 @@ def _chatter(
 
 
 def _length(text: str) -> float:
-    """Seconds that it takes to say something."""
+    """Seconds that it takes to say a text."""
     return max(1.0, len(text.split()) / WORDS_A_SECOND)
 
 
@@ -237,7 +237,7 @@ def _draw(shares: Mapping[_Name, float], rng: np.random.Generator) -> _Name:
 
 
 def _in_turn(wanted: Iterable[tuple[float, str]], duration: float) -> Iterator[Sentence]:
-    """Say one sentence after the other; none comes much too late, and no words come twice."""
+    """Schedule sentences one after the other; late, overlong and repeated ones are left out."""
     free, said = 0.0, set()
     for time, text in sorted(wanted):
         start = round(max(time, free), 2)

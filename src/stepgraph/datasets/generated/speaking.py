@@ -1,4 +1,4 @@
-"""Let clips speak: their narration said aloud by espeak-ng, in place of the text inside."""
+"""Give clips a voice: espeak-ng speaks their narration, in place of the text track."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _HUSHED = 0.003  # what is quieter before and after a sentence is no part of it
 
 
 def speaker() -> str | None:
-    """What speaks here: program, version and voice; None where it is not installed."""
+    """Program, version and voice of the speech; None if the program is not installed."""
     try:
         said = subprocess.run([PROGRAM, "--version"], capture_output=True, check=True).stdout
     except (OSError, subprocess.CalledProcessError):
@@ -34,7 +34,7 @@ def speaker() -> str | None:
 
 
 def speak(narration: Sequence[Sentence], seconds: float) -> NDArray[np.float32]:
-    """Say every sentence at its time: faster if there is no room for it, at worst a bit late."""
+    """Speak every sentence at its time: faster if there is no room for it, at worst a bit late."""
     sound = np.zeros(round(seconds * RATE), np.float32)
     free = 0.0
     for sentence, until in zip(
