@@ -1,7 +1,7 @@
 """The command line: one verb per stage, one function per verb.
 
-Results go to stdout, progress and warnings to stderr.  Exit code 0 is success, 1 an error said
-in one line, 2 wrong usage.  Nothing heavy is imported before a verb runs, so that help is instant.
+Results go to stdout, progress and warnings to stderr.  Exit code 0 is success, 1 an error in one
+line, 2 wrong usage.  Nothing heavy is imported before a verb runs, so that help is instant.
 """
 
 from __future__ import annotations

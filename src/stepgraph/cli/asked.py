@@ -1,8 +1,8 @@
-"""What the options of a verb mean: which data set, which scores, which decoder, what is an error.
+"""Options of the verbs: their parsing, and the data set, scorer and decoder that they select.
 
 Many options are fields of a dataclass, named, typed and explained there.  A field is an option of
-its name in kebab case; its type says how text becomes a value, its default what is taken without
-it, and the class's docstring what it means.  The verbs ask here; nothing here computes.
+its name in kebab case.  Its type decides the parsing, its default the value without the option,
+and the class's docstring the help.  Nothing is computed here.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _WORDS = {"true": True, "yes": True, "false": False, "no": False}
 
 
 def add_fields(verb: Any, kind: type[Any], names: Iterable[str] = ()) -> None:
-    """Add an option for each field of a dataclass, or for some; only what is given is parsed."""
+    """Add an option for each field of a dataclass, or for some; absent options are not set."""
     known = {one.name: one for one in fields(kind)}
     hints, meanings = get_type_hints(kind), describe_fields(kind)
     for name in names or known:
@@ -59,7 +59,7 @@ def add_fields(verb: Any, kind: type[Any], names: Iterable[str] = ()) -> None:
 
 
 def given_fields(args: argparse.Namespace, kind: type[Any]) -> dict[str, Any]:
-    """Fields of a dataclass that were given as options."""
+    """Return the fields of a dataclass that were given as options."""
     return {one.name: getattr(args, one.name) for one in fields(kind) if one.name in args}
 
 
@@ -99,7 +99,7 @@ def parse_value(text: str, hint: Any, what: str) -> Any:
 
 
 def _as(text: str, hint: Any) -> Any:
-    """A value of one plain type; a ValueError where the text is none."""
+    """Convert text to one plain type, or raise a ValueError."""
     if get_origin(hint) is Literal and text in get_args(hint):
         return text
     if get_origin(hint) is tuple:
@@ -113,7 +113,7 @@ def _as(text: str, hint: Any) -> Any:
 
 
 def words_for(hint: Any) -> str:
-    """What a value of a type looks like, in words.
+    """Describe the values of a type in words.
 
     >>> words_for(int | None)
     'a whole number or none'
@@ -129,7 +129,7 @@ def words_for(hint: Any) -> str:
 
 
 def describe_fields(kind: type[Any]) -> dict[str, str]:
-    """First sentence on each field in the ``Attributes`` section of a class's docstring."""
+    """Return the first sentence on each field in the ``Attributes`` section of a docstring."""
     _, _, section = (kind.__doc__ or "").partition("Attributes\n")
     found: dict[str, str] = {}
     for block in re.split(r"\n(?=    \w)", section.split("\n\n")[0])[1:]:
@@ -142,7 +142,7 @@ def describe_fields(kind: type[Any]) -> dict[str, str]:
 
 
 def list_fields(kind: type[Any]) -> list[dict[str, Any]]:
-    """Name, default, type and meaning of each field of a dataclass, for people and programs."""
+    """List name, default, type and description of each field of a dataclass."""
     hints, meanings = get_type_hints(kind), describe_fields(kind)
     return [
         {
@@ -156,7 +156,7 @@ def list_fields(kind: type[Any]) -> list[dict[str, Any]]:
 
 
 def default_of(field: Field[Any]) -> Any:
-    """The default of a field, or ``MISSING``."""
+    """Return the default of a field, or ``MISSING``."""
     if field.default_factory is not MISSING:
         return field.default_factory()
     return field.default
@@ -191,9 +191,9 @@ def _metavar(hint: Any) -> str:
 
 
 def open_dataset(args: argparse.Namespace, *, looks: bool = False) -> Dataset:
-    """Open the source of a verb with the options that say how.
+    """Open the source of a verb with the options that apply to it.
 
-    Who looks at video files needs no transcript, and goes on past a file that cannot be read.
+    Visual encoders need no transcript; unreadable files are skipped unless ``--strict`` is given.
     """
     strict = True if args.strict else False if args.skip_bad or looks else None
     asked = getattr(args, "vocabulary", None)
@@ -216,7 +216,7 @@ def open_dataset(args: argparse.Namespace, *, looks: bool = False) -> Dataset:
 
 
 def open_asked(args: argparse.Namespace, graph: TaskGraph | None = None) -> Scorer:
-    """Open what scores the videos of a verb."""
+    """Open the scorer that the options of a verb select."""
     given = given_fields(args, EncoderOptions)
     if args.encoder:
         given["name"] = args.encoder
@@ -233,14 +233,14 @@ def open_asked(args: argparse.Namespace, graph: TaskGraph | None = None) -> Scor
 
 
 def decoder_name(args: argparse.Namespace) -> str:
-    """The decoder asked for; a threshold alone asks for the one that has it."""
+    """Return the decoder's name; a threshold alone selects path search, which has one."""
     if args.decoder:
         return str(args.decoder)
     return DEFAULT_DECODER if args.threshold is None else "path-search"
 
 
 def open_decoder(args: argparse.Namespace) -> Decoder:
-    """Make the decoder asked for, with the options that were given."""
+    """Make the selected decoder with the options that were given."""
     name = decoder_name(args)
     kind = decoder_class(name)
     options = _plain_options(args)
@@ -265,12 +265,12 @@ def _plain_options(args: argparse.Namespace) -> dict[str, Any]:
 
 
 def say(args: argparse.Namespace, text: str, **content: Any) -> str:
-    """The answer of a verb: text for people, or one JSON object."""
+    """Render the answer of a verb: text for people, or one JSON object."""
     return json.dumps(content, ensure_ascii=False, indent=1) if args.json else text
 
 
 def finish(answer: str, args: argparse.Namespace, *found: Problems) -> str:
-    """Answer, and say what went wrong; a lost input is an error unless it was to be skipped."""
+    """Return the answer after reporting problems; a failed input is an error unless skipped."""
     all_found, lost = Problems(), Problems()
     for problems in (*found, getattr(args, "stored", Problems())):
         all_found.take(problems)
@@ -287,7 +287,7 @@ def finish(answer: str, args: argparse.Namespace, *found: Problems) -> str:
 
 
 def show_table(table: Any, args: argparse.Namespace, name: str, problems: Problems) -> str:
-    """Answer with a table in the format asked for; it is also written where that was asked."""
+    """Render a table in the chosen format, and write it where an output is given."""
     if args.output:
         write_table(table, args.output, name)
     shown = {"text": table.to_text, "markdown": table.to_markdown, "json": table.to_json}
@@ -301,7 +301,7 @@ def write_table(table: Any, folder: Path, name: str) -> None:
 
 
 def must_be_new(args: argparse.Namespace) -> None:
-    """Find out before the work that its file replaces none, unless that was asked for."""
+    """Refuse to replace a file before any work, unless ``--overwrite`` is given."""
     must_be_writable(args.output.parent, args.output)
     if args.output.exists() and not args.overwrite:
         raise ConfigError(
@@ -311,7 +311,7 @@ def must_be_new(args: argparse.Namespace) -> None:
 
 
 def must_be_writable(folder: Path, file: Path | None = None) -> None:
-    """Find out before the work that its results can be kept; make nothing yet."""
+    """Check before any work that results can be written; create nothing yet."""
     if file is not None and file.is_dir():
         raise DataError(f"{file}: must be a file to write, got a folder; name a file in it")
     existing = next(place for place in (folder, *folder.absolute().parents) if place.exists())

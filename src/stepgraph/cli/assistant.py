@@ -1,4 +1,4 @@
-"""The verbs of the assistant: what comes next, what is missing, what is wrong, and plans."""
+"""Verbs of the assistant: the next step, missing steps, mistakes, and plans."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from stepgraph.errors import printable
 
 
 def ask_next(args: argparse.Namespace) -> str:
-    """Say what most probably comes next after what was done."""
+    """Print the most probable successors of the steps done so far."""
     assistant = _open(args)
     done = _known(assistant, _done(args))
     return _tell(args, assistant.next(done, task=args.task, top=args.top), "nothing")
 
 
 def ask_missing(args: argparse.Namespace) -> str:
-    """Say what should have been done by now and was not, with the evidence."""
+    """Print steps that should be done by now and are not, with their support."""
     assistant = _open(args)
     done = _known(assistant, _done(args))
     found = assistant.missing(done, task=args.task, threshold=args.threshold)
@@ -29,13 +29,13 @@ def ask_missing(args: argparse.Namespace) -> str:
 
 
 def ask_mistakes(args: argparse.Namespace) -> str:
-    """Say what was done too early, again, or is unknown, with the evidence."""
+    """Print steps that are early, repeated or unknown, with their support."""
     found = _open(args).mistakes(_done(args), task=args.task, threshold=args.threshold)
     return _tell(args, found, "no mistake")
 
 
 def plan(args: argparse.Namespace) -> str:
-    """Plan ways from one keystep to another, as short as executions allow or in so many steps."""
+    """Plan ways from one keystep to another, shortest or with a given number of steps."""
     found = _open(args).plans(
         args.first, args.second, steps=args.steps, task=args.task, top=args.top
     )
@@ -58,7 +58,7 @@ def _done(args: argparse.Namespace) -> list[str]:
 
 
 def _known(assistant: Assistant, done: Sequence[str]) -> list[str]:
-    """The steps that executions do; of others it is said that they tell nothing."""
+    """Return the steps that occur in executions; warn of the others."""
     known = {*assistant.names.keysteps}
     for step in dict.fromkeys(one for one in done if one not in known):
         near = "".join(f"; the nearest is {one!r}" for one in get_close_matches(step, known, 1))

@@ -1,4 +1,4 @@
-"""The verbs that learn, encode, label, train and probe, and the one for the paper's tables."""
+"""Verbs that encode, label, train and probe, and helpers for the paper's tables."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _BUILT_IN = "colour:motion"
 
 
 def encode(args: argparse.Namespace) -> str:
-    """Encode videos into a folder of features; run it again to go on after an interruption."""
+    """Encode videos into a folder of features; run it again to continue after an interruption."""
     asked.must_be_writable(args.output)
     options = EncoderOptions(**{"name": args.encoder} | asked.given_fields(args, EncoderOptions))
     encoder = load_encoder(options)
@@ -49,7 +49,7 @@ def encode(args: argparse.Namespace) -> str:
 
 
 def label(args: argparse.Namespace) -> str:
-    """Label every clip of many videos with a task graph, to learn from."""
+    """Label every clip of many videos with a task graph, for training."""
     from stepgraph.labelling.folders import label_source
     from stepgraph.labelling.statistics import label_statistics
 
@@ -67,7 +67,7 @@ def label(args: argparse.Namespace) -> str:
 
 
 def train(args: argparse.Namespace) -> str:
-    """Train a video model on labels, on one process or on many started by torchrun."""
+    """Train a video model on labels, in one process or in many started by torchrun."""
     asked.must_be_writable(args.output)
     result = _trained(args)
     first, last = result.epochs[0].loss, result.epochs[-1].loss
@@ -105,7 +105,7 @@ def _trained(args: argparse.Namespace) -> TrainingResult:
 
 
 def probe(args: argparse.Namespace) -> str:
-    """Measure what frozen features are worth: keysteps, tasks, and what comes next."""
+    """Measure frozen features by probes for keysteps, tasks and next keysteps."""
     if args.output:
         asked.must_be_writable(args.output)
     problems = Problems()
@@ -120,7 +120,7 @@ def probed(
     backbones: Mapping[str, Encoder],
     problems: Problems,
 ) -> Table:
-    """Measure the paper's table 4 as the options of probing say."""
+    """Measure the paper's table 4 with the options of probing."""
     options = ProbeOptions(**asked.given_fields(args, ProbeOptions))
     divided = [open_divided(source, options, problems) for source in sources]
     pretraining = open_pretraining(args)
@@ -130,7 +130,7 @@ def probed(
 def open_backbones(
     features: Mapping[str, str], encoders: Mapping[str, str], problems: Problems
 ) -> dict[str, Encoder]:
-    """Open folders of features and encoders by the names they have in the table."""
+    """Open folders of features and encoders under their names in the table."""
     for name in features.keys() & encoders.keys():
         raise ConfigError(f"backbones must have different names, got {name!r} twice")
     if not (features or encoders):
@@ -157,7 +157,7 @@ def open_models(places: Mapping[str, str], problems: Problems) -> dict[str, Mode
 
 
 def open_pretraining(args: argparse.Namespace) -> Pretraining:
-    """Read which videos models were trained on, as far as that was given."""
+    """Read the videos that models were trained on, where they were given."""
     given = named_places(args.pretrained_on).items()
     ids = {name: read_pretraining(Path(place)) for name, place in given}
     return Pretraining(ids, args.allow_shared)

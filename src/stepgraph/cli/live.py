@@ -1,4 +1,4 @@
-"""The verbs that tell while somebody speaks: live, and demo --live."""
+"""Verbs for live recognition: live, and demo --live."""
 
 from __future__ import annotations
 
@@ -35,15 +35,15 @@ from stepgraph.problems import Problems
 from stepgraph.scoring import score
 from stepgraph.viewer.live import LiveServer, Stage
 
-# So many videos are read before the first word, in a few seconds; of more, those of a task when it
-# first leads.
+# The embeddings of so many videos are computed before the first sentence, in a few seconds; of
+# larger graphs, those of a task when it first leads.
 _PREPARED = 5000
 # Seconds that the demo takes on a terminal, and the narration that it plays.
 _DEMO, _PLAYED = 20.0, "pancakes-2"
 
 
 def live(args: argparse.Namespace) -> str:
-    """Tell, while somebody speaks, what is being done, what comes next and what seems missing."""
+    """Show the current keystep, its successors and missing steps while somebody speaks."""
     options = LiveOptions(**asked.given_fields(args, LiveOptions))
     listening, problems = Live(_ground(load_graph(args.graph)), options), Problems()
     with progress.hidden(), ExitStack() as opened:
@@ -61,7 +61,7 @@ def live(args: argparse.Namespace) -> str:
         found = f": {problems.summary()}" if problems else ""
         origin = args.transcript or args.listen
         raise DataError(f"{origin}: must hold a second of narration, got none{found}")
-    args.skip_bad = True  # a line that was left out is told, and loses nothing else
+    args.skip_bad = True  # a skipped line is reported, and loses nothing else
     answer = _answer(args, f"{plural(told, 'change')} told", changes=told, problems=len(problems))
     return asked.finish(answer, args, problems)
 
@@ -69,7 +69,7 @@ def live(args: argparse.Namespace) -> str:
 def _heard(
     args: argparse.Namespace, opened: ExitStack, problems: Problems
 ) -> Iterator[Spoken | float]:
-    """What is said, read or heard, as it comes."""
+    """Yield sentences or times as they arrive, from a transcript or from sound."""
     path = args.transcript or args.listen
     stream: Any = sys.stdin.buffer
     if str(path) != "-":
@@ -96,7 +96,7 @@ def _ground(graph: TaskGraph) -> Ground:
 
 
 def _told(listening: Live, heard: Iterable[Spoken | float]) -> Iterator[State]:
-    """States as they come, until all is said."""
+    """Yield states as they are emitted, to the end of the input."""
     for one in heard:
         if isinstance(one, Spoken):
             yield from listening.feed(one.now, [one.sentence])
@@ -106,7 +106,7 @@ def _told(listening: Live, heard: Iterable[Spoken | float]) -> Iterator[State]:
 
 
 def _changes(states: Iterable[State]) -> Iterator[State]:
-    """Those states that say something else than the one before."""
+    """Yield the states whose task, keystep or missing steps differ from the state before."""
     before: Any = None
     for state in states:
         said = state.task, state.keystep, [one.keystep for one in state.missing]
@@ -116,7 +116,7 @@ def _changes(states: Iterable[State]) -> Iterator[State]:
 
 
 def _answer(args: argparse.Namespace, text: str, **content: Any) -> str:
-    """The last line; in JSON it is one object like all others."""
+    """Render the last line; in JSON it is one object like all others."""
     return json.dumps(content) if args.json else text
 
 
@@ -131,7 +131,7 @@ def _printing(args: argparse.Namespace) -> Callable[[State | None], None]:
 
 @contextmanager
 def _serving(args: argparse.Namespace) -> Iterator[Callable[[State | None], None]]:
-    """Show states in a browser; None says that it is over, and the last one stays."""
+    """Show states in a browser; None marks the end, and the last state stays."""
     stage = Stage()
 
     def show(state: State | None) -> None:
@@ -150,7 +150,7 @@ def _serving(args: argparse.Namespace) -> Iterator[Callable[[State | None], None
 
 
 def _line(state: State) -> str:
-    """A state in one line."""
+    """Format a state as one line."""
     if state.task is None:
         return f"{short_clock(state.at):>7}  listening"
     doing = "–" if state.keystep is None else _sure(state.keystep, state.confidence)
@@ -168,7 +168,7 @@ def _sure(name: str, probability: float) -> str:
 
 
 def demo_live(args: argparse.Namespace) -> str:
-    """Play a narration of the embedded corpus, and tell as if it were spoken now."""
+    """Play a narration of the embedded corpus, and recognise it as if it were live."""
     corpus, encoder = open_source("demo"), load_encoder(TaskMarkov.encoder)
     assert corpus.vocabulary is not None, "the demo has a vocabulary"
     scores = score(corpus.videos, corpus.vocabulary, encoder)
@@ -201,7 +201,7 @@ def demo_live(args: argparse.Namespace) -> str:
 
 
 def _played(listening: Live, video: Video, pause: float = 0.0) -> Iterator[tuple[State, str]]:
-    """What is told of a video that is played, and what was said last; a second takes a pause."""
+    """Yield each state of a video and the latest sentence; each second takes a pause."""
     said, waiting = "", list(video.transcript)
     for second in range(1, int(video.duration) + 1):
         heard = [one for one in waiting if one.end <= second]

@@ -1,4 +1,4 @@
-"""The verbs about the maps of tasks: their order, what departs from it, pictures, and files."""
+"""Verbs for procedures: order, deviations, comparison, pictures and files."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from stepgraph.pipeline import recognize_all
 
 
 def graph_order(args: argparse.Namespace) -> str:
-    """Print the keysteps of a task in the order in which they are done, and how sure that is."""
+    """Print the keysteps of a task in the order in which they are done, with intervals."""
     graph = load_graph(args.graph)
     layers = _layers(graph, args.graph)
     found = find_task([one for one in task_maps(graph) if one.videos], args.task)
@@ -41,7 +41,7 @@ def graph_order(args: argparse.Namespace) -> str:
 
 
 def graph_compare(args: argparse.Namespace) -> str:
-    """Print what the videos of two graphs do differently."""
+    """Print the differences between the videos of two graphs."""
     first, second = (_layers(load_graph(path), path) for path in (args.first, args.second))
     if not first.videos.keys() & second.videos.keys():
         raise ConfigError(
@@ -52,7 +52,7 @@ def graph_compare(args: argparse.Namespace) -> str:
 
 
 def graph_video(args: argparse.Namespace) -> str:
-    """Print how videos depart from the map: what is missing, repeated or in an unusual order."""
+    """Print deviations of videos from the norm: missing, repeated and unusually ordered steps."""
     graph = load_graph(args.graph)
     layers, source = _layers(graph, args.graph), open_source(args.source)
     told, usual = [], dict[str, Usual]()
@@ -68,7 +68,7 @@ def graph_video(args: argparse.Namespace) -> str:
 
 
 def graph_check(args: argparse.Namespace) -> str:
-    """Hold the order that a graph tells against the truth of a source, task by task."""
+    """Compare the order that a graph estimates with the truth of a source, task by task."""
     graph = load_graph(args.graph)
     layers = _layers(graph, args.graph)
     dataset = open_source(args.source, vocabulary=graph.vocabulary)
@@ -84,7 +84,7 @@ def graph_check(args: argparse.Namespace) -> str:
 
 
 def _layers(graph: TaskGraph, path: Path) -> Layers:
-    """What whole videos tell, or an error where a graph holds none."""
+    """Return the order statistics of a graph, or raise an error where it has none."""
     if graph.layers is None:
         raise ConfigError(
             f"{path}: must hold recognised videos to be asked this, got none; mine it from "
@@ -94,7 +94,7 @@ def _layers(graph: TaskGraph, path: Path) -> Layers:
 
 
 def graph_draw(args: argparse.Namespace) -> str:
-    """Draw how a task is done (the one of most videos), what comes next, or what is shared."""
+    """Draw a task (by default that of most videos), successors, transitions, or a heat map."""
     must_be_writable(args.output.parent, args.output)
     graph = load_graph(args.graph)
     if args.top is not None and args.keysteps is None:
@@ -126,7 +126,7 @@ def graph_draw(args: argparse.Namespace) -> str:
 
 
 def graph_export(args: argparse.Namespace) -> str:
-    """Write how tasks are done as a file for Gephi, Graphviz, networkx or a spreadsheet."""
+    """Write procedures as a file for Gephi, Graphviz, networkx or a spreadsheet."""
     must_be_writable(args.output.parent, args.output)
     graph = load_graph(args.graph)
     maps = task_maps(graph)
@@ -139,7 +139,7 @@ def graph_export(args: argparse.Namespace) -> str:
 
 
 def find_task(maps: list[TaskMap], name: str) -> TaskMap:
-    """The map of a task by its name; an unknown one is answered with the nearest."""
+    """Return the procedure of a task by name; the error for an unknown name lists the nearest."""
     known = {found.task: found for found in maps}
     if name not in known:
         near = get_close_matches(name[:200], known, n=3, cutoff=0.4) or list(known)[:3]

@@ -1,7 +1,7 @@
-"""The parser of the command line; ``verbs.toml`` says what the verbs are and what they take.
+"""The parser of the command line; ``verbs.toml`` describes the verbs and their options.
 
-Many options are fields of classes that are not cheap to import, so these, and the function of a
-verb, are imported when it is asked for: help must be instant.
+Many options are fields of classes that are not cheap to import.  These classes, and the function
+of a verb, are imported only for the verb that is parsed, so that help is instant.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ _WRITTEN = tomllib.loads(Path(__file__).with_name("verbs.toml").read_text("utf-8
 
 
 def make_parser(asked: Sequence[str] | None = None) -> argparse.ArgumentParser:
-    """Make the parser of the command line; ``run`` of what it parses is the verb's function.
+    """Make the parser of the command line; ``run`` of the parsed arguments is the verb's function.
 
     Parameters
     ----------
     asked
-        What will be parsed: only the verb in it gets its options.  All do if not given.
+        Arguments to parse: only their verb gets its options.  All verbs do if not given.
     """
     parser = _Parser(
         prog="stepgraph",
@@ -40,7 +40,7 @@ def make_parser(asked: Sequence[str] | None = None) -> argparse.ArgumentParser:
 
 
 class _Parser(argparse.ArgumentParser):
-    """One that quotes what it was given without its control characters."""
+    """Parser that removes control characters from the arguments that it quotes."""
 
     def _print_message(self, message: str, file: Any = None) -> None:
         super()._print_message(printable(message, lines=True), file)
@@ -49,7 +49,7 @@ class _Parser(argparse.ArgumentParser):
 def _add_verbs(
     parser: argparse.ArgumentParser, verbs: Mapping[str, Any], noun: str, chosen: str | None = None
 ) -> None:
-    """Add verbs, or the questions that are verbs of a verb; only the chosen one is filled."""
+    """Add verbs, or the questions below a verb; only the chosen verb gets its options."""
     added = parser.add_subparsers(title=f"{noun}s", metavar=noun.upper(), required=True)
     for name, written in verbs.items():
         verb = added.add_parser(name, help=written["about"])
@@ -65,7 +65,7 @@ def _add_verbs(
 
 
 def refuse_what_would_be_ignored(args: argparse.Namespace) -> None:
-    """Refuse options that must not stand beside another one that was given."""
+    """Refuse options that exclude another given option."""
 
     def is_given(option: str) -> bool:
         value = getattr(args, option.replace("-", "_"), None)
@@ -78,7 +78,7 @@ def refuse_what_would_be_ignored(args: argparse.Namespace) -> None:
 
 
 def _add(place: Any, names: Iterable[str], own: Mapping[str, Any] | None = None) -> None:
-    """Add options to a parser or to a group of one: as a verb has its own, else as all have."""
+    """Add options to a parser or group; a verb's own settings override the common ones."""
     own = own or {}
     for name in names:
         option: dict[str, Any] = _WRITTEN["options"].get(name, {}) | own.get(name, {})
@@ -119,7 +119,7 @@ def _add_option(place: Any, name: str, option: dict[str, Any]) -> None:
 
 
 def _named(name: str) -> Any:
-    """Something of the package that is written as ``module:name``."""
+    """Import an object of the package that is written as ``module:name``."""
     module, _, attribute = name.partition(":")
     return getattr(import_module(f"stepgraph.{module}"), attribute)
 

@@ -1,4 +1,4 @@
-"""The verbs that answer questions: of a graph, of a vocabulary, of a folder of data."""
+"""Verbs that answer questions about a graph, a vocabulary or a folder of data."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def graph_show(args: argparse.Namespace) -> str:
 
 
 def graph_next(args: argparse.Namespace) -> str:
-    """Print which keysteps most probably follow one."""
+    """Print the most probable successors of a keystep."""
     graph = load_graph(args.graph)
     keystep = graph.vocabulary.index(args.keystep)
     return answers.describe_next(graph, keystep, top=args.top, as_json=args.json)
@@ -47,14 +47,14 @@ def graph_path(args: argparse.Namespace) -> str:
 
 
 def graph_relation(args: argparse.Namespace) -> str:
-    """Print how two keysteps relate."""
+    """Print the relation of two keysteps."""
     graph = load_graph(args.graph)
     first, second = graph.vocabulary.index(args.first), graph.vocabulary.index(args.second)
     return answers.describe_relation(graph, first, second, as_json=args.json)
 
 
 def graph_merge(args: argparse.Namespace) -> str:
-    """Add up graphs that were mined from different videos with one vocabulary."""
+    """Merge graphs that were mined from different videos with one vocabulary."""
     must_be_writable(args.output.parent)
     graphs = [load_graph(path) for path in args.graphs]
     bare = [f"{p}" for p, graph in zip(args.graphs, graphs, strict=True) if not graph.courses]
@@ -99,7 +99,7 @@ def vocabulary(args: argparse.Namespace) -> str:
 
 
 def datasets(args: argparse.Namespace) -> str:
-    """Say which data sets lie in a folder, what they hold, and what is missing."""
+    """List the data sets in a folder, their content, and missing files."""
     found = survey(args.folder)
     if args.json:
         return json.dumps([one._asdict() for one in found], ensure_ascii=False, indent=1)
@@ -133,7 +133,7 @@ def _first_line(thing: Any) -> str:
 
 
 def _options(options: list[dict[str, Any]]) -> str:
-    """One line an option: its name, its default, what it means."""
+    """Format one line for each option: name, default, description."""
     return "".join(
         f"    {one['name']}={one['default']}  {one['about']} ({one['type']})\n" for one in options
     )

@@ -87,7 +87,7 @@ def _table4(args: argparse.Namespace, problems: Problems) -> Table:
 
 
 def _opened(args: argparse.Namespace) -> tuple[Dataset, Encoder, dict[str, Any]]:
-    """Open what is measured, the encoder of its text, and the options of the tables."""
+    """Open the data set, the encoder of its text, and the options of the tables."""
     named = {"name": args.encoder} if args.encoder else {}
     encoder = EncoderOptions(**named, **asked.given_fields(args, EncoderOptions))
     if not encoder.hears:
@@ -190,7 +190,7 @@ def _listed(figures: list[Figure]) -> list[dict[str, str | None]]:
 
 
 def _video_scores(args: argparse.Namespace, dataset: Dataset) -> dict[str, list[Scores]]:
-    """Scores of what is seen, stored or by an encoder; none where neither is asked for."""
+    """Return scores of the video modality, stored or from an encoder; empty without either."""
     if dataset.vocabulary is None:
         return {}
     args.stored = Problems(strict=bool(args.strict))
@@ -242,7 +242,7 @@ def _refuse_without_video(args: argparse.Namespace, dataset: Dataset) -> None:
 
 
 def _video_encoder(args: argparse.Namespace, dataset: Dataset) -> str | None:
-    """The encoder asked for; the generated corpus has one that is made for it."""
+    """Return the chosen video encoder, or the built-in one of the generated corpus."""
     if args.video:
         return str(args.video)
     return _BUILT_IN if dataset.name.startswith("generated") else None

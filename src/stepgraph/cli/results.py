@@ -1,4 +1,4 @@
-"""The verbs that work on results, which recognize wrote."""
+"""Verbs that work on the results of recognize."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def show_page(shown: Shown, port: int = 0, *, browser: bool = True) -> str:
 
 
 def truth(args: argparse.Namespace) -> str:
-    """Take what was corrected in other programs as a truth."""
+    """Write corrections of results, and annotations of other programs, as a truth."""
     asked.must_be_new(args)
     steps: list[Step] = []
     for path in args.files:
@@ -96,7 +96,7 @@ def truth(args: argparse.Namespace) -> str:
 def decisions_in(
     given: Path | None, problems: Problems, default: Path | None = None
 ) -> dict[str, tuple[Decision, ...]]:
-    """What was decided in the results asked for; where they were named, there must be some."""
+    """Read annotation from results; a folder that the user names must hold some."""
     folder = given or default
     if folder is None:
         return {}
@@ -110,7 +110,7 @@ def decisions_in(
 
 
 def search(args: argparse.Namespace) -> str:
-    """Find the moments in results that answer a question."""
+    """Find the sentences in results that match a question."""
     failed = Problems(strict=args.strict)
     index = Index(args.results, failed)
     moments = index.search(" ".join(args.question), args.top)

@@ -1,4 +1,4 @@
-"""Where the work of a verb is shared: processes of this machine, or a cluster."""
+"""Engines for the shards of a verb: processes of this machine, or a cluster."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from stepgraph.scoring import Scorer
 
 
 def _engine(args: argparse.Namespace, dataset: Dataset, scorer: Scorer) -> Engine | None:
-    """What works on shards, where that is asked for; and a large source fills no cache."""
+    """Make the engine that the options select, if any; large sources fill no cache by default."""
     args.remember = args.cache or getattr(dataset.videos, "size", 0) < LARGE
     if isinstance(scorer, TextEncoder):
         scorer.remembers = args.remember
@@ -34,7 +34,7 @@ def _engine(args: argparse.Namespace, dataset: Dataset, scorer: Scorer) -> Engin
 
 
 def _fields(args: argparse.Namespace, encoder: EncoderOptions) -> dict[str, Any]:
-    """What jobs of all verbs are made from; the encoder as it was asked for."""
+    """Collect the fields that jobs of all verbs share, with the given encoder options."""
     return {
         "source": args.source,
         "encoder": encoder,
@@ -51,7 +51,7 @@ def mine_shared(
     scorer: Scorer,
     how: dict[str, Any],
 ) -> TaskGraph | None:
-    """Mine a source in shards where that is asked for; None where it is not."""
+    """Mine a source in shards where an engine is selected; else return None."""
     from stepgraph.pipeline.mining import MiningJob, mine_shards
 
     engine = _engine(args, dataset, scorer)
@@ -73,7 +73,7 @@ def label_shared(
     graph: TaskGraph,
     how: dict[str, Any],
 ) -> bool:
-    """Label a source in shards where that is asked for; False where it is not."""
+    """Label a source in shards where an engine is selected; else return False."""
     from stepgraph.labelling.shards import LabellingJob, label_shards
 
     engine = _engine(args, dataset, how["encoder"])
@@ -88,7 +88,7 @@ def label_shared(
 def encode_shared(
     args: argparse.Namespace, dataset: Dataset, encoder: Encoder, options: EncoderOptions
 ) -> Encoded | None:
-    """Encode a source in shards where that is asked for; None where it is not."""
+    """Encode a source in shards where an engine is selected; else return None."""
     from stepgraph.pipeline.encoding import EncodingJob, encode_shards
 
     engine = _engine(args, dataset, encoder)

@@ -1,4 +1,4 @@
-"""The verbs about lists of keysteps: propose one, take one from articles, check one."""
+"""Verbs for lists of keysteps: propose one, take one from articles, check one."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from stepgraph.pipeline.suggesting import suggest_steps
 from stepgraph.problems import Problems
 from stepgraph.vocabulary.suggested import SuggestedTask, SuggestedVocabulary, SuggestOptions
 
-# Where the step that is said most is said in fewer of a task's videos, it may be several tasks.
+# Below this share of a task's videos with the most frequent step, it may be several tasks.
 _SHARED = 0.2
 
 
@@ -46,7 +46,7 @@ def _told(proposed: SuggestedVocabulary, args: argparse.Namespace) -> str:
         f"\n{args.output}: {plural(steps, 'step')} of {plural(len(proposed.tasks), 'task')}, with "
         f"what was said of each; correct it, then: {next_one}"
     )
-    if "tasks" not in args:  # whoever gave it need not be told of it
+    if "tasks" not in args:  # the hint is only for users who did not choose the number
         lines += [_doubt(task) for task in proposed.tasks if _hardly_shared(task)]
     if proposed.loose:
         lines.append(f"In {plural(len(proposed.loose), 'other video')} no steps recur.")
@@ -66,7 +66,7 @@ def _doubt(task: SuggestedTask) -> str:
 
 
 def from_article(args: argparse.Namespace) -> str:
-    """Take the steps of the articles whose titles answer a question."""
+    """Take the steps of the articles whose titles match a question."""
     if args.output:
         asked.must_be_new(args)
     question, problems = " ".join(args.question), Problems(strict=args.strict)
@@ -82,7 +82,7 @@ def from_article(args: argparse.Namespace) -> str:
 
 
 def check(args: argparse.Namespace) -> str:
-    """Say which listed steps are not heard, missing, alike or in another order in the videos."""
+    """Check a list against videos: unmentioned, missing, duplicate and misordered steps."""
     problems, dataset = Problems(strict=args.strict), asked.open_dataset(args)
     options = {"min_videos": args.min_videos}
     found = check_steps(args.steps, dataset, problems=problems, **options)
@@ -110,7 +110,7 @@ def _told_of(found: Check) -> str:
 
 
 def _sentences(findings: Sequence[Finding]) -> Iterator[str]:
-    """What is found of single steps, then of pairs; pairs that share a step are told together."""
+    """Yield sentences on single steps, then on pairs; pairs that share a step are merged."""
     for one in findings:
         if one.kind not in ("order", "alike"):
             yield _sentence(one)
@@ -125,7 +125,7 @@ def _sentences(findings: Sequence[Finding]) -> Iterator[str]:
 
 
 def _shared(pairs: Iterable[Finding]) -> Iterator[tuple[str, list[Finding]]]:
-    """Each pair once, under one of its steps: the step of most pairs first, with all of these."""
+    """Yield each pair once, under one of its steps: the step of most pairs first."""
     left = list(pairs)
     while left:
         [(step, _)] = Counter(name for one in left for name in one.keysteps).most_common(1)

@@ -1,6 +1,6 @@
-"""The verbs that work on videos: mine, recognize, evaluate, and demo, which is all of them.
+"""Verbs that work on videos: mine, recognize, evaluate, and demo, which does all three.
 
-Each reads, calls one function, writes, and says what happened.
+Each reads, calls one function, writes, and reports.
 """
 
 from __future__ import annotations
@@ -132,7 +132,7 @@ def recognize(args: argparse.Namespace) -> str:
 
 
 def evaluate(args: argparse.Namespace) -> str:
-    """Measure a decoder on videos whose truth is known."""
+    """Measure a decoder on videos with a truth."""
     if args.report is None and not args.json:
         args.report = Path("report.html")
     if args.report:
@@ -203,7 +203,7 @@ def _evaluate(args: argparse.Namespace) -> tuple[Evaluation, Scorer, dict[str, A
 
 
 def _evaluate_compat(args: argparse.Namespace) -> tuple[Evaluation, Scorer, dict[str, Any]]:
-    """Measure path search with behaviours of the authors' scripts."""
+    """Measure path search with behaviors of the authors' scripts."""
     args.decoder = "path-search"
     scorer = asked.open_asked(args)
     dataset = open_with_truth(args, scorer_looks=looks(scorer))
@@ -223,7 +223,7 @@ def _evaluate_compat(args: argparse.Namespace) -> tuple[Evaluation, Scorer, dict
 
 
 def open_with_truth(args: argparse.Namespace, *, scorer_looks: bool) -> Dataset:
-    """Open a source to be measured, whose truth decides the vocabulary."""
+    """Open a source to be measured; its truth determines the vocabulary."""
     dataset = asked.open_dataset(args, looks=scorer_looks)
     given = read_vocabulary(args.vocabulary) if args.vocabulary else None
     if given is not None and dataset.vocabulary not in (None, given):
@@ -289,7 +289,7 @@ def write_evaluation(evaluation: Evaluation, path: Path, command: str) -> None:
 
 
 def show_metrics(evaluation: Evaluation) -> str:
-    """The metrics of all decoders, and of how many videos they are."""
+    """Render the metrics of all decoders, with the number of measured videos."""
     table = metrics_table([one.report for one in evaluation.measured])
     measured, known = len(list(evaluation.dataset.videos)), evaluation.with_truth
     if measured == known:
@@ -298,7 +298,7 @@ def show_metrics(evaluation: Evaluation) -> str:
 
 
 def demo(args: argparse.Namespace) -> str:
-    """Run the whole job on the embedded corpus and write a report."""
+    """Run mining, recognition and evaluation on the embedded corpus and write a report."""
     if args.live:
         return demo_live(args)
     asked.must_be_writable(args.output)
@@ -324,7 +324,7 @@ def demo(args: argparse.Namespace) -> str:
 
 
 def write_recognised(evaluation: Evaluation, folder: Path, **how: Any) -> str:
-    """Write what is recognised in measured videos, and say how to look at it."""
+    """Write the timelines of measured videos, and return a hint for viewing them."""
     for timeline in pipeline.recognize_all(evaluation.dataset.videos, evaluation.graph, **how):
         write_timeline(timeline, folder)
     save_maps(evaluation.graph, evaluation.graph.vocabulary.tasks, folder)
@@ -332,7 +332,7 @@ def write_recognised(evaluation: Evaluation, folder: Path, **how: Any) -> str:
 
 
 def _command() -> str:
-    """How this program is called where it was called: perhaps it is not on the PATH."""
+    """Return the command that starts this program, which may not be on the PATH."""
     called = Path(sys.argv[0])
     if called.name != "stepgraph":
         return "python -m stepgraph"
@@ -340,9 +340,9 @@ def _command() -> str:
 
 
 def _measure_video() -> tuple[Evaluation, list[Report]]:
-    """Measure rendered video files by what is seen, heard, both, and read in the picture.
+    """Measure rendered video files by picture, sound, both, and captions in the picture.
 
-    The evaluation is that of both.
+    The returned evaluation is that of picture and sound together.
     """
     from stepgraph.datasets.generated import open_generated
 
@@ -372,7 +372,7 @@ def _measure_reading(graph: TaskGraph) -> Report:
 
 
 def _beside(dataset: Dataset, folder: Path) -> Dataset:
-    """The data set with its video files copied beside the report, which links to them."""
+    """Copy the video files of a data set beside the report, which links to them."""
     folder.mkdir(parents=True, exist_ok=True)
     videos = []
     for video in dataset.videos:

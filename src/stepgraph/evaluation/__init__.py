@@ -1,5 +1,5 @@
-"""What labels are worth: metrics of rows, of segments and by entropy, and their report.
+"""Metrics of rows and segments, accuracy by entropy, checks of order, and their report.
 
-Metrics take two arrays, or the labels of one video and its truth; those that can be pooled take
-the counts of many videos, too.
+Metrics take two arrays, or the labels of one video and its truth.  Pooled metrics also take the
+counts of many videos.
 """

@@ -1,8 +1,8 @@
 """Paired comparison of two methods on the same videos, by a bootstrap over videos.
 
-Videos are drawn with replacement, for both methods the same ones; the difference of a metric is
+Videos are drawn with replacement, the same ones for both methods.  The difference of a metric is
 computed anew for each draw (Efron and Tibshirani, *An Introduction to the Bootstrap*, 1993).  A
-difference whose interval holds zero may be chance.
+difference whose interval contains zero may be chance.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ INTERVAL = 0.95
 
 
 class PairedDifference(NamedTuple):
-    """A metric of one method minus that of another, with the ends of its 95 % interval."""
+    """Difference of a metric, first method minus second, with the ends of its 95 % interval."""
 
     difference: float
     low: float
@@ -34,7 +34,7 @@ class PairedDifference(NamedTuple):
 def count_videos(
     labels: Iterable[Labels], truth: Mapping[str, Labels], *, background_rows: bool = True
 ) -> dict[str, Counts]:
-    """Count each video, so that any resample of the videos can be measured."""
+    """Count each video by itself, so that metrics of any resample can be computed."""
     return {
         one.video: Counts.of(true_labels(truth, one.video), one, background_rows=background_rows)
         for one in labels
@@ -54,8 +54,8 @@ def compare_counts(
     Parameters
     ----------
     first, second
-        Counts of the same videos: one mapping, or one for each seed of a method with chance,
-        whose metrics are averaged.
+        Counts of the same videos: one mapping, or one for each seed of a random method, whose
+        metrics are averaged.
     """
     videos = sorted(first[0])
     for run in (*first, *second):
@@ -77,7 +77,7 @@ def compare_counts(
 def _measure(
     counts: Sequence[Counts], weights: NDArray[np.int64], metrics: Sequence[str]
 ) -> NDArray[np.float64]:
-    """Compute some metrics for each row of weights, shape (R, metrics)."""
+    """Compute metrics for each row of weights, shape (R, metrics)."""
     measured = (one.metrics() for one in weighted_sums(counts, weights))
     return np.array([[one[name] for name in metrics] for one in measured])
 
@@ -111,7 +111,7 @@ def paired_bootstrap(
 def bootstrap_mean(
     differences: ArrayLike, *, resamples: int = RESAMPLES, seed: int = 0
 ) -> PairedDifference:
-    """Take the mean of one difference a video, such as whether its task was recognised."""
+    """Average one difference a video, such as 1 for a recognised task, with its interval."""
     values = np.asarray(differences, dtype=np.float64)
     if values.ndim != 1 or not values.size:
         raise DataError(f"differences must be one number a video, got shape {values.shape}")
@@ -126,13 +126,13 @@ def compare_ratios(
     resamples: int = RESAMPLES,
     seed: int = 0,
 ) -> PairedDifference:
-    """Compare two methods by a share of rows that are right.
+    """Compare two methods by the share of rows that are right, from 0 to 1.
 
     Parameters
     ----------
     first, second
-        Rows that are right and rows that count of the same videos, each of shape (V, 2): one
-        array, or one for each seed of a method with chance.
+        Right rows and counted rows of the same videos, each of shape (V, 2): one array, or one
+        for each seed of a random method.
     """
     videos = len(first[0])
     drawn = _draws(videos, resamples, seed)
@@ -147,7 +147,7 @@ def compare_ratios(
 
 
 def _draws(videos: int, resamples: int, seed: int) -> NDArray[np.int64]:
-    """Draw as many videos as there are, again and again: how often each was drawn, (R, V)."""
+    """Draw V of V videos with replacement, R times; return the count of each, shape (R, V)."""
     if resamples < 1:
         raise ConfigError(f"resamples must be at least 1, got {resamples}")
     rng = np.random.default_rng(seed)
@@ -155,7 +155,7 @@ def _draws(videos: int, resamples: int, seed: int) -> NDArray[np.int64]:
 
 
 def _interval(value: float, drawn: NDArray[np.float64]) -> PairedDifference:
-    """Put the interval of the resamples around a value; nan where the metric is undefined."""
+    """Add the bootstrap interval to a value; nan where the metric is undefined for all."""
     drawn = drawn[~np.isnan(drawn)]
     if not drawn.size:
         return PairedDifference(float(value), math.nan, math.nan)

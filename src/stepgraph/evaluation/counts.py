@@ -1,4 +1,4 @@
-"""What all metrics of a video are computed from, in numbers that add up over videos."""
+"""Counts that every metric of a video is computed from, and that add up over videos."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ OF_ROWS = ("accuracy", "accuracy_per_keystep", "iou", "iou_per_keystep", "f1", "
 
 @dataclass(frozen=True, eq=False)
 class Counts:
-    """Counts of one video, or sums of those of many.
+    """Counts of one video, or their sums over many.
 
     Attributes
     ----------
     rows : shape (3, K)
-        The three parts of a tally of rows.
+        True, predicted and correct rows per keystep, as in a tally of rows.
     segments : shape (3, 3)
-        The same of segments, by least overlap.
+        The same for segments, one column for each least overlap.
     background, chapters : shape (8,)
-        A background tally of the labels, and of the chapters that they become.
+        Background tallies of the labels, and of their chapters.
     means : shape (2, 3)
-        Sums of the metrics of :data:`PER_VIDEO`, and of how many videos they are defined.
+        Sums of the metrics of :data:`PER_VIDEO`, and the number of videos that define them.
     size : shape (3,)
         Videos, rows, and rows with a true keystep.
     """
@@ -82,7 +82,7 @@ class Counts:
 
     @classmethod
     def empty(cls, keysteps: int = 0) -> Counts:
-        """Count nothing."""
+        """Make counts of zero."""
         shapes = ((3, keysteps), (3, len(segments.OVERLAPS)), 8, 8, (2, len(PER_VIDEO)), 3)
         return cls(*(np.zeros(shape, dtype=np.int64) for shape in shapes))
 
@@ -93,7 +93,7 @@ class Counts:
         return iter(vars(self).values())
 
     def metrics(self) -> dict[str, float]:
-        """Compute every metric of a report, by its name."""
+        """Compute every metric of a report, by name."""
         tally = Tally(*self.rows)
         overlapping = segments.segment_f1(Tally(*self.segments)).tolist()
         known = self.means[1] > 0
@@ -111,7 +111,7 @@ class Counts:
 
 
 def weighted_sums(counts: Sequence[Counts], weights: NDArray[np.int64]) -> Iterator[Counts]:
-    """Add up the counts of videos, each as often as its weight in a row of the weights says.
+    """Sum the counts of videos with the weights of each row.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Accuracy by how predictable the next keystep is: the supplement's split by entropy."""
+"""Accuracy by the predictability of the next keystep: the supplement's split by entropy."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from stepgraph.graph import TaskGraph
 
 
 class EntropySplit(NamedTuple):
-    """Accuracy where the graph knows well what comes next (``low`` entropy) and where not.
+    """Accuracy where transitions are predictable (``low`` entropy), and where they are not.
 
     Attributes
     ----------
     threshold
         Highest entropy that counts as low, in bits.
     low_rows, high_rows
-        Rows with a true keystep on either side, over which the accuracies are.
+        Rows with a true keystep on either side: the denominators of the accuracies.
     """
 
     low: float
@@ -34,9 +34,9 @@ class EntropySplit(NamedTuple):
 
 
 def transition_entropy(graph: TaskGraph, *, self_loop: bool = False) -> NDArray[np.float64]:
-    """Shannon entropy in bits of what follows each keystep; ``nan`` where nothing does.
+    """Compute the entropy in bits of the successors of each keystep; ``nan`` where it has none.
 
-    Going on with the same keystep counts as an outcome only with ``self_loop``.
+    A self-transition counts as an outcome only with ``self_loop``.
 
     Examples
     --------
@@ -65,19 +65,19 @@ def accuracy_by_entropy(
     self_loop: bool = False,
     anchors_too: bool = False,
 ) -> EntropySplit:
-    """Split accuracy by how predictable the keystep after the last anchor is.
+    """Split accuracy by the entropy of the transitions from the last anchor.
 
     ``docs/metrics.md`` defines the rows and how they are halved.
 
     Parameters
     ----------
     starts
-        Labels by video whose anchors count, so that methods without any are measured on the
-        same rows.
+        Labels by video that the anchors are taken from, so that methods without anchors are
+        measured on the same rows.
     self_loop
         See :func:`transition_entropy`.
     anchors_too
-        Count all rows from the first anchor on; else only those that are no anchors.
+        Count all rows from the first anchor on; else only the rows that are no anchors.
     """
     how = {"self_loop": self_loop, "anchors_too": anchors_too}
     counts, threshold = count_by_entropy(predicted, truth, graph, starts=starts, **how)
@@ -96,13 +96,13 @@ def count_by_entropy(
     self_loop: bool = False,
     anchors_too: bool = False,
 ) -> tuple[NDArray[np.int64], float]:
-    """Count hits and rows on either side of the median entropy, and find the highest low one.
+    """Count hits and rows on either side of the median entropy; return the threshold too.
 
     Returns
     -------
     shape (V, 2, 2)
-        For each video low and high entropy, and of each how many rows are right, and how many
-        have a true keystep.
+        For each video, low then high entropy: the number of right rows, and of rows that have a
+        true keystep.
     """
     entropies = transition_entropy(graph, self_loop=self_loop)
     # Begin with nothing, so that no videos need no special case.
@@ -126,7 +126,7 @@ def count_by_entropy(
 
 
 def _lower_half(values: NDArray[np.float64]) -> NDArray[np.bool_]:
-    """Which values are below the median, or at most it if that is closer to half of them."""
+    """Mark values below the median, or up to it where that is closer to half of them."""
     if not values.size:
         return np.empty(0, dtype=bool)
     middle = np.median(values)
@@ -142,7 +142,7 @@ def _rows_after_anchors(
     entropies: NDArray[np.float64],
     anchors_too: bool,
 ) -> tuple[NDArray[np.float64], NDArray[np.bool_], NDArray[np.bool_]]:
-    """Entropy of each row that has one, whether it has a true keystep, and was given it."""
+    """Return entropy, true keystep or not, and right or not, of each row that has an entropy."""
     true, found = compared(truth, predicted)
     compared(truth, anchored)
     if anchored.anchors is None:

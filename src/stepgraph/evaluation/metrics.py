@@ -1,8 +1,8 @@
 """Metrics of rows, from two arrays or from counts over many videos.
 
-``docs/metrics.md`` defines each, and says what holds for all: background is -1 and never a class,
-the keysteps that count are those of the truth, and what is undefined is ``nan``, never 0.
-Four take background seriously: what is said of rows on which nothing is done.
+``docs/metrics.md`` defines each, and the rules for all: background is -1 and never a class, the
+keysteps that count are those of the truth, and an undefined metric is ``nan``, never 0.
+Four metrics measure background: the labels of rows on which nothing is done.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ Rows: TypeAlias = "Labels | ArrayLike"
 
 @dataclass(frozen=True, eq=False)
 class Tally:
-    """Rows per keystep, each of shape (K,): true, predicted, and both at once.
+    """Rows per keystep, each of shape (K,): true, predicted, and correct.
 
-    Tallies of several videos add up; every metric of rows can be called with one.
+    Tallies of several videos add up.  Every metric of rows accepts one.
     """
 
     true: NDArray[np.int64]
@@ -34,7 +34,7 @@ class Tally:
     hits: NDArray[np.int64]
 
     def __add__(self, other: Tally) -> Tally:
-        # Arrays do not say how many keysteps there are beside those they hold.
+        # Arrays do not show the number of keysteps beyond the highest that they hold.
         size = max(len(self.true), len(other.true))
         true, predicted, hits = (
             np.pad(one, (0, size - len(one))) + np.pad(another, (0, size - len(another)))
@@ -44,7 +44,7 @@ class Tally:
 
     @classmethod
     def empty(cls, keysteps: int = 0) -> Tally:
-        """Nothing counted yet."""
+        """Make a tally of zero rows."""
         zeros = np.zeros(keysteps, dtype=np.int64)
         return cls(zeros, zeros, zeros)
 
@@ -52,13 +52,13 @@ class Tally:
 def tally(
     truth: Rows | Tally, predicted: Rows | None = None, *, background_rows: bool = True
 ) -> Tally:
-    """Count the rows of one video; what is counted already stays as it is.
+    """Count the rows of one video; return a tally unchanged.
 
     Parameters
     ----------
     background_rows
-        False leaves out the rows whose truth is background, so that a keystep predicted on
-        one harms neither IoU nor precision.
+        False leaves out the rows whose truth is background, so that a keystep predicted there
+        lowers neither IoU nor precision.
 
     Examples
     --------
@@ -78,7 +78,7 @@ def tally(
 def compared(
     truth: Rows | None, predicted: Rows | None
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Rows of truth and labels as arrays, which must belong together."""
+    """Return the rows of truth and labels as arrays, after checking that they match."""
     what = "truth and labels"
     if isinstance(truth, Labels) and isinstance(predicted, Labels):
         what += f" of video {truth.video!r}"
@@ -106,7 +106,7 @@ def _histogram(keysteps: NDArray[np.int64], size: int) -> NDArray[np.int64]:
 
 
 def accuracy(truth: Rows | Tally, predicted: Rows | None = None) -> float:
-    """Fraction of rows with a true keystep that were given it, pooled over keysteps.
+    """Share of rows with a true keystep that were given it, pooled over keysteps.
 
     >>> accuracy(np.array([0, 0, 1, -1]), np.array([0, 2, 1, 1]))
     0.6666666666666666
@@ -148,7 +148,7 @@ def iou_per_keystep(truth: Rows | Tally, predicted: Rows | None = None) -> float
 
 
 def precision(truth: Rows | Tally, predicted: Rows | None = None) -> float:
-    """Fraction of rows given a keystep, any keystep, that have it in the truth.
+    """Share of rows labelled with a keystep that have it in the truth, pooled over keysteps.
 
     >>> precision([0, 0, 0, -1], [0, 0, 1, 1])
     0.5
@@ -160,7 +160,7 @@ def precision(truth: Rows | Tally, predicted: Rows | None = None) -> float:
 def f1(truth: Rows | Tally, predicted: Rows | None = None) -> float:
     """Harmonic mean of precision and accuracy, both pooled over keysteps (*micro*).
 
-    Accuracy is the recall.  Labels that are all background score 0: their recall is.
+    Accuracy is the recall.  Labels that are all background score 0, since their recall is 0.
 
     >>> f1([0, 0, 0, 1], [0, 0, 2, 2])
     0.5
@@ -182,7 +182,7 @@ def f1_per_keystep(truth: Rows | Tally, predicted: Rows | None = None) -> float:
 
 
 def mean_defined(values: Iterable[float]) -> float:
-    """Mean of the values that are defined; ``nan`` where none is.
+    """Average the values that are defined; ``nan`` where none is.
 
     >>> mean_defined([1.0, math.nan, 0.5])
     0.75
@@ -193,8 +193,8 @@ def mean_defined(values: Iterable[float]) -> float:
 def split_standard_error(values: Sequence[float]) -> float:
     """Standard error of the mean of a metric over several parts of the test videos.
 
-    The sample standard deviation over the square root of the number of parts.  Parts for which
-    the metric is undefined are left out; of fewer than two there is no standard error.
+    The sample standard deviation over the square root of the number of parts.  Undefined parts are
+    left out.  With fewer than two defined parts the result is ``nan``.
 
     >>> split_standard_error([0.25, 0.75])
     0.25
@@ -206,7 +206,7 @@ def split_standard_error(values: Sequence[float]) -> float:
 
 
 def true_labels(truth: Mapping[str, Labels], video: str) -> Labels:
-    """The truth of a video, which it must have."""
+    """Return the truth of a video, or raise an error where it has none."""
     if video not in truth:
         raise DataError(f"video {video!r} must have a truth to be evaluated, got none")
     return truth[video]
@@ -233,7 +233,7 @@ OF_BACKGROUND = ("frame_accuracy", "background_share", "background_precision", "
 
 
 def background_tally(truth: Rows, predicted: Rows) -> NDArray[np.int64]:
-    """Count, so that videos add up: four hits, then what each of them is a part of.
+    """Count four kinds of hits, then the total of each, so that videos add up.
 
     >>> background_tally([-1, 0, 0, -1, -1], [-1, -1, 0, 1, 1]).tolist()
     [2, 2, 1, 1, 5, 5, 2, 2]
@@ -247,7 +247,7 @@ def background_tally(truth: Rows, predicted: Rows) -> NDArray[np.int64]:
 
 
 def background_metrics(counts: NDArray[np.int64]) -> dict[str, float]:
-    """Each metric of :data:`OF_BACKGROUND`, of the tallies of any number of videos."""
+    """Compute the metrics of :data:`OF_BACKGROUND` from the summed tallies of any videos."""
     parts, wholes = counts[:4].tolist(), counts[4:].tolist()
     return {
         name: part / whole if whole else math.nan

@@ -1,9 +1,9 @@
-"""Hold what a graph says about order against the truth of videos.
+"""Compare the order that a graph estimates with the order in the truth of videos.
 
-Right directions are those of pairs of keysteps whose true order is clear: of at least ten videos
-that show both, three quarters or more begin one before the other.  The next keystep is judged by
-how often it is the true one, beside what the best guess of all would reach; intervals by how many
-of the true shares they hold.
+The *right directions* count pairs of keysteps whose true order has a clear majority: at least
+ten videos show both, and three quarters or more begin one before the other.  A successor is
+measured by how often it is the true one, beside the best constant guess.  Intervals are measured
+by the share of true proportions that they contain.
 """
 
 from __future__ import annotations
@@ -21,32 +21,32 @@ from stepgraph.core import BACKGROUND, Labels, without_repetitions
 from stepgraph.graph.layers import END, Layers, Next, Precedence
 
 CLEAR, LEAST = 0.75, 10
-"""Share and number of videos from which on a true order is clear."""
+"""Least share and number of videos for a clear majority of one order."""
 
 _COVERING, _STRONGEST = 4, 10
 
 
 class OrderCheck(NamedTuple):
-    """What a graph says about the order of one task, or of all, beside the truth.
+    """Agreement of a graph with the truth about the order of one task, or of all tasks.
 
     Attributes
     ----------
     pairs
-        Pairs of keysteps whose true order is clear.
+        Pairs of keysteps whose true order has a clear majority.
     right_directions
-        Share of these that the graph orders in the same way.
+        Share of these pairs that the graph orders in the same way.
     next_share
-        How often the keystep that the graph calls next is the true next one.
+        Share of true transitions to the graph's most probable successor.
     next_share_possible
-        How often the best guess of all would be.
+        The same share for the most frequent true successor of each keystep: the upper bound.
     covered
-        Share of true transitions that are among the four most probable of the graph.
+        Share of true transitions to one of the graph's four most probable successors.
     strongest, strongest_precision
-        Share of the graph's ten strongest transitions that are in the strongest quarter of the
-        true ones, and the average precision when all of them are taken, the strongest first.
+        Share of the graph's ten most probable transitions that are among the most frequent
+        true ones (a quarter of all ordered pairs), and the average precision of the ranking.
     precedence_held, next_held
-        Share of true shares that lie in the graph's intervals: of one keystep being done before
-        another, and of being the next.
+        Share of true proportions that lie in the graph's intervals: of precedence, and of the
+        successor.
     """
 
     task: str
@@ -65,15 +65,14 @@ class OrderCheck(NamedTuple):
 def check_order(
     layers: Layers, truth: Mapping[str, Iterable[Labels]], *, least: int = LEAST
 ) -> list[OrderCheck]:
-    """Check the layers of a graph task by task; the last line is that of all tasks together.
+    """Check the statistics of each task; the last line is the mean of the tasks.
 
     Parameters
     ----------
     truth
-        True labels of the videos of each task; tasks of which the graph knows no video are left
-        out.
+        True labels of the videos of each task.  Tasks without mined videos are left out.
     least
-        Videos that must show both keysteps of a pair.
+        Least number of videos that must show both keysteps of a pair.
     """
     known = {task: list(labels) for task, labels in truth.items() if task in layers.videos}
     found = [_check_task(layers, task, labels, least) for task, labels in known.items()]
@@ -87,7 +86,7 @@ def check_order(
 
 
 def _check_task(layers: Layers, task: str, labels: list[Labels], least: int) -> OrderCheck:
-    # What is done of other tasks, the graph was not asked of.
+    # Keysteps of other tasks are outside the task's statistics.
     own = layers.of_task(task).keysteps
     rows = [np.where(np.isin(one.keysteps, own), one.keysteps, BACKGROUND) for one in labels]
     labels = [replace(one, keysteps=row) for one, row in zip(labels, rows, strict=True)]
@@ -121,7 +120,7 @@ def _precedence(layers: Layers, task: str, first: int, second: int) -> Precedenc
 def _judge_next(
     after: Mapping[int, Counter[int]], said: Mapping[int, Sequence[Next]]
 ) -> tuple[float, float, float]:
-    """How often the first guess is right, how often one could be, and how often any of four is."""
+    """Share of right first guesses, their upper bound, and share covered by four guesses."""
     hits = possible = covered = total = 0
     for keystep, true in after.items():
         keysteps = Counter({one: count for one, count in true.items() if one != END})
@@ -137,7 +136,7 @@ def _judge_next(
 def _strongest(
     after: Mapping[int, Counter[int]], said: Mapping[int, Sequence[Next]]
 ) -> tuple[float, float]:
-    """How far the transitions of the highest share are in the truth's best quarter."""
+    """Precision of the ten most probable transitions, and average precision of all of them."""
     ranked = [
         (one.share, keystep, one.keystep)
         for keystep, following in said.items()
@@ -158,7 +157,7 @@ def _strongest(
 
 
 def count_before(labels: Iterable[Labels]) -> Counter[tuple[int, int]]:
-    """In how many videos one keystep truly begins before another."""
+    """Count the videos in which one keystep begins before another in the truth."""
     before: Counter[tuple[int, int]] = Counter()
     for one in labels:
         begun = list(dict.fromkeys(without_repetitions(one.keysteps).tolist()))
@@ -167,7 +166,7 @@ def count_before(labels: Iterable[Labels]) -> Counter[tuple[int, int]]:
 
 
 def count_next(labels: Iterable[Labels]) -> dict[int, Counter[int]]:
-    """How often one keystep, or the end, truly comes next after another."""
+    """Count the true transitions from each keystep to the next one, or to the end."""
     found: defaultdict[int, Counter[int]] = defaultdict(Counter)
     for one in labels:
         sequence = without_repetitions(one.keysteps).tolist()
@@ -177,7 +176,7 @@ def count_next(labels: Iterable[Labels]) -> dict[int, Counter[int]]:
 
 
 def clear_pairs(before: Counter[tuple[int, int]], least: int = LEAST) -> list[tuple[int, int]]:
-    """Pairs of keysteps of which the first truly begins before the second."""
+    """List pairs whose first keystep begins before the second in a clear majority of videos."""
     return [
         (first, second)
         for (first, second), count in sorted(before.items())

@@ -1,4 +1,4 @@
-"""Labels and truth in, a Report out: the numbers, and what they were measured on."""
+"""A report of labels measured against the truth: the metrics, and what they were measured on."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ from stepgraph.evaluation.counts import Counts
 
 
 def _metric(name: str) -> Any:
-    """A field of the report that is a metric, with the name that people see."""
+    """Declare a field of the report that is a metric, with its name for people."""
     return field(default=math.nan, metadata={"name": name})
 
 
 @dataclass(frozen=True)
 class Report:
-    """How well labels agree with the truth; all metrics are fractions.
+    """Agreement of labels with the truth; all metrics are fractions from 0 to 1.
 
     Attributes
     ----------
     rows
         Rows of the evaluated videos; ``keystep_rows`` of them have a true keystep.
     graph_mined_on
-        Which videos the graph was counted on, in words.  Graphs mined on the evaluated
+        Description of the videos that the graph was mined on.  Graphs mined on the evaluated
         videos and on others give numbers that are not comparable.
     background_rows
         Rows whose truth is background count: a keystep predicted there lowers IoU and F1.
@@ -62,7 +62,7 @@ class Report:
     calibration_error: float = math.nan
 
     def to_json(self) -> dict[str, object]:
-        """Plain values; an undefined metric is null, since JSON has no nan."""
+        """Convert to plain values; an undefined metric is null, since JSON has no nan."""
         return {
             key: None if isinstance(value, float) and math.isnan(value) else value
             for key, value in asdict(self).items()
@@ -70,13 +70,13 @@ class Report:
 
 
 ALL_METRICS = {one.name: one.metadata["name"] for one in fields(Report) if one.metadata}
-"""Every metric of a report, with the names that people see; ``docs/metrics.md`` defines them."""
+"""Metrics of a report, with the names shown to people; ``docs/metrics.md`` defines them."""
 
 ROWS = {True: "over all rows", False: "without the rows whose truth is background"}
 """Names of the two protocols, by whether rows of true background count; see docs/metrics.md."""
 
 METRICS = {name: ALL_METRICS[name] for name in list(ALL_METRICS)[:4]}
-"""The metrics that are always shown."""
+"""Metrics that are always shown."""
 
 
 def evaluate(
@@ -128,7 +128,7 @@ def evaluate(
 
 
 class Spread(NamedTuple):
-    """A metric over several parts of the test videos: its mean, that mean's error, the values."""
+    """Metric over several parts of the test videos: mean, standard error of the mean, values."""
 
     mean: float
     standard_error: float
@@ -138,7 +138,7 @@ class Spread(NamedTuple):
 def split_videos(videos: Iterable[str], parts: int, *, seed: int = 0) -> list[tuple[str, ...]]:
     """Divide videos at random into parts whose sizes differ by one at most.
 
-    The same videos, in whatever order, and the same seed give the same parts.
+    The result depends on the set of videos and the seed, not on the order of the videos.
 
     >>> [len(part) for part in split_videos("abcdefg", 3)]
     [3, 2, 2]
@@ -162,14 +162,14 @@ def over_splits(
     parts: int = 5,
     seed: int = 0,
 ) -> Spread:
-    """Measure each of several random parts of the videos; say how much they vary.
+    """Measure each of several random parts of the videos, with the standard error of the mean.
 
     Parameters
     ----------
     metric
-        From the ids of some videos to a number.
+        Function of the ids of some videos that returns a number.
     parts
-        How many; the paper does not say how many it used.
+        Number of parts; the paper does not state its own.
 
     Examples
     --------
@@ -183,7 +183,7 @@ def over_splits(
 
 
 def task_accuracy(predicted: Iterable[Labels], videos: Iterable[Video]) -> float:
-    """Share of videos whose most probable task is the one they show; nan where none is said."""
+    """Share of videos whose most probable task is the true one; nan without task posteriors."""
     shown = {video.id: video.task for video in videos if video.task}
     right = [
         max(labels.tasks, key=labels.tasks.__getitem__, default=None) == shown[labels.video]
@@ -198,7 +198,7 @@ def calibration_error(
 ) -> float:
     """Expected calibration error of the confidence, over all rows, background included.
 
-    Rows are put into equal intervals of confidence; the error is the mean distance of an
+    Rows are binned into equal intervals of confidence.  The error is the mean distance of an
     interval's mean confidence from its accuracy, weighted by its rows (Naeini et al., 2015).
     """
     confidence, right = [np.empty(0)], [np.empty(0, dtype=bool)]

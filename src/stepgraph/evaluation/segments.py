@@ -1,8 +1,8 @@
-"""Metrics of segments: their order, their overlap, and whether they are found at all.
+"""Metrics of segments: edit distance, F1 by overlap, average precision and recall.
 
-A *segment* is a run of rows with one keystep, never background.  Segments of one video and one
-keystep *overlap* by their intersection over their union, in time.  One whose keystep never occurs
-in the truth is a false one like any other.  ``docs/metrics.md`` defines each metric.
+A *segment* is a run of rows with one keystep, never background.  The *overlap* of two segments of
+one video and keystep is their intersection over union, in time.  A segment whose keystep is not in
+the truth is a false positive.  ``docs/metrics.md`` defines each metric.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from stepgraph.errors import ConfigError, DataError
 from stepgraph.evaluation.metrics import Rows, Tally, compared, mean_defined, true_labels
 
 OVERLAPS = (0.10, 0.25, 0.50)
-"""Least overlaps of temporal action segmentation's F1@{10,25,50}."""
+"""Least overlaps of F1@{10,25,50} in temporal action segmentation."""
 
 THUMOS = tuple(n / 10 for n in range(3, 8))
 """Least overlaps 0.3, 0.4, …, 0.7."""
@@ -38,10 +38,10 @@ ACTIVITYNET = tuple(n / 20 for n in range(10, 20))
 
 
 def edit_distance(truth: Rows, predicted: Rows) -> float:
-    """Levenshtein distance of both sequences of keysteps over the longer one's length.
+    """Levenshtein distance of the sequences of keysteps, divided by the length of the longer one.
 
-    A sequence is what is done in which order: background is left out, then equal neighbours are
-    one.  0 is best and 1 is worst; ``nan`` where the truth has no keystep.
+    A sequence leaves out background and then merges equal neighbours.  0 is best and 1 is worst;
+    ``nan`` where the truth has no keystep.
 
     >>> edit_distance([0, 0, -1, 1, 2], [0, 1, 1, 1, 0])
     0.3333333333333333
@@ -51,9 +51,9 @@ def edit_distance(truth: Rows, predicted: Rows) -> float:
 
 
 def levenshtein(first: Sequence[int], second: Sequence[int]) -> int:
-    """Fewest insertions, deletions and replacements that turn one sequence into the other.
+    """Count the fewest insertions, deletions and replacements from one sequence to the other.
 
-    One step per element of the first, for all of the second at once.
+    One step for each element of the first computes all of the second at once.
 
     >>> levenshtein([0, 1, 2, 3], [1, 2, 4, 3])
     2
@@ -72,7 +72,7 @@ def levenshtein(first: Sequence[int], second: Sequence[int]) -> int:
 def segment_tally(
     truth: Rows | Tally, predicted: Rows | None = None, overlaps: Sequence[float] = OVERLAPS
 ) -> Tally:
-    """Count the segments of one video for each least overlap; what is counted stays as it is.
+    """Count the segments of one video for each least overlap; return a tally unchanged.
 
     Hits are the true segments that were found (Lea et al. 2017, as ``docs/metrics.md`` says).
 
@@ -88,7 +88,7 @@ def segment_tally(
         same = found[:, None, 2] == true[None, :, 2]
         overlap = np.where(same, _overlap(found[:, None], true[None]), 0.0)
         best, value = overlap.argmax(axis=1), overlap.max(axis=1)
-        # Of several that go for one true segment only one can find it.
+        # Several predicted segments that match one true segment count as one hit.
         hits = np.array([np.unique(best[value >= one]).size for one in least], dtype=np.int64)
     return Tally(np.full_like(hits, len(true)), np.full_like(hits, len(found)), hits)
 
@@ -96,7 +96,7 @@ def segment_tally(
 def segment_f1(
     truth: Rows | Tally, predicted: Rows | None = None, overlaps: Sequence[float] = OVERLAPS
 ) -> NDArray[np.float64]:
-    """F1 of the segments of one video, or of all that were counted, for each least overlap.
+    """F1 of the segments of one video, or of a tally, for each least overlap.
 
     >>> segment_f1([0, 0, 0, 0, 1, 1, -1], [0, 0, -1, 0, 1, 1, 1]).tolist()
     [0.8, 0.8, 0.8]
@@ -115,7 +115,7 @@ def _segments(keysteps: NDArray[np.int64]) -> NDArray[np.int64]:
 
 
 def _overlap(one: NDArray[Any], other: NDArray[Any]) -> NDArray[np.float64]:
-    """Intersection over union of segments (start, end, …); below 0 where they are apart."""
+    """Intersection over union of segments (start, end, …); negative where they are apart."""
     common = np.minimum(one[..., 1], other[..., 1]) - np.maximum(one[..., 0], other[..., 0])
     union = one[..., 1] - one[..., 0] + other[..., 1] - other[..., 0] - common
     # Two segments without any length have no union, and nothing in common.
@@ -137,7 +137,7 @@ Found: TypeAlias = "Iterable[_OneFound] | Mapping[str, Iterable[_OneFound]]"
 
 
 class Detection(NamedTuple):
-    """A predicted segment (seconds, half open) and how certain it is; higher is surer."""
+    """Predicted segment (seconds, half-open) and its confidence; higher is more certain."""
 
     start: float
     end: float
@@ -146,9 +146,9 @@ class Detection(NamedTuple):
 
 
 def detections(labels: Labels, scores: Scores) -> list[Detection]:
-    """Segments of labels; each is as certain as its keystep's mean score over its observed rows.
+    """List the segments of labels; confidence is the keystep's mean score over observed rows.
 
-    One without any observed row is less certain than every other (minus infinity).
+    A segment without observed rows has the confidence minus infinity.
     """
     _require_aligned(labels, scores)
     found = []
@@ -183,8 +183,8 @@ def average_precisions(
 ) -> dict[int, NDArray[np.float64]]:
     """Average precision of each true keystep, for each least overlap (ActivityNet).
 
-    Segments are of one video, or by video; every video with detections must have a truth, which
-    may be empty.
+    Segments belong to one video, or are given by video.  Every video with detections must have a
+    truth, which may be empty.
 
     Examples
     --------
@@ -209,7 +209,7 @@ def average_precisions(
 def _ranked(
     truth: Mapping[str, Any], predicted: Mapping[str, Iterable[tuple[float, float, int, float]]]
 ) -> dict[int, list[tuple[str, Detection]]]:
-    """Detections of each keystep, the surest first."""
+    """Collect the detections of each keystep, most confident first."""
     found: dict[int, list[tuple[str, Detection]]] = defaultdict(list)
     for video, ones in predicted.items():
         if video not in truth:
@@ -229,7 +229,7 @@ def _average_precisions(
     least: Sequence[float],
 ) -> NDArray[np.float64]:
     places = {video: np.array(segments, dtype=np.float64) for video, segments in true.items()}
-    # Whether a true segment may still be found, for each least overlap.
+    # Marks true segments that are not matched yet, for each least overlap.
     free = {video: np.ones((len(least), len(one)), dtype=bool) for video, one in places.items()}
     hits = np.zeros((len(ranked), len(least)), dtype=bool)
     for rank, (video, detection) in enumerate(ranked):
@@ -254,10 +254,10 @@ def recall_per_task(
     *,
     ordered: bool = False,
 ) -> dict[str, float]:
-    """For each task, the fraction of keysteps done in its videos that are pointed at rightly.
+    """Compute for each task the share of keysteps of its videos whose selected row is right.
 
-    ``tasks`` are those of the videos, by name; ``ordered`` rows must follow one another as the
-    keysteps do in the task's list.
+    ``tasks`` maps each video to the name of its task.  With ``ordered``, the selected rows follow
+    the order of the keysteps in the task's list.
     """
     counted: dict[str, tuple[int, int]] = {}
     for one in scores:
@@ -297,12 +297,12 @@ def crosstask_recall(
 def _pointed(
     scores: Scores, truth: Labels, members: Sequence[int], *, ordered: bool
 ) -> tuple[int, int]:
-    """Keysteps of a task pointed at rightly in one video, and how many are done in it."""
+    """Count right selected rows of a task's keysteps in one video, and its true keysteps."""
     _require_aligned(truth, scores)
     done = int(np.isin(members, truth.keysteps).sum())
     rows = np.flatnonzero(scores.observed)
     values = scores.values[rows][:, members].astype(np.float64)
-    # A keystep that was ruled out (minus infinity everywhere) is pointed at nowhere.
+    # A keystep that is excluded (minus infinity everywhere) has no selected row.
     allowed = np.isfinite(values).any(axis=0)
     keysteps, values = np.array(members)[allowed], values[:, allowed]
     if not keysteps.size or (ordered and len(rows) < keysteps.size):
@@ -312,8 +312,8 @@ def _pointed(
 
 
 def _in_order(values: NDArray[np.float64]) -> NDArray[np.int64]:
-    """One row for each column, each after the one before, with the highest sum."""
-    # The floor keeps every choice possible, if a poor one, where some rows are ruled out.
+    """Select one row for each column, in increasing order, with the highest sum."""
+    # The floor keeps every choice possible, if a poor one, where some rows are excluded.
     best = np.maximum(values, np.finfo(np.float32).min)
     for column in range(1, values.shape[1]):
         before = np.maximum.accumulate(best[:, column - 1])

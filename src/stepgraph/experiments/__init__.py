@@ -1,4 +1,4 @@
-"""The paper's tables, measured on any data set that has a truth, beside what the paper prints."""
+"""The paper's tables, measured on any data set that has a truth, beside the printed numbers."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ OF_THE_PAPER = (
     *("table1", "table2", "table3", "table4", "table1-expanded", "ablations", "metrics"),
     *("entropy", "noise", "thresholds", "compat"),
 )
-"""Names of the tables that the paper prints, and of what prices its scripts."""
+"""Names of the tables that the paper prints, and of the one for its scripts' behaviours."""
 
 
 def run_table(
@@ -66,9 +66,9 @@ def run_table(
     dataset
         Videos with their vocabulary and truth.
     state
-        JSON file that keeps what is finished; an interrupted run goes on from it.
+        JSON file of finished results; an interrupted run continues from it.
     setting
-        What :func:`open_setting` prepared, for several tables of the same data and options.
+        Result of :func:`open_setting`, for several tables of the same data and options.
     **options
         See :class:`Options`: ``seed``, ``threshold``, ``parts``, ``split``, ``graph``, ``noise``,
         ``scores``, ``video_threshold``, ``models``.

@@ -1,9 +1,9 @@
-"""What executions teach, measured: orders, mistakes, next steps, plans.
+"""Measures of the assistant on executions: orders, mistakes, next steps, plans.
 
-Orders: of each task whose true order is known, precision, recall and F1 of the direct pairs, START
-and END included, then the plain means.  Mistakes: learned from correct executions of ``train``; an
-execution of ``test`` ends with its first mistake, all its steps are pooled.  Next steps and plans:
-learned from ``train``, asked of ``test`` with the true past, repetitions collapsed.
+Orders: precision, recall and F1 of the direct pairs of each task with a true order, START and END
+included, then the plain means.  Mistakes: fitted on correct executions of ``train``; an execution
+of ``test`` ends with its first mistake, and all steps are pooled.  Next steps and plans: fitted on
+``train``, predicted on ``test`` from the true past, repetitions collapsed.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from stepgraph.errors import DataError
 
 @dataclass(frozen=True)
 class Measured:
-    """Rows of figures, each under a name, and those of all together."""
+    """Rows of named measures, and those of all executions together."""
 
     name: str
     rows: Mapping[str, Mapping[str, float]]
@@ -33,13 +33,13 @@ class Measured:
     note: str
 
     def to_json(self) -> str:
-        """One object; what is undefined is null."""
+        """Render one JSON object; undefined measures are null."""
         rows = {name: _defined(row) for name, row in self.rows.items()}
         content = {"name": self.name, **_defined(self.overall), "tasks": rows, "note": self.note}
         return json.dumps(content, ensure_ascii=False, indent=1) + "\n"
 
     def to_markdown(self) -> str:
-        """A table for a page."""
+        """Render a table in Markdown."""
         rows = {**self.rows, "all": self.overall}
         heads = list(dict.fromkeys(key for row in rows.values() for key in row))
         lines = [f"| | {' | '.join(heads)} |", f"| --- |{' ---: |' * len(heads)}"]
@@ -49,7 +49,7 @@ class Measured:
         return "\n".join([*lines, "", self.note]) + "\n"
 
     def to_text(self) -> str:
-        """For a terminal."""
+        """Render text for a terminal."""
         lines = [self.note, ""]
         for name, row in {**self.rows, "all": self.overall}.items():
             shown = ", ".join(f"{key} {_shown(value)}" for key, value in row.items())
@@ -71,7 +71,7 @@ def measure(name: str, executions: Executions) -> Measured:
 
 
 def edges_of(order: Order) -> frozenset[Edge]:
-    """Direct pairs of an order; steps without any before or after hang on START and END."""
+    """List the direct pairs of an order; START and END join steps without another neighbour."""
     pairs = [(str(first), str(second)) for first, second in order.edges]
     steps = {str(step) for step in order.steps}
     loose = steps - {second for _, second in pairs}, steps - {first for first, _ in pairs}
@@ -80,7 +80,7 @@ def edges_of(order: Order) -> frozenset[Edge]:
 
 
 def agreement(predicted: frozenset[Edge], truth: frozenset[Edge]) -> dict[str, float]:
-    """Precision, recall and F1 of pairs, in percent."""
+    """Compute precision, recall and F1 of pairs, in percent."""
     right = len(predicted & truth)
     return {
         "precision": 100 * right / len(predicted) if predicted else math.nan,
@@ -140,7 +140,7 @@ def _f1(truth: Sequence[bool], said: Sequence[bool]) -> float:
 
 
 def average_precision(truth: Sequence[bool], scores: Sequence[float]) -> float:
-    """Mean precision at each true one, those of equal score taken together.
+    """Compute the mean precision at each true item, with items of equal score taken together.
 
     >>> average_precision([True, False, True], [0.9, 0.8, 0.1])
     0.8333333333333333
@@ -173,7 +173,7 @@ def _at(ranks: Sequence[int]) -> dict[str, float]:
 
 
 def numbers(assistant: Assistant, one: Execution) -> list[int]:
-    """The steps of an execution that are known, repetitions collapsed."""
+    """Return the steps of an execution that the assistant contains, repetitions collapsed."""
     steps = np.array(assistant.known(one.steps), dtype=np.int64)
     return [int(each) for each in without_repetitions(steps)]
 
@@ -233,4 +233,4 @@ _MEASURES: dict[str, Callable[[Executions], Measured]] = {
     "planning": _measure_planning,
 }
 ASSISTED = tuple(_MEASURES)
-"""What can be measured of executions."""
+"""Names of the measures."""

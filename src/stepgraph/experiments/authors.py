@@ -1,11 +1,11 @@
-"""What the authors' released scripts do otherwise than the paper, each by a name of its own.
+"""Differences of the authors' released scripts from the paper, each as a named option.
 
-The paper is what the rest of the package does; its published numbers came from the scripts.
+The rest of the package follows the paper, whose published numbers came from the scripts.
 ``Behaviours()`` is the paper, ``Behaviours.authors(...)`` the scripts, and ``Behaviours.alone``
-gives each behaviour by itself, so that a table can price it.  All of it was written from a
-description in words; what that leaves open is settled below, where it matters.
+gives each behaviour by itself, so that a table can measure it.  All of it was written from a
+description in words; open points are settled below, where they matter.
 
-Not here, because no option is needed: the scripts pool metrics over all rows (``accuracy`` and
+These need no option: the scripts pool metrics over all rows (``accuracy`` and
 ``iou`` of an evaluation are pooled), count a sentence once for each second it lasts and mine on
 the evaluated videos (so does the package), drop rows without narration before counting
 transitions (mining bridges silence, which gives the same counts), and embed text with
@@ -39,11 +39,11 @@ from stepgraph.scoring.fusion import EXTREMA, rescale
 
 @dataclass(frozen=True)
 class Limit:
-    """Which keysteps may be anchors or lie on paths in one video.
+    """Limit on the keysteps that may be anchors or lie on paths in one video.
 
-    ``"winners"`` are those that win some row with more than ``score``; ``"cluster"`` are those of
-    the cluster with the most scores over it, counted once a sentence and divided by its size.
-    Where no score is over it, none.  Clusters are at least ``distance`` apart.
+    ``"winners"`` allows keysteps that are best on some row with more than ``score``; ``"cluster"``
+    those of the cluster with the most scores over it, counted once a sentence and divided by its
+    size; none where no score is over it.  Clusters are at least ``distance`` apart.
     """
 
     kind: Literal["winners", "cluster"]
@@ -53,11 +53,11 @@ class Limit:
 
 @dataclass(frozen=True)
 class Behaviours:
-    """Which of the scripts' behaviours to follow; without any it is the paper.
+    """Behaviours of the scripts to follow; the default is the paper.
 
-    ``tables.toml`` says in words what each does.  Of ``adjacent_forgotten``: the gap is measured
-    from an older anchor, and the row overwritten; three and more in a row are taken two by two,
-    so that 0..7, all confident, become 1, 1, 1, 3, 3, 5, 5, 7 where no path leads between.  Of
+    ``tables.toml`` describes each in words.  ``adjacent_forgotten``: the gap is measured from an
+    older anchor, and the row overwritten; three and more in a row are taken two by two, so that
+    0..7, all confident, become 1, 1, 1, 3, 3, 5, 5, 7 where no path leads between.
     ``unlabelled_end``: a video without anchors stays background, too; rows before the first
     anchor copy it, as they do without.  ``threshold`` takes the place of the decoder's own.
 
@@ -78,7 +78,7 @@ class Behaviours:
 
     @classmethod
     def authors(cls, dataset: str, modality: str = "text") -> Behaviours:
-        """All behaviours together, with the numbers for ``crosstask`` or ``coin``."""
+        """Combine all behaviours, with the numbers for ``crosstask`` or ``coin``."""
         key = f"{dataset}-{modality}"
         if key not in TABLES["authors"]:
             raise ConfigError(
@@ -100,13 +100,13 @@ class Behaviours:
 
     @classmethod
     def alone(cls, dataset: str, modality: str = "text") -> dict[str, Behaviours]:
-        """Each behaviour of the authors by itself, by the name of its option."""
+        """Return each behaviour of the authors by itself, by the name of its option."""
         options = vars(cls.authors(dataset, modality))
         return {n: cls(**{n: value}) for n, value in options.items() if value is not None}
 
 
 def choose_behaviours(names: str, dataset: str) -> Behaviours:
-    """Behaviours by name, separated by commas; ``authors`` is all of them.
+    """Choose behaviours by name, separated by commas; ``authors`` is all of them.
 
     >>> choose_behaviours("raw_costs,unlabelled_end", "crosstask").raw_costs
     True
@@ -158,16 +158,16 @@ def mine_as_authors(
 
 @dataclass(frozen=True)
 class AuthorsPathSearch:
-    """Path search with the behaviours asked for; with ``Behaviours()`` it is ``PathSearch``.
+    """Path search with some behaviours of the scripts; by default it is ``PathSearch``.
 
-    Only the remembered anchors are anchors of its labels.
+    Only the remaining anchors are anchors of its labels.
 
     Attributes
     ----------
     threshold
         Least score of an anchor, unless ``behaviours`` have one.
     clusters
-        The cluster of each keystep where ``behaviours.limit`` is by clusters: :func:`agglomerate`.
+        Cluster of each keystep, for a ``behaviours.limit`` by clusters: :func:`agglomerate`.
     """
 
     threshold: float = 0.4
@@ -200,7 +200,7 @@ class AuthorsPathSearch:
 
 
 def without_adjacent(anchors: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """Forget the earlier of each two anchors on adjacent rows.
+    """Remove the earlier of each two anchors on adjacent rows.
 
     >>> without_adjacent(np.array([1, 1, 0, 1, 0, 1, 1, 1], bool)).astype(int).tolist()
     [0, 1, 0, 1, 0, 0, 1, 1]
@@ -229,7 +229,7 @@ def _raw_network(graph: TaskGraph) -> Network:
 
 
 def _limited_network(graph: TaskGraph, raw: bool, allowed: NDArray[np.bool_]) -> Network:
-    """Edges between allowed keysteps, with the costs that they have among all."""
+    """Return edges between allowed keysteps, with the costs that they have among all."""
     edges = coo_array(graph.probabilities if raw else graph.costs)
     kept = allowed[edges.coords[0]] & allowed[edges.coords[1]]
     source, target = (one[kept] for one in edges.coords)
@@ -240,8 +240,7 @@ def _limited_network(graph: TaskGraph, raw: bool, allowed: NDArray[np.bool_]) ->
 def agglomerate(vectors: NDArray[np.float32], distance: float) -> tuple[int, ...]:
     """Cluster keysteps from the bottom up until clusters are at least ``distance`` apart.
 
-    Ward's linkage of Euclidean distances between unit vectors, scikit-learn's own choice where
-    nothing is said of the linkage.
+    Ward's linkage of Euclidean distances between unit vectors, scikit-learn's default.
     """
     if not distance > 0:
         raise ConfigError(f"distance must be above 0, got {distance}")
@@ -254,7 +253,7 @@ def agglomerate(vectors: NDArray[np.float32], distance: float) -> tuple[int, ...
 def allowed_keysteps(
     scores: Scores, limit: Limit | None, clusters: tuple[int, ...] = ()
 ) -> NDArray[np.bool_] | None:
-    """Keysteps that a limit leaves to one video, of scores in [-1, 1]; None without a limit."""
+    """Return the keysteps allowed in one video, by scores in [-1, 1]; None without a limit."""
     if limit is None:
         return None
     if limit.kind == "winners":
@@ -274,7 +273,7 @@ def allowed_keysteps(
 
 
 def _first_rows(scores: Scores) -> NDArray[np.int64]:
-    """Rows where a sentence begins; the rows of one touch and score the same."""
+    """Return rows where a sentence begins; rows of one sentence are adjacent with equal scores."""
     rows = np.flatnonzero(scores.observed)
     values = scores.values[rows]
     goes_on = (np.diff(rows) == 1) & (values[1:] == values[:-1]).all(axis=1)
@@ -285,17 +284,17 @@ def _first_rows(scores: Scores) -> NDArray[np.int64]:
 
 @dataclass(frozen=True)
 class AuthorsBayesFilter:
-    """The Bayes filter with the behaviours asked for; with ``Behaviours()`` it is ``BayesFilter``.
+    """Bayes filter with some behaviours of the scripts; by default it is ``BayesFilter``.
 
     The scripts' recursion is ``B(0) = s`` and ``B(t) = s + 0.20 * A B(t-1)``; a row's label is
-    the keystep most believed in.  ``A``, not its transpose, multiplies the belief, and nothing is
-    divided by its sum.  A row without narration measures nothing, so ``s`` is zero there.  Rows
-    before the first measurement are background, and those that allow no keystep.
+    the keystep with the highest ``B(t)``.  ``A``, not its transpose, multiplies ``B``, and
+    nothing is normalised.  ``s`` is zero on a row without narration.  Rows before the first
+    observed one are background, and so are rows that allow no keystep.
 
     Attributes
     ----------
     epsilon
-        See :class:`~stepgraph.decoders.markov.BayesFilter`; not used where belief is added.
+        See :class:`~stepgraph.decoders.markov.BayesFilter`; unused with ``added_belief``.
     """
 
     epsilon: float = 0.1

@@ -1,9 +1,9 @@
 """The paper's task classification, and its downstream table.
 
-Which task a video shows is told from its labelled keysteps.  Only the task of each video must be
-known, not its keysteps; so this can be measured where the other tables cannot.  What frozen
-features are worth is told from any backbone whose features are stored, each a row that can be
-filled; the paper's rows stand beside, filled or not.
+A video's task is predicted from its labelled keysteps.  The truth is the task of each video, not
+its keysteps, so this can be measured where the other tables cannot.  Probes measure the frozen
+features of any backbone whose features are stored, one row each; the paper's rows stand beside,
+filled or not.
 """
 
 from __future__ import annotations
@@ -73,17 +73,17 @@ _MODELS = {
     **dict.fromkeys(("MIL-NCE", "VideoCLIP"), (ANY, _PUBLISHED_MODEL)),
     **dict.fromkeys(("DistantSup.", "Ours"), ("video", _TRAINED_MODEL)),
 }
-"""Models of the paper's rows: their modality there, and why one that is not given is missing."""
+"""Models of the paper's rows: their modality, and the reason where one is missing."""
 
 Ranked: TypeAlias = Mapping[str, tuple[str, ...]]
 """Tasks of each video, the most probable first."""
 
 
 def make_tasks_table(dataset: Dataset, encoder: Encoder, options: Options) -> Table:
-    """Measure how often the task of a video is the first, or among the first five.
+    """Measure how often the true task of a video ranks first, or among the first five.
 
     As in the paper, a model of video labels each second with its best keystep, and narration is
-    labelled by argmax and by path search; beside the latter stand controls without a graph.
+    labelled by argmax and by path search; the latter is compared with controls without a graph.
     """
     vocabulary = choose_vocabulary(dataset, None)
     videos = tuple(track(dataset.videos, "reading"))
@@ -134,7 +134,7 @@ def _sections(
     text, video = MODALITIES["text"], MODALITIES["video"]
     found: dict[str, dict[str, Ranked]] = {text: {}}
     if not is_silent(dataset, encoder):
-        # Text has nothing to rank tasks by where nobody speaks.
+        # Without narration, text has nothing to rank tasks by.
         narrated = tuple(one for one in videos if looks(encoder) or one.transcript)
         scores = tuple(score(narrated, vocabulary, encoder))
         found[text] = _decoded(scores, vocabulary, known, options, "text")
@@ -181,7 +181,7 @@ def _decoded(
 def _own(
     videos: Sequence[Video], vocabulary: Vocabulary, known: Mapping[str, str]
 ) -> dict[str, Ranked]:
-    """Rank tasks by our recogniser: by the keysteps it finds, and by the task it gives."""
+    """Rank tasks by our recogniser: by its labels, and by its task posterior."""
     scores = tuple(score(videos, vocabulary, load_encoder(TaskMarkov.encoder)))
     graph = learn_graph(scores, vocabulary)
     labels = [TaskMarkov().decode(one, graph) for one in scores if one.video in known]
@@ -196,7 +196,7 @@ def _predicted(
 ) -> dict[str, Ranked]:
     """Rank tasks by the best keystep that each model gives each second.
 
-    Only videos that all models could look at count, so that their rows are comparable.
+    Only videos that all models could encode count, so that their rows are comparable.
     """
     found: dict[str, dict[str, tuple[str, ...]]] = {}
     for name, model in options.models.items():
@@ -231,7 +231,7 @@ def _section(
 def _difference(
     ranked: Ranked, ours: Ranked | None, known: Mapping[str, str], options: Options
 ) -> Cell:
-    """Compare our accuracy video by video; the interval is over videos."""
+    """Compute the difference to our accuracy over videos, with its bootstrap interval."""
     if ours is None or ranked is ours:
         return NOTHING
     right = [[one[video][:1] == (known[video],) for video in ours] for one in (ranked, ours)]
@@ -241,7 +241,7 @@ def _difference(
 
 
 def _shares(ranked: Ranked, known: Mapping[str, str], options: Options) -> Iterator[Cell]:
-    """How often the task is the first, and among the first five."""
+    """Measure the share of videos whose true task ranks first, and among the first five."""
     parts = min(options.parts, len(ranked))
     for first in (1, 5):
 
@@ -259,7 +259,7 @@ _PUBLISHED = tuple(dict.fromkeys(place.method for place in PRINTED if place.tabl
 
 @dataclass(frozen=True, eq=False)
 class Divided:
-    """A data set in two parts: to train heads on, and to measure them on."""
+    """Data set in two parts: to train heads on, and to measure them on."""
 
     name: str
     train: Dataset
@@ -278,9 +278,9 @@ def make_downstream_table(
     Parameters
     ----------
     problems
-        Where to note a video that cannot be encoded; if not given, the first is an error.
+        Collects videos that cannot be encoded; if not given, the first is an error.
     pretraining
-        Which videos the backbones were trained on, beside those that their checkpoints have.
+        Videos that the backbones were trained on, beside those listed in their checkpoints.
     """
     datasets = tuple(datasets)
     tests = {
@@ -369,7 +369,7 @@ def open_divided(source: str, options: ProbeOptions, problems: Problems) -> Divi
 
 
 def divide(name: str, train: Dataset, test: Dataset) -> Divided:
-    """Name two parts of one data set after it; a video in both would be a leak."""
+    """Pair two parts of one data set under its name; a video in both would be a leak."""
     both = {video.id for video in train.videos} & {video.id for video in test.videos}
     if both:
         raise DataError(

@@ -1,4 +1,4 @@
-"""Figures of the paper that show results, drawn of any mined graph and any labels."""
+"""Figures of the paper that show results, drawn from any mined graph and any labels."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ from stepgraph.export.transitions import (
 from stepgraph.graph import TaskGraph
 from stepgraph.graph.maps import Arrow, TaskMap
 
-# Directions, keysteps with what follows them, and videos at each end that figures show.
+# Numbers of directional pairs, of keysteps with successors, and of videos at each end.
 _PAIRS, _EXAMPLES, _ENDS = 6, 4, 2
 _ROWS = "Counted from neighbouring rows of narration, wrong matches included."
 
 
 class Figure(NamedTuple):
-    """A figure of the paper: its file and what it shows, or no file and the reason why."""
+    """Figure of the paper: its file and caption, or no file and the reason."""
 
     number: str
     file: Path | None
@@ -52,7 +52,7 @@ def write_figures(
     labels
         Labels by video for each method; figure 4 compares the last with the first.
     truth
-        By video; where there is none, figure 4 is left out.
+        Truth by video; without any, figure 4 is left out.
     """
     drawings: list[tuple[str, str, Callable[[], str]]] = [
         ("3 left", "directional keysteps of one task", partial(_directions, graph)),
@@ -79,7 +79,7 @@ def _write(folder: Path, number: str, caption: str, draw: Callable[[], str]) -> 
 
 
 def _directions(graph: TaskGraph) -> str:
-    """Figure 3, left: pairs that mostly go one way."""
+    """Draw figure 3, left: pairs with one dominant direction."""
     maps = []
     for one in directional_pairs(graph, _PAIRS):
         share = one.forward / (one.forward + one.backward)
@@ -90,7 +90,7 @@ def _directions(graph: TaskGraph) -> str:
 
 
 def _nexts(graph: TaskGraph) -> str:
-    """Figure 3, centre: what comes next after the most frequent keysteps of different tasks."""
+    """Draw figure 3, centre: successors of the most frequent keysteps of different tasks."""
     chosen: list[int] = []
     known = set[str]()
     for keystep in most_used_keysteps(graph, len(graph.vocabulary)):
@@ -119,7 +119,7 @@ def _fans(title: str, notes: Sequence[str], maps: Sequence[tuple[int, TaskMap]])
 
 
 def _examples(labels: Mapping[str, Mapping[str, Labels]], truth: Mapping[str, Labels]) -> str:
-    """Figure 4: the videos in which the last method gains and loses most beside the first."""
+    """Draw figure 4: videos with the largest gains and losses of the last method on the first."""
     known = [
         video
         for video, true in truth.items()

@@ -1,9 +1,9 @@
-"""From the labels of a method to the numbers of its row: metrics, errors, differences.
+"""Numbers of a table's row from the labels of its method: metrics, errors, differences.
 
-A method without chance labels once, and its standard errors are those over random parts of the
-videos.  One with chance labels once for each of several seeds: its numbers are means over the
-seeds, and its standard errors are those over the seeds.  A difference is that of the reference
-method minus the row's, with the interval of a paired bootstrap over videos.
+A deterministic method labels once, and its standard errors are over random parts of the videos.
+A random method labels once for each of several seeds: its numbers are means over the seeds, and
+its standard errors are over the seeds.  A difference is the reference method minus the row's
+method, with the interval of a paired bootstrap over videos.
 """
 
 from __future__ import annotations
@@ -27,16 +27,16 @@ from stepgraph.experiments.methods import Method
 from stepgraph.experiments.setting import Numbers, Setting
 
 ERROR = " ±"
-"""Follows the name of a metric whose standard error it is."""
+"""Suffix of a metric's name for its standard error."""
 
 LOW, HIGH = " low", " high"
-"""Follow the name of a difference whose interval they end."""
+"""Suffixes of a difference's name for the ends of its interval."""
 
 DIFFERENCE = "difference/"
-"""Precedes a metric of the reference method minus the same metric of the row."""
+"""Prefix for a metric of the reference method minus the same metric of the row."""
 
 KEYSTEP_ROWS = "keystep_rows/"
-"""Precedes a metric that leaves out the rows whose truth is background."""
+"""Prefix for a metric that leaves out the rows whose truth is background."""
 
 CHOSEN = "chosen/"
 """Precedes a seed and a task for whose videos an option was chosen on those of the other tasks."""
@@ -52,7 +52,7 @@ _ENTROPY = {
 
 
 class Measurer:
-    """Measure methods in a setting, beside one of them as the reference of differences."""
+    """Measure methods in a setting, with one of them as the reference of differences."""
 
     def __init__(self, setting: Setting, reference: Method) -> None:
         self.setting = setting
@@ -114,7 +114,7 @@ class Measurer:
         return {name: _or_none(sum(one[name] for one in values) / len(values)) for name in names}
 
     def _errors(self, runs: Sequence[Mapping[str, Counts]], names: Sequence[str]) -> Numbers:
-        """Standard errors over the runs, or over parts of the videos where there is one run."""
+        """Compute standard errors over the runs, or over parts of the videos for a single run."""
         options, totals = self.setting.options, [_total(run.values()) for run in runs]
         if len(runs) == 1:
             parts = split_videos(runs[0], min(options.parts, len(runs[0])), seed=options.seed)

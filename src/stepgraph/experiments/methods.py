@@ -1,8 +1,8 @@
-"""Every row of the paper as a method behind one interface, and what is said under its table.
+"""Methods of the paper's rows behind one interface, and the notes under its tables.
 
-A method is made ready for a setting once, and then labels one video after the other.  What it
-cannot do on the data at hand it says by raising ``NotAvailableError`` with the reason.  Methods
-and notes stand in ``tables.toml``.
+A method is prepared for a setting once, and then labels one video after the other.  A method that
+cannot be measured on the data raises ``NotAvailableError`` with the reason.  Methods and notes
+stand in ``tables.toml``.
 """
 
 from __future__ import annotations
@@ -36,21 +36,21 @@ from stepgraph.pipeline import mined_where
 from stepgraph.scoring.fusion import fuse
 
 TABLES = tomllib.loads(Path(__file__).with_name("tables.toml").read_text("utf-8"))
-"""What each table is made of, as it is written."""
+"""Definitions of the tables, as written."""
 
 Labeller: TypeAlias = Callable[[Scores], Labels]
-"""From the scores of one video to its labels."""
+"""Function from the scores of one video to its labels."""
 
 Prepare: TypeAlias = Callable[["Setting", str], Labeller]
-"""Makes a method ready for a setting and a modality."""
+"""Prepares a method for a setting and a modality."""
 
 
 @dataclass(frozen=True)
 class Method:
-    """A row of a table; ``tables.toml`` says what its fields are.
+    """A row of a table; ``tables.toml`` describes its fields.
 
-    ``prepare`` makes it ready for a setting and a modality, or one of its ``choices`` does, by the
-    value of the option that is chosen; ``identity`` tells it from another method of the same name
+    ``prepare`` prepares it for a setting and a modality, or one of its ``choices`` does, by the
+    value of the chosen option.  ``identity`` distinguishes it from another method of the same name
     and description.
     """
 
@@ -64,7 +64,7 @@ class Method:
     identity: str = ""
 
     def described(self, setting: Setting) -> str:
-        """What it is, with the options of the setting filled in."""
+        """Describe the method, with the options of the setting filled in."""
         return self.about.format(
             threshold=f"{setting.options.threshold:g}",
             seed=setting.options.seed,
@@ -72,15 +72,15 @@ class Method:
         )
 
     def label(self, setting: Setting, modality: str) -> dict[str, Labels]:
-        """Labels of all videos with a truth, and with a known task if that is needed."""
+        """Label all videos with a truth, and with a known task if that is needed."""
         return self.label_and_choose(setting, modality)[0]
 
     def label_and_choose(
         self, setting: Setting, modality: str
     ) -> tuple[dict[str, Labels], dict[str, float]]:
-        """Label as :meth:`label` does, and give what was chosen for the videos of each task.
+        """Label as :meth:`label` does, and return the value chosen for the videos of each task.
 
-        An option with choices is that of most accuracy on the videos of the other tasks.
+        The chosen value has the highest accuracy on the videos of the other tasks.
         """
         if modality not in self.modalities:
             readable = " and ".join(self.modalities)
@@ -112,7 +112,7 @@ class Method:
 def choose(
     found: Mapping[float, Mapping[str, Counts]], tasks: Mapping[str, str]
 ) -> dict[str, float]:
-    """Choose for each task the value of most accuracy, pooled over the videos of other tasks."""
+    """Choose for each task the value of highest accuracy, pooled over videos of other tasks."""
     shown = sorted({tasks[video] for video in next(iter(found.values())) if video in tasks})
     if len(shown) < 2:
         raise NotAvailableError(
@@ -139,7 +139,7 @@ def _require_tasks(setting: Setting) -> None:
 
 
 def _prepare(written: Mapping[str, Any], setting: Setting, modality: str) -> Labeller:
-    """Make a method ready that stands in ``tables.toml``."""
+    """Prepare a method that stands in ``tables.toml``."""
     if "video_weight" in written:
         return _fusing(written["video_weight"], setting, modality)
     decoder = _decoder(written["decoder"], written.get("options", {}), setting, modality)
@@ -166,9 +166,9 @@ def _graph(kind: str | None, setting: Setting, modality: str) -> TaskGraph:
 def on_task(
     decoder: Decoder, setting: Setting, modality: str, *, in_order: bool = False
 ) -> Labeller:
-    """Let a decoder choose only among the keysteps of the video's own task.
+    """Restrict a decoder to the keysteps of the video's own task.
 
-    ``in_order`` takes the order in which the data set lists them as the graph.
+    ``in_order`` takes the listed order of the keysteps as the graph.
     """
 
     @cache
@@ -210,7 +210,7 @@ def _auto_regressive(setting: Setting, modality: str) -> Decoder:
 
 
 def _fusing(weight: float, setting: Setting, modality: str) -> Labeller:
-    """Path search on blended scores: so much of the video's, the rest of the text's."""
+    """Decode fused scores by path search: the given weight for video, the rest for text."""
     text = {one.video: one for one in setting.scored("text")}
     fused = {
         one.video: fuse(one, text[one.video], weight=weight)
@@ -243,16 +243,16 @@ def _with_option(written: Mapping[str, Any], name: str, value: float) -> dict[st
 
 
 METHODS = dict(_read())
-"""Every method of the tables, by what ``tables.toml`` calls it."""
+"""All methods of the tables, by their keys in ``tables.toml``."""
 
 
 def written_notes(table: str, **values: object) -> list[str]:
-    """What ``tables.toml`` says under a table, with the values filled in."""
+    """Return the notes of ``tables.toml`` on a table, with the values filled in."""
     return [note.format(**values) for note in TABLES["notes"][table]]
 
 
 def protocol(setting: Setting, used: Sequence[Method]) -> Iterator[str]:
-    """How the table was measured, sentence by sentence."""
+    """Yield the protocol of the table, sentence by sentence."""
     options, vocabulary = setting.options, setting.vocabulary
     yield from _measured_on(setting)
     videos = {one.video for modality in setting.scores for one in setting.evaluated(modality)}
@@ -280,7 +280,7 @@ def protocol(setting: Setting, used: Sequence[Method]) -> Iterator[str]:
 
 
 def _measured_on(setting: Setting) -> Iterator[str]:
-    """Count the videos, by modality where the sections are of different ones."""
+    """Count the videos, by modality where modalities differ."""
     counted = {}
     for modality in setting.scores:
         videos = list(setting.evaluated(modality))
@@ -303,6 +303,6 @@ def _measured_on(setting: Setting) -> Iterator[str]:
 
 
 def paper_notes(datasets: Sequence[str]) -> list[str]:
-    """What to bear in mind about the paper's columns."""
+    """Return the notes on the paper's columns."""
     named = " and ".join(DATASETS[dataset] for dataset in datasets)
     return written_notes("paper", datasets=named) if datasets else []

@@ -1,4 +1,4 @@
-"""One page of all tables and figures that a source allows, and of what cannot be had."""
+"""One page of all tables and figures that a source allows, and of the missing ones."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ def write_page(
     figures: Sequence[Figure],
     missing: Mapping[str, str],
 ) -> str:
-    """Write HTML that names no other place but the files of the figures beside it.
+    """Write HTML that refers to no other files than those of the figures beside it.
 
     Parameters
     ----------
     dataset
         Name of the data set that was measured.
     missing
-        Reasons by the name of a table that the source cannot give.
+        Reasons by the name of a table that the source does not allow.
     """
     reasons = [
         *(f"<li>{html.escape(name)}: {html.escape(why)}</li>" for name, why in missing.items()),
@@ -62,7 +62,7 @@ def write_page(
 
 
 def count_beside(tables: Iterable[Table], dataset: str) -> int:
-    """Count the numbers that the paper prints of a data set and that a table has measured on it.
+    """Count the numbers that the paper prints on a data set and that a table has measured on it.
 
     A number counts where its row has a measured number of the same metric.
     """

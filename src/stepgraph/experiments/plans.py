@@ -1,8 +1,8 @@
-"""The tables that are measured on one setting: which methods and columns, and what to note.
+"""Tables that are measured on one setting: their methods, columns and notes.
 
 Most have one shape and stand in ``tables.toml``.  Two have their own: the supplement's experiment
-on noise, with ever more keysteps that have nothing to do with it, and what each behaviour of the
-authors' scripts is worth, alone and all together.
+on noise, with increasing numbers of irrelevant keysteps, and the effect of each behaviour of the
+authors' scripts, alone and all together.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ ACCURACY, PRINTED = COLUMNS["accuracy"], COLUMNS["printed"]
 
 @dataclass(frozen=True)
 class Plan:
-    """A table of methods by metrics; ``tables.toml`` says what its fields are."""
+    """A table of methods by metrics; ``tables.toml`` describes its fields."""
 
     name: str
     title: str
@@ -106,7 +106,7 @@ def make_table(plan: Plan, setting: Setting) -> Table:
     for modality, method in track(jobs, plan.name):
         measure = partial(_numbers, plan, measurer, method, modality)
         cells = _cells(plan.columns, measure)
-        # Of table 2 the paper does not say from which modality it is.
+        # The paper does not name the modality of table 2.
         printed = beside.cells(method.name, ANY if plan.name == "table2" else modality)
         rows.append(Row(MODALITIES[modality], method.name, (*cells, *printed)))
         if cells[0].value is not None:
@@ -143,7 +143,7 @@ def _remarks(
 
 
 def _printed_datasets(setting: Setting) -> tuple[str, ...]:
-    """Which of the paper's data sets stand beside: the same one, or all."""
+    """Return the paper's data sets to show beside: the same one, or all."""
     same = setting.dataset.name in DATASETS
     return (setting.dataset.name,) if same else tuple(DATASETS)
 
@@ -152,7 +152,7 @@ def _printed_datasets(setting: Setting) -> tuple[str, ...]:
 
 
 def _numbers(plan: Plan, measurer: Measurer, method: Method, modality: str) -> Numbers:
-    """Take the numbers of a row from what is finished, or measure them."""
+    """Return the stored numbers of a row, or measure them."""
     setting, keys = measurer.setting, [one.key for one in plan.columns]
     decided_by = {
         "what": plan.measure,
@@ -168,7 +168,7 @@ def _numbers(plan: Plan, measurer: Measurer, method: Method, modality: str) -> N
 
 
 def _cells(columns: Sequence[Column], measure: Callable[[], Numbers]) -> tuple[Cell, ...]:
-    """Cells of one row, or the reason why it has none."""
+    """Make the cells of one row, or cells with the reason why they are missing."""
     try:
         numbers = measure()
     except NotAvailableError as error:
@@ -188,7 +188,7 @@ def _cell(column: Column, numbers: Numbers) -> Cell:
 # --- noise ---------------------------------------------------------------------------------
 
 SIZES = (1.0, 1.5, 2.0, 4.0, 5.0, 10.0)
-"""Sizes of the vocabulary, in times its clean size."""
+"""Sizes of the vocabulary, relative to its clean size."""
 
 _COMPARED = {
     "argmax": "distant",
@@ -220,7 +220,7 @@ def make_noise_table(setting: Setting, encoder: Encoder) -> Table:
 
 
 def _noisy_vocabulary(setting: Setting, size: float, seed: int) -> Vocabulary:
-    """The vocabulary at ``size`` times its own size, or the reason why it cannot be had."""
+    """Enlarge the vocabulary to ``size`` times its own size, or raise the reason against it."""
     options = setting.options
     if size == 1:
         return setting.vocabulary
@@ -355,7 +355,7 @@ def _other_encoder(setting: Setting, _: str) -> Labeller:
 
 
 def _change(cells: tuple[Cell, ...], base: tuple[Cell, ...]) -> Iterator[Cell]:
-    """Change of both accuracies, in points."""
+    """Yield the changes of both accuracies, in points."""
     for cell, before in ((cells[0], base[0]), (cells[2], base[2])):
         if cell.value is None or before.value is None:
             yield Cell(None, reason=cell.reason or before.reason)

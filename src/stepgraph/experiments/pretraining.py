@@ -1,4 +1,4 @@
-"""Videos that a model was trained on must not be those that it is measured on."""
+"""Check that no model is measured on videos that it was trained on."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ Model: TypeAlias = Encoder | StoredScores
 
 @dataclass(frozen=True)
 class Pretraining:
-    """Which videos models were trained on, and whether those may be measured on.
+    """Videos that models were trained on, and the rule for measuring on those.
 
     Attributes
     ----------
     given
-        Ids of videos by the name of a model, beside those that its checkpoint has.
+        Ids of videos by the name of a model, beside those listed in its checkpoint.
     allow_shared
         Note videos that are in both instead of refusing them.
     """
@@ -36,16 +36,16 @@ class Pretraining:
     def check(
         self, models: Mapping[str, Model], tests: Mapping[str, Collection[str]]
     ) -> tuple[str, ...]:
-        """Compare the videos of each model with each test set, by their ids as they are.
+        """Compare the videos of each model with each test set, by their exact ids.
 
-        What a head learns from is compared with its own test set alone (``divide``): a head of
-        one data set is never measured on another, so only what a model was trained on matters
-        there.
+        A head's training videos are compared with its own test set alone (``divide``), since a
+        head of one data set is never measured on another.  Only the model's training videos
+        matter here.
 
         Returns
         -------
         notes
-            On videos that are shared and on models of which nothing is known.
+            Notes on shared videos, and on models whose training videos are not all known.
         """
         for name in self.given.keys() - models.keys():
             known = ", ".join(models) or "none"
@@ -78,9 +78,9 @@ class Pretraining:
 
 
 def trained_on(model: Model) -> tuple[frozenset[str], bool]:
-    """Find ids of the videos that a model was trained on, and whether these are all.
+    """Return ids of the videos that a model was trained on, and True if these are all.
 
-    Stored features are as the checkpoint that made them, if that still lies where it was.
+    Stored features follow the checkpoint that made them, if it still exists at its path.
     """
     if isinstance(model, StoredScores):
         return frozenset(), False

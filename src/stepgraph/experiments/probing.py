@@ -1,8 +1,8 @@
-"""Probe frozen features: what can be told from them by a small head that is trained on truth.
+"""Probe frozen features with small heads that are trained on truth.
 
 The paper's three downstream tasks, on any data set with truth and from the features of any
-backbone: which keystep a given region shows, which task a video shows, and which keystep comes
-next given the video so far.
+backbone: the keystep of a given region, the task of a video, and the next keystep given the video
+so far.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ from stepgraph.scoring.products import part_of_row
 
 @dataclass(frozen=True)
 class Classes:
-    """What a probe tells apart.
+    """Classes of a probe.
 
-    A keystep is told apart per task, as in the data sets' own lists: CrossTask has 133 of them
-    under 105 names, COIN 778.
+    Each task has its own classes for its keysteps, as in the data sets' own lists: CrossTask has
+    133 of them under 105 names, COIN 778.
 
     >>> both = Vocabulary(("boil", "pour"), {"tea": (0, 1), "coffee": (0,)})
     >>> len(Classes(both).keysteps), Classes(both).keystep_of("coffee", 0)
@@ -39,7 +39,7 @@ class Classes:
 
     @cached_property
     def keysteps(self) -> dict[tuple[str | None, int], int]:
-        """Number of each keystep of each task; without tasks, of each keystep."""
+        """Class number of each keystep of each task; without tasks, of each keystep."""
         pairs: list[tuple[str | None, int]] = [
             (task, keystep)
             for task, members in self.vocabulary.tasks.items()
@@ -50,23 +50,23 @@ class Classes:
         return {pair: number for number, pair in enumerate(pairs)}
 
     def keystep_of(self, task: str | None, keystep: int) -> int:
-        """Number of a keystep of a video whose task may be unknown."""
+        """Return the class of a keystep of a video whose task may be unknown."""
         if (task, keystep) in self.keysteps:
             return self.keysteps[task, keystep]
         return self.keysteps[next(iter(self.vocabulary.tasks_of(keystep)), None), keystep]
 
     @cached_property
     def tasks(self) -> dict[str, int]:
-        """Number of each task."""
+        """Class number of each task."""
         return {task: number for number, task in enumerate(self.vocabulary.tasks)}
 
     def count(self, probe: str) -> int:
-        """How many classes a probe tells apart."""
+        """Count the classes of a probe."""
         return len(self.tasks) if probe == "task" else len(self.keysteps)
 
 
 class Example(NamedTuple):
-    """Rows of one video and what they show."""
+    """Rows of one video and their class."""
 
     rows: NDArray[np.float32]
     label: int
@@ -74,24 +74,24 @@ class Example(NamedTuple):
 
 @dataclass(frozen=True)
 class ProbeOptions:
-    """How probing is done.
+    """Options of probing.
 
     Attributes
     ----------
     length
-        Most rows of an example, longer ones being thinned out evenly.
+        Most rows of an example; longer ones are thinned out evenly.
     seeds
-        How often each head is trained anew, for standard errors.
+        Number of seeds that each head is trained with, for standard errors.
     heads
-        What is trained on the features: mlp, transformer, or both.
+        Heads to train on the features: mlp, transformer, or both.
     probes
-        What is told from them: keystep, task, forecast (the next keystep), or several.
+        Classes to predict: keystep, task, forecast (the next keystep), or several.
     epochs
         Passes of a head over its examples.
     share
         Part of the videos to train on, where a source has no split of its own.
     seed
-        Of that division.
+        Seed of that division.
     """
 
     length: int = 32
@@ -119,7 +119,7 @@ class Probed:
     Attributes
     ----------
     chance
-        Accuracy of always saying what is most frequent among the examples trained on.
+        Accuracy of always predicting the most frequent class of the training examples.
     """
 
     head: str
@@ -154,7 +154,7 @@ def probe(
     train, test
         Videos with truth, of one vocabulary.
     features
-        Of the videos of both, by id; videos without are left out.
+        Features of the videos of both, by id; videos without are left out.
     """
     if train.vocabulary is None or train.vocabulary != test.vocabulary:
         raise DataError(
@@ -204,10 +204,10 @@ def examples(
     *,
     length: int = 32,
 ) -> Iterator[Example]:
-    """What one probe learns from or is asked about.
+    """Make the examples of one probe.
 
-    ``keystep``: each true region and its keystep.  ``forecast``: what is seen before each region
-    but the first, and its keystep.  ``task``: the whole video and its task, where it is known.
+    ``keystep``: each true region and its keystep.  ``forecast``: the rows before each region, if
+    any, and its keystep.  ``task``: the whole video and its task, where it is known.
     """
     for video in dataset.videos:
         truth = dataset.truth.get(video.id)
@@ -228,7 +228,7 @@ def examples(
 
 
 def rows_of(features: Features, hop: float) -> tuple[NDArray[np.float32], NDArray[np.bool_]]:
-    """One vector a row, and which rows have one."""
+    """Return one vector a row, and a mask of the rows that have one."""
     count = rows_in(features.duration, hop)
     part = part_of_row(features.intervals, count, hop)
     rows = np.zeros((count, features.vectors.shape[1]), np.float32)
@@ -237,7 +237,7 @@ def rows_of(features: Features, hop: float) -> tuple[NDArray[np.float32], NDArra
 
 
 def thin(rows: NDArray[np.float32], length: int) -> NDArray[np.float32]:
-    """At most so many rows, evenly spaced; one that lasts as long as all stands for it.
+    """Select at most ``length`` rows, the middles of equal parts.
 
     >>> thin(np.arange(10, dtype=np.float32)[:, None], 5).ravel().tolist()
     [1.0, 3.0, 5.0, 7.0, 9.0]

@@ -1,9 +1,9 @@
-"""What every method of a table works on: one data set, scored once, with its mined graph.
+"""Input of every method of a table: one data set, scored once, with its mined graph.
 
-What a long run has finished is kept in a file, so that an interrupted one goes on.  Each result is
-kept under a key of everything that decides it: the program, the videos and their truth, the
-vocabulary, the encoder, the method and all options.  Whatever changes, the key changes, so that a
-result is never taken for another.
+Finished results of a long run are stored in a file, so that an interrupted run continues.  The key
+of each result covers all that determines it: the program, the videos and their truth, the
+vocabulary, the encoder, the method and all options.  Any change gives another key, so a result is
+never used for another.
 """
 
 from __future__ import annotations
@@ -49,14 +49,14 @@ _KIND = FileKind(
 )
 
 _KEPT = 2**27
-"""Scores that are kept in memory: half a gigabyte."""
+"""Limit on the scores in memory: half a gigabyte."""
 
 Numbers: TypeAlias = dict[str, float | None]
 """Metrics by name; an undefined one is None.  Standard errors end in ``±``."""
 
 
 class State:
-    """Finished results by key, in a JSON file to go on from, or only in memory."""
+    """Finished results by key, in a JSON file or only in memory."""
 
     def __init__(self, path: Path | None = None) -> None:
         self.path = path
@@ -69,7 +69,7 @@ class State:
                     self._done[key] = {n: v if v is None else float(v) for n, v in one.items()}
 
     def get(self, decided_by: Mapping[str, Any], compute: Callable[[], Numbers]) -> Numbers:
-        """Take a finished result, or compute it and keep it under all that decides it."""
+        """Return a finished result, or compute it and store it under all that determines it."""
         key = digest({"stepgraph": __version__, "code": _code(), **decided_by})
         if key not in self._done:
             self._done[key] = compute()
@@ -80,10 +80,10 @@ class State:
 
 
 def digest(content: Any) -> str:
-    """A short hash of plain values, arrays, graphs, and dataclasses and collections of these.
+    """Short hash of plain values, arrays, graphs, and dataclasses and collections of these.
 
-    All fields of a dataclass count, so that none can be forgotten; a value that is not known
-    here is an error, not left out.
+    All fields of a dataclass count, so that none can be forgotten; a value of any other type is
+    an error, not left out.
 
     >>> digest({"a": 1, "b": (2,)}) == digest({"b": [2], "a": 1})
     True
@@ -93,7 +93,7 @@ def digest(content: Any) -> str:
 
 
 def _plain(value: Any) -> Any:
-    """What JSON has no word for, in words that it has."""
+    """Convert a value that JSON cannot represent."""
     if isinstance(value, Vocabulary):
         return value.fingerprint
     if isinstance(value, TaskGraph):
@@ -110,7 +110,7 @@ def _plain(value: Any) -> Any:
 
 @cache
 def _code() -> str:
-    """A hash of this package's source: one version of it may be in the making for long."""
+    """Hash of this package's source, which may change between releases."""
     folder = Path(__file__).parents[1]
     hashed = hashlib.sha256()
     for path in sorted((*folder.rglob("*.py"), *folder.rglob("*.toml"))):
@@ -119,41 +119,41 @@ def _code() -> str:
 
 
 class NotAvailableError(StepgraphError):
-    """A method that cannot be measured on these data; the message is the reason."""
+    """Error of a method that cannot be measured on these data; the message is the reason."""
 
 
 @dataclass(frozen=True, eq=False)
 class Options:
-    """What one may choose for a table.
+    """Options of a table.
 
     Attributes
     ----------
     seed
-        Of everything drawn at random: the first, where there are several.
+        Seed of all random draws: the first, where there are several.
     seeds
-        How many seeds a method with chance is measured with.
+        Number of seeds for a random method.
     threshold
         Least score of an anchor; the paper's 0.5 (text) belongs to another encoder.
     parts
-        Into how many random parts the videos are divided for standard errors.
+        Number of random parts of the videos, for standard errors.
     split
-        Which part of the data set the videos are, in words, for the notes.
+        Name of the part of the data set, for the notes.
     graph
-        One mined on other videos; if not given, it is mined on the evaluated ones.
+        Graph mined on other videos; if not given, it is mined on the evaluated ones.
     noise
         Irrelevant keysteps for the table ``noise``.
     scores
-        Scores of all videos by modality (``video``), for what text cannot give.  Video-text is
-        then the paper's: anchors of both, those of the video where they disagree.
+        Scores of all videos by modality (``video``), beside those of text.  The ``video-text``
+        scores are then the paper's: anchors of both, and those of video where they disagree.
     video_threshold
         Least score of an anchor in video scores (the paper: 0.3).
     video_scores
-        Whose scores these are, in words, for the notes.
+        Description of the source of these scores, for the notes.
     models
         Models by name for the table ``tasks``: ``DistantSup.`` and ``Ours`` as in the paper, and
         any others.
     pretraining
-        Which videos they were trained on.
+        Videos that the models were trained on.
     """
 
     seed: int = 0
@@ -170,7 +170,7 @@ class Options:
     pretraining: Pretraining = field(default_factory=Pretraining)
 
     def threshold_of(self, modality: str) -> float:
-        """Least score of an anchor in the scores of a modality."""
+        """Return the least score of an anchor in the scores of a modality."""
         return self.video_threshold if modality == "video" else self.threshold
 
     def __post_init__(self) -> None:
@@ -187,13 +187,13 @@ class Options:
 
 @dataclass(frozen=True, eq=False)
 class Setting:
-    """A data set with the scores of all its videos, and what was mined from these.
+    """Data set with the scores of all its videos, and the graphs mined from them.
 
     Scores and graphs are by modality; scores may be iterated again and again.  ``tasks`` has the
-    videos whose task is known and in the vocabulary.  ``fingerprint`` is a hash of all that was
-    given: videos, truth, vocabulary, encoder, options.  ``state`` has what was measured so far.
-    Each modality has the videos that can be scored by it: text those with narration, video-text
-    those that both text and video have.
+    videos whose task is known and in the vocabulary.  ``fingerprint`` is a hash of all input:
+    videos, truth, vocabulary, encoder, options.  ``state`` has the numbers measured so far.
+    Each modality has the videos that it can score: text those with narration, video-text those
+    with both text and video scores.
     """
 
     dataset: Dataset
@@ -214,7 +214,7 @@ class Setting:
         return self.dataset.truth
 
     def scored(self, modality: str) -> Iterable[Scores]:
-        """Scores of all videos, with truth or without."""
+        """Return the scores of all videos, with truth or without."""
         if modality not in self.scores:
             why = f"the source has narration only; give scores of a {modality} model"
             why = "no video has narration" if modality == "text" else why
@@ -222,13 +222,13 @@ class Setting:
         return self.scores[modality]
 
     def evaluated(self, modality: str) -> Iterator[Scores]:
-        """Scores of the videos that have a truth."""
+        """Yield the scores of the videos that have a truth."""
         return (one for one in self.scored(modality) if one.video in self.truth)
 
 
 @dataclass(frozen=True, eq=False)
 class _Scored:
-    """Scores that are computed from the features: each time, or once where all can be kept."""
+    """Scores computed from features: on each iteration, or once where all fit into memory."""
 
     features: tuple[Features, ...]
     keysteps: NDArray[np.float32]
@@ -254,7 +254,7 @@ class _Scored:
 def prepare(
     dataset: Dataset, encoder: Encoder, options: Options, state: State | None = None
 ) -> Setting:
-    """Encode a data set once, and mine its graph without looking at the truth."""
+    """Encode a data set once, and mine its graph without its truth."""
     vocabulary = choose_vocabulary(dataset, None)
     videos = tuple(track(dataset.videos, "reading"))
     dataset = replace(dataset, videos=videos)
@@ -272,7 +272,7 @@ def prepare(
         modality: options.graph or mine_graph(some, vocabulary, encoder=encoder.options)
         for modality, some in scores.items()
     }
-    # The vectors of the keysteps tell one encoder from another of its name.
+    # The vectors of the keysteps distinguish encoders of one name.
     given = {
         "encoder": encoder.options,
         "keysteps": keysteps,
@@ -296,14 +296,14 @@ def prepare(
 
 
 def content_of(videos: Iterable[Video], truth: Mapping[str, Labels]) -> list[Any]:
-    """What is known of videos, wherever their files lie, to be hashed."""
+    """Return the data of videos that is hashed: all but the paths of their files."""
     return [(replace(video, path=None), truth.get(video.id)) for video in videos]
 
 
 def _by_priority(
     video: Iterable[Scores], text: Iterable[Scores], options: Options
 ) -> tuple[Scores, ...]:
-    """Scores of video and text, on the scale of the text's threshold."""
+    """Combine scores of video and text, on the scale of the text's threshold."""
     heard = {one.video: one for one in text}
     least = {"first_threshold": options.video_threshold, "second_threshold": options.threshold}
     return tuple(
@@ -312,7 +312,7 @@ def _by_priority(
 
 
 def enlarge(setting: Setting, vocabulary: Vocabulary, encoder: Encoder) -> Setting:
-    """The same videos with more candidate keysteps; the old ones keep their positions.
+    """Enlarge the vocabulary of a setting; the old keysteps keep their positions.
 
     Only text is scored again.
     """

@@ -1,7 +1,7 @@
-"""A table that was measured here, beside the one that the paper prints; for people and programs.
+"""Tables of measured numbers beside those that the paper prints, as text, Markdown and JSON.
 
-The two never mix: each column is one or the other, and says which.  The numbers that the paper
-prints stand in ``paper.toml``; none was measured here.
+The two never mix: the group of each column names its source.  The numbers that the paper prints
+stand in ``paper.toml``; none was measured here.
 """
 
 from __future__ import annotations
@@ -19,22 +19,22 @@ DATASETS = {"coin": "COIN", "crosstask": "CrossTask"}
 """Data sets of the paper, by the names of the readers here."""
 
 MODALITIES = {"text": "Text-only", "video": "Video-only", "video-text": "Video-Text"}
-"""What keysteps are compared with, and how the paper calls it."""
+"""Modalities of the scores, with the paper's names."""
 
 HOWTO100M = "howto100m"
 """The data set of the paper's task classification."""
 
 NAMES = DATASETS | {HOWTO100M: "HowTo100M"}
-"""How the paper calls its data sets."""
+"""The paper's names of its data sets."""
 
 HEADS = {"mlp": "MLP", "transformer": "Transformer"}
-"""What is trained on frozen features; stands in the place of the modality."""
+"""Heads trained on frozen features, in the place of the modality, with the paper's names."""
 
 PROBES = {"keystep": "SR", "task": "TR", "forecast": "SF"}
-"""What is told from frozen features, and how the paper calls it."""
+"""Probes of frozen features, with the paper's names."""
 
 ANY = ""
-"""Modality of the tables that do not say which they used."""
+"""Modality of tables that do not name one."""
 
 
 MEASURED = "measured here"
@@ -45,7 +45,7 @@ Unit = Literal["percent", "fraction", "relative", "points"]
 
 @dataclass(frozen=True)
 class Column:
-    """What a column holds: the metric's name for programs and for people, and its unit.
+    """A column: the metric's name for programs and for people, and its unit.
 
     ``fraction`` is from 0 to 1, ``relative`` a gain in percent of a baseline, ``points`` a
     difference of percents.  The group is ``measured here``, or ``paper`` and its data set.
@@ -58,7 +58,7 @@ class Column:
 
     @property
     def is_measured(self) -> bool:
-        """Whether the column was measured here."""
+        """Check whether the column was measured here."""
         return self.group == MEASURED
 
 
@@ -66,7 +66,7 @@ class Column:
 class Cell:
     """One number in the unit of the column, not rounded, or the reason why there is none.
 
-    The reason is empty where the paper has none; ``text`` is the number as it is shown.  A
+    The reason is empty where the paper has none; ``text`` is the number as displayed.  A
     difference has a 95 % interval.
     """
 
@@ -78,11 +78,11 @@ class Cell:
 
 
 NOTHING = Cell(None)
-"""A place at which the paper prints nothing."""
+"""A cell where the paper prints nothing."""
 
 
 class Place(NamedTuple):
-    """Where in the paper a number stands."""
+    """Position of a number in the paper."""
 
     table: str
     method: str
@@ -112,7 +112,7 @@ def _printed(text: str) -> Cell:
 
 
 PRINTED = _read()
-"""Every number of these tables by its place; a place that is n/a in the paper is not in it."""
+"""All numbers of these tables by their place; a place that is n/a in the paper is missing."""
 
 
 @dataclass(frozen=True)
@@ -126,14 +126,14 @@ class Row:
 
 @dataclass(frozen=True)
 class Table:
-    """Rows of methods by columns of metrics, and how they were measured.
+    """Rows of methods by columns of metrics, with notes on the protocol.
 
     Attributes
     ----------
     name
-        What ``stepgraph reproduce`` calls it.
+        Name for ``stepgraph reproduce``.
     notes
-        The protocol, a sentence or two each; the reasons for n/a are in the cells.
+        Sentences on the protocol; the reasons for n/a are in the cells.
     """
 
     name: str
@@ -143,7 +143,7 @@ class Table:
     notes: tuple[str, ...] = ()
 
     def cell(self, row: str, column: str, *, section: str | None = None) -> Cell:
-        """The measured cell of a method and a metric's key, of the first section if not named."""
+        """Find the measured cell of a method and a metric's key; by default the first such."""
         at = [c.is_measured and c.key == column for c in self.columns].index(True)
         return next(
             one.cells[at]
@@ -153,12 +153,12 @@ class Table:
 
     @property
     def reasons(self) -> tuple[str, ...]:
-        """Why cells are n/a, each reason once, in the order of the rows."""
+        """Reasons of missing numbers, each once, in the order of the rows."""
         found = (cell.reason for row in self.rows for cell in row.cells if cell.reason)
         return tuple(dict.fromkeys(found))
 
     def to_text(self) -> str:
-        """For a terminal."""
+        """Render text for a terminal."""
         groups = ["", *(column.group for column in self.columns)]
         names = ["", *(column.name for column in self.columns)]
         body = [[row.name, *self.shown(row)] for row in self.rows]
@@ -171,7 +171,7 @@ class Table:
         return "\n".join(line.rstrip() for line in [*lines, "", *notes]).rstrip() + "\n"
 
     def to_markdown(self) -> str:
-        """For a page; what the paper prints is in italics."""
+        """Render Markdown, with the paper's numbers in italics."""
         heads = [f"{c.name}<br>{c.group}" for c in self.columns]
         lines = [f"## {self.title}", ""]
         for section, rows in groupby(self.rows, lambda row: row.section):
@@ -187,7 +187,7 @@ class Table:
         return "\n".join(lines).rstrip() + "\n"
 
     def to_json(self) -> str:
-        """For programs: one object, numbers not rounded."""
+        """Render one JSON object, with numbers not rounded."""
         content = {
             "format": "stepgraph-table",
             "version": 1,
@@ -210,7 +210,7 @@ class Table:
         return {"section": row.section, "name": row.name} | groups
 
     def shown(self, row: Row) -> list[str]:
-        """Texts of the cells of a row, with the number of a reason where there is no number."""
+        """Format the cells of a row, with the number of a reason where there is no number."""
         numbers = {reason: number for number, reason in enumerate(self.reasons, start=1)}
         return [f"n/a [{numbers[c.reason]}]" if c.reason else c.text for c in row.cells]
 
@@ -222,7 +222,7 @@ class Table:
 
 @dataclass(frozen=True)
 class Beside:
-    """Columns of a table of the paper, to stand beside what was measured.
+    """Columns of a table of the paper, to stand beside measured ones.
 
     Data sets without a number in the table are left out.
     """
@@ -244,7 +244,7 @@ class Beside:
         return tuple(replace(one, group=group) for group in groups for one in self.metrics)
 
     def cells(self, method: str, modality: str) -> tuple[Cell, ...]:
-        """What the paper prints for a method."""
+        """Return the numbers that the paper prints for a method."""
         return tuple(
             PRINTED.get(Place(self.table, method, dataset, modality, one.key), NOTHING)
             for dataset in self.shown
@@ -258,7 +258,7 @@ def measured_cell(
     error: float | None = None,
     interval: tuple[float | None, float | None] | None = None,
 ) -> Cell:
-    """A measured number, given as a fraction; a metric that is undefined on the data is n/a.
+    """Make a cell of a measured number, given as a fraction; an undefined one is n/a.
 
     >>> measured_cell(0.2179, "percent", 0.0049).text
     '21.8 ± 0.5'

@@ -1,9 +1,9 @@
-"""From video files to a downstream table: what are labels of the task graph worth for learning?
+"""Pretraining on pseudo-labels, from video files to a downstream table.
 
 A small TimeSformer is trained on the pseudo-labels of some videos: once on those of the task
 graph, once on those of plain argmax and once on those of each control without a graph.  Its frozen
-features are probed on other videos.  What the paper does on HowTo100M with 128 GPUs, on a scale
-that a laptop can do in minutes.
+features are probed on other videos.  It is the paper's experiment on HowTo100M with 128 GPUs, on a
+scale that a laptop computes in minutes.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from stepgraph.training.schedule import TrainingOptions
 
 SEEDS = 3
-"""How often a model is trained anew, each time with other weights to begin with."""
+"""Number of trainings of each model, each with another initialisation."""
 
 _ROWS = {
     "untrained": "no pretraining",
@@ -51,7 +51,7 @@ _ROWS = {
     "anchors": "No graph: anchors only",
     "hold": "No graph: argmax held",
 }
-"""What the models learn, by the name of its labels; the first learns nothing."""
+"""Rows of the table by the kind of labels; the first model is not trained."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,7 +64,7 @@ class Corpus:
 
     @property
     def vocabulary(self) -> Vocabulary:
-        """Of all three."""
+        """Vocabulary of all three parts."""
         return choose_vocabulary(self.pretraining, None)
 
 
@@ -79,7 +79,7 @@ def make_transfer_table(
         Videos with files, narration and truth; the generated corpus brings others to probe
         with, any other is divided: half to pretrain on, the rest to probe.
     folder
-        Where results, labels and models are kept, to go on after an interruption; None keeps
+        Folder for results, labels and models, to continue after an interruption; None stores
         nothing.
     """
     corpus = divide(dataset, options.seed)
@@ -88,7 +88,7 @@ def make_transfer_table(
     with tempfile.TemporaryDirectory(prefix="stepgraph-") as passing:
         place = folder or Path(passing)
         state = State(place / "transfer.state.json")
-        # What was made with other options is not in the way.
+        # Files of other options are left alone.
         own = place / given[:12]
         decoders: dict[str, Decoder] = {
             "graph": PathSearch(options.threshold),
@@ -122,7 +122,7 @@ def make_transfer_table(
 
 
 def _fingerprint(corpus: Corpus, encoder: Encoder, options: Options) -> str:
-    """Hash of all that decides the labels, the models and what they are probed with."""
+    """Hash of all that determines the labels, the models and their probes."""
     parts = (corpus.pretraining, corpus.train, corpus.test)
     files = [video.path.stat().st_size for part in parts for video in part.videos if video.path]
     known = [content_of(part.videos, part.truth) for part in parts]
@@ -131,7 +131,7 @@ def _fingerprint(corpus: Corpus, encoder: Encoder, options: Options) -> str:
 
 
 def divide(dataset: Dataset, seed: int) -> Corpus:
-    """Three parts without a common video."""
+    """Divide a data set into three parts without a common video."""
     if any(video.path is None for video in dataset.videos):
         raise DataError(
             f"{dataset.name}: must have a video file for each video to be pretrained on, got "
@@ -151,7 +151,7 @@ def divide(dataset: Dataset, seed: int) -> Corpus:
 def _label(
     corpus: Corpus, encoder: Encoder, decoders: Mapping[str, Decoder], place: Path
 ) -> dict[str, LabelStatistics]:
-    """Label with the graph that the same videos gave, without looking at their truth."""
+    """Label videos with the graph mined from them, without their truth."""
     videos = tuple(corpus.pretraining.videos)
     scores = score(videos, corpus.vocabulary, encoder)
     graph = mine_graph(scores, corpus.vocabulary, encoder=encoder.options)
@@ -161,19 +161,19 @@ def _label(
 
 
 def _labels(place: Path, which: str) -> Path:
-    """The folder of some labels; those of argmax lie beside those of the graph."""
+    """Return the folder of some labels; those of argmax lie beside those of the graph."""
     return place / "labels" / ("graph" if which == "argmax" else which)
 
 
 def small_model(classes: int) -> TimeSformerOptions:
-    """A TimeSformer that a CPU trains in a minute."""
+    """Make the options of a TimeSformer that a CPU trains in a minute."""
     from stepgraph.networks.timesformer import TimeSformerOptions
 
     return TimeSformerOptions(classes, frames=4, size=32, patch=8, width=64, depth=2, heads=2)
 
 
 def small_training(seed: int, clips: Path) -> TrainingOptions:
-    """From scratch, so with higher rates than the paper's, which begins with Kinetics."""
+    """Make options for training from scratch; rates exceed the paper's, which uses Kinetics."""
     from stepgraph.training.schedule import Phase, Running, TrainingOptions
 
     return TrainingOptions(
@@ -223,7 +223,7 @@ def _network(corpus: Corpus, which: str, seed: int, place: Path) -> TimeSformer:
 def _features(
     network: TimeSformer, videos: Iterable[Video], clips: Path
 ) -> Iterator[tuple[Video, Features]]:
-    """The token of each clip, from pixels that are decoded once for all models."""
+    """Yield the token of each clip, from pixels that are decoded once for all models."""
     import torch
 
     from stepgraph.encoders.vectors import unit

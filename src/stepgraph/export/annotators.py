@@ -1,7 +1,7 @@
-"""Results for programs in which people annotate video, and for data sets of such annotations.
+"""Formats of programs for annotating video, and of data sets of such annotations.
 
-ELAN takes a file for each video; VIA, Label Studio and what reads ActivityNet's JSON take one for
-all of them.
+ELAN uses a file for each video; VIA, Label Studio and readers of ActivityNet's JSON use one for
+all videos.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from stepgraph.export.timeline import Told, on_one_line
 from stepgraph.files.cells import write_cell
 
 FRAMES = 25.0
-"""Pictures a second where a program counts in pictures."""
+"""Frames a second for programs that count in frames."""
 
 STEPS, _SAID = "keysteps", "transcript"
 """Tiers of a document of ELAN."""
 
 
 def whole(start: float, end: float, rate: float) -> tuple[int, int]:
-    """A stretch of time in whole units, so many a second; what is shorter than one lasts one.
+    """Convert an interval to whole units at a rate; a shorter one lasts one unit.
 
     >>> whole(0.5, 2.0, FRAMES), whole(60.0, 60.0004, 1000)
     ((12, 50), (60000, 60001))
@@ -37,7 +37,7 @@ def whole(start: float, end: float, rate: float) -> tuple[int, int]:
 
 
 def to_elan(timeline: Told) -> str:
-    """A document of ELAN (``.eaf``) with a tier of keysteps and one of what is said."""
+    """Render a document of ELAN (``.eaf``) with a tier of keysteps and one of sentences."""
     schema = "{http://www.w3.org/2001/XMLSchema-instance}noNamespaceSchemaLocation"
     document = Element(
         "ANNOTATION_DOCUMENT",
@@ -72,7 +72,7 @@ def to_elan(timeline: Told) -> str:
 
 
 def to_via(results: Sequence[Told]) -> str:
-    """A project of the VGG Image Annotator for video (VIA 3)."""
+    """Render a project of the VGG Image Annotator for video (VIA 3)."""
     names = _names(results)
     files, views, found = {}, {}, {}
     for number, result in enumerate(results, 1):
@@ -95,7 +95,7 @@ def to_via(results: Sequence[Told]) -> str:
             }
     attribute = {
         "aname": "keystep",
-        "anchor_id": "FILE1_Z2_XY0",  # a stretch of time of one file
+        "anchor_id": "FILE1_Z2_XY0",  # an interval of time of one file
         "type": 4,  # one of several
         "desc": "",
         "options": {str(number): name for number, name in enumerate(names)},
@@ -116,7 +116,7 @@ def to_via(results: Sequence[Told]) -> str:
 
 
 def to_label_studio(results: Sequence[Told]) -> str:
-    """Tasks of Label Studio with predictions, for :func:`label_studio_config`."""
+    """Render tasks of Label Studio with predictions, for :func:`label_studio_config`."""
     return _json([_label_studio_task(result) for result in results])
 
 
@@ -146,7 +146,7 @@ def _label_studio_task(result: Told) -> dict[str, Any]:
 
 
 def label_studio_config(results: Sequence[Told]) -> str:
-    """The labelling interface that belongs to the tasks."""
+    """Render the labelling interface that belongs to the tasks."""
     view = Element("View")
     labels = SubElement(view, "TimelineLabels", name="keystep", toName="video")
     for name in _names(results):
@@ -157,7 +157,7 @@ def label_studio_config(results: Sequence[Told]) -> str:
 
 
 def to_activitynet(results: Sequence[Told]) -> str:
-    """ActivityNet's JSON, which many programs read (FiftyOne among them)."""
+    """Render ActivityNet's JSON, which many programs read (FiftyOne among them)."""
     database = {
         result.video.id: {
             "duration": result.video.duration,
@@ -184,7 +184,7 @@ def to_activitynet(results: Sequence[Told]) -> str:
 
 
 def to_xes(results: Sequence[Told]) -> str:
-    """An event log (XES, IEEE 1849): a trace for each video, one event for each end of a step."""
+    """Render an event log (XES, IEEE 1849): a trace for each video, an event for each end."""
     log = Element("log", {"xes.version": "1.0", "xes.features": "nested-attributes"})
     for name in ("Concept", "Time", "Lifecycle"):
         address = f"http://www.xes-standard.org/{name.lower()}.xesext"
@@ -211,7 +211,7 @@ def _attribute(element: Element, key: str, value: str) -> None:
 
 
 def _names(results: Iterable[Told]) -> list[str]:
-    """Every keystep once, in the order in which they come up."""
+    """List every keystep once, in order of first occurrence."""
     return list(dict.fromkeys(one.keystep for result in results for one in result))
 
 
@@ -230,14 +230,14 @@ FORMATS = {"elan": (".eaf", to_elan)}
 
 EXECUTIONS = "executions.csv"
 EXECUTIONS_COLUMNS = ("execution", "task", "split", "step", "mistake")
-"""Who did what in which order: the layout that ``executions:PATH`` reads."""
+"""Columns of executions: the layout that ``executions:PATH`` reads."""
 
 Done = tuple[str, str, str, Sequence[str], Sequence[bool]]
-"""An execution: its id, task and split, its steps, and which of them are mistakes."""
+"""An execution: id, task, split, steps, and a mark for each step that is a mistake."""
 
 
 def execution_rows(done: Iterable[Done]) -> str:
-    """Executions as a table, one row a step; one without any has a row without one."""
+    """Render executions as CSV, one row a step; an execution without steps has one row."""
     buffer = io.StringIO()
     writer = csv.writer(buffer, lineterminator="\n")
     writer.writerow(EXECUTIONS_COLUMNS)
@@ -252,7 +252,7 @@ def execution_rows(done: Iterable[Done]) -> str:
 
 
 def to_executions(timelines: Sequence[Told]) -> str:
-    """What was recognised, or corrected, as executions of the task that each video shows."""
+    """Render recognised or corrected steps as executions of each video's most probable task."""
     return execution_rows(
         (
             one.video.id,
@@ -275,4 +275,4 @@ TOGETHER: dict[str, dict[str, Callable[[Sequence[Told]], str]]] = {
     "xes": {"keysteps.xes": to_xes},
     "executions": {EXECUTIONS: to_executions},
 }
-"""Formats of all videos together: name, and how each of its files is written."""
+"""Formats with one file for all videos: name, file names, and their writers."""

@@ -1,4 +1,4 @@
-"""What a graph answers, for a terminal: how tasks are done, what comes next, how graphs differ."""
+"""Text and JSON of answers from a graph: procedures, successors, relations and differences."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from stepgraph.graph.ties import TIED, Ties, share_a_task, ties_of
 
 
 def describe_graph(graph: TaskGraph, maps: Sequence[TaskMap], *, top: int, as_json: bool) -> str:
-    """Size of a graph, how tasks are done, and its strongest directional pairs."""
+    """Describe the size of a graph, its procedures, and its strongest directional pairs."""
     pairs = directional_pairs(graph, top)
     if as_json:
         return as_json_text(
@@ -60,7 +60,7 @@ def _ties_json(graph: TaskGraph, ties: Ties, top: int) -> dict[str, Any]:
 
 
 def _describe_ties(graph: TaskGraph, ties: Ties) -> str:
-    """Share of transitions that join different tasks, and the tasks that are joined most."""
+    """Describe the share of transitions that join different tasks, and the most joined tasks."""
     if not ties.changes or len(ties.tasks) < 2:
         return ""
     names = graph.vocabulary.keysteps
@@ -80,7 +80,7 @@ def _describe_ties(graph: TaskGraph, ties: Ties) -> str:
 
 
 def _map_json(one: TaskMap) -> dict[str, Any]:
-    """The keysteps of a task in the order in which recognised videos do them."""
+    """Convert the keysteps of a task to JSON, in the order in which recognised videos do them."""
     names = one.vocabulary.keysteps
     steps = [
         step._asdict()
@@ -114,10 +114,10 @@ def _name(one: TaskMap, keystep: int) -> str:
 
 
 def directional_pairs(graph: TaskGraph, top: int) -> list[Relation]:
-    """Directional pairs of one task with the largest surplus of one direction over the other."""
+    """List the directional pairs of one task with the largest surplus of one direction."""
     # Both directions of a pair meet in the difference; the positive one is the surplus.
     surplus = (graph.counts - graph.counts.T).tocoo()
-    # Of two keysteps that no task shares, one is not of the video's task: no direction.
+    # Two keysteps that no task shares give no direction: one is not of the video's task.
     kept = share_a_task(graph.vocabulary, *surplus.coords) & (surplus.data > 0)
     order = sorted(
         (-int(value), int(first), int(second))
@@ -130,7 +130,7 @@ def directional_pairs(graph: TaskGraph, top: int) -> list[Relation]:
 
 
 def describe_next(graph: TaskGraph, keystep: int, *, top: int, as_json: bool) -> str:
-    """Most probable next keysteps, in recognised videos and by neighbouring rows."""
+    """Describe the most probable successors, in recognised videos and by transitions."""
     names = graph.vocabulary.keysteps
     every = graph.following(keystep, limit=len(names))
     changes = sum(edge.count for edge in every)
@@ -157,7 +157,7 @@ def describe_next(graph: TaskGraph, keystep: int, *, top: int, as_json: bool) ->
 
 
 def describe_path(graph: TaskGraph, first: int, second: int, *, as_json: bool) -> str:
-    """Most probable path between two keysteps."""
+    """Describe the most probable path between two keysteps."""
     names = graph.vocabulary.keysteps
     path = graph.path(first, second)
     if as_json:
@@ -172,7 +172,7 @@ def describe_path(graph: TaskGraph, first: int, second: int, *, as_json: bool) -
 
 
 def describe_relation(graph: TaskGraph, first: int, second: int, *, as_json: bool) -> str:
-    """How two keysteps relate, in a sentence or more."""
+    """Describe the relation of two keysteps: precedence by task, and transitions."""
     relation = graph.relation(first, second)
     orders = graph.layers.precedences(first, second) if graph.layers else []
     if as_json:
@@ -191,7 +191,7 @@ def describe_relation(graph: TaskGraph, first: int, second: int, *, as_json: boo
 
 
 def _describe_order(graph: TaskGraph, first: int, second: int, found: Precedence) -> str:
-    """How often one comes before the other in the tasks that agree about it."""
+    """Describe the proportion of videos with one keystep first, for tasks that agree about it."""
     names = graph.vocabulary.keysteps
     where = ", ".join(map(printable, found.tasks[:3]))
     where += f" and {len(found.tasks) - 3} tasks more" if found.tasks[3:] else ""
@@ -221,7 +221,7 @@ def describe_order(
     *,
     as_json: bool,
 ) -> str:
-    """The order of a task: how far a keystep may be done earlier or later, and what it needs."""
+    """Describe the order of a task: range of positions and prerequisites of each keystep."""
     names, needed = one.vocabulary.keysteps, needs or {}
     if as_json:
         steps = [
@@ -239,7 +239,7 @@ def describe_order(
 
 
 def describe_differences(found: Sequence[Difference], *, top: int, as_json: bool) -> str:
-    """What two graphs disagree about, the clearest first."""
+    """Describe the differences between two graphs in the given order."""
     if as_json:
         return as_json_text(differences=[one._asdict() for one in found[:top]])
     if not found:
@@ -251,7 +251,7 @@ def describe_differences(found: Sequence[Difference], *, top: int, as_json: bool
 
 
 class Told(NamedTuple):
-    """How a video departs from the map of its task."""
+    """Deviations of a video from the norm of its task."""
 
     video: str
     task: str
@@ -259,7 +259,7 @@ class Told(NamedTuple):
 
 
 def describe_departures(told: Sequence[Told], *, as_json: bool) -> str:
-    """How videos depart from the maps of their tasks, one after the other."""
+    """Describe the deviations of videos from the norms of their tasks, one after the other."""
     if as_json:
         videos = [
             one._asdict() | {"departures": [each._asdict() for each in one.departures]}
@@ -280,7 +280,7 @@ def _departures_table(told: Told) -> str:
 
 
 def describe_check(found: Sequence[OrderCheck], *, as_json: bool) -> str:
-    """What a graph says about order, beside the truth."""
+    """Describe the agreement of a graph's order with the truth."""
     if as_json:
         said = [one._asdict() for one in found]
         defined = [{k: None if v != v else v for k, v in one.items()} for one in said]

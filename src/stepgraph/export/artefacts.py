@@ -1,4 +1,4 @@
-"""Save any artefact, and load it again: the file says what it is."""
+"""Save any artefact, and load it again by the format named in the file."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _TYPES: dict[str, tuple[type, ...]] = {
 
 
 def save(artefact: Any, path: str | Path) -> None:
-    """Save an artefact, whole or not at all; of a timeline, its labels.
+    """Save an artefact, whole or not at all; of a timeline, its labels are saved.
 
     Parameters
     ----------
@@ -57,7 +57,7 @@ def save(artefact: Any, path: str | Path) -> None:
 
 
 def load(path: str | Path) -> Any:
-    """Load what :func:`save` wrote, or what ``stepgraph mine``, ``vocabulary`` and so on did."""
+    """Load a file of :func:`save`, or of a command such as ``stepgraph mine``."""
     path = Path(path)
     require_file(path)
     with path.open("rb") as file:
@@ -75,7 +75,7 @@ def _first(kind: FileKind, labelled: Labels | Scores) -> dict[str, Any]:
 
 
 def _marks(kind: FileKind) -> dict[str, Any]:
-    """First fields of what has no vocabulary."""
+    """Return the first fields of a file without a vocabulary."""
     return {"format": kind.format, "version": kind.version, "stepgraph": __version__}
 
 
@@ -154,11 +154,11 @@ def _save_report(report: Report, path: Path) -> None:
 
 
 def load_report(path: Path) -> Report:
-    """Load a report, or what ``evaluate --json`` printed; what stands beside it is left out."""
+    """Load a report, or the output of ``evaluate --json``, whose other fields are ignored."""
     content = read_json(path)
     headers.check_header(content, path, _REPORT)
     with headers.reading_fields(path, _REPORT):
-        # Reports until 0.2.0 are over all rows, and do not say so.
+        # Reports until 0.2.0 are over all rows, and lack the field.
         content = {"background_rows": True} | content
         found = {one.name: content[one.name] for one in fields_of(Report)}
         for one in fields_of(Report):

@@ -20,7 +20,7 @@ from stepgraph.files.ids import file_in
 from stepgraph.ingest.formats import MEDIA_SUFFIXES
 from stepgraph.ingest.media import opened
 
-# What can hold chapters, as FFmpeg calls it; all else is put into Matroska, which holds anything.
+# Formats that hold chapters, by FFmpeg's names; all else goes into Matroska, which holds anything.
 _CONTAINERS = {".mp4": "mp4", ".m4v": "mp4", ".mov": "mov", ".webm": "webm", ".mkv": "matroska"}
 _COPIED = ("video", "audio", "subtitle")
 _UNSAFE = re.compile(r'[\x00-\x1f\x7f/\\:*?"<>|\s]+')
@@ -53,9 +53,9 @@ def mux(timeline: Told, folder: Path) -> list[Path]:
 
 
 def cut(timeline: Told, folder: Path) -> list[Path]:
-    """Cut a clip for each chapter, without decoding: it begins with the last whole picture before.
+    """Cut a clip for each chapter, without decoding, from the last keyframe before it.
 
-    Pictures are stored as changes to those before them, so a clip may begin some seconds early.
+    A clip may begin some seconds early, since other frames depend on the frames before them.
     """
     path, written = media_of(timeline, _WANTED), list[Path]()
     for number, chapter in enumerate(timeline, 1):
@@ -71,12 +71,12 @@ def cut(timeline: Told, folder: Path) -> list[Path]:
 
 
 def media_of(timeline: Told, wanted: str) -> Path:
-    """The video file of a result; a file that it names but that is no video is not opened.
+    """Return the video file of a result; files of other types are never opened.
 
     Parameters
     ----------
     wanted
-        What the file is for, as an error says it: ``a file to be copied``.
+        Purpose of the file for the error, such as ``a file to be copied``.
     """
     path = timeline.video.path
     if path is None:
@@ -99,7 +99,7 @@ def _suffix(path: Path) -> str:
 
 @contextmanager
 def _writing(target: Path, source: Any) -> Iterator[tuple[Any, dict[Any, Any]]]:
-    """Open a file for copies of the tracks of another, which come with it."""
+    """Open a file for writing, with a copy of each track of another file."""
     import av
 
     with replacing(target) as partial:
@@ -110,7 +110,7 @@ def _writing(target: Path, source: Any) -> Iterator[tuple[Any, dict[Any, Any]]]:
 
 
 def _copy_of(track: Any, output: Any) -> Any:
-    """The same track in another file; none of what cannot be copied, such as foreign subtitles."""
+    """Add a copy of a track to a file; None for a kind that is left out."""
     if track.type not in _COPIED or track.codec_context is None:
         return None
     try:
@@ -132,7 +132,7 @@ def _copy(packets: Iterable[Any], output: Any, tracks: dict[Any, Any]) -> None:
 
 
 def _clip(source: Any, tracks: Sequence[Any], until: float) -> Iterator[Any]:
-    """Packets from where a file stands up to a time, on a clock that begins with the first."""
+    """Yield packets from the current position to a time, on a clock that begins with the first."""
     begun: float | None = None
     reached = 0.0
     open_tracks = {track.index for track in tracks}
@@ -142,7 +142,7 @@ def _clip(source: Any, tracks: Sequence[Any], until: float) -> Iterator[Any]:
             continue
         time = float(packet.dts * packet.time_base)
         shown = time if packet.pts is None else float(packet.pts * packet.time_base)
-        # What a kept picture was told before is shown before it, and kept, too.
+        # Frames that a kept frame depends on are shown before it, and kept, too.
         if time >= until and shown >= reached:
             open_tracks.discard(packet.stream.index)
             if not open_tracks:
@@ -160,4 +160,4 @@ def _clip(source: Any, tracks: Sequence[Any], until: float) -> Iterator[Any]:
 
 
 COPIES: dict[str, Callable[[Told, Path], list[Path]]] = {"mux": mux, "cut": cut}
-"""Copies of video files: name, and how they are written into a folder."""
+"""Copies of video files: name, and the function that writes them into a folder."""

@@ -1,4 +1,4 @@
-"""Read what people corrected in ELAN, VIA or Label Studio, as rows of a truth."""
+"""Read corrections made in ELAN, VIA or Label Studio, as rows of a truth."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from stepgraph.files.headers import as_list, as_seconds, as_text
 
 
 class Step(NamedTuple):
-    """One step that somebody annotated."""
+    """Step that a person annotated."""
 
     video: str
     start: float
@@ -26,7 +26,7 @@ class Step(NamedTuple):
 
 
 def read_corrections(path: Path) -> list[Step]:
-    """Read the steps in a document of ELAN, a project of VIA 3, or what Label Studio exports."""
+    """Read the steps of a document of ELAN, a project of VIA 3, or an export of Label Studio."""
     text = read_text(path, kind="file of annotations")
     is_xml = path.suffix == ".eaf" or text.lstrip().startswith("<")
     content: Any = _parsed(text, path) if is_xml else parse_json(text, str(path))
@@ -51,7 +51,7 @@ def read_corrections(path: Path) -> list[Step]:
 
 
 def to_truth(steps: list[Step]) -> str:
-    """Steps as a ``truth.csv``."""
+    """Render steps as a ``truth.csv``."""
     buffer = io.StringIO()
     writer = csv.writer(buffer, lineterminator="\n")
     writer.writerow(["video", "start", "end", "keystep"])
@@ -97,7 +97,7 @@ def _label_studio(content: Any) -> Iterator[Step]:
     for task in as_list(content):
         data = task["data"]
         video = as_text(data.get("id") or data["video"])
-        # Of several people's, the last: it is the one that was looked at after the others.
+        # Of several annotations, take the last: its author could see the others.
         [last] = as_list(task.get("annotations", []))[-1:] or [{"result": []}]
         for region in as_list(last["result"]):
             if region["type"] != "timelinelabels":

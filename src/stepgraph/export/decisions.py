@@ -1,7 +1,7 @@
-"""What people decided when they corrected results, and how it stays where they are made again.
+"""Annotation from corrected results, and its effect on scores and timelines.
 
-A person who corrects a video decides some of it: steps that were changed or added, and stretches
-where a step was taken away.  What was left as it was found is not decided; it is found again.
+The annotation of a video consists of the steps that a person changed or added, and the times from
+which a step was removed.  All else is unannotated, and is recognised again.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from stepgraph.problems import Problems
 
 
 class Decision(NamedTuple):
-    """What a person says is done between two times; None is nothing."""
+    """Annotated interval in seconds; keystep None means background."""
 
     start: float
     end: float
@@ -46,13 +46,13 @@ class Decision(NamedTuple):
 
 
 Decisions = Mapping[str, tuple[Decision, ...]]
-"""By video."""
+"""Annotation by video."""
 
 
 def read_decisions(
     folder: Path, problems: Problems | None = None
 ) -> dict[str, tuple[Decision, ...]]:
-    """Read what was decided in the results of a folder, by video; those without are left out."""
+    """Read the annotation of results in a folder, by video; videos without any are left out."""
     found = {}
     for layer in sorted(folder.rglob(f"*{CORRECTED_SUFFIX}")) if folder.is_dir() else ():
         path = layer.with_name(layer.name.removesuffix(CORRECTED_SUFFIX) + RESULT_SUFFIX)
@@ -72,13 +72,13 @@ def read_decisions(
 def _decisions(
     result: Result, steps: list[tuple[float, float, str]], earlier: list[tuple[float, float]]
 ) -> Iterator[Decision]:
-    """What differs from the result, and what was decided before it was made."""
+    """Yield the differences between corrections and result, and earlier annotation."""
     plain = {(one.start, one.end, one.keystep) for one in result}
     changed = plain ^ {*steps}
     changed |= {(one.start, one.end, one.keystep) for one in result if one.origin == "corrected"}
     spans = [(start, end, True) for start, end, _ in changed] + [(*one, True) for one in earlier]
-    # A step that reaches into what was decided is decided as a whole, and so is one that goes on
-    # where it ends: what is found of a decided step does not go on on its own.
+    # A step that overlaps an annotated interval is annotated as a whole, and so is one that
+    # continues at its end: recognition does not extend an annotated step.
     runs: list[tuple[float, float, str]] = []
     for start, end, name in sorted(steps):
         if runs and runs[-1][2] == name and start <= runs[-1][1]:
@@ -108,13 +108,13 @@ def _decisions(
 
 
 def decide(scores: Scores, decisions: Decisions | None) -> Scores:
-    """Scores of a video that agree with what people decided in it, if they did."""
+    """Clamp the scores of a video to its annotation, if it has any."""
     decided = (decisions or {}).get(scores.video)
     return scores.fix(to_segments(decided, scores.vocabulary)) if decided else scores
 
 
 def to_segments(decided: Iterable[Decision], vocabulary: Vocabulary) -> list[Segment]:
-    """The same in a vocabulary; a step that it does not know is none of its keysteps."""
+    """Convert annotation to segments of a vocabulary; an unknown keystep becomes background."""
     place = {name: at for at, name in enumerate(vocabulary.keysteps)}
     return [
         Segment(one.start, one.end, place.get(one.keystep or "", BACKGROUND)) for one in decided
@@ -122,15 +122,15 @@ def to_segments(decided: Iterable[Decision], vocabulary: Vocabulary) -> list[Seg
 
 
 def write_decided(timeline: Timeline, decided: tuple[Decision, ...], folder: Path) -> Result:
-    """Write a timeline with what was decided in it, times and names to the letter.
+    """Write a timeline with its annotation, whose times and names are kept exactly.
 
-    Corrections beside it are brought up to date: they say what stands there now, and what of it
-    was decided.
+    The file of corrections beside it is updated: it contains all steps of the new result, and the
+    annotated intervals.
     """
     result = _with_decisions(timeline, decided)
     steps = [(one.start, one.end, one.keystep) for one in result]
     spans = [(one.start, one.end) for one in decided]
-    # First, so that nothing that was decided is lost in between.
+    # First, so that no annotation is lost on an interruption.
     save_corrections(file_in(folder, result.video.id, RESULT_SUFFIX), steps, spans)
     write_timeline(result, folder)
     return result
@@ -150,7 +150,7 @@ def _with_decisions(timeline: Timeline, decided: tuple[Decision, ...]) -> Result
 
 
 def _around(chapter: Chapter, decided: Iterable[Decision], hop: float) -> Iterator[Chapter]:
-    """The parts of a chapter that nobody decided; a decided step does not go on on its own."""
+    """Yield the unannotated parts of a chapter; an annotated step is not extended."""
     parts = [(chapter.start, chapter.end)]
     for one in decided:
         near = hop / 2 if one.keystep == chapter.keystep else 0.0
@@ -164,7 +164,7 @@ def _around(chapter: Chapter, decided: Iterable[Decision], hop: float) -> Iterat
 
 
 def with_corrections(dataset: Dataset, folder: Path) -> Dataset:
-    """Take corrected results of videos of a data set as their truth; others keep theirs."""
+    """Use corrected results as the truth of their videos; other videos keep theirs."""
     vocabulary = dataset.vocabulary
     if vocabulary is None:
         raise DataError(

@@ -1,4 +1,4 @@
-"""Pictures of a task graph: how a task is done, what comes next, which task uses which keystep."""
+"""Drawings of a task graph: procedures, successors, and the use of keysteps by tasks."""
 
 from __future__ import annotations
 
@@ -26,18 +26,18 @@ from stepgraph.graph import TaskGraph
 from stepgraph.graph.maps import END, START, Arrow, Step, TaskMap, task_map
 
 NEXT = 4
-"""Next keysteps that are named of each."""
+"""Number of successors that are listed for each keystep."""
 
 MOST_DRAWN = 300
-"""Keysteps of all tasks that one page or picture shows."""
+"""Limit on the keysteps of all tasks in one page or picture."""
 
-# Tasks in which what comes next after one keystep is drawn, and letters of a line above each.
+# Limit on the tasks with a fan of successors, and on the letters of the line above each.
 _FANS, _HEAD = 8, 44
 
 HEAT_NOTE = "Numbers are percentages: how many of a task’s videos speak of the keystep clearly."
 BOX_NOTE = "In each box: how many of these videos speak of the keystep clearly."
 
-# An arrow is coloured by the share that it surely has, the lower end of its interval.
+# The colour of an arrow depends on the lower end of its interval.
 _COMMON, _USUAL = 0.05, 0.2
 _MEANINGS = {
     "sure": "next in at least a fifth of the cases (90\u00a0% sure)",
@@ -50,10 +50,10 @@ _MEANINGS = {
 
 
 def task_maps(graph: TaskGraph) -> list[TaskMap]:
-    """The map of every task of a graph, those of most videos first.
+    """List the procedure of every task of a graph, those of most videos first.
 
-    Where there are neither tasks nor recognised videos, of the communities of the 300 keysteps
-    that are used most: those of all take too long to find.
+    A graph without tasks and recognised videos is divided into communities of its 300 most used
+    keysteps, since those of all keysteps take too long to find.
     """
     counts = graph.counts
     use = counts.sum(axis=0) + counts.sum(axis=1) - 2 * counts.diagonal()
@@ -64,7 +64,7 @@ def task_maps(graph: TaskGraph) -> list[TaskMap]:
 
 
 def most_used(maps: Sequence[TaskMap]) -> list[TaskMap]:
-    """The tasks of most videos, as many as a page can show."""
+    """Select the tasks of most videos, up to the limit of a page."""
     keysteps = accumulate(len(found.steps) for found in maps)
     return [found for found, sum_of in zip(maps, keysteps, strict=True) if sum_of <= MOST_DRAWN]
 
@@ -75,8 +75,8 @@ def draw_task(found: TaskMap, colours: Sequence[str] | None = None) -> str:
     Parameters
     ----------
     colours
-        A colour for each keystep of the vocabulary, where the picture is for a page that gives
-        them one; else it is a file of its own, with a title and the meaning of its signs.
+        A colour for each keystep of the vocabulary, for a picture in a page that uses them.
+        Without colours the picture is a file of its own, with a title and a legend.
     """
     layout = lay_out(found)
     most = max(1, *(edge.arrow.seen for edge in layout.edges))
@@ -94,31 +94,31 @@ def draw_task(found: TaskMap, colours: Sequence[str] | None = None) -> str:
 
 
 def made_of(found: TaskMap) -> str:
-    """What a map was made of, in words."""
+    """Describe the data of a procedure."""
     if not found.videos:
         return "told from neighbouring rows, no video of it was recognised"
     return f"as {found.videos:,} recognised video{' does' if found.videos == 1 else 's do'} it"
 
 
 def name_of(found: TaskMap, keystep: int) -> str:
-    """Name of a keystep, or of an end."""
+    """Return the name of a keystep, or of START or END."""
     return {START: "START", END: "END"}.get(keystep) or found.vocabulary.keysteps[keystep]
 
 
 def describe_arrow(arrow: Arrow) -> str:
-    """How often one keystep comes next, with the interval of its share where there is one."""
+    """Describe the proportion, its interval if any, and the count of a transition."""
     interval = f" ({_range(arrow)})" if arrow.low < arrow.high else ""
     return f"{share_text(arrow.share)}{interval}, {arrow.seen:,}×" if arrow.seen else "–"
 
 
 def tell_arrow(arrow: Arrow, found: TaskMap) -> str:
-    """What an arrow says: from where to where, and how often."""
+    """Describe a transition: both ends, proportion and count."""
     ends = f"{name_of(found, arrow.first)} → {name_of(found, arrow.second)}"
     return f"{ends}: {describe_arrow(arrow)}"
 
 
 def describe_step(found: TaskMap, step: Step) -> str:
-    """In how many videos a step is spoken of and probably done, when, and how long."""
+    """Describe a step: videos with a salient mention, proportion, position and duration."""
     place = f"{share_text(step.place)} through a video"
     if not found.videos:
         return f"on average {place}"
@@ -127,7 +127,7 @@ def describe_step(found: TaskMap, step: Step) -> str:
 
 
 def share_text(share: float) -> str:
-    """A share in percent, as pictures write it."""
+    """Format a share in percent for pictures."""
     return f"{100 * share:.0f}\u00a0%"
 
 
@@ -136,7 +136,7 @@ def _range(one: Arrow | Step) -> str:
 
 
 def legend(maps: Sequence[TaskMap]) -> list[Sign]:
-    """The signs that the pictures of tasks use, and what they mean."""
+    """List the signs that occur in pictures of tasks, with their meaning."""
     edges = [edge for found in maps for edge in lay_out(found).edges]
     used = {kind_of(edge.arrow) for edge in edges} | {"back" for edge in edges if edge.back}
     used |= {"optional" for found in maps for step in found.steps if step.optional}
@@ -154,14 +154,14 @@ def legend(maps: Sequence[TaskMap]) -> list[Sign]:
 
 
 def kind_of(arrow: Arrow) -> str:
-    """How surely it comes next: ``sure``, ``likely``, ``rare``, or ``unseen``."""
+    """Classify an arrow by its lower bound: ``sure``, ``likely``, ``rare``, or ``unseen``."""
     if not arrow.seen:
         return "unseen"
     return "sure" if arrow.low >= _USUAL else "likely" if arrow.low >= _COMMON else "rare"
 
 
 class Drawn(NamedTuple):
-    """How an arrow is drawn: its line, its tip, how wide it is, and where its share stands."""
+    """Geometry of an arrow: line, tip, width, and position of its share."""
 
     line: str
     tip: str
@@ -170,7 +170,7 @@ class Drawn(NamedTuple):
 
 
 def drawn(edge: Edge, most: int) -> Drawn:
-    """How an arrow is drawn along its points, where the one seen most often was seen so often."""
+    """Compute the geometry of an arrow; ``most`` is the largest count of the picture."""
     *before, (x, y) = edge.points
     wide = _thickness(edge.arrow, most)
     up = 1 if edge.back else -1
@@ -188,7 +188,7 @@ def drawn(edge: Edge, most: int) -> Drawn:
 
 
 def _edge(edge: Edge, found: TaskMap, most: int) -> str:
-    """An arrow along its points."""
+    """Draw an arrow along its points."""
     return _arrow(edge.arrow, found, drawn(edge, most)[:3], " back" * edge.back)
 
 
@@ -205,14 +205,14 @@ def _arrow(arrow: Arrow, found: TaskMap, drawn: tuple[str, str, float], more: st
 
 
 def _share(edge: Edge, most: int) -> str:
-    """The share of an arrow, in percent, beside the line where it leaves its box."""
+    """Draw the share of an arrow, in percent, beside the line where it leaves its box."""
     x, y = drawn(edge, most).beside
     ends = f'data-from="{edge.arrow.first}" data-to="{edge.arrow.second}"'
     return f'<g class="edge" {ends}>{label(share_text(edge.arrow.share), x, y, "share")}</g>'
 
 
 def _thickness(arrow: Arrow, most: int) -> float:
-    """Width of an arrow: how often it was seen, beside the one seen most often."""
+    """Compute the width of an arrow from its count, relative to the largest."""
     return 1.2 + 5 * arrow.seen / most
 
 
@@ -239,7 +239,7 @@ def _node(
 
 
 def draw_next(maps: Sequence[TaskMap], keystep: int) -> str:
-    """Draw the most probable next keysteps of one, in every task that has it."""
+    """Draw the most probable successors of a keystep, in every task that has it."""
     parts = []
     for found in maps[:_FANS]:
         lines = wrap(f"in “{found.task}”, {made_of(found)}", _HEAD)
@@ -250,7 +250,7 @@ def draw_next(maps: Sequence[TaskMap], keystep: int) -> str:
 
 
 def fan(found: TaskMap, keystep: int) -> Part:
-    """A keystep, and arrows to what follows it, the most probable at the top."""
+    """Draw a keystep, and arrows to its successors, the most probable at the top."""
     arrows = found.arrows_from(keystep)[:NEXT]
     lines = [wrap(name_of(found, keystep), 16)]
     lines += [wrap(name_of(found, arrow.second)) for arrow in arrows]
@@ -277,7 +277,7 @@ def fan(found: TaskMap, keystep: int) -> Part:
 
 
 def draw_heat(maps: Sequence[TaskMap], *, page: bool = False) -> str:
-    """Draw which task uses which keystep, and how many of its videos speak of it clearly."""
+    """Draw the use of keysteps by tasks, with the share of videos that mention each saliently."""
     ordered = _by_kinship(most_used(maps) or maps[:1])
     rows = list(dict.fromkeys(step.keystep for found in ordered for step in found.steps))
     names = [wrap(maps[0].vocabulary.keysteps[keystep], 34) for keystep in rows]
@@ -311,7 +311,7 @@ def draw_heat(maps: Sequence[TaskMap], *, page: bool = False) -> str:
 
 
 def _by_kinship(maps: Sequence[TaskMap]) -> list[TaskMap]:
-    """Tasks that share keysteps side by side, beginning with the first."""
+    """Order tasks greedily so that neighbours share keysteps, beginning with the first."""
     members = {found.task: {step.keystep for step in found.steps} for found in maps}
     waiting, ordered, last = list(maps), [], set[int]()
     while waiting:
@@ -323,7 +323,7 @@ def _by_kinship(maps: Sequence[TaskMap]) -> list[TaskMap]:
 
 
 def _cell(found: TaskMap, step: Step, sides: Sequence[float], ends: Sequence[float]) -> str:
-    """One task's use of one keystep; an empty frame where it is listed, and no more is known."""
+    """Draw one task's use of one keystep; an empty frame for a listed one without videos."""
     words = f"{name_of(found, step.keystep)}, {found.task}: {describe_step(found, step)}"
     box = f'x="{sides[0] + 1:.1f}" y="{ends[0] + 1:.1f}" '
     box += f'width="{sides[1] - sides[0] - 2:.1f}" height="{ends[1] - ends[0] - 2:.1f}"'

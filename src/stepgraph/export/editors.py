@@ -12,7 +12,7 @@ _RATE = round(FRAMES)
 
 
 def to_otio(timeline: Told) -> str:
-    """A timeline of OpenTimelineIO: the video as its clip, with a marker for each chapter."""
+    """Render a timeline of OpenTimelineIO: the video as its clip, a marker for each chapter."""
     video = timeline.video
     address = video.id if video.path is None else video.path.as_posix()
     whole = _range(0.0, video.duration)
@@ -58,7 +58,7 @@ def _time(seconds: float) -> dict[str, Any]:
 
 
 def to_edl(timeline: Told) -> str:
-    """An edit decision list with an event for each chapter, named in a comment."""
+    """Render an edit decision list with an event for each chapter, named in a comment."""
     lines = [f"TITLE: {on_one_line(timeline.video.id)}", "FCM: NON-DROP FRAME", ""]
     at = 0
     for number, one in enumerate(timeline, 1):

@@ -1,8 +1,8 @@
 """Task graphs for other programs: Gephi, yEd, Cytoscape, Graphviz, networkx, spreadsheets.
 
-Nodes are keysteps, START and END; an edge is what came next in the recognised videos of one
-task, so that two keysteps may have several.  Names are the user's and are escaped as each format
-wants it.
+Nodes are keysteps, START and END.  An edge is a succession in the recognised videos of one task,
+so two keysteps may have several.  Names come from users and are escaped as each format
+requires.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ _ENDS = {START: "START", END: "END"}
 
 
 def to_networkx(graph: TaskGraph, maps: Sequence[TaskMap]) -> networkx.MultiDiGraph[str]:
-    """One network of the maps of several tasks.
+    """Build one network from the procedures of several tasks.
 
-    A node has its ``name``, the ``tasks`` that use it, how many ``videos`` of theirs speak of it
-    clearly, and which ``share`` of them that is.  An edge has its ``task``, how often it was
-    ``seen``, the expected ``share`` of all that comes next, with its 90 % interval from ``low`` to
+    A node has its ``name``, the ``tasks`` that use it, the number of their ``videos`` with a
+    salient mention, and the ``share`` of these among all.  An edge has its ``task``, the count
+    ``seen``, the expected ``share`` of all successors, with its 90 % interval from ``low`` to
     ``high``, and the ``probability`` of that transition between neighbouring rows, 0 from START
     and to END.
     """
@@ -72,13 +72,13 @@ def _id(keystep: int) -> str:
 def write_network(
     graph: TaskGraph, maps: Sequence[TaskMap], path: Path, format: str | None = None
 ) -> list[Path]:
-    """Write the maps of tasks as a file for another program, and say which files these are.
+    """Write procedures as a file for another program; return the paths of the files.
 
     Parameters
     ----------
     format
-        One of ``FORMATS``; without it, what the ending of the name says.  CSV is two files: the
-        second one, of the keysteps, has ``.keysteps.csv`` at its end.
+        One of ``FORMATS``; by default it follows from the ending of the name.  CSV is two files:
+        that of the keysteps has ``.keysteps.csv`` at its end.
     """
     kind = format or _ENDINGS.get(path.suffix.lower(), "")
     if kind not in FORMATS:
@@ -97,7 +97,7 @@ def _xml(kind: str, network: Any) -> dict[str, str]:
     import networkx
 
     for _, node in network.nodes(data=True):
-        node["label"] = node["name"]  # what Gephi shows
+        node["label"] = node["name"]  # Gephi's field
     for *_, fields in (*network.nodes(data=True), *network.edges(data=True)):
         texts = {key: xml_text(value) for key, value in fields.items() if isinstance(value, str)}
         fields.update(texts)
@@ -142,10 +142,10 @@ def _csv(network: Any) -> dict[str, str]:
 
 
 def _table(rows: Sequence[dict[str, Any]]) -> str:
-    """Rows of one kind as CSV; no cell of it is a formula."""
+    """Render rows of one kind as CSV, in which no cell is a formula."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
-    writer.writerows(rows[:1])  # the names of its columns
+    writer.writerows(rows[:1])  # names of the columns
     for row in rows:
         writer.writerow(write_cell(one) if isinstance(one, str) else one for one in row.values())
     return text.getvalue()
@@ -158,7 +158,7 @@ FORMATS: dict[str, Callable[[Any], dict[str, str]]] = {
     "networkx-json": _json,
     "csv": _csv,
 }
-"""Formats by name; each makes the texts of its files by their endings."""
+"""Formats by name; each returns the texts of its files by their endings."""
 _ENDINGS = {
     **{".graphml": "graphml", ".gexf": "gexf", ".dot": "dot", ".gv": "dot"},
     **{".json": "networkx-json", ".csv": "csv"},

@@ -1,7 +1,7 @@
-"""Every format of results by name, and writing results in some of them.
+"""All formats of results by name, and a function that writes results in some of them.
 
-A format is a line in the module that makes it: in ``FORMATS`` where each video has its file, in
-``TOGETHER`` where there is one for all, in ``FROM_MEDIA`` where video files are needed.
+Each format is an entry in its own module: in ``FORMATS`` with a file for each video, in
+``TOGETHER`` with one file for all, in ``FROM_MEDIA`` where video files are needed.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from stepgraph.problems import Problems
 EACH = timeline.FORMATS | players.FORMATS | annotators.FORMATS | editors.FORMATS
 FROM_MEDIA = clips.COPIES | {"cvat": tags.write_cvat}
 NAMES = tuple(sorted({*EACH, *annotators.TOGETHER, *FROM_MEDIA}))
-"""The formats that results can be written in."""
+"""Names of the formats that results can be written in."""
 
 
 def write_results(
@@ -28,14 +28,14 @@ def write_results(
     formats: Sequence[str],
     problems: Problems | None = None,
 ) -> list[Path]:
-    """Write results in some formats, and say which files these are.
+    """Write results in some formats; return the paths of the files.
 
     Parameters
     ----------
     formats
-        Of :data:`NAMES`.
+        Names in :data:`NAMES`.
     problems
-        Where to note a video that cannot be written; if not given, the first is an error.
+        Collects videos that cannot be written; if not given, the first is an error.
     """
     unknown = [name for name in formats if name not in NAMES]
     if unknown:

@@ -1,8 +1,8 @@
-"""Where the keysteps of a task lie in its picture, and which arrows are drawn.
+"""Layout of the picture of a task: positions of keysteps, and the choice of arrows.
 
-Keysteps are put in layers from top to bottom, in the order in which they are done; crossings are
-reduced by barycentres and long arrows are led around what lies between (Sugiyama's method).
-All of it is deterministic, and nothing here knows how the picture is written.
+Keysteps are put in layers from top to bottom, in the order in which they are done.  Crossings are
+reduced by barycentres, and long arrows are led around the boxes between (Sugiyama et al., 1981).
+All of it is deterministic and independent of the picture's format.
 """
 
 from __future__ import annotations
@@ -22,21 +22,21 @@ from stepgraph.graph.maps import END, START, Arrow, Step, TaskMap
 # Lengths are pixels at the size at which the picture is shown.
 CHARACTER, LINE, PADDING = 7.4, 16.0, 14.0
 GAP, LANE, LANE_GAP, LAYER_GAP, MARGIN, SHARE = 28.0, 2.0, 20.0, 46.0, 16.0, 36.0
-# Units of width of a line of a box, and lines after which even a name without end is cut.
+# Units of width of a line of a box, and the most lines of a name.
 WRAPPED, _LINES = 22.0, 16
 # Two boxes side by side can still be read on a telephone.
 _SIDE_BY_SIDE = 2
 _SWEEPS = 12
 
 MOST = 60
-"""Keysteps drawn of one task; more of them cannot be taken in."""
-# Arrows out of a keystep are drawn until they hold this share of what comes next; a further one
-# must hold a share of its own, and one that leads back must surely be common.
+"""Limit on the keysteps drawn of one task, so that the picture stays legible."""
+# Arrows out of a keystep are drawn until their proportions reach this sum; a further one needs a
+# least proportion, and one that leads back a least lower end of its interval.
 _HELD, _FURTHER, _BACK, _EACH = 0.75, 0.2, 0.2, 3
 
 
 class Node(NamedTuple):
-    """A keystep, ``START`` or ``END``: its centre, its size, its name in lines, and a note."""
+    """A keystep, ``START`` or ``END``: centre, size, name in lines, and a note."""
 
     keystep: int
     x: float
@@ -48,7 +48,7 @@ class Node(NamedTuple):
 
 
 class Edge(NamedTuple):
-    """An arrow that is drawn through ``points``, from the border of one box to another's."""
+    """Arrow drawn through ``points``, from the border of one box to another's."""
 
     arrow: Arrow
     points: tuple[tuple[float, float], ...]
@@ -57,7 +57,7 @@ class Edge(NamedTuple):
 
 @dataclass(frozen=True)
 class Layout:
-    """The picture of a task: steps from START at the top to END at the bottom."""
+    """Picture of a task: steps from START at the top to END at the bottom."""
 
     width: float
     height: float
@@ -66,7 +66,7 @@ class Layout:
 
 
 def drawn_steps(found: TaskMap) -> tuple[Step, ...]:
-    """Steps that are drawn, in their order: all, or those that most videos speak of."""
+    """Select the steps to draw, in order: all, or those with mentions in most videos."""
     seen: Counter[int] = Counter()
     for arrow in found.arrows:
         seen.update({arrow.first: arrow.seen, arrow.second: arrow.seen})
@@ -76,11 +76,11 @@ def drawn_steps(found: TaskMap) -> tuple[Step, ...]:
 
 
 def drawn_arrows(found: TaskMap) -> list[Arrow]:
-    """The arrows that tell how a task is done, the weakest first.
+    """Select the arrows to draw, least probable first.
 
-    Of each step those that hold most of what comes next.  Beyond them, every step can be reached
-    from START and leads to END: where no arrow of that direction was seen, one that was counted
-    zero times says that only the order is known.
+    Each step has the arrows with most of its successors.  Beyond them, every step can be reached
+    from START and leads to END: where no video shows an arrow of that direction, one with count 0
+    stands for the order alone.
     """
     order = [START, *(step.keystep for step in drawn_steps(found)), END]
     place = {keystep: at for at, keystep in enumerate(order)}
@@ -168,7 +168,7 @@ def wrap(name: str, longest: float = WRAPPED) -> tuple[str, ...]:
 
 
 def text_width(text: str) -> float:
-    """Width of text in letters of middle width, by what is usual in sans-serif type."""
+    """Estimate the width of text in letters of middle width, for sans-serif type."""
     return sum(map(_letter_width, text))
 
 
@@ -183,16 +183,16 @@ def _letter_width(letter: str) -> float:
 
 
 def box_size(lines: Sequence[str], note: str = "") -> tuple[float, float]:
-    """Width and height of a box of these lines, with a small note beneath them."""
+    """Return width and height of a box of these lines, with a small note beneath them."""
     wide = max(*map(text_width, lines), 0.85 * text_width(note)) * CHARACTER
     tall = (len(lines) + 0.9 * bool(note)) * LINE
     return max(72.0, wide + 2 * PADDING), tall + PADDING
 
 
 def assign_layers(order: Sequence[int], arrows: Sequence[Arrow]) -> list[int]:
-    """Layer of each keystep of ``order``: none stands above one that comes before it.
+    """Assign a layer to each keystep of ``order``, in which layers never decrease.
 
-    Those side by side come one after the other in the order, with no arrow between them.
+    Keysteps in one layer are consecutive in the order, with no arrow between them.
     """
     place = {keystep: at for at, keystep in enumerate(order)}
     above: defaultdict[int, set[int]] = defaultdict(set)
@@ -208,7 +208,7 @@ def assign_layers(order: Sequence[int], arrows: Sequence[Arrow]) -> list[int]:
 
 
 def _slots(order: list[int], arrows: list[Arrow]) -> tuple[list[list[int]], list[list[int]]]:
-    """Slots of each layer, and of each edge from top to bottom.
+    """List the slots of each layer, and of each edge from top to bottom.
 
     Slots are the keysteps in ``order``, then a lane for each layer that a long edge passes.
     """
@@ -230,7 +230,7 @@ def _slots(order: list[int], arrows: list[Arrow]) -> tuple[list[list[int]], list
 
 
 def _neighbours(chains: list[list[int]], down: bool) -> dict[int, list[tuple[int, int]]]:
-    """Slots linked with each slot in the layer below or above it, and by which chain."""
+    """Collect the slots linked with each slot in the layer below or above it, with their chain."""
     found: dict[int, list[tuple[int, int]]] = {}
     for number, chain in enumerate(chains):
         for upper, lower in pairwise(chain):
@@ -278,9 +278,9 @@ def _straighten(
     widths: NDArray[np.float64],
     pull: Sequence[float],
 ) -> NDArray[np.float64]:
-    """Horizontal centres: close to those of the neighbours, in order and without overlap.
+    """Compute horizontal centres: close to those of the neighbours, in order and without overlap.
 
-    A neighbour pulls as much as the arrow that leads there, so that what is usual runs straight.
+    A neighbour's weight is that of the arrow between, so that frequent transitions run straight.
     """
     from scipy.optimize import isotonic_regression
 
@@ -309,7 +309,7 @@ def _straighten(
 def _spans(
     layers: list[list[int]], heights: Sequence[float]
 ) -> tuple[dict[int, tuple[float, float]], float]:
-    """Top and bottom of each slot, and the height of the picture."""
+    """Compute top and bottom of each slot, and the height of the picture."""
     spans, top = {}, MARGIN
     for layer in layers:
         tall = max(heights[slot] for slot in layer if slot < len(heights))
@@ -326,7 +326,7 @@ def _routes(
     widths: NDArray[np.float64],
     spans: dict[int, tuple[float, float]],
 ) -> Iterator[list[tuple[float, float]]]:
-    """Points of each edge from top to bottom; ends at one side of a box are spread along it."""
+    """Yield the points of each edge from top to bottom; ends at one side of a box are spread."""
     ends: dict[tuple[int, bool], list[tuple[float, int]]] = {}
     for number, chain in enumerate(chains):
         ends.setdefault((chain[0], True), []).append((float(x[chain[1]]), number))

@@ -1,7 +1,7 @@
-"""Maps of tasks beside results: how most videos do what these videos show.
+"""Norms of tasks, stored beside results.
 
-A graph may be large, and may not come along when results are moved; what a page of results needs
-of it, of the tasks that they show, is small.
+A graph may be large, and may be left behind when results are moved.  The norms of the tasks in the
+results are small, and are all that a page of results needs of a graph.
 """
 
 from __future__ import annotations
@@ -32,15 +32,15 @@ from stepgraph.graph.shares import Share
 from stepgraph.vocabulary.evidence import evidence_of
 
 MAPS = "maps.json"
-"""Name of the file, in a folder of results."""
+"""Name of the file in a folder of results."""
 MAPS_KIND = FileKind("stepgraph-maps", 1, "file of maps", "make it with: stepgraph recognize")
 
 
 def save_maps(graph: TaskGraph, tasks: Iterable[str | None], folder: Path) -> None:
-    """Keep how some tasks of a graph are done, beside those that are kept there already."""
+    """Store the norms of some tasks of a graph, and keep those of other tasks in the file."""
     path, members = folder / MAPS, tasks_of(graph)
     kept: dict[str, Any] = {}
-    with suppress(StepgraphError):  # what cannot be read is made anew
+    with suppress(StepgraphError):  # an unreadable file is replaced
         kept = {task: _content(one) for task, one in load_maps(folder).items()}
     for task in dict.fromkeys(tasks):
         if task is not None and task in members:
@@ -53,7 +53,7 @@ def save_maps(graph: TaskGraph, tasks: Iterable[str | None], folder: Path) -> No
 
 
 def load_maps(folder: Path) -> dict[str, Usual]:
-    """What is kept of each task; nothing where there is no such file."""
+    """Load the stored norm of each task; empty where there is no file."""
     path = folder / MAPS
     if not path.is_file():
         return {}
@@ -65,13 +65,13 @@ def load_maps(folder: Path) -> dict[str, Usual]:
 
 
 def of_names(names: Sequence[str], evidence: Any = None) -> Vocabulary:
-    """A vocabulary of some names; one with fewer than two is filled up with what nothing uses."""
+    """Make a vocabulary of some names, with unused names added up to the minimum of two."""
     filled = (*names, *(" " * count for count in range(1, 3 - len(names))))
     return Vocabulary(filled, {}, evidence_of(evidence, names))
 
 
 def _content(usual: Usual) -> dict[str, Any]:
-    """A map with keysteps by their places in its own list of names."""
+    """Convert a norm to JSON, with keysteps as indices of its own list of names."""
     known = usual.known
     place = {step.keystep: at for at, step in enumerate(known.steps)} | {START: START, END: END}
     words = known.vocabulary

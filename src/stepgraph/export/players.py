@@ -11,7 +11,7 @@ from stepgraph.ingest.speech import to_srt
 
 
 def to_ffmetadata(timeline: Told) -> str:
-    """Chapters as FFmpeg reads and writes them (``ffmpeg -i talk.mp4 -i talk.ffmetadata …``)."""
+    """Render chapters as FFmpeg reads them (``ffmpeg -i talk.mp4 -i talk.ffmetadata …``)."""
     lines = [";FFMETADATA1"]
     for chapter in timeline:
         title = re.sub(r"([=;#\\])", r"\\\1", on_one_line(chapter.keystep))
@@ -21,7 +21,7 @@ def to_ffmetadata(timeline: Told) -> str:
 
 
 def to_podcast(timeline: Told) -> str:
-    """Chapters of Podcasting 2.0."""
+    """Render chapters of Podcasting 2.0."""
     chapters = [
         {"startTime": one.start, "endTime": one.end, "title": on_one_line(one.keystep)}
         for one in timeline
@@ -31,7 +31,7 @@ def to_podcast(timeline: Told) -> str:
 
 
 def to_steps_srt(timeline: Told) -> str:
-    """Keysteps as subtitles."""
+    """Render keysteps as subtitles."""
     return to_srt(Sentence(one.start, one.end, on_one_line(one.keystep)) for one in timeline)
 
 

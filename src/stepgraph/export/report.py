@@ -1,7 +1,7 @@
-"""Write one HTML page that shows metrics, timelines and the graph to a person.
+"""Write one HTML page that shows metrics, timelines and the graph.
 
 The page is a single file: style, script and data are in it, and a content security policy
-forbids it to fetch anything else, save video files where there are some to play.  Keystep
+forbids it to fetch anything else, except video files where there are some to play.  Keystep
 names, transcripts and titles are untrusted; text is escaped here, and data travels as JSON that
 the script only ever inserts as text.
 """
@@ -46,7 +46,7 @@ _DEFINITIONS = {
 
 @dataclass(frozen=True, eq=False)
 class Measured:
-    """One way of labelling, with its labels by video id and what they are worth."""
+    """Labels of one method by video id, with their report."""
 
     name: str
     report: Report
@@ -70,10 +70,10 @@ def write_report(
         Videos to show.  Truth may be missing for some or all of them.  One whose ``path`` is
         a video file is played beside its timeline, from where it lies (:func:`media_address`).
     methods
-        In the order in which they are shown; videos are sorted by what the last of them
-        gains over the first.
+        Methods in the order of display; videos are sorted by the gain of the last over the
+        first.
     command
-        The command that made the labels, to be quoted in the page.
+        Command that made the labels, quoted in the page.
     """
     maps = [found for found in drawing.task_maps(graph) if found.arrows]
     groups = [*graph.vocabulary.tasks.values()]
@@ -96,7 +96,7 @@ def write_report(
         # JSON that cannot end the script element it stands in.
         "data": text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026"),
     }
-    # One pass: what is filled in is never searched for further placeholders.
+    # One pass: inserted text is never searched for further placeholders.
     page = re.sub(r"\{\{(\w+)\}\}", lambda match: parts[match[1]], _static("report.html"))
     with replacing(path) as partial:
         # Half of a surrogate pair, which a broken transcript may hold, cannot be encoded.
@@ -119,7 +119,7 @@ def _policy(script: str, *, plays: bool) -> str:
 
 
 def _facts(dataset: Dataset, methods: Sequence[Measured], graph: TaskGraph) -> str:
-    """Say in one line what was measured."""
+    """Describe the evaluated data in one line."""
     some = [dataset.truth, *(method.labels for method in methods)]
     lengths = [
         next((len(labels[video.id]) for labels in some if video.id in labels), 0)
@@ -141,7 +141,7 @@ def _facts(dataset: Dataset, methods: Sequence[Measured], graph: TaskGraph) -> s
 
 
 def _metrics(dataset: Dataset, methods: Sequence[Measured]) -> str:
-    """Return the table of metrics, or say why there is none."""
+    """Return the table of metrics, or a note where there is no truth."""
     if not dataset.truth or not methods:
         return (
             "<p class=empty>No truth was given, so there is nothing to measure against: "
@@ -205,7 +205,7 @@ def _metric_cell(column: Sequence[float], position: int) -> str:
 
 
 def _graph(maps: Sequence[TaskMap], colours: Sequence[str]) -> str:
-    """Pictures of the tasks of most videos, each with its numbers as a table."""
+    """Return pictures of the tasks of most videos, each with its numbers as a table."""
     if not maps:
         return "<p class=empty>The graph has no transitions yet.</p>"
     drawn = drawing.most_used(maps) or maps[:1]
@@ -246,7 +246,7 @@ def _panel(found: TaskMap, colours: Sequence[str]) -> str:
 
 
 def _next_line(found: TaskMap, step: Step) -> str:
-    """What follows a keystep, in words."""
+    """Return a table row of a keystep and its successors."""
     following = "".join(
         f'<li style="--share:{arrow.share:.3f}">'
         f"<bdi>{html.escape(drawing.name_of(found, arrow.second))}</bdi> "
@@ -271,7 +271,7 @@ def _payload(
     colours: Sequence[str],
     page: Path,
 ) -> dict[str, Any]:
-    """Return what the script draws; keysteps are positions among those that occur in it."""
+    """Return the script's data; keysteps are positions among those that occur in it."""
     videos = []
     for video in dataset.videos:
         videos.append(_video(video, dataset, methods))
@@ -339,7 +339,7 @@ def _bars(labels: Labels | None) -> list[float] | None:
 
 
 def _confidence(labels: Labels | None) -> list[float] | None:
-    """End and mean confidence in percent of each segment, flat; None without any."""
+    """Return end and mean confidence in percent of each segment, flat; None without any."""
     if labels is None or labels.confidence is None:
         return None
     flat: list[float] = []
@@ -350,7 +350,7 @@ def _confidence(labels: Labels | None) -> list[float] | None:
 
 
 def _short(seconds: float) -> float:
-    """Hundredths of a second are finer than any screen; whole numbers lose their point."""
+    """Round to hundredths, finer than any screen; whole numbers become integers."""
     rounded = round(seconds, 2)
     return int(rounded) if rounded == int(rounded) else rounded
 
@@ -393,9 +393,9 @@ def media_address(video: Video, page: Path) -> str | None:
     """Return the percent-encoded address of a video's file as seen from a page, or None.
 
     It is relative where both lie under one folder, so that this folder can be moved, copied
-    or served; else it is a ``file:`` URI, which works on this computer only.  Whether the
-    file is there and can be played is for the browser to find out, and for the page to say.
-    None is for a video without a path or whose path is not called like a video file.
+    or served; else it is a ``file:`` URI, which works on this computer only.  The browser
+    finds out if the file exists and can be played, and the page reports it.
+    None is for a video without a path or whose path does not end like a video file.
 
     >>> tea = Video("tea", 9.0, path=Path("videos/tea 100%.mp4"))
     >>> media_address(tea, Path("reports/tea.html"))

@@ -1,8 +1,8 @@
-"""Read what ``recognize`` wrote: a folder of results, each of one video.
+"""Read and correct results of ``recognize``: a folder with a file for each video.
 
-What a person corrected lies beside a result and is what is read; the result stays as it was.
-What is read was perhaps made elsewhere, so nothing in it is trusted: times and names are checked
-as those of any input are.
+Corrections lie beside a result and replace its steps on reading; the result itself is unchanged.
+Files may come from elsewhere, so they are untrusted: times and names are checked like any other
+input.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def read_results(folder: Path | str, problems: Problems | None = None) -> Iterat
     Parameters
     ----------
     problems
-        Where to note results that cannot be read; if not given, the first is an error.
+        Collects results that cannot be read; if not given, the first is an error.
     """
     found = each_result(result_files(Path(folder)), problems)
     return (result for result in found if result is not None)
@@ -58,7 +58,7 @@ def each_result(
 ) -> Iterator[Result | None]:
     """Read results one after the other; None stands for one that cannot be read.
 
-    In ``brief``, as :func:`load_result` says, it takes half the time.
+    With ``brief``, see :func:`load_result`, it takes half the time.
     """
     for path in files:
         try:
@@ -71,7 +71,7 @@ def each_result(
 
 
 def result_files(folder: Path) -> list[Path]:
-    """Files of results in a folder and those below it, in order; if there are none, an error."""
+    """List the files of results in a folder and those below it, or raise an error without any."""
     found = sorted(folder.rglob(f"*{RESULT_SUFFIX}"), key=lambda path: path.parts)
     if not found:
         raise DataError(
@@ -87,9 +87,9 @@ def load_result(path: Path | str, *, corrected: bool = True, brief: bool = False
     Parameters
     ----------
     corrected
-        As it was corrected, where it was; else as it was found.
+        Apply the corrections beside the result, if any.
     brief
-        Without what was said, and without what else each step may be.
+        Leave out the transcript and the alternatives of each step.
     """
     path = Path(path)
     result = _load(path, brief=brief)
@@ -107,7 +107,7 @@ def load_result(path: Path | str, *, corrected: bool = True, brief: bool = False
 def read_layer(
     path: Path,
 ) -> tuple[list[tuple[float, float, str]], list[tuple[float, float]]]:
-    """Read corrections of a result: all steps, and the times that were decided before it."""
+    """Read corrections of a result: all steps, and the intervals annotated before it was made."""
     layer = corrections_file(path)
     content = read_json(layer)
     check_header(content, layer, CORRECTED_KIND)
@@ -117,7 +117,7 @@ def read_layer(
 
 
 def corrections_file(path: Path) -> Path:
-    """Where the corrections of a result lie, if there are any."""
+    """Return the path of the corrections of a result, which may not exist."""
     return Path(_corrections_of(path))
 
 
@@ -130,13 +130,13 @@ def save_corrections(
     steps: Sequence[tuple[float, float, str]] | None,
     decided: Sequence[tuple[float, float]] | None = None,
 ) -> None:
-    """Keep what a person says is done in a video beside its result; None takes it back.
+    """Store a person's corrections of a video beside its result; None deletes them.
 
     Parameters
     ----------
     decided
-        When, in the result as it is now, something stands that was decided before it was made; as
-        before if not given.
+        Intervals of the current result that were annotated before it was made; unchanged if
+        not given.
     """
     layer = corrections_file(path)
     if steps is None:
@@ -150,7 +150,7 @@ def save_corrections(
 
 
 def as_steps(content: Any) -> list[tuple[float, float, str]]:
-    """Steps of a video, checked: start, end and name of each."""
+    """Check the steps of a video: start, end and name of each."""
     found = [(*_span(start, end), as_text(name).strip()) for start, end, name in as_list(content)]
     for start, end, name in found:
         if not (start < end and 0 < len(name) <= _LONGEST_NAME and is_unicode(name)):
@@ -185,22 +185,22 @@ def _content(path: Path) -> Any:
     try:
         return orjson.loads(text)  # in half the time, as thousands are read at once
     except orjson.JSONDecodeError:
-        return parse_json(text, str(path))  # which says what is wrong, and where
+        return parse_json(text, str(path))  # which reports the error and its position
 
 
 def seen_from(path: Path, folder: Path | str) -> Path:
-    """Relative to a folder where both lie under one, so that this can be moved; else absolute.
+    """Make a path relative to a folder where both can be moved together; else absolute.
 
     >>> seen_from(Path("videos/tea.mp4"), "chapters").as_posix()
     '../videos/tea.mp4'
     """
-    # Links are not followed: a browser takes addresses apart by their letters, too.
+    # Links are not followed: a browser resolves addresses by their letters, too.
     file, place = Path(os.path.abspath(path)), Path(os.path.abspath(folder))
     try:
         common = Path(os.path.commonpath([file, place]))
     except ValueError:  # two drives
         return file
-    # What is above everything is everybody's and no folder of both.
+    # The root of the file system is no common folder of both.
     return file if common == Path(common.anchor) else Path(os.path.relpath(file, place))
 
 

@@ -1,7 +1,7 @@
-"""The signs that pictures are made of, as SVG, and the colours of light and dark pages.
+"""SVG elements of pictures, and the colours of light and dark pages.
 
-A picture in a page takes its colours from there.  Alone it brings them along, spelt out, because
-not every program that shows SVG knows CSS variables.  Names are untrusted and become text only.
+A picture in a page uses the page's colours.  A picture file contains them as plain values, because
+not every program that shows SVG supports CSS variables.  Names are untrusted and become text only.
 """
 
 from __future__ import annotations
@@ -41,13 +41,13 @@ BROWSERS = ("chromium", "chromium-browser", "google-chrome", "chrome", "msedge")
 # No picture of more pixels a side can be made; few are high enough to lose their fineness by it.
 _FINE, _PIXELS = 2.0, 16_000
 
-# What XML cannot hold, not even spelt as a number.
+# Characters that XML cannot hold, not even as a numeric reference.
 _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _NARROWEST = 340.0
 
 
 class Part(NamedTuple):
-    """Something drawn, and how much room it takes."""
+    """Drawn elements with their height and width."""
 
     height: float
     content: Sequence[str] = ()
@@ -55,14 +55,14 @@ class Part(NamedTuple):
 
 
 class Sign(NamedTuple):
-    """A line of a legend: a sample of 44 by 16 pixels, and what it means."""
+    """A line of a legend: a sample of 44 by 16 pixels, and its meaning."""
 
     sample: str
     meaning: str
 
 
 def page_colours() -> str:
-    """The colours of a page as CSS variables, for the reader's choice of light or dark."""
+    """Return the colours of a page as CSS variables, for the reader's choice of light or dark."""
     light, dark = (
         "".join(f"--{name}:{both[side]};" for name, both in COLOURS.items()) for side in (0, 1)
     )
@@ -74,12 +74,12 @@ def page_colours() -> str:
 
 
 def picture_style() -> str:
-    """How pictures look, in the colours of a page."""
+    """Return the style of pictures, in the colours of a page."""
     return (files("stepgraph.export") / "static" / "drawing.css").read_text(encoding="utf-8")
 
 
 def xml_text(text: str) -> str:
-    r"""Text that XML can hold: what it cannot becomes a question mark.
+    r"""Replace characters that XML cannot hold by a replacement character.
 
     >>> xml_text("salt\x08 & pepper")
     'salt� & pepper'
@@ -88,23 +88,23 @@ def xml_text(text: str) -> str:
 
 
 def escape(text: str) -> str:
-    """Text as it stands in an element or an attribute."""
+    """Escape text for an element or an attribute."""
     return html.escape(xml_text(text))
 
 
 def label(text: str, x: float, y: float, kind: str = "") -> str:
-    """A line of text; where it begins, ends or has its middle is for its kind."""
+    """Draw a line of text, aligned by the style of its kind."""
     return f'<text class="{kind}" x="{x:.1f}" y="{y:.1f}">{escape(text)}</text>'
 
 
 def labels(lines: Sequence[str], x: float, y: float, kind: str = "", step: float = LINE) -> str:
-    """Lines of text one under the other, with their middle at ``y``."""
+    """Draw lines of text one under the other, with their middle at ``y``."""
     first = y + 4.5 - step * (len(lines) - 1) / 2
     return "".join(label(line, x, first + step * at, kind) for at, line in enumerate(lines))
 
 
 def stacked(parts: Sequence[Part]) -> Part:
-    """Parts one under the other."""
+    """Stack parts one under the other."""
     *tops, height = accumulate((part.height for part in parts), initial=0.0)
     moved = (f'<g transform="translate(0 {top:.1f})">' for top in tops)
     content = [f"{a}{''.join(part.content)}</g>" for a, part in zip(moved, parts, strict=True)]
@@ -112,13 +112,13 @@ def stacked(parts: Sequence[Part]) -> Part:
 
 
 def inline(title: str, part: Part) -> str:
-    """A picture as part of a page that has the style; it shrinks a little where room is short."""
+    """Make a picture for a page that has the style; it shrinks a little where room is short."""
     size = f"width:{part.width:.0f}px;min-width:{0.8 * part.width:.0f}px"
     return _svg(title, part, f'style="{size}" role="group" aria-label="{escape(title)}"')
 
 
 def alone(title: str, notes: Sequence[str], part: Part, legend: Sequence[Sign] = ()) -> str:
-    """A picture as a file of its own, with its title above and what its signs mean below."""
+    """Make a picture file, with its title above and a legend below."""
     width = max(part.width, _NARROWEST)
     fits = (width - 2 * MARGIN) / CHARACTER
     parts = [_lines(wrap(title, 0.68 * fits), "title", MARGIN, 22)]
@@ -155,7 +155,7 @@ def _lines(lines: Sequence[str], kind: str, x: float, step: float) -> Part:
 
 
 def write_picture(picture: str, path: Path) -> None:
-    """Write a picture that stands alone as ``.svg``, or as ``.png`` where a Chromium is found."""
+    """Write a picture file as ``.svg``, or as ``.png`` where a Chromium is installed."""
     if path.suffix.lower() == ".svg":
         return write_text(path, picture)
     if path.suffix.lower() != ".png":
@@ -173,7 +173,7 @@ def write_picture(picture: str, path: Path) -> None:
 
 
 def _pixels(picture: str, browser: str, path: Path) -> bytes:
-    """A picture as PNG, by a browser that has no window and its own profile."""
+    """Render a picture as PNG, by a headless browser with its own profile."""
     width, height = (int(one) for one in re.findall(r' (?:width|height)="(\d+)"', picture)[:2])
     with tempfile.TemporaryDirectory() as folder:
         source, target = Path(folder, "picture.svg"), Path(folder, "picture.png")
@@ -185,7 +185,7 @@ def _pixels(picture: str, browser: str, path: Path) -> bytes:
             *(f"--window-size={width},{height}", f"--screenshot={target}", source.as_uri()),
         ]
         if hasattr(os, "geteuid") and not os.geteuid():
-            command.insert(1, "--no-sandbox")  # without which it refuses to run as root
+            command.insert(1, "--no-sandbox")  # otherwise it refuses to run as root
         try:
             subprocess.run(command, capture_output=True, timeout=120, check=True)
             return target.read_bytes()

@@ -1,7 +1,7 @@
-"""Tags for CVAT, which keeps what is annotated by picture: the keystep of each picture.
+"""Tags for CVAT, which stores annotations by frame: the keystep of each frame.
 
-Pictures are counted in the video file, by the times that are stored in it, so nothing is decoded
-and any rate of pictures is right.  Needs PyAV, the ``video`` extra.
+Frames are counted by the times stored in the video file, so nothing is decoded and any frame rate
+is right.  Needs PyAV, the ``video`` extra.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from stepgraph.ingest.media import opened
 
 
 def write_cvat(timeline: Told, folder: Path) -> list[Path]:
-    """Write tags as CVAT for images 1.1 has them, for a task of CVAT made from the video file."""
+    """Write tags in CVAT's format for images 1.1, for a task of CVAT made from the video file."""
     path = media_of(timeline, "a file whose pictures can be counted")
     target = file_in(folder, timeline.video.id, ".cvat.xml")
     write_text(target, to_cvat(timeline, *_pictures(path)))
@@ -27,7 +27,7 @@ def write_cvat(timeline: Told, folder: Path) -> list[Path]:
 
 
 def to_cvat(timeline: Told, times: list[float], wide: int, high: int) -> str:
-    """A tag on each picture of a chapter; ``times`` are those at which pictures are shown."""
+    """Render a tag on each frame of a chapter; ``times`` are the frames' times in seconds."""
     names = [xml_text(on_one_line(one.keystep)) for one in timeline]
     labels = "".join(
         f"<label><name>{escape(name)}</name><attributes/></label>" for name in dict.fromkeys(names)
@@ -50,7 +50,7 @@ def to_cvat(timeline: Told, times: list[float], wide: int, high: int) -> str:
 
 
 def _pictures(path: Path) -> tuple[list[float], int, int]:
-    """When each picture of a file is shown, from 0, and how large they are."""
+    """Read the time of each frame in seconds from 0, and the width and height of frames."""
     with opened(path) as source:
         if not source.streams.video:
             raise DataError(f"{path}: a file for CVAT must have pictures, got sound alone")

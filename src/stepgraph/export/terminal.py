@@ -1,4 +1,4 @@
-"""Tables and sentences for a terminal: metrics, vocabularies, what lies in a folder."""
+"""Tables and sentences for a terminal: metrics, vocabularies, contents of a folder."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from stepgraph.problems import Problems
 
 
 def metrics_table(reports: Sequence[Report]) -> str:
-    """Metrics in percent, one line per decoder, with what they were measured on."""
+    """Tabulate metrics in percent, one line per decoder, with the evaluated data."""
     lines: list[tuple[str, ...]] = [
         ("", "Acc pooled", "Acc / keystep", "IoU pooled", "IoU / keystep")
     ]
@@ -45,24 +45,24 @@ def differences_table(found: Mapping[str, PairedDifference]) -> str:
 
 
 def points(share: float) -> str:
-    """A difference of shares in points, a dash where there is none."""
+    """Format a difference of shares in points, with a dash for nan."""
     return "–" if math.isnan(share) else f"{100 * share:+.2f}"
 
 
 def plural(number: int, noun: str) -> str:
-    """A number of things, one or more."""
+    """Format a count with its noun in singular or plural."""
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
 def percent(share: float) -> str:
-    """A share in percent, a dash where there is none."""
+    """Format a share in percent, with a dash for nan."""
     return "–" if math.isnan(share) else f"{100 * share:.1f}"
 
 
 def describe_vocabulary(
     vocabulary: Vocabulary, problems: Problems, *, output: Path | None, as_json: bool
 ) -> str:
-    """Size of a vocabulary, its tasks, and what was wrong in its sources."""
+    """Describe the size of a vocabulary, its tasks, and the problems of its sources."""
     shared = sum(len(vocabulary.tasks_of(k)) > 1 for k in range(len(vocabulary)))
     steps = sum(len(members) for members in vocabulary.tasks.values())
     if as_json:
@@ -91,7 +91,7 @@ def describe_vocabulary(
 
 
 def describe_survey(found: Sequence[Found]) -> str:
-    """What lies in a folder: counts, and what is missing, a paragraph each."""
+    """Describe the data sets in a folder: counts, and missing files, a paragraph each."""
     paragraphs = []
     for one in found:
         lines = [f"{one.name} ({one.source})"]
@@ -118,5 +118,5 @@ def columns(lines: Sequence[tuple[str, ...]]) -> str:
 
 
 def as_json_text(**content: Any) -> str:
-    """One JSON object."""
+    """Render one JSON object."""
     return json.dumps(content, ensure_ascii=False, indent=1)

@@ -1,6 +1,6 @@
-"""The timeline of one video, and the formats that people want it in.
+"""Formats of the timeline of one video.
 
-This is the edge where keysteps get their names back.
+Keysteps are indices in labels, and names from here on.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from stepgraph.files.disk import write_text
 from stepgraph.files.ids import file_in
 
 Told = Timeline | Result
-"""What can be written: a timeline, or what was read of one."""
+"""Types that can be written: a timeline, or a result read from files."""
 
 # YouTube's own rules: chapters begin at 0:00, are at least three, and last at least this long.
 _FEWEST_CHAPTERS, _SHORTEST_CHAPTER = 3, 10.0
@@ -30,7 +30,7 @@ _LONGEST_TITLE = 100
 
 
 def to_json(timeline: Told) -> str:
-    """Everything, for programs."""
+    """Render the whole timeline as JSON, for programs."""
     video = timeline.video
     media = video.path.as_posix() if video.path else None
     content = {
@@ -55,7 +55,7 @@ def to_json(timeline: Told) -> str:
 
 
 def _tasks(timeline: Told) -> dict[str, float] | None:
-    """The five most probable tasks of the video, where the decoder says so."""
+    """Return the five most probable tasks of the video, or None without task posteriors."""
     tasks = timeline.tasks
     if tasks is None:
         return None
@@ -68,10 +68,10 @@ def _rounded(value: float | None) -> float | None:
 
 
 def to_csv(timeline: Told) -> str:
-    """One line a chapter, for spreadsheets."""
+    """Render one line a chapter, for spreadsheets."""
     buffer = io.StringIO()
     writer = csv.writer(buffer)  # with the line ends of its standard, which quotes all others
-    # What else a chapter may be is a list, which no cell holds.
+    # Alternatives are a list, which no cell holds.
     own = [field.name for field in fields(Chapter) if field.name != "alternatives"]
     writer.writerow(["video", *own])
     for chapter in timeline:
@@ -85,7 +85,7 @@ def to_csv(timeline: Told) -> str:
 
 
 def to_vtt(timeline: Told) -> str:
-    """WebVTT chapters, for players."""
+    """Render WebVTT chapters, for players."""
     blocks = ["WEBVTT"]
     for chapter in timeline:
         start, end = _clock(chapter.start), _clock(chapter.end)
@@ -95,22 +95,22 @@ def to_vtt(timeline: Told) -> str:
 
 
 def to_youtube(timeline: Told) -> str:
-    """Text for a video's description: from 0:00 on, nothing shorter than ten seconds.
+    """Render text for a video's description: from 0:00 on, nothing shorter than ten seconds.
 
-    Keysteps that are done in less share a chapter with their neighbours, and its title names
-    them all.  YouTube shows chapters only from three on; fewer are written all the same, as times
-    to click on, and :func:`fits_youtube` and the JSON say so.
+    Shorter keysteps share a chapter with their neighbours, and its title names them all.  YouTube
+    shows chapters only from three on; fewer are written all the same, as times to click on, and
+    :func:`fits_youtube` and the JSON report it.
     """
     return "".join(f"{short_clock(start)} {title}\n" for start, title in _youtube(timeline))
 
 
 def fits_youtube(timeline: Told) -> bool:
-    """Whether there are enough chapters for YouTube to show them."""
+    """Check whether there are enough chapters for YouTube to show them."""
     return len(_youtube(timeline)) >= _FEWEST_CHAPTERS
 
 
 def _youtube(timeline: Told) -> list[tuple[float, str]]:
-    """Start and title of as many chapters as there can be: each ends as soon as it is allowed."""
+    """Compute start and title of the most chapters possible: each ends as soon as allowed."""
     groups: list[tuple[float, list[str]]] = [(0.0, [])]
     for chapter in timeline:
         name, (begun, names) = on_one_line(chapter.keystep), groups[-1]
@@ -125,7 +125,7 @@ def _youtube(timeline: Told) -> list[tuple[float, str]]:
 
 
 def _title(names: list[str]) -> str:
-    """All names, or as many as there is room for and how many more there are."""
+    """Join all names, or as many as fit, with the number of the others."""
     for shown in range(len(names), 0, -1):
         more = f" and {len(names) - shown} more" if shown < len(names) else ""
         title = ", ".join(names[:shown])
@@ -135,12 +135,12 @@ def _title(names: list[str]) -> str:
 
 
 def on_one_line(name: str) -> str:
-    """A name in which nothing begins a new line."""
+    """Replace line breaks and repeated spaces in a name by single spaces."""
     return " ".join(name.split())
 
 
 def to_text(timeline: Told) -> str:
-    """One line a chapter, for a terminal, under the task that the video most probably shows."""
+    """Render one line a chapter, for a terminal, under the most probable task of the video."""
     title, tasks = [], timeline.tasks
     if tasks and sum(tasks.values()) >= 0.5:
         task, sure = next(iter(tasks.items()))
@@ -166,7 +166,7 @@ FORMATS: dict[str, tuple[str, Callable[[Told], str]]] = {
     "webvtt": (".chapters.vtt", to_vtt),
     "youtube": (".chapters.txt", to_youtube),
 }
-"""Formats of a timeline: name, suffix of its file, and how it is written."""
+"""Formats of a timeline: name, suffix of its file, and the function that renders it."""
 
 
 def write_timeline(timeline: Told, folder: Path | str) -> list[Path]:
@@ -179,7 +179,7 @@ def write_timeline(timeline: Told, folder: Path | str) -> list[Path]:
 
 
 def seen_in(timeline: Told, folder: Path) -> Result:
-    """The same with its video where it is seen from a folder: both can be moved together."""
+    """Make the path of the video relative to a folder where possible, so both can be moved."""
     path = timeline.video.path and seen_from(timeline.video.path, folder)
     video = replace(timeline.video, path=path)
     return Result(video, tuple(timeline), timeline.tasks, timeline.fingerprint)

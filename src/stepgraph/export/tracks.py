@@ -1,4 +1,4 @@
-"""Pictures of labels beside the truth: a bar for each method, and where it is right."""
+"""Drawings of labels beside the truth: a bar for each method, with right and wrong rows."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _RIGHT, _WRONG, _OTHERS = "#2f9e62", "#d6504a", "fill:#9a9ca6;fill-opacity:.45"
 
 
 class VideoTracks(NamedTuple):
-    """A video that is drawn: a line above it, its truth, and labels by the name of a method."""
+    """Video to draw: its heading, its truth, and labels by the name of a method."""
 
     heading: str
     truth: Labels
@@ -61,7 +61,7 @@ def _video(shown: VideoTracks, left: float) -> Part:
 
 
 def _bar(labels: Labels, colours: Mapping[int, str], left: float, y: float) -> Iterator[str]:
-    """Segments of labels; keysteps without a colour of their own look alike, so they are one."""
+    """Draw the segments of labels; adjacent keysteps without a colour of their own are merged."""
     scale = _WIDE / max(1, len(labels))
     listed = np.isin(labels.keysteps, [BACKGROUND, *colours])
     for first, last in runs(np.where(listed, labels.keysteps, -2)):
@@ -75,7 +75,7 @@ def _bar(labels: Labels, colours: Mapping[int, str], left: float, y: float) -> I
 
 
 def _strip(truth: Labels, found: Labels, left: float, y: float) -> Iterator[str]:
-    """Strips beneath the keysteps of the truth: right or wrong."""
+    """Draw strips beneath the keysteps of the truth: right or wrong."""
     true, scale = truth.keysteps != BACKGROUND, _WIDE / max(1, len(truth))
     right = truth.keysteps == found.keysteps
     for first, last in runs(np.where(true, right, BACKGROUND)):
@@ -85,7 +85,7 @@ def _strip(truth: Labels, found: Labels, left: float, y: float) -> Iterator[str]
 
 
 def _flow(names: Sequence[str]) -> Iterator[tuple[float, float, int]]:
-    """Places of the names of keysteps, in lines that are as wide as a bar."""
+    """Yield positions of the names of keysteps, in lines that are as wide as a bar."""
     x = y = 0.0
     for at, name in enumerate(names):
         wide = 34 + CHARACTER * text_width(name)

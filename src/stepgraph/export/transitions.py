@@ -1,4 +1,4 @@
-"""Pictures of the mined transitions of all tasks: as a heat map, and as a circle."""
+"""Drawings of the mined transitions of all tasks: as a heat map, and as a circle."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from stepgraph.graph.ties import TIED, Ties, ties_of
 
 # Sides of a cell, room between two tasks, and widths of a small letter, a name and a task's.
 _CELL, _GAP, _SMALL, _NAME, _TASK = 11.0, 3.0, 0.7 * CHARACTER, 36.0, 22.0
-# From which share on a cell is as dark; a transition that was seen once is not drawn.
+# Opacity of a cell by its least share; a transition with a single count is not drawn.
 _SHADES = {0.4: 1.0, 0.2: 0.72, 0.1: 0.48, 0.05: 0.28, 0.02: 0.12}
 _SEEN = 2
 # Pixels between two keysteps of the circle, and its least radius.
@@ -28,9 +28,9 @@ _APART, _RADIUS = 26.0, 220.0
 
 
 def draw_transitions(graph: TaskGraph, most: int = 200) -> str:
-    """Draw how often each keystep follows each other, of those with most transitions.
+    """Draw the shares of transitions between the keysteps with most transitions.
 
-    Tasks are blocks, and those that are joined more than by chance are neighbours.
+    Tasks are blocks; tasks that are joined more than by chance are neighbours.
     """
     ties = ties_of(graph)
     blocks = _blocks(graph, ties, most)
@@ -80,7 +80,7 @@ def _made_of(graph: TaskGraph) -> str:
 
 
 def _frames(tied: NDArray[np.bool_], ends: dict[int, tuple[float, float]]) -> Iterator[str]:
-    """Frames of the tasks along the diagonal, and of those that are joined beside it."""
+    """Draw frames of the tasks along the diagonal, and of joined pairs of tasks beside it."""
     for (one, (top, bottom)), (other, (left, right)) in product(ends.items(), repeat=2):
         if one == other or tied[one, other]:
             kind = "block" if one == other else "block tied"
@@ -99,7 +99,7 @@ def _shades() -> list[Sign]:
 
 
 def _cells(graph: TaskGraph, place: dict[int, float]) -> list[str]:
-    """Squares of each shade in one path, which keeps the file small."""
+    """Draw the cells of each shade as one path, which keeps the file small."""
     squares: dict[float, list[str]] = {dark: [] for dark in _SHADES.values()}
     for keystep, y in place.items():
         for found, share in changes_from(graph, keystep, len(graph.vocabulary)):
@@ -112,21 +112,21 @@ def _cells(graph: TaskGraph, place: dict[int, float]) -> list[str]:
 
 
 def changes_from(graph: TaskGraph, keystep: int, limit: int) -> list[tuple[Transition, float]]:
-    """Transitions from a keystep to others, each with its share of them all."""
+    """List transitions from a keystep to others, each with its share of them all."""
     every = graph.following(keystep, limit=len(graph.vocabulary))
     total = sum(one.count for one in every)
     return [(one, one.count / total) for one in every[:limit]]
 
 
 def most_used_keysteps(graph: TaskGraph, limit: int) -> list[int]:
-    """Keysteps that most transitions lead to or from, self-loops left out."""
+    """List the keysteps with most transitions to or from them, self-transitions left out."""
     counts = graph.counts
     use = counts.sum(axis=0) + counts.sum(axis=1) - 2 * counts.diagonal()
     return [int(one) for one in np.argsort(-use, kind="stable")[:limit] if use[one]]
 
 
 def _blocks(graph: TaskGraph, ties: Ties, most: int) -> dict[int, list[int]]:
-    """Most used keysteps of each task; one that several tasks list is of the first."""
+    """Group the most used keysteps by task; a shared keystep belongs to the first task."""
     kept = set(most_used_keysteps(graph, most))
     if not kept:
         raise DataError("a graph must have transitions between keysteps to be drawn, got none")
@@ -140,7 +140,7 @@ def _blocks(graph: TaskGraph, ties: Ties, most: int) -> dict[int, list[int]]:
 
 
 def draw_circle(graph: TaskGraph, keysteps: int = 35, top: int = 5) -> str:
-    """Draw the keysteps with most transitions in a circle, and the ``top`` that follow each."""
+    """Draw the keysteps with most transitions in a circle, with ``top`` transitions from each."""
     if keysteps < 2 or top < 1:
         raise ConfigError(
             f"a circle must have at least 2 keysteps and 1 transition of each, "
@@ -181,7 +181,7 @@ def draw_circle(graph: TaskGraph, keysteps: int = 35, top: int = 5) -> str:
 
 
 def _chord(ends: tuple[float, float], radius: float, step: float, wide: float) -> str:
-    """An arrow through the circle; what leaves a keystep and what comes to it lie apart."""
+    """Draw an arrow through the circle; outgoing and incoming ones of a keystep lie apart."""
     start, end = ends[0] - 0.14 * step, ends[1] + 0.14 * step
     (x0, y0), (x1, y1) = ((radius * cos(one), radius * sin(one)) for one in (start, end))
     # Neighbours are joined near the rim, others further inside.
@@ -202,7 +202,7 @@ def _chord(ends: tuple[float, float], radius: float, step: float, wide: float) -
 
 
 def _spoke(name: str, turn: float, radius: float, colour: str) -> str:
-    """A keystep at the rim, and its name, which is never upside down."""
+    """Draw a keystep at the rim, and its name, which is never upside down."""
     degrees, right = turn * 180 / pi, cos(turn) >= 0
     x, kind, flip = (radius + 16, "column", 0) if right else (-radius - 16, "row", 180)
     dot = f'<circle cx="{radius + 7:.1f}" r="5" style="fill:{colour}"/>'
@@ -216,6 +216,6 @@ def _arrow_sign(kind: str, meaning: str) -> Sign:
 
 
 def _cut(name: str) -> str:
-    """A name in one line."""
+    """Cut a name to one line."""
     first, *rest = wrap(name, _NAME)
     return f"{first}…" if rest else first

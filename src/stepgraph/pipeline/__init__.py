@@ -1,4 +1,4 @@
-"""The stages in a straight line, for people who do not want to think in stages."""
+"""Mining, recognition and evaluation in one call each."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from stepgraph.vocabulary import make_vocabulary, read_vocabulary
 
 _Item = TypeVar("_Item")
 TRUTH = "a truth (truth.csv with video, start, end, keystep, beside transcripts and steps.txt)"
-"""What a data set must hold to be measured."""
+"""Description of the truth that a data set must hold to be measured."""
 
 
 def mine(
@@ -53,21 +53,19 @@ def mine(
     Parameters
     ----------
     source
-        Whatever :func:`~stepgraph.open_source` opens, or an open data set.
+        Anything that :func:`~stepgraph.open_source` opens, or an open data set.
     vocabulary
         The keysteps that may occur: a vocabulary, names, or a file of names.  If not given,
         the source must bring its own.
     encoder
-        What scores the videos; built-in MiniLM as stepgraph's own recogniser wants it, if not
-        given.
+        Scorer of the videos; built-in MiniLM with the recogniser's options, if not given.
     decoder
-        The recogniser that is to use what is learned, where not with its defaults: with
-        ``TaskMarkov(order=0)`` a written order is not believed.
+        Options of the recogniser whose parameters are fitted; the defaults if not given.
+        ``TaskMarkov(order=0)`` ignores the listed order.
     problems
-        Where to note videos that cannot be encoded; if not given, the first is an error.
+        Collects videos that cannot be encoded; if not given, the first is an error.
     decisions
-        What people decided when they corrected videos (:func:`read_decisions`): it counts as what
-        is done there.
+        Annotation by people (:func:`read_decisions`), which clamps the rows that it covers.
     mining
         ``min_score`` and ``max_gap``: see :func:`~stepgraph.mine_graph`.
 
@@ -98,7 +96,7 @@ def mine(
 
 
 def nothing_left(dataset: Dataset, what: str, problems: Problems | None = None) -> DataError:
-    """The error of a data set of which nothing can be used, with the reasons."""
+    """Make the error of a data set of which no video can be used, with the reasons."""
     found = [some.summary() for some in (dataset.problems, problems) if some]
     why = f": {'; '.join(found)}" if found else ""
     return DataError(f"{dataset.name}: must hold {what}, got none{why}")
@@ -120,7 +118,7 @@ def recognize(
     decoder
         :class:`~stepgraph.TaskMarkov` if not given.
     encoder
-        The one that the graph was mined with if not given.
+        Scorer of the video; the encoder that the graph was mined with, if not given.
 
     Examples
     --------
@@ -150,10 +148,10 @@ def recognize_all(
     Parameters
     ----------
     problems
-        Where to note a video that cannot be encoded, so that the others go on; if not given,
-        the first such video is an error.
+        Collects videos that cannot be encoded, so that the others go on; if not given, the
+        first such video is an error.
     decisions
-        What people decided when they corrected videos: it stays, and the rest is found around it.
+        Annotation by people: it clamps the rows that it covers; the others are recognised.
     """
     decoder = decoder or load_decoder()
     scorer = encoder or open_scorer(graph=graph)
@@ -163,14 +161,14 @@ def recognize_all(
 
 
 def counted(items: Iterable[_Item], videos: Iterable[Video], label: str) -> Iterator[_Item]:
-    """Show progress in videos; how many there are is known unless they are streamed."""
+    """Show progress in videos, with their number unless they are streamed."""
     return track(items, label, len(videos) if isinstance(videos, Sized) else None)
 
 
 def choose_vocabulary(
     dataset: Dataset, vocabulary: Vocabulary | Sequence[str] | str | Path | None
 ) -> Vocabulary:
-    """The vocabulary asked for, or the one that the data set brings."""
+    """Return the given vocabulary, or that of the data set."""
     if isinstance(vocabulary, Vocabulary):
         return vocabulary
     if isinstance(vocabulary, str | Path):
@@ -187,14 +185,14 @@ def choose_vocabulary(
 
 @dataclass(frozen=True, eq=False)
 class Evaluation:
-    """Several decoders measured on the same videos with the same graph.
+    """Measurements of several decoders on the same videos with the same graph.
 
     Attributes
     ----------
     dataset
-        The videos that were measured.
+        Data set of the videos that were measured.
     with_truth
-        How many videos have a truth; those without usable scores were not measured.
+        Number of videos with a truth; those without usable scores were not measured.
     """
 
     dataset: Dataset
@@ -217,12 +215,12 @@ def run_evaluation(
     Parameters
     ----------
     encoder
-        What scores the videos; the graph's, or the paper's, if not given.
+        Scorer of the videos; the graph's encoder, or the paper's, if not given.
     graph
-        One mined elsewhere; if not given, it is mined from all videos of the data set,
+        Graph mined elsewhere; if not given, it is mined from all videos of the data set,
         without their truth.
     mining
-        What mines the graph where none is given: called like :func:`~stepgraph.mine_graph`.
+        Function that mines a missing graph, called like :func:`~stepgraph.mine_graph`.
     background_rows
         See :func:`~stepgraph.evaluate`.
     """
@@ -255,20 +253,20 @@ def run_evaluation(
 
 
 def is_silent(dataset: Dataset, scorer: Scorer) -> bool:
-    """Whether nobody speaks in videos that are to be heard; streamed ones may speak yet."""
+    """Check that scoring needs narration and no video has any; streamed videos pass."""
     streamed = isinstance(dataset.videos, Iterator)
     return not (looks(scorer) or streamed or any(video.transcript for video in dataset.videos))
 
 
 def require_narration(dataset: Dataset, scorer: Scorer) -> None:
-    """Refuse videos of which none can be heard: to find that out by scoring may take long."""
+    """Refuse videos without any narration early, before a long run of scoring."""
     if is_silent(dataset, scorer):
         ways = "put transcripts beside the videos, look at them with --encoder, or bring --scores"
         raise nothing_left(dataset, f"narration to be heard ({ways})")
 
 
 def mined_where(graph: TaskGraph, shown: Set[str]) -> str:
-    """Say in words how the mined and the evaluated videos overlap."""
+    """Describe the overlap of the mined and the evaluated videos."""
     mined = set(graph.mined_on)
     both = len(mined & shown)
     if mined == shown:
@@ -280,20 +278,20 @@ def mined_where(graph: TaskGraph, shown: Set[str]) -> str:
 
 @dataclass(frozen=True)
 class Asked:
-    """What a user asked to score with; the rest follows from the graph and the decoder.
+    """Scoring options that a user gave; the rest follows from the graph and the decoder.
 
     Attributes
     ----------
     encoder
-        Options of :class:`~stepgraph.encoders.EncoderOptions`, those that were given.
+        Given options of :class:`~stepgraph.encoders.EncoderOptions`.
     features
-        Stored features to take instead of what the first encoder makes of the videos.
+        Stored features to use instead of encoding the videos with the first encoder.
     scores
-        Stored scores to take instead of any encoder's.
+        Stored scores to use instead of any encoder.
     scale, seconds_per_row, all_videos
         See :class:`~stepgraph.scoring.StoredScores`.
     problems
-        Receives what is odd about stored features.
+        Collects problems of stored features.
     """
 
     encoder: Mapping[str, Any] = field(default_factory=dict)
@@ -324,18 +322,18 @@ def open_scorer(
     graph: TaskGraph | None = None,
     decoder: str = DEFAULT_DECODER,
 ) -> Scorer:
-    """Open what scores videos: the one answer to the question which encoder is meant.
+    """Open the scorer that the options, the graph or the decoder determine.
 
-    What was asked for comes first; then what the graph was mined with; then what the decoder is
-    made for.  To name any option of the encoder but its precision, without a graph, is to start
-    from a plain one.
+    Given options come first, then those that the graph was mined with, then those that suit the
+    decoder.  Without a graph, any option of the encoder other than its precision starts from a
+    plain encoder.
     """
     asked = asked or Asked()
     if asked.scores is not None:
         return StoredScores(asked.scores, asked.scale, asked.seconds_per_row, asked.all_videos)
     if asked.features is None:
         return open_encoder(encoder_options(asked.encoder, graph, decoder))
-    encoder = None  # the folder says which encoder, or has the keysteps
+    encoder = None  # the folder names its encoder, or has the keysteps
     if asked.encoder.keys() & {"name", "also"}:
         encoder = open_encoder(encoder_options(asked.encoder, graph, decoder))
     stored = StoredEncoder(
@@ -351,11 +349,11 @@ def open_scorer(
 def encoder_options(
     given: Mapping[str, Any], graph: TaskGraph | None = None, decoder: str = DEFAULT_DECODER
 ) -> EncoderOptions:
-    """Options of the encoder that is meant; see :func:`open_scorer`."""
+    """Return the options of the encoder to open; see :func:`open_scorer`."""
     mined = graph.encoder if graph is not None else None
     given = dict(given) | {one: full_name(given[one]) for one in ("name", "also") if one in given}
     named = (given.get("name"), given.get("also"))
-    # To name the same again is to allow it, and not to choose another one.
+    # Naming the same encoder again allows it, and does not choose another one.
     if mined is not None and (named[0] is None or named == (mined.name, mined.also)):
         meant = replace(mined, **given)
         require_named(meant, "encoder of the graph", typed=named)
@@ -366,23 +364,23 @@ def encoder_options(
     hearing = {"context", "task_names", "blend"}
     reads = str(named[0]).startswith("ocr:")
     if ("also" in given or reads) and not hearing & given.keys():
-        # What takes sentences, alone or beside another one, is as the decoder likes it.
+        # Encoders of sentences, alone or beside another one, take the decoder's options.
         given = {name: getattr(own, name) for name in hearing} | given
     return EncoderOptions(**given)
 
 
 def options_of(scorer: Scorer) -> EncoderOptions | None:
-    """Options of the encoder behind scores, where one is known."""
+    """Return the options of the encoder behind scores, or None for stored scores."""
     return None if isinstance(scorer, StoredScores) else scorer.options
 
 
 def hears(scorer: Scorer) -> bool:
-    """Whether narration is needed for scores, so that it is worth listening for."""
+    """Check whether scores need narration, so that speech recognition is worth its time."""
     options = options_of(scorer)
     return options is not None and options.hears and not options.is_function
 
 
 def looks(scorer: Scorer) -> bool:
-    """Whether videos are scored without their narration."""
+    """Check whether videos are scored without their narration."""
     options = options_of(scorer)
     return options is None or options.looks

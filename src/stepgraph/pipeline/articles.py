@@ -1,4 +1,4 @@
-"""The articles of a file that answer a question, by their titles."""
+"""Articles of a file that match a task or question by their titles."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from stepgraph.vocabulary.articles import Article, join_methods, match_articles,
 
 # Titles that are embedded at once, so that a bar moves and an interruption loses little.
 _TITLES = 2000
-# A title that is further from the question is likely about something else; chosen by reading the
+# A title below this similarity is likely about something else; chosen by reading the
 # answers to fifteen questions.
 _FAR = 0.5
 
 
 class Answer(NamedTuple):
-    """An article, and how well its title answers the question: 1 where it is the same."""
+    """Article, and the similarity of its title and the question: 1 for the same title."""
 
     article: Article
     score: float
@@ -38,18 +38,18 @@ def find_articles(
     encoder: Scorer | None = None,
     problems: Problems | None = None,
 ) -> list[Answer]:
-    """Find the articles whose titles are nearest to a task or a question, the best first.
+    """Find the articles whose titles are most similar to a task or a question, best first.
 
-    An article of just that title, as tasks of HowTo100M are matched, comes before all others.
+    An article of exactly that title, as matched for tasks of HowTo100M, comes before all others.
 
     Parameters
     ----------
     articles
-        A file or folder of them, or articles that were read; the methods of one are put together.
+        File or folder of articles, or articles that were read; methods of one article are joined.
     encoder
-        What tells which titles are near; the built-in one, which remembers them, if not given.
+        Embeds the titles; the built-in one, which caches embeddings, if not given.
     problems
-        Where to note articles that cannot be used, and a question that none seems to answer.
+        Collects articles that cannot be used, and a question without a similar title.
     """
     if not question.strip():
         raise ConfigError("question must have words, got none; for example: change a tyre")
@@ -62,7 +62,7 @@ def find_articles(
     if not known:
         raise DataError("articles must be at least one, got none")
     same = {one.title for one in match_articles([question], known).values()}
-    if len(same) >= top:  # nothing else is asked for, and no model need be loaded
+    if len(same) >= top:  # no more are needed, so no model is loaded
         return [Answer(one, 1.0) for one in known if one.title in same][:top]
     scores = _nearness(question, [one.title for one in known], encoder)
     scores = np.where([one.title in same for one in known], 1.0, np.minimum(scores, 0.999))
@@ -82,7 +82,7 @@ def _nearness(question: str, titles: Sequence[str], encoder: Scorer | None) -> n
 
 
 def as_list(answers: Sequence[Answer], max_steps: int | None = None) -> str:
-    """Articles as a list of keysteps: each title a heading, each step a line.
+    """Format articles as a list of keysteps: each title a heading, each step a line.
 
     >>> print(as_list([Answer(Article("Make Tea", ("Boil water", "Add leaves")), 1.0)]), end="")
     # Make Tea
@@ -96,7 +96,7 @@ def as_list(answers: Sequence[Answer], max_steps: int | None = None) -> str:
 
 
 def require_steps(text: str, question: str) -> str:
-    """Refuse a list that cannot be mined with, such as one step alone."""
+    """Refuse a list that is too short to mine with: fewer than two steps."""
     if sum(not line.startswith("#") and bool(line) for line in text.splitlines()) < 2:
         raise DataError(
             f"articles must tell at least 2 steps of {quoted(question)}, got fewer; ask for more "

@@ -1,4 +1,4 @@
-"""Hold a list of keysteps against videos: what is never heard, missing, alike, or out of order."""
+"""Check a list of keysteps against videos: unmentioned, missing, duplicate, misordered steps."""
 
 from __future__ import annotations
 
@@ -34,32 +34,32 @@ from stepgraph.vocabulary.suggesting import (
     title_near,
 )
 
-# Share of a task's videos that must speak of a step clearly: the same as a proposed one needs.
+# Share of a task's videos that must mention a step saliently, as for a proposed step.
 HEARD = 0.1
-# Of fewer videos a tenth is less than two: hardly anything is said twice in the same words.
+# In fewer videos a tenth is less than two: hardly any phrase recurs in the same words.
 _FEW = 20
-# Phrases of a task that are told to be missing.
+# Most missing phrases to report for a task.
 _MISSING = 5
 
 Kind = Literal["foreign", "unheard", "missing", "alike", "order"]
 
 
 class Finding(NamedTuple):
-    """Something that the videos say against a list.
+    """Contradiction between a list and the videos.
 
     Attributes
     ----------
     kind
-        ``foreign``: no step stands for anything that the videos often say.  ``unheard``: a step
-        that hardly any video speaks of.  ``missing``: a phrase that many do and no step stands
-        for.  ``alike``: two steps that are spoken of at the same moments.  ``order``: two steps of
-        which the second is done first.
+        ``foreign``: no step covers a phrase that videos often use.  ``unheard``: a step that few
+        videos mention.  ``missing``: a phrase that many videos use and no step covers.
+        ``alike``: two steps that match the same sentences.  ``order``: two steps of which the
+        second is usually done first.
     keysteps
-        The step or the two steps, or the phrase; all steps where they are foreign.
+        The step or the two steps, or the phrase; all steps of the task for ``foreign``.
     videos, of
-        In how many of the task's videos that is so; of two steps, of those that tell of both.
+        Number of the task's videos that agree, and of all; for two steps, of those with both.
     examples
-        What is said, for a phrase.
+        Sentences with the phrase.
     """
 
     kind: Kind
@@ -72,13 +72,13 @@ class Finding(NamedTuple):
 
 @dataclass(frozen=True)
 class Check:
-    """What was found, and of how many videos of each task; tasks without any are named, too."""
+    """Findings, and the number of videos of each task, with tasks that have none."""
 
     findings: tuple[Finding, ...]
     videos: dict[str, int]
 
     def of(self, kind: Kind) -> list[Finding]:
-        """Findings of one kind, those of most videos first."""
+        """Return the findings of one kind, those of most videos first."""
         return [one for one in self.findings if one.kind == kind]
 
 
@@ -90,7 +90,7 @@ def check_steps(
     problems: Problems | None = None,
     **options: int | None,
 ) -> Check:
-    """Say what the videos say against a list of keysteps; the order of the list is not believed.
+    """Compare a list of keysteps with videos; the order of the list is no prior.
 
     Parameters
     ----------
@@ -129,7 +129,7 @@ def check_steps(
         missing = _missing(task, places, own, spoken, chosen, encode)
         pairs = _alike(task, names, spoken)
         pairs += _out_of_order(task, names, layer, chosen.fewest(layer.videos))
-        # What is not heard is nowhere, and neither at a moment of another step nor before it.
+        # A step that is not mentioned has no sentence, so pairs with it are left out.
         silent = {one.keysteps[0] for one in unheard}
         found += unheard + missing + [one for one in pairs if not silent & {*one.keysteps}]
     counts = {task: graph.layers.videos.get(task, 0) for task in listed_tasks(listed)}
@@ -137,7 +137,7 @@ def check_steps(
 
 
 def _require_short(listed: Vocabulary) -> None:
-    """Refuse a task whose course no video can be followed through, before any work."""
+    """Refuse a task with more keysteps than an emission trace can hold, before any work."""
     for task, members in listed_tasks(listed).items():
         if len(members) > MOST_KEYSTEPS:
             raise DataError(
@@ -147,10 +147,10 @@ def _require_short(listed: Vocabulary) -> None:
 
 
 def _unheard(task: str, names: Sequence[str], layer: Layer, spoken: Spoken) -> list[Finding]:
-    """Steps that are hardly heard, in the mean of two ways of hearing them.
+    """Find steps that few videos mention, averaged over two ways of matching.
 
-    With the name of the task any step is near to what is said of the task; without it a short name
-    may be near to nothing.
+    A name embedded with its task is similar to any sentence of the task; a short name embedded
+    without it may be similar to none.
     """
     in_words = np.isfinite(spoken.level).any()
     both = (layer.clear + spoken.clear.sum(axis=0)) / 2 if in_words else layer.clear
@@ -182,7 +182,7 @@ def _missing(
     left = [kind for kind, is_listed in zip(kinds, stands, strict=True) if not is_listed]
     fewest = options.fewest(size)
     found = choose(left, encode, most=_MISSING, fewest=fewest, often=often)
-    # Where nothing is said twice, that says nothing against the list.
+    # Where no phrase recurs, the list is not at fault.
     against = [Finding("foreign", task, tuple(listed), size, size)] if foreign and found else []
     if size < _FEW:
         room = _MISSING - len(found)

@@ -1,8 +1,8 @@
 """The shards of a corpus as tasks of Ray, on one machine or many; the extra ``cluster``.
 
-Ray starts a task again elsewhere when its machine is lost.  Results are added up here, where they
-are kept as files: whoever starts the same command again after this process died goes on.  Every
-machine must see the source under the same path.
+Ray restarts a task elsewhere when its machine is lost.  Results are merged and stored here, so
+the same command continues an interrupted run.  Every machine must see the source under the same
+path.
 """
 
 from __future__ import annotations
@@ -16,22 +16,22 @@ from typing import Any
 from stepgraph.errors import ConfigError, MissingExtraError, StepgraphError, one_line
 from stepgraph.pipeline.shards import Engine, Job, Piece, Work
 
-# How often a task is tried again whose machine was lost, and how many wait for each CPU.
+# Retries of a task whose machine was lost, and waiting tasks for each CPU.
 _RETRIES, _AHEAD = 10, 2
 
 
 def on_cluster(address: str) -> Engine:
-    """Work on a cluster: its address, or ``auto`` for the one here, made where there is none."""
+    """Make an engine for a cluster: its address, or ``auto`` to join or start one here."""
     ray = _ray()
 
     def run(job: Job, work: Work, asked: Sequence[tuple[Piece, frozenset[str]]]) -> Iterator[Any]:
-        # What Ray tells, such as that a node was lost, is no part of the answer.
+        # Messages of Ray, such as that a node was lost, are no part of the answer.
         with redirect_stdout(sys.stderr), _joined(ray, address):
             task = ray.remote(work).options(num_cpus=1, max_retries=_RETRIES)
             shared, remaining = ray.put(job), iter(asked)
             waiting: list[Any] = []
             while True:
-                # As many as there is work for; machines come and go.
+                # Keep every CPU busy; machines come and go.
                 room = int(_AHEAD * ray.cluster_resources().get("CPU", 1)) - len(waiting)
                 waiting += [task.remote(shared, *one) for one in islice(remaining, max(0, room))]
                 if not waiting:
@@ -53,7 +53,7 @@ def _result(ray: Any, reference: Any) -> Any:
 
 @contextmanager
 def _joined(ray: Any, address: str) -> Iterator[None]:
-    """Be connected to a cluster, and leave one that was joined here."""
+    """Connect to a cluster, and leave it afterwards if it was joined here."""
     if ray.is_initialized():
         yield
         return

@@ -1,4 +1,4 @@
-"""Encode a corpus in shards; the folder of features is that of one process."""
+"""Encode a corpus in shards; the folder of features equals that of one process."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from stepgraph.scoring.fusion import Fused
 
 
 class _Made(NamedTuple):
-    """The videos of a shard that were encoded, and how many were there already."""
+    """Encoded videos of a shard, and the number of videos that were stored already."""
 
     features: list[tuple[Video, Features]]
     skipped: int
@@ -29,7 +29,7 @@ class _Made(NamedTuple):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class EncodingJob(Job):
-    """All that decides the features of the shards of a source; those in ``folder`` are there."""
+    """Options that decide the features of each shard; features in ``folder`` are skipped."""
 
     folder: Path
 
@@ -65,13 +65,13 @@ class EncodingJob(Job):
         write_text(place.with_suffix(".written"), json.dumps([written, skipped]) + "\n")
 
     def load(self, place: Path) -> tuple[list[tuple[str, int]], int]:
-        """See :class:`~stepgraph.pipeline.shards.Job`: videos with their rows; how many more."""
+        """See :class:`~stepgraph.pipeline.shards.Job`: videos and rows; number of skipped."""
         written, skipped = read_json(place.with_suffix(".written"))
         return written, skipped
 
 
 def encode_shards(job: EncodingJob, dataset: Dataset, encoder: Encoder, engine: Engine) -> Encoded:
-    """Encode all shards that are not there yet, and put their files into the folder.
+    """Encode all unfinished shards, and move their files into the folder.
 
     Problems with videos are added to those of the data set.
     """
@@ -82,7 +82,7 @@ def encode_shards(job: EncodingJob, dataset: Dataset, encoder: Encoder, engine: 
         written, skipped = found.made
         for video, rows in written:
             made = file_in(shards.place(found.piece), video, ".npz")
-            if made.is_file():  # else it was put there by a run that was killed then
+            if made.is_file():  # else a run that was killed has moved it
                 place = file_in(job.folder, video, ".npz")
                 place.parent.mkdir(parents=True, exist_ok=True)
                 made.replace(place)

@@ -1,7 +1,7 @@
 """Mine a corpus in shards.
 
-Counts are whole numbers, and what is learned besides adds up exactly, so that the graph is bit by
-bit that of one process.
+Counts are whole numbers and the other statistics add up exactly, so the graph is bit for bit
+that of one process.
 """
 
 from __future__ import annotations
@@ -45,13 +45,13 @@ from stepgraph.scoring.fusion import Fused
 from stepgraph.scoring.known import Known
 from stepgraph.scoring.products import Products
 
-# Videos whose vectors all shards together keep, since words may be learned from them.  Of those
-# that are chosen in the end some may be others, and are encoded again.
+# Videos whose features all shards together store, for fitting sentence classifiers.  The final
+# sample may contain other videos, which are encoded again.
 _HEARD = 2000
 
 
 class Mined(NamedTuple):
-    """What was mined from one shard; of some videos their features."""
+    """Graph and statistics mined from one shard, with the features of some of its videos."""
 
     graph: TaskGraph
     spoken: Spoken
@@ -60,16 +60,16 @@ class Mined(NamedTuple):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class MiningJob(Job):
-    """All that decides what is mined from the shards of a source.
+    """Options that decide the graph mined from each shard of a source.
 
     Attributes
     ----------
     mining
         See :func:`~stepgraph.mine_graph`.
     known
-        Vectors of the keysteps, where an encoder has them.
+        Embeddings of the keysteps, if an encoder gives any.
     heard
-        Of how many videos each shard keeps what its words were encoded to.
+        Number of videos of each shard whose features are stored.
     """
 
     vocabulary: Vocabulary
@@ -88,7 +88,7 @@ class MiningJob(Job):
 
     @property
     def learns_words(self) -> bool:
-        """Whether it is learned how keysteps are spoken of."""
+        """Check whether sentence classifiers are fitted."""
         known = self.known
         return (
             known is not None
@@ -142,12 +142,12 @@ class MiningJob(Job):
         save_graph(made.graph, place.with_suffix(".graph"))
 
     def load(self, place: Path) -> tuple[TaskGraph, Spoken]:
-        """See :class:`~stepgraph.pipeline.shards.Job`; what was heard is not yet needed."""
+        """See :class:`~stepgraph.pipeline.shards.Job`; stored features are not loaded."""
         spoken, _ = read_json(place.with_suffix(".said"))
         return load_graph(place.with_suffix(".graph")), Spoken(*spoken)
 
     def load_heard(self, place: Path) -> Iterator[Features]:
-        """The features of videos that were kept."""
+        """Load the stored features of videos of a shard."""
         _, heard = read_json(place.with_suffix(".said"))
         if not heard:
             return
@@ -159,7 +159,7 @@ class MiningJob(Job):
             begin += count
 
     def score(self, features: Features) -> Scores:
-        """Scores of a video from its features."""
+        """Score a video from its features."""
         assert self.known is not None, "only one encoder has features"
         keysteps, tasks, encoder = self.known
         scores = score_features(features, keysteps, self.vocabulary, encoder, 1.0, tasks)
@@ -167,7 +167,7 @@ class MiningJob(Job):
 
 
 def hear_piece(job: MiningJob, piece: Piece, wanted: frozenset[str]) -> list[Features]:
-    """Encode some videos of a shard once more: those whose words are learned from."""
+    """Encode again those videos of a shard that sentence classifiers are fitted on."""
     problems = Problems()
     videos = (one for one in videos_of(job, piece, problems) if one.id in wanted)
     encoder = opened(job).encoder
@@ -176,7 +176,7 @@ def hear_piece(job: MiningJob, piece: Piece, wanted: frozenset[str]) -> list[Fea
 
 
 def mine_shards(job: MiningJob, dataset: Dataset, output: Path, engine: Engine) -> TaskGraph:
-    """Mine all shards that are not there yet, and add them up.
+    """Mine all unfinished shards, and merge them.
 
     Problems with videos are added to those of the data set.
     """
@@ -195,8 +195,8 @@ def mine_shards(job: MiningJob, dataset: Dataset, output: Path, engine: Engine) 
 
 
 def _added_up(shards: Shards, vocabulary: Vocabulary) -> tuple[TaskGraph, Spoken]:
-    """Add all shards up in their order."""
-    # Neighbours of about one size are added up, so that none is copied often.
+    """Merge all shards in their order."""
+    # Neighbours of about one size are merged, so that none is copied often.
     stack: list[tuple[int, TaskGraph, Spoken]] = []
     for found in shards.in_order():
         size, (graph, spoken) = 1, found.made
@@ -211,7 +211,7 @@ def _added_up(shards: Shards, vocabulary: Vocabulary) -> tuple[TaskGraph, Spoken
 def _with_words(
     job: MiningJob, graph: TaskGraph, spoken: Spoken, shards: Shards, engine: Engine
 ) -> TaskGraph:
-    """Learn how keysteps are spoken of, from the same videos as one process would choose."""
+    """Fit the sentence classifiers on the same sample of videos as one process would."""
     tasks = {video: task for task, videos in spoken.tasks.items() for video in videos}
     heard: dict[str, dict[str, Scores]] = {task: {} for task in spoken.tasks}
     missing: dict[Piece, set[str]] = {}

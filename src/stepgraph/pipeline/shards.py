@@ -1,8 +1,8 @@
-"""The shards of a source: pieces that may be worked on anywhere, in any order, and more than once.
+"""Shards of a source, processed anywhere, in any order, and more than once.
 
-What is made of a shard lies beside the output until all are: who runs the same command again after
-an interruption works only on the others.  Put together in their order, they are what one process
-would have made, whoever worked on them.
+Results of a shard are stored beside the output until all shards are finished.  The same command
+after an interruption processes only the others.  Merged in their order, the shards give the same
+result as one process.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from stepgraph.scoring.fusion import Fused, open_encoder
 from stepgraph.scoring.known import Known, know
 
 LARGE = 2**29
-"""Bytes of captions from which on embeddings are not cached unless that is asked for."""
+"""Bytes of captions from which on embeddings are cached only on request."""
 
 # Bytes of a shard, or videos of one: enough that starting it costs nothing, few enough that little
 # is lost with it.  A long file has longer ones, up to a limit.
@@ -47,7 +47,7 @@ _THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 
 
 class Piece(NamedTuple):
-    """One shard: its number, and the bytes or the videos from which to which it goes."""
+    """One shard: its number, and the range of bytes or of videos that it covers."""
 
     number: int
     begin: int
@@ -55,7 +55,7 @@ class Piece(NamedTuple):
 
 
 class Found(NamedTuple):
-    """What was made of one shard, of which videos, and what was wrong with them."""
+    """Result of one shard, with its videos and their problems."""
 
     piece: Piece
     videos: tuple[str, ...]
@@ -65,16 +65,16 @@ class Found(NamedTuple):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Job(ABC):
-    """What is to be made of each shard of a source, and all that decides it.
+    """Work to do on each shard of a source, with all options that decide its result.
 
     Attributes
     ----------
     source, opening
-        What :func:`~stepgraph.open_source` is called with.
+        Arguments of :func:`~stepgraph.open_source`.
     encoder
-        What scores or encodes the videos.
+        Options of the encoder that scores or encodes the videos.
     remember
-        Keep embeddings in the cache.
+        Store embeddings in the cache.
     """
 
     source: str
@@ -85,27 +85,27 @@ class Job(ABC):
 
     doing: ClassVar[str] = "working"
     longest: ClassVar[int] = 2**24
-    """Bytes of a shard at most, since what is made of it is in memory."""
+    """Most bytes of a shard, since its result is held in memory."""
 
     @abstractmethod
     def decided_by(self) -> tuple[Any, ...]:
-        """What else decides what is made; its ``repr`` tells it apart."""
+        """Return the further options that decide the result; their ``repr`` identifies them."""
 
     @abstractmethod
     def make(self, piece: Piece, without: frozenset[str]) -> Found:
-        """Work on one shard, without some videos that stand in an earlier one."""
+        """Process one shard, without videos that occur in an earlier one."""
 
     @abstractmethod
     def keep(self, found: Found, place: Path) -> None:
-        """Write what was made of a shard to files that are called like a place."""
+        """Write the result of a shard to files whose names begin with a path."""
 
     @abstractmethod
     def load(self, place: Path) -> Any:
-        """Read it back."""
+        """Read the result back."""
 
     @cached_property
     def identity(self) -> str:
-        """What a shard was made from, as a short hash."""
+        """Short hash of all that decides the result of a shard."""
         said = (
             *(__version__, type(self).__name__, self.source, self.encoder, dict(self.opening)),
             *(self.strict, self.decided_by()),
@@ -113,7 +113,7 @@ class Job(ABC):
         return sha256(repr(said).encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
     def open_encoder(self) -> Encoder | Fused:
-        """Open the encoder, which fills the cache only where that is wanted."""
+        """Open the encoder; only ``remember`` lets it fill the cache."""
         encoder = open_encoder(self.encoder)
         if isinstance(encoder, TextEncoder):
             encoder.remembers = self.remember
@@ -122,7 +122,7 @@ class Job(ABC):
 
 Work: TypeAlias = Callable[[Any, Piece, frozenset[str]], Any]
 Engine: TypeAlias = Callable[[Job, Work, Sequence[tuple[Piece, frozenset[str]]]], Iterator[Any]]
-"""Does some work on pieces of a job, with some video ids each; gives results as they come."""
+"""Runs work on shards of a job, each with some video ids; yields results as they finish."""
 
 
 class _Opened(NamedTuple):
@@ -135,7 +135,7 @@ _OPENED: list[_Opened] = []  # of this process, which works on one shard after t
 
 
 def opened(job: Job) -> _Opened:
-    """The source and the encoder of a job, opened once in a process."""
+    """Open the source and the encoder of a job, once in a process."""
     if not _OPENED or _OPENED[0].identity != job.identity:
         dataset = open_source(job.source, **job.opening)
         _OPENED[:] = [_Opened(job.identity, dataset, job.open_encoder())]
@@ -143,12 +143,12 @@ def opened(job: Job) -> _Opened:
 
 
 def known_to(encoder: Encoder | Fused, vocabulary: Vocabulary) -> Known | None:
-    """What an encoder makes of a vocabulary; two of them are asked anew for each shard."""
+    """Embed a vocabulary once for all shards; None for two encoders, which run in each shard."""
     return None if isinstance(encoder, Fused) else know(encoder, vocabulary)
 
 
 def videos_of(job: Job, piece: Piece, problems: Problems) -> Iterable[Video]:
-    """The videos of one shard."""
+    """Return the videos of one shard."""
     videos = opened(job).dataset.videos
     if hasattr(videos, "between"):
         streamed: Iterable[Video] = videos.between(piece.begin, piece.end, problems)
@@ -157,7 +157,7 @@ def videos_of(job: Job, piece: Piece, problems: Problems) -> Iterable[Video]:
 
 
 def cut(dataset: Dataset, longest: int = Job.longest) -> list[Piece]:
-    """Cut a source into pieces; how, depends on the source and on what is made of it alone."""
+    """Cut a source into shards, depending only on the source and the longest shard allowed."""
     size = getattr(dataset.videos, "size", None)
     if size is None:
         size, step = len([*dataset.videos]), _VIDEOS
@@ -170,12 +170,12 @@ def cut(dataset: Dataset, longest: int = Job.longest) -> list[Piece]:
 
 
 def make_piece(job: Job, piece: Piece, without: frozenset[str] = frozenset()) -> Found:
-    """Work on one shard, in whatever process."""
+    """Process one shard, in any process."""
     return job.make(piece, without)
 
 
 def work_through(job: Job, dataset: Dataset, folder: Path, engine: Engine) -> Shards:
-    """Work on all shards that are not finished yet."""
+    """Process all unfinished shards."""
     shards = Shards(folder, job, dataset)
     left = [piece for piece in shards.pieces if not shards.has(piece)]
     with counting(job.doing, sum(piece.end - piece.begin for piece in shards.pieces)) as done:
@@ -187,7 +187,7 @@ def work_through(job: Job, dataset: Dataset, folder: Path, engine: Engine) -> Sh
 
 
 class Shards:
-    """A folder of finished shards; those made from anything else are dropped."""
+    """Folder of finished shards; shards of another source or other options are removed."""
 
     def __init__(self, folder: Path, job: Job, dataset: Dataset) -> None:
         self.folder, self.pieces = folder, cut(dataset, job.longest)
@@ -205,18 +205,18 @@ class Shards:
         write_text(path, json.dumps(made) + "\n")
 
     def place(self, piece: Piece) -> Path:
-        """What the files of a shard are called, but for their suffixes."""
+        """Return the path of the files of a shard, without their suffixes."""
         return self.folder / f"{piece.number:05}"
 
     def _mark(self, piece: Piece) -> Path:
         return self.place(piece).with_suffix(".json")
 
     def has(self, piece: Piece) -> bool:
-        """Whether a shard is finished."""
+        """Check whether a shard is finished."""
         return self._mark(piece).exists()
 
     def keep(self, found: Found) -> bool:
-        """Keep a shard, unless it is there already: however often it comes, it counts once."""
+        """Store a shard unless it is stored already, so that each counts once."""
         if self.has(found.piece):
             return False
         self._write(found)
@@ -227,7 +227,7 @@ class Shards:
         problems = [asdict(problem) for problem in found.problems.found]
         said = {"videos": found.videos, "problems": problems, "seen": found.problems.seen}
         text = json.dumps(said)
-        # With it, it is complete.
+        # This file marks the shard as complete.
         write_text(self._mark(found.piece), f"{self._check(found.piece, text)}\n{text}\n")
 
     def _check(self, piece: Piece, said: str) -> str:
@@ -248,9 +248,9 @@ class Shards:
         return self._anew(piece)  # it was damaged
 
     def in_order(self) -> Iterator[Found]:
-        """Give what was made of each shard, every video once; ``where`` says which are of it.
+        """Yield the result of each shard, every video once; fill ``where`` with the shard of each.
 
-        What is wrong with videos is added to the problems of the data set.
+        Problems with videos are added to the problems of the data set.
         """
         self.where.clear()
         for piece in self.pieces:
@@ -264,7 +264,7 @@ class Shards:
     def _anew(
         self, piece: Piece, twice: frozenset[str] = frozenset()
     ) -> tuple[tuple[str, ...], Problems]:
-        """Work on a shard without videos that stand in an earlier one, too."""
+        """Process a shard again without the videos that occur in an earlier one."""
         found = make_piece(self._job, piece, twice)
         for video in sorted(twice):
             what = "must stand once, got it again; skipped"
@@ -278,7 +278,7 @@ class Shards:
 
 
 def in_processes(workers: int) -> Engine:
-    """Work in so many processes of this machine."""
+    """Make an engine of ``workers`` processes on this machine."""
 
     def run(job: Job, work: Work, asked: Sequence[tuple[Piece, frozenset[str]]]) -> Iterator[Any]:
         if workers == 1 or len(asked) < 2:
@@ -320,7 +320,7 @@ def _go_on(work: Work, piece: Piece, ids: frozenset[str]) -> Any:
 
 @contextmanager
 def _few_threads(processes: int) -> Iterator[None]:
-    """Let processes that are started now share the cores."""
+    """Limit the threads of new processes, so that they share the cores."""
     each = str(max(1, (os.cpu_count() or 1) // processes))
     before = {name: os.environ.get(name) for name in _THREADS}
     os.environ.update(dict.fromkeys(_THREADS, each))

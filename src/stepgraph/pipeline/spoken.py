@@ -1,7 +1,7 @@
-"""Where in the videos of a task a name is best said, and whether it is said clearly there.
+"""Matches of names with the sentences of a task's videos, by similarity.
 
-In six videos hardly anything is said twice in the same words.  That something recurs is then told
-by its meaning: a phrase of one video is as near to a moment of another one as listed steps are.
+In six videos hardly any phrase recurs in the same words.  Its recurrence is then measured by
+meaning: its similarity to a sentence of another video is as high as that of listed steps.
 """
 
 from __future__ import annotations
@@ -16,27 +16,27 @@ from stepgraph.decoders.hearing import Floats, Heard, Integers
 from stepgraph.scoring.products import Products
 from stepgraph.vocabulary.suggesting import Chosen, Encode, Kind, names_a_step, nearest
 
-# Said clearly is what is as near to a name as the nearest tenth of all that is said in a video.
+# A match is salient from this quantile of the sentences' best similarities in a video on.
 _CLEAREST = 0.9
-# A name stands for another one that is best said at its moment in so many of the videos.
+# A name covers another one that matches the same sentence in this share of the videos.
 SAME_MOMENT = 0.5
-# Share of the videos in which a phrase must be said clearly, where hardly anything is said twice.
+# Share of the videos with a salient match that a phrase needs where hardly any phrase recurs.
 _RECURS = 1 / 3
 
 
 class Spoken(NamedTuple):
-    """How names are said in the videos of a task.
+    """Best matches of names in the videos of a task.
 
     Attributes
     ----------
     videos
-        What is said in them.
+        Observations of the videos.
     moment : shape (V, n)
-        Where in a video each is best said, -1 where nothing is said.
+        Index of the most similar sentence, -1 where a video has none.
     clear : shape (V, n), bool
-        Whether it is said clearly there.
+        True where that similarity reaches the level of the video.
     level : shape (V,)
-        How near that is; infinite where nothing is said in vectors.
+        Least similarity of a salient match; infinite where a video has no embeddings.
     """
 
     videos: tuple[Heard, ...]
@@ -45,7 +45,7 @@ class Spoken(NamedTuple):
     level: Floats
 
     def covers(self, other: Spoken) -> NDArray[np.bool_]:
-        """Which others are mostly best said where one of these is, shape (m,)."""
+        """Mark the others that mostly match the same sentence as one of these, shape (m,)."""
         meet = self.clear[:, :, None] & (self.moment[:, :, None] == other.moment[:, None])
         times = (meet & other.clear[:, None]).sum(axis=0)
         enough = np.maximum(1, SAME_MOMENT * other.clear.sum(axis=0))
@@ -53,19 +53,19 @@ class Spoken(NamedTuple):
         return found
 
     def at(self, number: int) -> Spoken:
-        """How one of the names is said."""
+        """Return the matches of one name."""
         return self._replace(moment=self.moment[:, [number]], clear=self.clear[:, [number]])
 
 
 def find_spoken(
     videos: Sequence[Heard], names: Sequence[str], encode: Encode, level: Floats | None = None
 ) -> Spoken:
-    """Hold names, without that of their task, against what is said.
+    """Match names, embedded without their task, with sentences.
 
     Parameters
     ----------
     level
-        How near is clear; told by these names themselves if not given.
+        Least similarity of a salient match; computed from these names if not given.
     """
     moment = np.full((len(videos), len(names)), -1, dtype=np.int64)
     best = np.full((len(videos), len(names)), -np.inf)
@@ -90,20 +90,20 @@ def recurring(
     most: int,
     fewest: int,
 ) -> list[Chosen]:
-    """Phrases that are said clearly in many videos, and where no listed step is.
+    """Choose phrases with salient matches in many videos, away from those of listed steps.
 
     Parameters
     ----------
     kinds
-        Those that no step stands for.
+        Phrases that no step covers.
     steps
-        How the listed steps are said.
+        Matches of the listed steps.
     known
-        What was chosen before, which these must not say again.
+        Phrases chosen before, which are not repeated.
     most
-        How many to choose.
+        Most phrases to choose.
     fewest
-        Videos that must say it clearly.
+        Least number of videos with a salient match.
     """
     kinds = [kind for kind in kinds if names_a_step(kind)]
     if not kinds:
@@ -124,7 +124,7 @@ def recurring(
 
 
 def _where_clear(kind: Kind, said: Spoken) -> Kind:
-    """The same phrase, as if it were said wherever something like it is said clearly."""
+    """Return the phrase with its salient matches as mentions."""
     mentions = []
     for number, one in enumerate(said.videos):
         if said.clear[number, 0] and isinstance(one.scores, Products):

@@ -1,7 +1,7 @@
-"""Propose a vocabulary from narrated videos: group them, choose steps, put these in order.
+"""Propose a vocabulary from narrated videos: group the videos, choose steps, order the steps.
 
-The phrases are found and chosen in :mod:`stepgraph.vocabulary`; here are the source, the encoder,
-and what whole videos tell about order, which is mined as from any other list.
+:mod:`stepgraph.vocabulary` finds and chooses the phrases.  This module opens the source and the
+encoder, and mines the order of the steps from whole videos, as for any other list.
 """
 
 from __future__ import annotations
@@ -47,21 +47,21 @@ from stepgraph.vocabulary.suggesting import (
     title_near,
 )
 
-# Share of words that join others, below which a narration is not English; English has about half.
+# Least share of function words in an English narration; English has about half.
 _ENGLISH = 0.2
 
 
 class Said(NamedTuple):
-    """What is said to be done in the videos of a corpus.
+    """Phrases for actions in the narration of a corpus.
 
     Attributes
     ----------
     videos
-        Those with an English narration.
+        Videos with an English narration.
     phrases
-        Of each video, in the order in which they are said.
+        Phrases of each video, in order of time.
     titles
-        What each video says, or its file name, can be learned from it.
+        Phrases for the subject of each video, from its narration or its file name.
     """
 
     videos: tuple[Video, ...]
@@ -69,7 +69,7 @@ class Said(NamedTuple):
     titles: tuple[list[Phrase], ...]
 
     def of(self, places: Sequence[int]) -> Said:
-        """The same of some videos."""
+        """Select some videos by index."""
         return Said(
             tuple(self.videos[place] for place in places),
             tuple(self.phrases[place] for place in places),
@@ -77,7 +77,7 @@ class Said(NamedTuple):
         )
 
     def kinds(self) -> list[Kind]:
-        """Its phrases, those that are the same together."""
+        """Group equal phrases."""
         return collect(self.phrases, [video.duration for video in self.videos])
 
 
@@ -89,19 +89,19 @@ def suggest_steps(
     problems: Problems | None = None,
     **options: int | None,
 ) -> SuggestedVocabulary:
-    """Propose keysteps that recur across videos, under the tasks that these show.
+    """Propose keysteps that recur across videos, grouped by the tasks of the videos.
 
     Parameters
     ----------
     videos
-        Narrated videos, whatever :func:`~stepgraph.open_source` opens, or an open data set; its
-        own vocabulary and truth are not looked at.
+        Narrated videos: anything :func:`~stepgraph.open_source` opens, or an open data set,
+        whose vocabulary and truth are not used.
     encoder
-        What tells which phrases mean the same: the built-in one if not given.
+        Embeds phrases to compare their meanings; the built-in one if not given.
     screen
         Read the text in the pictures of video files, too.
     problems
-        Where to note videos without an English narration.
+        Collects videos without an English narration.
     options
         ``tasks``, ``steps`` and ``min_videos``: see
         :class:`~stepgraph.vocabulary.suggested.SuggestOptions`.
@@ -146,7 +146,7 @@ def suggest_steps(
 
 
 def as_dataset(videos: str | Path | Dataset | Iterable[Video]) -> Dataset:
-    """The data set that is meant, with its videos at hand."""
+    """Return the videos as a data set that holds them in memory."""
     if isinstance(videos, str | Path):
         videos = open_source(videos)
     if isinstance(videos, Dataset):
@@ -155,7 +155,7 @@ def as_dataset(videos: str | Path | Dataset | Iterable[Video]) -> Dataset:
 
 
 def listen(dataset: Dataset, *, screen: bool = False, problems: Problems) -> Said:
-    """Find what is said to be done in the videos that are told in English."""
+    """Find the phrases for actions in the videos with an English narration."""
     videos = []
     for video in dataset.videos:
         if screen and video.path is not None:
@@ -180,7 +180,7 @@ def listen(dataset: Dataset, *, screen: bool = False, problems: Problems) -> Sai
 
 
 def encode_of(scorer: Scorer) -> Encode:
-    """What embeds any text; an encoder that does not hear cannot."""
+    """Return the text embedding function of an encoder, or raise an error without one."""
     encode = getattr(scorer, "encode_texts", None)
     if encode is None:
         raise DataError(
@@ -209,7 +209,7 @@ def _choose_steps(said: Said, options: SuggestOptions, encode: Encode) -> list[C
 
 
 def _title(said: Said, everything: Said) -> Phrase | None:
-    """What most videos of a group, and few others, say can be learned from them."""
+    """Find the subject that most videos of a group, and few others, announce."""
     here = Counter(key for titles in said.titles for key in {one.key for one in titles})
     there = Counter(key for titles in everything.titles for key in {one.key for one in titles})
     best = max(here, key=lambda key: (here[key] ** 2 / there[key], key), default=None)
@@ -250,7 +250,7 @@ def _as_steps(said: Said, chosen: Sequence[Chosen]) -> tuple[SuggestedStep, ...]
 def _ordered(
     proposed: SuggestedVocabulary, videos: Sequence[Video], scorer: Scorer
 ) -> SuggestedVocabulary:
-    """Put steps in the order in which the videos do them, and tell which may be left out."""
+    """Order steps as the videos do them, and mark optional ones."""
     graph = mine_unordered(videos, proposed.vocabulary, scorer)
     tasks = []
     for task in proposed.tasks:
@@ -265,7 +265,7 @@ def _ordered(
 
 
 def mine_unordered(videos: Sequence[Video], vocabulary: Vocabulary, scorer: Scorer) -> TaskGraph:
-    """Mine a graph of a list whose order is not believed."""
+    """Mine a graph with weight 0 for the listed order."""
     scores = counted(score(videos, vocabulary, scorer), videos, "finding their order")
     decoder = TaskMarkov(order=0.0)
     return learn_graph(scores, vocabulary, decoder=decoder, encoder=options_of(scorer))

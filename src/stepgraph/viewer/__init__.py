@@ -1,1 +1,1 @@
-"""Look into results: search in them, and show them in a browser."""
+"""Search in results, and show them in a browser."""

@@ -1,7 +1,7 @@
-"""The files of an index: what is said in a folder of results, as vectors and as words.
+"""Files of an index: the sentences of a folder of results, as embeddings and as words.
 
-They lie in the cache, by the place of the folder, and not in the folder itself: that may be
-read-only, or a stranger's, of whom no database is opened.  A result that has not changed is not
+They lie in the cache, keyed by the path of the folder, and not in the folder itself: that may be
+read-only, or a stranger's, whose databases must not be opened.  An unchanged result is not
 encoded again.
 """
 
@@ -34,21 +34,21 @@ from stepgraph.files.headers import as_text, as_whole
 from stepgraph.problems import Problems
 
 COARSE = 64
-"""Numbers of a vector that are looked at first."""
+"""Dimensions of the coarse vectors that are compared first."""
 
 ROW = np.dtype(
     [("start", "<f4"), ("end", "<f4"), ("from", "<f4"), ("to", "<f4"), ("keystep", "<i4")]
 )
-"""A sentence: its times, those of the chapter it lies in, and which keystep that is, or -1."""
+"""A sentence: start, end, start and end of its chapter, and the chapter's keystep, or -1."""
 
 _VERSION = 1
 _TOGETHER = 64  # results that are encoded at once
-_COMMON = 5000  # sentences with a word, from which on it is common
-_SAMPLE = 20_000  # sentences that tell which directions differ most
+_COMMON = 5000  # a word in so many sentences is common
+_SAMPLE = 20_000  # sentences from which the principal directions are computed
 
 
 class Place(NamedTuple):
-    """A result in the index: its file in the folder, its state then, its id and its sentences."""
+    """Result in the index: its file, the file's state, the video's id, the number of sentences."""
 
     file: str
     state: str
@@ -58,7 +58,7 @@ class Place(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Files:
-    """An open index; arrays are read from disk as they are needed."""
+    """Open index; arrays are read from disk as they are needed."""
 
     folder: Path
     places: tuple[Place, ...]
@@ -70,16 +70,16 @@ class Files:
     firsts: NDArray[np.int64] = field(repr=False)
 
     def texts(self, rows: Sequence[int]) -> dict[int, str]:
-        """What some sentences say."""
+        """Return the text of some sentences by row."""
         marks = ",".join("?" * len(rows))
         with closing(sqlite3.connect(self.folder / "words.sqlite")) as database:
             query = f"SELECT rowid, text FROM said WHERE rowid IN ({marks})"
             return dict(database.execute(query, [int(row) for row in rows]))
 
     def containing(self, question: str, most: int) -> list[int]:
-        """Sentences with words of a question, those with the rarest first.
+        """Find sentences with words of a question, those with the rarest words first.
 
-        Words that stand in very many sentences tell nothing, and to rank them all takes long.
+        Words in very many sentences do not discriminate, and ranking all their sentences is slow.
         """
         words = dict.fromkeys(f'"{word}"' for word in re.findall(r"\w+", question))
         with closing(sqlite3.connect(self.folder / "words.sqlite")) as database:
@@ -98,7 +98,7 @@ class Files:
 def open_files(
     folder: Path, encoder: TextEncoder, problems: Problems | None = None, *, anew: bool = False
 ) -> Files:
-    """Open the index of a folder, made or brought up to date where it is not, or made anew."""
+    """Open the index of a folder, after making it or bringing it up to date where needed."""
     place = place_of(folder, encoder)
     found = [(path.relative_to(folder).as_posix(), _state(path)) for path in result_files(folder)]
     old = None if anew else _load(place)
@@ -119,7 +119,7 @@ def open_files(
 
 
 def place_of(folder: Path, encoder: TextEncoder) -> Path:
-    """Where the index of a folder lies."""
+    """Return the folder of the index of some results."""
     made_from = repr((str(folder.resolve()), encoder.options, __version__, _VERSION))
     digest = hashlib.blake2b(made_from.encode(errors="replace"), digest_size=16).hexdigest()
     return cache_folder() / "search" / digest
@@ -132,7 +132,7 @@ def _state(path: Path) -> str:
 
 
 def _load(place: Path) -> Files | None:
-    """What is there, whole; else None."""
+    """Load an index if it is complete; else return None."""
     with suppress(StepgraphError, OSError, KeyError, TypeError, ValueError, OverflowError):
         content = read_json(place / "index.json", limit=1 << 32)
         folder = place / content["made"]
@@ -201,7 +201,7 @@ def _make(
             count, size = count + len(said), max(size, vector.shape[1])
         words.commit()
     _write_coarse(target, _mapped(target / "vectors", np.float16, (count, size)))
-    # Before the new one counts: who is killed in between makes it once more, and leaves nothing.
+    # Old files go before the new index counts; a killed run only makes it once more.
     for other in place.iterdir():
         if other.is_dir() and other.name != made:
             shutil.rmtree(other, ignore_errors=True)
@@ -223,8 +223,8 @@ def _encoded(
     old: Files | None,
     problems: Problems | None,
 ) -> Iterator[tuple[Place, Result, NDArray[np.float16]]]:
-    """Each result with a vector of each of its sentences, taken from the old index or encoded."""
-    # Of what is the same file but has other sentences, the index is damaged.
+    """Yield each result with the embeddings of its sentences, from the old index or encoded."""
+    # A matching file with another number of sentences is a sign of a damaged index.
     known = {one: number for number, one in enumerate(old.places)} if old else {}
     for start in range(0, len(found), _TOGETHER):
         group: list[tuple[Place, Result]] = []
@@ -248,7 +248,7 @@ def _encoded(
 
 
 def _rows(result: Result, keysteps: dict[str, int]) -> NDArray[Any]:
-    """A row of :data:`ROW` for each sentence; a keystep that is new gets the next number."""
+    """Make a row of :data:`ROW` for each sentence; a new keystep gets the next number."""
     said = result.video.transcript
     rows = np.zeros(len(said), ROW)
     rows["start"], rows["end"] = (np.array([one[at] for one in said]) for at in (0, 1))
@@ -262,7 +262,7 @@ def _rows(result: Result, keysteps: dict[str, int]) -> NDArray[Any]:
 
 
 def _write_coarse(target: Path, vectors: NDArray[np.float16]) -> None:
-    """Write the numbers that differ most between vectors, each in a byte, and what gives them."""
+    """Write the projections on the principal directions, one byte each, and the directions."""
     step = max(1, len(vectors) // _SAMPLE)
     sample = np.asarray(vectors[::step], np.float32)
     _, found = np.linalg.eigh(sample.T @ sample)

@@ -1,4 +1,4 @@
-"""Show in a browser, while it goes on, what is being done: states as server-sent events."""
+"""Show live recognition in a browser: states as server-sent events."""
 
 from __future__ import annotations
 
@@ -12,38 +12,38 @@ from stepgraph.viewer.loopback import Guarded, Loopback
 from stepgraph.viewer.pages import COLOURS
 
 _PAGE = {"": "live.html"} | {name: name for name in ("live.js", "view.css", COLOURS)}
-# Seconds after which a word is sent that means nothing, so that who left is noticed.
+# Seconds after which a comment is sent, so that a closed connection is noticed.
 _SILENCE = 15.0
 
 
 class Stage:
-    """The state that is shown; whoever watches is told of each change."""
+    """The current state, with notification of all connections on each change."""
 
     def __init__(self) -> None:
         self._changed = Condition()
         self._number, self._state, self._over = 0, "", False
 
     def show(self, state: Mapping[str, Any]) -> None:
-        """Tell all who watch of a new state."""
+        """Publish a new state to all connections."""
         with self._changed:
             self._number, self._state = self._number + 1, json.dumps(state, ensure_ascii=False)
             self._changed.notify_all()
 
     def finish(self) -> None:
-        """Tell all who watch that nothing more will come."""
+        """Mark the last state as final for all connections."""
         with self._changed:
             self._over = True
             self._changed.notify_all()
 
     def wait(self, seen: int, seconds: float) -> tuple[int, str, bool]:
-        """The number of the newest state, the state, and whether it is the last."""
+        """Wait for a change; return the newest state's number, the state, and if it is final."""
         with self._changed:
             self._changed.wait_for(lambda: self._number != seen or self._over, seconds)
             return self._number, self._state, self._over
 
 
 class LiveServer(Loopback):
-    """The server of one stage."""
+    """Server of one stage."""
 
     def __init__(self, stage: Stage, port: int = 0) -> None:
         self.stage = stage
@@ -51,7 +51,7 @@ class LiveServer(Loopback):
 
 
 class LiveHandler(Guarded):
-    """Answers one request for the page, or for all states from now on."""
+    """Handler of one request for the page, or for all states from now on."""
 
     server: LiveServer
 

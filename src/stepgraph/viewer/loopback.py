@@ -1,8 +1,8 @@
-"""Answer a browser on this computer, and nobody else.
+"""Serve a browser on this computer, and nobody else.
 
-It listens on the loopback address alone.  Every address begins with a secret that only who
-started it knows, so no other program or page can ask for anything; requests by another name of
-this computer (DNS rebinding) or from another page are refused even with it.
+The server listens on the loopback address alone.  Every address begins with a secret that only
+the user who started it has, so no other program or page gets an answer.  Requests by another name
+of this computer (DNS rebinding) or from another page are refused even with the secret.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _TYPES = {".html": "text/html", ".css": "text/css", ".js": "text/javascript"}
 
 
 class Answer(NamedTuple):
-    """What is sent back."""
+    """Content, type and status of a response."""
 
     content: bytes
     kind: str = "application/json"
@@ -30,7 +30,7 @@ class Answer(NamedTuple):
 
 
 class Loopback(ThreadingHTTPServer):
-    """A server of this computer; ``address`` is what to open."""
+    """Server for this computer; ``address`` is the URL to open."""
 
     daemon_threads = True
 
@@ -45,18 +45,18 @@ class Loopback(ThreadingHTTPServer):
             ) from error
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """A browser that leaves in the middle of an answer is no error."""
+        """Ignore browsers that disconnect during a response."""
         if not isinstance(sys.exception(), ConnectionError):
             super().handle_error(request, client_address)
 
     @property
     def address(self) -> str:
-        """Where the page is."""
+        """URL of the page, with the secret."""
         return f"http://127.0.0.1:{self.server_port}/{self.secret}/"
 
 
 class Guarded(BaseHTTPRequestHandler):
-    """Answers one request of those who know the secret; ``answer`` is what is particular."""
+    """Request handler that checks secret, host and origin; subclasses implement ``answer``."""
 
     protocol_version = "HTTP/1.1"
     server: Loopback
@@ -64,10 +64,10 @@ class Guarded(BaseHTTPRequestHandler):
     sys_version = ""
 
     def log_message(self, format: str, *args: Any) -> None:
-        """Say nothing: what is asked for is nobody's business."""
+        """Log nothing, since requests are private."""
 
     def do_GET(self) -> None:
-        """Answer who may ask."""
+        """Answer a request with the right secret, host and origin."""
         asked = urlsplit(self.path)
         if not self.has_secret(asked.path):
             return self.refuse(HTTPStatus.NOT_FOUND)
@@ -78,16 +78,16 @@ class Guarded(BaseHTTPRequestHandler):
     do_HEAD = do_GET
 
     def answer(self, name: str, query: str) -> None:
-        """Send what is asked for; ``name`` is what stands behind the secret."""
+        """Send the resource ``name``, the part of the path after the secret."""
         raise NotImplementedError
 
     def has_secret(self, path: str) -> bool:
-        """Whether an address begins with the secret."""
+        """Check whether a path begins with the secret."""
         secret, _, _ = path.removeprefix("/").partition("/")
         return secrets.compare_digest(secret.encode(), self.server.secret.encode())
 
     def is_own(self) -> bool:
-        """Whether the page itself asks, by the name that it was opened with."""
+        """Check that host and origin of a request are those of the page."""
         own = f"127.0.0.1:{self.server.server_port}"
         origin, site = self.headers.get("Origin"), self.headers.get("Sec-Fetch-Site", "none")
         return (
@@ -97,7 +97,7 @@ class Guarded(BaseHTTPRequestHandler):
         )
 
     def refuse(self, status: HTTPStatus) -> None:
-        """Say no, and why in a word."""
+        """Send a status as the response."""
         self.send(Answer(f"{status.value} {status.phrase}\n".encode(), "text/plain", status))
 
     def send_static(self, name: str) -> None:
@@ -106,14 +106,14 @@ class Guarded(BaseHTTPRequestHandler):
         self.send(Answer(static(name).encode(), f"{kind}; charset=utf-8"))
 
     def send(self, answer: Answer) -> None:
-        """Send an answer."""
+        """Send a response."""
         self.send_response(answer.status)
         self.head(answer.kind, len(answer.content))
         if self.command != "HEAD":
             self.wfile.write(answer.content)
 
     def head(self, kind: str, length: int | None) -> None:
-        """End the head of an answer; one without a length goes on until it is closed."""
+        """Send the headers; a response without a length lasts until the connection closes."""
         headers = {
             "Content-Type": kind,
             **({} if length is None else {"Content-Length": str(length)}),

@@ -1,4 +1,4 @@
-"""How tasks are done, for the page: as a graph told it, else as the results themselves do."""
+"""Norms of tasks for the page: from the mined graph, or from the results themselves."""
 
 from __future__ import annotations
 
@@ -19,22 +19,22 @@ from stepgraph.graph.maps import END, START, Arrow, Step, TaskMap
 from stepgraph.graph.shares import NEXT, PRECEDENCE, SHOWN, Share, shares_of, shortest_intervals
 
 NO_TASK = "all videos"
-"""Under which name videos of no task are put together."""
+"""Name of the group of videos without a task."""
 
 Line = Mapping[str, Any]
-"""What the overview shows of a video: see :func:`stepgraph.viewer.pages.summary`."""
+"""Summary of a video on the overview: see :func:`stepgraph.viewer.pages.summary`."""
 
-# Keysteps of a task beyond which nobody can read its picture, nor wait for pairs of them.
+# Limit on the keysteps of a task: a larger picture is unreadable, and its pairs take long.
 _MOST_KEYSTEPS = 300
 
 
 def task_of(line: Line) -> str:
-    """The task under which a video is shown."""
+    """Return the task that a video is grouped under."""
     return line["task"] or NO_TASK
 
 
 def all_usual(lines: Iterable[Line], mined: Mapping[str, Usual]) -> dict[str, Usual]:
-    """What is usual in each task of some videos, that of most videos first."""
+    """Compute the norm of each task of some videos, the task of most videos first."""
     groups = defaultdict(list)
     for line in lines:
         groups[task_of(line)].append(line)
@@ -43,7 +43,7 @@ def all_usual(lines: Iterable[Line], mined: Mapping[str, Usual]) -> dict[str, Us
 
 
 def usual_in(task: str, lines: Sequence[Line]) -> Usual:
-    """What is usual in a task, by what was recognised in some videos of it."""
+    """Compute the norm of a task from the recognised steps of its videos."""
     often = Counter(
         chain.from_iterable({step[2]: None for step in line["steps"]} for line in lines)
     )
@@ -83,7 +83,7 @@ def usual_in(task: str, lines: Sequence[Line]) -> Usual:
 
 
 def _table(counts: Mapping[tuple[int, int], int], size: int) -> NDArray[np.int64]:
-    """How often each pair of two that differ was counted."""
+    """Count each pair of different keysteps, as a square table."""
     table = np.zeros((size, size), dtype=np.int64)
     for (first, second), count in counts.items():
         table[first, second] = count * (first != second)
@@ -109,12 +109,12 @@ def _arrows(following: Any) -> Iterable[Arrow]:
 
 
 def _before(before: NDArray[np.int64]) -> dict[tuple[int, int], Share]:
-    """Pairs of which the first credibly comes first."""
+    """Return pairs whose first keystep precedes the second, with 90 % intervals above one half."""
     pairs = np.argwhere(before > before.T)
     if not len(pairs):
         return {}
     first, second = pairs.T
-    # In few videos most pairs count the same, and an interval takes long: each is sought once.
+    # In few videos most pairs have equal counts, and an interval takes long: compute each once.
     counts, place = np.unique(
         [before[first, second], before[second, first]], axis=1, return_inverse=True
     )
@@ -126,9 +126,9 @@ def _before(before: NDArray[np.int64]) -> dict[tuple[int, int], Share]:
 
 
 def told(usual: Usual, line: Line) -> list[tuple[float | None, str, str, str]]:
-    """How a video departs from what is usual: when, of which kind, what, and why."""
+    """List the deviations of a video from the norm: time, kind, text, and reason."""
     if not usual.known.videos:
-        return []  # neighbouring rows tell nothing of whole videos
+        return []  # transitions between neighbouring rows give no norm for whole videos
     place = {name: at for at, name in enumerate(usual.known.vocabulary.keysteps)}
     steps = [Segment(s, e, place[name]) for s, e, name, *_ in line["steps"] if name in place]
     found = departures(usual, steps)
@@ -136,7 +136,7 @@ def told(usual: Usual, line: Line) -> list[tuple[float | None, str, str, str]]:
 
 
 def picture(usual: Usual) -> dict[str, Any]:
-    """The map of a task as the page draws it: boxes, and arrows between them."""
+    """Convert the procedure of a task to boxes and arrows for the page."""
     found, layout = usual.known, lay_out(usual.known)
     most = max([1, *(edge.arrow.seen for edge in layout.edges)])
     steps = {step.keystep: step for step in found.steps}

@@ -1,4 +1,4 @@
-"""What the page shows of results: a line for each video, and all of one; and the page on disk."""
+"""Content of the page: a summary of each video, the details of one, and the page on disk."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ SCRIPTS = (
     *("video.js", "maps.js", "comparing.js", "searching.js", "view.js"),
 )
 STATIC = {"": "view.html"} | {name: name for name in (COLOURS, "view.css", *SCRIPTS)}
-"""Files of the page, by their addresses where it is served."""
+"""Files of the page, by their addresses on the server."""
 
 YOUTUBE = "https://www.youtube-nocookie.com"
 _YOUTUBE_ID = re.compile(r"(?:.*/)?([\w-]{11})", re.ASCII | re.DOTALL)
@@ -34,7 +34,7 @@ _TOGETHER = 4 << 20  # characters of results in one file on disk
 
 
 def policy(*, youtube: bool = False, on_disk: bool = False) -> str:
-    """What the page may load: its own files, and YouTube's player where that was allowed."""
+    """Make the content security policy: own files, and YouTube's player where allowed."""
     own = "'self' file:" if on_disk else "'self'"
     rules = {
         "default-src": "'none'",
@@ -47,13 +47,13 @@ def policy(*, youtube: bool = False, on_disk: bool = False) -> str:
     }
     if youtube:
         rules["frame-src"] = YOUTUBE
-    if not on_disk:  # a page on disk has nobody to ask, and cannot say who may frame it
+    if not on_disk:  # a page on disk has no server, and cannot restrict who may frame it
         rules |= {"connect-src": own, "frame-ancestors": "'none'"}
     return "; ".join(f"{name} {value}" for name, value in rules.items())
 
 
 def playable(result: Result) -> Path | None:
-    """The video file of a result where it can be played."""
+    """Return the video file of a result where it can be played."""
     path = result.video.path
     if path is None or path.suffix.lower() not in MEDIA_SUFFIXES or not os.path.isfile(path):
         return None
@@ -61,7 +61,7 @@ def playable(result: Result) -> Path | None:
 
 
 def summary(result: Result, *, youtube: bool = False) -> dict[str, Any]:
-    """What the overview shows of a video; steps are ``[start, end, keystep, confidence]``."""
+    """Summarise a video for the overview; steps are ``[start, end, keystep, confidence]``."""
     sure = [one.confidence for one in result if one.confidence is not None]
     task, share = next(iter((result.tasks or {}).items()), (None, None))
     path = playable(result)
@@ -84,7 +84,7 @@ def summary(result: Result, *, youtube: bool = False) -> dict[str, Any]:
 
 
 def _covered(result: Result) -> float:
-    """Share of the video in which something is done."""
+    """Share of the video covered by steps, from 0 to 1."""
     if not result.video.duration:
         return 0.0
     done = sum(one.end - one.start for one in result)
@@ -92,7 +92,7 @@ def _covered(result: Result) -> float:
 
 
 def details(result: Result) -> dict[str, Any]:
-    """What the page of one video shows beyond its summary."""
+    """Collect the data of one video beyond its summary."""
     return {
         "tasks": result.tasks,
         "chapters": [
@@ -109,13 +109,13 @@ def details(result: Result) -> dict[str, Any]:
 
 
 def overview_of(lines: Iterable[dict[str, Any]], usual: Mapping[str, Usual]) -> dict[str, Any]:
-    """All videos and tasks; of each video, how it departs from what is usual in its task."""
+    """Collect all videos and tasks, with the deviations of each video from the norm."""
     videos = [line | {"departures": told(usual[task_of(line)], line)} for line in lines]
     return {"videos": videos, "tasks": [*usual]}
 
 
 def static(name: str) -> str:
-    """A file of the page."""
+    """Read a file of the page."""
     if name == COLOURS:  # those of the report, and of its pictures
         return page_colours() + picture_style()
     return (files("stepgraph.viewer") / "static" / name).read_text(encoding="utf-8")
@@ -159,7 +159,7 @@ def write_site(
 
 
 def _write_part(folder: Path, parts: list[dict[str, Any]]) -> None:
-    """Write the last part; it is forgotten, as all of them may be more than fits in memory."""
+    """Write the last part and empty it, since all parts may exceed memory."""
     if parts:
         fields = ",\n".join(f"{json.dumps(id)}: {more}" for id, more in parts[-1].items())
         text = f"window.STEPGRAPH.results({{{fields}}});\n"
@@ -168,7 +168,7 @@ def _write_part(folder: Path, parts: list[dict[str, Any]]) -> None:
 
 
 def _write_thumbnails(result: Result, folder: Path, number: int) -> list[str | None]:
-    """Write a picture of each chapter, and say where they lie as seen from the page."""
+    """Write a picture of each chapter; return their paths relative to the page."""
     places: list[str | None] = []
     for at, chapter in enumerate(result):
         content = result.video.path and thumbnail(result.video.path, chapter.start)

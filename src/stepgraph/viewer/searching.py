@@ -1,4 +1,4 @@
-"""Search in results: moments that mean what was asked, hold its words, and show such a keystep."""
+"""Search in results by the similarity of sentences and keysteps to a question, and by words."""
 
 from __future__ import annotations
 
@@ -16,23 +16,23 @@ from stepgraph.graph.compiling import compiled
 from stepgraph.problems import Problems
 from stepgraph.viewer.index import open_files
 
-_BLOCK = 64  # sentences of which only the best is compared at first
-_CANDIDATES = 1000  # sentences that are looked at exactly
+_BLOCK = 64  # sentences of a block, compared by its best one at first
+_CANDIDATES = 1000  # sentences whose exact score is computed
 
 
 @dataclass(frozen=True)
 class Moment:
-    """A place in a video that answers a question.
+    """Sentence of a video that matches a question.
 
     Attributes
     ----------
     text
-        What is said there.
+        Text of the sentence.
     keystep
-        What is done there, where that was recognised, with the times of its chapter.
+        Keystep that was recognised there, if any; ``chapter`` is its start and end in seconds.
     score
-        How well it answers: the mean of what the sentence and the keystep have in common with
-        the question, each at most 1.
+        Mean of the similarities of the question to the sentence and to the keystep; the
+        latter is 0 without a keystep.
     """
 
     video: str
@@ -45,10 +45,10 @@ class Moment:
 
 
 class Index:
-    """The index of a folder of results, made where there is none, and brought up to date."""
+    """Index of a folder of results, made on first use and kept up to date."""
 
     def __init__(self, folder: Path | str, problems: Problems | None = None) -> None:
-        # As the recogniser hears, so that everything is in the cache.
+        # The recogniser's own encoder, so that embeddings are in the cache.
         self._encoder = TextEncoder(encoder_for(DEFAULT_DECODER))
         self._folder, self._problems = Path(folder), problems
         self._open()
@@ -61,7 +61,7 @@ class Index:
         return len(self._files.rows)
 
     def search(self, question: str, most: int = 10) -> list[Moment]:
-        """The best moments, the very best first; of a chapter only its best."""
+        """Find the best sentences, best first, at most one of each chapter."""
         if not question.strip():
             raise ConfigError("question must have words, got none; say what to look for")
         if most < 1:
@@ -81,14 +81,14 @@ class Index:
         rows = np.union1d(near, np.array(files.containing(question, _CANDIDATES), np.int64))
         said = np.asarray(files.vectors[rows], np.float32) @ asked
         keysteps = files.rows["keystep"][rows]
-        # Where nothing is done, -1, there is nothing that could answer.
+        # Background (-1) contributes a similarity of 0.
         done = np.append(self._keysteps @ asked if len(self._keysteps) else [], 0.0)[keysteps]
         score = (said + done) / 2
         videos = np.searchsorted(files.firsts, rows, side="right") - 1
         best: dict[tuple[int, float], int] = {}
         for at in np.argsort(-score, kind="stable"):
             row = files.rows[rows[at]]
-            # Outside of chapters a moment is a sentence.
+            # Outside of chapters each sentence counts by itself.
             key = (int(videos[at]), float(row["from"] if row["keystep"] >= 0 else -row["end"]))
             if best.setdefault(key, int(at)) == at and len(best) == most:
                 break
@@ -113,10 +113,10 @@ class Index:
 
 
 def nearest(coarse: NDArray[np.int8], asked: NDArray[np.float32], most: int) -> NDArray[np.int64]:
-    """Rows with the greatest products with what was asked, so many or a few more, unordered.
+    """Return the ``most`` rows with the greatest products with the query, unordered.
 
-    Only the best of each block of rows is kept at first, so that nothing as long as the index is
-    sorted; the rows with the greatest products are in the blocks with the greatest ones.
+    Blocks of rows are ranked by their greatest product first, so that nothing as long as the index
+    is sorted.  The rows with the greatest products are in the blocks with the greatest ones.
     """
     if len(coarse) <= most:
         return np.arange(len(coarse))
@@ -133,7 +133,7 @@ def nearest(coarse: NDArray[np.int8], asked: NDArray[np.float32], most: int) -> 
 def _best_of_blocks(
     coarse: NDArray[np.int8], query: NDArray[np.int16], block: int
 ) -> NDArray[np.int64]:
-    """The greatest product of each block of rows."""
+    """Compute the greatest product of each block of rows."""
     count, size = coarse.shape
     best = np.zeros((count + block - 1) // block, np.int64)
     for number in range(len(best)):

@@ -1,7 +1,7 @@
 """Serve results to a browser on this computer, and to nobody else.
 
-Only what was opened is ever sent: the page's own files, results, and the video files that they
-name; :mod:`stepgraph.viewer.loopback` says to whom.
+Only opened results are ever sent: the page's own files, results, and the video files that they
+name; :mod:`stepgraph.viewer.loopback` decides which requests are answered.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ _LENGTH = re.compile(r"\d{1,9}")
 
 
 class Shown:
-    """A folder of results, read once; what is asked for later is read then."""
+    """Folder of results; summaries are read once, details on request."""
 
     def __init__(
         self, folder: Path, problems: Problems | None = None, *, youtube: bool = False
@@ -77,7 +77,7 @@ class Shown:
 
     @cached_property
     def overview(self) -> bytes:
-        """All videos and tasks, as they are sent."""
+        """All videos and tasks, as JSON."""
         unread = self.problems.summary() if self.problems else ""
         return orjson.dumps(overview_of(self._lines.values(), self._usual) | {"problems": unread})
 
@@ -86,20 +86,20 @@ class Shown:
         return Index(self.folder, Problems())
 
     def media(self, video: str) -> Path | None:
-        """The file of a video that results name; no other is ever opened."""
+        """Return the video file that a result names; no other file is ever opened."""
         return self._media.get(video)
 
     def result(self, video: str) -> dict[str, Any] | None:
-        """All that is known of a video."""
+        """Return the details of a video, or None."""
         path = self._places.get(video)
         return None if path is None else details(load_result(path))
 
     def map(self, task: str) -> dict[str, Any] | None:
-        """How a task is done."""
+        """Return the procedure of a task, or None."""
         return picture(self._usual[task]) if task in self._usual else None
 
     def thumbnail(self, video: str, seconds: str) -> bytes | None:
-        """A small picture of a video; None where there is none."""
+        """Return a small picture of a video, or None."""
         path, line = self._media.get(video), self._lines.get(video)
         if path is None or line is None or not line["pictures"]:
             return None
@@ -107,27 +107,27 @@ class Shown:
         return thumbnail(path, round(at, 1))
 
     def correct(self, video: str, content: Any) -> dict[str, Any] | None:
-        """Keep what a person says is done in a video, and say how it is now; None: as it was."""
+        """Store corrections of a video and return its new summary; content None deletes them."""
         path = self._places.get(video)
         if path is None:
             return None
         with self._changing:
             save_corrections(path, None if content is None else as_steps(content))
             self._note(load_result(path))
-            for made in ("overview", "_usual", "_index"):  # again when they are asked for
+            for made in ("overview", "_usual", "_index"):  # computed again on the next request
                 self.__dict__.pop(made, None)
             [now] = overview_of([self._lines[video]], self._usual)["videos"]
         return dict(now)
 
     def search(self, question: str) -> list[dict[str, Any]]:
-        """Moments that answer a question."""
+        """Find sentences that match a question."""
         with self._changing:
             index = self._index
         return [one.__dict__ for one in index.search(question, 30)]
 
 
 def _maps_of(folder: Path, problems: Problems | None) -> dict[str, Usual]:
-    """Maps beside results; where they are damaged, the results themselves tell."""
+    """Load the norms beside results; damaged ones are noted and left out."""
     try:
         return load_maps(folder)
     except StepgraphError as error:
@@ -138,7 +138,7 @@ def _maps_of(folder: Path, problems: Problems | None) -> dict[str, Usual]:
 
 
 class Server(Loopback):
-    """The server of one folder."""
+    """Server of one folder."""
 
     def __init__(self, shown: Shown, port: int = 0) -> None:
         self.shown = shown
@@ -146,13 +146,13 @@ class Server(Loopback):
 
 
 class Handler(Guarded):
-    """Answers one request for a file of the page, results, or a part of a video file."""
+    """Handler of one request for a file of the page, results, or a part of a video file."""
 
     server: Server
 
     def do_POST(self) -> None:
-        """Keep a correction: what the page alone can send, as it says where it comes from."""
-        self.close_connection = True  # what is refused is not read
+        """Store a correction, only from the page itself, as the Origin header shows."""
+        self.close_connection = True  # the body of a refused request is not read
         asked = urlsplit(self.path)
         length = self.headers.get("Content-Length", "")
         if not self.has_secret(asked.path):
@@ -208,14 +208,14 @@ class Handler(Guarded):
         )
 
     def _picture(self, video: str, seconds: str) -> Answer:
-        """A small picture of a video that results name, or an empty one."""
+        """Respond with a small picture of a video that results name, or an empty one."""
         try:
             content = self.server.shown.thumbnail(video, seconds)
         except ValueError:
             return Answer(b"", "text/plain", HTTPStatus.BAD_REQUEST)
         if self.server.shown.media(video) is None:
             return Answer(b"", "text/plain", HTTPStatus.NOT_FOUND)
-        # What cannot be decoded is no error of the page's, which would complain of one.
+        # A picture that cannot be decoded is no HTTP error, which the browser would report.
         return (
             Answer(_NO_PICTURE, "image/svg+xml")
             if content is None
@@ -243,7 +243,7 @@ class Handler(Guarded):
         return None
 
     def _part(self, size: int) -> tuple[int, int]:
-        """The first and the last byte that are asked for."""
+        """Return the first and the last byte of the requested range."""
         found = _RANGE.fullmatch(self.headers.get("Range", ""))
         if found is None or found.groups() == ("", ""):
             return 0, size - 1

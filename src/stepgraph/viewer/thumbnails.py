@@ -1,6 +1,6 @@
-"""Small pictures of video files, one of each chapter, made when they are looked at.
+"""Small pictures of video files, one of each chapter, decoded on request.
 
-Needs PyAV, the ``video`` extra; without it, and of sound alone, there are none.
+Needs PyAV, the ``video`` extra; without it, and for sound alone, there are no pictures.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from stepgraph.ingest.frames import shown_track
 from stepgraph.ingest.media import opened
 
 WIDTH = 240
-"""Pixels of a picture from side to side: twice as many as it is shown with, for fine screens."""
+"""Width of a picture in pixels: twice its width on the page, for fine screens."""
 _KEPT = 4000  # pictures, some 6 KB each
 _LATEST = 300  # pictures that are decoded for one, from the whole one before it
 _TURN = threading.Semaphore(2)
 
 
 def has_pictures(path: Path | None) -> bool:
-    """Whether a file can be expected to show something."""
+    """Check whether a file may contain pictures that can be decoded."""
     return path is not None and path.suffix.lower() not in SOUND_SUFFIXES and _can_decode()
 
 
@@ -35,7 +35,7 @@ def _can_decode() -> bool:
 
 
 def thumbnail(path: Path, seconds: float) -> bytes | None:
-    """What a file shows at a time, as a small JPEG; None where nothing can be seen."""
+    """Decode the picture at a time as a small JPEG; None where there is none."""
     return _thumbnail(path.absolute(), path.stat().st_mtime_ns, seconds)
 
 
