@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from benchmarks.suites import Suite, suite
-from stepgraph.assistant.live import Live, LiveOptions, State, Teller
+from stepgraph.assistant.live import Live, LiveOptions, OnlineState, Teller
 from stepgraph.assistant.live_ground import Ground
 from stepgraph.assistant.live_listening import Listener
 from stepgraph.core import BACKGROUND, Labels, Sentence, Video, Vocabulary
@@ -67,11 +67,13 @@ class Known:
         return np.stack([self._vectors[text] for text in texts])
 
 
-def tell(ground: Ground, video: Video, rows: int, length: float | None) -> dict[int, list[State]]:
+def tell(
+    ground: Ground, video: Video, rows: int, length: float | None
+) -> dict[int, list[OnlineState]]:
     """What is told of a video with each delay: one ear, many mouths."""
     listener, tellers = Listener(ground, length), [Teller(delay) for delay in DELAYS]
     listener.take(np.inf, video.transcript)
-    told: dict[int, list[State]] = {delay: [] for delay in DELAYS}
+    told: dict[int, list[OnlineState]] = {delay: [] for delay in DELAYS}
     for _ in range(rows):
         listener.listen()
         for teller in tellers:

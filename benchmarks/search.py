@@ -28,7 +28,7 @@ from stepgraph.decoders import DEFAULT_DECODER, encoder_for
 from stepgraph.encoders.text import TextEncoder
 from stepgraph.export.timeline import to_json
 from stepgraph.viewer import index as files
-from stepgraph.viewer.searching import Index, Moment, nearest
+from stepgraph.viewer.searching import Index, SearchHit, nearest
 
 RESULTS = Path(__file__).parent / "results" / "search.jsonl"
 EACH = 200  # sentences of a video of the large index
@@ -120,7 +120,7 @@ def ask() -> dict[str, object]:
     return result
 
 
-def is_right(moment: Moment, keystep: int, corpus: sg.Dataset) -> bool:
+def is_right(moment: SearchHit, keystep: int, corpus: sg.Dataset) -> bool:
     return any(
         segment.keystep == keystep
         and moment.start < segment.end + NEAR

@@ -117,12 +117,12 @@ def lines():
 
 
 def read_lines(path, out):
-    from stepgraph.assistant.live_reading import Reader, Spoken, arriving, read_live
+    from stepgraph.assistant.live_reading import ArrivedSentence, LineParser, arriving, read_live
 
     problems = Problems()
     data, before = path.read_bytes(), -1.0
-    for one in read_live(arriving(io.BytesIO(data)), Reader("said.txt", problems)):
-        if not isinstance(one, Spoken):
+    for one in read_live(arriving(io.BytesIO(data)), LineParser("said.txt", problems)):
+        if not isinstance(one, ArrivedSentence):
             continue
         start, end, text = one.sentence
         assert before <= start <= end <= start + LONGEST, (before, start, end)
@@ -154,7 +154,7 @@ def sound():
 
 def read_sound(path, out):
     from stepgraph.assistant import live_sound
-    from stepgraph.assistant.live_reading import Spoken
+    from stepgraph.assistant.live_reading import ArrivedSentence
 
     def hear(at, piece):
         assert np.isfinite(piece).all()
@@ -164,7 +164,7 @@ def read_sound(path, out):
     last = 0.0
     with mock.patch.object(live_sound, "hear_piece", hear), path.open("rb") as stream:
         for one in live_sound.listen_live(stream, path.name):
-            now = one.now if isinstance(one, Spoken) else one
+            now = one.now if isinstance(one, ArrivedSentence) else one
             assert last <= now + 1e-6, (last, now)
             last = now
     assert last <= path.stat().st_size / RATE / 2 + 1e-6

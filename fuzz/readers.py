@@ -87,9 +87,9 @@ def read_graph(path, out):
 
 
 def read_results(path, out):
-    from stepgraph.experiments.setting import State
+    from stepgraph.experiments.setting import ResultStore
 
-    return State(path)
+    return ResultStore(path)
 
 
 def read_annotations(path, out):

@@ -11,7 +11,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from stepgraph.core import BACKGROUND, Labels, Scores, Vocabulary
-from stepgraph.files.arrays import Kind, read_array
+from stepgraph.files.arrays import ArrayContent, read_array
 from stepgraph.graph import TaskGraph
 from stepgraph.graph.courses import Course, Courses
 from stepgraph.scoring import StoredScores
@@ -232,5 +232,5 @@ def read_scores(videos, vocabulary, folder, *, hop=1.0, seconds_per_row=1.0, pro
 def read_stored(path, vocabulary):
     """The stored scores of one file, whatever it is called."""
     hint = "were they computed with another vocabulary?"
-    kind = Kind("scores", "keystep", vocabulary.keysteps, hint)
+    kind = ArrayContent("scores", "keystep", vocabulary.keysteps, hint)
     return read_array(path, kind=kind, width=len(vocabulary))

@@ -10,7 +10,7 @@ from scipy.sparse import csr_array
 from reference import make_courses
 from stepgraph.core import Labels, Vocabulary
 from stepgraph.graph import TaskGraph
-from stepgraph.graph.maps import END, START, Arrow, Step, TaskMap
+from stepgraph.graph.maps import END, START, Arrow, ProcedureStep, TaskMap
 
 NAMES = ("boil water", "add leaves", "add milk", "stir", "pour")
 
@@ -26,7 +26,7 @@ def make_map(arrows, *, names=NAMES, videos=10, shown=None, task="Make tea"):
     for keystep in range(len(names)):
         share = shown.get(keystep, videos) / max(1, videos)
         steps.append(
-            Step(
+            ProcedureStep(
                 keystep,
                 round(share * videos),
                 share,

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from stepgraph.assistant.live import State
+from stepgraph.assistant.live import OnlineState
 from stepgraph.assistant.live_ground import Likely
 from stepgraph.cli import main
 from stepgraph.cli.live import _watching
@@ -115,9 +115,9 @@ def test_the_demo_plays_a_narration(tmp_path, monkeypatch, capsys):
 
 def test_on_a_terminal_the_state_is_drawn_with_what_was_heard(capsys):
     likely = (Likely("add the \x1b[31mleaves", 0.7), Likely("pour", 0.2))
-    state = State(65.0, 75.0, {"Make tea": 0.9}, "boil", 0.8, (), 0.5, likely, ())
+    state = OnlineState(65.0, 75.0, {"Make tea": 0.9}, "boil", 0.8, (), 0.5, likely, ())
     with _watching() as draw:
-        draw(State(0.0, 10.0, {}, None, 0.0, (), 0.0, (), ()), "hello")
+        draw(OnlineState(0.0, 10.0, {}, None, 0.0, (), 0.0, (), ()), "hello")
         draw(state, "now it boils")
 
     shown = capsys.readouterr().out

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from stepgraph.decoders import TaskMarkov, learning
-from stepgraph.decoders.learning import Learner, Spoken, learn_words
+from stepgraph.decoders.learning import Learner, SentenceSample, learn_words
 from stepgraph.graph import mine_graph
 from test_decoders_learning import VOCABULARY, spoken_corpus, spoken_video
 
@@ -35,7 +35,10 @@ def test_videos_are_chosen_from_parts_as_from_the_whole():
 
 
 def test_a_task_of_one_part_alone_keeps_its_number():
-    tea, soup = Spoken({"tea": ["a", "b"]}, {"tea": 2}), Spoken({"soup": ["c"]}, {"soup": 1})
+    tea, soup = (
+        SentenceSample({"tea": ["a", "b"]}, {"tea": 2}),
+        SentenceSample({"soup": ["c"]}, {"soup": 1}),
+    )
 
     found = tea.merge(soup)
 

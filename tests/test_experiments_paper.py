@@ -1,6 +1,14 @@
 import pytest
 
-from stepgraph.experiments.table import ANY, DATASETS, HEADS, HOWTO100M, MODALITIES, PRINTED, Place
+from stepgraph.experiments.table import (
+    ANY,
+    DATASETS,
+    HEADS,
+    HOWTO100M,
+    MODALITIES,
+    PRINTED,
+    PaperPlace,
+)
 
 
 @pytest.mark.parametrize(
@@ -43,22 +51,24 @@ from stepgraph.experiments.table import ANY, DATASETS, HEADS, HOWTO100M, MODALIT
     ],
 )
 def test_numbers_are_those_that_the_paper_prints(place, value, error):
-    number = PRINTED[Place(*place)]
+    number = PRINTED[PaperPlace(*place)]
 
     assert (number.value, number.error) == (value, error)
 
 
 def test_numbers_are_shown_as_they_are_printed():
-    assert PRINTED[Place("table1", "Ours", "crosstask", "text", "acc")].text == "20.0 ± 0.2"
-    assert PRINTED[Place("table1", "Random", "coin", "text", "acc")].text == "0.0"
-    assert PRINTED[Place("noise", "1 x N", "coin", "text", "gain")].text == "66 %"
+    assert PRINTED[PaperPlace("table1", "Ours", "crosstask", "text", "acc")].text == "20.0 ± 0.2"
+    assert PRINTED[PaperPlace("table1", "Random", "coin", "text", "acc")].text == "0.0"
+    assert PRINTED[PaperPlace("noise", "1 x N", "coin", "text", "gain")].text == "66 %"
 
 
 def test_what_is_n_a_in_the_paper_is_not_there():
-    assert Place("table1", "VideoCLIP", "coin", "text", "acc") not in PRINTED
-    assert Place("table1", "DistantSup.", "coin", "video", "acc") not in PRINTED
-    assert Place("table1-expanded", "Ours w/ γ=0.3", "coin", "video-text", "acc") not in PRINTED
-    assert Place("table2", "Ours", "coin", ANY, "acc") not in PRINTED
+    assert PaperPlace("table1", "VideoCLIP", "coin", "text", "acc") not in PRINTED
+    assert PaperPlace("table1", "DistantSup.", "coin", "video", "acc") not in PRINTED
+    assert (
+        PaperPlace("table1-expanded", "Ours w/ γ=0.3", "coin", "video-text", "acc") not in PRINTED
+    )
+    assert PaperPlace("table2", "Ours", "coin", ANY, "acc") not in PRINTED
 
 
 @pytest.mark.parametrize(

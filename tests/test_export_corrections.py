@@ -9,7 +9,7 @@ import pytest
 from stepgraph.cli import main
 from stepgraph.core import Chapter, Result, Video
 from stepgraph.errors import DataError
-from stepgraph.export.corrections import Step, read_corrections
+from stepgraph.export.corrections import AnnotatedStep, read_corrections
 from stepgraph.export.formats import write_results
 
 TEA = Result(
@@ -19,7 +19,10 @@ TEA = Result(
         Chapter(20.0, 45.52, "=pour", None, "path"),
     ),
 )
-STEPS = [Step("monday/tea", 1.0, 20.0, "boil <water>"), Step("monday/tea", 20.0, 45.52, "=pour")]
+STEPS = [
+    AnnotatedStep("monday/tea", 1.0, 20.0, "boil <water>"),
+    AnnotatedStep("monday/tea", 20.0, 45.52, "=pour"),
+]
 
 
 def test_what_elan_saved_comes_back(tmp_path):
@@ -33,8 +36,8 @@ def test_what_elan_saved_comes_back(tmp_path):
     document.to_file(str(path))
 
     assert read_corrections(path) == [
-        Step("tea", 2.5, 19.0, "boil milk"),
-        Step("tea", 20.0, 45.52, "=pour"),
+        AnnotatedStep("tea", 2.5, 19.0, "boil milk"),
+        AnnotatedStep("tea", 20.0, 45.52, "=pour"),
     ]
 
 
@@ -110,9 +113,9 @@ def test_what_label_studio_has_beside_steps_is_passed_over(tmp_path):
     (path := tmp_path / "x.json").write_text("\n " + json.dumps(tasks))
 
     assert read_corrections(path) == [
-        Step("a.mp4", 0.0, 1.0, "add"),
-        Step("a.mp4", 1.0, 2.0, "stir"),
-        Step("c", 1.0, 2.0, "stir"),
+        AnnotatedStep("a.mp4", 0.0, 1.0, "add"),
+        AnnotatedStep("a.mp4", 1.0, 2.0, "stir"),
+        AnnotatedStep("c", 1.0, 2.0, "stir"),
     ]
 
 

@@ -12,7 +12,7 @@ from scipy.sparse import csr_array
 from reference import make_scores
 from stepgraph.core import Dataset, Labels, Timeline, Video, Vocabulary
 from stepgraph.export.report import (
-    Measured,
+    MeasuredMethod,
     _bars,
     _hex,
     _next_line,
@@ -57,7 +57,7 @@ def test_a_bar_is_as_long_as_what_is_said_of_the_video_in_seconds():
     labels = Labels("v", np.zeros(50, np.int64), vocabulary, hop=0.5)
     dataset = Dataset("kitchen", [Video("v", 20.0)], vocabulary)
 
-    shown = _video(dataset.videos[0], dataset, [Measured("m", None, {"v": labels})])
+    shown = _video(dataset.videos[0], dataset, [MeasuredMethod("m", None, {"v": labels})])
 
     assert shown["duration"] == 25
 

@@ -16,7 +16,7 @@ from scipy.sparse import csr_array
 from stepgraph.core import Dataset, Labels, Segment, Sentence, Video, Vocabulary
 from stepgraph.errors import DataError
 from stepgraph.evaluation.report import evaluate
-from stepgraph.export.report import Measured, keystep_colours, write_report
+from stepgraph.export.report import MeasuredMethod, keystep_colours, write_report
 from stepgraph.graph import TaskGraph
 
 HOSTILE = "</script><script>window.broken = 1</script><img src=x onerror='window.broken=2'>\"&"
@@ -58,7 +58,7 @@ def method(name, segments, dataset, anchored=False):
         labels[video.id] = Labels(video.id, plain.keysteps, dataset.vocabulary, plain.hop, anchors)
     judged = [one for one in labels.values() if one.video in dataset.truth]
     report = evaluate(judged, dataset.truth, graph_mined_on="the same videos")
-    return Measured(name, report, labels)
+    return MeasuredMethod(name, report, labels)
 
 
 def write(path, *, title="Omelettes", **changes):
@@ -113,8 +113,8 @@ def test_metrics_are_in_percent_with_the_best_in_bold(tmp_path):
         second.report, accuracy=0.28, accuracy_per_keystep=0.306, iou=1.0, iou_per_keystep=0.2
     )
     methods = [
-        Measured("argmax", poor, first.labels),
-        Measured("path-search", good, second.labels),
+        MeasuredMethod("argmax", poor, first.labels),
+        MeasuredMethod("path-search", good, second.labels),
     ]
 
     page = write(tmp_path / "report.html", methods=methods)
@@ -171,7 +171,7 @@ def test_only_keysteps_that_occur_are_embedded(tmp_path):
     page = write(
         tmp_path / "report.html",
         dataset=dataset,
-        methods=[Measured("argmax", evaluate([], {}), labels)],
+        methods=[MeasuredMethod("argmax", evaluate([], {}), labels)],
         graph=TaskGraph(vocabulary, counts),
     )
 
@@ -375,7 +375,7 @@ def test_a_phone_does_not_scroll_sideways(tmp_path, visit, scheme):
     long = ("an exceptionally long keystep " * 4).strip()
     vocabulary = omelette((long, "x" * 200, "heat pan", HOSTILE), task="y" * 120)
     dataset, methods = kitchen(vocabulary, spoken="z" * 300, video="w" * 90, task="y" * 120)
-    named = [Measured("m" * 40, one.report, one.labels) for one in methods]
+    named = [MeasuredMethod("m" * 40, one.report, one.labels) for one in methods]
     write(tmp_path / "r.html", vocabulary=vocabulary, dataset=dataset, methods=named)
     page = visit(tmp_path / "r.html", width=380, color_scheme=scheme)
     page.locator("details").evaluate_all("all => all.forEach((one) => { one.open = true; })")
@@ -387,7 +387,7 @@ def test_a_phone_does_not_scroll_sideways(tmp_path, visit, scheme):
 def test_hostile_text_does_nothing_in_a_browser(tmp_path, visit):
     vocabulary = omelette((HOSTILE, "b", "c", "d"), task=HOSTILE)
     dataset, methods = kitchen(vocabulary, spoken=HOSTILE, video=HOSTILE, task=HOSTILE)
-    named = [Measured(HOSTILE, one.report, one.labels) for one in methods]
+    named = [MeasuredMethod(HOSTILE, one.report, one.labels) for one in methods]
     content = {"dataset": dataset, "methods": named, "command": HOSTILE}
     write(tmp_path / "r.html", title=HOSTILE, vocabulary=vocabulary, **content)
     page = visit(tmp_path / "r.html")
@@ -430,8 +430,8 @@ def test_a_video_without_rows_truth_or_transcript_is_shown(tmp_path, visit):
     empty = {"v": Labels("v", np.zeros(0, np.int64), vocabulary)}
     dataset = Dataset("empty", [Video("v", 0.0)], vocabulary)
     methods = [
-        Measured("argmax", evaluate([], {}), empty),
-        Measured("other", evaluate([], {}), {}),
+        MeasuredMethod("argmax", evaluate([], {}), empty),
+        MeasuredMethod("other", evaluate([], {}), {}),
     ]
     write(tmp_path / "report.html", dataset=dataset, methods=methods)
     page = visit(tmp_path / "report.html")

@@ -10,7 +10,7 @@ import numpy as np
 import stepgraph as sg
 from reference import make_graph
 from stepgraph.core import Vocabulary
-from stepgraph.datasets import Found
+from stepgraph.datasets import FoundDataset
 from stepgraph.evaluation.order import OrderCheck
 from stepgraph.export.answers import describe_check, describe_path, directional_pairs
 from stepgraph.export.terminal import describe_survey, describe_vocabulary, metrics_table
@@ -56,8 +56,10 @@ def test_a_check_as_json_has_the_mean_apart_and_null_for_what_is_undefined():
 
 def test_a_survey_is_a_paragraph_a_data_set():
     found = [
-        Found("CrossTask", "crosstask:a", {"videos": 2750, "true_labels": 3}, ("features", "all")),
-        Found("COIN", "coin:b", {"videos": 1}, ()),
+        FoundDataset(
+            "CrossTask", "crosstask:a", {"videos": 2750, "true_labels": 3}, ("features", "all")
+        ),
+        FoundDataset("COIN", "coin:b", {"videos": 1}, ()),
     ]
 
     assert describe_survey(found) == (

@@ -14,7 +14,7 @@ from pyarrow import parquet
 from reference import read_scores
 from stepgraph.core import Video
 from stepgraph.errors import DataError, MissingExtraError
-from stepgraph.files.arrays import Kind, open_arrays, read_array
+from stepgraph.files.arrays import ArrayContent, open_arrays, read_array
 from stepgraph.problems import Problems
 
 ROWS, WIDTH = 40, 5
@@ -25,7 +25,7 @@ TABLES = {
     "short": RNG.normal(size=(1, WIDTH)).astype(np.float32),
 }
 TABLE = TABLES["talk"]
-SCORES = Kind("scores", "keystep", ("a", "b", "c", "d", "e"), "another vocabulary?")
+SCORES = ArrayContent("scores", "keystep", ("a", "b", "c", "d", "e"), "another vocabulary?")
 
 
 def as_columns(table):

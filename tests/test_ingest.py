@@ -18,7 +18,7 @@ from stepgraph.ingest.formats import (
     transcript_stem,
 )
 from stepgraph.ingest.media import NoTextTrackError
-from stepgraph.ingest.speech import Heard
+from stepgraph.ingest.speech import Transcription
 from stepgraph.ingest.whisper import UnheardError
 
 SRT = "1\n00:00:01,000 --> 00:00:02,500\nhello there\n"
@@ -88,7 +88,7 @@ def test_a_model_listens_where_it_may_and_nothing_is_written(media, monkeypatch)
     def nothing(path, problems):
         raise NoTextTrackError("talk.mp4: must contain a text track, got none")
 
-    heard = Heard((Sentence(0.0, 1.5, "boil it"),), 1.5)
+    heard = Transcription((Sentence(0.0, 1.5, "boil it"),), 1.5)
     monkeypatch.setattr("stepgraph.ingest.media.read_embedded_transcript", nothing)
     monkeypatch.setattr("stepgraph.ingest.speech.hear", lambda path, model, problems: heard)
     monkeypatch.setattr("stepgraph.ingest.media.media_duration", lambda path, sound: 2.0)

@@ -42,7 +42,7 @@ RATE = speech.RATE
 def test_what_nobody_can_have_heard_is_not_recalled(tmp_path, damage, monkeypatch):
     monkeypatch.setenv("STEPGRAPH_CACHE", str(tmp_path / "cache"))
     (path := tmp_path / "talk.wav").write_bytes(b"never opened")
-    heard = speech.Heard((Sentence(0, 1, "x"), Sentence(1, 2, "y")), 9.0, 0, "en")
+    heard = speech.Transcription((Sentence(0, 1, "x"), Sentence(1, 2, "y")), 9.0, 0, "en")
     monkeypatch.setattr(speech, "_listen", lambda _: heard)
     speech.hear(path)
     assert speech.recall(path) == heard
@@ -55,7 +55,7 @@ def test_what_nobody_can_have_heard_is_not_recalled(tmp_path, damage, monkeypatc
 def test_what_was_heard_lies_where_the_next_release_looks_for_it(tmp_path, monkeypatch):
     monkeypatch.setenv("STEPGRAPH_CACHE", str(tmp_path / "cache"))
     (path := tmp_path / "talk.wav").write_bytes(b"never opened" * 200_000)  # more than a block
-    heard = speech.Heard((Sentence(0.5, 1, "crème"),), 9.0, 2, "en", 1.0)
+    heard = speech.Transcription((Sentence(0.5, 1, "crème"),), 9.0, 2, "en", 1.0)
     monkeypatch.setattr(speech, "_listen", lambda _: heard)
     speech.hear(path, problems=Problems())
 
@@ -238,7 +238,9 @@ def test_what_another_model_hears_is_kept_with_its_end(tmp_path, monkeypatch, sa
     heard = speech.hear(path, tmp_path, problems=Problems())
 
     # What it could not decode, and how sure it is, that model does not say.
-    assert heard == speech.Heard(said, 4.5 if said else 0.0, damaged=0, language="", unsure=0.0)
+    assert heard == speech.Transcription(
+        said, 4.5 if said else 0.0, damaged=0, language="", unsure=0.0
+    )
     assert speech.recall(path, tmp_path) == heard
     assert speech.recall(path) is None
 
@@ -246,7 +248,7 @@ def test_what_another_model_hears_is_kept_with_its_end(tmp_path, monkeypatch, sa
 def test_only_the_built_in_model_wants_english(tmp_path, monkeypatch):
     monkeypatch.setenv("STEPGRAPH_CACHE", str(tmp_path / "cache"))
     (path := tmp_path / "talk.wav").write_bytes(b"never opened")
-    heard = speech.Heard((Sentence(0, 1, "x"),), 1.0, 0, "de")
+    heard = speech.Transcription((Sentence(0, 1, "x"),), 1.0, 0, "de")
     monkeypatch.setattr(speech, "recall", lambda *_: heard)
     own, other = Problems(), Problems()
 
@@ -260,7 +262,7 @@ def test_only_the_built_in_model_wants_english(tmp_path, monkeypatch):
 def test_warnings_name_the_line_that_asked(tmp_path, monkeypatch):
     monkeypatch.setenv("STEPGRAPH_CACHE", str(tmp_path / "cache"))
     (path := tmp_path / "talk.wav").write_bytes(b"never opened")
-    monkeypatch.setattr(speech, "_listen", lambda path: speech.Heard((), 1.0))
+    monkeypatch.setattr(speech, "_listen", lambda path: speech.Transcription((), 1.0))
 
     with pytest.warns(UserWarning, match="1 video without speech") as heard:
         speech.hear(path)
@@ -331,20 +333,20 @@ def test_sound_of_just_the_longest_piece_is_not_cut():
     ],
 )
 def test_only_a_mark_tells_another_language(language, english, said):
-    heard = speech.Heard((Sentence(0, 1, "x"),), 1.0, 0, language)
+    heard = speech.Transcription((Sentence(0, 1, "x"),), 1.0, 0, language)
 
     assert [kind for kind, _ in speech._blemishes(heard, english=english)] == said
 
 
 @pytest.mark.parametrize(("unsure", "said"), [(0.5, []), (0.501, ["foreign speech"])])
 def test_half_of_the_words_may_change(unsure, said):
-    heard = speech.Heard((Sentence(0, 1, "x"),), 1.0, 0, "en", unsure)
+    heard = speech.Transcription((Sentence(0, 1, "x"),), 1.0, 0, "en", unsure)
 
     assert [kind for kind, _ in speech._blemishes(heard, english=True)] == said
 
 
 def test_silence_and_damage_are_told_in_any_language():
-    heard = speech.Heard((), 1.0, 1, "de")
+    heard = speech.Transcription((), 1.0, 1, "de")
 
     kinds = [kind for kind, _ in speech._blemishes(heard, english=True)]
 

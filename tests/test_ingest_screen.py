@@ -16,7 +16,7 @@ from stepgraph.core import Sentence, Video
 from stepgraph.errors import DataError, MissingExtraError
 from stepgraph.ingest import screen
 from stepgraph.ingest.frames import read_pictures
-from stepgraph.ingest.screen import Line, read_screen
+from stepgraph.ingest.screen import ScreenLine, read_screen
 from test_ingest_picture_track import spoil
 from videos import captioned, plain, write_captions, write_sound, write_video
 
@@ -47,7 +47,7 @@ def read_pictures_of(monkeypatch):
 
 
 def line(text, confidence=0.95, top=100.0, left=10.0):
-    return Line(text, confidence, (left, top, left + 10 * len(text), top + 20))
+    return ScreenLine(text, confidence, (left, top, left + 10 * len(text), top + 20))
 
 
 # --- Which pictures are read

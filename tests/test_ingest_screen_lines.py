@@ -7,13 +7,13 @@ import pytest
 
 from stepgraph.core import Sentence
 from stepgraph.ingest import screen
-from stepgraph.ingest.screen import Line, alike, is_text, to_sentences
+from stepgraph.ingest.screen import ScreenLine, alike, is_text, to_sentences
 from test_ingest_screen import FOLD, WHISK, line
 
 
 def sentences(*rows):
     """Sentences of pictures, each given by its lines or texts."""
-    lines = [[one if isinstance(one, Line) else line(one) for one in row] for row in rows]
+    lines = [[one if isinstance(one, ScreenLine) else line(one) for one in row] for row in rows]
     return [tuple(one) for one in to_sentences(lines, float(len(rows)))]
 
 
@@ -234,7 +234,7 @@ def test_pixels_between_boxes_are_those_between_their_nearest_sides():
 
 def shown_from(first, last, top, height=20.0, left=0.0):
     box = (left, top, left + 100.0, top + height)
-    return screen._Shown(first, last, Line("any", 0.9, box))
+    return screen._Shown(first, last, ScreenLine("any", 0.9, box))
 
 
 @pytest.mark.parametrize(
@@ -300,7 +300,7 @@ def test_only_lines_that_are_likely_text_are_taken_and_each_once(monkeypatch):
     monkeypatch.setattr(screen, "_load_reader", lambda: read)
     picture = np.arange(12, dtype=np.uint8).reshape(2, 2, 3)
 
-    assert screen._lines_in(picture) == [Line("fold it", 0.7, (3.0, 4.0, 9.0, 6.0))]
+    assert screen._lines_in(picture) == [ScreenLine("fold it", 0.7, (3.0, 4.0, 9.0, 6.0))]
     assert asked[0][0, 0].tolist() == [2, 1, 0]  # blue, green, red
     monkeypatch.setattr(
         screen,

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from seeing import flaws
-from stepgraph.assistant.live import State
+from stepgraph.assistant.live import OnlineState
 from stepgraph.assistant.live_ground import Likely
 from test_cli_live import graph, live, server  # noqa: F401
 from test_export_report import browser  # noqa: F401
@@ -28,7 +28,7 @@ def state(at, keystep, **others):
         "next": (Likely(HOSTILE, 0.25),),
         "missing": (),
     }
-    return State(at=at, now=at + 10, keystep=keystep, **(told | others)).to_json()
+    return OnlineState(at=at, now=at + 10, keystep=keystep, **(told | others)).to_json()
 
 
 @pytest.mark.browser

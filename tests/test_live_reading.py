@@ -7,16 +7,16 @@ from itertools import islice
 
 import pytest
 
-from stepgraph.assistant.live_reading import Reader, Spoken, arriving, read_live
+from stepgraph.assistant.live_reading import ArrivedSentence, LineParser, arriving, read_live
 from stepgraph.core import Sentence
 from stepgraph.errors import DataError
 from stepgraph.problems import Problems
 
 
 def read(data, problems=None, **options):
-    reader = Reader("-", problems if problems is not None else Problems())
+    reader = LineParser("-", problems if problems is not None else Problems())
     lines = arriving(io.BytesIO(data), clock=lambda: 0.0)
-    return [one for one in read_live(lines, reader, **options) if isinstance(one, Spoken)]
+    return [one for one in read_live(lines, reader, **options) if isinstance(one, ArrivedSentence)]
 
 
 def texts(data, problems=None):
@@ -47,9 +47,11 @@ def test_lines_of_captions_that_are_shown_again_are_said_once():
 
 
 def test_plain_lines_are_said_when_they_arrive():
-    reader = Reader("-", Problems())
+    reader = LineParser("-", Problems())
 
-    assert reader.read("2 eggs go in", 10.0) == [Spoken(10.0, Sentence(5.0, 10.0, "2 eggs go in"))]
+    assert reader.read("2 eggs go in", 10.0) == [
+        ArrivedSentence(10.0, Sentence(5.0, 10.0, "2 eggs go in"))
+    ]
     assert reader.read("7", 12.0)[0].sentence == Sentence(7.0, 12.0, "7")
     assert reader.timed is False
 
@@ -112,15 +114,15 @@ class Stalling(io.BytesIO):
 
 def test_a_stream_that_stalls_lets_time_go_by():
     lines = arriving(Stalling(b"boil it\npour it\n"), patience=0.05)
-    found = list(read_live(lines, Reader("-", Problems())))
+    found = list(read_live(lines, LineParser("-", Problems())))
 
-    assert sum(isinstance(one, Spoken) for one in found) == 2
+    assert sum(isinstance(one, ArrivedSentence) for one in found) == 2
     assert any(isinstance(one, float) for one in found)
 
 
 def test_a_stream_with_times_that_stalls_is_waited_for():
     lines = arriving(Stalling(b"1.0 boil it\n2.0 pour it"), patience=0.05)
-    found = list(read_live(lines, Reader("-", Problems())))
+    found = list(read_live(lines, LineParser("-", Problems())))
 
     assert [one.now for one in found] == [1.0, 2.0]
 
@@ -137,6 +139,6 @@ def test_a_file_that_grows_within_a_line_is_waited_for(tmp_path):
     threading.Thread(target=grow, daemon=True).start()
     with file.open("rb") as stream:
         lines = arriving(stream, follow=True)
-        found = list(islice(read_live(lines, Reader("-", Problems())), 2))
+        found = list(islice(read_live(lines, LineParser("-", Problems())), 2))
 
     assert [one.sentence.text for one in found] == ["boil it", "pour it"]

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from stepgraph.assistant import live_sound
-from stepgraph.assistant.live_reading import Spoken
+from stepgraph.assistant.live_reading import ArrivedSentence
 from stepgraph.assistant.live_sound import listen_live
 from stepgraph.cli import main
 from stepgraph.core import Sentence
@@ -61,7 +61,7 @@ def test_sound_is_cut_at_pauses_and_time_goes_on(pieces):
     found = list(listen_live(io.BytesIO(talk), "-"))
 
     assert pieces == [(0, 3.0), (3.0, 3.0)]
-    spoken = [(one.now, one.sentence.text) for one in found if isinstance(one, Spoken)]
+    spoken = [(one.now, one.sentence.text) for one in found if isinstance(one, ArrivedSentence)]
     assert spoken == [(3.0, "piece 1"), (6.0, "piece 2")]
     assert [one for one in found if isinstance(one, float)] == [1, 2, 3, 4, 5, 6]
 

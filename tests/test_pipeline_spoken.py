@@ -7,7 +7,7 @@ import pytest
 
 from stepgraph.datasets import open_source
 from stepgraph.pipeline.checking import _unheard, check_steps
-from stepgraph.pipeline.spoken import Spoken
+from stepgraph.pipeline.spoken import NameMatches
 
 # Said once in six videos, and nothing to do with coffee.
 CHATTER = {"cut the cake", "train a new starter", "roast barley", "leave the building"}
@@ -42,7 +42,7 @@ def test_one_video_repeats_nothing(coffee):
 
 
 def spoken(moment, clear):
-    return Spoken((), np.array(moment), np.array(clear, dtype=bool), np.zeros(len(moment)))
+    return NameMatches((), np.array(moment), np.array(clear, dtype=bool), np.zeros(len(moment)))
 
 
 def test_a_name_covers_what_is_best_said_at_its_moment_in_half_of_the_videos():

@@ -13,7 +13,7 @@ from stepgraph.errors import DataError
 from stepgraph.evaluation.order import OrderCheck
 from stepgraph.evaluation.report import Report
 from stepgraph.export.answers import (
-    Told,
+    VideoDeviations,
     describe_check,
     describe_departures,
     describe_differences,
@@ -185,7 +185,7 @@ def test_differences_are_listed_so_many_as_asked_for():
 
 def test_departures_are_told_video_by_video():
     odd = Departure(63.0, "order", "'pour' before 'boil'", "never so")
-    told = [Told("monday", "tea", [odd]), Told("friday", "tea", [])]
+    told = [VideoDeviations("monday", "tea", [odd]), VideoDeviations("friday", "tea", [])]
 
     text = describe_departures(told, as_json=False)
     content = json.loads(describe_departures(told, as_json=True))

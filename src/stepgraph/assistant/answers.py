@@ -22,7 +22,7 @@ _FALSE_ALARMS, _FOLDS, _BOUNDS, _USUAL = 8, 5, (0.2, 0.6), 0.45
 _MOST = 1000
 
 
-class Told(NamedTuple):
+class AssistantAnswer(NamedTuple):
     """Step with the kind of answer, its score from 0 to 1, and its support in words."""
 
     step: str
@@ -88,38 +88,46 @@ class Assistant:
         known = {*self.names.keysteps}
         return [self.names.index(step) for step in steps if step in known]
 
-    def next(self, done: Sequence[str], *, task: str | None = None, top: int = 5) -> list[Told]:
+    def next(
+        self, done: Sequence[str], *, task: str | None = None, top: int = 5
+    ) -> list[AssistantAnswer]:
         """Most probable successors; steps of ``done`` that no execution shows are ignored."""
         shares = self.experience.next(self.known(done), self.known_task(task))
         best = [at for at in np.argsort(-shares, kind="stable").tolist()[:top] if shares[at] > 0]
-        return [Told(self.names.keysteps[at], "next", float(shares[at]), "") for at in best]
+        return [
+            AssistantAnswer(self.names.keysteps[at], "next", float(shares[at]), "") for at in best
+        ]
 
     def missing(
         self, done: Sequence[str], *, task: str | None = None, threshold: float = 0.5
-    ) -> list[Told]:
+    ) -> list[AssistantAnswer]:
         """Steps that should have been done by now, the most probable first."""
         past = self.known(done)
         found, task = self.experience.missing(past, self.known_task(task)), self._task(past, task)
         return [
-            Told(self.names.keysteps[at], "missing", float(found[at]), self._why(at, past, task))
+            AssistantAnswer(
+                self.names.keysteps[at], "missing", float(found[at]), self._why(at, past, task)
+            )
             for at in np.argsort(-found, kind="stable").tolist()
             if found[at] >= max(threshold, 1e-9)
         ]
 
     def mistakes(
         self, done: Sequence[str], *, task: str | None = None, threshold: float | None = None
-    ) -> list[Told]:
+    ) -> list[AssistantAnswer]:
         """Mistakes in the order of the steps: unknown, too early, or repeated."""
         threshold = self.threshold if threshold is None else threshold
         found, past = [], list[int]()
         about = self._task(self.known(done), self.known_task(task))
         for step, score, lacking in self.judge(done, about):
             if lacking is None and score == 1:
-                found.append(Told(step, "unknown", score, "no execution does it"))
+                found.append(AssistantAnswer(step, "unknown", score, "no execution does it"))
                 continue
             [place] = self.known([step])
             if lacking is not None and score >= threshold:
-                found.append(Told(step, "too early", score, self._pair(lacking, place, about)))
+                found.append(
+                    AssistantAnswer(step, "too early", score, self._pair(lacking, place, about))
+                )
             elif place in past:
                 runs = self._watched.tasks.get(about, [])
                 again = sum(one.count(place) > 1 for one in runs)
@@ -128,7 +136,7 @@ class Assistant:
                 score = (1 - again / (does + 1.0)) / 2
                 if score >= max(threshold, _USUAL) and past[-1] != place:
                     why = f"{again} of {does} executions do it more than once"
-                    found.append(Told(step, "repeated", score, why))
+                    found.append(AssistantAnswer(step, "repeated", score, why))
             past.append(place)
         return found
 

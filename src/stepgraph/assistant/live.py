@@ -54,7 +54,7 @@ class LiveOptions:
 
 
 @dataclass(frozen=True)
-class State:
+class OnlineState:
     """Estimates for one row, given the observations up to some seconds later.
 
     Attributes
@@ -124,7 +124,7 @@ class Teller:
         self._done: dict[int, float] = {}
         self._best = np.zeros(0)  # value of the best path to each label of the row before
 
-    def tell(self, listener: Listener, delay: int | None = None) -> State | None:
+    def tell(self, listener: Listener, delay: int | None = None) -> OnlineState | None:
         """Return the state of the row that lies ``delay`` rows back, or None before the first."""
         late = self.delay if delay is None else delay
         row = listener.rows - 1 - late
@@ -173,13 +173,13 @@ class Teller:
         if keystep != BACKGROUND:
             self._last = self._told
 
-    def _nothing(self, listener: Listener, row: int) -> State:
+    def _nothing(self, listener: Listener, row: int) -> OnlineState:
         now, over = float(listener.rows), listener.progress(row)
-        return State(float(row), now, {}, None, 0.0, (), over, (), ())
+        return OnlineState(float(row), now, {}, None, 0.0, (), over, (), ())
 
     def _state(
         self, listener: Listener, row: int, keystep: int, sure: float, probability: Floats
-    ) -> State:
+    ) -> OnlineState:
         ground, shares = listener.ground, listener.shares
         members, names = ground.tasks[listener.task], ground.graph.vocabulary.keysteps
         best = [int(place) for place in np.argsort(-shares, kind="stable")[:_SHOWN]]
@@ -187,7 +187,7 @@ class Teller:
         first = dict.fromkeys([told, *best])
         tasks = {listener.names[place]: float(shares[place]) for place in [*first][:_SHOWN]}
         top = np.argsort(-probability, kind="stable")[:_SHOWN]
-        return State(
+        return OnlineState(
             at=float(row),
             now=float(listener.rows),
             tasks=tasks,
@@ -247,7 +247,7 @@ class Live:
         self._listener = Listener(ground, options.length)
         self._teller = Teller(round(options.delay))
 
-    def feed(self, now: float, sentences: Iterable[Sentence] = ()) -> list[State]:
+    def feed(self, now: float, sentences: Iterable[Sentence] = ()) -> list[OnlineState]:
         """Advance to ``now``, and return the state of each second for which the delay is over.
 
         A sentence is observed at its end, or at ``now`` if that is sooner.  Time never goes back:
@@ -260,7 +260,7 @@ class Live:
             states.append(self._teller.tell(self._listener))
         return [state for state in states if state is not None]
 
-    def feed_scores(self, values: ArrayLike) -> list[State]:
+    def feed_scores(self, values: ArrayLike) -> list[OnlineState]:
         """Advance by the scores of the next seconds, from any encoder; otherwise as :meth:`feed`.
 
         Parameters
@@ -284,7 +284,7 @@ class Live:
             states += self.feed(self._listener.rows + 1)
         return states
 
-    def finish(self) -> list[State]:
+    def finish(self) -> list[OnlineState]:
         """Return the states of the remaining seconds, at the end of the input."""
         told = self.feed(self._listener.until())
         for late in range(min(self._teller.delay, self._listener.rows) - 1, -1, -1):

@@ -25,7 +25,7 @@ _AT_HAND = 256
 
 
 @dataclass(eq=False)
-class _Sums:
+class _SentenceSums:
     """Sums over sentences, each weighted by its number of rows.
 
     Attributes
@@ -49,7 +49,7 @@ class _Sums:
 
 
 @dataclass(eq=False)
-class Moment:
+class ScoredSentence:
     """Sentence: start, end, vector, and similarities to all keysteps and titles, shape (S,)."""
 
     start: float
@@ -85,7 +85,7 @@ class Ear:
 
     def __init__(self, targets: Targets, open_moments: int, origin: int = 0) -> None:
         self.targets, self.origin = targets, origin
-        self.moments: list[Moment] = []
+        self.moments: list[ScoredSentence] = []
         self.part: list[int] = []
         self._open_moments = open_moments
         self._settled = 0  # number of sentences in the sums
@@ -93,14 +93,16 @@ class Ear:
         sizes = np.diff(targets.first, append=len(targets.keysteps))
         self._sizes, self._titles = sizes, targets.keysteps < 0
         size, tasks = len(targets.keysteps), len(sizes)
-        self._sums = _Sums(0.0, np.full(size, -np.inf), np.zeros(size), *np.zeros((3, tasks)))
+        self._sums = _SentenceSums(
+            0.0, np.full(size, -np.inf), np.zeros(size), *np.zeros((3, tasks))
+        )
         self._best, self._since = np.zeros(tasks), np.zeros(tasks, dtype=np.int64)
 
     def hear(self, start: float, end: float, vector: Vector, found: Vector) -> None:
         """Add a sentence, in seconds from the origin; cut the one before if they overlap."""
         if self.moments and self.moments[-1].end > start:
             self.moments[-1].end = start
-        self.moments.append(Moment(start, end, vector, found))
+        self.moments.append(ScoredSentence(start, end, vector, found))
 
     def revise(self, number: int, vector: Vector, found: Vector) -> None:
         """Replace the vector and similarities of a sentence, if it is still open."""
@@ -142,7 +144,7 @@ class Ear:
             one.found = np.zeros(0, np.float32)  # it is in the sums
         self._settled = last
 
-    def _turn(self, one: Moment) -> None:
+    def _turn(self, one: ScoredSentence) -> None:
         """Extend the best path through the tasks by a sentence; see ``task_stretches``."""
         closest = np.maximum.reduceat(one.found, self.targets.first).astype(np.float64)
         shares = np.exp((closest - closest.max()) / SOFTNESS)
@@ -155,13 +157,13 @@ class Ear:
         """First row of the current task on the best path."""
         return int(self._since[self._best.argmax()])
 
-    def _with(self, sums: _Sums, one: Moment) -> _Sums:
+    def _with(self, sums: _SentenceSums, one: ScoredSentence) -> _SentenceSums:
         found, first = one.found.astype(np.float64), self.targets.first
         closest = np.maximum.reduceat(found, first)
         keysteps = np.maximum.reduceat(np.where(self._titles, -np.inf, found), first)
         last = found[first + self._sizes - 1]
         ahead = np.where(np.isfinite(keysteps), last - keysteps, 0.0)
-        return _Sums(
+        return _SentenceSums(
             sums.rows + one.rows,
             np.maximum(sums.ever, found),
             sums.total + one.rows * found,
@@ -170,7 +172,7 @@ class Ear:
             sums.ahead_squared + one.rows * ahead**2,
         )
 
-    def heard(self) -> Told:
+    def heard(self) -> EvidenceAccumulator:
         """Compute log-evidence and means over all sentences, open ones included."""
         sums = self._sums
         for one in self.moments[self._settled :]:
@@ -182,11 +184,13 @@ class Ear:
         spread = np.sqrt(np.maximum(sums.ahead_squared / rows - mean**2, 0.0))
         evidence = (sums.explained / rows + ever) / NAT
         none = np.full(len(evidence), -np.inf)
-        return Told(evidence if sums.rows else none, sums.total / rows, mean, spread)
+        return EvidenceAccumulator(
+            evidence if sums.rows else none, sums.total / rows, mean, spread
+        )
 
 
 @dataclass(frozen=True, eq=False)
-class Told:
+class EvidenceAccumulator:
     """Log-evidence of the tasks, and means over rows.
 
     Attributes

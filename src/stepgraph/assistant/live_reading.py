@@ -32,14 +32,14 @@ _LONGEST_PAUSE = 3600.0
 _WAITING, _LOOK = 1000, 0.2
 
 
-class Spoken(NamedTuple):
+class ArrivedSentence(NamedTuple):
     """Sentence, and the time in seconds from which it is available."""
 
     now: float
     sentence: Sentence
 
 
-class Reader:
+class LineParser:
     """Parser of lines as they arrive.
 
     Parameters
@@ -56,9 +56,9 @@ class Reader:
 
     Examples
     --------
-    >>> reader = Reader("-", Problems())
+    >>> reader = LineParser("-", Problems())
     >>> reader.read("12.5 pour the milk", 0.0)
-    [Spoken(now=12.5, sentence=Sentence(start=12.5, end=17.5, text='pour the milk'))]
+    [ArrivedSentence(now=12.5, sentence=Sentence(start=12.5, end=17.5, text='pour the milk'))]
     """
 
     def __init__(self, origin: str, problems: Problems) -> None:
@@ -81,7 +81,7 @@ class Reader:
         """Record that the current line cannot be used as it is."""
         self._problems.add(f"{self.origin}:{self._number}", kind, what)
 
-    def read(self, line: str, arrived: float) -> list[Spoken]:
+    def read(self, line: str, arrived: float) -> list[ArrivedSentence]:
         """Parse the next line, with its arrival in seconds; return the sentences it completes."""
         self._number += 1
         text = line.strip()
@@ -112,18 +112,18 @@ class Reader:
             return self._stamped(found, text)
         return [*self._release(), *self._arrived(text, arrived)]
 
-    def finish(self) -> list[Spoken]:
+    def finish(self) -> list[ArrivedSentence]:
         """Return the sentences that are still open at the end of the input."""
         return [*self._release(), *self._end_cue()]
 
-    def _release(self) -> list[Spoken]:
+    def _release(self) -> list[ArrivedSentence]:
         held, self._held = self._held, None
         if held is None:
             return []
         self.timed = False
         return self._arrived(*held)
 
-    def _stamped(self, found: re.Match[str] | None, text: str) -> list[Spoken]:
+    def _stamped(self, found: re.Match[str] | None, text: str) -> list[ArrivedSentence]:
         start, said = self._last, text  # a line without a time goes on with the one before
         if found is not None:
             plain, hours, minutes, rest, said = found.groups()
@@ -131,11 +131,11 @@ class Reader:
             start = self._on_clock(at + 3600.0 * int(hours or 0))
         return self._spoken(Sentence(start, start + LAST_SECONDS, said), start)
 
-    def _arrived(self, text: str, arrived: float) -> list[Spoken]:
+    def _arrived(self, text: str, arrived: float) -> list[ArrivedSentence]:
         start = min(max(self._last, arrived - LAST_SECONDS), arrived)
         return self._spoken(Sentence(start, arrived, text), arrived)
 
-    def _end_cue(self) -> list[Spoken]:
+    def _end_cue(self) -> list[ArrivedSentence]:
         cue, self._cue = self._cue, None
         if cue is None or not cue[2]:
             return []
@@ -171,7 +171,7 @@ class Reader:
         self._odd = start
         return self._last
 
-    def _spoken(self, raw: Sentence, now: float) -> list[Spoken]:
+    def _spoken(self, raw: Sentence, now: float) -> list[ArrivedSentence]:
         """Clean a sentence of markup, and of text that only displays the one before again."""
         near = [raw] if self._before is None else [self._before, raw]
         found = [one for one in clean(near) if one.start == raw.start]
@@ -179,10 +179,10 @@ class Reader:
         same = self._before is not None and self._before.start == raw.start
         found = list(clean([raw])) if same else found
         self._before, self._last = raw, max(self._last, raw.start)
-        return [Spoken(max(now, self._last), one) for one in found]
+        return [ArrivedSentence(max(now, self._last), one) for one in found]
 
 
-class Line(NamedTuple):
+class ArrivedLine(NamedTuple):
     """Line and its arrival in seconds; ``data`` is None where only time passed."""
 
     data: bytes | None
@@ -195,7 +195,7 @@ def arriving(
     follow: bool = False,
     clock: Callable[[], float] = time.monotonic,
     patience: float = 1.0,
-) -> Iterator[Line]:
+) -> Iterator[ArrivedLine]:
     """Yield lines as they arrive, and one without data whenever ``patience`` runs out.
 
     Parameters
@@ -219,11 +219,11 @@ def arriving(
         try:
             data = lines.get(timeout=patience)
         except Empty:
-            yield Line(None, clock() - began)
+            yield ArrivedLine(None, clock() - began)
             continue
         if data is None:
             return
-        yield Line(data, clock() - began)
+        yield ArrivedLine(data, clock() - began)
 
 
 def _whole_lines(stream: BinaryIO, follow: bool) -> Iterator[bytes]:
@@ -246,8 +246,8 @@ def _whole_lines(stream: BinaryIO, follow: bool) -> Iterator[bytes]:
 
 
 def read_live(
-    lines: Iterator[Line], reader: Reader, *, must_be_timed: bool = False
-) -> Iterator[Spoken | float]:
+    lines: Iterator[ArrivedLine], reader: LineParser, *, must_be_timed: bool = False
+) -> Iterator[ArrivedSentence | float]:
     """Yield sentences as they arrive; a number is the time up to which nobody spoke."""
     for data, arrived in lines:
         if data is None:
@@ -264,7 +264,7 @@ def read_live(
     yield from reader.finish()
 
 
-def _text_of(data: bytes, reader: Reader) -> str | None:
+def _text_of(data: bytes, reader: LineParser) -> str | None:
     """Decode a line; return None, and record the problem, if it is not usable text."""
     if len(data) > LONGEST_TEXT:
         what = f"a line must have at most {LONGEST_TEXT:,} characters, got more; it is left out"

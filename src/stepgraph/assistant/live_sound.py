@@ -14,7 +14,7 @@ from typing import BinaryIO, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from stepgraph.assistant.live_reading import Spoken
+from stepgraph.assistant.live_reading import ArrivedSentence
 from stepgraph.errors import DataError
 from stepgraph.ingest.speech import LONGEST_PIECE, RATE, cut, hear_piece
 
@@ -31,7 +31,7 @@ _PAUSE, _QUIET, _SHORTEST = 5, 0.01, 2.0
 
 def listen_live(
     stream: BinaryIO, origin: str, *, follow: bool = False
-) -> Iterator[Spoken | float]:
+) -> Iterator[ArrivedSentence | float]:
     """Yield sentences as they are recognised; a number is the time up to which there is sound.
 
     Parameters
@@ -49,14 +49,14 @@ def listen_live(
         now = at + len(held) / RATE
         if end := _end_of_piece(held):
             for one in hear_piece(at, held[:end]):
-                yield Spoken(now, one._replace(start=max(one.start, last)))
+                yield ArrivedSentence(now, one._replace(start=max(one.start, last)))
                 last = one.end
             held, at = held[end:], at + end / RATE
         if now >= told + 1:
             told = int(now)
             yield float(told)
     for one in hear_piece(at, held) if len(held) else ():
-        yield Spoken(at + len(held) / RATE, one)
+        yield ArrivedSentence(at + len(held) / RATE, one)
 
 
 def _end_of_piece(sound: Sound) -> int:

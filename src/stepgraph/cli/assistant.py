@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from difflib import get_close_matches
 
 from stepgraph.assistant import open_executions
-from stepgraph.assistant.answers import Assistant, Told
+from stepgraph.assistant.answers import Assistant, AssistantAnswer
 from stepgraph.cli.asked import say
 from stepgraph.errors import printable
 
@@ -67,7 +67,7 @@ def _known(assistant: Assistant, done: Sequence[str]) -> list[str]:
     return [one for one in done if one in known]
 
 
-def _tell(args: argparse.Namespace, found: Sequence[Told], nothing: str) -> str:
+def _tell(args: argparse.Namespace, found: Sequence[AssistantAnswer], nothing: str) -> str:
     lines = [
         f"{one.score:.2f}  {one.kind}: {printable(one.step)}"
         + (f"  ({printable(one.why)})" if one.why else "")

@@ -13,9 +13,9 @@ from threading import Event, Thread
 from typing import Any
 
 from stepgraph import progress
-from stepgraph.assistant.live import Live, LiveOptions, State
+from stepgraph.assistant.live import Live, LiveOptions, OnlineState
 from stepgraph.assistant.live_ground import Ground
-from stepgraph.assistant.live_reading import Reader, Spoken, arriving, read_live
+from stepgraph.assistant.live_reading import ArrivedSentence, LineParser, arriving, read_live
 from stepgraph.assistant.live_sound import listen_live
 from stepgraph.cli import asked
 from stepgraph.core import Video
@@ -68,7 +68,7 @@ def live(args: argparse.Namespace) -> str:
 
 def _heard(
     args: argparse.Namespace, opened: ExitStack, problems: Problems
-) -> Iterator[Spoken | float]:
+) -> Iterator[ArrivedSentence | float]:
     """Yield sentences or times as they arrive, from a transcript or from sound."""
     path = args.transcript or args.listen
     stream: Any = sys.stdin.buffer
@@ -79,7 +79,7 @@ def _heard(
         return listen_live(stream, str(path), follow=args.follow)
     fixed = stream is not sys.stdin.buffer and not args.follow
     lines = arriving(stream, follow=args.follow)
-    return read_live(lines, Reader(str(path), problems), must_be_timed=fixed)
+    return read_live(lines, LineParser(str(path), problems), must_be_timed=fixed)
 
 
 def _ground(graph: TaskGraph) -> Ground:
@@ -95,17 +95,17 @@ def _ground(graph: TaskGraph) -> Ground:
     return ground
 
 
-def _told(listening: Live, heard: Iterable[Spoken | float]) -> Iterator[State]:
+def _told(listening: Live, heard: Iterable[ArrivedSentence | float]) -> Iterator[OnlineState]:
     """Yield states as they are emitted, to the end of the input."""
     for one in heard:
-        if isinstance(one, Spoken):
+        if isinstance(one, ArrivedSentence):
             yield from listening.feed(one.now, [one.sentence])
         else:
             yield from listening.feed(one)
     yield from listening.finish()
 
 
-def _changes(states: Iterable[State]) -> Iterator[State]:
+def _changes(states: Iterable[OnlineState]) -> Iterator[OnlineState]:
     """Yield the states whose task, keystep or missing steps differ from the state before."""
     before: Any = None
     for state in states:
@@ -120,8 +120,8 @@ def _answer(args: argparse.Namespace, text: str, **content: Any) -> str:
     return json.dumps(content) if args.json else text
 
 
-def _printing(args: argparse.Namespace) -> Callable[[State | None], None]:
-    def show(state: State | None) -> None:
+def _printing(args: argparse.Namespace) -> Callable[[OnlineState | None], None]:
+    def show(state: OnlineState | None) -> None:
         assert state is not None, "only a page is told of the end"
         line = json.dumps(state.to_json(), ensure_ascii=False) if args.json else _line(state)
         print(printable(line), flush=True)
@@ -130,11 +130,11 @@ def _printing(args: argparse.Namespace) -> Callable[[State | None], None]:
 
 
 @contextmanager
-def _serving(args: argparse.Namespace) -> Iterator[Callable[[State | None], None]]:
+def _serving(args: argparse.Namespace) -> Iterator[Callable[[OnlineState | None], None]]:
     """Show states in a browser; None marks the end, and the last state stays."""
     stage = Stage()
 
-    def show(state: State | None) -> None:
+    def show(state: OnlineState | None) -> None:
         stage.finish() if state is None else stage.show(state.to_json())
 
     with LiveServer(stage, args.port) as server:
@@ -149,7 +149,7 @@ def _serving(args: argparse.Namespace) -> Iterator[Callable[[State | None], None
             server.shutdown()
 
 
-def _line(state: State) -> str:
+def _line(state: OnlineState) -> str:
     """Format a state as one line."""
     if state.task is None:
         return f"{short_clock(state.at):>7}  listening"
@@ -200,7 +200,9 @@ def demo_live(args: argparse.Namespace) -> str:
     return _answer(args, text, played=video.id, seconds=video.duration, absent=absent)
 
 
-def _played(listening: Live, video: Video, pause: float = 0.0) -> Iterator[tuple[State, str]]:
+def _played(
+    listening: Live, video: Video, pause: float = 0.0
+) -> Iterator[tuple[OnlineState, str]]:
     """Yield each state of a video and the latest sentence; each second takes a pause."""
     said, waiting = "", list(video.transcript)
     for second in range(1, int(video.duration) + 1):
@@ -215,12 +217,12 @@ def _played(listening: Live, video: Video, pause: float = 0.0) -> Iterator[tuple
 
 
 @contextmanager
-def _watching() -> Iterator[Callable[[State, str], None]]:
+def _watching() -> Iterator[Callable[[OnlineState, str], None]]:
     """Draw states over one another on a terminal."""
     from rich.live import Live as Screen
     from rich.table import Table
 
-    def draw(state: State, said: str) -> Any:
+    def draw(state: OnlineState, said: str) -> Any:
         table = Table.grid(padding=(0, 2))
         over = round(30 * state.progress)
         rows = {

@@ -63,7 +63,7 @@ def graph_video(args: argparse.Namespace) -> str:
         if task not in usual:
             usual[task] = usual_of(layers, task_map(graph, task))
         found = departures(usual[task], timeline.labels.segments())
-        told.append(answers.Told(timeline.video.id, task, found))
+        told.append(answers.VideoDeviations(timeline.video.id, task, found))
     return answers.describe_departures(told, as_json=args.json)
 
 

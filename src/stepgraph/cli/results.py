@@ -11,7 +11,7 @@ from pathlib import Path
 
 from stepgraph.cli import asked
 from stepgraph.errors import DataError, one_line, quoted
-from stepgraph.export.corrections import Step, read_corrections, to_truth
+from stepgraph.export.corrections import AnnotatedStep, read_corrections, to_truth
 from stepgraph.export.decisions import Decision, read_decisions
 from stepgraph.export.formats import write_results
 from stepgraph.export.maps import load_maps
@@ -22,7 +22,7 @@ from stepgraph.files.disk import write_text
 from stepgraph.problems import Problems
 from stepgraph.progress import track
 from stepgraph.viewer.pages import write_site
-from stepgraph.viewer.searching import Index, Moment
+from stepgraph.viewer.searching import Index, SearchHit
 from stepgraph.viewer.server import Server, Shown
 
 
@@ -70,12 +70,12 @@ def show_page(shown: Shown, port: int = 0, *, browser: bool = True) -> str:
 def truth(args: argparse.Namespace) -> str:
     """Write corrections of results, and annotations of other programs, as a truth."""
     asked.must_be_new(args)
-    steps: list[Step] = []
+    steps: list[AnnotatedStep] = []
     for path in args.files:
         if path.is_dir():
             corrected = (result for result in read_results(path) if result.corrected)
             steps += [
-                Step(result.video.id, one.start, one.end, one.keystep)
+                AnnotatedStep(result.video.id, one.start, one.end, one.keystep)
                 for result in corrected
                 for one in result
             ]
@@ -120,7 +120,7 @@ def search(args: argparse.Namespace) -> str:
     return asked.finish(answer, args, failed)
 
 
-def _told(moment: Moment) -> str:
+def _told(moment: SearchHit) -> str:
     done = f"  [{on_one_line(moment.keystep)}]" if moment.keystep else ""
     said = on_one_line(moment.text)
     return f"{moment.score:.2f}  {moment.video} {short_clock(moment.start)}{done}  {said}"

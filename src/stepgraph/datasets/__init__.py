@@ -242,7 +242,7 @@ def _part(dataset: Dataset, shard: Shard) -> Dataset:
     return replace(dataset, videos=videos, truth=truth)
 
 
-class Found(NamedTuple):
+class FoundDataset(NamedTuple):
     """A data set in a folder: its name, the source to open, its counts and its missing parts."""
 
     name: str
@@ -251,7 +251,7 @@ class Found(NamedTuple):
     missing: tuple[str, ...]
 
 
-def survey(folder: Path) -> list[Found]:
+def survey(folder: Path) -> list[FoundDataset]:
     """Recognise the data sets in a folder and the folders below it."""
     if not folder.is_dir():
         raise DataError(f"{folder}: must be a folder, got none; check the path")
@@ -266,23 +266,23 @@ def survey(folder: Path) -> list[Found]:
     return found
 
 
-def _found_in(place: Path) -> Iterator[Found]:
+def _found_in(place: Path) -> Iterator[FoundDataset]:
     for prefix in REGISTRY:
         published = find_published(prefix)
         if published.lies_in(place):
             # A broken data set is named with its error, and hides no other.
             try:
-                yield Found(published.title, f"{prefix}:{place}", *published.survey(place))
+                yield FoundDataset(published.title, f"{prefix}:{place}", *published.survey(place))
             except StepgraphError as error:
                 title = f"{published.title} (broken)"
-                yield Found(title, f"{prefix}:{place}", {}, (str(error),))
+                yield FoundDataset(title, f"{prefix}:{place}", {}, (str(error),))
     tables = (place / name for name in ("wikihowAll.csv", "wikihowSep.csv"))
     for path in (*sorted(place.glob("*.jsonl")), *tables):
         # What has no articles is some other file of lines, or not there.
         with suppress(StepgraphError):
             steps = [len(article.steps) for article in read_articles(path, problems=Problems())]
             counts = {"articles": len(steps), "steps": sum(steps)}
-            yield Found("WikiHow articles", f"articles:{path}", counts, ())
+            yield FoundDataset("WikiHow articles", f"articles:{path}", counts, ())
 
 
 def build_vocabulary(

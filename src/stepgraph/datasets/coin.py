@@ -50,7 +50,7 @@ class _Entry(NamedTuple):
     steps: tuple[_Step, ...]
 
 
-class _Release(NamedTuple):
+class _CoinRelease(NamedTuple):
     """The file, its videos, the labels of the steps by id, and the narration beside it."""
 
     file: Path
@@ -136,7 +136,7 @@ def task_name(name: str) -> str:
     return " ".join(_WORD_BORDER.sub(" ", name).split())
 
 
-def _read(path: Path, problems: Problems) -> _Release:
+def _read(path: Path, problems: Problems) -> _CoinRelease:
     file = path / _FILE if path.is_dir() else path
     entries = _read_entries(file, problems)
     names: dict[int, str] = {}
@@ -146,7 +146,7 @@ def _read(path: Path, problems: Problems) -> _Release:
             what = f"step {step.id} must be {quoted(name)} as before, got {quoted(step.label)}"
             problems.add(step.place, "unknown step number", what)
     narration = Narration.beside(file.parent, problems, "narration", "captions", "coin_processed")
-    return _Release(file, entries, dict(sorted(names.items())), narration)
+    return _CoinRelease(file, entries, dict(sorted(names.items())), narration)
 
 
 def _read_entries(file: Path, problems: Problems) -> list[_Entry]:

@@ -41,7 +41,7 @@ class _Task(NamedTuple):
 
 
 @dataclass(frozen=True)
-class _Release:
+class _CrossTaskRelease:
     """Contents of the lists of the release, and paths of its annotation and narration files."""
 
     folder: Path
@@ -138,11 +138,11 @@ PUBLISHED = Published(
 )
 
 
-def _read_release(folder: Path, problems: Problems) -> _Release:
+def _read_release(folder: Path, problems: Problems) -> _CrossTaskRelease:
     related, validation = folder / _RELATED, folder / _VALIDATION
     files = sorted((folder / _ANNOTATIONS).glob("[!.]*.csv"))
     annotations = [(path, path.stem.partition("_")) for path in files]
-    return _Release(
+    return _CrossTaskRelease(
         folder=folder,
         primary=_read_tasks(folder / _PRIMARY, problems),
         related=_read_tasks(related, problems) if related.is_file() else {},
@@ -215,7 +215,7 @@ def _read_list(path: Path, problems: Problems) -> dict[_Pair, str]:
     return pairs
 
 
-def _check_release(release: _Release, problems: Problems) -> None:
+def _check_release(release: _CrossTaskRelease, problems: Problems) -> None:
     """Report contradictions between the files of the release."""
     for (task_id, video), where in release.places.items():
         if task_id not in release.primary and task_id not in release.related:
@@ -229,7 +229,9 @@ def _check_release(release: _Release, problems: Problems) -> None:
             problems.add(str(place), "unlisted video", what)
 
 
-def _check_narration(release: _Release, pairs: Mapping[str, _Pair], problems: Problems) -> None:
+def _check_narration(
+    release: _CrossTaskRelease, pairs: Mapping[str, _Pair], problems: Problems
+) -> None:
     """Report videos that lack narration, and narrated ones that lack truth."""
     places = release.places
     known = {video for _, video in places}
@@ -241,7 +243,7 @@ def _check_narration(release: _Release, pairs: Mapping[str, _Pair], problems: Pr
 
 
 def _read_videos(
-    release: _Release, chosen: list[_Pair], films: Mapping[str, Path], problems: Problems
+    release: _CrossTaskRelease, chosen: list[_Pair], films: Mapping[str, Path], problems: Problems
 ) -> Dataset:
     vocabulary = release.vocabulary
     videos: list[Video] = []

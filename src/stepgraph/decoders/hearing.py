@@ -39,7 +39,7 @@ class Closeness(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Heard:
+class Observations:
     """Observations on some rows of a video: its sentences, or its observed rows.
 
     Attributes
@@ -148,7 +148,7 @@ class Heard:
             yield piece, found
 
 
-def hear(scores: Scores, rows: slice = slice(None)) -> Heard:
+def hear(scores: Scores, rows: slice = slice(None)) -> Observations:
     """Find the observations of a video or of some of its rows."""
     if isinstance(scores, Products):
         source = scores.part[rows]
@@ -158,7 +158,7 @@ def hear(scores: Scores, rows: slice = slice(None)) -> Heard:
     said, inverse, weight = np.unique(source[heard], return_inverse=True, return_counts=True)
     moment = np.full(len(source), -1, dtype=np.int64)
     moment[heard] = inverse
-    return Heard(scores, moment, said, weight.astype(np.float64))
+    return Observations(scores, moment, said, weight.astype(np.float64))
 
 
 class Targets(NamedTuple):

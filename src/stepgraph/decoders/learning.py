@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stepgraph.core import BACKGROUND, FREE, Scores, Vocabulary
-from stepgraph.decoders.hearing import Heard, hear
+from stepgraph.decoders.hearing import Observations, hear
 from stepgraph.decoders.task_markov import TaskMarkov
 from stepgraph.decoders.tasks import task_evidence, task_posterior, task_stretches
 from stepgraph.graph import TIMING_BINS, TaskGraph, mine_graph
@@ -64,20 +64,20 @@ def learn_graph(
     return replace(graph, habits=learner.habits(graph), courses=learner.courses())
 
 
-class Spoken(NamedTuple):
+class SentenceSample(NamedTuple):
     """Sample of videos for the sentence classifier of each task, and the number sampled from."""
 
     tasks: Mapping[str, list[str]]
     met: Mapping[str, int]
 
-    def merge(self, other: Spoken) -> Spoken:
+    def merge(self, other: SentenceSample) -> SentenceSample:
         """Merge two samples into the one that both corpora together would have."""
         names = sorted({*self.met, *other.met})
         met = {task: self.met.get(task, 0) + other.met.get(task, 0) for task in names}
         most = videos_each(met.values(), _VIDEOS, _ALL_VIDEOS)
         both = ([*self.tasks.get(task, ()), *other.tasks.get(task, ())] for task in names)
         chosen = (list(first_by_hash(dict.fromkeys(videos), most)) for videos in both)
-        return Spoken(dict(zip(names, chosen, strict=True)), met)
+        return SentenceSample(dict(zip(names, chosen, strict=True)), met)
 
 
 def learn_words(
@@ -141,7 +141,7 @@ class Learner:
         if isinstance(scores, Products):
             self._spoken.add(task, scores.video, scores)
 
-    def _follow(self, heard: Heard, task: str) -> Floats:
+    def _follow(self, heard: Observations, task: str) -> Floats:
         """Sample the emission trace of a video, and return its timing histogram, shape (n, 20)."""
         members, scores = self._tasks[task], heard.scores
         values = heard.closeness(task, members).keysteps
@@ -174,10 +174,10 @@ class Learner:
         learned = self._learn_words(replace(graph, habits=found), self._spoken.chosen())
         return replace(found, words=learned)
 
-    def spoken(self) -> Spoken:
+    def spoken(self) -> SentenceSample:
         """Return the sample of videos for the sentence classifiers."""
         chosen = {task: list(videos) for task, videos in self._spoken.chosen().items()}
-        return Spoken(chosen, dict(sorted(self._spoken.met.items())))
+        return SentenceSample(chosen, dict(sorted(self._spoken.met.items())))
 
     def courses(self) -> Courses:
         """Return the emission traces of the sampled videos of each task."""

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from scipy.special import expit, log_softmax, logit
 
 from stepgraph.core import BACKGROUND, FREE, Alternatives, Labels, Scores
-from stepgraph.decoders.hearing import Closeness, Heard, hear
+from stepgraph.decoders.hearing import Closeness, Observations, hear
 from stepgraph.decoders.tasks import (
     cheapest_changes,
     task_evidence,
@@ -173,7 +173,7 @@ class TaskMarkov:
         return np.where(own > 0, expit(bias + slope * odds), 0.0)
 
     def _decode_task(
-        self, heard: Heard, task: str, members: tuple[int, ...], graph: TaskGraph
+        self, heard: Observations, task: str, members: tuple[int, ...], graph: TaskGraph
     ) -> _Decoded:
         """Label the rows of one task segment with the keysteps of its task."""
         rows = len(heard.moment)
@@ -203,7 +203,9 @@ class TaskMarkov:
         timing = self.log_timing(task, len(members), graph)
         return Expected(timing, self.transitions(members, graph))
 
-    def weigh(self, heard: Heard, close: Floats, expected: Expected, words: Floats) -> Floats:
+    def weigh(
+        self, heard: Observations, close: Floats, expected: Expected, words: Floats
+    ) -> Floats:
         """Posterior of each keystep of a task on each row, given that one is done, shape (T, n).
 
         Parameters
@@ -265,7 +267,7 @@ class TaskMarkov:
         said: Floats = vectors.astype(np.float64) @ words.vectors.T.astype(np.float64)
         return share * (said + words.bias)
 
-    def _background(self, heard: Heard, close: Closeness) -> Floats:
+    def _background(self, heard: Observations, close: Closeness) -> Floats:
         """Probability of background, before the first keystep or after the last, shape (T,).
 
         It falls with the distance from the ends of the video.  It rises where a row is more

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from scipy.special import expit
 
 from stepgraph.core import Labels
-from stepgraph.decoders.hearing import Heard, Tasks
+from stepgraph.decoders.hearing import Observations, Tasks
 from stepgraph.graph import TaskGraph
 from stepgraph.graph.chains import Chain, Edges, most_likely_path
 from stepgraph.graph.habits import Habits, listed_tasks
@@ -50,7 +50,7 @@ def tasks_of(graph: TaskGraph) -> dict[str, tuple[int, ...]]:
     return found or tasks
 
 
-def task_evidence(heard: Heard, tasks: Tasks) -> Floats:
+def task_evidence(heard: Observations, tasks: Tasks) -> Floats:
     """Log-evidence of each task for a video, in nats, shape (Z,)."""
     if not len(heard.said):
         return np.full(len(tasks), -np.inf)
@@ -92,7 +92,7 @@ def _related(highest: float, habits: Habits | None) -> float:
     return float(expit(odds + (highest - (low + high) / 2) * (high - low) / spread))
 
 
-def task_stretches(heard: Heard, tasks: Tasks, evidence: Floats) -> list[slice]:
+def task_stretches(heard: Observations, tasks: Tasks, evidence: Floats) -> list[slice]:
     """Cut a video into task segments at lasting changes of task; most videos stay whole."""
     names = list(tasks)
     likely = [names[place] for place in np.argsort(-evidence, kind="stable")[:CANDIDATES]]

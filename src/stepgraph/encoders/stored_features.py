@@ -21,7 +21,14 @@ from stepgraph.core import LONGEST, Features, Video, Vocabulary
 from stepgraph.encoders import Encoder, EncoderOptions, load_encoder
 from stepgraph.encoders.model_folders import require_named
 from stepgraph.errors import ConfigError, DataError
-from stepgraph.files.arrays import SUFFIXES, ArrayFiles, Kind, open_arrays, read_array, read_arrays
+from stepgraph.files.arrays import (
+    SUFFIXES,
+    ArrayContent,
+    ArrayFiles,
+    open_arrays,
+    read_array,
+    read_arrays,
+)
 from stepgraph.files.arrays.checks import Wanted
 from stepgraph.files.disk import MIB, read_json, replacing, write_text
 from stepgraph.files.headers import FileKind, check_header, reading_fields
@@ -326,7 +333,7 @@ def make_stored(options: EncoderOptions) -> StoredEncoder:
 
 
 def _read_keysteps(path: Path, vocabulary: Vocabulary, width: int | None) -> NDArray[np.float32]:
-    kind = Kind("vectors of keysteps", hint="were they computed with another encoder?")
+    kind = ArrayContent("vectors of keysteps", hint="were they computed with another encoder?")
     vectors = read_array(path, kind=kind, width=width)
     if len(vectors) != len(vocabulary):
         raise DataError(

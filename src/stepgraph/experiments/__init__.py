@@ -19,7 +19,7 @@ from stepgraph.experiments.plans import (
     make_noise_table,
     make_table,
 )
-from stepgraph.experiments.setting import Options, Setting, State, prepare
+from stepgraph.experiments.setting import Options, ResultStore, Setting, prepare
 from stepgraph.experiments.table import Table
 from stepgraph.experiments.transfer import make_transfer_table
 from stepgraph.pipeline import TRUTH, nothing_left, require_narration
@@ -106,7 +106,7 @@ def open_setting(
     dataset: Dataset, *, encoder: Encoder, state: Path | None = None, **options: Any
 ) -> Setting:
     """Score a data set once, and mine its graph, for tables and figures; see :func:`run_table`."""
-    return prepare(dataset, encoder, _options(dataset, encoder, options), State(state))
+    return prepare(dataset, encoder, _options(dataset, encoder, options), ResultStore(state))
 
 
 def draw_figures(setting: Setting, folder: Path) -> list[Figure]:

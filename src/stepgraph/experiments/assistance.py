@@ -24,7 +24,7 @@ from stepgraph.errors import DataError
 
 
 @dataclass(frozen=True)
-class Measured:
+class MeasuredExecutions:
     """Rows of named measures, and those of all executions together."""
 
     name: str
@@ -65,7 +65,7 @@ def _shown(value: float) -> str:
     return f"{value:,}" if isinstance(value, int) else f"{value:.1f}"
 
 
-def measure(name: str, executions: Executions) -> Measured:
+def measure(name: str, executions: Executions) -> MeasuredExecutions:
     """Measure one of :data:`ASSISTED`; shares are in percent."""
     return _MEASURES[name](executions)
 
@@ -89,7 +89,7 @@ def agreement(predicted: frozenset[Edge], truth: frozenset[Edge]) -> dict[str, f
     }
 
 
-def _measure_order(executions: Executions) -> Measured:
+def _measure_order(executions: Executions) -> MeasuredExecutions:
     if not executions.graphs:
         raise DataError(
             f"{executions.name}: must have true orders in graphs/<task>.json, got none"
@@ -104,10 +104,10 @@ def _measure_order(executions: Executions) -> Measured:
         key: _mean([row[key] for row in rows.values()]) for key in ("precision", "recall", "f1")
     }
     note = "Orders from executions without mistakes, beside the true ones; START and END count."
-    return Measured("order", rows, means, note)
+    return MeasuredExecutions("order", rows, means, note)
 
 
-def _measure_mistakes(executions: Executions) -> Measured:
+def _measure_mistakes(executions: Executions) -> MeasuredExecutions:
     train, test = _parts(executions)
     assistant = Assistant(tuple(one for one in train if one.is_correct))
     scores, wrong = list[float](), list[bool]()
@@ -131,7 +131,7 @@ def _measure_mistakes(executions: Executions) -> Measured:
         f"Each step of the test, up to the first mistake; one from a score of "
         f"{assistant.threshold:.2f} on, set by the correct executions alone."
     )
-    return Measured("mistakes", {}, overall, note)
+    return MeasuredExecutions("mistakes", {}, overall, note)
 
 
 def _f1(truth: Sequence[bool], said: Sequence[bool]) -> float:
@@ -153,7 +153,7 @@ def average_precision(truth: Sequence[bool], scores: Sequence[float]) -> float:
     return area / total if total else math.nan
 
 
-def _measure_next(executions: Executions) -> Measured:
+def _measure_next(executions: Executions) -> MeasuredExecutions:
     train, test = _parts(executions)
     assistant = Assistant(tuple(train))
     ranks: dict[str, list[int]] = {}
@@ -164,7 +164,9 @@ def _measure_next(executions: Executions) -> Measured:
             ranks.setdefault(one.task, []).append(int((shares > shares[steps[at]]).sum()))
     rows = {task: _at(found) for task, found in ranks.items()}
     note = "What comes next after the true past, the task unknown; @1 and @5 in percent."
-    return Measured("next", rows, _at([one for found in ranks.values() for one in found]), note)
+    return MeasuredExecutions(
+        "next", rows, _at([one for found in ranks.values() for one in found]), note
+    )
 
 
 def _at(ranks: Sequence[int]) -> dict[str, float]:
@@ -178,7 +180,7 @@ def numbers(assistant: Assistant, one: Execution) -> list[int]:
     return [int(each) for each in without_repetitions(steps)]
 
 
-def _measure_planning(executions: Executions) -> Measured:
+def _measure_planning(executions: Executions) -> MeasuredExecutions:
     train, test = _parts(executions)
     assistant = Assistant(tuple(train))
     sequences = [numbers(assistant, one) for one in test]
@@ -191,7 +193,7 @@ def _measure_planning(executions: Executions) -> Measured:
         ]
         rows[f"T{length}"] = _planned(assistant, windows, length)
     note = "Real windows, both ends given, the task unknown; repetitions collapsed."
-    return Measured("planning", rows, {}, note)
+    return MeasuredExecutions("planning", rows, {}, note)
 
 
 def _planned(
@@ -226,7 +228,7 @@ def _mean(values: Sequence[float]) -> float:
     return float(sum(known) / len(known)) if known else math.nan
 
 
-_MEASURES: dict[str, Callable[[Executions], Measured]] = {
+_MEASURES: dict[str, Callable[[Executions], MeasuredExecutions]] = {
     "order": _measure_order,
     "mistakes": _measure_mistakes,
     "next": _measure_next,

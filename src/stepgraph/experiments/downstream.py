@@ -44,7 +44,7 @@ from stepgraph.experiments.table import (
     Beside,
     Cell,
     Column,
-    Place,
+    PaperPlace,
     Row,
     Table,
     measured_cell,
@@ -334,7 +334,7 @@ def _rows(
         if name in found:
             probed = [found[name][head, one] for one in options.probes]
             cells = [measured_cell(one.accuracy, "percent", one.error) for one in probed]
-        places = (Place("downstream", name, dataset, head, one) for one in options.probes)
+        places = (PaperPlace("downstream", name, dataset, head, one) for one in options.probes)
         cells += [PRINTED.get(place, NOTHING) for place in places]
         yield Row(section, name, tuple(cells))
 

@@ -13,7 +13,7 @@ from stepgraph.errors import DataError, StepgraphError
 from stepgraph.evaluation.metrics import accuracy
 from stepgraph.export.answers import directional_pairs
 from stepgraph.export.drawing import NEXT, fan
-from stepgraph.export.svg import Part, alone, stacked, write_picture
+from stepgraph.export.svg import SvgPart, alone, stacked, write_picture
 from stepgraph.export.tracks import VideoTracks, draw_tracks
 from stepgraph.export.transitions import (
     changes_from,
@@ -114,8 +114,8 @@ def _bare(graph: TaskGraph, arrows: Sequence[Arrow]) -> TaskMap:
 def _fans(title: str, notes: Sequence[str], maps: Sequence[tuple[int, TaskMap]]) -> str:
     if not maps:
         raise DataError(f"{title.lower()} must be in the graph to be drawn, got none")
-    parts = [part for keystep, found in maps for part in (fan(found, keystep), Part(20))]
-    return alone(title, notes, stacked([Part(12), *parts]))
+    parts = [part for keystep, found in maps for part in (fan(found, keystep), SvgPart(20))]
+    return alone(title, notes, stacked([SvgPart(12), *parts]))
 
 
 def _examples(labels: Mapping[str, Mapping[str, Labels]], truth: Mapping[str, Labels]) -> str:

@@ -67,7 +67,7 @@ ACCURACY, PRINTED = COLUMNS["accuracy"], COLUMNS["printed"]
 
 
 @dataclass(frozen=True)
-class Plan:
+class TablePlan:
     """A table of methods by metrics; ``tables.toml`` describes its fields."""
 
     name: str
@@ -82,21 +82,21 @@ class Plan:
     notes: tuple[str, ...] = ()
 
 
-def _read(name: str, written: Mapping[str, Any]) -> Plan:
+def _read(name: str, written: Mapping[str, Any]) -> TablePlan:
     used = tuple(METHODS[method] for method in written["methods"])
     columns = {
         key: tuple(Column(*one) for one in written[key])
         for key in ("columns", "printed")
         if key in written
     }
-    return Plan(**{**written, "name": name, "methods": used, **columns})
+    return TablePlan(**{**written, "name": name, "methods": used, **columns})
 
 
 PLANS = {name: _read(name, written) for name, written in TABLES["tables"].items()}
 """Tables of one shape; ``noise`` and ``compat`` have shapes of their own."""
 
 
-def make_table(plan: Plan, setting: Setting) -> Table:
+def make_table(plan: TablePlan, setting: Setting) -> Table:
     """Measure all cells of a plan and put the paper's beside them."""
     beside = Beside(plan.source or plan.name, _printed_datasets(setting), plan.printed)
     sections = [one for one in MODALITIES if plan.everywhere or one in setting.scores]
@@ -151,7 +151,7 @@ def _printed_datasets(setting: Setting) -> tuple[str, ...]:
 # --- from labels to numbers, and from these to cells ---------------------------------------
 
 
-def _numbers(plan: Plan, measurer: Measurer, method: Method, modality: str) -> Numbers:
+def _numbers(plan: TablePlan, measurer: Measurer, method: Method, modality: str) -> Numbers:
     """Return the stored numbers of a row, or measure them."""
     setting, keys = measurer.setting, [one.key for one in plan.columns]
     decided_by = {
@@ -286,7 +286,7 @@ def make_behaviours_table(setting: Setting) -> Table:
     numbers_of = setting.dataset.name if setting.dataset.name in DATASETS else "crosstask"
     beside = Beside("table1-expanded", [numbers_of], PRINTED)
     jobs = [job for modality in ("text", "video") for job in _jobs(setting, numbers_of, modality)]
-    plan = Plan("compat", "", (), columns=ACCURACY[:4])
+    plan = TablePlan("compat", "", (), columns=ACCURACY[:4])
     measurer = Measurer(setting, METHODS["ours"])
     base: dict[str, tuple[Cell, ...]] = {}
     rows = []

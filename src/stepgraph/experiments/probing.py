@@ -65,7 +65,7 @@ class Classes:
         return len(self.tasks) if probe == "task" else len(self.keysteps)
 
 
-class Example(NamedTuple):
+class ProbeExample(NamedTuple):
     """Rows of one video and their class."""
 
     rows: NDArray[np.float32]
@@ -178,7 +178,7 @@ def probe(
 def _probed(
     head: str,
     name: str,
-    parts: Sequence[Sequence[Example]],
+    parts: Sequence[Sequence[ProbeExample]],
     classes: int,
     options: ProbeOptions,
 ) -> Probed:
@@ -203,7 +203,7 @@ def examples(
     classes: Classes,
     *,
     length: int = 32,
-) -> Iterator[Example]:
+) -> Iterator[ProbeExample]:
     """Make the examples of one probe.
 
     ``keystep``: each true region and its keystep.  ``forecast``: the rows before each region, if
@@ -216,7 +216,7 @@ def examples(
         rows, seen = rows_of(features[video.id], truth.hop)
         if name == "task":
             if video.task in classes.tasks and seen.any():
-                yield Example(thin(rows[seen], length), classes.tasks[video.task])
+                yield ProbeExample(thin(rows[seen], length), classes.tasks[video.task])
             continue
         for segment in truth.segments():
             first, last = round(segment.start / truth.hop), round(segment.end / truth.hop)
@@ -224,7 +224,7 @@ def examples(
             shown = rows[region][seen[region]]
             if first < len(rows) and len(shown):
                 keystep = classes.keystep_of(video.task, segment.keystep)
-                yield Example(thin(shown, length), keystep)
+                yield ProbeExample(thin(shown, length), keystep)
 
 
 def rows_of(features: Features, hop: float) -> tuple[NDArray[np.float32], NDArray[np.bool_]]:

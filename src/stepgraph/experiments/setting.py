@@ -55,7 +55,7 @@ Numbers: TypeAlias = dict[str, float | None]
 """Metrics by name; an undefined one is None.  Standard errors end in ``±``."""
 
 
-class State:
+class ResultStore:
     """Finished results by key, in a JSON file or only in memory."""
 
     def __init__(self, path: Path | None = None) -> None:
@@ -206,7 +206,7 @@ class Setting:
     encoder: EncoderOptions
     options: Options
     fingerprint: str
-    state: State
+    state: ResultStore
 
     @property
     def truth(self) -> Mapping[str, Labels]:
@@ -252,7 +252,7 @@ class _Scored:
 
 
 def prepare(
-    dataset: Dataset, encoder: Encoder, options: Options, state: State | None = None
+    dataset: Dataset, encoder: Encoder, options: Options, state: ResultStore | None = None
 ) -> Setting:
     """Encode a data set once, and mine its graph without its truth."""
     vocabulary = choose_vocabulary(dataset, None)
@@ -291,7 +291,7 @@ def prepare(
         encoder=encoder.options,
         options=options,
         fingerprint=digest(given),
-        state=state or State(),
+        state=state or ResultStore(),
     )
 
 

@@ -81,7 +81,7 @@ NOTHING = Cell(None)
 """A cell where the paper prints nothing."""
 
 
-class Place(NamedTuple):
+class PaperPlace(NamedTuple):
     """Position of a number in the paper."""
 
     table: str
@@ -91,7 +91,7 @@ class Place(NamedTuple):
     metric: str
 
 
-def _read() -> dict[Place, Cell]:
+def _read() -> dict[PaperPlace, Cell]:
     found = {}
     tables = tomllib.loads(Path(__file__).with_name("paper.toml").read_text("utf-8"))
     for table, block in tables.items():
@@ -100,7 +100,7 @@ def _read() -> dict[Place, Cell]:
             method, _, numbers = line.partition("|")
             for (modality, dataset, metric), text in zip(columns, numbers.split(), strict=True):
                 if text != "-":
-                    place = Place(table, method.strip(), dataset, modality, metric)
+                    place = PaperPlace(table, method.strip(), dataset, modality, metric)
                     found[place] = _printed(text)
     return found
 
@@ -246,7 +246,7 @@ class Beside:
     def cells(self, method: str, modality: str) -> tuple[Cell, ...]:
         """Return the numbers that the paper prints for a method."""
         return tuple(
-            PRINTED.get(Place(self.table, method, dataset, modality, one.key), NOTHING)
+            PRINTED.get(PaperPlace(self.table, method, dataset, modality, one.key), NOTHING)
             for dataset in self.shown
             for one in self.metrics
         )

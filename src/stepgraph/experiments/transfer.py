@@ -27,7 +27,7 @@ from stepgraph.errors import DataError
 from stepgraph.evaluation.metrics import split_standard_error
 from stepgraph.experiments.methods import written_notes
 from stepgraph.experiments.probing import ProbeOptions, halves, probe
-from stepgraph.experiments.setting import Numbers, Options, State, content_of, digest
+from stepgraph.experiments.setting import Numbers, Options, ResultStore, content_of, digest
 from stepgraph.experiments.table import HEADS, PROBES, Cell, Column, Row, Table, measured_cell
 from stepgraph.graph import mine_graph
 from stepgraph.labelling.folders import label_source
@@ -87,7 +87,7 @@ def make_transfer_table(
     numbers: dict[str, list[Numbers]] = {name: [] for name in _ROWS}
     with tempfile.TemporaryDirectory(prefix="stepgraph-") as passing:
         place = folder or Path(passing)
-        state = State(place / "transfer.state.json")
+        state = ResultStore(place / "transfer.state.json")
         # Files of other options are left alone.
         own = place / given[:12]
         decoders: dict[str, Decoder] = {

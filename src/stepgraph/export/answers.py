@@ -250,7 +250,7 @@ def describe_differences(found: Sequence[Difference], *, top: int, as_json: bool
     return f"{columns(lines)}{more}"
 
 
-class Told(NamedTuple):
+class VideoDeviations(NamedTuple):
     """Deviations of a video from the norm of its task."""
 
     video: str
@@ -258,7 +258,7 @@ class Told(NamedTuple):
     departures: Sequence[Departure]
 
 
-def describe_departures(told: Sequence[Told], *, as_json: bool) -> str:
+def describe_departures(told: Sequence[VideoDeviations], *, as_json: bool) -> str:
     """Describe the deviations of videos from the norms of their tasks, one after the other."""
     if as_json:
         videos = [
@@ -269,7 +269,7 @@ def describe_departures(told: Sequence[Told], *, as_json: bool) -> str:
     return "\n\n".join(map(_departures_table, told)) or "No video of a task of the graph."
 
 
-def _departures_table(told: Told) -> str:
+def _departures_table(told: VideoDeviations) -> str:
     video, task = printable(told.video), printable(told.task)
     if not told.departures:
         return f"{video} does {task} as most videos do it."

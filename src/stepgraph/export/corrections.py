@@ -16,7 +16,7 @@ from stepgraph.files.disk import parse_json, read_text
 from stepgraph.files.headers import as_list, as_seconds, as_text
 
 
-class Step(NamedTuple):
+class AnnotatedStep(NamedTuple):
     """Step that a person annotated."""
 
     video: str
@@ -25,7 +25,7 @@ class Step(NamedTuple):
     keystep: str
 
 
-def read_corrections(path: Path) -> list[Step]:
+def read_corrections(path: Path) -> list[AnnotatedStep]:
     """Read the steps of a document of ELAN, a project of VIA 3, or an export of Label Studio."""
     text = read_text(path, kind="file of annotations")
     is_xml = path.suffix == ".eaf" or text.lstrip().startswith("<")
@@ -50,7 +50,7 @@ def read_corrections(path: Path) -> list[Step]:
     return sorted(found)
 
 
-def to_truth(steps: list[Step]) -> str:
+def to_truth(steps: list[AnnotatedStep]) -> str:
     """Render steps as a ``truth.csv``."""
     buffer = io.StringIO()
     writer = csv.writer(buffer, lineterminator="\n")
@@ -70,7 +70,7 @@ def _parsed(text: str, path: Path) -> Element:
         raise DataError(f"{path}: must be whole XML, got {one_line(str(error), 80)}") from error
 
 
-def _elan(document: Element, path: Path) -> Iterator[Step]:
+def _elan(document: Element, path: Path) -> Iterator[AnnotatedStep]:
     tier = document.find(f"TIER[@TIER_ID='{STEPS}']")
     if document.tag != "ANNOTATION_DOCUMENT" or tier is None:
         tiers = ", ".join(one.get("TIER_ID", "") for one in document.findall("TIER")[:5])
@@ -80,20 +80,22 @@ def _elan(document: Element, path: Path) -> Iterator[Step]:
     for one in tier.iter("ALIGNABLE_ANNOTATION"):
         ends = (times[one.get(f"TIME_SLOT_REF{number}")] for number in (1, 2))
         start, end = (as_seconds(int(as_text(at)) / 1000) for at in ends)
-        yield Step(path.stem, start, end, (one.findtext("ANNOTATION_VALUE") or "").strip())
+        yield AnnotatedStep(
+            path.stem, start, end, (one.findtext("ANNOTATION_VALUE") or "").strip()
+        )
 
 
-def _via(content: dict[str, Any]) -> Iterator[Step]:
+def _via(content: dict[str, Any]) -> Iterator[AnnotatedStep]:
     chosen = {key: one["options"] for key, one in content["attribute"].items()}
     for one in content["metadata"].values():
         [file] = content["view"][one["vid"]]["fid_list"]
         video = as_text(content["file"][file]["fname"])
         for attribute, option in one["av"].items():
             start, end = map(as_seconds, as_list(one["z"]))
-            yield Step(video, start, end, as_text(chosen[attribute][option]))
+            yield AnnotatedStep(video, start, end, as_text(chosen[attribute][option]))
 
 
-def _label_studio(content: Any) -> Iterator[Step]:
+def _label_studio(content: Any) -> Iterator[AnnotatedStep]:
     for task in as_list(content):
         data = task["data"]
         video = as_text(data.get("id") or data["video"])
@@ -108,4 +110,4 @@ def _label_studio(content: Any) -> Iterator[Step]:
                     as_seconds((one["start"] - 1) / FRAMES),
                     as_seconds(one["end"] / FRAMES),
                 )
-                yield Step(video, as_seconds(start), as_seconds(end), as_text(name))
+                yield AnnotatedStep(video, as_seconds(start), as_seconds(end), as_text(name))

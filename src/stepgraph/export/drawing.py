@@ -21,9 +21,9 @@ from stepgraph.export.layout import (
     text_width,
     wrap,
 )
-from stepgraph.export.svg import Part, Sign, alone, escape, inline, label, labels, stacked
+from stepgraph.export.svg import Sign, SvgPart, alone, escape, inline, label, labels, stacked
 from stepgraph.graph import TaskGraph
-from stepgraph.graph.maps import END, START, Arrow, Step, TaskMap, task_map
+from stepgraph.graph.maps import END, START, Arrow, ProcedureStep, TaskMap, task_map
 
 NEXT = 4
 """Number of successors that are listed for each keystep."""
@@ -84,7 +84,7 @@ def draw_task(found: TaskMap, colours: Sequence[str] | None = None) -> str:
     content = [_edge(edge, found, most) for edge in layout.edges]
     content += [_share(edge, most) for edge in layout.edges if edge.arrow.seen]
     content += [_node(node, found, steps.get(node.keystep), colours) for node in layout.nodes]
-    part = Part(layout.height, content, layout.width)
+    part = SvgPart(layout.height, content, layout.width)
     if colours is not None:
         return inline(f"How “{found.task}” is done", part)
     notes = [f"{made_of(found).capitalize()}.", *[BOX_NOTE] * bool(found.videos)]
@@ -117,7 +117,7 @@ def tell_arrow(arrow: Arrow, found: TaskMap) -> str:
     return f"{ends}: {describe_arrow(arrow)}"
 
 
-def describe_step(found: TaskMap, step: Step) -> str:
+def describe_step(found: TaskMap, step: ProcedureStep) -> str:
     """Describe a step: videos with a salient mention, proportion, position and duration."""
     place = f"{share_text(step.place)} through a video"
     if not found.videos:
@@ -131,7 +131,7 @@ def share_text(share: float) -> str:
     return f"{100 * share:.0f}\u00a0%"
 
 
-def _range(one: Arrow | Step) -> str:
+def _range(one: Arrow | ProcedureStep) -> str:
     return f"{100 * one.low:.0f} to {share_text(one.high)}"
 
 
@@ -217,7 +217,10 @@ def _thickness(arrow: Arrow, most: int) -> float:
 
 
 def _node(
-    node: Node, found: TaskMap, step: Step | None = None, colours: Sequence[str] | None = None
+    node: Node,
+    found: TaskMap,
+    step: ProcedureStep | None = None,
+    colours: Sequence[str] | None = None,
 ) -> str:
     left, top = node.x - node.width / 2, node.y - node.height / 2
     kind = "end" if node.keystep < 0 else "optional" if step and step.optional else ""
@@ -244,12 +247,12 @@ def draw_next(maps: Sequence[TaskMap], keystep: int) -> str:
     for found in maps[:_FANS]:
         lines = wrap(f"in “{found.task}”, {made_of(found)}", _HEAD)
         head = [label(line, MARGIN, LINE * (at + 1), "quiet") for at, line in enumerate(lines)]
-        parts += [Part(LINE * len(lines) + 14, head), fan(found, keystep), Part(20)]
+        parts += [SvgPart(LINE * len(lines) + 14, head), fan(found, keystep), SvgPart(20)]
     notes = [f"In {_FANS} of the {len(maps):,} tasks that use it."] if maps[_FANS:] else []
     return alone(f"What comes next after “{name_of(maps[0], keystep)}”", notes, stacked(parts))
 
 
-def fan(found: TaskMap, keystep: int) -> Part:
+def fan(found: TaskMap, keystep: int) -> SvgPart:
     """Draw a keystep, and arrows to its successors, the most probable at the top."""
     arrows = found.arrows_from(keystep)[:NEXT]
     lines = [wrap(name_of(found, keystep), 16)]
@@ -273,7 +276,7 @@ def fan(found: TaskMap, keystep: int) -> Part:
     content.append(_node(Node(keystep, right - wide / 2, high / 2, wide, tall, lines[0]), found))
     if not arrows:
         content.append(label("nothing was seen to follow", right + 12, high / 2 + 4, "quiet"))
-    return Part(high, content, left + max([180, *(width for width, _ in sizes)]) + MARGIN)
+    return SvgPart(high, content, left + max([180, *(width for width, _ in sizes)]) + MARGIN)
 
 
 def draw_heat(maps: Sequence[TaskMap], *, page: bool = False) -> str:
@@ -302,7 +305,7 @@ def draw_heat(maps: Sequence[TaskMap], *, page: bool = False) -> str:
         for step in found.steps:
             row = place[step.keystep]
             content.append(_cell(found, step, lefts[column : column + 2], tops[row : row + 2]))
-    part = Part(tops[-1] + MARGIN, content, lefts[-1] + MARGIN)
+    part = SvgPart(tops[-1] + MARGIN, content, lefts[-1] + MARGIN)
     title = "Which task uses which keystep"
     notes = [HEAT_NOTE]
     if len(ordered) < len(maps):
@@ -322,7 +325,9 @@ def _by_kinship(maps: Sequence[TaskMap]) -> list[TaskMap]:
     return ordered
 
 
-def _cell(found: TaskMap, step: Step, sides: Sequence[float], ends: Sequence[float]) -> str:
+def _cell(
+    found: TaskMap, step: ProcedureStep, sides: Sequence[float], ends: Sequence[float]
+) -> str:
     """Draw one task's use of one keystep; an empty frame for a listed one without videos."""
     words = f"{name_of(found, step.keystep)}, {found.task}: {describe_step(found, step)}"
     box = f'x="{sides[0] + 1:.1f}" y="{ends[0] + 1:.1f}" '

@@ -17,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from stepgraph.graph.maps import END, START, Arrow, Step, TaskMap
+from stepgraph.graph.maps import END, START, Arrow, ProcedureStep, TaskMap
 
 # Lengths are pixels at the size at which the picture is shown.
 CHARACTER, LINE, PADDING = 7.4, 16.0, 14.0
@@ -65,7 +65,7 @@ class Layout:
     edges: tuple[Edge, ...]
 
 
-def drawn_steps(found: TaskMap) -> tuple[Step, ...]:
+def drawn_steps(found: TaskMap) -> tuple[ProcedureStep, ...]:
     """Select the steps to draw, in order: all, or those with mentions in most videos."""
     seen: Counter[int] = Counter()
     for arrow in found.arrows:

@@ -27,7 +27,7 @@ from stepgraph.files.headers import (
 )
 from stepgraph.graph import TaskGraph
 from stepgraph.graph.comparing import Usual, usual_of
-from stepgraph.graph.maps import END, START, Arrow, Step, TaskMap, task_map
+from stepgraph.graph.maps import END, START, Arrow, ProcedureStep, TaskMap, task_map
 from stepgraph.graph.shares import Share
 from stepgraph.vocabulary.evidence import evidence_of
 
@@ -98,7 +98,9 @@ def _rounded(numbers: Iterable[float]) -> list[float]:
 
 def _usual(content: Mapping[str, Any]) -> Usual:
     names = tuple(as_text(one) for one in as_list(content["keysteps"]))
-    steps = tuple(Step(_place(at, names), *_numbers(*rest)) for at, *rest in content["steps"])
+    steps = tuple(
+        ProcedureStep(_place(at, names), *_numbers(*rest)) for at, *rest in content["steps"]
+    )
     arrows = tuple(
         Arrow(_place(first, names, START), _place(second, names, END), *_numbers(*rest))
         for first, second, *rest in content["arrows"]

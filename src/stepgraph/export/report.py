@@ -32,7 +32,7 @@ from stepgraph.export.results import seen_from
 from stepgraph.export.terminal import plural
 from stepgraph.files.disk import replacing
 from stepgraph.graph import TaskGraph
-from stepgraph.graph.maps import Step, TaskMap
+from stepgraph.graph.maps import ProcedureStep, TaskMap
 from stepgraph.ingest.formats import MEDIA_SUFFIXES
 
 _DEFINITIONS = {
@@ -45,7 +45,7 @@ _DEFINITIONS = {
 
 
 @dataclass(frozen=True, eq=False)
-class Measured:
+class MeasuredMethod:
     """Labels of one method by video id, with their report."""
 
     name: str
@@ -58,7 +58,7 @@ def write_report(
     *,
     title: str,
     dataset: Dataset,
-    methods: Sequence[Measured],
+    methods: Sequence[MeasuredMethod],
     graph: TaskGraph,
     command: str = "",
 ) -> None:
@@ -118,7 +118,7 @@ def _policy(script: str, *, plays: bool) -> str:
     )
 
 
-def _facts(dataset: Dataset, methods: Sequence[Measured], graph: TaskGraph) -> str:
+def _facts(dataset: Dataset, methods: Sequence[MeasuredMethod], graph: TaskGraph) -> str:
     """Describe the evaluated data in one line."""
     some = [dataset.truth, *(method.labels for method in methods)]
     lengths = [
@@ -140,7 +140,7 @@ def _facts(dataset: Dataset, methods: Sequence[Measured], graph: TaskGraph) -> s
     return " ".join(f"<li><bdi>{html.escape(fact)}</bdi></li>" for fact in facts)
 
 
-def _metrics(dataset: Dataset, methods: Sequence[Measured]) -> str:
+def _metrics(dataset: Dataset, methods: Sequence[MeasuredMethod]) -> str:
     """Return the table of metrics, or a note where there is no truth."""
     if not dataset.truth or not methods:
         return (
@@ -245,7 +245,7 @@ def _panel(found: TaskMap, colours: Sequence[str]) -> str:
     )
 
 
-def _next_line(found: TaskMap, step: Step) -> str:
+def _next_line(found: TaskMap, step: ProcedureStep) -> str:
     """Return a table row of a keystep and its successors."""
     following = "".join(
         f'<li style="--share:{arrow.share:.3f}">'
@@ -266,7 +266,7 @@ def _next_line(found: TaskMap, step: Step) -> str:
 
 def _payload(
     dataset: Dataset,
-    methods: Sequence[Measured],
+    methods: Sequence[MeasuredMethod],
     graph: TaskGraph,
     colours: Sequence[str],
     page: Path,
@@ -294,7 +294,7 @@ def _payload(
     }
 
 
-def _used_keysteps(dataset: Dataset, methods: Sequence[Measured]) -> list[int]:
+def _used_keysteps(dataset: Dataset, methods: Sequence[MeasuredMethod]) -> list[int]:
     ids = {video.id for video in dataset.videos}
     used: set[int] = set()
     for labels in (dataset.truth, *(method.labels for method in methods)):
@@ -303,7 +303,7 @@ def _used_keysteps(dataset: Dataset, methods: Sequence[Measured]) -> list[int]:
     return sorted(used - {BACKGROUND})
 
 
-def _video(video: Video, dataset: Dataset, methods: Sequence[Measured]) -> dict[str, Any]:
+def _video(video: Video, dataset: Dataset, methods: Sequence[MeasuredMethod]) -> dict[str, Any]:
     truth = dataset.truth.get(video.id)
     labels = [method.labels.get(video.id) for method in methods]
     tallies = [metrics.tally(truth, one) if truth and one else None for one in labels]

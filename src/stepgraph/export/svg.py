@@ -46,7 +46,7 @@ _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _NARROWEST = 340.0
 
 
-class Part(NamedTuple):
+class SvgPart(NamedTuple):
     """Drawn elements with their height and width."""
 
     height: float
@@ -103,21 +103,21 @@ def labels(lines: Sequence[str], x: float, y: float, kind: str = "", step: float
     return "".join(label(line, x, first + step * at, kind) for at, line in enumerate(lines))
 
 
-def stacked(parts: Sequence[Part]) -> Part:
+def stacked(parts: Sequence[SvgPart]) -> SvgPart:
     """Stack parts one under the other."""
     *tops, height = accumulate((part.height for part in parts), initial=0.0)
     moved = (f'<g transform="translate(0 {top:.1f})">' for top in tops)
     content = [f"{a}{''.join(part.content)}</g>" for a, part in zip(moved, parts, strict=True)]
-    return Part(height, content, max(part.width for part in parts))
+    return SvgPart(height, content, max(part.width for part in parts))
 
 
-def inline(title: str, part: Part) -> str:
+def inline(title: str, part: SvgPart) -> str:
     """Make a picture for a page that has the style; it shrinks a little where room is short."""
     size = f"width:{part.width:.0f}px;min-width:{0.8 * part.width:.0f}px"
     return _svg(title, part, f'style="{size}" role="group" aria-label="{escape(title)}"')
 
 
-def alone(title: str, notes: Sequence[str], part: Part, legend: Sequence[Sign] = ()) -> str:
+def alone(title: str, notes: Sequence[str], part: SvgPart, legend: Sequence[Sign] = ()) -> str:
     """Make a picture file, with its title above and a legend below."""
     width = max(part.width, _NARROWEST)
     fits = (width - 2 * MARGIN) / CHARACTER
@@ -125,33 +125,33 @@ def alone(title: str, notes: Sequence[str], part: Part, legend: Sequence[Sign] =
     parts += [_lines(wrap(note, fits), "note", MARGIN, LINE) for note in notes]
     # In the middle where the title or the legend is wider.
     centred = f'<g transform="translate({(width - part.width) / 2:.1f} 0)">'
-    parts += [Part(part.height, [centred, *part.content, "</g>"])]
+    parts += [SvgPart(part.height, [centred, *part.content, "</g>"])]
     for sign in legend:
         words = _lines(wrap(sign.meaning, fits - 8), "note", MARGIN + 56, LINE)
         sample = f'<g transform="translate({MARGIN} 4)">{sign.sample}</g>'
         parts.append(words._replace(height=words.height + 4, content=[sample, *words.content]))
-    whole = stacked([Part(MARGIN), *parts, Part(MARGIN)])
+    whole = stacked([SvgPart(MARGIN), *parts, SvgPart(MARGIN)])
     light, dark = (
         re.sub(r"var\(--(\w+)\)", lambda found: COLOURS[found[1]][side], picture_style())  # noqa: B023
         for side in (0, 1)
     )
     style = f"<style>{light}@media (prefers-color-scheme:dark){{{dark}}}</style>"
     ground = '<rect class="ground" width="100%" height="100%"/>'
-    drawn = Part(whole.height, [style, ground, *whole.content], width)
+    drawn = SvgPart(whole.height, [style, ground, *whole.content], width)
     size = f'width="{width:.0f}" height="{whole.height:.0f}" role="img"'
     return _svg(title, drawn, f'xmlns="http://www.w3.org/2000/svg" {size}') + "\n"
 
 
-def _svg(title: str, part: Part, attributes: str) -> str:
+def _svg(title: str, part: SvgPart, attributes: str) -> str:
     content = "".join(part.content)
     box = f"0 0 {part.width:.0f} {part.height:.0f}"
     heading = f"<title>{escape(title)}</title>" if "xmlns" in attributes else ""
     return f'<svg class="picture" viewBox="{box}" {attributes}>{heading}{content}</svg>'
 
 
-def _lines(lines: Sequence[str], kind: str, x: float, step: float) -> Part:
+def _lines(lines: Sequence[str], kind: str, x: float, step: float) -> SvgPart:
     written = [label(line, x, step * (at + 0.8), kind) for at, line in enumerate(lines)]
-    return Part(step * len(lines), written)
+    return SvgPart(step * len(lines), written)
 
 
 def write_picture(picture: str, path: Path) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from stepgraph.core import Vocabulary
-from stepgraph.datasets import Found
+from stepgraph.datasets import FoundDataset
 from stepgraph.errors import printable
 from stepgraph.evaluation.comparison import INTERVAL, PairedDifference
 from stepgraph.evaluation.report import ALL_METRICS, METRICS, ROWS, Report
@@ -90,7 +90,7 @@ def describe_vocabulary(
     return "\n".join(lines)
 
 
-def describe_survey(found: Sequence[Found]) -> str:
+def describe_survey(found: Sequence[FoundDataset]) -> str:
     """Describe the data sets in a folder: counts, and missing files, a paragraph each."""
     paragraphs = []
     for one in found:

@@ -10,7 +10,7 @@ import numpy as np
 from stepgraph.core import BACKGROUND, Labels, runs
 from stepgraph.export.layout import CHARACTER, LINE, MARGIN, text_width, wrap
 from stepgraph.export.report import keystep_colours
-from stepgraph.export.svg import Part, Sign, alone, escape, label, stacked
+from stepgraph.export.svg import Sign, SvgPart, alone, escape, label, stacked
 from stepgraph.export.timeline import short_clock
 
 # Width of a bar, its height, and that of the strip beneath it.
@@ -29,17 +29,17 @@ class VideoTracks(NamedTuple):
 def draw_tracks(title: str, notes: Sequence[str], videos: Sequence[VideoTracks]) -> str:
     """Draw the truth and the labels of some videos, one under the other."""
     left = MARGIN + max(text_width(name) * CHARACTER for one in videos for name in one.labels) + 10
-    parts = [part for one in videos for part in (Part(14), _video(one, left))]
+    parts = [part for one in videos for part in (SvgPart(14), _video(one, left))]
     signs = [
         Sign(f'<rect x="8" y="6" width="28" height="{_STRIP:g}" style="fill:{colour}"/>', meaning)
         for colour, meaning in ((_RIGHT, "the keystep of the truth"), (_WRONG, "another, or none"))
     ]
     other = f'<rect x="8" y="1" width="28" height="14" style="{_OTHERS}"/>'
     signs.append(Sign(other, "a keystep that is not in the truth of this video"))
-    return alone(title, notes, stacked([*parts, Part(10)]), signs)
+    return alone(title, notes, stacked([*parts, SvgPart(10)]), signs)
 
 
-def _video(shown: VideoTracks, left: float) -> Part:
+def _video(shown: VideoTracks, left: float) -> SvgPart:
     names = shown.truth.vocabulary.keysteps
     true = [one for one in dict.fromkeys(shown.truth.keysteps.tolist()) if one != BACKGROUND]
     colours = dict(zip(true, keystep_colours(len(true), [range(len(true))]), strict=True))
@@ -57,7 +57,7 @@ def _video(shown: VideoTracks, left: float) -> Part:
     for x, row, keystep in _flow([names[one] for one in true]):
         dot = _rect(left + x, y + row + 2, 11, 11, f'style="fill:{colours[true[keystep]]}"')
         content += [dot, label(names[true[keystep]], left + x + 16, y + row + 12, "column")]
-    return Part(y + row + LINE, content, left + _WIDE + MARGIN)
+    return SvgPart(y + row + LINE, content, left + _WIDE + MARGIN)
 
 
 def _bar(labels: Labels, colours: Mapping[int, str], left: float, y: float) -> Iterator[str]:

@@ -13,7 +13,7 @@ from stepgraph.errors import ConfigError, DataError
 from stepgraph.export.drawing import share_text
 from stepgraph.export.layout import CHARACTER, MARGIN, text_width, wrap
 from stepgraph.export.report import keystep_colours
-from stepgraph.export.svg import Part, Sign, alone, escape, label, labels
+from stepgraph.export.svg import Sign, SvgPart, alone, escape, label, labels
 from stepgraph.graph import TaskGraph, Transition
 from stepgraph.graph.habits import listed_tasks
 from stepgraph.graph.ties import TIED, Ties, ties_of
@@ -69,7 +69,7 @@ def draw_transitions(graph: TaskGraph, most: int = 200) -> str:
         notes.append("A keystep of several tasks stands in the first of them.")
     if len(place) < len(graph.vocabulary):
         notes.append(f"Shown are the {len(place):,} keysteps with most transitions.")
-    part = Part(size, [*content, "</g>"], size)
+    part = SvgPart(size, [*content, "</g>"], size)
     return alone("Which keystep follows which", notes, part, _shades())
 
 
@@ -177,7 +177,7 @@ def draw_circle(graph: TaskGraph, keysteps: int = 35, top: int = 5) -> str:
         f"{_made_of(graph)} The wider an arrow, the larger its share of all that follows."
     ]
     title = f"The {len(order)} keysteps with most transitions, of {len(graph.vocabulary):,}"
-    return alone(title, notes, Part(2 * y, [*content, "</g>"], 2 * x), signs)
+    return alone(title, notes, SvgPart(2 * y, [*content, "</g>"], 2 * x), signs)
 
 
 def _chord(ends: tuple[float, float], radius: float, step: float, wide: float) -> str:

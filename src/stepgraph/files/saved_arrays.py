@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stepgraph.errors import DataError
-from stepgraph.files.arrays import Kind, read_arrays
+from stepgraph.files.arrays import ArrayContent, read_arrays
 from stepgraph.files.arrays.checks import Wanted
 from stepgraph.files.arrays.reader import READER
 from stepgraph.files.disk import MIB, encoded, parse_json, replacing, require_file
@@ -32,14 +32,14 @@ def read_saved(
     """Read the fields and arrays of a file of some kind."""
     fields = read_fields(path)
     check_header(fields, path, kind)
-    _, *arrays = read_arrays(path, ("header", *names), Kind(kind.noun))
+    _, *arrays = read_arrays(path, ("header", *names), ArrayContent(kind.noun))
     return fields, arrays
 
 
 def read_fields(path: Path) -> dict[str, Any]:
     """Read the fields alone."""
     require_file(path)
-    wanted = Wanted(str(path), Kind("arrays"), format=".npz")
+    wanted = Wanted(str(path), ArrayContent("arrays"), format=".npz")
     if not READER.ask("has", path, wanted, "header")["has"]:
         raise DataError(f"{path}: must be saved by stepgraph, got arrays without a header")
     data = READER.read(path, wanted, "header").tobytes()

@@ -13,7 +13,7 @@ from stepgraph.core import Segment
 from stepgraph.graph.courses import Course, Floats, Integers
 from stepgraph.graph.habits import listed_tasks
 from stepgraph.graph.layers import Layers, count_layer
-from stepgraph.graph.maps import Step, TaskMap
+from stepgraph.graph.maps import ProcedureStep, TaskMap
 from stepgraph.graph.shares import Share
 
 # Random splits of the pooled videos (a permutation test): the largest difference in any of them
@@ -185,7 +185,7 @@ def _unusual_orders(usual: Usual, begun: dict[int, float]) -> Iterator[Departure
             )
 
 
-def _percent(one: Step | Share) -> str:
+def _percent(one: ProcedureStep | Share) -> str:
     return f"{100 * one.share:.0f} % ({100 * one.low:.0f} to {100 * one.high:.0f} %)"
 
 

@@ -162,9 +162,9 @@ def _due(courses: Mapping[str, Course], size: int) -> Floats:
     return log_due(IMAGINED_VIDEOS / TIMING_BINS, timing)
 
 
-def _recognise(courses: Mapping[str, Course], due: Floats, transitions: Integers) -> _Sums:
+def _recognise(courses: Mapping[str, Course], due: Floats, transitions: Integers) -> _OrderSums:
     """Compute the posteriors of each video, and accumulate its order statistics."""
-    sums = _Sums(len(due))
+    sums = _OrderSums(len(due))
     for video, probability in _followed(courses, due, transitions):
         sums.add(probability, courses[video])
     return sums
@@ -184,7 +184,7 @@ def _followed(
             yield video, marginals(rows + due[:, when].T, chain)
 
 
-class _Sums:
+class _OrderSums:
     """Accumulated statistics of the videos of a task of ``size`` keysteps."""
 
     def __init__(self, size: int) -> None:

@@ -28,7 +28,7 @@ from stepgraph.graph.task_graph import TaskGraph
 _EXPECTED = 0.1
 
 
-class Step(NamedTuple):
+class ProcedureStep(NamedTuple):
     """A keystep of a task, with its frequency, position and duration.
 
     Attributes
@@ -90,7 +90,7 @@ class TaskMap:
 
     task: str
     videos: int
-    steps: tuple[Step, ...]
+    steps: tuple[ProcedureStep, ...]
     arrows: tuple[Arrow, ...]
     vocabulary: Vocabulary
 
@@ -116,7 +116,7 @@ def _of_videos(layers: Layers, task: str) -> TaskMap:
         # That a keystep is listed is prior evidence that it is done, as the listed order is.
         [share, _] = shares_of(SHOWN.weigh((clear, layer.videos - clear), (1.0, 0.0)))
         where, seconds = float(layer.place[place]), float(layer.seconds[place] / shown)
-        steps.append(Step(keystep, clear, *share, where, seconds))
+        steps.append(ProcedureStep(keystep, clear, *share, where, seconds))
     arrows = [Arrow(START, *one) for one in layers.first_of(task)]
     for keystep in layer.keysteps:
         following = layers.next_after(keystep, len(layer.keysteps), tasks=[task])
@@ -134,7 +134,7 @@ def _of_rows(graph: TaskGraph, task: str, members: list[int]) -> TaskMap:
     steps = []
     for at, (time, _, keystep) in enumerate(ranked):
         place = (time if math.isfinite(time) else TIMING_BINS * at / len(ranked)) + 0.5
-        steps.append(Step(keystep, 0, 1.0, 0.0, 1.0, min(place / TIMING_BINS, 1.0), 0.0))
+        steps.append(ProcedureStep(keystep, 0, 1.0, 0.0, 1.0, min(place / TIMING_BINS, 1.0), 0.0))
     arrows = []
     for first, counts in zip(members, between, strict=True):
         shares = shares_of(NEXT.weigh(counts, np.zeros(len(counts))))

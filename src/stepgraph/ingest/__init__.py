@@ -87,15 +87,15 @@ def open_video(
     return Video(path.stem, duration, sentences, path)
 
 
-def _said(path: Path, listening: Listening, problems: Problems | None) -> speech.Heard:
+def _said(path: Path, listening: Listening, problems: Problems | None) -> speech.Transcription:
     """Transcript in the file itself: its text track, or else its sound, transcribed."""
     try:
-        return speech.Heard(media.read_embedded_transcript(path, problems=problems), 0.0)
+        return speech.Transcription(media.read_embedded_transcript(path, problems=problems), 0.0)
     except media.NoTextTrackError:
         if not (listening.hears or listening.speech):
             if listening.needed:
                 raise
-            return speech.Heard((), 0.0)
+            return speech.Transcription((), 0.0)
     try:
         heard = speech.hear(path, listening.speech, problems=problems)
     except whisper.UnheardError as error:
@@ -103,7 +103,7 @@ def _said(path: Path, listening: Listening, problems: Problems | None) -> speech
             raise
         if problems is not None:
             problems.add_error(error, "video without sound", str(path))
-        return speech.Heard((), 0.0)
+        return speech.Transcription((), 0.0)
     if listening.save and heard.sentences:
         write_text(path.with_suffix(".srt"), speech.to_srt(heard.sentences))
     return heard

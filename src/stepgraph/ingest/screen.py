@@ -52,7 +52,7 @@ _WORD = re.compile(r"[^\W\d_]+")
 _VOWEL, _NO_WORD = re.compile("[aeiouy]"), re.compile("[^aeiouy]{5}")
 
 
-class Line(NamedTuple):
+class ScreenLine(NamedTuple):
     """A line of text in a picture, and its box in pixels: left, top, right and bottom."""
 
     text: str
@@ -92,9 +92,9 @@ def _place(path: Path) -> Path:
     return kept.place_of(path, "screen", f"ppocr-{model}-{_VERSION}")
 
 
-def _read(path: Path) -> tuple[list[list[Line]], float]:
+def _read(path: Path) -> tuple[list[list[ScreenLine]], float]:
     """The lines of each second, and the second at which the last one ends."""
-    rows: list[list[Line]] = []
+    rows: list[list[ScreenLine]] = []
     before, end = np.zeros(0), 0.0
     with progress.counting(f"reading {path.name}", rows_in(media_duration(path))) as done:
         for clip in read_pictures(path, SIDE):
@@ -115,12 +115,12 @@ def _blocks(picture: NDArray[np.uint8]) -> NDArray[np.float64]:
     return np.asarray(whole.reshape(height, _BLOCK, width, _BLOCK, 3).mean(axis=(1, 3)))
 
 
-def _lines_in(picture: NDArray[np.uint8]) -> list[Line]:
+def _lines_in(picture: NDArray[np.uint8]) -> list[ScreenLine]:
     """Lines that may well be text, each once."""
     found = _load_reader()(np.ascontiguousarray(picture[..., ::-1]))
     boxes = () if found.boxes is None else found.boxes
     lines = [
-        Line(" ".join(text.split()), float(sure), (*box.min(axis=0), *box.max(axis=0)))
+        ScreenLine(" ".join(text.split()), float(sure), (*box.min(axis=0), *box.max(axis=0)))
         for text, sure, box in zip(found.txts or (), found.scores or (), boxes, strict=True)
         if sure >= LIKELY and is_text(text)
     ]
@@ -169,14 +169,14 @@ class _Shown:
 
     first: int
     last: int
-    best: Line
+    best: ScreenLine
     seen: int = 1
 
-    def is_again(self, line: Line) -> bool:
+    def is_again(self, line: ScreenLine) -> bool:
         same = _letters(self.best.text) == _letters(line.text)
         return same or (_gap(self.best.box, line.box) <= 0 and alike(self.best.text, line.text))
 
-    def go_on(self, row: int, line: Line) -> None:
+    def go_on(self, row: int, line: ScreenLine) -> None:
         self.last, self.seen = row, self.seen + 1
         self.best = max(self.best, line, key=lambda one: one.confidence * len(one.text))
 
@@ -198,7 +198,7 @@ def _gap(one: tuple[float, ...], other: tuple[float, ...]) -> float:
     return max(across, max(one[1], other[1]) - min(one[3], other[3]))
 
 
-def to_sentences(rows: Sequence[Sequence[Line]], end: float) -> tuple[Sentence, ...]:
+def to_sentences(rows: Sequence[Sequence[ScreenLine]], end: float) -> tuple[Sentence, ...]:
     """Convert the lines of each second to sentences; the newest of several lines is taken.
 
     A sentence lasts from the last picture without it to the next one without it, or shares the
@@ -220,7 +220,7 @@ def to_sentences(rows: Sequence[Sequence[Line]], end: float) -> tuple[Sentence, 
     return tuple(found)
 
 
-def _without_lasting(rows: Sequence[Sequence[Line]]) -> Iterator[list[Line]]:
+def _without_lasting(rows: Sequence[Sequence[ScreenLine]]) -> Iterator[list[ScreenLine]]:
     """Yield the lines of each second without those that stay throughout."""
     counts = Counter(_letters(line.text) for lines in rows for line in lines)
     least = max(LASTING_SECONDS, LASTING_SHARE * len(rows))
@@ -229,7 +229,7 @@ def _without_lasting(rows: Sequence[Sequence[Line]]) -> Iterator[list[Line]]:
         yield [line for line in lines if not any(alike(line.text, one) for one in lasting)]
 
 
-def _follow(rows: Iterable[Sequence[Line]]) -> list[_Shown]:
+def _follow(rows: Iterable[Sequence[ScreenLine]]) -> list[_Shown]:
     """Track the lines over the seconds; return them in order of appearance."""
     shown: list[_Shown] = []
     going: list[_Shown] = []

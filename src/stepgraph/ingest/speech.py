@@ -57,7 +57,7 @@ _LOOP_WORDS, _LOOP_SHARE = 12, 0.25
 _VERSION = 3  # of cached transcripts; those of another version are computed again
 
 
-class Heard(NamedTuple):
+class Transcription(NamedTuple):
     """Transcript of a file, the second at which its sound ends, and flaws of the sound.
 
     ``damaged`` packets of sound could not be decoded; ``language`` is the tag of the track;
@@ -71,7 +71,9 @@ class Heard(NamedTuple):
     unsure: float = 0.0
 
 
-def hear(path: Path, model: Path | None = None, *, problems: Problems | None = None) -> Heard:
+def hear(
+    path: Path, model: Path | None = None, *, problems: Problems | None = None
+) -> Transcription:
     """Transcribe the speech of a file, or load its cached transcript.
 
     Parameters
@@ -89,7 +91,7 @@ def hear(path: Path, model: Path | None = None, *, problems: Problems | None = N
             heard = _listen(path)
         else:
             sentences = transcribe(path, model)
-            heard = Heard(sentences, sentences[-1].end if sentences else 0.0)
+            heard = Transcription(sentences, sentences[-1].end if sentences else 0.0)
         content = {"format": "stepgraph-speech", "version": _VERSION, **heard._asdict()}
         kept.keep(_place(path, model), content, "what was heard", "listens")
     noted = Problems() if problems is None else problems
@@ -100,7 +102,7 @@ def hear(path: Path, model: Path | None = None, *, problems: Problems | None = N
     return heard
 
 
-def recall(path: Path, model: Path | None = None) -> Heard | None:
+def recall(path: Path, model: Path | None = None) -> Transcription | None:
     """Load the cached transcript of a file; None if it is missing or damaged."""
     with suppress(DataError, OSError, KeyError, TypeError, ValueError):
         found = kept.recall(_place(path, model))
@@ -108,7 +110,7 @@ def recall(path: Path, model: Path | None = None) -> Heard | None:
             said, rest = found
             more = as_whole(rest["damaged"]), as_text(rest["language"]), rest["unsure"]
             if 0 <= more[-1] <= 1:
-                return Heard(said, as_seconds(rest["end"]), *more)
+                return Transcription(said, as_seconds(rest["end"]), *more)
     return None
 
 
@@ -142,7 +144,7 @@ def _place(path: Path, model: Path | None) -> Path:
     return kept.place_of(path, "speech", f"{listener}-{_VERSION}")
 
 
-def _blemishes(heard: Heard, *, english: bool) -> Iterator[tuple[str, str]]:
+def _blemishes(heard: Transcription, *, english: bool) -> Iterator[tuple[str, str]]:
     tag = heard.language.lower()
     if not heard.sentences:
         what = "somebody must speak in it, got silence or music: nothing was said"
@@ -161,7 +163,7 @@ def _blemishes(heard: Heard, *, english: bool) -> Iterator[tuple[str, str]]:
         yield "damaged sound", f"{what}; what is said there is missing"
 
 
-def _listen(path: Path) -> Heard:
+def _listen(path: Path) -> Transcription:
     recogniser = _load_moonshine()
     lines: list[Sentence] = []
     twice = Twice()
@@ -176,7 +178,7 @@ def _listen(path: Path) -> Heard:
                     twice.compare(*(" ".join(one.text for one in said) for said in (first, again)))
                 done(round(len(piece) / RATE))
     facts = round(sound.end, 3), sound.damaged, sound.language, twice.share
-    return Heard(tuple(_split(lines)), *facts)
+    return Transcription(tuple(_split(lines)), *facts)
 
 
 def hear_piece(at: float, piece: NDArray[np.float32]) -> tuple[Sentence, ...]:

@@ -66,7 +66,7 @@ class Provenance:
 
 
 @dataclass(frozen=True)
-class Part:
+class LabelFile:
     """One file of labels: how many clips, of which videos, and which could not be labelled."""
 
     file: str
@@ -81,7 +81,7 @@ class LabelFolder:
 
     path: Path
     provenance: Provenance
-    parts: tuple[Part, ...]
+    parts: tuple[LabelFile, ...]
 
     @property
     def rows(self) -> int:
@@ -241,7 +241,7 @@ def is_writable(video: Video) -> bool:
     return is_unicode(f"{video.id}{video.path}")
 
 
-def finished(path: Path, provenance: Provenance) -> Part:
+def finished(path: Path, provenance: Provenance) -> LabelFile:
     """The part that is there; one of another provenance is refused, not overwritten."""
     content = read_footer(path)
     wanted = provenance.fields()
@@ -255,7 +255,7 @@ def finished(path: Path, provenance: Provenance) -> Part:
         return _part(content)
 
 
-def _holds(part: Part, videos: Sequence[Video], hop: float) -> bool:
+def _holds(part: LabelFile, videos: Sequence[Video], hop: float) -> bool:
     """Whether a part is of these videos, as long as they are now."""
     rows = sum(rows_in(video.duration, hop) for video in videos if video.id not in part.failed)
     return part.videos == tuple(video.id for video in videos) and part.rows == rows
@@ -275,12 +275,12 @@ def _counted(labelled: Iterable[ClipLabels], done: Callable[[int], None]) -> Ite
 
 def _write_part(
     path: Path, videos: Sequence[Video], found: Iterable[ClipLabels], provenance: Provenance
-) -> Part:
+) -> LabelFile:
     labelled = list(found)
     done = {one.video for one in labelled}
     ids = tuple(video.id for video in videos)
     rows = sum(map(len, labelled))
-    part = Part(path.name, rows, ids, tuple(one for one in ids if one not in done))
+    part = LabelFile(path.name, rows, ids, tuple(one for one in ids if one not in done))
     write_table(path, labelled, provenance.vocabulary, provenance.fields() | asdict(part))
     return part
 
@@ -309,11 +309,11 @@ def open_labels(folder: Path) -> LabelFolder:
     return LabelFolder(folder, provenance, parts)
 
 
-def _part(fields: Mapping[str, Any]) -> Part:
+def _part(fields: Mapping[str, Any]) -> LabelFile:
     file = headers.as_text(fields["file"])
     if Path(file).name != file:
         raise TypeError(f"files of labels must lie beside the manifest, got {file!r}"[:200])
-    return Part(
+    return LabelFile(
         file,
         headers.as_whole(fields["rows"]),
         tuple(map(headers.as_text, headers.as_list(fields["videos"]))),

@@ -27,9 +27,9 @@ from stepgraph.labelling.folders import (
 )
 from stepgraph.pipeline.shards import (
     Engine,
-    Found,
     Job,
     Piece,
+    ShardResult,
     known_to,
     opened,
     videos_of,
@@ -76,7 +76,7 @@ class LabellingJob(Job):
         graph = json.dumps(graph_fields(self.graph)).encode()
         return describe(self.decoder), sha256(graph).hexdigest()
 
-    def make(self, piece: Piece, without: frozenset[str]) -> Found:
+    def make(self, piece: Piece, without: frozenset[str]) -> ShardResult:
         """See :class:`~stepgraph.pipeline.shards.Job`."""
         problems, videos = Problems(strict=self.strict), list[Video]()
 
@@ -89,7 +89,7 @@ class LabellingJob(Job):
 
         labels = [label_clips(one) for one in self._recognised(met(), problems)]
         ids = tuple(video.id for video in videos)
-        return Found(piece, ids, _Labelled(videos, labels), problems)
+        return ShardResult(piece, ids, _Labelled(videos, labels), problems)
 
     def _recognised(self, videos: Iterable[Video], problems: Problems) -> Iterator[Timeline]:
         encoder, vocabulary = opened(self).encoder, self.graph.vocabulary
@@ -97,7 +97,7 @@ class LabellingJob(Job):
         for video, scores in found:
             yield Timeline(video, checked_decode(self.decoder, scores, self.graph), scores)
 
-    def keep(self, found: Found, place: Path) -> None:
+    def keep(self, found: ShardResult, place: Path) -> None:
         """See :class:`~stepgraph.pipeline.shards.Job`."""
         made: _Labelled = found.made
         done = {one.video for one in made.labels}

@@ -40,7 +40,7 @@ class _Affine(NamedTuple):
 _Product: TypeAlias = Callable[[Tensor], Tensor]
 
 
-class _Layer(NamedTuple):
+class _EncoderLayer(NamedTuple):
     asked: _Product  # queries, keys and values in one
     joined: _Product
     joined_norm: _Affine
@@ -182,7 +182,7 @@ def _alike(texts: Sequence[Sequence[int]]) -> Iterator[_Alike]:
         start += number * length
 
 
-def _through(layer: _Layer, rows: Tensor, groups: Sequence[_Alike]) -> Tensor:
+def _through(layer: _EncoderLayer, rows: Tensor, groups: Sequence[_Alike]) -> Tensor:
     asked = layer.asked(rows)
     seen = torch.zeros_like(rows)
     for one in groups:
@@ -190,7 +190,7 @@ def _through(layer: _Layer, rows: Tensor, groups: Sequence[_Alike]) -> Tensor:
     return _joined(layer, seen, rows)
 
 
-def _joined(layer: _Layer, seen: Tensor, rows: Tensor) -> Tensor:
+def _joined(layer: _EncoderLayer, seen: Tensor, rows: Tensor) -> Tensor:
     rows = layer_norm(layer.joined(seen).add_(rows), (_SIZE,), *layer.joined_norm, _EPSILON)
     narrow = layer.narrowed(torch.ops.aten.gelu_(layer.widened(rows)))
     return layer_norm(narrow.add_(rows), (_SIZE,), *layer.norm, _EPSILON)
@@ -213,13 +213,13 @@ def _affine(named: Mapping[str, Tensor], name: str, dtype: torch.dtype = torch.f
     return _Affine(named[f"{name}.weight"].to(dtype), named[f"{name}.bias"].to(dtype))
 
 
-def _layer(named: Mapping[str, Tensor], name: str, dtype: torch.dtype) -> _Layer:
+def _layer(named: Mapping[str, Tensor], name: str, dtype: torch.dtype) -> _EncoderLayer:
     parts = [
         _affine(named, f"{name}.attention.self.{part}", dtype)
         for part in ("query", "key", "value")
     ]
     asked = _Affine(*(torch.cat(both) for both in zip(*parts, strict=True)))
-    return _Layer(
+    return _EncoderLayer(
         _product(asked),
         _product(_affine(named, f"{name}.attention.output.dense", dtype)),
         _affine(named, f"{name}.attention.output.LayerNorm", dtype),

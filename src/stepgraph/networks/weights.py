@@ -11,12 +11,12 @@ import torch
 from torch import nn
 
 from stepgraph.errors import DataError, reason
-from stepgraph.files.arrays import Kind
+from stepgraph.files.arrays import ArrayContent
 from stepgraph.files.arrays.checks import STATE, WEIGHTS, Wanted
 from stepgraph.files.arrays.reader import READER
 from stepgraph.files.disk import require_file
 
-_WEIGHTS = Kind(file="a whole file of weights (.safetensors, or written by torch.save)")
+_WEIGHTS = ArrayContent(file="a whole file of weights (.safetensors, or written by torch.save)")
 _WRAPPER = "module."  # what training on several GPUs puts before every name
 Module = TypeVar("Module", bound=nn.Module)
 _COUNTED = ("num_batches_tracked", "position_ids")
@@ -46,10 +46,10 @@ def read_weights(path: Path) -> dict[str, torch.Tensor]:
 def read_saved(path: Path, what: str) -> Any:
     """Read all that ``torch.save`` wrote: tensors on the CPU, and plain values."""
     require_file(path)
-    return _read_torch(path, STATE, Kind(file=what))
+    return _read_torch(path, STATE, ArrayContent(file=what))
 
 
-def _read_torch(path: Path, format: str, kind: Kind) -> Any:
+def _read_torch(path: Path, format: str, kind: ArrayContent) -> Any:
     """Read a file as another process saves it again, which holds nothing but what is wanted."""
     saved = READER.read(path, Wanted(str(path), kind, format=format))
     try:

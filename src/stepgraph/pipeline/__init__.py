@@ -24,7 +24,7 @@ from stepgraph.encoders.stored_features import StoredEncoder
 from stepgraph.errors import ConfigError, DataError
 from stepgraph.evaluation.report import calibration_error, evaluate, task_accuracy
 from stepgraph.export.decisions import Decisions, decide
-from stepgraph.export.report import Measured
+from stepgraph.export.report import MeasuredMethod
 from stepgraph.graph import TaskGraph
 from stepgraph.ingest import Listening, open_video
 from stepgraph.problems import Problems
@@ -197,7 +197,7 @@ class Evaluation:
 
     dataset: Dataset
     graph: TaskGraph
-    measured: tuple[Measured, ...]
+    measured: tuple[MeasuredMethod, ...]
     with_truth: int
 
 
@@ -245,7 +245,7 @@ def run_evaluation(
             task_accuracy=task_accuracy(labels, dataset.videos),
             calibration_error=calibration_error(labels, dataset.truth),
         )
-        measured.append(Measured(name, report, {one.video: one for one in labels}))
+        measured.append(MeasuredMethod(name, report, {one.video: one for one in labels}))
     shown = {one.video for one in known}
     with_truth = [video for video in dataset.videos if video.id in dataset.truth]
     evaluated = replace(dataset, videos=[video for video in with_truth if video.id in shown])

@@ -23,7 +23,7 @@ _TITLES = 2000
 _FAR = 0.5
 
 
-class Answer(NamedTuple):
+class ArticleMatch(NamedTuple):
     """Article, and the similarity of its title and the question: 1 for the same title."""
 
     article: Article
@@ -37,7 +37,7 @@ def find_articles(
     top: int = 1,
     encoder: Scorer | None = None,
     problems: Problems | None = None,
-) -> list[Answer]:
+) -> list[ArticleMatch]:
     """Find the articles whose titles are most similar to a task or a question, best first.
 
     An article of exactly that title, as matched for tasks of HowTo100M, comes before all others.
@@ -63,7 +63,7 @@ def find_articles(
         raise DataError("articles must be at least one, got none")
     same = {one.title for one in match_articles([question], known).values()}
     if len(same) >= top:  # no more are needed, so no model is loaded
-        return [Answer(one, 1.0) for one in known if one.title in same][:top]
+        return [ArticleMatch(one, 1.0) for one in known if one.title in same][:top]
     scores = _nearness(question, [one.title for one in known], encoder)
     scores = np.where([one.title in same for one in known], 1.0, np.minimum(scores, 0.999))
     best = np.argsort(-scores, kind="stable")[:top]
@@ -71,7 +71,7 @@ def find_articles(
         nearest = f"{known[best[0]].title!r} ({scores[best[0]]:.2f}), likely of something else"
         what = f"must be near the title of an article, got the nearest {nearest}"
         problems.add(f"question {quoted(question)}", "question without an article", what)
-    return [Answer(known[at], float(scores[at])) for at in best]
+    return [ArticleMatch(known[at], float(scores[at])) for at in best]
 
 
 def _nearness(question: str, titles: Sequence[str], encoder: Scorer | None) -> np.ndarray:
@@ -81,7 +81,7 @@ def _nearness(question: str, titles: Sequence[str], encoder: Scorer | None) -> n
     return np.concatenate([encode(titles[at : at + _TITLES]) @ asked for at in starts])
 
 
-def as_list(answers: Sequence[Answer], max_steps: int | None = None) -> str:
+def as_list(answers: Sequence[ArticleMatch], max_steps: int | None = None) -> str:
     """Format articles as a list of keysteps: each title a heading, each step a line.
 
     >>> print(as_list([Answer(Article("Make Tea", ("Boil water", "Add leaves")), 1.0)]), end="")

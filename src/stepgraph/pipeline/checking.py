@@ -19,12 +19,12 @@ from stepgraph.graph.habits import listed_tasks
 from stepgraph.graph.layers import Layer
 from stepgraph.graph.order import DIRECTIONAL_SHARE
 from stepgraph.pipeline import choose_vocabulary, counted, nothing_left, open_scorer, options_of
-from stepgraph.pipeline.spoken import SAME_MOMENT, Spoken, find_spoken, recurring
+from stepgraph.pipeline.spoken import SAME_MOMENT, NameMatches, find_spoken, recurring
 from stepgraph.pipeline.suggesting import Said, as_dataset, encode_of, listen
 from stepgraph.problems import Problems
 from stepgraph.scoring import Scorer, score
 from stepgraph.vocabulary.phrases import read_name
-from stepgraph.vocabulary.suggested import Example, SuggestOptions
+from stepgraph.vocabulary.suggested import Mention, SuggestOptions
 from stepgraph.vocabulary.suggesting import (
     Encode,
     choose,
@@ -67,7 +67,7 @@ class Finding(NamedTuple):
     keysteps: tuple[str, ...]
     videos: int
     of: int
-    examples: tuple[Example, ...] = ()
+    examples: tuple[Mention, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -146,7 +146,7 @@ def _require_short(listed: Vocabulary) -> None:
             )
 
 
-def _unheard(task: str, names: Sequence[str], layer: Layer, spoken: Spoken) -> list[Finding]:
+def _unheard(task: str, names: Sequence[str], layer: Layer, spoken: NameMatches) -> list[Finding]:
     """Find steps that few videos mention, averaged over two ways of matching.
 
     A name embedded with its task is similar to any sentence of the task; a short name embedded
@@ -165,7 +165,7 @@ def _missing(
     task: str,
     listed: dict[str, float],
     said: Said,
-    spoken: Spoken,
+    spoken: NameMatches,
     options: SuggestOptions,
     encode: Encode,
 ) -> list[Finding]:
@@ -195,7 +195,7 @@ def _missing(
     ]
 
 
-def _alike(task: str, names: Sequence[str], spoken: Spoken) -> list[Finding]:
+def _alike(task: str, names: Sequence[str], spoken: NameMatches) -> list[Finding]:
     moment = spoken.moment[(spoken.moment >= 0).all(axis=1)]
     same, videos = (moment[:, :, None] == moment[:, None]).sum(axis=0), len(moment)
     first, second = np.nonzero(np.triu(same > SAME_MOMENT * videos, 1))

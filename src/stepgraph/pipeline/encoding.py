@@ -15,7 +15,15 @@ from stepgraph.encoders.each import Encoded, encode_each, frames_of, write_each
 from stepgraph.encoders.stored_features import FeatureStore
 from stepgraph.files.disk import read_json, write_text
 from stepgraph.files.ids import file_in
-from stepgraph.pipeline.shards import Engine, Found, Job, Piece, opened, videos_of, work_through
+from stepgraph.pipeline.shards import (
+    Engine,
+    Job,
+    Piece,
+    ShardResult,
+    opened,
+    videos_of,
+    work_through,
+)
 from stepgraph.problems import Problems
 from stepgraph.scoring.fusion import Fused
 
@@ -40,7 +48,7 @@ class EncodingJob(Job):
         """See :class:`~stepgraph.pipeline.shards.Job`."""
         return ()
 
-    def make(self, piece: Piece, without: frozenset[str]) -> Found:
+    def make(self, piece: Piece, without: frozenset[str]) -> ShardResult:
         """See :class:`~stepgraph.pipeline.shards.Job`."""
         problems, ids, skipped = Problems(strict=self.strict), list[str](), list[str]()
         encoder, store = opened(self).encoder, FeatureStore(self.folder)
@@ -56,9 +64,9 @@ class EncodingJob(Job):
                         yield video
 
         found = list(encode_each(missing(), encoder, problems))
-        return Found(piece, tuple(ids), _Made(found, len(skipped)), problems)
+        return ShardResult(piece, tuple(ids), _Made(found, len(skipped)), problems)
 
-    def keep(self, found: Found, place: Path) -> None:
+    def keep(self, found: ShardResult, place: Path) -> None:
         """See :class:`~stepgraph.pipeline.shards.Job`."""
         features, skipped = found.made
         written = list(write_each(FeatureStore(place), features, found.problems))

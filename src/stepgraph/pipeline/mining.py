@@ -16,7 +16,7 @@ import numpy as np
 
 from stepgraph.core import Dataset, Features, Scores, Video, Vocabulary
 from stepgraph.decoders import TaskMarkov
-from stepgraph.decoders.learning import Learner, Spoken, learn_words
+from stepgraph.decoders.learning import Learner, SentenceSample, learn_words
 from stepgraph.encoders import WORDED
 from stepgraph.encoders.each import encode_each
 from stepgraph.export.decisions import Decisions, decide
@@ -28,9 +28,9 @@ from stepgraph.graph.saving import load_graph, save_graph
 from stepgraph.pipeline import nothing_left, require_narration
 from stepgraph.pipeline.shards import (
     Engine,
-    Found,
     Job,
     Piece,
+    ShardResult,
     Shards,
     cut,
     known_to,
@@ -54,7 +54,7 @@ class Mined(NamedTuple):
     """Graph and statistics mined from one shard, with the features of some of its videos."""
 
     graph: TaskGraph
-    spoken: Spoken
+    spoken: SentenceSample
     heard: list[Features]
 
 
@@ -96,7 +96,7 @@ class MiningJob(Job):
             and any(self.vocabulary.tasks.values())
         )
 
-    def make(self, piece: Piece, without: frozenset[str]) -> Found:
+    def make(self, piece: Piece, without: frozenset[str]) -> ShardResult:
         """See :class:`~stepgraph.pipeline.shards.Job`."""
         problems = Problems(strict=self.strict)
         learner, heard = (
@@ -117,7 +117,7 @@ class MiningJob(Job):
         chosen = {video for videos in spoken.tasks.values() for video in videos}
         kept = heard.chosen().get("", {}).values()
         mined = Mined(graph, spoken, [one for one in kept if one.video in chosen])
-        return Found(piece, graph.mined_on, mined, problems)
+        return ShardResult(piece, graph.mined_on, mined, problems)
 
     def _scored(
         self, videos: Iterable[Video], problems: Problems, heard: Sample[Features]
@@ -129,7 +129,7 @@ class MiningJob(Job):
                 heard.add("", scores.video, scores.features)
             yield decide(scores, self.decisions)
 
-    def keep(self, found: Found, place: Path) -> None:
+    def keep(self, found: ShardResult, place: Path) -> None:
         """See :class:`~stepgraph.pipeline.shards.Job`."""
         made: Mined = found.made
         heard = [(one.video, one.duration, len(one.vectors)) for one in made.heard]
@@ -141,10 +141,10 @@ class MiningJob(Job):
                 np.savez(file, vectors=vectors, intervals=intervals)
         save_graph(made.graph, place.with_suffix(".graph"))
 
-    def load(self, place: Path) -> tuple[TaskGraph, Spoken]:
+    def load(self, place: Path) -> tuple[TaskGraph, SentenceSample]:
         """See :class:`~stepgraph.pipeline.shards.Job`; stored features are not loaded."""
         spoken, _ = read_json(place.with_suffix(".said"))
-        return load_graph(place.with_suffix(".graph")), Spoken(*spoken)
+        return load_graph(place.with_suffix(".graph")), SentenceSample(*spoken)
 
     def load_heard(self, place: Path) -> Iterator[Features]:
         """Load the stored features of videos of a shard."""
@@ -194,22 +194,22 @@ def mine_shards(job: MiningJob, dataset: Dataset, output: Path, engine: Engine) 
     return graph
 
 
-def _added_up(shards: Shards, vocabulary: Vocabulary) -> tuple[TaskGraph, Spoken]:
+def _added_up(shards: Shards, vocabulary: Vocabulary) -> tuple[TaskGraph, SentenceSample]:
     """Merge all shards in their order."""
     # Neighbours of about one size are merged, so that none is copied often.
-    stack: list[tuple[int, TaskGraph, Spoken]] = []
+    stack: list[tuple[int, TaskGraph, SentenceSample]] = []
     for found in shards.in_order():
         size, (graph, spoken) = 1, found.made
         while stack and (stack[-1][0] <= size or found.piece is shards.pieces[-1]):
             before, other, others = stack.pop()
             size, graph, spoken = size + before, other.merge(graph), others.merge(spoken)
         stack.append((size, graph, spoken))
-    [(_, graph, spoken)] = stack or [(0, mine_graph([], vocabulary), Spoken({}, {}))]
+    [(_, graph, spoken)] = stack or [(0, mine_graph([], vocabulary), SentenceSample({}, {}))]
     return graph, spoken
 
 
 def _with_words(
-    job: MiningJob, graph: TaskGraph, spoken: Spoken, shards: Shards, engine: Engine
+    job: MiningJob, graph: TaskGraph, spoken: SentenceSample, shards: Shards, engine: Engine
 ) -> TaskGraph:
     """Fit the sentence classifiers on the same sample of videos as one process would."""
     tasks = {video: task for task, videos in spoken.tasks.items() for video in videos}

@@ -54,7 +54,7 @@ class Piece(NamedTuple):
     end: int
 
 
-class Found(NamedTuple):
+class ShardResult(NamedTuple):
     """Result of one shard, with its videos and their problems."""
 
     piece: Piece
@@ -92,11 +92,11 @@ class Job(ABC):
         """Return the further options that decide the result; their ``repr`` identifies them."""
 
     @abstractmethod
-    def make(self, piece: Piece, without: frozenset[str]) -> Found:
+    def make(self, piece: Piece, without: frozenset[str]) -> ShardResult:
         """Process one shard, without videos that occur in an earlier one."""
 
     @abstractmethod
-    def keep(self, found: Found, place: Path) -> None:
+    def keep(self, found: ShardResult, place: Path) -> None:
         """Write the result of a shard to files whose names begin with a path."""
 
     @abstractmethod
@@ -169,7 +169,7 @@ def cut(dataset: Dataset, longest: int = Job.longest) -> list[Piece]:
     ]
 
 
-def make_piece(job: Job, piece: Piece, without: frozenset[str] = frozenset()) -> Found:
+def make_piece(job: Job, piece: Piece, without: frozenset[str] = frozenset()) -> ShardResult:
     """Process one shard, in any process."""
     return job.make(piece, without)
 
@@ -215,14 +215,14 @@ class Shards:
         """Check whether a shard is finished."""
         return self._mark(piece).exists()
 
-    def keep(self, found: Found) -> bool:
+    def keep(self, found: ShardResult) -> bool:
         """Store a shard unless it is stored already, so that each counts once."""
         if self.has(found.piece):
             return False
         self._write(found)
         return True
 
-    def _write(self, found: Found) -> None:
+    def _write(self, found: ShardResult) -> None:
         self._job.keep(found, self.place(found.piece))
         problems = [asdict(problem) for problem in found.problems.found]
         said = {"videos": found.videos, "problems": problems, "seen": found.problems.seen}
@@ -247,7 +247,7 @@ class Shards:
                 )
         return self._anew(piece)  # it was damaged
 
-    def in_order(self) -> Iterator[Found]:
+    def in_order(self) -> Iterator[ShardResult]:
         """Yield the result of each shard, every video once; fill ``where`` with the shard of each.
 
         Problems with videos are added to the problems of the data set.
@@ -259,7 +259,7 @@ class Shards:
                 videos, problems = self._anew(piece, frozenset(twice))
             self.where |= dict.fromkeys(videos, piece)
             self._dataset.problems.take(problems)
-            yield Found(piece, videos, self._job.load(self.place(piece)), problems)
+            yield ShardResult(piece, videos, self._job.load(self.place(piece)), problems)
 
     def _anew(
         self, piece: Piece, twice: frozenset[str] = frozenset()

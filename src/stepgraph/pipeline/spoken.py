@@ -12,9 +12,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from stepgraph.decoders.hearing import Floats, Heard, Integers
+from stepgraph.decoders.hearing import Floats, Integers, Observations
 from stepgraph.scoring.products import Products
-from stepgraph.vocabulary.suggesting import Chosen, Encode, Kind, names_a_step, nearest
+from stepgraph.vocabulary.suggesting import Chosen, Encode, PhraseGroup, names_a_step, nearest
 
 # A match is salient from this quantile of the sentences' best similarities in a video on.
 _CLEAREST = 0.9
@@ -24,7 +24,7 @@ SAME_MOMENT = 0.5
 _RECURS = 1 / 3
 
 
-class Spoken(NamedTuple):
+class NameMatches(NamedTuple):
     """Best matches of names in the videos of a task.
 
     Attributes
@@ -39,12 +39,12 @@ class Spoken(NamedTuple):
         Least similarity of a salient match; infinite where a video has no embeddings.
     """
 
-    videos: tuple[Heard, ...]
+    videos: tuple[Observations, ...]
     moment: Integers
     clear: NDArray[np.bool_]
     level: Floats
 
-    def covers(self, other: Spoken) -> NDArray[np.bool_]:
+    def covers(self, other: NameMatches) -> NDArray[np.bool_]:
         """Mark the others that mostly match the same sentence as one of these, shape (m,)."""
         meet = self.clear[:, :, None] & (self.moment[:, :, None] == other.moment[:, None])
         times = (meet & other.clear[:, None]).sum(axis=0)
@@ -52,14 +52,17 @@ class Spoken(NamedTuple):
         found: NDArray[np.bool_] = (times >= enough).any(axis=0)
         return found
 
-    def at(self, number: int) -> Spoken:
+    def at(self, number: int) -> NameMatches:
         """Return the matches of one name."""
         return self._replace(moment=self.moment[:, [number]], clear=self.clear[:, [number]])
 
 
 def find_spoken(
-    videos: Sequence[Heard], names: Sequence[str], encode: Encode, level: Floats | None = None
-) -> Spoken:
+    videos: Sequence[Observations],
+    names: Sequence[str],
+    encode: Encode,
+    level: Floats | None = None,
+) -> NameMatches:
     """Match names, embedded without their task, with sentences.
 
     Parameters
@@ -78,12 +81,12 @@ def find_spoken(
             moment[number], best[number] = near.argmax(axis=0), near.max(axis=0)
             told[number] = np.quantile(near.max(axis=1), _CLEAREST, method="higher")
     level = told if level is None else level
-    return Spoken(tuple(videos), moment, best >= level[:, None], level)
+    return NameMatches(tuple(videos), moment, best >= level[:, None], level)
 
 
 def recurring(
-    kinds: Sequence[Kind],
-    steps: Spoken,
+    kinds: Sequence[PhraseGroup],
+    steps: NameMatches,
     known: Sequence[Chosen],
     encode: Encode,
     *,
@@ -123,7 +126,7 @@ def recurring(
     return chosen
 
 
-def _where_clear(kind: Kind, said: Spoken) -> Kind:
+def _where_clear(kind: PhraseGroup, said: NameMatches) -> PhraseGroup:
     """Return the phrase with its salient matches as mentions."""
     mentions = []
     for number, one in enumerate(said.videos):

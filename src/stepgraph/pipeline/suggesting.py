@@ -39,7 +39,7 @@ from stepgraph.vocabulary.suggested import (
 from stepgraph.vocabulary.suggesting import (
     Chosen,
     Encode,
-    Kind,
+    PhraseGroup,
     choose,
     collect,
     examples,
@@ -76,7 +76,7 @@ class Said(NamedTuple):
             tuple(self.titles[place] for place in places),
         )
 
-    def kinds(self) -> list[Kind]:
+    def kinds(self) -> list[PhraseGroup]:
         """Group equal phrases."""
         return collect(self.phrases, [video.duration for video in self.videos])
 

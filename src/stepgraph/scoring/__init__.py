@@ -20,7 +20,7 @@ from stepgraph.encoders import WORDED, Encoder, EncoderOptions
 from stepgraph.encoders.each import encode_each
 from stepgraph.encoders.vectors import TaskVectors
 from stepgraph.errors import ConfigError
-from stepgraph.files.arrays import Kind, open_arrays
+from stepgraph.files.arrays import ArrayContent, open_arrays
 from stepgraph.files.stored import Reading, check_seconds, note_length, stored_rows
 from stepgraph.problems import Problems
 from stepgraph.scoring.fusion import Fused, standardise, to_scale
@@ -81,7 +81,9 @@ class StoredScores:
         check_seconds(hop=hop, seconds_per_row=self.seconds_per_row)
         problems = problems if problems is not None else Problems(strict=True)
         hint = "were they computed with another vocabulary?"
-        stored = open_arrays(self.path, Kind("scores", "keystep", vocabulary.keysteps, hint))
+        stored = open_arrays(
+            self.path, ArrayContent("scores", "keystep", vocabulary.keysteps, hint)
+        )
         reading, width = Reading(stored, problems), len(vocabulary)
         for video in videos:
             rows = reading.attempt(video.id, partial(stored.read, video.id, width))

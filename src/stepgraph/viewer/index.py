@@ -47,7 +47,7 @@ _COMMON = 5000  # a word in so many sentences is common
 _SAMPLE = 20_000  # sentences from which the principal directions are computed
 
 
-class Place(NamedTuple):
+class IndexedResult(NamedTuple):
     """Result in the index: its file, the file's state, the video's id, the number of sentences."""
 
     file: str
@@ -61,7 +61,7 @@ class Files:
     """Open index; arrays are read from disk as they are needed."""
 
     folder: Path
-    places: tuple[Place, ...]
+    places: tuple[IndexedResult, ...]
     keysteps: tuple[str, ...]
     rows: NDArray[Any]
     vectors: NDArray[np.float16]
@@ -137,7 +137,7 @@ def _load(place: Path) -> Files | None:
         content = read_json(place / "index.json", limit=1 << 32)
         folder = place / content["made"]
         places = tuple(
-            Place(as_text(file), as_text(state), as_text(video), as_whole(rows))
+            IndexedResult(as_text(file), as_text(state), as_text(video), as_whole(rows))
             for file, state, video, rows in content["places"]
         )
         counts = np.array([one.rows for one in places], np.int64)
@@ -180,7 +180,7 @@ def _make(
     made = secrets.token_hex(8)
     target = place / made
     target.mkdir(parents=True)
-    places: list[Place] = []
+    places: list[IndexedResult] = []
     keysteps: dict[str, int] = {}
     size = 1
     with (
@@ -222,17 +222,17 @@ def _encoded(
     encoder: TextEncoder,
     old: Files | None,
     problems: Problems | None,
-) -> Iterator[tuple[Place, Result, NDArray[np.float16]]]:
+) -> Iterator[tuple[IndexedResult, Result, NDArray[np.float16]]]:
     """Yield each result with the embeddings of its sentences, from the old index or encoded."""
     # A matching file with another number of sentences is a sign of a damaged index.
     known = {one: number for number, one in enumerate(old.places)} if old else {}
     for start in range(0, len(found), _TOGETHER):
-        group: list[tuple[Place, Result]] = []
+        group: list[tuple[IndexedResult, Result]] = []
         for one in found[start : start + _TOGETHER]:
             try:
                 result = load_result(folder / one[0])
                 video = result.video
-                group.append((Place(*one, video.id, len(video.transcript)), result))
+                group.append((IndexedResult(*one, video.id, len(video.transcript)), result))
             except StepgraphError as error:
                 if problems is None:
                     raise

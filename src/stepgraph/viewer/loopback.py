@@ -21,7 +21,7 @@ from stepgraph.viewer.pages import policy, static
 _TYPES = {".html": "text/html", ".css": "text/css", ".js": "text/javascript"}
 
 
-class Answer(NamedTuple):
+class Response(NamedTuple):
     """Content, type and status of a response."""
 
     content: bytes
@@ -98,14 +98,14 @@ class Guarded(BaseHTTPRequestHandler):
 
     def refuse(self, status: HTTPStatus) -> None:
         """Send a status as the response."""
-        self.send(Answer(f"{status.value} {status.phrase}\n".encode(), "text/plain", status))
+        self.send(Response(f"{status.value} {status.phrase}\n".encode(), "text/plain", status))
 
     def send_static(self, name: str) -> None:
         """Send a file of the page."""
         kind = _TYPES[Path(name).suffix]
-        self.send(Answer(static(name).encode(), f"{kind}; charset=utf-8"))
+        self.send(Response(static(name).encode(), f"{kind}; charset=utf-8"))
 
-    def send(self, answer: Answer) -> None:
+    def send(self, answer: Response) -> None:
         """Send a response."""
         self.send_response(answer.status)
         self.head(answer.kind, len(answer.content))

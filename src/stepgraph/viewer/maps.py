@@ -15,7 +15,7 @@ from stepgraph.export import drawing
 from stepgraph.export.layout import lay_out
 from stepgraph.export.maps import of_names
 from stepgraph.graph.comparing import Usual, departures
-from stepgraph.graph.maps import END, START, Arrow, Step, TaskMap
+from stepgraph.graph.maps import END, START, Arrow, ProcedureStep, TaskMap
 from stepgraph.graph.shares import NEXT, PRECEDENCE, SHOWN, Share, shares_of, shortest_intervals
 
 NO_TASK = "all videos"
@@ -90,10 +90,10 @@ def _table(counts: Mapping[tuple[int, int], int], size: int) -> NDArray[np.int64
     return table
 
 
-def _step(one: int, videos: int, shown: Any, where: Any, seconds: Any) -> Step:
+def _step(one: int, videos: int, shown: Any, where: Any, seconds: Any) -> ProcedureStep:
     clear = int(shown[one])
     [share, _] = shares_of(SHOWN.weigh((clear, videos - clear), (0.0, 0.0)))
-    return Step(one, clear, *share, min(1.0, float(where[one])), float(seconds[one]))
+    return ProcedureStep(one, clear, *share, min(1.0, float(where[one])), float(seconds[one]))
 
 
 def _arrows(following: Any) -> Iterable[Arrow]:

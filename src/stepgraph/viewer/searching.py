@@ -21,7 +21,7 @@ _CANDIDATES = 1000  # sentences whose exact score is computed
 
 
 @dataclass(frozen=True)
-class Moment:
+class SearchHit:
     """Sentence of a video that matches a question.
 
     Attributes
@@ -60,7 +60,7 @@ class Index:
     def __len__(self) -> int:
         return len(self._files.rows)
 
-    def search(self, question: str, most: int = 10) -> list[Moment]:
+    def search(self, question: str, most: int = 10) -> list[SearchHit]:
         """Find the best sentences, best first, at most one of each chapter."""
         if not question.strip():
             raise ConfigError("question must have words, got none; say what to look for")
@@ -75,7 +75,7 @@ class Index:
             self._open(anew=True)
             return self._find(question, asked, most)
 
-    def _find(self, question: str, asked: NDArray[np.float32], most: int) -> list[Moment]:
+    def _find(self, question: str, asked: NDArray[np.float32], most: int) -> list[SearchHit]:
         files = self._files
         near = nearest(files.coarse, asked @ files.directions, _CANDIDATES)
         rows = np.union1d(near, np.array(files.containing(question, _CANDIDATES), np.int64))
@@ -98,10 +98,10 @@ class Index:
             for (video, _), at in best.items()
         ]
 
-    def _moment(self, row: int, video: int, score: float, texts: dict[int, str]) -> Moment:
+    def _moment(self, row: int, video: int, score: float, texts: dict[int, str]) -> SearchHit:
         files, found = self._files, self._files.rows[row]
         keystep = int(found["keystep"])
-        return Moment(
+        return SearchHit(
             files.places[video].video,
             round(float(found["start"]), 3),
             round(float(found["end"]), 3),

@@ -33,7 +33,7 @@ from stepgraph.export.results import (
 from stepgraph.files.disk import parse_json
 from stepgraph.graph.comparing import Usual
 from stepgraph.problems import Problems
-from stepgraph.viewer.loopback import Answer, Guarded, Loopback
+from stepgraph.viewer.loopback import Guarded, Loopback, Response
 from stepgraph.viewer.maps import all_usual, picture
 from stepgraph.viewer.pages import STATIC, details, overview_of, playable, policy, summary
 from stepgraph.viewer.searching import Index
@@ -182,7 +182,7 @@ class Handler(Guarded):
             return self.send(self._picture(unquote(name.removeprefix("picture/")), of))
         return self.send(self._data(name, of))
 
-    def _data(self, name: str, of: str) -> Answer:
+    def _data(self, name: str, of: str) -> Response:
         shown = self.server.shown
         known: dict[str, Callable[[], Any]] = {
             "overview": lambda: shown.overview,
@@ -191,35 +191,35 @@ class Handler(Guarded):
             "search": lambda: shown.search(of),
         }
         if name not in known:
-            return Answer(b"{}", status=HTTPStatus.NOT_FOUND)
+            return Response(b"{}", status=HTTPStatus.NOT_FOUND)
         return self._found(known[name])
 
-    def _found(self, find: Callable[[], Any]) -> Answer:
+    def _found(self, find: Callable[[], Any]) -> Response:
         try:
             found = find()
         except (StepgraphError, OSError, TypeError, ValueError) as error:
             content = json.dumps({"error": one_line(str(error))}).encode()
-            return Answer(content, status=HTTPStatus.BAD_REQUEST)
+            return Response(content, status=HTTPStatus.BAD_REQUEST)
         if isinstance(found, bytes):
-            return Answer(found)
+            return Response(found)
         status = HTTPStatus.NOT_FOUND if found is None else HTTPStatus.OK
-        return Answer(
+        return Response(
             json.dumps(found, ensure_ascii=False).encode(errors="replace"), status=status
         )
 
-    def _picture(self, video: str, seconds: str) -> Answer:
+    def _picture(self, video: str, seconds: str) -> Response:
         """Respond with a small picture of a video that results name, or an empty one."""
         try:
             content = self.server.shown.thumbnail(video, seconds)
         except ValueError:
-            return Answer(b"", "text/plain", HTTPStatus.BAD_REQUEST)
+            return Response(b"", "text/plain", HTTPStatus.BAD_REQUEST)
         if self.server.shown.media(video) is None:
-            return Answer(b"", "text/plain", HTTPStatus.NOT_FOUND)
+            return Response(b"", "text/plain", HTTPStatus.NOT_FOUND)
         # A picture that cannot be decoded is no HTTP error, which the browser would report.
         return (
-            Answer(_NO_PICTURE, "image/svg+xml")
+            Response(_NO_PICTURE, "image/svg+xml")
             if content is None
-            else Answer(content, "image/jpeg")
+            else Response(content, "image/jpeg")
         )
 
     def _send_media(self, video: str) -> None:

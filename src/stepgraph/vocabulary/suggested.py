@@ -53,7 +53,7 @@ class SuggestOptions:
         return self.min_videos or max(_FEWEST, math.ceil(_SHARE * videos))
 
 
-class Example(NamedTuple):
+class Mention(NamedTuple):
     """A mention of a step: its video, its time in seconds, and its words."""
 
     video: str
@@ -79,7 +79,7 @@ class SuggestedStep:
     videos: int
     optional: bool
     also: tuple[str, ...]
-    examples: tuple[Example, ...]
+    examples: tuple[Mention, ...]
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from stepgraph.core import Sentence, Video
 from stepgraph.vocabulary.phrases import Phrase, read_name, words_in
-from stepgraph.vocabulary.suggested import Example
+from stepgraph.vocabulary.suggested import Mention
 
 Floats: TypeAlias = NDArray[np.float64]
 Encode: TypeAlias = Callable[[Sequence[str]], NDArray[np.float32]]
@@ -47,7 +47,7 @@ _EXAMPLES = 3
 _OWNERS = words_in("my our your his her their this that these those its another each the")
 
 
-class Kind(NamedTuple):
+class PhraseGroup(NamedTuple):
     """Phrases with the same verb, object and place.
 
     Attributes
@@ -76,8 +76,8 @@ class Kind(NamedTuple):
 class Chosen(NamedTuple):
     """A phrase that represents others, and all of these, itself the first."""
 
-    kind: Kind
-    kinds: tuple[Kind, ...]
+    kind: PhraseGroup
+    kinds: tuple[PhraseGroup, ...]
 
     @property
     def videos(self) -> set[int]:
@@ -90,7 +90,7 @@ class Chosen(NamedTuple):
         return [mention for kind in self.kinds for mention in kind.mentions]
 
 
-def collect(said: Sequence[Sequence[Phrase]], durations: Sequence[float]) -> list[Kind]:
+def collect(said: Sequence[Sequence[Phrase]], durations: Sequence[float]) -> list[PhraseGroup]:
     """Group phrases that are the same, those of most videos first.
 
     Parameters
@@ -116,7 +116,7 @@ def collect(said: Sequence[Sequence[Phrase]], durations: Sequence[float]) -> lis
         place = (sum(when) + _IMAGINED / 2) / (len(when) + _IMAGINED)
         phrase, name = mentions[0][1], _name([phrase for _, phrase in mentions])
         kinds.append(
-            Kind(
+            PhraseGroup(
                 phrase._replace(where=where),
                 name,
                 tuple((video, one.time) for video, one in mentions),
@@ -145,7 +145,9 @@ def _shared(phrase: Phrase) -> str:
     return " ".join("the" if word in _OWNERS else word for word in kept)
 
 
-def nearness(kinds: Sequence[Kind], others: Sequence[Kind], encode: Encode) -> Floats:
+def nearness(
+    kinds: Sequence[PhraseGroup], others: Sequence[PhraseGroup], encode: Encode
+) -> Floats:
     """Similarity of phrases to others, less the distance of their positions, shape (N, M)."""
     if not kinds or not others:
         return np.zeros((len(kinds), len(others)))
@@ -164,11 +166,11 @@ def nearness(kinds: Sequence[Kind], others: Sequence[Kind], encode: Encode) -> F
     return found
 
 
-def _whole(kind: Kind) -> str:
+def _whole(kind: PhraseGroup) -> str:
     return " ".join(filter(None, [kind.phrase.key, kind.phrase.where]))
 
 
-def _verb(kind: Kind) -> str:
+def _verb(kind: PhraseGroup) -> str:
     return f"to {kind.phrase.verb} {kind.phrase.particle}".rstrip()
 
 
@@ -177,16 +179,18 @@ def _says_little(phrase: Phrase) -> bool:
     return phrase.verb in _LIGHT and not phrase.particle
 
 
-def _thing(kind: Kind) -> str:
+def _thing(kind: PhraseGroup) -> str:
     return kind.phrase.thing
 
 
-def names_a_step(kind: Kind) -> bool:
+def names_a_step(kind: PhraseGroup) -> bool:
     """Check for a place, or for a verb that is specific without one."""
     return kind.phrase.where != "" or kind.phrase.verb not in _HANDLING
 
 
-def nearest(kinds: Sequence[Kind], others: Sequence[Kind], encode: Encode) -> NDArray[np.bool_]:
+def nearest(
+    kinds: Sequence[PhraseGroup], others: Sequence[PhraseGroup], encode: Encode
+) -> NDArray[np.bool_]:
     """Mark the phrases that one of ``others`` represents, shape (N,)."""
     found: NDArray[np.bool_] = nearness(kinds, others, encode).max(axis=1, initial=-1.0) >= NEAR
     return found
@@ -198,7 +202,7 @@ def said_often(videos: int) -> int:
 
 
 def choose(
-    kinds: Sequence[Kind], encode: Encode, *, most: int, fewest: int, often: int
+    kinds: Sequence[PhraseGroup], encode: Encode, *, most: int, fewest: int, often: int
 ) -> list[Chosen]:
     """Choose phrases that together represent most others, weighted by videos, the best first.
 
@@ -231,7 +235,7 @@ def choose(
 
 
 def stood_for(
-    kinds: Sequence[Kind], listed: Mapping[str, float], encode: Encode
+    kinds: Sequence[PhraseGroup], listed: Mapping[str, float], encode: Encode
 ) -> NDArray[np.bool_]:
     """Mark the phrases that a step of a list represents, shape (N,).
 
@@ -243,7 +247,7 @@ def stood_for(
     if not kinds:
         return np.zeros(0, dtype=bool)
     read = {name: read_name(name) for name in listed}
-    steps = [Kind(one, name, (), listed[name]) for name, one in read.items() if one]
+    steps = [PhraseGroup(one, name, (), listed[name]) for name, one in read.items() if one]
     others = [name for name, one in read.items() if not one]
     stands = nearest(kinds, steps, encode)
     if others:  # what is no verb with an object is compared as a whole
@@ -279,23 +283,25 @@ def cover(weight: Floats, worth: Floats, most: int) -> list[int]:
     return order
 
 
-def title_near(kinds: Sequence[Kind], titles: Sequence[Phrase], encode: Encode) -> list[bool]:
+def title_near(
+    kinds: Sequence[PhraseGroup], titles: Sequence[Phrase], encode: Encode
+) -> list[bool]:
     """Mark the phrases that only repeat the title of a video."""
     if not titles:
         return [False] * len(kinds)
-    named = [Kind(title, title.text, (), 0.5) for title in titles]
+    named = [PhraseGroup(title, title.text, (), 0.5) for title in titles]
     level = [kind._replace(place=0.5) for kind in kinds]
     found = nearness(level, named, encode).max(axis=1, initial=-1.0)
     return [bool(near >= _SAME_AS_TITLE) for near in found.tolist()]
 
 
-def examples(chosen: Chosen, videos: Sequence[Video]) -> tuple[Example, ...]:
+def examples(chosen: Chosen, videos: Sequence[Video]) -> tuple[Mention, ...]:
     """Collect up to three sentences that mention a step, each of another video."""
-    found: dict[int, Example] = {}
+    found: dict[int, Mention] = {}
     for number, time in chosen.mentions:
         if number not in found:
             text = _around(videos[number].transcript, time)
-            found[number] = Example(videos[number].id, time, text)
+            found[number] = Mention(videos[number].id, time, text)
         if len(found) == _EXAMPLES:
             break
     return tuple(found.values())

@@ -18,7 +18,7 @@ Picture: TypeAlias = NDArray[np.float32]
 Field: TypeAlias = NDArray[np.float32]
 
 
-class Place(NamedTuple):
+class ObjectPlace(NamedTuple):
     """Place of a thing: its middle, its size, its angle in radians, and whether it is lit."""
 
     x: float = 0.0
@@ -93,7 +93,7 @@ def _turned(u: Field, v: Field, angle: float) -> tuple[Field, Field]:
     return cos * u + sin * v, cos * v - sin * u
 
 
-def draw(picture: Picture, shape: str, place: Place, colour: Picture) -> None:
+def draw(picture: Picture, shape: str, place: ObjectPlace, colour: Picture) -> None:
     """Draw a thing with smooth edges; what lies outside of the picture is cut off."""
     height, width = picture.shape[:2]
     distance, reach = SHAPES[shape]
@@ -150,15 +150,15 @@ def _wave(time: float, rate: float) -> float:
     return math.sin(2 * math.pi * rate * time)
 
 
-MOTIONS: dict[str, Callable[[float, float], Place]] = {
-    "right": lambda time, size: Place(-0.8 * (1 - _progress(time)), 0.05, size),
-    "left": lambda time, size: Place(0.8 * (1 - _progress(time)), 0.05, size),
-    "down": lambda time, size: Place(0.0, 0.15 - 0.75 * (1 - _progress(time)), size),
-    "up": lambda time, size: Place(0.0, -0.2 + 0.7 * (1 - _progress(time)), size),
-    "spin": lambda time, size: Place(0.0, 0.0, size, 2 * math.pi * 0.45 * time),
-    "shake": lambda time, size: Place(0.17 * _wave(time, 1.4), 0.05, size),
-    "tap": lambda time, size: Place(0.0, 0.12 - 0.24 * abs(_wave(time, 0.8)), size),
-    "pump": lambda time, size: Place(0.0, 0.0, size * (1 + 0.35 * _wave(time, 1.0))),
-    "blink": lambda time, size: Place(0.0, 0.0, size, lit=(time * 1.5) % 1 < 0.55),
+MOTIONS: dict[str, Callable[[float, float], ObjectPlace]] = {
+    "right": lambda time, size: ObjectPlace(-0.8 * (1 - _progress(time)), 0.05, size),
+    "left": lambda time, size: ObjectPlace(0.8 * (1 - _progress(time)), 0.05, size),
+    "down": lambda time, size: ObjectPlace(0.0, 0.15 - 0.75 * (1 - _progress(time)), size),
+    "up": lambda time, size: ObjectPlace(0.0, -0.2 + 0.7 * (1 - _progress(time)), size),
+    "spin": lambda time, size: ObjectPlace(0.0, 0.0, size, 2 * math.pi * 0.45 * time),
+    "shake": lambda time, size: ObjectPlace(0.17 * _wave(time, 1.4), 0.05, size),
+    "tap": lambda time, size: ObjectPlace(0.0, 0.12 - 0.24 * abs(_wave(time, 0.8)), size),
+    "pump": lambda time, size: ObjectPlace(0.0, 0.0, size * (1 + 0.35 * _wave(time, 1.0))),
+    "blink": lambda time, size: ObjectPlace(0.0, 0.0, size, lit=(time * 1.5) % 1 < 0.55),
 }
 """Place of a thing of some size at a time in seconds, by the name of its motion."""

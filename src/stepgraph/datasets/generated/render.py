@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from stepgraph.datasets.generated import drawing
 from stepgraph.datasets.generated.captions import Captions
-from stepgraph.datasets.generated.drawing import Picture, Place, colour_of
+from stepgraph.datasets.generated.drawing import ObjectPlace, Picture, colour_of
 from stepgraph.datasets.generated.scripts import HUES, KEYSTEPS, Script, Shot, View
 
 WIDTH, HEIGHT = 160, 120
@@ -48,7 +48,7 @@ class Thing(NamedTuple):
 
     shape: str
     colour: Picture
-    place: Place
+    place: ObjectPlace
     motion: str | None = None
     pace: float = 1.0
 
@@ -96,7 +96,7 @@ def _lying(rng: np.random.Generator, hues: dict[str, float]) -> Thing:
     hue = hues[str(rng.choice(list(hues)))]
     side = float(rng.choice([-1, 1]))
     x, y = side * rng.uniform(0.4, 0.62), rng.uniform(0.0, 0.45)
-    place = Place(x, y, rng.uniform(0.06, 0.1), rng.uniform(0, 6))
+    place = ObjectPlace(x, y, rng.uniform(0.06, 0.1), rng.uniform(0, 6))
     colour = colour_of(hue, rng.uniform(0.35, 0.65), rng.uniform(0.4, 0.8))
     return Thing(str(rng.choice(list(drawing.SHAPES))), colour, place)
 
@@ -108,7 +108,7 @@ def _doing(scene: Scene, shot: Shot, rng: np.random.Generator) -> Stage:
     hue = scene.hues[look.colour] + rng.normal(0, 3)
     colour = colour_of(hue, rng.uniform(0.65, 0.9), rng.uniform(0.75, 1.0))
     size, pace = rng.uniform(0.17, 0.24), rng.uniform(0.85, 1.2)
-    thing = Thing(look.shape, colour, Place(size=size), look.motion, pace)
+    thing = Thing(look.shape, colour, ObjectPlace(size=size), look.motion, pace)
     x, y = rng.normal(0, 0.05), rng.normal(0, 0.03)
     length = shot.end - shot.start
     acts = list(_acts(length, rng))
@@ -156,7 +156,7 @@ def _talking(scene: Scene, shot: Shot, rng: np.random.Generator) -> Stage:
     held: Thing | None = None
     if shot.keystep is not None:
         look = KEYSTEPS[shot.keystep]
-        place = Place(0.35 * rng.choice([-1, 1]), 0.15, rng.uniform(0.1, 0.16))
+        place = ObjectPlace(0.35 * rng.choice([-1, 1]), 0.15, rng.uniform(0.1, 0.16))
         held = Thing(look.shape, colour_of(scene.hues[look.colour]), place)
 
     def draw_at(picture: Picture, time: float, shift: Shift) -> None:
@@ -194,7 +194,7 @@ def _several(scene: Scene, rng: np.random.Generator, least: int, most: int) -> t
 
 def _draw_thing(picture: Picture, thing: Thing, time: float, shift: Shift) -> None:
     x, y, size, angle, _ = thing.place
-    moved = Place(size=size)
+    moved = ObjectPlace(size=size)
     if thing.motion:
         moved = drawing.MOTIONS[thing.motion](time * thing.pace, size)
     x, y = x + moved.x + shift[0], y + moved.y + shift[1]

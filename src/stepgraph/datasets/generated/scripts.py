@@ -36,7 +36,7 @@ class Keystep(NamedTuple):
     vague: list[str]
 
 
-class Step(NamedTuple):
+class ScriptStep(NamedTuple):
     """A keystep in a task's procedure, and the shares of the videos that deviate from it.
 
     A share of ``often`` does it, of ``swap`` after the next one, of ``again`` a second time.
@@ -58,7 +58,9 @@ KEYSTEPS = {
 }
 """All keysteps by name."""
 
-TASKS = {task: tuple(Step(**step) for step in steps) for task, steps in _WRITTEN["tasks"].items()}
+TASKS = {
+    task: tuple(ScriptStep(**step) for step in steps) for task, steps in _WRITTEN["tasks"].items()
+}
 """The true procedures: an order of keysteps, and the shares of deviations from it."""
 
 # Comments in the file describe each of these.
@@ -128,7 +130,7 @@ def write_script(task: str, seed: int, number: int) -> Script:
     )
 
 
-def _perform(steps: Sequence[Step], rng: np.random.Generator) -> Iterator[str]:
+def _perform(steps: Sequence[ScriptStep], rng: np.random.Generator) -> Iterator[str]:
     """Draw the keysteps of one execution, in their order."""
     chosen = [step for step in steps if rng.random() < step.often]
     position = 0

@@ -16,14 +16,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stepgraph.errors import DataError
-from stepgraph.files.arrays.checks import FEATURES, Kind, Wanted
+from stepgraph.files.arrays.checks import FEATURES, ArrayContent, Wanted
 from stepgraph.files.arrays.reader import READER
 
 __all__ = [
     "FEATURES",
     "SUFFIXES",
+    "ArrayContent",
     "ArrayFiles",
-    "Kind",
     "open_arrays",
     "read_array",
     "read_arrays",
@@ -36,14 +36,16 @@ _OF_MANY = (".npz", ".pt", ".h5", ".hdf5", ".parquet")
 
 
 def read_array(
-    path: Path, *, kind: Kind = FEATURES, width: int | None = None
+    path: Path, *, kind: ArrayContent = FEATURES, width: int | None = None
 ) -> NDArray[np.float32]:
     """Read the array of finite numbers that a file holds; ``width`` is that of its columns."""
     wanted = Wanted(str(path), kind, width)
     return wanted.finished(READER.read(path, wanted))
 
 
-def read_arrays(path: Path, names: Sequence[str], kind: Kind = FEATURES) -> list[NDArray[Any]]:
+def read_arrays(
+    path: Path, names: Sequence[str], kind: ArrayContent = FEATURES
+) -> list[NDArray[Any]]:
     """Read arrays of real numbers of any shape by name, from a file of ours with no others."""
     found = READER.ask("open", path, Wanted(str(path), kind, format=".npz"))["names"]
     if set(found) != set(names):
@@ -54,7 +56,7 @@ def read_arrays(path: Path, names: Sequence[str], kind: Kind = FEATURES) -> list
 class ArrayFiles:
     """The arrays of many videos: here in a folder with a file for each, below in one file."""
 
-    def __init__(self, path: Path, kind: Kind = FEATURES) -> None:
+    def __init__(self, path: Path, kind: ArrayContent = FEATURES) -> None:
         self.path = path
         self.kind = kind
 
@@ -87,7 +89,7 @@ class ArrayFiles:
 class _OneFile(ArrayFiles):
     """Arrays in one file, which the process that reads it keeps open."""
 
-    def __init__(self, path: Path, kind: Kind) -> None:
+    def __init__(self, path: Path, kind: ArrayContent) -> None:
         super().__init__(path, kind)
         READER.ask("open", path, Wanted(str(path), kind))
 
@@ -105,7 +107,7 @@ class _OneFile(ArrayFiles):
         return wanted.finished(READER.read(self.path, wanted, name))
 
 
-def open_arrays(path: Path, kind: Kind = FEATURES) -> ArrayFiles:
+def open_arrays(path: Path, kind: ArrayContent = FEATURES) -> ArrayFiles:
     """Open a folder with a file for each video, or one file with an array for each.
 
     Examples

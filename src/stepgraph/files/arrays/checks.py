@@ -25,7 +25,7 @@ WEIGHTS, STATE = "weights", "state"
 
 
 @dataclass(frozen=True)
-class Kind:
+class ArrayContent:
     """What arrays hold, in the words of the messages about them.
 
     Attributes
@@ -45,7 +45,7 @@ class Kind:
     file: str = ""
 
 
-FEATURES = Kind()
+FEATURES = ArrayContent()
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ class Wanted:
     """
 
     where: str
-    kind: Kind = FEATURES
+    kind: ArrayContent = FEATURES
     width: int | None = None
     format: str | None = None
 

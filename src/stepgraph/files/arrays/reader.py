@@ -39,7 +39,7 @@ _LIBRARIES = {
 _SETTINGS = {"ARROW_DEFAULT_MEMORY_POOL": "system", "HDF5_PLUGIN_PRELOAD": "::"}
 
 
-class Reader:
+class ArrayReader:
     """The process: started when first asked, it ends with ours, and a fork starts its own."""
 
     def __init__(self) -> None:
@@ -143,7 +143,7 @@ class Reader:
         return self._child
 
 
-READER = Reader()
+READER = ArrayReader()
 atexit.register(READER.stop)
 if hasattr(os, "register_at_fork"):  # on Windows, nothing forks
     os.register_at_fork(after_in_child=READER.forget)
