@@ -1,6 +1,6 @@
 """The Encoder protocol, and encoders by name.
 
-Nothing heavy is imported here: a model is loaded when something is met that must be encoded.
+Nothing heavy is imported here: a model is loaded when the first text or clip must be encoded.
 """
 
 from __future__ import annotations
@@ -36,10 +36,10 @@ KINDS = {
     "own": "stepgraph.encoders.checkpoints:make_own",
     "colour": "stepgraph.encoders.colour:make_colour",
 }
-"""What makes an encoder of each kind from its options: ``module:function``, imported late."""
+"""Function that makes an encoder of each kind, as ``module:function``, imported when needed."""
 
 WORDED = ("text", "ocr")
-"""The kinds that encode sentences, said or shown, all on the scale of sentence embeddings."""
+"""Kinds that encode sentences, spoken or shown, with scores on the scale of their similarity."""
 
 _KNOWN = (
     "'text:minilm', 'ocr' (text in the picture), a kind and the folder or name of its weights ("
@@ -47,40 +47,40 @@ _KNOWN = (
     + "), or a function of yours that makes one, as 'module:function'"
 )
 Precision: TypeAlias = Literal["float32", "bfloat16"]
-"""Numbers that a network computes in; only float32 gives the same result on every processor."""
+"""Number format of a network; only float32 gives the same result on every processor."""
 
 _FUNCTION = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*")
 
 
 @dataclass(frozen=True)
 class EncoderOptions:
-    """What an encoder is made from; a graph remembers it.
+    """Options of an encoder; a graph stores those it was mined with.
 
     Attributes
     ----------
     name
-        ``text:minilm`` (built in), ``ocr`` (the same of text in the picture), a kind of
+        ``text:minilm`` (built in), ``ocr`` (the same for text in the picture), a kind of
         :data:`KINDS` with the folder or name of its weights (``clip:FOLDER``), or
-        ``module:function``: a function of the user's that takes these options and returns an
+        ``module:function``: a function of your own that takes these options and returns an
         encoder.
     context
-        How many sentences before and after a sentence are embedded together with it.
+        Number of sentences before and after a sentence that are embedded together with it.
     task_names
-        Embed each keystep also behind the name of its task, and average.
+        Embed each keystep also after the name of its task, and average both.
     blend
-        Average the embedding of a sentence alone with that of it and its neighbours.  Neither
-        what is said just here nor what it is about is then lost.
+        Average the embedding of a sentence alone with that of it and its neighbours.  The result
+        keeps both the sentence itself and its context.
     window
-        Seconds of video that the vector of a row looks at; None for the model's own.
+        Seconds of video that the vector of a row covers; None for the model's own.
     also
         A second encoder whose scores are fused with those of the first, such as
-        ``text:minilm`` beside ``clip:FOLDER``; ``context`` and ``blend`` are then of the one
-        that hears.
+        ``text:minilm`` beside ``clip:FOLDER``; ``context`` and ``blend`` then apply to the one
+        that encodes sentences.
     fusion
-        How the two become one: ``priority`` (the first where it is certain), ``mean``, or the
+        Rule of the fusion: ``priority`` (the first where it is confident), ``mean``, or the
         weight of the first; see :class:`~stepgraph.scoring.fusion.Fusion`.
     precision
-        Numbers that the network computes in.  bfloat16 is faster on a GPU and on some processors,
+        Number format of the network.  bfloat16 is faster on a GPU and on some processors,
         and its results differ a little from one kind of processor to another.
     """
 
@@ -127,48 +127,48 @@ class EncoderOptions:
 
     @property
     def kind(self) -> str:
-        """What stands before the colon."""
+        """Part of the name before the colon."""
         return self.name.partition(":")[0]
 
     @property
     def model(self) -> str:
-        """What stands after the colon."""
+        """Part of the name after the colon."""
         return self.name.partition(":")[2]
 
     @property
     def is_function(self) -> bool:
-        """Whether the user's own function makes the encoder."""
+        """True if a function of the user's makes this encoder or the second one."""
         return _is_function(self.name) or _is_function(self.also)
 
     @property
     def hears(self) -> bool:
-        """Whether a transcript may be encoded; a function of the user's may do so."""
+        """True if a transcript may be encoded, which a function of the user's may do as well."""
         names = (self.name, self.also or "")
         return self.is_function or any(name.startswith("text:") for name in names)
 
     @property
     def reads(self) -> bool:
-        """Whether text in the picture is encoded."""
+        """True if text in the picture is encoded."""
         return any(name.startswith("ocr:") for name in (self.name, self.also or ""))
 
     @property
     def worded(self) -> bool:
-        """Whether sentences may be encoded, said or shown."""
+        """True if sentences may be encoded, spoken or shown."""
         return self.hears or self.reads
 
     @property
     def looks(self) -> bool:
-        """Whether a video file is encoded."""
+        """True if a video file may be encoded."""
         return not (self.name.startswith("text:") and (self.also or "text:").startswith("text:"))
 
 
 def full_name(name: Any) -> Any:
-    """The name of an encoder as it is kept, from how it may be called."""
+    """Return the full name of an encoder: ``ocr`` is short for ``ocr:minilm``."""
     return "ocr:minilm" if name == "ocr" else name
 
 
 def fusion_weight(name: str) -> float | None:
-    """Weight of the first of two encoders, from how their fusion is called; None for priority."""
+    """Return the weight of the first of two encoders for a named fusion; None for priority."""
     if name == "priority":
         return None
     with suppress(TypeError, ValueError):
@@ -191,17 +191,17 @@ def _is_function(name: object) -> bool:
 
 @runtime_checkable
 class Encoder(Protocol):
-    """Anything that puts videos and keystep names into one space of unit vectors."""
+    """Protocol of objects that embed videos and keystep names as unit vectors of one space."""
 
     @property
     def options(self) -> EncoderOptions:
-        """What :func:`load_encoder` makes this encoder from."""
+        """Options from which :func:`load_encoder` makes this encoder."""
 
     def encode_keysteps(self, vocabulary: Vocabulary) -> NDArray[np.float32]:
         """Unit vectors of all keysteps, shape (K, D)."""
 
     def encode_videos(self, videos: Iterable[Video]) -> Iterator[Features]:
-        """Unit vectors of the parts of each video, in the order of the videos."""
+        """Unit vectors of the sentences or rows of each video, in the order of the videos."""
 
 
 def load_encoder(
@@ -236,7 +236,7 @@ def load_encoder(
 
 
 def open_kind(kind: str) -> Callable[[EncoderOptions], Encoder]:
-    """What makes an encoder of a kind of :data:`KINDS`."""
+    """Import the function that makes encoders of a kind of :data:`KINDS`."""
     return _named(KINDS[kind])
 
 

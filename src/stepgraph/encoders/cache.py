@@ -1,8 +1,8 @@
-"""Embeddings on disk, by model and text.
+"""Cache of embeddings on disk, by model and text.
 
-One SQLite file per model: two processes may use it at once, and a process that dies leaves
-whole rows.  Every row carries a checksum of its text and its vector, and a file that SQLite calls
-damaged is set aside and begun anew; the worst that a torn file costs is encoding again.
+Each model has one SQLite file: two processes may use it at once, and a killed process leaves no
+partial rows.  Every row has a checksum of its text and its vector.  A file that SQLite reports as
+damaged is renamed and replaced by a new one; damage costs no more than encoding again.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ _CHUNK = 1000
 # Seconds to wait while another process writes.
 _PATIENCE = 60.0
 _CHECKSUM = 8
-# Of files that have another kind of checksum nothing is read; they have other names.
+# Version of the checksum, a part of the file name: files of other versions are not read.
 _VERSION = 2
-# What SQLite says where the disk or another process is at fault, and not the file.
+# Error codes of SQLite where the disk or another process is at fault, and not the file.
 _ELSEWHERE = frozenset(
     getattr(sqlite3, f"SQLITE_{name}")
     for name in ("BUSY", "CANTOPEN", "FULL", "IOERR", "LOCKED", "NOMEM", "PERM", "READONLY")
@@ -36,7 +36,7 @@ _ELSEWHERE = frozenset(
 
 
 class EmbeddingCache:
-    """Vectors of texts under one model: what makes two of a text differ, weights and precision."""
+    """Cached embeddings of texts by one ``model``, which names the weights and the precision."""
 
     def __init__(self, model: str, folder: Path | None = None) -> None:
         name = re.sub(r"[^A-Za-z0-9._-]+", "-", model)[:80]
@@ -47,7 +47,7 @@ class EmbeddingCache:
         self._usable = True
 
     def load(self, texts: Sequence[str]) -> dict[str, NDArray[np.float32]]:
-        """Vectors of those texts that are stored whole."""
+        """Return the stored vectors of texts, without missing and damaged ones."""
         by_key = {_key(text): text for text in texts}
         keys = list(by_key)
         found: dict[str, NDArray[np.float32]] = {}
@@ -66,14 +66,14 @@ class EmbeddingCache:
         return found
 
     def store(self, texts: Sequence[str], vectors: NDArray[np.float32]) -> None:
-        """Remember the vectors of some texts, all of them or none."""
+        """Store the vectors of texts, all of them or none."""
         keys = map(_key, texts)
         rows = [(key, _pack(key, vector)) for key, vector in zip(keys, vectors, strict=True)]
         query = "INSERT OR REPLACE INTO embeddings VALUES (?, ?)"
         self._with_database(lambda database: database.executemany(query, rows))
 
     def _with_database(self, work: Callable[[sqlite3.Connection], object]) -> None:
-        """Do something with the open file, or nothing where there can be no cache."""
+        """Run ``work`` on the open database; do nothing if the cache cannot be used."""
         for attempt in ("with what is there", "anew"):
             if not self._usable:
                 return
@@ -82,7 +82,7 @@ class EmbeddingCache:
                     work(connection)
                 return
             except (OSError, sqlite3.Error, ValueError) as error:  # or bytes that are no text
-                # The lowest byte is what is wrong, the others say more of it.
+                # The lowest byte is the kind of the error, the others are details.
                 code = getattr(error, "sqlite_errorcode", 0) & 0xFF
                 if isinstance(error, OSError) or code in _ELSEWHERE or attempt == "anew":
                     self._give_up(error)

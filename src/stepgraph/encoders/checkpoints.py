@@ -1,9 +1,9 @@
-"""Networks without a text tower: published weights for features, one's own for recognition.
+"""Encoders without a text tower: published networks for features, your own for recognition.
 
-``timesformer:`` gives what the network makes of a clip; it knows no keysteps.  ``own:`` takes a
-checkpoint of ``stepgraph train``, whose classifier stands where other encoders have a text tower:
-the vector of a row holds the square roots of all probabilities, that of a keystep is one in its
-own place, so that a score is the root of the keystep's probability.
+``timesformer:`` gives features of clips, and no vectors of keysteps.  ``own:`` takes a checkpoint
+of ``stepgraph train`` and uses its classifier in place of a text tower: the vector of a row holds
+the square roots of all class probabilities, that of a keystep is a one-hot vector, so that their
+product is the root of the keystep's probability.
 """
 
 from __future__ import annotations
@@ -47,9 +47,9 @@ _OWN_WINDOW = 1.0
 
 
 class NetworkModel:
-    """A TimeSformer that gives features or, to ``classify``, the roots of probabilities.
+    """A TimeSformer that gives features or, with ``classify``, the square roots of probabilities.
 
-    Colours are their mean and deviation, where they are not those of the published weights.
+    ``colours`` are the mean and deviation of colours, if not those of the published weights.
     """
 
     def __init__(
@@ -84,12 +84,12 @@ class NetworkModel:
         return as_array(vectors)
 
     def encode_texts(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """It cannot; the encoders below say so before it is asked."""
+        """Raise an error: the network has no text tower."""
         raise ConfigError(f"a TimeSformer must be given clips, got {len(texts)} texts")
 
 
 class FeatureEncoder(VisualEncoder):
-    """Features alone: videos can be encoded, keysteps cannot."""
+    """Encoder of features only: it encodes videos, but no keysteps."""
 
     def encode_keysteps(self, vocabulary: Vocabulary) -> NDArray[np.float32]:
         """Refuse: the network has no text tower."""
@@ -101,14 +101,14 @@ class FeatureEncoder(VisualEncoder):
 
 
 class OwnEncoder(VisualEncoder):
-    """A checkpoint of one's own, by its classifier; ``task_names`` change nothing here."""
+    """Encoder from the classifier of your own checkpoint; ``task_names`` have no effect."""
 
     def __init__(self, options: EncoderOptions, path: Path) -> None:
         super().__init__(options, partial(_load_own, path, classify=True))
         self._path = path
 
     def encode_keysteps(self, vocabulary: Vocabulary) -> NDArray[np.float32]:
-        """See :class:`~stepgraph.encoders.Encoder`; keysteps it does not know are zeros."""
+        """See :class:`~stepgraph.encoders.Encoder`; keysteps it was not trained on are zeros."""
         from stepgraph.networks.checkpoints import read_header
 
         names = read_header(self._path).keysteps
@@ -138,7 +138,7 @@ def make_timesformer(options: EncoderOptions) -> FeatureEncoder:
 
 
 def make_own(options: EncoderOptions) -> OwnEncoder:
-    """Make an encoder of a checkpoint of one's own: ``own:CHECKPOINT``."""
+    """Make an encoder of a checkpoint of your own: ``own:CHECKPOINT``."""
     path = Path(os.path.expanduser(options.model))
     require_file(path, "checkpoint of stepgraph train")
     return OwnEncoder(options, path)
@@ -174,7 +174,7 @@ def _load_published(model: str) -> NetworkModel:
 
 
 def _read_options(folder: Path) -> TimeSformerOptions:
-    """Shape of the network from the library's config.json; its head is not needed."""
+    """Read the shape of the network from the library's config.json; its head is not used."""
     from stepgraph.networks.timesformer import TimeSformerOptions
 
     path, config = folder / "config.json", read_config(_KIND, folder)
@@ -194,7 +194,7 @@ def _read_options(folder: Path) -> TimeSformerOptions:
 
 
 def _read_colours(folder: Path) -> tuple[Sequence[float], Sequence[float]] | None:
-    """Mean and deviation of colours, where the folder tells."""
+    """Read the mean and deviation of colours, if the folder has them."""
     path, settings = read_pixel_settings(folder)
     if "image_std" not in settings:
         return None

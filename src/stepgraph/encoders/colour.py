@@ -1,8 +1,8 @@
-"""Colour and motion without any training: which colour moves, and how it moves.
+"""Encoder of colour and motion without any training: which colour moves, and how it moves.
 
-Clips and keystep names are put on the same named axes, colours and ways to move: clips by
-measuring, names by looking up their words.  It is an encoder for things that can be told apart by
-such words, and a stand-in for a learned one where there is none; it knows nothing else.
+Clips and keystep names share the same named axes, colours and motions: clips are measured, the
+words of names are looked up.  The encoder distinguishes keysteps by such words only, and replaces
+a learned one where there is none.
 """
 
 from __future__ import annotations
@@ -30,19 +30,19 @@ MODEL = "motion"
 _TABLE = tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))
 
 COLOURS: dict[str, float] = _TABLE["hues"]
-"""Degrees of the hue that each colour word means most."""
+"""Typical hue of each colour word, in degrees."""
 
 MOTIONS = tuple(_TABLE["motions"])
-"""Ways to move."""
+"""Names of the motions."""
 
 AXES = (*COLOURS, "nothing", *MOTIONS)
-"""What the numbers of a vector mean; the less there is to see, the more of it is nothing."""
+"""Names of the dimensions of a vector; ``nothing`` is large where little is visible."""
 
 _PARTS = len(COLOURS) + 1
 
 _WORDS = _TABLE["colours"] | _TABLE["motions"]
 _AXIS_OF = {word: AXES.index(axis) for axis, words in _WORDS.items() for word in words.split()}
-# Who puffs something up lifts nothing.
+# To puff something up is not to lift it.
 _NO_LIFT = re.compile(r"\b(puff|pump|blow) up\b")
 
 _CLIPS = ClipOptions(frames=8, window=1.0, stride=1.0, height=48, width=64, crop=False)
@@ -63,7 +63,7 @@ def make_colour(options: EncoderOptions) -> VisualEncoder:
 
 
 class ColourModel:
-    """Measures clips and looks up words."""
+    """Model that measures clips and looks up words."""
 
     clips = _CLIPS
 
@@ -72,7 +72,7 @@ class ColourModel:
         return _joined(*_measure(frames))
 
     def encode_texts(self, texts: Sequence[str]) -> Array:
-        """Unit vectors of texts, shape (N, axes); zeros where no word is known.
+        """Unit vectors of texts, shape (N, axes); zeros for a text without a listed word.
 
         >>> found = ColourModel().encode_texts(["drop the red ball", "be patient"])
         >>> [AXES[axis] for axis in found[0].nonzero()[0]], found[1].any().item()
@@ -87,7 +87,7 @@ class ColourModel:
 
 
 def _joined(colour: Array, motion: Array) -> Array:
-    """One vector of both; each counts for half where there are both."""
+    """Concatenate both as one unit vector; each counts for half unless the other is zero."""
     return unit(np.concatenate([unit(colour), unit(motion)], axis=1))
 
 
@@ -96,7 +96,7 @@ def _measure(frames: NDArray[np.uint8]) -> tuple[Array, Array]:
     masses = _masses(frames)
     things = _things(masses)
     going_on = ~_cuts(frames)[:, :, None]
-    # What changes is looked at; what lies still counts a little.
+    # Attention goes to what changes; what lies still counts a little.
     change = (np.abs(np.diff(masses, axis=1)).mean(axis=(2, 3)) * going_on).sum(axis=1)
     attention = change + np.float32(0.35) * things.area.mean(axis=1)
     attention = np.where(things.area.max(axis=1) >= _LEAST, attention, 0)
@@ -108,14 +108,14 @@ def _measure(frames: NDArray[np.uint8]) -> tuple[Array, Array]:
 
 
 def _cuts(frames: NDArray[np.uint8]) -> NDArray[np.bool_]:
-    """Between which frames most of the picture changes at once: shape (B, F - 1)."""
+    """Mask of cuts, where over 40 % of the picture changes between two frames: (B, F - 1)."""
     green = frames[..., 1].astype(np.int16)
     changed = np.abs(np.diff(green, axis=1)) > 8
     return np.asarray(changed.mean(axis=(2, 3)) > 0.4)
 
 
 def _masses(frames: NDArray[np.uint8]) -> Array:
-    """How much each pixel is of each colour: shape (B, F, H, W, colours), 0 to 1."""
+    """Membership of each pixel in each colour, 0 to 1: shape (B, F, H, W, colours)."""
     red, green, blue = (frames[..., channel].astype(np.float32) for channel in range(3))
     high = np.maximum(np.maximum(red, green), blue)
     spread = high - np.minimum(np.minimum(red, green), blue)
@@ -149,9 +149,9 @@ _NAMES = _names_of_hues()
 
 
 class _Things(NamedTuple):
-    """What there is of each colour in each frame: arrays of shape (B, F, colours).
+    """Area, centre and extent of each colour in each frame: arrays of shape (B, F, colours).
 
-    Area is a share of the picture; middles and extents are in its heights.
+    Area is a share of the picture; centres and extents are in picture heights.
     """
 
     area: Array
@@ -183,7 +183,7 @@ def _things(masses: Array) -> _Things:
 
 
 def _motion(things: _Things, change: Array, going_on: NDArray[np.bool_]) -> Array:
-    """How the thing of each colour moves: shape (B, colours, motions), of unit length."""
+    """Motion of the object of each colour: shape (B, colours, motions), of unit length."""
     area = things.area
     step_x, step_y = np.diff(things.x, axis=1), np.diff(things.y, axis=1)
     # What jumps did not move: it was put somewhere else, or something else came into sight.
@@ -207,10 +207,9 @@ def _motion(things: _Things, change: Array, going_on: NDArray[np.bool_]) -> Arra
 
 
 def _explained(things: _Things, step_x: Array, step_y: Array) -> Array:
-    """Change of the picture, in areas of the thing, that its being moved accounts for.
+    """Change of the picture, in areas of the object, that its translation explains.
 
-    A thing that is moved sweeps over the picture with the edges before and behind it, and with
-    those inside it.
+    A moving object sweeps over the picture with its outer edges, and with those inside it.
     """
     swept = things.high[:, 1:] * np.abs(step_x) + things.wide[:, 1:] * np.abs(step_y)
     aspect = np.float32(_CLIPS.width / _CLIPS.height)

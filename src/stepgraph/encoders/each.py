@@ -1,8 +1,8 @@
-"""Each video through an encoder, or into a folder; one that cannot be encoded stops no other.
+"""Encoding of many videos, also into a folder; one that fails does not stop the others.
 
-A folder may be filled as often interrupted as need be.  A video whose file is there is skipped, a
-file is there only when it is whole, and its bytes depend on the video and the encoder alone: so
-however often a run is killed, the runs together leave what one run would have left.
+Filling a folder may be interrupted at any time.  A video with a stored file is skipped, a file is
+written atomically, and its bytes depend on the video and the encoder alone: so several killed
+runs together leave the same files as one complete run.
 """
 
 from __future__ import annotations
@@ -22,20 +22,20 @@ from stepgraph.problems import Problems
 from stepgraph.progress import track
 
 # Videos of narration that are encoded together: enough to fill batches, few enough for memory.
-# One that is looked at is encoded alone.
+# Video files are encoded one by one.
 _TOGETHER = 512
 
 
 def encode_each(
     videos: Iterable[Video], encoder: Encoder, problems: Problems | None = None
 ) -> Iterator[tuple[Video, Features]]:
-    """Give each video with its features.
+    """Yield each video with its features.
 
     Parameters
     ----------
     problems
-        Where to note a video that cannot be encoded, so that the others go on; if not given,
-        the first such video is an error.
+        Receives videos that cannot be encoded, and the others go on; if not given, the first
+        such video is an error.
     """
     if isinstance(encoder, StoredEncoder):
         yield from encoder.read_each(videos)
@@ -71,7 +71,7 @@ def _place(video: Video) -> str:
 
 
 def _note_doubts(video: Video, features: Features, encoder: Encoder, problems: Problems) -> None:
-    """Note what makes the features of a video worth little."""
+    """Note a video without text on the screen, or with narration that is not English."""
     where = _place(video)
     if encoder.options.kind == "ocr" and not len(features.vectors):
         what = "must show text that can be read, got none; is it large enough?"
@@ -90,14 +90,14 @@ def note_failure(
     problems: Problems,
     kind: str = "video that cannot be encoded",
 ) -> None:
-    """Note a video that is lost, and why."""
+    """Note a video that failed, and why."""
     what = str(error) if isinstance(error, DataError) else f"got {error.strerror or error}"
     where = _place(video)
     problems.add(where, kind, what.removeprefix(f"{where}: "), lost=True)
 
 
 def _checked(block: list[Video], encoder: Encoder) -> list[Features]:
-    """Features of some videos, which an encoder of the user's may get wrong."""
+    """Encode videos and check the result, since the encoder may be the user's own."""
     found = list(encoder.encode_videos(block))
     expected, got = [video.id for video in block], [getattr(one, "video", None) for one in found]
     if got != expected:
@@ -112,9 +112,9 @@ def _checked(block: list[Video], encoder: Encoder) -> list[Features]:
 
 @dataclass
 class Encoded:
-    """What became of the videos: how many were encoded, and how many there already.
+    """Result of encoding: numbers of videos written, and skipped as already stored.
 
-    Rows are the vectors written, and frames those looked at for them (0 for words).
+    Rows are the vectors written, and frames those encoded for them (0 for sentences).
     """
 
     written: int = 0
@@ -124,17 +124,17 @@ class Encoded:
     seconds: float = 0.0
 
     def per_second(self, count: int) -> float:
-        """How many of something were done in a second, such as ``frames``."""
+        """Rate per second of a count, such as ``frames``."""
         return count / self.seconds if self.seconds > 0 else 0.0
 
 
 def encode_to(
     store: FeatureStore, videos: Iterable[Video], encoder: Encoder, problems: Problems
 ) -> Encoded:
-    """Encode the videos whose features are not there yet.
+    """Encode the videos whose features are not stored yet.
 
-    A video that cannot be encoded or written is a problem, and the others go on; an encoder that
-    cannot work at all is an error.
+    A video that cannot be encoded or written is noted as a problem, and the others go on; an
+    encoder that cannot work at all is an error.
     """
     store.prepare(encoder.options)
     done, started = Encoded(), time.perf_counter()
@@ -150,7 +150,7 @@ def encode_to(
 def write_each(
     store: FeatureStore, found: Iterable[tuple[Video, Features]], problems: Problems
 ) -> Iterator[tuple[str, int]]:
-    """Write the features of videos, and give each that is written with its rows."""
+    """Write the features of videos; yield the id and number of rows of each one written."""
     for video, features in found:
         try:
             store.write(features)
@@ -161,7 +161,7 @@ def write_each(
 
 
 def _missing(videos: Iterable[Video], store: FeatureStore, done: Encoded) -> Iterator[Video]:
-    """Videos to encode, each once."""
+    """Yield the videos to encode, each once, and count the others as skipped."""
     begun: set[str] = set()
     for video in videos:
         if video.id in begun or store.has(video.id):
@@ -172,7 +172,7 @@ def _missing(videos: Iterable[Video], store: FeatureStore, done: Encoded) -> Ite
 
 
 def frames_of(encoder: Encoder) -> int:
-    """Frames that an encoder looks at for a row; one that does not say so looks at one."""
+    """Number of frames that an encoder takes for a row: 0 for sentences, 1 if not stated."""
     if encoder.options.kind in WORDED:
         return 0
     frames = getattr(getattr(encoder, "clips", None), "frames", 1)

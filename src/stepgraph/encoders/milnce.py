@@ -1,7 +1,7 @@
-"""S3D of MIL-NCE, and VideoCLIP, which reads what S3D sees: encoders from their published files.
+"""Encoders from published files: S3D of MIL-NCE, and VideoCLIP on features of S3D.
 
 Each is a folder with the files as their authors publish them; nothing is downloaded.  The networks
-are in :mod:`stepgraph.networks`, imported when something must be encoded.
+are in :mod:`stepgraph.networks`, imported when the first text or clip must be encoded.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 _S3D_CLIPS = ClipOptions(frames=16, window=1.6)
 _VIDEOCLIP_CLIPS = ClipOptions(frames=30, window=1.0)
 _WRAPPER = "mmmodel."  # what VideoCLIP's training framework puts before every name
-_LONGEST = 32  # seconds; networks.videoclip.LONGEST, known without importing torch
+_LONGEST = 32  # seconds; networks.videoclip.LONGEST, without importing torch
 
 
 def make_s3d(options: EncoderOptions) -> VisualEncoder:
@@ -52,7 +52,7 @@ def make_videoclip(options: EncoderOptions) -> VisualEncoder:
 
 
 def _find_files(options: EncoderOptions, *names: str) -> list[Path]:
-    """Files of a folder by what published.toml calls them."""
+    """Find the files of a folder by their names in published.toml."""
     files = [PUBLISHED["files"][name] for name in names]
     folder = find_folder(options.kind, options.model)
     where = f"{options.kind} encoder {options.model!r} must be a folder that holds"
@@ -71,15 +71,15 @@ def _find_files(options: EncoderOptions, *names: str) -> list[Path]:
 
 
 class VideoClipEncoder(VisualEncoder):
-    """Seconds of a video as VideoCLIP sees them among their neighbours.
+    """Encoder that embeds each second of a video together with its neighbours.
 
-    The window of the options is how many seconds are read together; see
+    The window of the options is the number of seconds embedded together; see
     :func:`~stepgraph.networks.videoclip.embed_rows`.
     """
 
     @property
     def clips(self) -> ClipOptions:
-        """What S3D looks at for one row: always a second."""
+        """Clip that S3D takes for one row: always a second."""
         return self.model.clips
 
     def _finish(self, vectors: NDArray[np.float32]) -> NDArray[np.float32]:
@@ -90,7 +90,7 @@ class VideoClipEncoder(VisualEncoder):
 
 @dataclass(frozen=True)
 class _S3DModel:
-    """S3D with its words."""
+    """S3D with the positions of its words."""
 
     network: S3D
     positions: dict[str, int]
@@ -108,14 +108,14 @@ class _S3DModel:
         words = find_words(texts, self.positions)
         with torch.inference_mode():
             vectors = self.network.embed_words(words.to(self.device))
-        # Without a known word, the network says what it says of silence: that is no meaning.
+        # Without a listed word, the network embeds padding only, which has no meaning.
         known = (words > 0).any(dim=1)
         return as_array(vectors * known[:, None].to(self.device))
 
 
 @dataclass(frozen=True)
 class _VideoClip:
-    """VideoCLIP behind S3D; see :class:`~stepgraph.encoders.visual.VisualModel`."""
+    """VideoCLIP on features of S3D; see :class:`~stepgraph.encoders.visual.VisualModel`."""
 
     network: VideoCLIP
     s3d: S3D
@@ -186,7 +186,7 @@ def _load_videoclip(checkpoint: Path, weights: Path, tokenizer: Path) -> _VideoC
 
 
 def _read_words(path: Path) -> list[str]:
-    """Words of S3D in their order: an array of texts, or one a line."""
+    """Read the words of S3D in order: an array of texts, or text split at white space."""
     if path.suffix != ".npy":
         return read_text(path).split()
     try:
@@ -205,8 +205,8 @@ def _read_words(path: Path) -> list[str]:
 
 
 def _positions(words: Sequence[str], rows: int, path: Path) -> dict[str, int]:
-    """Row of each word in a table of word vectors whose first row is of no word."""
-    # Whether the published number of rows counts the first, only the last word can tell.
+    """Map each word to its row in a table of word vectors whose first row is padding."""
+    # The published number of rows may or may not count the first.
     if not rows - 1 <= len(words) <= rows:
         raise DataError(
             f"{path}: must list {rows - 1:,} words, one for each word vector, got {len(words):,}; "

@@ -1,4 +1,4 @@
-"""Folders of models as the transformers library writes them: where they are, what they say."""
+"""Folders of models in the format of the transformers library: finding and checking them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from stepgraph.files.addresses import is_offline
 from stepgraph.files.disk import read_json
 
 PUBLISHED = tomllib.loads(Path(__file__).with_name("published.toml").read_text("utf-8"))
-"""What published models are, as far as their own files do not tell."""
+"""Facts on published models that their own files do not contain."""
 
 # Weights as transformers looks for them: one file, or several with an index.
 _WEIGHTS = ("model*.safetensors", "pytorch_model*.bin")
@@ -27,14 +27,14 @@ _BUILT_IN = ("text:minilm", "ocr:minilm", "colour:motion")
 _PATH = (".", "~", os.sep)  # what a path begins with, and no name of the hub
 _PATHS = ("own", "s3d", "videoclip")  # kinds that are always files of this machine
 _DEEPEST = 1000  # layers of a network
-# Which kind of encoder takes models of a type that is named otherwise.
+# Kind of encoder for model types of another name.
 _OTHERS = {"bert": "text", "mpnet": "text"}
 
 
 def require_named(options: EncoderOptions, whose: str, typed: Collection[str | None] = ()) -> None:
-    """Refuse what a file must not choose: code to run, files to open, a model to fetch.
+    """Refuse an encoder that only a file names: code to run, paths to open, models to download.
 
-    What the user typed as well is allowed, and so is what is built in or in the local cache.
+    Names that the user typed as well are allowed, and so are built-in and cached models.
     """
     for option, name in (("--encoder", options.name), ("--also", options.also)):
         if name is None or name in typed or name in _BUILT_IN:
@@ -55,7 +55,7 @@ def require_named(options: EncoderOptions, whose: str, typed: Collection[str | N
 
 
 def find_folder(kind: str, model: str) -> Path | None:
-    """Folder of a model, or None for a name under which the hub may have one."""
+    """Return the folder of a model, or None for a name that the hub may resolve."""
     folder = os.path.expanduser(model)  # leaves an unknown ~user alone
     if os.path.isdir(folder):
         return Path(folder).resolve()
@@ -68,7 +68,7 @@ def find_folder(kind: str, model: str) -> Path | None:
 
 
 def fetch_folder(kind: str, model: str) -> Path:
-    """Folder of a model: a folder here, the user's hub cache, or downloaded into that."""
+    """Return the folder of a model: a local one, or in the user's hub cache, after download."""
     folder = find_folder(kind, model) or find_cached(kind, model)
     if folder is not None:
         return folder
@@ -90,7 +90,7 @@ def fetch_folder(kind: str, model: str) -> Path:
 
 
 def _remedy(kind: str) -> str:
-    """What to put where, for those who have no such model."""
+    """Remedy for a missing model: the files to copy, and the option to give."""
     if kind not in PUBLISHED["families"]:
         return ""
     return (
@@ -101,7 +101,7 @@ def _remedy(kind: str) -> str:
 
 
 def find_cached(kind: str, model: str) -> Path | None:
-    """Folder of a model in the user's hub cache, if it is whole; no network is asked."""
+    """Return the folder of a model in the user's hub cache, if complete; use no network."""
     from huggingface_hub import snapshot_download
 
     for name in _names(kind, model):
@@ -115,7 +115,7 @@ def find_cached(kind: str, model: str) -> Path | None:
 
 
 def _names(kind: str, model: str) -> tuple[str, ...]:
-    """What the hub may call a model; of some, sentence-transformers takes the bare names."""
+    """Possible names of a model on the hub; a bare one may be of sentence-transformers."""
     bare = kind in WORDED and "/" not in model
     return (f"sentence-transformers/{model}", model) if bare else (model,)
 
@@ -125,7 +125,7 @@ def _download(name: str) -> Path:
 
     from huggingface_hub import snapshot_download
 
-    # The client says much about every attempt to reach the hub.
+    # The client logs every attempt to reach the hub.
     logging.getLogger("huggingface_hub").setLevel(logging.ERROR)
     folder = Path(snapshot_download(name, allow_patterns=[*_BESIDES, _WEIGHTS[0]]))
     if not find_weights(folder):
@@ -134,7 +134,7 @@ def _download(name: str) -> Path:
 
 
 def quieten() -> None:
-    """Keep bars and remarks of transformers from the terminal."""
+    """Silence progress bars and messages of transformers."""
     from transformers.utils import logging
 
     logging.set_verbosity_error()
@@ -142,13 +142,13 @@ def quieten() -> None:
 
 
 def find_weights(folder: Path) -> list[Path]:
-    """Files of weights in the folder of a model, those that are preferred alone."""
+    """List the files of weights in the folder of a model, safetensors if there are any."""
     found = (sorted(filter(Path.is_file, folder.glob(pattern))) for pattern in _WEIGHTS)
     return next((files for files in found if files), [])
 
 
 def require_weights(folder: Path) -> None:
-    """Refuse a config that claims a larger network than its weights are, before one is made."""
+    """Refuse a config of a larger network than its files of weights, before making it."""
     import torch
     from transformers import AutoConfig, AutoModel
 
@@ -172,13 +172,13 @@ def require_weights(folder: Path) -> None:
 
 
 def first_line(error: BaseException | None) -> str:
-    """What another library says in many lines, in its first."""
+    """First line of the error message of another library."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     return lines[0].removeprefix("Got: ") if lines else type(error).__name__
 
 
 def read_config(kind: str, folder: Path) -> Mapping[str, Any]:
-    """Read config.json; refuse a folder of another model, or half of one."""
+    """Read config.json; refuse the folder of another model, or an incomplete one."""
     path = folder / "config.json"
     if not path.is_file():
         raise ConfigError(
@@ -202,7 +202,7 @@ def read_config(kind: str, folder: Path) -> Mapping[str, Any]:
 
 
 def three_numbers(values: Any, above: float = -math.inf) -> tuple[float, ...]:
-    """A number for each colour, as an image processor has them."""
+    """Convert a setting of an image processor to three numbers, one for each colour channel."""
     found = tuple(float(f"{value}") for value in values)  # also of a number beyond all bounds
     if len(found) != 3 or not all(above < value < math.inf for value in found):
         raise ValueError(f"{len(found)} colours {values!r} where there must be 3 numbers")
@@ -210,7 +210,7 @@ def three_numbers(values: Any, above: float = -math.inf) -> tuple[float, ...]:
 
 
 def read_pixel_settings(folder: Path) -> tuple[Path, Mapping[str, Any]]:
-    """Settings of the library's image processor, wherever its version keeps them."""
+    """Read the settings of the library's image processor, from the file of its version."""
     for path in (folder / "preprocessor_config.json", folder / "processor_config.json"):
         content = read_json(path) if path.is_file() else None
         whole = content if isinstance(content, dict) else {}

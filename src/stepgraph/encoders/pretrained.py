@@ -1,7 +1,7 @@
 """CLIP, SigLIP and X-CLIP with published weights, through the transformers library.
 
 Pictures are prepared here, in torch: the library's own processors would need torchvision.  The
-reader has scaled and cut them; what is left is to bring colours to the range of the model.
+frame reader scales and crops them; this module cuts out the centre and normalises colours.
 """
 
 from __future__ import annotations
@@ -44,15 +44,15 @@ _NO_PUNCTUATION = str.maketrans("", "", string.punctuation)
 
 
 FAMILIES = PUBLISHED["families"]
-"""What the models of one kind share, as far as the folder of one does not tell."""
+"""Settings that models of one kind share, used where the folder of a model has none."""
 
 
 @dataclass(frozen=True)
 class Pixels:
-    """How a model wants its pictures.
+    """Sizes and colour normalisation of the pictures for a model.
 
-    Of what is read, cut to its middle rather than squeezed where ``crop`` says so, the centre of
-    ``size`` is seen (height and width); a colour from 0 to 255 becomes
+    Frames are scaled to ``read``, cropped rather than squeezed if ``crop`` is set; the network
+    takes their centre of ``size`` (height and width).  A colour from 0 to 255 becomes
     ``(colour * scale - mean) / std``.
     """
 
@@ -64,7 +64,7 @@ class Pixels:
     scale: float = 1 / 255
 
     def prepare(self, frames: NDArray[np.uint8], device: str) -> torch.Tensor:
-        """From (B, F, H, W, 3) to (B, F, 3, height, width)."""
+        """Cut out and normalise frames, from (B, F, H, W, 3) to (B, F, 3, height, width)."""
         import torch
 
         top, left = ((read - seen) // 2 for read, seen in zip(self.read, self.size, strict=True))
@@ -78,7 +78,7 @@ class Pixels:
 class PretrainedModel:
     """A model of the transformers library; see :class:`~stepgraph.encoders.visual.VisualModel`.
 
-    It is of a kind of :data:`FAMILIES`, whose window is taken where none is given.
+    The ``kind`` is one of :data:`FAMILIES`, whose window is the default.
     """
 
     def __init__(
@@ -97,7 +97,7 @@ class PretrainedModel:
         self.clips = ClipOptions(frames, seconds, height=height, width=width, crop=pixels.crop)
 
     def encode_clips(self, frames: NDArray[np.uint8]) -> NDArray[np.float32]:
-        """CLIP and SigLIP see pictures, whose unit vectors are averaged; X-CLIP sees the clip."""
+        """Embed clips: with X-CLIP as a whole, else as the mean of unit vectors of frames."""
         import torch
 
         with torch.inference_mode():
@@ -109,7 +109,7 @@ class PretrainedModel:
             return as_array(found.unflatten(0, pixels.shape[:2]).mean(dim=1))
 
     def encode_texts(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """X-CLIP would bend texts towards a video; here they stay, so that each has one vector."""
+        """Embed texts; without X-CLIP's adaptation to a video, so that each has one vector."""
         import torch
 
         with torch.inference_mode():
@@ -188,11 +188,11 @@ def _load_network(kind: str, folder: Path) -> Any:
 def _load_tokenizer(kind: str, folder: Path, pieces: int) -> Any:
     from transformers import AutoTokenizer, PreTrainedTokenizerFast
 
-    # The class that SigLIP names needs sentencepiece, and is not needed: the file says it all.
+    # The class that SigLIP names needs sentencepiece, and is not needed: the file is enough.
     whole = kind == "siglip" and (folder / "tokenizer.json").is_file()
     try:
         chosen = PreTrainedTokenizerFast if whole else AutoTokenizer
-        # Else the library would ask whether to run code of the folder.
+        # Else the library would prompt for permission to run code of the folder.
         how: dict[str, Any] = {"local_files_only": True, "trust_remote_code": False}
         tokenizer = chosen.from_pretrained(folder, **how)
         tokenizer(["boil", "boil water"], padding=True)
@@ -222,7 +222,7 @@ def _read_pixels(kind: str, folder: Path, network: Any) -> Pixels:
 def make_pixels(
     kind: str, size: tuple[int, int], given: Mapping[str, Any], where: str = "settings"
 ) -> Pixels:
-    """Read the settings of an image processor; what they do not say is as the kind has it.
+    """Convert the settings of an image processor; missing ones are those of the kind.
 
     >>> make_pixels("clip", (224, 224), {"size": {"shortest_edge": 256}, "crop_size": 224}).read
     (256, 256)
@@ -255,7 +255,7 @@ def make_pixels(
 
 
 def _sides(given: Any, default: tuple[int, int]) -> tuple[tuple[int, int], bool]:
-    """Height and width of a setting; and whether both are given, as for a squeezed picture."""
+    """Height and width of a setting, and True if both are given, as for a squeezed picture."""
     if given is None:
         return default, False
     if isinstance(given, Mapping) and "height" in given:
@@ -265,5 +265,5 @@ def _sides(given: Any, default: tuple[int, int]) -> tuple[tuple[int, int], bool]
 
 
 def _pooled(output: Any) -> Any:
-    """The vectors; some versions of the library wrap them."""
+    """Unwrap the vectors, which some versions of the library wrap."""
     return getattr(output, "pooler_output", output)

@@ -1,4 +1,4 @@
-"""The encoder that reads: text shown in a video, as the text encoder takes what is said."""
+"""Encoder of text in the picture (OCR), with the sentence model of the text encoder."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from stepgraph.ingest.screen import read_screen
 
 
 class ScreenEncoder(TextEncoder):
-    """Encode a video by what is written in its pictures, on the scale of what is said."""
+    """Encode a video by the text in its pictures, on the same scale as narration."""
 
     def encode_videos(self, videos: Iterable[Video]) -> Iterator[Features]:
-        """See :class:`~stepgraph.encoders.Encoder`; who was read before is not read again."""
+        """See :class:`~stepgraph.encoders.Encoder`; text that was read before is cached."""
         return super().encode_videos(replace(video, transcript=_shown(video)) for video in videos)
 
 

@@ -1,4 +1,4 @@
-"""Models of sentences that are not built in, run by the sentence-transformers library."""
+"""Sentence models that are not built in, run by the sentence-transformers library."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _BATCH = 64
 
 
 class SentenceModel:
-    """Embeddings of texts by the model of a folder."""
+    """A sentence model, loaded from a folder."""
 
     def __init__(self, name: str, folder: Path, precision: Precision = "float32") -> None:
         import torch

@@ -1,6 +1,6 @@
-"""Features in a folder: what is in it, how it is read and written, and as an encoder.
+"""Stored features of videos: reading and writing folders, and an encoder that gives them.
 
-Nothing after that encoder need know that they were stored.
+Code that uses the encoder does not depend on the features being stored.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ KEYSTEPS = "keysteps"
 """Stem of the file with a vector for each keystep, in a folder of features."""
 
 HEADER = "features.json"
-"""The file of a folder of features that says what made them."""
+"""File of a folder of features with the options of their encoder."""
 
 HEADER_KIND = FileKind(
     "stepgraph-features", 1, "header of stored features", "make them with: stepgraph encode"
@@ -52,10 +52,10 @@ _FUNCTION = "stepgraph.encoders.stored_features:make_stored"
 
 
 class _OwnFiles(ArrayFiles):
-    """The files of a folder of features: one for each video, which knows its times."""
+    """Files of a folder of features: one for each video, with vectors and their times."""
 
     def place(self, video: str) -> Path | None:
-        """File of a video; None for an id that can name none."""
+        """File of a video; None for an id that cannot name a file."""
         try:
             return file_in(self.path, video, ".npz")
         except DataError:
@@ -73,14 +73,14 @@ class _OwnFiles(ArrayFiles):
 
 
 class FeatureStore:
-    """The features of many videos in a folder, or in one file that somebody else wrote.
+    """Features of many videos, in a folder or in one file of another program.
 
     Parameters
     ----------
     seconds_per_row
-        How much time one row of foreign arrays covers; None spreads the rows of each array
-        evenly over its video.  They are resampled to rows of a second, each with the vector that
-        covers its middle.  Features of our own know their times.
+        Seconds that one row of foreign arrays covers; None spreads the rows of each array evenly
+        over its video.  They are resampled to rows of a second, each with the vector that covers
+        its middle.  Features of our own are stored with their times.
     problems
         Receives videos that are shorter or longer than their features; strict if not given.
     """
@@ -104,11 +104,11 @@ class FeatureStore:
 
     @cached_property
     def files(self) -> ArrayFiles:
-        """What holds the features; opened now, if somebody else wrote it."""
+        """Files that hold the features; those of another program are opened on first use."""
         return self._own if self.encoder is not None else open_arrays(self.path)
 
     def has(self, video: str) -> bool:
-        """Whether features of a video that we wrote are there, and whole as their file says."""
+        """Check that stepgraph wrote features of a video, and that their file is complete."""
         place = self._own.place(video)
         if place is None:
             return False
@@ -120,7 +120,7 @@ class FeatureStore:
             return False
 
     def where(self, video: str) -> str:
-        """Where the features of a video are or should be, as messages begin."""
+        """Path of the features of a video, present or expected, for the start of a message."""
         return self.files.where(video)
 
     def read(self, video: Video) -> Features:
@@ -170,7 +170,7 @@ class FeatureStore:
         )
 
     def prepare(self, options: EncoderOptions) -> None:
-        """Get ready to write: make the folder, or make sure that it is of the same encoder."""
+        """Prepare to write: make the folder, or check that it is of the same encoder."""
         if self.encoder is not None:
             self.require(options)
             return
@@ -203,7 +203,7 @@ class FeatureStore:
                 )
 
     def write(self, features: Features) -> None:
-        """Write the features of a video, whole or not at all; the same bytes every time."""
+        """Write the features of a video atomically, as the same bytes every time."""
         path = file_in(self.path, features.video, ".npz")
         vectors = np.ascontiguousarray(features.vectors, "<f4")
         Wanted(f"video {features.video!r}").finished(vectors)
@@ -238,24 +238,24 @@ def _check_times(
 
 
 def of_length_one(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Scale each row to length 1, however large or small others made it; zeros stay zeros."""
+    """Scale each row to length 1, from any length above 0; zeros stay zeros."""
     length = np.linalg.norm(vectors.astype(np.float64), axis=1, keepdims=True)
     return np.asarray(vectors / np.where(length > 0, length, 1.0), dtype=np.float32)
 
 
 class StoredEncoder:
-    """Take videos from stored features, and keysteps from the encoder that made them.
+    """Encoder of videos from stored features, and of keysteps by the encoder that made them.
 
     Parameters
     ----------
     path, seconds_per_row, problems
-        See :class:`FeatureStore`; videos without features that can be read are problems, too.
+        See :class:`FeatureStore`; videos without readable features are problems as well.
     encoder
         Encodes the keysteps.  If not given, ``keysteps.npy`` (or another format) in the folder
         has their vectors, K by D in the order of the vocabulary; or else the encoder that the
-        folder names is loaded, if it is not a function of somebody's.
+        folder names is loaded, if it is built in or in the local cache.
     all_videos
-        Give those videos, too, without a vector: they are unobserved.  Else they are left out.
+        Give such videos as well, unobserved and without a vector.  Else they are left out.
     """
 
     def __init__(
@@ -276,7 +276,7 @@ class StoredEncoder:
 
     @property
     def options(self) -> EncoderOptions:
-        """See :class:`~stepgraph.encoders.Encoder`: those of the encoder behind the features."""
+        """See :class:`~stepgraph.encoders.Encoder`: those of the encoder of the features."""
         if self._encoder is not None:
             return self._encoder.options
         return self._store.encoder or EncoderOptions(_FUNCTION)
@@ -298,7 +298,7 @@ class StoredEncoder:
         return (features for _, features in self.read_each(videos))
 
     def read_each(self, videos: Iterable[Video]) -> Iterator[tuple[Video, Features]]:
-        """Give each video with its features; a file is read when its video comes."""
+        """Yield each video with its features, which are read one file at a time."""
         reading = Reading(self._store.files, self._store.problems)
         for video in videos:
             found = reading.attempt(video.id, partial(self._store.read, video))
@@ -325,7 +325,7 @@ class StoredEncoder:
 
 
 def make_stored(options: EncoderOptions) -> StoredEncoder:
-    """Refuse: a graph that was mined from features alone does not say where they are."""
+    """Raise an error: a graph that was mined from features does not record their folder."""
     raise ConfigError(
         f"encoder {options.name!r} must be told where its features are, got no folder; "
         f"give it with --features"

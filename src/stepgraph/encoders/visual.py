@@ -1,7 +1,7 @@
-"""What all encoders that look have in common: rows of a video in, unit vectors out.
+"""Base of all visual encoders: rows of a video in, unit vectors out.
 
 A model is two functions, one for clips and one for texts; :class:`VisualEncoder` makes an
-encoder of it.  Which model, and what its weights are, is the business of other modules.
+encoder of it.  Other modules choose the model and load its weights.
 """
 
 from __future__ import annotations
@@ -32,25 +32,25 @@ _TEXTS = 256
 
 
 class VisualModel(Protocol):
-    """A network that takes clips and, where it has a text tower, texts."""
+    """Protocol of networks that embed clips and, with a text tower, texts."""
 
     @property
     def clips(self) -> ClipOptions:
-        """What it looks at for one row."""
+        """Clip that it takes for one row."""
 
     def encode_clips(self, frames: NDArray[np.uint8]) -> NDArray[np.float32]:
-        """Vectors of clips, from shape (B, F, H, W, 3) to (B, D); of any length."""
+        """Vectors of clips, from shape (B, F, H, W, 3) to (B, D), not normalised."""
 
     def encode_texts(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Vectors of texts, shape (N, D); of any length."""
+        """Vectors of texts, shape (N, D), not normalised."""
 
 
 class VisualEncoder:
-    """Encode a video by what is to be seen in it, one vector a row.
+    """Encode a video by its pictures, one vector a row.
 
-    The ``window`` of the options replaces the model's own; ``load`` makes the model, and is
-    called once, when something must be encoded.  ``batch`` clips are encoded together, or as many
-    as are good for the device.
+    The ``window`` of the options replaces the model's own; ``load`` makes the model, once, on
+    first use.  ``batch`` clips are encoded together; by default their number depends on the
+    device.
     """
 
     def __init__(
@@ -62,19 +62,19 @@ class VisualEncoder:
 
     @cached_property
     def model(self) -> VisualModel:
-        """The network, loaded when first asked for."""
+        """Network, loaded on first use."""
         with progress.counting(f"loading {self.options.name}"):
             return self._load()
 
     @property
     def clips(self) -> ClipOptions:
-        """What is looked at for one row."""
+        """Clip that is decoded for one row."""
         clips = self.model.clips
         window = self.options.window
         return clips if window is None else replace(clips, window=window)
 
     def encode_keysteps(self, vocabulary: Vocabulary) -> NDArray[np.float32]:
-        """See :class:`~stepgraph.encoders.Encoder`; zeros for one without any known word."""
+        """See :class:`~stepgraph.encoders.Encoder`; one without a word of the model is zeros."""
         names = self.options.task_names
         vectors = keystep_vectors(vocabulary, self._encode_texts, task_names=names)
         if not vectors.any():
@@ -94,7 +94,7 @@ class VisualEncoder:
             yield found
 
     def _finish(self, vectors: NDArray[np.float32]) -> NDArray[np.float32]:
-        """Vectors of all rows of a video, from what the model made of their clips."""
+        """Compute the vectors of all rows of a video from the model's vectors of their clips."""
         return vectors
 
     def _encode_texts(self, texts: Sequence[str]) -> NDArray[np.float32]:
@@ -113,9 +113,9 @@ def encode_rows(
 ) -> Features:
     """Encode each row of a video file by the clip that begins with it.
 
-    From clips, shape (B, F, H, W, 3), ``encode`` makes vectors, shape (B, D); ``finish`` makes
-    those of all rows from those of all clips, where that is not the same.  A unit vector is of its
-    own row alone, however far its clip looks ahead.
+    ``encode`` maps clips, shape (B, F, H, W, 3), to vectors, shape (B, D); ``finish`` maps the
+    vectors of all clips to those of all rows, where they differ.  A unit vector belongs to its
+    own row alone, even if its clip is longer.
     """
     if video.path is None:
         raise DataError(
@@ -146,7 +146,7 @@ def encode_rows(
 
 
 def pick_device() -> str:
-    """``cuda`` where there is a GPU, else ``cpu``."""
+    """Return ``cuda`` if there is a GPU, else ``cpu``."""
     import torch
 
     torch.backends.cudnn.allow_tf32 = False  # else convolutions are no float32 on a GPU
@@ -154,13 +154,13 @@ def pick_device() -> str:
 
 
 def as_array(vectors: torch.Tensor) -> NDArray[np.float32]:
-    """Vectors of a network as an array."""
+    """Convert the vectors of a network to an array."""
     return np.asarray(vectors.float().cpu().numpy(), dtype=np.float32)
 
 
 @contextmanager
 def computing_in(precision: Precision) -> Iterator[None]:
-    """Let networks compute in this precision; torch is imported only where it is not float32."""
+    """Make networks compute in this precision; import torch only if it is not float32."""
     if precision == "float32":
         yield
         return

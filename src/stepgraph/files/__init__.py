@@ -1,1 +1,1 @@
-"""Read what may be anything, and write whole or not at all."""
+"""Checked reading of untrusted files, and atomic writing."""

@@ -1,6 +1,6 @@
 """Files at addresses such as ``s3://bucket/folder``, read by ranges of bytes through fsspec.
 
-An address is only ever what a user typed as a source: none is made from what a file says.
+An address only comes from a source that the user typed, never from the content of a file.
 """
 
 from __future__ import annotations
@@ -18,21 +18,21 @@ from typing import Any, BinaryIO, NamedTuple, TypeAlias
 
 from stepgraph.errors import ConfigError, DataError, MissingExtraError, one_line, quoted
 
-# Of two colons fsspec makes a chain of file systems, which nobody needs here.
+# fsspec reads two colons as a chain of file systems, which nobody needs here.
 _ADDRESS = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://(?!.*::)")
 _HERE = ("file", "local", "memory")
-# What has to be installed; of others fsspec says it.
+# Libraries to install; fsspec names those of other schemes.
 _LIBRARIES = {
     **dict.fromkeys(("s3", "s3a"), "s3fs"),
     **dict.fromkeys(("gs", "gcs"), "gcsfs"),
     **dict.fromkeys(("az", "abfs", "abfss", "adl"), "adlfs"),
     **dict.fromkeys(("http", "https"), "'fsspec[http]'"),
 }
-_REQUEST = 2**22  # bytes that are asked for at once
+_REQUEST = 2**22  # bytes of one request
 
 
 class _Status(NamedTuple):
-    """The size of a file, and a number that changes when it does: not every store knows times."""
+    """Size of a file in bytes, and a hash of its state in place of a modification time."""
 
     st_size: int
     st_mtime_ns: int
@@ -40,7 +40,7 @@ class _Status(NamedTuple):
 
 @dataclass(frozen=True)
 class Address:
-    """A place that fsspec opens; it has of a path what the readers of large files ask for."""
+    """An address that fsspec opens, with the methods of a path that readers of large files use."""
 
     text: str
 
@@ -52,15 +52,15 @@ class Address:
 
     @property
     def name(self) -> str:
-        """What stands behind the last slash."""
+        """Part after the last slash."""
         return self.text.rpartition("/")[2]
 
     def is_file(self) -> bool:
-        """Whether a file is there."""
+        """Check that the address is a file."""
         return self._type() == "file"
 
     def is_dir(self) -> bool:
-        """Whether a folder is there."""
+        """Check that the address is a folder."""
         return self._type() == "directory"
 
     def _type(self) -> str:
@@ -71,19 +71,19 @@ class Address:
                 return "nothing"
 
     def stat(self) -> _Status:
-        """Size and state of a file."""
+        """Return the size of a file, and a hash of its state."""
         with self._asking():
             state = str(self._system.ukey(self._path)).encode()
             size = int(self._system.info(self._path)["size"])
         return _Status(size, int.from_bytes(sha256(state).digest()[:7], "big"))
 
     def open(self, mode: str = "rb") -> BinaryIO:
-        """Open a file to read its bytes; what is not read is not fetched."""
+        """Open a file to read its bytes, which are fetched as they are read."""
         assert mode == "rb", "nothing is written to an address"
         return io.BufferedReader(_Ranges(self), _REQUEST)
 
     def bytes(self, begin: int, end: int) -> bytes:
-        """The bytes of a file from one to another."""
+        """Fetch the bytes of a file from position ``begin`` up to ``end``."""
         with self._asking():
             return bytes(self._system.cat_file(self._path, start=begin, end=end))
 
@@ -97,7 +97,7 @@ class Address:
 
     @cached_property
     def _found(self) -> tuple[Any, str]:
-        """The file system, and the path in it."""
+        """File system of the address, and the path in it."""
         from fsspec.core import url_to_fs
 
         found = _ADDRESS.match(self.text)
@@ -124,7 +124,7 @@ class Address:
 
     @contextmanager
     def _asking(self) -> Iterator[None]:
-        """Give whatever a library raises one form."""
+        """Turn every exception of a library into a :class:`DataError`."""
         _ = self._found
         try:
             yield
@@ -137,11 +137,11 @@ class Address:
 
 
 Place: TypeAlias = Path | Address
-"""Where a file lies that is only read."""
+"""Path or address of a file that is only read."""
 
 
 class _Ranges(io.RawIOBase):
-    """The bytes of a file at an address, each asked for when it is read."""
+    """Raw stream over a file at an address, which fetches ranges of bytes as they are read."""
 
     def __init__(self, address: Address) -> None:
         self._address, self._size, self._at = address, address.stat().st_size, 0
@@ -165,12 +165,12 @@ class _Ranges(io.RawIOBase):
 
 
 def place_of(text: str) -> Place:
-    """What a user typed as a place: an address, or a path."""
+    """Convert what a user typed to an address or a path."""
     return Address(text) if is_address(text) else Path(os.path.expanduser(text))
 
 
 def is_address(text: str) -> bool:
-    """Whether a text is the address of something that fsspec opens.
+    """Check that a text has the form of an address for fsspec.
 
     >>> is_address("s3://bucket/folder"), is_address("data/howto100m")
     (True, False)
@@ -179,7 +179,7 @@ def is_address(text: str) -> bool:
 
 
 def on_disk(source: str) -> str:
-    """A source, which may be no address."""
+    """Return a source on a disk; refuse an address."""
     if is_address(source.partition(":")[2]) or is_address(source):
         raise ConfigError(
             f"source must lie on a disk, got {quoted(source)}; of addresses only "
@@ -189,5 +189,5 @@ def on_disk(source: str) -> str:
 
 
 def is_offline() -> bool:
-    """Whether nothing may be fetched."""
+    """Check that the environment forbids downloads (``HF_HUB_OFFLINE``)."""
     return os.environ.get("HF_HUB_OFFLINE", "").upper() in ("1", "ON", "TRUE", "YES")

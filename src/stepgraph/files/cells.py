@@ -1,15 +1,15 @@
-"""Text in the cells of CSV files, which a spreadsheet must not take for a formula."""
+"""Escaping of text in CSV cells that a spreadsheet would take for a formula."""
 
 from __future__ import annotations
 
 import re
 
-# What has been marked as text before is marked again, so that any text comes back.
+# A text that is already escaped is escaped again, so that any text can be restored.
 _FORMULA = re.compile(r"'*[=+\-@\t\r]")
 
 
 def write_cell(text: str) -> str:
-    """Text for a cell; a spreadsheet shows what an apostrophe begins as it stands.
+    """Escape a text that a spreadsheet would take for a formula, with an apostrophe.
 
     >>> write_cell("=1+1"), write_cell("stir")
     ("'=1+1", 'stir')
@@ -18,5 +18,5 @@ def write_cell(text: str) -> str:
 
 
 def read_cell(text: str) -> str:
-    """Text as it was before :func:`write_cell`."""
+    """Restore a text that :func:`write_cell` escaped."""
     return text[1:] if text.startswith("'") and _FORMULA.match(text) else text

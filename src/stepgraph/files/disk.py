@@ -1,4 +1,4 @@
-"""Read text that may be anything, and write files whole or not at all."""
+"""Checked reading of text files, and atomic writing."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ except ImportError:  # Windows
 MIB = 1 << 20
 
 _TEMPORARY = re.compile(r"\..+\.\d+-[0-9a-f]{8}\.partial", re.DOTALL)
-# What is wrong with all files of a place, not with one of them.
+# Errors that concern all files of a folder, not one of them.
 _OF_THE_DISK = (
     *(errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EPERM, errno.EIO),
     *(errno.EMFILE, errno.ENFILE, errno.ESTALE),
@@ -34,7 +34,7 @@ _OF_THE_DISK = (
 
 
 def cache_folder() -> Path:
-    """Where caches lie: ``STEPGRAPH_CACHE``, or the user's own cache folder."""
+    """Folder of all caches: ``STEPGRAPH_CACHE``, or ``stepgraph`` in the user's cache folder."""
     chosen = os.environ.get("STEPGRAPH_CACHE")
     if chosen:
         return Path(chosen)
@@ -44,8 +44,8 @@ def cache_folder() -> Path:
 def read_text(path: Path, *, limit: int = 64 * MIB, kind: str = "file") -> str:
     """Read a UTF-8 text file, or UTF-16 with a byte order mark; any line ends become plain ones.
 
-    A file that is missing, too large, binary or in another encoding is a :class:`DataError`
-    that says so in one line; ``kind`` says what it should have been.
+    A file that is missing, too large, binary or in another encoding raises a one-line
+    :class:`DataError`; ``kind`` names the expected file.
     """
     with reading(path, kind) as file:
         size = os.fstat(file.fileno()).st_size
@@ -60,7 +60,7 @@ def read_text(path: Path, *, limit: int = 64 * MIB, kind: str = "file") -> str:
 
 
 def listed(folder: Path) -> list[Path]:
-    """What lies in a folder, in order; one that cannot be listed is a :class:`DataError`."""
+    """List the content of a folder in order; raise :class:`DataError` if that fails."""
     try:
         return sorted(folder.iterdir())
     except OSError as error:
@@ -72,7 +72,7 @@ def listed(folder: Path) -> list[Path]:
 
 @contextmanager
 def reading(path: Place, kind: str = "file") -> Iterator[BinaryIO]:
-    """Open a file to read its bytes; where that fails, now or later, is a :class:`DataError`."""
+    """Open a file to read its bytes; raise :class:`DataError` if that fails, now or later."""
     require_file(path, kind)
     try:
         with path.open("rb") as file:
@@ -84,7 +84,7 @@ def reading(path: Place, kind: str = "file") -> Iterator[BinaryIO]:
 
 
 def require_file(path: Place, kind: str = "file") -> None:
-    """Raise the error for a path that is missing or no file; ``kind`` says what it must be."""
+    """Raise an error for a path that is missing or no file; ``kind`` names the expected file."""
     try:
         if path.is_file():
             return
@@ -122,9 +122,9 @@ def read_json(path: Path, *, limit: int = 64 * MIB) -> Any:
 
 
 def parse_json(text: str, where: str, hook: Callable[[Any], Any] | None = None) -> Any:
-    """Parse JSON that may be cut off, foreign, or nested without end.
+    """Parse untrusted JSON, which may be truncated, malformed or nested too deeply.
 
-    A ``hook`` is given the pairs of each object, and makes what stands for it.
+    A ``hook`` receives the pairs of each object, and returns its replacement.
     """
     try:
         return json.loads(text, object_pairs_hook=hook)
@@ -158,11 +158,11 @@ def _is_cut_off(error: json.JSONDecodeError) -> bool:
 
 @contextmanager
 def replacing(path: Path) -> Iterator[Path]:
-    """Give a temporary file to write to; it becomes ``path`` when all went well.
+    """Yield a temporary file to write to, which replaces ``path`` on success.
 
-    Whatever goes wrong, ``path`` keeps what it had and the temporary file is removed; what a
-    process left that was killed is removed by the next that writes into the folder.  A link is
-    followed: the file that it leads to is replaced.  A FIFO or a device is refused.
+    On any error, ``path`` keeps its content and the temporary file is removed.  The next process
+    that writes into the folder removes the temporary files of killed ones.  A link is followed:
+    the file that it leads to is replaced.  A FIFO or a device is refused.
     """
     try:
         target = _replaceable(path)
@@ -180,7 +180,7 @@ def replacing(path: Path) -> Iterator[Path]:
 
 @contextmanager
 def _temporary(target: Path) -> Iterator[Path]:
-    """A file that is locked for as long as it is written, and gone at the end."""
+    """Create a file that is locked while it is written, and remove it at the end."""
     name = f".{target.name}.{os.getpid()}-{secrets.token_hex(4)}.partial"
     partial = target.with_name(name)
     file = _locked(partial)
@@ -193,7 +193,7 @@ def _temporary(target: Path) -> Iterator[Path]:
 
 
 def _locked(partial: Path) -> BinaryIO | None:
-    """Make a file and lock it; None where there are no locks."""
+    """Make a file and lock it; return None on a system without locks."""
     while True:
         file = partial.open("xb")
         if fcntl is None:
@@ -208,7 +208,7 @@ def _locked(partial: Path) -> BinaryIO | None:
 
 @lru_cache(maxsize=4096)
 def _sweep(folder: Path) -> None:
-    """Remove what killed processes left in a folder: what no living one has locked; once."""
+    """Remove temporary files of killed processes, which are not locked, from a folder once."""
     for path in folder.glob(".*.partial") if fcntl is not None else ():
         if not _TEMPORARY.fullmatch(path.name):
             continue
@@ -222,7 +222,7 @@ def _sweep(folder: Path) -> None:
 
 
 def _replaceable(path: Path) -> Path:
-    """The file that a path leads to, be it there or not, if it is one that may be replaced."""
+    """Return the file that a path leads to, existing or new; refuse one that is not regular."""
     try:
         mode = path.stat().st_mode
     except FileNotFoundError:
@@ -239,14 +239,14 @@ def _replaceable(path: Path) -> Path:
 
 
 def write_text(path: Path, text: str) -> None:
-    """Write a UTF-8 text file whole or not at all."""
+    """Write a UTF-8 text file atomically."""
     data = encoded(text, path)
     with replacing(path) as partial:
         partial.write_bytes(data)
 
 
 def encoded(text: str, path: Path) -> bytes:
-    """Text as UTF-8, for a file."""
+    """Encode text as UTF-8; ``path`` is for the error message."""
     try:
         return text.encode()
     except UnicodeEncodeError as error:

@@ -1,4 +1,4 @@
-"""What every saved file begins with, and how its fields are checked when it is read back."""
+"""Headers of saved files, and checks of their fields on reading."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from stepgraph.core import LONGEST, Vocabulary
 from stepgraph.errors import DataError, and_got, one_line, quoted
 from stepgraph.files.disk import MIB, read_json, reading, write_text
 
-# How every file of ours begins; one that another program wrote again may begin otherwise.
+# Every file of ours begins like this; one that another program wrote again may not.
 _FORMAT = re.compile(rb'(?:\xef\xbb\xbf)?\s*\{\s*"format"\s*:\s*"([\w. -]+)"')
 
 
 @dataclass(frozen=True)
 class FileKind:
-    """A kind of saved file: how it is marked, called, and made again."""
+    """A kind of saved file: format name, version, noun for messages, and remedy."""
 
     format: str
     version: int
@@ -30,7 +30,7 @@ class FileKind:
 
 
 def read_format(path: Path, *, limit: int = 64 * MIB) -> str:
-    """Read what kind of file a saved file is, from its first line where it begins as ours do."""
+    """Read the format name of a saved file, from its first bytes if they contain it."""
     with reading(path) as file:
         if found := _FORMAT.match(file.read(1024)):
             return found[1].decode()
@@ -43,7 +43,7 @@ def read_format(path: Path, *, limit: int = 64 * MIB) -> str:
 
 
 def check_header(content: Any, path: Path, kind: FileKind) -> None:
-    """Refuse the content of another kind of file, and one that a newer program saved."""
+    """Refuse content of another format, or of a newer version."""
     found = content.get("format") if isinstance(content, dict) else type(content).__name__
     if found != kind.format:
         raise DataError(
@@ -63,7 +63,7 @@ def check_header(content: Any, path: Path, kind: FileKind) -> None:
 
 @contextmanager
 def reading_fields(path: Path, kind: FileKind) -> Iterator[None]:
-    """Turn whatever goes wrong with the fields of a saved file into one clear error."""
+    """Turn every error in the fields of a saved file into a :class:`DataError`."""
     try:
         yield
     except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
@@ -73,35 +73,35 @@ def reading_fields(path: Path, kind: FileKind) -> Iterator[None]:
 
 
 def as_list(value: Any) -> list[Any]:
-    """A value that must be a list."""
+    """Return a list; raise TypeError for any other value."""
     if not isinstance(value, list):
         raise TypeError(f"a list was expected, got {quoted(value)}")
     return value
 
 
 def as_whole(value: Any) -> int:
-    """A value that must be a whole number."""
+    """Return a whole number; raise TypeError for any other value."""
     if type(value) is not int:
         raise TypeError(f"whole numbers were expected, got {quoted(value)}")
     return value
 
 
 def as_text(value: Any) -> str:
-    """A value that must be text."""
+    """Return a text; raise TypeError for any other value."""
     if not isinstance(value, str):
         raise TypeError(f"text was expected, got {quoted(value)}")
     return value
 
 
 def as_seconds(value: Any, least: float = 0.0) -> float:
-    """A value that must be a time, or with a ``least`` one the length of a row."""
+    """Return a time from ``least`` seconds to a week; raise TypeError for any other value."""
     if type(value) not in (int, float) or not least <= value <= LONGEST:
         raise TypeError(f"{least} seconds to a week were expected, got {quoted(value)}")
     return float(value)
 
 
 def header(format_name: str, version: int, vocabulary: Vocabulary) -> dict[str, Any]:
-    """First fields of every artefact."""
+    """Make the first fields of an artefact."""
     return {
         "format": format_name,
         "version": version,
@@ -111,7 +111,7 @@ def header(format_name: str, version: int, vocabulary: Vocabulary) -> dict[str, 
 
 
 def write_fields(content: dict[str, Any], path: str | Path) -> None:
-    """Write a saved file as JSON, whole or not at all."""
+    """Write a saved file as JSON, atomically."""
     # One line per field: small enough to read, and a difference of two files is legible.
     fields = (
         f'"{key}": {json.dumps(value, ensure_ascii=False)}' for key, value in content.items()

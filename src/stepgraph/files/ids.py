@@ -1,4 +1,4 @@
-"""Ids of videos, which name the files of their results and come from anywhere."""
+"""Checks of video ids, which come from untrusted input and name the files of results."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _SEPARATORS = tuple(one for one in (os.sep, os.altsep) if one not in ("/", None)
 
 
 def check_id(id: str) -> str:
-    """Give back an id that can name a file in the folder it is put in, and refuse all others.
+    """Return an id that can name a file in a folder; refuse all others.
 
     Slashes are allowed between names: the id of a video in a folder of the source has them.
     """
@@ -29,7 +29,7 @@ def check_id(id: str) -> str:
 
 
 def file_in(folder: Path | str, id: str, suffix: str) -> Path:
-    """The file of an id in a folder: never one outside it.
+    """Return the file of an id in a folder, never one outside it.
 
     >>> file_in("keysteps", "monday/tea", ".steps.json").as_posix()
     'keysteps/monday/tea.steps.json'

@@ -1,4 +1,4 @@
-"""A header and some arrays in one ``.npz``, which numpy opens, too."""
+"""Files with a header and arrays in one ``.npz``, which numpy can open."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from stepgraph.files.headers import FileKind, check_header
 
 
 def write_arrays(path: Path, fields: Mapping[str, Any], **arrays: NDArray[Any]) -> None:
-    """Write fields and arrays, whole or not at all."""
+    """Write header fields and arrays, atomically."""
     text = encoded(json.dumps(fields, ensure_ascii=False), path)
     content: dict[str, Any] = {"header": np.frombuffer(text, np.uint8), **arrays}
     with replacing(path) as partial, partial.open("wb") as file:
@@ -29,7 +29,7 @@ def write_arrays(path: Path, fields: Mapping[str, Any], **arrays: NDArray[Any]) 
 def read_saved(
     path: Path, kind: FileKind, names: Sequence[str]
 ) -> tuple[dict[str, Any], list[NDArray[Any]]]:
-    """Read the fields and arrays of a file of some kind."""
+    """Read the header fields and the named arrays of a file; refuse another kind."""
     fields = read_fields(path)
     check_header(fields, path, kind)
     _, *arrays = read_arrays(path, ("header", *names), ArrayContent(kind.noun))
@@ -37,7 +37,7 @@ def read_saved(
 
 
 def read_fields(path: Path) -> dict[str, Any]:
-    """Read the fields alone."""
+    """Read the header fields alone."""
     require_file(path)
     wanted = Wanted(str(path), ArrayContent("arrays"), format=".npz")
     if not READER.ask("has", path, wanted, "header")["has"]:

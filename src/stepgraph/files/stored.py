@@ -1,4 +1,4 @@
-"""What stored features and stored scores have in common: an array for each video, or none."""
+"""Reading of stored features and stored scores: one array for each video, or none."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _Loaded = TypeVar("_Loaded")
 
 
 def check_seconds(**options: float) -> None:
-    """Refuse lengths of rows that no row has."""
+    """Refuse row lengths below 0.001 seconds or above a week."""
     for name, seconds in options.items():
         if not 1e-3 <= seconds <= LONGEST:
             raise ConfigError(f"{name} must be between 0.001 seconds and a week, got {seconds!r}")
@@ -26,7 +26,7 @@ def check_seconds(**options: float) -> None:
 
 @dataclass
 class Reading:
-    """Arrays being read one after the other, and how that went."""
+    """Reader of arrays one after the other, which counts successes and keeps the first error."""
 
     stored: ArrayFiles
     problems: Problems
@@ -34,7 +34,7 @@ class Reading:
     first: DataError | None = None
 
     def attempt(self, video: str, load: Callable[[], _Loaded]) -> _Loaded | None:
-        """Load the array of a video, or note why there is none that can be used."""
+        """Load the array of a video; if it is missing or unreadable, note that and return None."""
         if not self._find(video):
             return None
         try:
@@ -65,7 +65,7 @@ class Reading:
         self.problems.add(where, f"unreadable stored {self.stored.kind.noun}", what, lost=True)
 
     def finish(self) -> None:
-        """Stop where not one could be used: nothing is left to go on with."""
+        """Raise the first error if no array at all could be used."""
         if self.first is not None and not self.done:
             raise self.first
 
@@ -87,7 +87,7 @@ def note_length(
 
 
 def stored_rows(duration: float, hop: float, seconds_per_row: float) -> NDArray[np.int64]:
-    """Which row of an array covers the middle of each row of a video.
+    """Return the stored row that covers the middle of each row of a video.
 
     >>> stored_rows(3.0, 1.0, 2.0).tolist()
     [0, 0, 1]

@@ -1,5 +1,5 @@
-"""Label a corpus with the task graph: the pseudo-labelled corpus D' of the paper.
+"""Pseudo-labels of a corpus from the task graph: the corpus D' of the paper.
 
-One row a clip, in parquet files that any program reads; the labels of plain argmax stand
-beside those of the graph, so that a model can be trained on either.
+Parquet files have one row a clip, and any program can read them.  The labels of plain argmax
+are stored beside those of the graph, so that a model can be trained on either.
 """

@@ -1,4 +1,4 @@
-"""The labels of the clips of one video: what the graph says, and what plain argmax says.
+"""Pseudo-labels of the clips of one video, by the task graph and by plain argmax.
 
 They are written as parquet tables, and read back from them.
 """
@@ -24,21 +24,21 @@ from stepgraph.files.headers import FileKind, check_header, reading_fields
 from stepgraph.scoring.products import part_of_row
 
 ORIGINS = ("anchor", "path", "label")
-"""As in a timeline: heard or seen clearly; found along the graph; the decoder does not tell."""
+"""Origin of a label, as in a timeline: a confident score; the path; not given by the decoder."""
 
 TOP = 3
-"""Best keysteps that are kept of each clip, for the loss that matches distributions."""
+"""Number of best keysteps stored for each clip, for the loss on distributions."""
 
 
 @dataclass(frozen=True, eq=False)
 class ClipLabels:
-    """Labels of the clips of one video, each array one entry a clip; ``docs/formats.md``.
+    """Labels of the clips of one video, one entry a clip in each array; see ``docs/formats.md``.
 
-    ``path`` is None where only a transcript was there; ``task`` is what the decoder thinks, never
+    ``path`` is None if there is only a transcript; ``task`` is the estimate of the decoder, never
     the truth.  ``keystep`` is the graph's label, ``argmax`` that of plain argmax, ``BACKGROUND``
-    where there is none; ``origin`` is a position in :data:`ORIGINS`, or -1.  Numbers are nan
-    where unknown.  ``top_keysteps`` and ``top_scores``, shape (T, 3), begin with the best; -1 and
-    minus infinity where there is none.
+    where there is none; ``origin`` is a position in :data:`ORIGINS`, or -1.  Missing numbers are
+    nan.  ``top_keysteps`` and ``top_scores``, shape (T, 3), begin with the best; -1 and minus
+    infinity where there is none.
     """
 
     video: str
@@ -61,7 +61,7 @@ class ClipLabels:
 
 
 def label_clips(timeline: Timeline) -> ClipLabels:
-    """The clips of one recognised video with their labels."""
+    """Collect the labels of all clips of one recognised video."""
     video, labels, scores = timeline.video, timeline.labels, timeline.scores
     rows = np.arange(len(labels))
     labelled = labels.keysteps != BACKGROUND
@@ -97,10 +97,10 @@ def _origins(timeline: Timeline) -> NDArray[np.int64]:
 
 
 def best_of(scores: Scores) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
-    """The best keysteps of each row and their scores, shape (T, 3).
+    """Return the best keysteps of each row and their scores, shape (T, 3).
 
-    Of several that score alike the first comes first, as in argmax.  Where nothing was observed,
-    and past the last keystep, they are -1 and minus infinity.
+    Of keysteps with equal scores the first comes first, as in argmax.  On unobserved rows, and
+    past the last keystep, they are -1 and minus infinity.
     """
     left = np.where(scores.observed[:, None], scores.values, np.float32(-np.inf))
     keysteps = np.full((len(scores), TOP), -1, dtype=np.int32)
@@ -121,7 +121,7 @@ LABELS_KIND = FileKind("stepgraph-labels", 1, "file of labels", "make it with: s
 def write_table(
     path: Path, videos: Sequence[ClipLabels], vocabulary: Vocabulary, content: Mapping[str, Any]
 ) -> None:
-    """Write the clips of some videos whole or not at all; ``content`` stands in the footer."""
+    """Write the clips of some videos atomically, with ``content`` in the footer of the file."""
     parquet = _arrow().parquet
     text = json.dumps(content, ensure_ascii=False)
     table = _to_table(videos, vocabulary).replace_schema_metadata({LABELS_KIND.format: text})
@@ -130,7 +130,7 @@ def write_table(
 
 
 def read_footer(path: Path) -> dict[str, Any]:
-    """What a file says about itself."""
+    """Read the content of the footer of a file of labels."""
     parquet = _arrow().parquet
     with _reading(path):
         metadata = parquet.read_schema(path).metadata or {}
@@ -144,7 +144,7 @@ def read_footer(path: Path) -> dict[str, Any]:
 
 
 def read_table(path: Path, keysteps: int) -> Iterator[ClipLabels]:
-    """The clips of each video of a file; labels past the last keystep are refused."""
+    """Yield the clips of each video of a file; refuse labels past the last keystep."""
     parquet = _arrow().parquet
     with _reading(path):
         table = parquet.read_table(path)
@@ -230,7 +230,7 @@ _ORDER = (
 
 @contextmanager
 def _reading(path: Path) -> Iterator[None]:
-    """Give every failure of the library one form."""
+    """Turn every failure of the library into a :class:`DataError`."""
     require_file(path, "file of labels")
     try:
         yield

@@ -1,8 +1,8 @@
-"""Labels on disk: parts of whole videos, and a manifest that says which videos are in which.
+"""Labels on disk: parts of whole videos, and a manifest of the videos in each part.
 
-A part is written whole or not at all and carries in its footer what it was made from and of
-which videos.  A run that was killed therefore goes on after its last part, and its files are
-those of a run that was not.  The manifest is written at the end: with it the folder is complete.
+A part is written atomically; its footer has its provenance and its videos.  A killed run
+therefore continues after its last part, and its files are those of an uninterrupted one.  The
+manifest is written at the end: with it the folder is complete.
 """
 
 from __future__ import annotations
@@ -41,15 +41,15 @@ _MANIFEST_KIND = replace(LABELS_KIND, noun="manifest of labels")
 
 
 Label: TypeAlias = Callable[[list[Video]], Iterable[ClipLabels]]
-"""From videos to the labels of those that can be labelled."""
+"""Function from videos to the labels of those that can be labelled."""
 
 
 @dataclass(frozen=True)
 class Provenance:
-    """What decides the labels of a video; labels of different provenance are never mixed.
+    """Everything that decides the labels of a video; labels of different provenance never mix.
 
-    ``graph`` is a hash, ``decoder`` and ``encoder`` are names and options, ``hop`` is the seconds
-    from one clip to the next.
+    ``graph`` is a hash, ``decoder`` and ``encoder`` are names and options, ``hop`` is the time
+    from one clip to the next in seconds.
     """
 
     vocabulary: Vocabulary
@@ -59,7 +59,7 @@ class Provenance:
     hop: float = 1.0
 
     def fields(self) -> dict[str, Any]:
-        """As it stands in the files."""
+        """Return the fields of the header of the files."""
         made = {"graph": self.graph, "decoder": dict(self.decoder), "encoder": dict(self.encoder)}
         first = headers.header(LABELS_KIND.format, LABELS_KIND.version, self.vocabulary)
         return first | made | {"hop": self.hop} | vocabulary_fields(self.vocabulary)
@@ -67,7 +67,7 @@ class Provenance:
 
 @dataclass(frozen=True)
 class LabelFile:
-    """One file of labels: how many clips, of which videos, and which could not be labelled."""
+    """One file of labels: its number of clips, its videos, and those of them that failed."""
 
     file: str
     rows: int
@@ -85,12 +85,12 @@ class LabelFolder:
 
     @property
     def rows(self) -> int:
-        """How many clips there are."""
+        """Number of clips."""
         return sum(part.rows for part in self.parts)
 
     @property
     def videos(self) -> int:
-        """How many videos were labelled."""
+        """Number of videos that were labelled."""
         return sum(len(part.videos) - len(part.failed) for part in self.parts)
 
     @property
@@ -108,7 +108,7 @@ def label_source(
     encoder: Scorer | None = None,
     problems: Problems | None = None,
 ) -> LabelFolder:
-    """Label every clip of every video, or go on with a folder that was begun.
+    """Label every clip of every video, or continue an interrupted run in the folder.
 
     Parameters
     ----------
@@ -117,7 +117,7 @@ def label_source(
     encoder
         The one that the graph was mined with if not given.
     problems
-        Receives the videos that cannot be labelled; the others are.
+        Receives the videos that cannot be labelled; the others go on.
     """
     decoder, problems = decoder or load_decoder(), problems if problems is not None else Problems()
     encoder = encoder or open_scorer(graph=graph)
@@ -136,7 +136,7 @@ def label_source(
 
 
 def provenance_of(graph: TaskGraph, decoder: Decoder, scoring: Mapping[str, Any]) -> Provenance:
-    """What decides labels that are made with a graph."""
+    """Return the provenance of labels made with a graph, a decoder and options of scoring."""
     return Provenance(graph.vocabulary, graph_fingerprint(graph), describe(decoder), scoring)
 
 
@@ -155,7 +155,7 @@ def describe(decoder: Decoder) -> dict[str, Any]:
 
 
 def graph_fingerprint(graph: TaskGraph) -> str:
-    """A short hash of all that a graph says about keysteps."""
+    """Hash the vocabulary, the transition counts and the timing of a graph."""
     digest = hashlib.sha256(graph.vocabulary.fingerprint.encode())
     counts = graph.counts
     for values in (counts.indptr, counts.indices, counts.data):
@@ -176,8 +176,8 @@ def write_labels(
 ) -> LabelFolder:
     """Write labels as parts of whole videos, and the manifest at the end.
 
-    Parts that are there already are kept where they hold the same videos.  Videos that cannot be
-    written go to the problems, and the others go on.
+    Existing parts are kept if they hold the same videos, without failures.  Videos that cannot be
+    written are noted as problems, and the others go on.
 
     Parameters
     ----------
@@ -213,7 +213,7 @@ def write_labels(
 def _groups(
     videos: Iterable[Video], hop: float, part_size: int, problems: Problems
 ) -> Iterator[list[Video]]:
-    """Videos of one part each; durations alone decide, so that every run cuts alike."""
+    """Split videos into parts by their durations alone, so that every run splits alike."""
     group: list[Video] = []
     known: set[str] = set()
     rows = 0
@@ -237,12 +237,12 @@ def _groups(
 
 
 def is_writable(video: Video) -> bool:
-    """Whether the names of a video can stand in a file."""
+    """Check that the id and the path of a video are Unicode text, which a file can hold."""
     return is_unicode(f"{video.id}{video.path}")
 
 
 def finished(path: Path, provenance: Provenance) -> LabelFile:
-    """The part that is there; one of another provenance is refused, not overwritten."""
+    """Read an existing part; refuse, and do not overwrite, one of another provenance."""
     content = read_footer(path)
     wanted = provenance.fields()
     for name, value in wanted.items():
@@ -256,13 +256,13 @@ def finished(path: Path, provenance: Provenance) -> LabelFile:
 
 
 def _holds(part: LabelFile, videos: Sequence[Video], hop: float) -> bool:
-    """Whether a part is of these videos, as long as they are now."""
+    """Check that a part has the labels of these videos, at their present lengths."""
     rows = sum(rows_in(video.duration, hop) for video in videos if video.id not in part.failed)
     return part.videos == tuple(video.id for video in videos) and part.rows == rows
 
 
 def shortened(value: Any) -> str:
-    """A value as JSON, cut where it is too long for a message."""
+    """Format a value as JSON, cut to a length that suits a message."""
     text = json.dumps(value, ensure_ascii=False)
     return text if len(text) <= 160 else f"{text[:150]}…"
 
@@ -322,7 +322,7 @@ def _part(fields: Mapping[str, Any]) -> LabelFile:
 
 
 def read_labels(folder: Path | LabelFolder) -> Iterator[ClipLabels]:
-    """The labels of each video, one video at a time; one part is in memory."""
+    """Yield the labels of each video; one part at a time is in memory."""
     labels = folder if isinstance(folder, LabelFolder) else open_labels(folder)
     for part in labels.parts:
         path = labels.path / part.file

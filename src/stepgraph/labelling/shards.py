@@ -1,4 +1,4 @@
-"""Label a corpus in shards; the folder of labels is that of one process."""
+"""Labelling of a corpus in shards, with the same folder of labels as one process writes."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ from stepgraph.scoring.known import Known
 
 
 class _Labelled(NamedTuple):
-    """The videos of a shard without what is said in them, and the labels of some of them."""
+    """Videos of a shard without transcripts, and the labels of those that could be labelled."""
 
     videos: list[Video]
     labels: list[ClipLabels]
@@ -56,12 +56,12 @@ class _LabelledVideo(Video):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class LabellingJob(Job):
-    """All that decides the labels of the shards of a source.
+    """Job that labels the shards of a source, with everything that decides the labels.
 
     Attributes
     ----------
     known
-        Vectors of the keysteps, where an encoder has them.
+        Vectors of the keysteps, if an encoder has them.
     """
 
     graph: TaskGraph
@@ -113,7 +113,7 @@ class LabellingJob(Job):
         table = read_table(place.with_suffix(".parquet"), len(self.graph.vocabulary))
         labels = {one.video: one for one in table}
         for video, duration, path, done in read_json(place.with_suffix(".videos")):
-            # A table knows nothing of a video without rows.
+            # A table has no entry for a video without rows.
             found = (labels.get(video) or self._no_clips(video)) if done else None
             where = None if path is None else Path(path)
             yield _LabelledVideo(video, duration, (), where, labels=found)
@@ -134,7 +134,7 @@ def label_shards(
     part_size: int = 50_000,
     problems: Problems,
 ) -> LabelFolder:
-    """Label all shards that are not there yet, and write their labels as one process does.
+    """Label all shards that are not stored yet, and write their labels as one process does.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""What a person wants to know of labels before training on them."""
+"""Summary statistics of pseudo-labels."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _SHOWN = 5
 
 @dataclass(frozen=True)
 class Change:
-    """A clip whose label the graph changed: when it is, what was said, from what to what."""
+    """A clip whose label the graph changed: its start in seconds, its words, and both labels."""
 
     video: str
     start: float
@@ -31,10 +31,10 @@ class Change:
 
 @dataclass(frozen=True)
 class LabelStatistics:
-    """Labels in figures, of the graph's and of plain argmax's.
+    """Counts of the labels of the graph and of plain argmax.
 
-    ``rows`` are clips, with a label or without.  ``changed`` have two labels that differ,
-    ``added`` only that of the graph, ``removed`` only that of argmax.  ``origins`` and
+    ``rows`` counts all clips, ``changed`` those with two labels that differ, ``added`` those with
+    a label of the graph only, ``removed`` those with one of argmax only.  ``origins`` and
     ``confidence`` (a mean, or nan) are of the labelled clips; ``covered`` counts the keysteps
     that occur.
     """
@@ -97,7 +97,7 @@ def _listed(counts: Sequence[tuple[str, int]]) -> str:
 
 
 def label_statistics(folder: Path | LabelFolder) -> LabelStatistics:
-    """Count what is in a folder of labels; one part at a time is in memory."""
+    """Compute the statistics of a folder of labels; one part at a time is in memory."""
     labels = folder if isinstance(folder, LabelFolder) else open_labels(folder)
     vocabulary = labels.provenance.vocabulary
     graph, argmax = (np.zeros(len(vocabulary), dtype=np.int64) for _ in range(2))
@@ -142,7 +142,7 @@ def _count(counts: NDArray[np.int64], codes: NDArray[np.int32] | NDArray[np.int8
 def _keep(
     kept: list[tuple[bytes, Change]], one: ClipLabels, vocabulary: Vocabulary
 ) -> list[tuple[bytes, Change]]:
-    """Keep one change of some videos; a hash draws both, so that nothing is picked by hand."""
+    """Keep one change each of a few videos; a hash of the id samples both video and clip."""
     lot = hashlib.sha256(one.video.encode("utf-8", "surrogatepass")).digest()
     if len(kept) == _SHOWN and lot >= kept[-1][0]:
         return kept

@@ -1,4 +1,4 @@
-"""Networks that see: their layers, and how their weights are read from files.
+"""Torch networks: their layers, and reading of their weights from files.
 
-Modules here are made of torch and import it at the top; everybody else imports them late.
+Modules here import torch at the top; all other modules import them only when needed.
 """

@@ -1,4 +1,4 @@
-"""Networks of one's own as files: weights, shape, and names of the keysteps they tell apart."""
+"""Checkpoints of trained networks: weights, shape, and names of their keysteps."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _KIND = FileKind(_FORMAT, 1, "checkpoint", "train it again")
 
 
 class Header(NamedTuple):
-    """What a checkpoint says of itself."""
+    """Header of a checkpoint: shape of the network, its keysteps, and further fields."""
 
     options: TimeSformerOptions
     keysteps: tuple[str, ...]
@@ -28,7 +28,7 @@ class Header(NamedTuple):
 
 
 class Trained(NamedTuple):
-    """Ids of the videos that a model was trained on, and whether these are all of them."""
+    """Ids of the videos that a model was trained on; ``whole`` is True if these are all."""
 
     videos: frozenset[str]
     whole: bool
@@ -40,9 +40,9 @@ def save_checkpoint(
     keysteps: Sequence[str],
     extra: Mapping[str, Any] | None = None,
 ) -> None:
-    """Write a model and the names of its classes as one .safetensors file, whole or not at all.
+    """Write a model and the names of its classes as one .safetensors file, atomically.
 
-    Anything that JSON can hold is ``extra``, such as ``window``, the seconds that a clip lasts.
+    ``extra`` is any JSON content, such as ``window``, the length of a clip in seconds.
     """
     from safetensors.torch import save
 
@@ -61,7 +61,7 @@ def save_checkpoint(
     state = {name: w.detach().cpu().contiguous() for name, w in model.state_dict().items()}
     data = memoryview(save(state))
     start = 8 + int.from_bytes(data[:8], "little")
-    # The library would write what is said here in another order each time.
+    # The library would write the header in another order each time.
     whole = json.dumps({"__metadata__": header, **json.loads(bytes(data[8:start]))}).encode()
     whole += b" " * (-len(whole) % 8)
     with replacing(Path(path)) as partial, partial.open("wb") as file:
@@ -70,7 +70,7 @@ def save_checkpoint(
 
 
 def read_header(path: Path) -> Header:
-    """Read what a checkpoint says of itself, without its weights."""
+    """Read the header of a checkpoint, without its weights."""
     from safetensors import SafetensorError, safe_open
 
     path = Path(path)
@@ -104,7 +104,7 @@ def read_header(path: Path) -> Header:
 
 
 def trained_videos(path: Path) -> Trained:
-    """Read which videos a checkpoint was trained on; those before 0.3 do not have them."""
+    """Read the ids of a checkpoint's training videos; those from before 0.3 have none."""
     extra = read_header(path).extra
     if "videos" not in extra:
         return Trained(frozenset(), whole=False)

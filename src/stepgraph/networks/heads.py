@@ -1,4 +1,4 @@
-"""What is trained on frozen features: a small MLP on their mean, or a transformer on all."""
+"""Heads trained on frozen features: a small MLP on their mean, or a transformer on all."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _AT_ONCE = 256  # examples that are predicted together
 
 
 class MLP(nn.Module):
-    """Two layers on the mean of the rows."""
+    """Two-layer perceptron on the mean of the rows."""
 
     def __init__(self, size: int, classes: int) -> None:
         super().__init__()
@@ -34,14 +34,14 @@ class MLP(nn.Module):
         )
 
     def forward(self, rows: Tensor, there: Tensor) -> Tensor:
-        """Logits; ``there`` says which of the rows (B, T, D) are no padding."""
+        """Logits, shape (B, classes); ``there`` masks the rows (B, T, D) that are no padding."""
         mean = (rows * there[..., None]).sum(1) / there.sum(1, keepdim=True)
         logits: Tensor = self.layers(mean)
         return logits
 
 
 class Transformer(nn.Module):
-    """One block of self-attention over the rows in their order, read at a token of its own."""
+    """One block of self-attention over the rows in order, classified at an additional token."""
 
     def __init__(self, size: int, classes: int) -> None:
         super().__init__()
@@ -72,7 +72,7 @@ HEADS = {"mlp": MLP, "transformer": Transformer}
 
 
 def _waves(length: int, device: torch.device) -> Tensor:
-    """Sines and cosines of the place by turns, as in the first transformer."""
+    """Sinusoidal encodings of positions, sines and cosines by turns (Vaswani et al., 2017)."""
     place = torch.arange(length, device=device)[:, None]
     speed = torch.exp(torch.arange(0, _WIDTH, 2, device=device) * (-np.log(10_000.0) / _WIDTH))
     return torch.stack([torch.sin(place * speed), torch.cos(place * speed)], dim=2).flatten(1)
@@ -114,7 +114,7 @@ def predict(head: nn.Module, rows: Rows) -> NDArray[np.float32]:
 
 
 def _padded(rows: Rows, device: torch.device | str) -> tuple[Tensor, Tensor]:
-    """Rows of several examples as one block, and which of them are real."""
+    """Pad the rows of several examples to one block; return it with the mask of real rows."""
     block = pad_sequence([torch.from_numpy(one) for one in rows], batch_first=True)
     lengths = torch.tensor([len(one) for one in rows])
     there = torch.arange(block.shape[1]) < lengths[:, None]

@@ -1,13 +1,13 @@
 # mypy: ignore-errors
 # (Triton reads these functions as a language of its own.)
-"""A GPU kernel, in Triton, for attention of a few tokens among themselves.
+"""A GPU kernel, in Triton, for attention within small groups of tokens.
 
-It does in one pass over memory what else takes several, forward and backward.  It is an operator
-of torch, so that ``torch.compile`` and autograd see through it; what it computes is said by its
-slow twin in :mod:`stepgraph.networks.timesformer`, used on every other device.
+It needs one pass over memory, forward and backward, where other code needs several.  It is an
+operator of torch, so that ``torch.compile`` and autograd support it.  Its reference implementation
+is in :mod:`stepgraph.networks.timesformer`, and is used on every other device.
 
-A program takes one head of as many groups of tokens as make a tile for the matrix units; the
-mask keeps groups apart.  Nothing but the inputs is kept for the backward pass.
+A program computes one head for as many groups of tokens as fill a tile of the matrix units; a
+mask separates the groups.  Only the inputs are kept for the backward pass.
 """
 
 from __future__ import annotations
@@ -112,7 +112,7 @@ def _launch(kernel, qkv: Tensor, others: list[Tensor], heads: int) -> None:
 
 
 def can_attend(qkv: Tensor, heads: int) -> bool:
-    """Whether the kernel is made for such a table: groups and heads that fit one tile."""
+    """Check that the kernel supports a table: on a GPU, groups and heads that fit one tile."""
     head = qkv.shape[2] // 3 // heads
     return qkv.is_cuda and qkv.shape[1] <= 128 and head in (16, 32, 64, 128)
 

@@ -1,9 +1,9 @@
 # mypy: ignore-errors
 # (Triton reads these functions as a language of its own.)
-"""The best keysteps of many rows, without ever writing down all scores.
+"""Search for the best keysteps of many rows, without storing all scores.
 
-On a GPU a program takes some rows and goes through all keysteps block by block, keeping the best
-so far; on every other device a piece of the scores is held at a time.
+On a GPU a program takes some rows and scores all keysteps block by block, keeping the best so
+far; on every other device a part of the scores is in memory at a time.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _PIECE = 2**26  # scores held at a time where there is no kernel
 
 @triton.jit
 def _insert(value, place, first, second, third, at_first, at_second, at_third):  # noqa: PLR0913
-    """Put one more into the three best of each row."""
+    """Insert a score into the three best of each row."""
     one, two, three = value > first, value > second, value > third
     third = tl.where(two, second, tl.where(three, value, third))
     at_third = tl.where(two, at_second, tl.where(three, place, at_third))
@@ -81,20 +81,20 @@ def _match_kernel(  # noqa: PLR0913
 
 
 def padded(keysteps: Tensor) -> Tensor:
-    """Keysteps with zeros behind them, to whole blocks."""
+    """Pad keysteps with zeros to whole blocks."""
     behind = -len(keysteps) % BLOCK
     return torch.cat([keysteps, keysteps.new_zeros(behind, keysteps.shape[1])])
 
 
 def match(rows: Tensor, keysteps: Tensor, size: int, *, top: int = 1, **tile: int) -> tuple:
-    """Scores and numbers of the best keysteps of each row by the kernel, (N, top) each.
+    """Compute scores and indices of the best keysteps of each row by the kernel, (N, top) each.
 
     Parameters
     ----------
     rows : shape (N, D)
         In bfloat16 or float16, D a multiple of 64.
     keysteps : shape (B, D)
-        What :func:`padded` gave, of which the first ``size`` count.
+        Result of :func:`padded`, whose first ``size`` vectors are keysteps.
     top
         1 or 3.
     tile
@@ -113,7 +113,7 @@ def match(rows: Tensor, keysteps: Tensor, size: int, *, top: int = 1, **tile: in
 
 
 def match_plainly(rows: Tensor, keysteps: Tensor, *, top: int = 1) -> tuple:
-    """The same by products and sorting, on any device and in any precision.
+    """Compute the same by products and sorting, on any device and in any precision.
 
     >>> scores, places = match_plainly(torch.eye(2), torch.tensor([[0.1, 0.2], [0.3, 0.1]]))
     >>> places[:, 0].tolist()

@@ -1,10 +1,10 @@
-"""all-MiniLM-L6-v2, the built-in model of sentences: six layers of BERT, and the mean of a text.
+"""all-MiniLM-L6-v2, the built-in sentence model: six layers of BERT, and the mean over tokens.
 
-It is written out because importing a library that has it takes longer than encoding what is said
-in a video; it rounds where the libraries do, so that both agree.  On a CPU a text has one
-embedding, whatever else is encoded with it and on however many cores: no text is padded, every
-product has one shape, and one thread makes all of it.  A GPU takes all texts of one length at
-once, and rounds as suits their number.
+It is implemented here because importing a library takes longer than encoding the transcript of a
+video; it rounds where the libraries do, so that both agree.  On a CPU the embedding of a text
+depends neither on other texts nor on the number of cores: no text is padded, every product has
+one shape, and one thread computes all of it.  A GPU takes all texts of one length at once, and
+its rounding depends on their number.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class _EncoderLayer(NamedTuple):
 
 
 class _Alike(NamedTuple):
-    """Texts of one length that stand behind one another: their rows, number and length."""
+    """Consecutive texts of one length: their rows, number and length."""
 
     rows: slice
     texts: int
@@ -58,7 +58,7 @@ class _Alike(NamedTuple):
 
 
 class MiniLM:
-    """Embeddings of texts, from the bytes of the model's two files."""
+    """The model, from the bytes of its two files."""
 
     def __init__(self, weights: bytes, tokenizer: bytes, dtype: torch.dtype) -> None:
         self._pieces = WordPieces(tokenizer)
@@ -73,11 +73,11 @@ class MiniLM:
 
     @property
     def at_once(self) -> int:
-        """How many texts it wants at once to be quick; 0 where few are as good."""
+        """Number of texts in one call that makes it fast; 0 where few are as good."""
         return 0 if self._device == "cpu" else _AT_ONCE
 
     def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Embeddings of any texts, shape (N, 384), not scaled to any length."""
+        """Embeddings of any texts, shape (N, 384), not normalised."""
         tokens = self._pieces.of(texts)
         if self._device != "cpu":
             lengths = np.array([len(ids) for ids in tokens], np.int64)
@@ -97,7 +97,7 @@ class MiniLM:
         return vectors
 
     def encode_one(self, text: str) -> NDArray[np.float32]:
-        """The embedding of one text in a tenth of the time; its last bits may be others."""
+        """Embed one text in a tenth of the time; the last bits of its embedding may differ."""
         if self._device != "cpu":
             return cast(NDArray[np.float32], self.encode([text])[0])
         [tokens] = self._pieces.of([text])
@@ -106,17 +106,17 @@ class MiniLM:
 
     @torch.inference_mode()
     def embed(self, pieces: NDArray[np.integer], lengths: NDArray[np.integer]) -> Tensor:
-        """Embeddings of texts that are cut up already, (N, 384) on the device.
+        """Embeddings of tokenised texts, shape (N, 384), on the device.
 
-        All texts of one length are computed at once, so that a GPU is busy.  The attention is the
-        library's own, which rounds in other places than :meth:`encode` on a CPU does.
+        All texts of one length are computed at once, so that a GPU is busy.  The attention is
+        torch's own, which rounds in other places than :meth:`encode` on a CPU does.
 
         Parameters
         ----------
         pieces
-            Numbers of the pieces of all texts, one text after the other.
+            Token ids of all texts, one text after the other.
         lengths : shape (N,)
-            How many each text has.
+            Number of tokens of each text.
         """
         flat = torch.from_numpy(pieces.astype(np.int32)).to(self._device)
         order = np.argsort(lengths, kind="stable")
@@ -132,7 +132,7 @@ class MiniLM:
         return found
 
     def _embed_alike(self, ids: Tensor) -> Tensor:
-        """Embeddings of texts of one length, of the numbers of their pieces."""
+        """Embeddings of texts of one length, from their token ids, shape (N, length)."""
         texts, length = ids.shape
         found = self._words[ids].to(self._dtype) + self._kind + self._places[:length]
         rows = layer_norm(found.view(-1, _SIZE), (_SIZE,), *self._norm, _EPSILON)
@@ -146,7 +146,7 @@ class MiniLM:
     def _embed(
         self, texts: Sequence[Sequence[int]], together: int = _TOGETHER
     ) -> NDArray[np.float32]:
-        """Embeddings of texts that are sorted by length and have room together."""
+        """Embeddings of texts that are sorted by length and fit into ``together`` tokens."""
         groups = list(_alike(texts))
         ids, places = torch.zeros((2, together), dtype=torch.int64)
         used = groups[-1].rows.stop
@@ -161,7 +161,7 @@ class MiniLM:
 
 
 def _chunks(lengths: Sequence[int]) -> Iterator[list[int]]:
-    """Numbers of texts that have room together, the longest first, alike lengths together."""
+    """Yield the indices of texts that fit into one batch, sorted by length, the longest first."""
     chunk: list[int] = []
     used = 0
     for text in sorted(range(len(lengths)), key=lambda text: -lengths[text]):
@@ -197,7 +197,7 @@ def _joined(layer: _EncoderLayer, seen: Tensor, rows: Tensor) -> Tensor:
 
 
 def _attention(asked: Tensor, alike: _Alike) -> Tensor:
-    """What each token sees in its own text; heads first, so that all products are one call."""
+    """Attention of the tokens within each text; heads first, so that all products are one call."""
     heads = asked.view(alike.texts, alike.length, 3 * _HEADS, -1).permute(2, 0, 1, 3)
     flat = heads.reshape(-1, alike.length, _SIZE // _HEADS).float()
     queries, keys, values = flat.chunk(3)
@@ -230,9 +230,9 @@ def _layer(named: Mapping[str, Tensor], name: str, dtype: torch.dtype) -> _Encod
 
 
 def _product(affine: _Affine) -> _Product:
-    """Multiply rows by a weight, and add a bias.
+    """Make the function that multiplies rows by a weight and adds a bias.
 
-    Where torch has what its own compiler uses, the weight is laid out once for the processor.
+    Where torch has the operator of its own compiler, the weight is packed once for the processor.
     """
     weight, bias = affine
     ours = torch.ops.mkldnn

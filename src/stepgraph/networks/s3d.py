@@ -1,8 +1,8 @@
-"""S3D with self-gating and the text tower that MIL-NCE trained beside it, complete in one file.
+"""S3D with self-gating, and the text tower that MIL-NCE trained with it.
 
 S3D (Xie et al., 2018, section 4) is Inception with every 3-D filter split in two, one over the
 picture and one over time, and a gate behind each.  MIL-NCE (Miech et al., 2020) trained it with a
-small network over word vectors, so that a clip and what is said in it share 512 dimensions.
+small network over word vectors, so that a clip and its narration share 512 dimensions.
 Names of weights are those of the published ``s3d_howto100m.pth``.
 """
 
@@ -20,7 +20,7 @@ WIDTH = 512
 """Dimensions of the space that clips and texts share."""
 
 MAX_WORDS = 16
-"""Words of a text that are read, as in training."""
+"""Maximum number of words of a text, as in training."""
 
 PUBLISHED_WORDS = 66_250
 """Rows of the published table of word vectors."""
@@ -43,7 +43,7 @@ _WORD = re.compile(r"[\w']+")
 
 
 def _conv(channels: int, out: int, size: int = 1) -> nn.Sequential:
-    """A filter, its normalisation and a ReLU, or a pair of them: over the picture, over time."""
+    """Convolution, batch normalisation and ReLU, or a pair of them: over space, then over time."""
     layers: OrderedDict[str, nn.Module] = OrderedDict()
     shapes = [(1, size, size), (size, 1, 1)] if size > 1 else [(1, 1, 1)]
     for number, shape in enumerate(shapes, start=1):
@@ -55,10 +55,10 @@ def _conv(channels: int, out: int, size: int = 1) -> nn.Sequential:
 
 
 class _Stem(nn.Module):
-    """The first filter: 2 x 4 x 4 cubes of 2 x 2 x 2 pixels, whose eight pixels are channels.
+    """First convolution: 2 x 4 x 4 cubes of 2 x 2 x 2 pixels, whose eight pixels are channels.
 
-    A filter over cubes is one over pixels, twice as large and laid every two pixels; only its
-    weights are kept as one over cubes (channels: time, height, width, colour).
+    A filter over cubes equals one over pixels, twice as large and of stride 2; only its weights
+    are stored as one over cubes (channels: time, height, width, colour).
     """
 
     def __init__(self, out: int) -> None:
@@ -69,7 +69,7 @@ class _Stem(nn.Module):
     def forward(self, clips: Tensor) -> Tensor:
         cubes = self.conv1.weight.reshape(-1, 2, 2, 2, 3, 2, 4, 4)
         filters = torch.einsum("otvwcTVW->ocTtVvWw", cubes).reshape(-1, 3, 4, 8, 8)
-        # Filters of even size have no middle: one cube more is seen behind than before.
+        # Filters of even size have no middle: the padding has one cube more behind than before.
         found = F.conv3d(F.pad(clips, (2, 4, 2, 4, 0, 2)), filters, stride=2)
         return F.relu(self.bn1(found))
 
@@ -115,7 +115,7 @@ class _Mixed(nn.Module):
 
 
 class _Words(nn.Module):
-    """A bag of word vectors as one vector: the strongest of each feature over all words."""
+    """Text tower: the maximum of each feature over all words of a text, as one vector."""
 
     def __init__(self, words: int) -> None:
         super().__init__()
@@ -130,9 +130,9 @@ class _Words(nn.Module):
 
 
 class S3D(nn.Module):
-    """The network of MIL-NCE: clips and texts in, vectors of one space out.
+    """Network of MIL-NCE: embeds clips and texts in one space.
 
-    Row 0 of the table of word vectors stands for no word; without one, the network only looks.
+    Row 0 of the table of word vectors is padding; with ``words=None`` there is no text tower.
     """
 
     def __init__(self, words: int | None = PUBLISHED_WORDS) -> None:
@@ -177,7 +177,7 @@ class S3D(nn.Module):
 
 
 def _pool(clips: Tensor, size: tuple[int, int, int]) -> Tensor:
-    """Take the strongest of each neighbourhood and halve each side that it spans, rounding up."""
+    """Max-pool, and halve each side where the window is larger than 1, rounding up."""
     stride = tuple(min(side, 2) for side in size)
     # Where a neighbourhood of three is laid every two, the missing one is added at the end;
     # nothing here is below zero, so that zeros win nothing.
@@ -186,9 +186,9 @@ def _pool(clips: Tensor, size: tuple[int, int, int]) -> Tensor:
 
 
 def find_words(texts: Sequence[str], positions: Mapping[str, int]) -> Tensor:
-    """Look up the rows of the words of texts, shape (N, MAX_WORDS); 0 fills what is left.
+    """Look up the rows of the words of texts, shape (N, MAX_WORDS), padded with 0.
 
-    Texts are taken in lower case, and words that are not known are left out.
+    Texts are converted to lower case, and words without a vector are left out.
 
     >>> find_words(["Don't stir the Soup!"], {"stir": 7, "soup": 2})[0, :3].tolist()
     [7, 2, 0]

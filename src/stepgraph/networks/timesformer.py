@@ -1,8 +1,8 @@
-"""TimeSformer (Bertasius, Wang and Torresani, ICML 2021): attention in time and space by turns.
+"""TimeSformer (Bertasius, Wang and Torresani, ICML 2021): divided attention in time and space.
 
-In every block a patch first looks at the patches in its place of all frames, then at those of its
-own frame and at one further token, which stands for the clip; that token looks at each frame by
-itself and takes the mean of what it saw.
+In every block a patch first attends to the patches at its position in all frames, then to those
+of its own frame and to the token of the clip; that token attends to each frame separately, and
+takes the mean of the results.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from stepgraph.errors import ConfigError, DataError, quoted
 from stepgraph.networks import timesformer_names as names
 
 MEAN, DEVIATION = 0.45, 0.225
-"""Of every colour channel, as the published weights expect it."""
+"""Mean and deviation of every colour channel, as the published weights expect them."""
 
 # A kernel for the GPU, where this torch has the compiler that it needs.
 _CAN_COMPILE = bool(torch.version.cuda and find_spec("triton"))
@@ -40,19 +40,19 @@ class TimeSformerOptions:
     Attributes
     ----------
     classes
-        How many keysteps are told apart.
+        Number of keysteps.
     frames
-        How many frames a clip has.
+        Number of frames of a clip.
     size
         Height and width of a frame in pixels.
     patch
         Height and width of a patch in pixels.
     width
-        How many numbers a token has.
+        Number of dimensions of a token.
     depth
-        How many blocks the network has.
+        Number of blocks of the network.
     heads
-        How many heads each attention has.
+        Number of heads of each attention.
     """
 
     classes: int
@@ -81,12 +81,12 @@ class TimeSformerOptions:
 
     @property
     def places(self) -> int:
-        """How many patches a frame has."""
+        """Number of patches of a frame."""
         return (self.size // self.patch) ** 2
 
 
 class Attention(nn.Module):
-    """Weights of one attention; the block says who looks at whom."""
+    """Weights of one attention; the block decides which tokens attend to which."""
 
     def __init__(self, width: int) -> None:
         super().__init__()
@@ -95,7 +95,7 @@ class Attention(nn.Module):
 
 
 class Block(nn.Module):
-    """Attention in time, attention in space, and two layers on every token by itself."""
+    """Attention in time, attention in space, and a two-layer perceptron on every token."""
 
     def __init__(self, options: TimeSformerOptions) -> None:
         super().__init__()
@@ -111,7 +111,7 @@ class Block(nn.Module):
         self.mlp_out = nn.Linear(4 * width, width)
 
     def forward(self, tokens: Tensor, shots: int) -> Tensor:
-        """All tokens after this block; ``shots`` is how many there are of each place."""
+        """Return all tokens after this block; ``shots`` is the number of tokens of each place."""
         tokens = self._with_time(tokens, shots)
         seen = self._look_in_space(self.space_norm(tokens), shots)
         by_clip = seen[:shots].view(-1, self.frames, seen.shape[1])
@@ -119,7 +119,7 @@ class Block(nn.Module):
         return self._with_mlp(tokens + torch.slice_scatter(seen, of_clip, end=shots))
 
     def finish(self, tokens: Tensor, shots: int) -> Tensor:
-        """The token of each clip after this block, where nobody asks for the others."""
+        """Return the token of each clip after this block, without computing the others."""
         tokens = self._with_time(tokens, shots)
         seen = self._look_for_clip(self.space_norm(tokens), shots)
         of_clip = seen.view(-1, self.frames, seen.shape[1]).mean(dim=1)
@@ -146,10 +146,10 @@ class Block(nn.Module):
         return self.space.out(seen.permute(2, 0, 1, 3).reshape_as(tokens))  # type: ignore[no-any-return]
 
     def _look_for_clip(self, tokens: Tensor, shots: int) -> Tensor:
-        """Attention of the clip's tokens alone, which needs no keys and values of the others.
+        """Attention of the clip's tokens alone, without computing keys and values of the others.
 
-        A query q meets the key K x as (K'q) x, and the sum of all V x is V of the sum of x; a
-        bias of keys adds the same to every score, which changes nothing.
+        The product of a query q and a key K x is (K'q) x, and the weighted sum of V x is V of
+        that of x; a bias of keys adds the same to every score, which the softmax cancels.
         """
         heads, head, width = self.heads, self.head, tokens.shape[1]
         to_query, to_key, to_value = self.space.qkv.weight.chunk(3)
@@ -174,7 +174,7 @@ def attend_within(qkv: Tensor, heads: int) -> Tensor:
 
 
 class TimeSformer(nn.Module):
-    """Classify clips, or give their features.
+    """Network that classifies clips, or gives their features.
 
     Tokens are the rows of one table, ordered by place, clip and frame; the clip's own token has
     place 0 and a copy for every frame.  So the frames of a place are neighbours, the places of a
@@ -200,7 +200,7 @@ class TimeSformer(nn.Module):
         return cast("list[Block]", list(self.blocks))
 
     def _draw_weights(self) -> None:
-        """Small random weights; attention in time adds nothing at first, but for one block."""
+        """Draw small random weights; attention in time is zero at first in all blocks but one."""
         for name, weight in self.named_parameters():
             if (weight.ndim == 2 and name != "time_embedding") or name == "clip_token":
                 nn.init.trunc_normal_(weight, std=0.02)
@@ -214,7 +214,7 @@ class TimeSformer(nn.Module):
         return self.head(self.features(clips))  # type: ignore[no-any-return]
 
     def features(self, clips: Tensor) -> Tensor:
-        """The token of each clip before the head, normalised, shape (B, width)."""
+        """Return the token of each clip before the head, normalised, shape (B, width)."""
         tokens = self._embed(clips)
         shots = clips.shape[0] * clips.shape[1]
         *first, last = self._blocks
@@ -223,7 +223,7 @@ class TimeSformer(nn.Module):
         return self.norm(last.finish(tokens, shots))  # type: ignore[no-any-return]
 
     def _embed(self, clips: Tensor) -> Tensor:
-        """Tokens of the patches, and that of the clip before them, with their embeddings."""
+        """Return the tokens of clips and patches, with position and time embeddings added."""
         o = self.options
         if clips.shape[1:] != (o.frames, 3, o.size, o.size):
             raise DataError(
@@ -244,7 +244,7 @@ class TimeSformer(nn.Module):
 def normalise(
     clips: Tensor, mean: Tensor | float = MEAN, deviation: Tensor | float = DEVIATION
 ) -> Tensor:
-    """Clips as the network takes them, (B, F, 3, H, W), from uint8 pixels (B, F, H, W, 3)."""
+    """Normalise uint8 pixels, (B, F, H, W, 3), to clips for the network, (B, F, 3, H, W)."""
     return (clips.permute(0, 1, 4, 2, 3).float() / 255 - mean) / deviation
 
 
@@ -252,10 +252,10 @@ def normalise(
 
 
 def from_hf(state: Mapping[str, Tensor], options: TimeSformerOptions) -> dict[str, Tensor]:
-    """Weights from those of ``TimesformerForVideoClassification``, of its model, or of ours.
+    """Convert the weights of ``TimesformerForVideoClassification``, of its model, or of ours.
 
-    Embeddings of another number of places or frames are stretched to those of ``options``; a
-    head for another number of classes is left out, and so is one that is not there.
+    Embeddings of another number of places or frames are resampled to those of ``options``; a
+    head for another number of classes is left out, and a head may be missing.
     """
     is_ours = "clip_token" in state
     if not is_ours and not any(name.startswith(names.PREFIX) for name in state):
@@ -280,9 +280,9 @@ def from_hf(state: Mapping[str, Tensor], options: TimeSformerOptions) -> dict[st
 
 
 def load_hf(model: TimeSformer, state: Mapping[str, Tensor]) -> bool:
-    """Load the transformers library's weights; whether the head was among them.
+    """Load the transformers library's weights; return True if the head is among them.
 
-    A head for other classes stays as it was drawn: that is how training begins from Kinetics.
+    A head for other classes keeps its random weights: that is how training begins from Kinetics.
     """
     ours = from_hf(state, model.options)
     model.load_state_dict(ours, strict=False)

@@ -1,4 +1,4 @@
-"""What the transformers library calls the weights of a TimeSformer, and how they are shaped."""
+"""Names and shapes of the weights of a TimeSformer in the transformers library."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _EMBEDDINGS, _MODULES, _BLOCK = _NAMES["embeddings"], _NAMES["modules"], _NAMES[
 
 
 def their_name(name: str) -> str:
-    """What the library calls a weight of ours.
+    """Return the library's name for a weight of ours.
 
     >>> their_name("blocks.3.time.out.bias")
     'timesformer.encoder.layer.3.temporal_attention.output.dense.bias'
@@ -37,9 +37,9 @@ def their_name(name: str) -> str:
 
 
 def in_our_shape(name: str, weight: Tensor, shape: torch.Size) -> Tensor | None:
-    """A weight of the library as we shape it; None for a head of other classes.
+    """Reshape a weight of the library to ours; return None for a head of other classes.
 
-    Embeddings of another number of places or frames are stretched as the library does it.
+    Embeddings of another number of places or frames are resampled as the library does it.
     """
     with suppress(IndexError, RuntimeError):  # of a weight with too few dimensions
         weight = _reshaped(name, weight.float(), shape)
@@ -68,8 +68,8 @@ def _reshaped(name: str, weight: Tensor, shape: torch.Size) -> Tensor:
 
 
 def _stretched(embeddings: Tensor, sides: tuple[int, ...]) -> Tensor:
-    """Embeddings of a line or a square for another number of points: each the nearest old one."""
-    # What is to become a hundred times as many belongs to another network, if to any.
+    """Resample embeddings of a line or a square to other sides, by nearest neighbour."""
+    # Embeddings for a hundred times as many belong to another network.
     wanted = math.prod(sides)
     if len(embeddings) == wanted or 100 * len(embeddings) < wanted:
         return embeddings

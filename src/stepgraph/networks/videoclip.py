@@ -1,9 +1,9 @@
-"""VideoCLIP (Xu et al., 2021): two BERTs that put seconds of video and texts into one space.
+"""VideoCLIP (Xu et al., 2021): two BERTs that embed seconds of video and texts in one space.
 
 The video tower reads one S3D feature a second: a small network makes each a token, [CLS] and [SEP]
-are put around them, and six layers follow.  The text tower is BERT.  The vector of either is the
-mean of what comes out, and a score is the dot product of two of them.  BERT itself is that of the
-transformers library; names of weights are those of the published checkpoint.
+are put around them, and six layers follow.  The text tower is BERT.  The vector of a text is the
+mean of its outputs, that of a second its own output; a score is their dot product.  BERT is that
+of the transformers library; names of weights are those of the published checkpoint.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from torch import Tensor, nn
 from transformers import BertConfig, BertModel
 
 LONGEST = 32
-"""Seconds of video that the video tower reads at once."""
+"""Maximum number of seconds of video that the video tower takes at once."""
 
 MAX_TOKENS = 61
-"""Tokens of a text that are read, [CLS] and [SEP] not counted, as in training."""
+"""Maximum number of tokens of a text, without [CLS] and [SEP], as in training."""
 
 _CLS, _SEP = 101, 102  # of bert-base-uncased
 _HEAD = 64  # dimensions of a head, in every BERT that was published
@@ -31,7 +31,7 @@ _LAYER = re.compile(r"(video_encoder\.bert|text_encoder)\.encoder\.layer\.(\d+)\
 
 @dataclass(frozen=True)
 class VideoClipOptions:
-    """Sizes of VideoCLIP; those published by default."""
+    """Sizes of VideoCLIP; the defaults are the published ones."""
 
     features: int = 512
     width: int = 768
@@ -86,8 +86,8 @@ class VideoCLIP(nn.Module):
     def embed_seconds(self, features: Tensor) -> Tensor:
         """Vectors of each second within its video, from shape (B, S, 512) to (B, S, width).
 
-        At most 32 seconds.  As where the authors label seconds of CrossTask, nothing looks at
-        [CLS].
+        A video has at most 32 seconds.  As where the authors label seconds of CrossTask, no token
+        attends to [CLS].
         """
         outputs: Tensor = self.video_encoder(features)
         return outputs[:, 1:-1]
@@ -108,8 +108,8 @@ def embed_rows(model: VideoCLIP, features: Tensor, *, window: int = LONGEST) -> 
     """Vectors of all seconds of a video of any length, from shape (T, 512) to (T, width).
 
     Windows of ``window`` seconds are laid every half window, as in the authors' zero-shot
-    evaluation on CrossTask (32 every 16), up to the one that reaches the end; what two windows say
-    of a second is averaged.  A score is linear in it, so scores are averaged, too.
+    evaluation on CrossTask (32 every 16), up to the one that reaches the end; the vectors of a
+    second from two windows are averaged.  A score is linear in them, so it is averaged as well.
     """
     step = max(1, window // 2)
     # As many as are needed to reach the end.
@@ -124,7 +124,7 @@ def embed_rows(model: VideoCLIP, features: Tensor, *, window: int = LONGEST) -> 
 
 
 def pad_tokens(texts: Sequence[Sequence[int]]) -> tuple[Tensor, Tensor]:
-    """Put [CLS] and [SEP] around the tokens of each text, and make all equally long.
+    """Put [CLS] and [SEP] around the tokens of each text, and pad all to one length.
 
     >>> tokens, present = pad_tokens([[7, 8], [9]])
     >>> tokens.tolist(), present.sum(1).tolist()
@@ -137,7 +137,7 @@ def pad_tokens(texts: Sequence[Sequence[int]]) -> tuple[Tensor, Tensor]:
 
 
 def options_of(weights: Mapping[str, Tensor]) -> VideoClipOptions:
-    """Sizes of a checkpoint, by its weights; where there are none, those published."""
+    """Infer the sizes of a checkpoint from its weights; missing ones are the published ones."""
     given: dict[str, int] = {}
     sizes = {
         ("width", "features"): "video_encoder.videomlp.linear1.weight",

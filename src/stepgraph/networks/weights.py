@@ -1,4 +1,4 @@
-"""Read the weights of a network from a file that nobody need trust, and put them into it."""
+"""Reading of weights from untrusted files, and networks made with them."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ _COUNTED = ("num_batches_tracked", "position_ids")
 
 
 def read_weights(path: Path) -> dict[str, torch.Tensor]:
-    """Read the named weights of a file: safetensors, or what ``torch.save`` wrote.
+    """Read the named weights of a file, of safetensors or ``torch.save``.
 
     The weights are those at the top of the file or, in a checkpoint, under ``state_dict``,
-    ``model``, ``model_state``, ``model_state_dict`` or ``weights``.  What is no weight is left
-    out, and so is ``module.`` before a name.  Nothing in the file is run.
+    ``model``, ``model_state``, ``model_state_dict`` or ``weights``.  Everything else is left
+    out, and so is ``module.`` before a name.  No code in the file is run.
     """
     require_file(path, "file of weights")
     if path.suffix == ".safetensors":
@@ -44,13 +44,13 @@ def read_weights(path: Path) -> dict[str, torch.Tensor]:
 
 
 def read_saved(path: Path, what: str) -> Any:
-    """Read all that ``torch.save`` wrote: tensors on the CPU, and plain values."""
+    """Read a ``torch.save`` file of tensors, on the CPU, and plain values."""
     require_file(path)
     return _read_torch(path, STATE, ArrayContent(file=what))
 
 
 def _read_torch(path: Path, format: str, kind: ArrayContent) -> Any:
-    """Read a file as another process saves it again, which holds nothing but what is wanted."""
+    """Read a file through another process, which saves only the required content again."""
     saved = READER.read(path, Wanted(str(path), kind, format=format))
     try:
         return torch.load(io.BytesIO(saved.data), weights_only=True)
@@ -74,9 +74,9 @@ def _read_safetensors(path: Path) -> dict[str, torch.Tensor]:
 def make_filled(
     make: Callable[[], Module], weights: Mapping[str, torch.Tensor], path: Path
 ) -> Module:
-    """Make a network with these weights by name; those that it has no place for are left out.
+    """Make a network and load these weights by name; surplus weights are left out.
 
-    Nothing is made before the weights are known to be there: its sizes may be a file's claims.
+    The weights are checked before it is made, since its sizes may come from an untrusted file.
     """
     try:
         with torch.device("meta"):

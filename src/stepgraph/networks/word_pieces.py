@@ -1,8 +1,8 @@
-"""Texts as the numbers of their word pieces, each word looked up once.
+"""Tokenisation of texts into ids of word pieces, with a cache of words.
 
-A space always ends a word, for the tokenizer of BERT as for everybody, so that the pieces of a
-text are those of its words one after the other.  Narration has few different words: nearly all
-of them are known after some videos, and looking up is many times faster than cutting up.
+BERT's tokenizer always ends a word at a space, so that the pieces of a text are those of its
+words one after the other.  Narration has few different words: after some videos nearly all are
+in the cache, and a lookup is many times faster than tokenising.
 """
 
 from __future__ import annotations
@@ -11,14 +11,14 @@ from collections.abc import Iterable, Sequence
 
 from tokenizers import Tokenizer
 
-_LONGEST = 256  # pieces of a text; the model was made with no more, what follows is not read
-_WORDS = 200_000  # words that are remembered
+_LONGEST = 256  # pieces of a text that the model was made for; the rest is cut off
+_WORDS = 200_000  # words in the cache
 
 
 class WordPieces:
-    """Pieces of texts, from the bytes of a ``tokenizer.json`` of BERT's kind.
+    """Tokenizer with a cache, from the bytes of a ``tokenizer.json`` of BERT's kind.
 
-    Its two marks, which stand before and behind each text, are learned from it.
+    The two marks before and behind each text are read from it.
     """
 
     def __init__(self, tokenizer: bytes) -> None:
@@ -29,7 +29,7 @@ class WordPieces:
         self._known: dict[str, tuple[int, ...]] = {"": ()}
 
     def of(self, texts: Sequence[str]) -> list[list[int]]:
-        """Numbers of the pieces of each text with its marks, no more than the model reads."""
+        """Token ids of each text with its marks, at most as many as the model takes."""
         # Half of a pair of surrogates is in no encoding of characters.
         words = [text.encode("utf-8", "replace").decode().split(" ") for text in texts]
         known = self._learn({word for text in words for word in text})
@@ -43,7 +43,7 @@ class WordPieces:
         return found
 
     def _learn(self, words: Iterable[str]) -> dict[str, tuple[int, ...]]:
-        """Pieces of at least these words."""
+        """Return the pieces of these words, with those of all cached words."""
         new = [word for word in words if word not in self._known]
         cut = self._tokenizer.encode_batch_fast(new, add_special_tokens=False)
         pieces = {word: tuple(one.ids) for word, one in zip(new, cut, strict=True)}

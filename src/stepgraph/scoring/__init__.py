@@ -1,7 +1,7 @@
-"""The score stage: from videos to how well each keystep explains each of their rows.
+"""The score stage: from videos to the score of each keystep on each of their rows.
 
-Whoever scores goes through here, so that all scores are on one scale and each comes with its
-video.
+Every caller scores through this module, so that all scores are on one scale and each comes with
+its video.
 """
 
 from __future__ import annotations
@@ -30,29 +30,29 @@ from stepgraph.scoring.products import Products
 
 @dataclass(frozen=True)
 class StoredScores:
-    """Scores that were computed elsewhere, an array for each video, instead of an encoder's.
+    """Scores that another program computed, an array for each video, instead of an encoder's.
 
     The authors of the paper publish theirs as tensors (``<video>.pt``) and as pickles
     (``<video>.pkl``); anybody can bring their own in any format of :mod:`stepgraph.files.arrays`.
-    All have rows by keysteps, whose columns stand in the order of the vocabulary: the files
-    do not say, so only their number can be checked.
+    All have shape (rows, keysteps), with columns in the order of the vocabulary: the files do
+    not record that order, so only the number of columns can be checked.
 
-    Row ``t`` of a video takes the stored row that covers its middle.  Its end is unobserved where
-    there are fewer stored rows; what is stored past its end is left out.  Both are problems
-    where they are more than a row.
+    Row ``t`` of a video takes the stored row that covers its middle.  Rows past the last stored
+    one are unobserved; stored rows past the end of the video are left out.  Both are problems if
+    they are more than a row.
 
     Attributes
     ----------
     path
-        Holds ``<video>.npy`` or another of :data:`stepgraph.files.arrays.SUFFIXES`; of several the
-        first is taken.  Or one file with the scores of each video.
+        Folder with ``<video>.npy`` or another of :data:`stepgraph.files.arrays.SUFFIXES` (of
+        several the first is read), or one file with the scores of each video.
     scale
-        Which of :data:`~stepgraph.scoring.fusion.SCALES` they are brought to.
+        Scale that the scores are mapped to, one of :data:`~stepgraph.scoring.fusion.SCALES`.
     seconds_per_row
-        How much time one stored row covers.
+        Seconds that one stored row covers.
     all_videos
-        Give videos without usable scores, too, all of their rows unobserved; they are left out
-        if not asked for.
+        Give videos without usable scores as well, with all rows unobserved; by default they are
+        left out.
     """
 
     path: Path
@@ -67,10 +67,10 @@ class StoredScores:
         hop: float = 1.0,
         problems: Problems | None = None,
     ) -> Iterator[tuple[Video, Scores]]:
-        """Read the scores of each video when it comes.
+        """Yield each video with its stored scores, which are read one video at a time.
 
-        Where not one of those that are there can be used, the first is an error, since nothing
-        is left to go on with.
+        If none of the stored scores can be used, the first problem is raised as an error, since
+        nothing is left to decode.
 
         Parameters
         ----------
@@ -103,7 +103,7 @@ class StoredScores:
 
 
 Scorer: TypeAlias = Encoder | Fused | StoredScores
-"""What scores come from: an encoder, two of them, or scores that were computed elsewhere."""
+"""Origin of scores: an encoder, two of them, or stored scores."""
 
 
 def score(
@@ -116,17 +116,17 @@ def score(
 ) -> Iterator[Scores]:
     """Score every keystep on every row of each video: the paper's ``f(v, n) . f(k)``.
 
-    Videos are taken as they come, so a generator over a large corpus is fine.  Scores of
-    encoders that look are brought to the scale of those that hear, since thresholds and
-    temperatures are meant for that one.
+    Videos are scored as they are drawn, so a generator over a large corpus is fine.  Scores of
+    visual encoders are mapped to the scale of sentence similarities, for which thresholds and
+    temperatures are chosen.
 
     Parameters
     ----------
     hop
-        Seconds of a row.
+        Length of a row in seconds.
     problems
-        Where to note a video that cannot be scored, so that the others go on; if not given,
-        the first such video is an error.
+        Receives videos that cannot be scored, and the others go on; if not given, the first such
+        video is an error.
     """
     return (scores for _, scores in score_each(videos, vocabulary, scorer, hop, problems))
 
@@ -139,7 +139,7 @@ def score_each(
     problems: Problems | None = None,
     known: Known | None = None,
 ) -> Iterator[tuple[Video, Scores]]:
-    """Score each video; see :func:`score`.  What is ``known`` is not encoded again."""
+    """Score each video; see :func:`score`.  ``known`` holds the encoded vocabulary."""
     if isinstance(scorer, StoredScores):
         yield from scorer.read_each(videos, vocabulary, hop, problems)
     elif isinstance(scorer, Fused):
@@ -170,9 +170,9 @@ def score_features(
     keysteps : shape (K, D)
         Unit vectors of the keysteps.
     encoder
-        What made both, which decides their scale.
+        Options of the encoder of both, which decide the scale.
     tasks
-        Vectors of the keysteps within each task, for decoders that ask for them.
+        Vectors of the keysteps within each task, for decoders that use them.
     """
     if len(features.vectors) and keysteps.shape != (len(vocabulary), *features.vectors.shape[1:]):
         raise ConfigError(

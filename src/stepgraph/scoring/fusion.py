@@ -1,8 +1,8 @@
-"""Scores of different encoders on one scale, and those of two modalities as one.
+"""Scores of different encoders on one scale, and the fusion of two modalities.
 
-Every encoder has a scale of its own: a cosine of 0.3 is much for CLIP and little for MiniLM.
-Thresholds and temperatures are meant for the latter's, so other scores are brought to it, one
-video at a time and without looking at any truth.
+Every encoder has a scale of its own: a cosine of 0.3 is high for CLIP and low for MiniLM.
+Thresholds and temperatures are chosen for the latter, so other scores are mapped to its scale,
+one video at a time and without any truth.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ EXTREMA = {
     "crosstask-text": (-1.0, 1.0),
 }
 """Lowest and highest score to :func:`rescale` from: fixed numbers in the authors' scripts, by
-data set and by what was scored.  The paper does not mention them."""
+data set and modality.  The paper does not mention them."""
 
 
 def rescale(scores: Scores, low: float, high: float) -> Scores:
-    """Map scores linearly so that ``low`` becomes -1 and ``high`` 1; others go beyond.
+    """Map scores linearly so that ``low`` becomes -1 and ``high`` 1; they are not clipped.
 
     The authors do this before they compare scores with a threshold: see :data:`EXTREMA`.
     """
@@ -41,22 +41,22 @@ def rescale(scores: Scores, low: float, high: float) -> Scores:
 
 COMMON_MEAN = 0.15
 COMMON_SPREAD = 0.10
-"""Mean and standard deviation of all scores of a video, as sentence embeddings of narration have
-them: 0.14 to 0.16 and 0.09 to 0.10 for MiniLM on CrossTask as on the embedded corpus."""
+"""Mean and standard deviation of all scores of a video, typical of sentence embeddings of
+narration: 0.14 to 0.16 and 0.09 to 0.10 for MiniLM on CrossTask and on the embedded corpus."""
 
-# Of fewer keysteps than this the best stands out less from all of them by mere counting.
+# With fewer keysteps than this, the expected maximum of the scores is lower by their number alone.
 _MANY = 50
 
 SCALES = ("raw", "common", *EXTREMA)
-"""Scales by name: as it is, the common one, or the authors' fixed extrema."""
+"""Names of scales: unchanged, the common one, or the authors' fixed extrema."""
 
 
 def standardise(scores: Scores) -> Scores:
-    """Bring the scores of one video to the common scale.
+    """Map the scores of one video to the common scale.
 
-    They are shifted and stretched so that all of them together have the mean and the standard
-    deviation that sentence embeddings have; their order stays.  Scores of few keysteps are
-    stretched further, since of two the better one can never be far from their mean.
+    A linear map gives all scores together the mean and the standard deviation of sentence
+    similarities; their order stays.  With few keysteps the deviation is larger, since the better
+    of two scores can never be far from their mean.
 
     >>> from stepgraph import Vocabulary
     >>> values = np.array([[10.0, 30.0], [30.0, 10.0]], np.float32)
@@ -74,12 +74,12 @@ def standardise(scores: Scores) -> Scores:
 
 
 def _expected_best(count: int) -> float:
-    """How far the best of so many normal numbers is from their mean, in deviations (Blom)."""
+    """Expected maximum of ``count`` standard normal numbers, in deviations (Blom, 1958)."""
     return float(ndtri((count - 0.375) / (count + 0.25)))
 
 
 def to_scale(scores: Scores, scale: str) -> Scores:
-    """Bring the scores of one video to a scale of :data:`SCALES`."""
+    """Map the scores of one video to a scale of :data:`SCALES`."""
     if scale not in SCALES:
         raise ConfigError(f"scale must be one of {', '.join(SCALES)}, got {scale!r}")
     if scale == "raw":
@@ -89,15 +89,15 @@ def to_scale(scores: Scores, scale: str) -> Scores:
 
 @dataclass(frozen=True)
 class Fusion:
-    """How the scores of two modalities become one.
+    """Rule that fuses the scores of two modalities.
 
     Attributes
     ----------
     weight
-        Share of the first in a weighted mean; None for the paper's way: the first speaks where
-        it is certain, else the second.
+        Weight of the first in a weighted mean, from 0 to 1; None for the paper's rule: the first
+        where it is confident, else the second.
     threshold
-        From which score on a modality is certain.
+        Score from which on a modality is confident.
 
     Examples
     --------
@@ -114,18 +114,18 @@ class Fusion:
 
     @classmethod
     def named(cls, name: str) -> Fusion:
-        """``priority``, ``mean``, or the weight of the first as a number."""
+        """Make a fusion from ``priority``, ``mean``, or the weight of the first as a number."""
         return cls(fusion_weight(name))
 
     @property
     def name(self) -> str:
-        """What :meth:`named` makes it from."""
+        """Name from which :meth:`named` makes this fusion."""
         if self.weight is None:
             return "priority"
         return "mean" if self.weight == 0.5 else f"{self.weight:g}"
 
     def join(self, first: Scores, second: Scores) -> Scores:
-        """Scores of both, on the scale that they share."""
+        """Fuse the scores of both, which must be on one scale."""
         if self.weight is not None:
             return fuse(first, second, weight=self.weight)
         return prioritise(
@@ -135,7 +135,7 @@ class Fusion:
 
 @dataclass(frozen=True, eq=False)
 class Fused:
-    """Two encoders, one for what is seen and one for what is heard, used as if they were one."""
+    """Two encoders of different modalities, whose scores are fused."""
 
     first: Encoder
     second: Encoder
@@ -143,7 +143,7 @@ class Fused:
 
     @property
     def options(self) -> EncoderOptions:
-        """What :func:`open_encoder` makes this from."""
+        """Options from which :func:`open_encoder` makes this."""
         hearing = next(
             (one.options for one in (self.first, self.second) if one.options.worded),
             self.first.options,
@@ -159,7 +159,7 @@ class Fused:
 
 
 def open_encoder(options: EncoderOptions) -> Encoder | Fused:
-    """Make the encoder of some options, or the two of them."""
+    """Make the encoder of the options, or two encoders to fuse."""
     if options.also is None:
         return load_encoder(options)
     both = []
@@ -174,7 +174,7 @@ def open_encoder(options: EncoderOptions) -> Encoder | Fused:
 
 
 def fuse(first: Scores, second: Scores, *, weight: float = 0.5) -> Scores:
-    """Blend the scores of two modalities: ``weight`` of the first, the rest of the second.
+    """Average the scores of two modalities: ``weight`` of the first, the rest of the second.
 
     A row that only one of them observed keeps that one's scores.
 
@@ -200,11 +200,11 @@ def fuse(first: Scores, second: Scores, *, weight: float = 0.5) -> Scores:
 def prioritise(
     first: Scores, second: Scores, *, first_threshold: float, second_threshold: float
 ) -> Scores:
-    """Let the first modality speak where it is certain, else the second: the paper's video-text.
+    """Take the first modality where it is confident, else the second: the paper's video-text.
 
-    The result is on the scale of the second's threshold: a score is by how much a keystep exceeds
-    the threshold of the modality that speaks, so that anchors of both stay anchors and the first
-    wins where they disagree.
+    A score is its margin over the threshold of its modality, plus the threshold of the second:
+    anchors of both stay anchors, and the first wins where they disagree.  Where neither is
+    confident, the first is taken if it observed the row.
     """
     _require_same_rows(first, second)
     ahead = first.values - np.float32(first_threshold)

@@ -1,4 +1,4 @@
-"""What is known of a vocabulary, so that it is encoded once for many shards of a source."""
+"""Embeddings of a vocabulary, computed once and shared by all shards of a source."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from stepgraph.encoders.vectors import TaskVectors
 
 
 class Known(NamedTuple):
-    """What an encoder makes of a vocabulary: vectors of its keysteps, also within each task."""
+    """Embeddings of a vocabulary: vectors of its keysteps, also within each task."""
 
     keysteps: NDArray[np.float32]
     tasks: TaskVectors | None
@@ -22,6 +22,6 @@ class Known(NamedTuple):
 
 
 def know(encoder: Encoder, vocabulary: Vocabulary) -> Known:
-    """Encode a vocabulary."""
+    """Embed a vocabulary."""
     tasks = encoder.encode_tasks(vocabulary) if isinstance(encoder, TextEncoder) else None
     return Known(encoder.encode_keysteps(vocabulary), tasks, encoder.options)

@@ -1,4 +1,4 @@
-"""Scores as products of vectors, computed only where somebody asks for them.
+"""Lazy scores: products of vectors, computed only for the rows and keysteps that are used.
 
 A day of video and ten thousand keysteps have a billion scores; their vectors are small.
 """
@@ -18,32 +18,32 @@ from stepgraph.encoders.vectors import TaskVectors
 from stepgraph.errors import DataError
 
 LARGEST = 2**31
-"""Bytes that all scores of one video may take."""
+"""Maximum bytes of all scores of one video."""
 
 # Scores that are computed at a time.
 _PIECE = 2**22
 
 
 class Products(Scores):
-    """Scores of one video from the vectors of its parts and of the keysteps.
+    """Scores of one video as products of the vectors of its parts and of the keysteps.
 
     Attributes
     ----------
     vectors : shape (N, D)
-        What was said, sentence by sentence.
+        Embeddings of the parts: sentences, or clips of rows.
     part : shape (T,)
-        Which of them each row shows, -1 where none.
+        Index of the part of each row, -1 where there is none.
     keysteps : shape (K, D)
     tasks
-        Vectors of the keysteps within each task, where the encoder tells them apart.
+        Vectors of the keysteps within each task, if the encoder distinguishes them.
     allowed : shape (K,), bool
         The keysteps that may occur; all others score minus infinity.
     known : shape (N,)
-        What a person says is done while a part is shown, else ``FREE``.
+        Annotated keystep of each part, else ``FREE``.
     """
 
     def __new__(cls, *_: Any, **fields: Any) -> Any:
-        """With another field replaced, as dataclasses are, they are plain scores."""
+        """Make plain scores if ``values`` are given, as when a field is replaced."""
         return Scores(**fields) if "values" in fields else super().__new__(cls)
 
     def __init__(
@@ -85,7 +85,7 @@ class Products(Scores):
 
     @cached_property
     def values(self) -> NDArray[np.float32]:
-        """All scores at once; too many of them are refused."""
+        """All scores, shape (T, K); refused if they exceed :data:`LARGEST`."""
         rows, size = len(self), len(self.vocabulary)
         if 4 * rows * size > LARGEST:
             raise DataError(
@@ -134,7 +134,7 @@ class Products(Scores):
         return self._with(allowed=allowed & self.allowed)
 
     def fix(self, decided: Iterable[Segment]) -> Products:
-        """See :meth:`~stepgraph.core.Scores.fix`; what is decided becomes a part of its own."""
+        """See :meth:`~stepgraph.core.Scores.fix`; annotated rows become parts of their own."""
         fixed = label_rows(decided, len(self), self.hop, FREE)
         [rows] = np.nonzero(fixed != FREE)
         pairs = np.stack([self.part[rows], fixed[rows]], axis=1)
@@ -144,7 +144,7 @@ class Products(Scores):
         part = self.part.copy()
         part[rows] = len(self.vectors) + which.ravel()
         return self._with(
-            # What nobody speaks of is part -1, the zeros behind all others.
+            # Rows without a sentence have part -1, the zeros behind all others.
             vectors=np.concatenate([self.vectors, said[new[:, 0]]]),
             known=np.concatenate([self.known, new[:, 1]]),
             part=part,
@@ -160,15 +160,15 @@ class Products(Scores):
 
 
 def pieces(count: int, width: int) -> Iterator[slice]:
-    """Slices of so many parts, few enough for ``width`` numbers a part to be held."""
+    """Split ``count`` parts into slices that fit into memory with ``width`` numbers a part."""
     step = 1 + _PIECE // (1 + width)
     return (slice(first, first + step) for first in range(0, count, step))
 
 
 def part_of_row(intervals: NDArray[np.float64], rows: int, hop: float) -> NDArray[np.int64]:
-    """Which interval covers most of each row, or -1 where none covers any of it.
+    """Return the interval that covers most of each row, or -1 where none covers any of it.
 
-    Of two that cover the same share, the earlier is taken.
+    If two cover the same share, the earlier is taken.
 
     >>> part_of_row(np.array([[0.0, 1.4], [1.4, 2.0]]), 3, 1.0).tolist()
     [0, 1, -1]

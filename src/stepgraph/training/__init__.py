@@ -1,4 +1,4 @@
-"""Train a video model on the labels of the task graph.
+"""Training of a video model on the labels of the task graph.
 
-Modules here are made of torch and import it at the top; everybody else imports them late.
+Modules here import torch at the top; all other modules import them only when needed.
 """

@@ -1,8 +1,8 @@
-"""Batches of clips with their targets, from decoded clips or straight from the videos.
+"""Batches of clips with their targets, from stored clips or straight from the videos.
 
-The order of stored clips and how each is cut depend on the seed, the epoch and the clip alone, so
-that any number of workers and processes see the same batches.  A streamed clip comes when its
-video is decoded: its order depends on the number of workers, too.
+Order and augmentation of stored clips depend on the seed, the epoch and the clip alone, so that
+any number of workers and processes get the same batches.  A streamed clip comes when its video is
+decoded: its order depends on the number of workers as well.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ _AHEAD = 4
 
 
 class Batch(NamedTuple):
-    """One process's part of a step; only its first ``real`` clips count.
+    """Share of one process in a step; only its first ``real`` clips count.
 
-    Clips have shape (B, F, H, W, 3), soft keysteps and weights (B, 3) each.  How many clips count
-    in all processes together is in ``total`` where it is known beforehand.
+    Clips have shape (B, F, H, W, 3), soft keysteps and weights (B, 3) each.  ``total`` is the
+    number of clips that count in all processes together, if it is known beforehand.
     """
 
     clips: Tensor
@@ -47,7 +47,7 @@ class Batch(NamedTuple):
 
 
 class Source(IterableDataset[Batch]):
-    """Where batches come from; each of its workers makes a share of them, and reads ahead."""
+    """Data set of batches; each of its workers makes a share of them, and reads ahead."""
 
     def __init__(
         self,
@@ -64,12 +64,12 @@ class Source(IterableDataset[Batch]):
 
     @property
     def blank(self) -> Batch:
-        """What stands in where a process has no clip left while others have: a black one."""
+        """Batch of one black clip, for a process that has no clip left while others have."""
         shape = (self.clips.frames, self.clips.height, self.clips.width, 3)
         return self._batch([0], [np.zeros(shape, dtype=np.uint8)], real=0)
 
     def batches(self, epoch: int, first: int) -> Iterator[Batch]:
-        """The batches of an epoch, counted from 0, from the ``first`` on."""
+        """Iterate over the batches of an epoch, both counted from 0, from the ``first`` on."""
         # Workers have copies of this source, and are started anew for each epoch.
         self.epoch, self.first = epoch, first
         loader = DataLoader(
@@ -100,7 +100,7 @@ class Source(IterableDataset[Batch]):
 
 
 class StoredSource(Source):
-    """Decoded clips, read at random."""
+    """Source of stored clips, read in random order."""
 
     def __init__(
         self, examples: Examples, store: ClipStore, options: TrainingOptions, **more: Any
@@ -117,7 +117,7 @@ class StoredSource(Source):
             yield self._batch(rows, clips, real=len(own), total=len(step))
 
     def _steps(self) -> Iterator[NDArray[np.int64]]:
-        """The examples of an epoch in random order, cut into steps that the processes share."""
+        """Yield the examples of an epoch in random order, in steps that the processes share."""
         count, size = len(self.examples), self.options.batch
         rows = np.random.default_rng([self.options.seed, self.epoch]).permutation(count)
         return (rows[start : start + size] for start in range(self.first * size, count, size))
@@ -128,10 +128,10 @@ class StoredSource(Source):
 
 
 class StreamedSource(Source):
-    """Clips decoded anew in every epoch: each worker decodes whole videos, and shuffles a few."""
+    """Source of clips decoded anew in every epoch; each worker decodes videos and shuffles."""
 
     def batches(self, epoch: int, first: int) -> Iterator[Batch]:
-        """See :class:`Source`; what comes before ``first`` is decoded and thrown away."""
+        """See :class:`Source`; batches before ``first`` are decoded and dropped."""
         return islice(super().batches(epoch, first), first, None)
 
     def __iter__(self) -> Iterator[Batch]:
@@ -153,7 +153,7 @@ class StreamedSource(Source):
     def _decoded(
         self, videos: NDArray[np.int64], failed: list[Problem]
     ) -> Iterator[tuple[int, NDArray[np.uint8]]]:
-        """The labelled clips of whole videos, one video after the other."""
+        """Yield the labelled clips of whole videos, with their positions among the examples."""
         borders = np.searchsorted(
             self.examples.video, np.arange(len(self.examples.videos) + 1)
         ).tolist()
@@ -175,7 +175,7 @@ class StreamedSource(Source):
 
 
 def _which_worker() -> tuple[int, int]:
-    """Which of how many workers this is."""
+    """Index of this worker, and the number of workers."""
     info = get_worker_info()
     return (info.id, info.num_workers) if info else (0, 1)
 
@@ -185,7 +185,7 @@ def _as_it_is(batch: Any) -> Any:
 
 
 def too_short(video: str, path: Path, wanted: int, got: int) -> Problem:
-    """A video that has fewer clips than were labelled."""
+    """Make the problem of a video that has fewer clips than were labelled."""
     what = f"{path}: must have the {wanted} clips that were labelled, got {got}; label it again"
     return Problem(f"video {video!r}", "video shorter than its labels", what)
 
@@ -193,7 +193,7 @@ def too_short(video: str, path: Path, wanted: int, got: int) -> Problem:
 def _shuffled(
     items: Iterable[tuple[int, NDArray[np.uint8]]], size: int, chance: np.random.Generator
 ) -> Iterator[tuple[int, NDArray[np.uint8]]]:
-    """Hold back so many items, and let a random one of them go for each that comes."""
+    """Shuffle items in a buffer of ``size``, from which each new one releases a random one."""
     held: list[tuple[int, NDArray[np.uint8]]] = []
 
     def drawn() -> tuple[int, NDArray[np.uint8]]:
@@ -212,9 +212,9 @@ def _shuffled(
 def augment(
     clip: NDArray[np.uint8], which: tuple[int, int], options: TrainingOptions
 ) -> NDArray[np.uint8]:
-    """Mirror, crop and light a clip by chance where asked for; all its pictures alike.
+    """Mirror, crop and relight a clip at random as the options require, all its pictures alike.
 
-    Epoch and example (``which``) decide with the seed what chance does.
+    The random numbers depend on the seed, the epoch and the example (``which``).
     """
     if not options.flip and options.crop == 1 and options.light == 0:
         return clip
@@ -229,7 +229,7 @@ def augment(
 
 
 def _lit(clip: NDArray[np.uint8], light: float, chance: np.random.Generator) -> NDArray[np.uint8]:
-    """Another contrast, brightness and colour cast; the middle of the scale stays."""
+    """Change the contrast around the mean colour, the brightness and the colour cast at random."""
     gain = np.exp(chance.uniform(-light, light))
     shift = chance.uniform(-light, light) + chance.normal(0, light / 2, 3)
     middle, spread = 255 * MEAN, 255 * DEVIATION
@@ -241,7 +241,7 @@ def _lit(clip: NDArray[np.uint8], light: float, chance: np.random.Generator) -> 
 def _cropped(
     clip: NDArray[np.uint8], share: float, chance: np.random.Generator
 ) -> NDArray[np.uint8]:
-    """A random part of the pictures, of so large a share of their area, at their old size."""
+    """Crop a random part of the pictures, a ``share`` of their area, and resize it to them."""
     height, width = clip.shape[1:3]
     high, wide = (max(1, round(side * share**0.5)) for side in (height, width))
     top = int(chance.integers(height - high + 1))

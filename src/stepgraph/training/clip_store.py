@@ -1,9 +1,9 @@
-"""Decoded clips on disk, one file a video, to be read at random.
+"""Store of decoded clips on disk, one file a video, for random access.
 
 Reading a video in order is several times faster than seeking in it, and a training reads every
 clip tens of times.  So each video is decoded once, by several processes, into a file of plain
 pixels that is then mapped into memory.  A picture that several clips share is stored once.
-Files are whole or not there; what is there is not decoded again.
+Files are written atomically; existing ones are not decoded again.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from stepgraph.problems import Problems
 from stepgraph.progress import counting
 
 UNDECODABLE = "video that cannot be decoded"
-"""Kind of the problem with a video of which nothing can be learned."""
+"""Kind of the problem with a video that cannot be decoded."""
 
 _KIND = FileKind("stepgraph-clips", 1, "note on decoded clips", "delete it and run again")
 _HEADER = "clips.json"
@@ -42,7 +42,7 @@ _OPEN = 512
 
 
 class ClipStore:
-    """A folder of decoded clips, made where there is none; one of other clips is refused."""
+    """A folder of decoded clips, made if missing; one with other options is refused."""
 
     def __init__(self, folder: Path, options: ClipOptions) -> None:
         self.folder = folder
@@ -65,19 +65,19 @@ class ClipStore:
         self.__init__(state["folder"], state["options"])  # type: ignore[misc]
 
     def count(self, video: str, path: Path) -> int | None:
-        """How many clips of a video are stored; None where it or its file are not the same."""
+        """Number of stored clips of a video; None if it is not stored, or its file has changed."""
         if not self._place(video, ".json").exists():
             return None
         source, clips = self._said(video)
         return clips if source == _stamp(path) else None
 
     def read(self, video: str, clip: int) -> NDArray[np.uint8]:
-        """One clip, shape (F, H, W, 3)."""
+        """Read one clip, shape (F, H, W, 3)."""
         pictures, numbers = self._opened(video)
         return np.asarray(pictures[numbers[clip]])
 
     def write(self, video: str, path: Path) -> int:
-        """Decode all clips of a video; how many there are."""
+        """Decode and store all clips of a video; return their number."""
         clips = 0
         with replacing(self._place(video, ".npy")) as place, place.open("wb") as file:
             shape = (0, self.options.height, self.options.width, 3)
@@ -98,7 +98,7 @@ class ClipStore:
         return clips
 
     def bytes_of(self, clips: int) -> int:
-        """Room that so many clips of one video need."""
+        """Size in bytes of the first ``clips`` clips of a video."""
         size = self.options.height * self.options.width * 3
         return size * len(np.unique(self._moments(np.arange(clips))))
 
@@ -122,20 +122,20 @@ class ClipStore:
         return pictures, numbers
 
     def _said(self, video: str) -> tuple[Any, int]:
-        """The stamp of a video's file, and how many clips it has."""
+        """Read the stored stamp of a video's file, and its number of clips."""
         place = self._place(video, ".json")
         said = read_json(place)
         with reading_fields(place, _KIND):
             return said["source"], as_whole(said["clips"])
 
     def _moments(self, clips: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Times of the pictures of clips in whole microseconds, by which shared ones are known."""
+        """Times of the pictures of clips in whole microseconds, which identify shared pictures."""
         o = self.options
         parts = (np.arange(o.frames) + 0.5) * (o.window / o.frames)
         return np.rint((clips[:, None] * o.stride + parts) * 1e6).astype(np.int64)
 
     def _numbers(self, clips: int) -> NDArray[np.int64]:
-        """Which stored pictures each clip is made of, shape (T, F); as they were met first."""
+        """Indices of the stored pictures of each clip, shape (T, F), in order of first use."""
         moments = self._moments(np.arange(clips))
         _, first, number = np.unique(moments, return_index=True, return_inverse=True)
         rank = np.empty_like(first)
@@ -154,7 +154,7 @@ def _write_header(file: Any, shape: tuple[int, ...]) -> None:
 
 
 def _stamp(path: Path) -> list[int]:
-    """What changes when a file does."""
+    """Size and modification time of a file, to detect changes; empty if it is missing."""
     try:
         state = path.stat()
     except OSError:
@@ -171,10 +171,10 @@ def fill(
     workers: int = 0,
     share: tuple[int, int] = (0, 1),
 ) -> None:
-    """Decode the videos that are not stored yet; one that cannot be is a problem.
+    """Decode the videos that are not stored yet; note those that fail as problems.
 
-    How many clips each should have says beforehand how much room they need.  A share ``(i, n)`` is
-    only every n-th video, from the i-th on, since others decode the rest.
+    ``clips``, the expected number for each video, decides the disk space that must be free.  A
+    share ``(i, n)`` is every n-th video, from the i-th on; other processes decode the rest.
     """
     missing = {video: path for video, path in videos.items() if store.count(video, path) is None}
     lengths = dict(zip(videos, clips, strict=True))
@@ -196,7 +196,7 @@ def fill(
 
 
 def _decode(store: ClipStore, videos: Mapping[str, Path], workers: int) -> Iterator[str | None]:
-    """What went wrong with each video, in order; None where nothing did."""
+    """Decode videos; yield the error message of each in order, or None."""
     job = partial(_write, store)
     if workers < 2 or len(videos) < 2:
         yield from map(job, videos, videos.values())

@@ -1,8 +1,8 @@
-"""The training loop: any network, any source of batches, one process or many.
+"""Training loop for any network, any source of batches, one process or many.
 
-Every step is the mean over a global batch, whatever share of it a process has.  The state is
-saved every so many steps; a run that was killed goes on from there and has, on a CPU, bit for bit
-the same losses as one that was not.
+Every step is the mean over a global batch, however the processes share it.  The state is saved at
+regular steps; a killed run continues from there and has, on a CPU, bit for bit the same losses as
+an uninterrupted one.
 """
 
 from __future__ import annotations
@@ -50,12 +50,12 @@ def fit(
     team: Team,
     identity: Mapping[str, Any],
 ) -> tuple[Position, list[Problem]]:
-    """Train a network, or go on with a training that was begun in the folder.
+    """Train a network, or continue an interrupted training in the folder.
 
     The network, from normalised clips to logits, is changed in place.  The folder receives
     ``last.pt``, ``best.pt`` (the epoch of lowest mean loss), ``curve.csv`` and logs; a training
-    that was begun with another ``identity``, all that decides the outcome, is refused.  Gives how
-    it went, and which streamed clips could not be read in this run of it.
+    that began with another ``identity``, everything that decides the outcome, is refused.
+    Returns the progress, and the problems with streamed clips in this run.
     """
     run = _Run(network.to(team.device), source, options, folder, team, identity)
     with torch.random.fork_rng([team.device] if team.device.type == "cuda" else []):
@@ -66,14 +66,14 @@ def fit(
 
 
 def compiles(options: TrainingOptions, device: torch.device) -> bool:
-    """Whether to let torch compile the network."""
+    """Decide if torch compiles the network: as the options require, by default on a GPU."""
     if options.running.compile is None:
         return device.type == "cuda"
     return options.running.compile
 
 
 def _open_logs(folder: Path, step: int) -> Any:
-    """What TensorBoard shows by step; what a killed run logged after ``step`` is dropped."""
+    """Open the logs for TensorBoard; entries of a killed run after ``step`` are dropped."""
     try:
         from torch.utils.tensorboard import SummaryWriter
     except ImportError as error:
@@ -106,7 +106,7 @@ class _Run:
         self.half = self.options.precision == "bfloat16"
 
     def resume(self) -> None:
-        """Go on where the last run in this folder was, if there was one."""
+        """Continue from the state of the last run in this folder, if there is one."""
         path = self.folder / LAST
         if not path.exists():
             return
@@ -117,7 +117,7 @@ class _Run:
             self.network.load_state_dict(state["model"])
             if self.position.epoch < len(self.plan):
                 self.optimiser = self._new_optimiser()
-                # That of a phase begins as new.
+                # A phase begins with a new one.
                 if self.position.step or self.plan[self.position.epoch].number > 1:
                     self.optimiser.load_state_dict(state["optimiser"])
             torch.set_rng_state(state["chance"][0])
@@ -134,14 +134,14 @@ class _Run:
         return make_optimiser(self.options.phases[epoch.phase], self.network)
 
     def train(self) -> None:
-        """Do all epochs that are left."""
+        """Train all remaining epochs."""
         position, team = self.position, self.team
         model = team.wrap(self.network)
         model.train()
         left = (len(self.plan) - position.epoch) * len(self.source.examples) - position.clips
         with ExitStack() as stack:
             if compiles(self.options, team.device):
-                # Who did not ask for it is not stopped where there is no compiler.
+                # A missing compiler is an error only if compiling was requested.
                 lenient = self.options.running.compile is None
                 stack.enter_context(torch._dynamo.config.patch(suppress_errors=lenient))
                 model.compile()
@@ -172,7 +172,7 @@ class _Run:
         self._close_epoch(epoch)
 
     def _batches(self) -> Iterator[tuple[Batch, int]]:
-        """The rest of an epoch's batches, and how many clips count in all processes together."""
+        """Yield the rest of an epoch's batches, with the number of clips in all processes."""
         batches = self.source.batches(self.position.epoch, self.position.step)
         alone = self.team.world == 1
         while True:
@@ -205,7 +205,7 @@ class _Run:
             losses = cross_entropy(logits.float(), keysteps, reduction="none")
         else:
             losses = distribution_losses(logits.float(), *soft)
-        # A clip that stands in for none still takes part, since all processes must.
+        # A blank clip still takes part, since all processes must.
         loss = losses[:real].sum() if real else losses.sum() * 0
         # Gradients are averaged over the processes; this makes it the mean over the clips.
         torch.autograd.backward(loss * (self.team.world / total))
@@ -216,7 +216,7 @@ class _Run:
         self.pending.append((self.team.sum(sums), total))
 
     def _fetch(self, epoch: Epoch) -> None:
-        """Bring the losses of the last steps from the device, all at once."""
+        """Fetch the losses of the last steps from the device, all at once, and log them."""
         if not self.pending:
             return
         position = self.position

@@ -1,4 +1,4 @@
-"""From a folder of labels to a trained encoder."""
+"""Training of an encoder from a folder of labels."""
 
 from __future__ import annotations
 
@@ -36,10 +36,10 @@ _WORKERS = 8
 
 @dataclass(frozen=True, eq=False)
 class TrainingResult:
-    """What a training gave: the encoder, to be used as ``own:PATH``, and how it was learned.
+    """Result of a training: the encoder, to be used as ``own:PATH``, and its learning curve.
 
-    There is another one of the epoch with the lowest mean loss, the mean loss of every step, and
-    how many clips and videos were learned from; problems are those that could not be used.
+    ``best`` is the encoder of the epoch with the lowest mean loss, ``losses`` has the mean loss of
+    every step; ``clips`` and ``videos`` count those used, ``problems`` has those that were not.
     """
 
     checkpoint: Path
@@ -60,16 +60,16 @@ def train(
     initial: Path | None = None,
     which: Which = "graph",
 ) -> TrainingResult:
-    """Train a video model on pseudo-labels, or go on with a training that was begun.
+    """Train a video model on pseudo-labels, or continue an interrupted training.
 
     Started by ``torchrun``, all its processes train one model together.
 
     Parameters
     ----------
     labels_folder
-        What :func:`~stepgraph.labelling.folders.label_source` wrote.
+        Folder that :func:`~stepgraph.labelling.folders.label_source` wrote.
     output
-        Folder of the result: the encoder, the curve, logs, and the state to go on from.
+        Folder of the result: the encoder, the curve, logs, and the state to continue from.
     model
         The network; ``classes`` must be the number of keysteps.
     options
@@ -78,7 +78,7 @@ def train(
         Weights to begin with: a TimeSformer of the transformers library (a file, or its folder)
         or one of ours; a head for other keysteps is left out.
     which
-        Labels of the task graph, or the baseline's of plain argmax.
+        Labels of the task graph (``graph``), or those of the baseline (``argmax``).
     """
     options = options or TrainingOptions()
     if which not in ("graph", "argmax"):
@@ -144,7 +144,7 @@ def _open_source(
     )
     running, workers = options.running, options.running.workers
     if workers is None:
-        # Beside a CPU that computes there is no time left that others could use.
+        # Training on a CPU leaves no time for workers.
         workers = _cpus() if team.device.type == "cuda" else 0
     if options.clips == "streamed":
         return StreamedSource(examples, clips, options, team=team, workers=workers)
@@ -180,10 +180,10 @@ def _only_stored(examples: Examples, store: ClipStore, problems: Problems) -> Ex
 
 
 def load_initial(network: TimeSformer, path: Path, keysteps: Sequence[str]) -> Trained:
-    """Begin with the weights of the transformers library's TimeSformer, or of one of ours.
+    """Load initial weights, of the transformers library's TimeSformer or of one of ours.
 
-    A head of ours for other keysteps stays as it was drawn.  Returns the videos that the weights
-    were trained on, where they are of ours.
+    A head of ours for other keysteps is not loaded.  Returns the videos that the weights were
+    trained on, if they are ours.
     """
     files = find_weights(path) if path.is_dir() else [path]
     if not files:
@@ -209,19 +209,19 @@ def _identity(
     which: Which,
     initial: str | None,
 ) -> dict[str, Any]:
-    """Everything that decides what is learned."""
+    """Collect everything that decides the outcome of a training."""
     decisive = asdict(options)
     del decisive["running"]
     said = {"model": asdict(model), **decisive, "which": which, "labels": examples.digest()}
     said["initial"] = initial
     if options.clips == "streamed":
-        # Which clips meet in a batch depends on who decodes them.
+        # The clips of a batch depend on the workers that decode them.
         said |= {"processes": team.world, "workers": options.running.workers}
     return said
 
 
 def _digest(network: TimeSformer) -> str:
-    """What the weights to begin with are, whatever their file is called."""
+    """Hash the initial weights, independently of their file."""
     hashed = hashlib.sha256()
     for name, weight in network.state_dict().items():
         hashed.update(name.encode() + weight.contiguous().numpy().tobytes())

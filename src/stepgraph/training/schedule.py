@@ -1,9 +1,9 @@
-"""How a model is trained: the phases, their learning rates, every other option, and by whom.
+"""Options of a training: phases, learning rates, and all others; and its group of processes.
 
 The paper: 15 epochs with SGD at 5e-3, then 15 with AdamW at 5e-5, "decayed progressively by 10
 times in epochs 11 and 14".  Epochs are counted from 1 in each phase, so that epochs 1 to 10 have
-the full rate, 11 to 13 a tenth of it, 14 and 15 a hundredth.  Momentum and weight decay, of which
-the paper says nothing, are those of the work it follows (Lin et al., CVPR 2022).
+the full rate, 11 to 13 a tenth of it, 14 and 15 a hundredth.  Momentum and weight decay, which
+the paper does not state, are those of the work it follows (Lin et al., CVPR 2022).
 
 One process trains, or several train one model together, as torchrun starts them.
 """
@@ -77,7 +77,7 @@ PAPER = (Phase("sgd", 15, 5e-3), Phase("adamw", 15, 5e-5))
 
 
 def short_phases(epochs: int, phases: Iterable[Phase] = PAPER) -> tuple[Phase, ...]:
-    """Give every phase so many epochs, and let its rate drop after the same shares of them.
+    """Change the number of epochs of every phase; its rate drops after the same shares of them.
 
     >>> [phase.drops for phase in short_phases(6)]
     [(5, 6), (5, 6)]
@@ -95,23 +95,23 @@ def short_phases(epochs: int, phases: Iterable[Phase] = PAPER) -> tuple[Phase, .
 
 @dataclass(frozen=True)
 class Running:
-    """Where and how a training runs; none of it changes what is learned.
+    """Options of running a training, which do not decide its outcome.
 
     Attributes
     ----------
     device
-        ``cpu`` or ``cuda``, the GPU where there is one if not given.
+        ``cpu`` or ``cuda``, by default the GPU if there is one.
     workers
-        Processes that read clips.  If not given, one for each CPU, up to 8, beside a GPU, and
-        none (the process itself reads) beside a CPU.
+        Number of processes that read clips.  By default one for each CPU, up to 8, for training
+        on a GPU, and none (the process itself reads) on a CPU.
     compile
         Let torch compile the model first (default: on a GPU): a minute at the start, faster
-        afterwards.  Where it was not asked for and fails, training goes on without.
+        afterwards.  If it fails without having been requested, training goes on without.
     save_every
-        Steps after which the state is saved, besides at the end of every epoch.
+        Number of steps after which the state is saved, besides at the end of every epoch.
     store
-        Folder of decoded clips, which trainings on the same videos may share, beside the result
-        if not given.
+        Folder of decoded clips, which trainings on the same videos may share, by default beside
+        the result.
     videos
         Folder in which the videos lie now, if not where they were labelled.
     logs
@@ -134,39 +134,39 @@ class Running:
 
 @dataclass(frozen=True)
 class TrainingOptions:
-    """What decides the outcome of a training, and how it is run.
+    """Options that decide the outcome of a training, and those of running it.
 
     Attributes
     ----------
     phases
         Optimisers, epochs and rates, one after the other.
     batch
-        Clips of a step, of all processes together.
+        Number of clips in a step, over all processes.
     window
-        Seconds that a clip lasts from the start of its row on.
+        Length of a clip in seconds, from the start of its row on.
     loss
         Learn the labels (cross entropy), or the distribution over the three best keysteps
         (divergence from the softmax of their scores).
     temperature
-        By what scores are divided before the softmax of the distribution.
+        Divisor of scores before the softmax of the distribution.
     precision
-        Numbers that the network computes in: float32 gives the same on every machine, bfloat16 is
-        several times as fast on a GPU.
+        Number format of the network: float32 gives the same on every machine, bfloat16 is several
+        times as fast on a GPU.
     clips
         Decode every video once into a folder (stored), or anew in every epoch (streamed), for a
         corpus too large to store.
     buffer
-        Clips among which a streaming worker shuffles.
+        Number of clips in the shuffle buffer of a streaming worker.
     flip
-        Mirror half of the clips.  Off, since keysteps may tell left from right.
+        Mirror half of the clips.  Off by default, since keysteps may distinguish left and right.
     crop
         Least share of a picture that a random square crop keeps, 1 to crop nothing.
     light
-        How much contrast, brightness and colour cast change at random, from 0 to 1 (0.3 is much).
+        Strength of random changes of contrast, brightness and colour, from 0 to 1 (0.3 is strong).
     seed
-        Of all that is random.
+        Seed of all random numbers.
     running
-        Where and how it runs.
+        Options of running the training.
     """
 
     phases: tuple[Phase, ...] = PAPER
@@ -208,7 +208,7 @@ class Epoch(NamedTuple):
 
 
 def plan(phases: Iterable[Phase]) -> list[Epoch]:
-    """All epochs in order."""
+    """List all epochs in order."""
     return [
         Epoch(position, number, phase.rate_in(number))
         for position, phase in enumerate(phases)
@@ -217,7 +217,7 @@ def plan(phases: Iterable[Phase]) -> list[Epoch]:
 
 
 def make_optimiser(phase: Phase, network: torch.nn.Module) -> torch.optim.Optimizer:
-    """The optimiser of a phase, as new; a phase does not take over what another remembers."""
+    """Make a new optimiser for a phase; it does not take over the state of another phase."""
     weights = [weight for weight in network.parameters() if weight.requires_grad]
     # One kernel for all weights instead of several for each.
     fused = all(weight.is_cuda for weight in weights)
@@ -233,7 +233,7 @@ _PATIENCE = timedelta(days=1)
 
 @dataclass(frozen=True)
 class Team:
-    """Which of several processes this is, and the device it computes on."""
+    """Rank of this process among all processes of a training, and the device it computes on."""
 
     device: torch.device
     rank: int = 0
@@ -241,23 +241,23 @@ class Team:
 
     @property
     def leads(self) -> bool:
-        """Whether this is the process that writes files."""
+        """True for the process that writes files."""
         return self.rank == 0
 
     def sum(self, values: Tensor) -> Tensor:
-        """Sum of the values of all processes."""
+        """Return the sum of the values of all processes."""
         if self.world > 1:
             distributed.all_reduce(values)
         return values
 
     def wait(self) -> None:
-        """Go on when all have come here."""
+        """Wait until all processes have reached this point."""
         if self.world > 1:
             # Only the value makes this process wait, too, and not its GPU alone.
             self.sum(torch.zeros(1, device=self.device)).item()
 
     def wrap(self, network: nn.Module) -> nn.Module:
-        """Let every process learn from all; all begin with the weights of the first."""
+        """Average gradients over all processes; all begin with the weights of the first."""
         if self.world == 1:
             return network
         devices = [self.device] if self.device.type == "cuda" else None
@@ -285,7 +285,7 @@ def joined(device: str | None = None) -> Iterator[Team]:
     distributed.init_process_group("nccl" if place.type == "cuda" else "gloo", timeout=_PATIENCE)
     try:
         yield Team(place, rank, world)
-        distributed.barrier()  # one that goes while others still talk to it takes them along
+        distributed.barrier()  # a process that leaves early would end the others
     finally:
         gc.collect()  # what still holds on to the group lets go of it now, and not at the exit
         distributed.destroy_process_group()

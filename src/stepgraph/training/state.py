@@ -1,7 +1,7 @@
-"""The state of a training on disk: enough to go on as if nothing had happened.
+"""State of a training on disk, from which it continues as if it had not been interrupted.
 
-Written whole or not at all, and read back as tensors and plain values only: a file of somebody
-else's can do nothing.
+It is written atomically, and read as tensors and plain values only: an untrusted file cannot run
+code.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ _KIND = FileKind("stepgraph-training", 1, "state of a training", "delete it to b
 
 @dataclass(frozen=True)
 class EpochRecord:
-    """What became of one epoch: means over its clips.
+    """Results of one epoch: means over its clips.
 
-    Phases, and epochs within theirs, are counted from 1; accuracy is how often the best keystep
-    is the pseudo-label.
+    Phases, and epochs within theirs, are counted from 1; accuracy is the share of clips whose
+    best keystep is the pseudo-label.
     """
 
     phase: int
@@ -44,7 +44,7 @@ class EpochRecord:
 
 @dataclass
 class Position:
-    """How far a training has come: epochs that are complete, and steps of the next one.
+    """Progress of a training: epochs that are complete, and steps of the next one.
 
     Losses are means of every step so far; loss, correct and clips are sums over the steps of the
     epoch that is not complete.
@@ -60,7 +60,7 @@ class Position:
 
 
 def write_curve(path: Path, records: Sequence[EpochRecord]) -> None:
-    """Write one line an epoch, for spreadsheets."""
+    """Write a CSV file with one line an epoch."""
     buffer = io.StringIO()
     writer = csv.writer(buffer)
     writer.writerow([field.name for field in fields(EpochRecord)])
@@ -75,7 +75,7 @@ def save_state(
     network: nn.Module,
     optimiser: torch.optim.Optimizer | None,
 ) -> None:
-    """Write the state of a training; without an optimiser it is only to be looked at."""
+    """Write the state of a training; without an optimiser it cannot be continued."""
     content: dict[str, Any] = {
         "format": _KIND.format,
         "version": _KIND.version,
@@ -91,7 +91,7 @@ def save_state(
     }
     if torch.cuda.is_available():
         content["chance"].append(torch.cuda.get_rng_state())
-    # Torch says of a full disk what nobody understands; python says it plainly.
+    # The error of torch for a full disk is obscure, that of python is plain.
     buffer = io.BytesIO()
     torch.save(content, buffer)
     with replacing(path) as partial:
@@ -99,7 +99,7 @@ def save_state(
 
 
 def read_state(path: Path) -> dict[str, Any]:
-    """Read what :func:`save_state` wrote, on the CPU, without running anything in it."""
+    """Read a file of :func:`save_state`, on the CPU, without running any code in it."""
     content = read_saved(path, f"the whole {_KIND.noun}")
     check_header(content, path, _KIND)
     state: dict[str, Any] = content
@@ -107,7 +107,7 @@ def read_state(path: Path) -> dict[str, Any]:
 
 
 def require_same(path: Path, state: Mapping[str, Any], identity: Mapping[str, Any]) -> None:
-    """Refuse to go on with a training that was begun in another way."""
+    """Refuse to continue a training that began with another identity."""
     with reading_fields(path, _KIND):
         begun = dict(parse_json(as_text(state["identity"]), f"{path}: identity"))
     wanted = json.loads(json.dumps(identity))
@@ -120,7 +120,7 @@ def require_same(path: Path, state: Mapping[str, Any], identity: Mapping[str, An
 
 
 def position_of(path: Path, state: Mapping[str, Any]) -> Position:
-    """How far the training of a state had come."""
+    """Read the progress of the training from its state."""
     with reading_fields(path, _KIND):
         records = [EpochRecord(**record) for record in state["records"]]
         losses = state["losses"].tolist()

@@ -1,4 +1,4 @@
-"""What a clip is trained towards: one keystep, or the three best with their weights."""
+"""Training targets of clips: one keystep, or the three best with their weights."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ from stepgraph.problems import Problems
 from stepgraph.training.schedule import TrainingOptions
 
 Which: TypeAlias = Literal["graph", "argmax"]
-"""Whose labels: those of the task graph, or the baseline's."""
+"""Origin of labels: the task graph, or the baseline."""
 
 
 @dataclass(frozen=True, eq=False)
 class Examples:
     """The labelled clips of a corpus, in the order of their videos.
 
-    There is a file and a number of clips, labelled or not, for each video; and for each example,
-    shape (N,), the position of its video, the number of the clip in it, and its label.  Soft
-    keysteps and weights, shape (N, 3) each, are what a distribution is matched with, if any is.
+    Each video has a file and a number of clips, labelled or not.  Each example, shape (N,), has
+    the position of its video, the number of the clip in it, and its label.  ``soft`` has keysteps
+    and weights, shape (N, 3) each, for the loss on distributions, else nothing.
     """
 
     videos: Mapping[str, Path]
@@ -45,19 +45,19 @@ class Examples:
         return len(self.keystep)
 
     def used(self) -> frozenset[str]:
-        """Ids of the videos of which a clip is an example."""
+        """Return the ids of the videos that have an example."""
         names = tuple(self.videos)
         return frozenset(names[position] for position in np.unique(self.video).tolist())
 
     def digest(self) -> str:
-        """A short hash of everything that is learned from."""
+        """Return a short hash of all examples."""
         digest = hashlib.sha256("\n".join(self.videos).encode())
         for values in (self.video, self.clip, self.keystep, *self.soft):
             digest.update(np.ascontiguousarray(values).tobytes())
         return digest.hexdigest()[:16]
 
     def only(self, kept: NDArray[np.bool_]) -> Examples:
-        """Leave out the other examples; the videos keep their positions."""
+        """Return the ``kept`` examples; the videos keep their positions."""
         return replace(
             self,
             video=self.video[kept],
@@ -98,7 +98,7 @@ def load_examples(
 
 
 def _find(one: ClipLabels, moved: Path | None, problems: Problems) -> Path | None:
-    """The file of a video, where it was or where the videos lie now."""
+    """Find the file of a video, at its path or in the folder ``moved``; note a missing one."""
     what = "a clip must have a video file to be looked at, got a transcript alone"
     if one.path is not None:
         path = Path(one.path)
@@ -114,11 +114,11 @@ def _find(one: ClipLabels, moved: Path | None, problems: Problems) -> Path | Non
 def soften(
     one: ClipLabels, which: Which, temperature: float, rows: NDArray[np.int32]
 ) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
-    """Three keysteps and their weights for each of some clips.
+    """Compute three keysteps and their weights for each of some clips.
 
-    The weights are the softmax of the scores.  What the graph says is at least as probable as
-    what scored best, so its keystep takes that score, and the place of the third where it is not
-    among the three.  Where nothing was observed, the label alone has all the weight.
+    The weights are the softmax of the scores, divided by ``temperature``.  The label takes the
+    best score, so that no other is more probable, and replaces the third keystep if it is not
+    among the three.  On unobserved clips the label has all the weight.
     """
     keysteps = one.top_keysteps[rows].astype(np.int32)
     scores = one.top_scores[rows].astype(np.float64)
@@ -135,7 +135,7 @@ def soften(
 
 
 def distribution_losses(logits: Tensor, keysteps: Tensor, weights: Tensor) -> Tensor:
-    """Divergence (Kullback-Leibler) of each clip's prediction from weighted keysteps, shape (B,).
+    """Kullback-Leibler divergence in nats of predictions from weighted keysteps, shape (B,).
 
     Weights of a clip, shape (B, 3), add up to 1; those of 0 count for nothing.
     """

@@ -1,9 +1,9 @@
-"""Arrays of numbers that were computed elsewhere, one for each video: its rows by some columns.
+"""Arrays that other programs computed, one for each video, of shape (rows, columns).
 
-An array lies in a file of its own in a folder, or all of them lie in one file.  No file is
-trusted: a process of its own reads it (see :mod:`~stepgraph.files.arrays.reader`), none can run
-code or lead to another file, and none may hold more than 1 GiB.  Of a file with many arrays, only
-the one asked for is read.
+A folder has one file for each array, or one file has all arrays.  No file is trusted: a child
+process reads it (see :mod:`~stepgraph.files.arrays.reader`), no file can run code or lead to
+another file, and no array may exceed 1 GiB.  Of a file with many arrays, only the requested one
+is read.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ __all__ = [
 ]
 
 SUFFIXES = (".npy", ".npz", ".pt", ".pkl", ".h5", ".hdf5", ".parquet")
-"""Suffixes of the files of one array; of several files of a video the first is taken."""
+"""Suffixes of files with one array; of several files of a video, the first of these is read."""
 
 _OF_MANY = (".npz", ".pt", ".h5", ".hdf5", ".parquet")
 
@@ -38,7 +38,7 @@ _OF_MANY = (".npz", ".pt", ".h5", ".hdf5", ".parquet")
 def read_array(
     path: Path, *, kind: ArrayContent = FEATURES, width: int | None = None
 ) -> NDArray[np.float32]:
-    """Read the array of finite numbers that a file holds; ``width`` is that of its columns."""
+    """Read the only array of a file as float32, shape (rows, ``width``); it must be finite."""
     wanted = Wanted(str(path), kind, width)
     return wanted.finished(READER.read(path, wanted))
 
@@ -46,7 +46,7 @@ def read_array(
 def read_arrays(
     path: Path, names: Sequence[str], kind: ArrayContent = FEATURES
 ) -> list[NDArray[Any]]:
-    """Read arrays of real numbers of any shape by name, from a file of ours with no others."""
+    """Read the named arrays, of any shape, from an ``.npz`` file with these and no others."""
     found = READER.ask("open", path, Wanted(str(path), kind, format=".npz"))["names"]
     if set(found) != set(names):
         raise DataError(f"{path}: must hold {', '.join(names)}, got {found}")
@@ -54,25 +54,25 @@ def read_arrays(
 
 
 class ArrayFiles:
-    """The arrays of many videos: here in a folder with a file for each, below in one file."""
+    """Stored arrays of many videos, in a folder with a file for each."""
 
     def __init__(self, path: Path, kind: ArrayContent = FEATURES) -> None:
         self.path = path
         self.kind = kind
 
     def names(self, video: str) -> list[str]:
-        """What holds the array of a video: nothing, one thing, or several by mistake."""
+        """List the files with the array of a video: none, one, or several by mistake."""
         # An id may name a folder below this one, but not lead out of it.
         inside = video and not Path(video).is_absolute() and ".." not in Path(video).parts
         files = [f"{video}{suffix}" for suffix in SUFFIXES] if inside else []
         return [file for file in files if _is_file(self.path / file)]
 
     def where(self, video: str) -> str:
-        """Where the array of a video is or should be, as messages begin."""
+        """Path of the array of a video, present or expected, for the start of a message."""
         return str(self.path / next(iter(self.names(video)), video))
 
     def absence(self) -> str:
-        """What is wrong with a video that has no array."""
+        """Error text for a video that has no array."""
         return f"must be a file of stored {self.kind.noun} ({', '.join(SUFFIXES)}), got none"
 
     def read(self, video: str, width: int | None = None) -> NDArray[np.float32]:
@@ -87,7 +87,7 @@ class ArrayFiles:
 
 
 class _OneFile(ArrayFiles):
-    """Arrays in one file, which the process that reads it keeps open."""
+    """Stored arrays of many videos in one file, which the reader process keeps open."""
 
     def __init__(self, path: Path, kind: ArrayContent) -> None:
         super().__init__(path, kind)

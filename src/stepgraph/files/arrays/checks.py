@@ -1,6 +1,6 @@
-"""What every stored array is checked for, whatever file it lies in.
+"""Checks of every stored array, for all file formats.
 
-It is refused by its description, before it takes memory here; then its numbers are looked at.
+Type, shape and size are checked before memory is allocated, the values afterwards.
 """
 
 from __future__ import annotations
@@ -17,25 +17,25 @@ from stepgraph.errors import DataError
 from stepgraph.files.disk import MIB
 
 LARGEST = 1024 * MIB
-"""Bytes of the largest array: an hour of the 10,588 keysteps of HowTo100M takes 152 MB."""
+"""Maximum bytes of an array: an hour of the 10,588 keysteps of HowTo100M takes 152 MB."""
 
 
 WEIGHTS, STATE = "weights", "state"
-"""Kinds of files of torch of which all is read, as it would be saved without anything else."""
+"""Formats of ``torch.save`` files that are read whole, and saved again without foreign objects."""
 
 
 @dataclass(frozen=True)
 class ArrayContent:
-    """What arrays hold, in the words of the messages about them.
+    """Terms for the content of arrays in error messages.
 
     Attributes
     ----------
     column, names
-        What a column is called, and the name of each where they have names.
+        Noun for a column, and the names of all columns if they have names.
     hint
-        What may have happened to an array of another width.
+        Possible cause of another width.
     file
-        What a file must be, if not one of so stored arrays.
+        Description of the required file, in place of the usual one.
     """
 
     noun: str = "features"
@@ -50,12 +50,12 @@ FEATURES = ArrayContent()
 
 @dataclass(frozen=True)
 class Wanted:
-    """The array that is to be read: where it lies and, where that is known, how wide it is.
+    """Requirements for an array to read: its place, its kind and, if given, its width.
 
     Attributes
     ----------
     format
-        What the file is read as, if not by its suffix; then the array may have any shape.
+        Format of the file, if not that of its suffix; then the array may have any shape.
     """
 
     where: str
@@ -64,8 +64,8 @@ class Wanted:
     format: str | None = None
 
     def check(self, shape: tuple[int, ...], dtype: str) -> None:
-        """Refuse an array by its description; ``dtype`` is as numpy writes it."""
-        # Whatever else there is, records and texts among it, begins or goes on otherwise.
+        """Refuse an array of wrong type, shape or size; ``dtype`` is numpy's text for the type."""
+        # All other types, such as records and texts, begin with another letter.
         if not dtype.lstrip("<>=").startswith(("f", "i", "u")):
             raise DataError(
                 f"{self.where}: {self.kind.noun} must be real numbers, got values of type {dtype}"
@@ -85,7 +85,7 @@ class Wanted:
             )
 
     def finished(self, values: NDArray[Any]) -> NDArray[np.float32]:
-        """Return the array in single precision, or refuse its first number that is none."""
+        """Return the array as float32; refuse one with values that are not finite."""
         with np.errstate(over="ignore", invalid="ignore"):  # infinite or NaN: found here
             single = values.astype(np.float32, copy=False)
         finite = np.isfinite(single)
@@ -100,7 +100,7 @@ class Wanted:
 
 
 def only(arrays: Mapping[str, Callable[[], Any]]) -> Any:
-    """What is read of a file that must hold one array."""
+    """Read the array of a file that must hold exactly one."""
     if len(arrays) != 1:
         raise DataError(f"must hold one array, got {len(arrays)}: {sorted(arrays)[:5]}")
     return next(iter(arrays.values()))()

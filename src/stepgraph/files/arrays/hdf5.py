@@ -1,4 +1,4 @@
-"""Arrays in HDF5 files: a dataset that lies in its file, written to its end."""
+"""Arrays in HDF5 files: datasets that are complete and inside the file."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _SHUFFLE, _DEFLATE, _CHECKSUM = 2, 1, 3
 
 
 class OpenFile:
-    """An open file with a dataset for each video, or a group with one dataset."""
+    """An open file with a dataset, or a group with one dataset, for each video."""
 
     def __init__(self, path: Path) -> None:
         import h5py
@@ -25,7 +25,7 @@ class OpenFile:
         self.file: Any = h5py.File(path, "r", locking=False)
 
     def get(self, name: str) -> Callable[[], Any] | None:
-        """What reads the thing of this name, such as ``monday/v1``, if there is one."""
+        """Return the reader of an object by name, such as ``monday/v1``; None if absent."""
         import h5py
 
         thing = self.file
@@ -39,7 +39,7 @@ class OpenFile:
 
 
 def _followed(group: Any, name: str, link: Any) -> Any:
-    """What a link leads to, if it stays in the file."""
+    """Return the object of a hard link; refuse soft and external links."""
     import h5py
 
     if not isinstance(link, h5py.HardLink):
@@ -52,7 +52,7 @@ def _followed(group: Any, name: str, link: Any) -> Any:
 
 
 def read_thing(thing: Any) -> Any:
-    """A dataset, or the only one of a group, if its numbers are all in the file."""
+    """Return a dataset, or the only one of a group, if all its numbers are in the file."""
     import h5py
 
     if isinstance(thing, h5py.Group):
@@ -68,14 +68,14 @@ def read_thing(thing: Any) -> Any:
             "must hold its numbers itself, got a dataset that lies in other files, "
             "which are not read; copy it into the file"
         )
-    # What is empty or too large is judged by whoever asked.
+    # The caller checks for empty and too large arrays.
     if 0 < math.prod(thing.shape or (0,)) * thing.dtype.itemsize <= LARGEST:
         _check_chunks(thing)
     return thing
 
 
 def _check_chunks(dataset: Any) -> None:
-    """Refuse what HDF5 would make up: it fills gaps, and ends short chunks with any memory."""
+    """Refuse missing and short chunks, which HDF5 would fill with values of its own."""
     import h5py
 
     if dataset.id.get_space_status() != h5py.h5d.SPACE_STATUS_ALLOCATED:

@@ -1,4 +1,4 @@
-"""Arrays in Parquet files: a column of vectors, or a column of numbers for each of the width."""
+"""Arrays in Parquet files: one column of vectors, or one numeric column for each dimension."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from stepgraph.errors import DataError
 from stepgraph.files.disk import MIB
 
 VIDEO = "video"
-"""The column that says to which video a row belongs, where a file holds several."""
+"""Column with the video of each row, in a file of several videos."""
 
 _VECTOR = "vector"
-_INDEX = "__index_level_"  # how pandas calls an index without a name
+_INDEX = "__index_level_"  # the name that pandas gives an index without one
 _BATCH = 1024  # rows decoded at once
 
 
@@ -29,16 +29,16 @@ def read_parquet(path: Path) -> NDArray[Any]:
 
 
 def open_videos(path: Path) -> dict[str, Callable[[], Any]]:
-    """Open a file of many videos, the rows of each one after the other."""
+    """Open a file of many videos, with consecutive rows for each video."""
     rows = _Rows(path)
     return {name: partial(rows.read, *place) for name, place in rows.videos().items()}
 
 
 class _Rows:
-    """The rows of an open file.
+    """Rows of an open file, read by position.
 
-    Where reading stopped is kept: the rows of many videos that share a row group are decoded
-    once if they are read in their order, not once for each video.
+    The last position is kept: rows of many videos that share a row group are decoded once if they
+    are read in order, not once for each video.
     """
 
     def __init__(self, path: Path) -> None:
@@ -57,7 +57,7 @@ class _Rows:
         self._batches: Iterator[Any] = iter(())
 
     def videos(self) -> dict[str, tuple[int, int]]:
-        """The first row of each video in a file of many, and that after its last."""
+        """Return the first row of each video, and the row after its last."""
         names = self._file.schema_arrow.names
         if VIDEO not in names:
             raise DataError(
@@ -81,7 +81,7 @@ class _Rows:
         return found
 
     def read(self, first: int, last: int) -> NDArray[Any]:
-        """Read some rows."""
+        """Read the rows from ``first`` up to ``last``."""
         columns = _columns(self._file.schema_arrow)
         parts = [_as_array(batch) for batch in self._slices(first, last, columns)]
         _check_lengths({part.shape[1] for part in parts})
@@ -91,7 +91,7 @@ class _Rows:
         return array
 
     def _slices(self, first: int, last: int, columns: list[str]) -> Iterator[Any]:
-        """Yield rows in batches; those before them in their row group are decoded and left."""
+        """Yield rows in batches; earlier rows of their row group are decoded and dropped."""
         group = int(np.searchsorted(self.starts, first, side="right")) - 1
         if not self.starts[group] <= self._next <= first:
             self._batches = self._decode(group, columns)
@@ -107,13 +107,13 @@ class _Rows:
                 yield batch[max(first - start, 0) : end]
 
     def _decode(self, group: int, columns: list[str]) -> Iterator[Any]:
-        """Decode all from a row group on; the next one only when it is asked for."""
+        """Decode all row groups from ``group`` on, each one only when it is needed."""
         for number in range(group, len(self.starts) - 1):
             yield from self._file.iter_batches(_BATCH, [number], columns)
 
 
 def _columns(schema: Any) -> list[str]:
-    """Which columns make an array: one of lists, or all that hold numbers."""
+    """Select the columns of the array: ``vector``, the only one of lists, or all but the video."""
     import pyarrow.types as kinds
 
     lists = [field for field in schema if kinds.is_fixed_size_list(field.type)]

@@ -1,10 +1,9 @@
-"""Unpickle files that nobody need trust, with Python's own unpickler and a short list of names.
+"""Unpickling of untrusted files, with Python's own unpickler and a short list of names.
 
-A pickle is a program, and what it can do is to call things by name.  Here every name is looked up
-by the caller, who hands out stand-ins and nothing else: no module is imported, and no function of
-another module is called.  What is left are programs that take all memory, or all time; so they
-are followed only in the process that reads arrays, which is bounded in both.  Below is the reader
-of pickles of an array, or of a list of arrays, one a row.
+A pickle is a program that calls objects by name.  Here the caller resolves every name, and gives
+harmless replacements only: no module is imported, and no foreign function is called.  A pickle
+can still take all memory or time.  It is therefore only loaded in the process that reads arrays,
+which limits both.  This module also reads pickles of an array, or of a list of arrays, one a row.
 """
 
 from __future__ import annotations
@@ -31,14 +30,14 @@ _CONVERT = "if you trust the file, load it with pickle and save its arrays with 
 
 
 class Refusal(Exception):
-    """Why a file is not read: what was got, and what to do; the end of a message."""
+    """Refusal of a file; its text is the end of a message: what the file has, and a remedy."""
 
     def __init__(self, got: str, remedy: str = "fetch or write it again") -> None:
         super().__init__(f"got {got}; {remedy}")
 
 
 class StandIn:
-    """Plays the part of a function that a pickle names, which can call it, but not change it."""
+    """Replacement for a function that a pickle names; the pickle can call but not change it."""
 
     __slots__ = ("_play",)
 
@@ -53,7 +52,7 @@ class StandIn:
 
 
 def unpickler(find: Callable[[str], Any]) -> type[pickle.Unpickler]:
-    """Make an unpickler; ``find`` gives what stands for a name such as ``os.system``."""
+    """Make an unpickler; ``find`` returns the replacement for a name such as ``os.system``."""
 
     class Restricted(pickle.Unpickler):
         def __init__(self, file: Any, **_: Any) -> None:
@@ -66,7 +65,7 @@ def unpickler(find: Callable[[str], Any]) -> type[pickle.Unpickler]:
 
 
 class _Dtype:
-    """What stands in for a numpy dtype: numpy's own would believe whatever it is told."""
+    """Replacement for a numpy dtype, limited to real numbers; numpy's own does not check."""
 
     def __init__(self, code: Any, *_: Any) -> None:
         if type(code) is not str or not _NUMBERS.fullmatch(code):
@@ -83,7 +82,7 @@ class _Dtype:
 
 
 class _Array:
-    """What stands in for an array."""
+    """Replacement for a numpy array, which checks its description."""
 
     values: NDArray[Any] | None = None
 
@@ -107,7 +106,7 @@ def _restored(data: Any, dtype: Any, shape: Any, order: Any) -> _Array:
 
 
 def _spelt(text: Any, encoding: Any) -> bytes:
-    """How protocols 0 to 2 spell bytes."""
+    """Decode bytes as pickle protocols 0 to 2 write them."""
     if type(text) is not str or encoding != "latin1":
         raise Refusal("bytes that are strangely spelt")
     return text.encode("latin1")

@@ -1,8 +1,8 @@
-"""The process that reads arrays of others: what a file does to it, it does not do to this one.
+"""Client of the child process that reads untrusted arrays.
 
-Libraries end their process at some damaged files, and take all memory or time at others.  So a
-process of our own reads, within bounds, and answers in JSON and plain numbers; a file that it dies
-of is refused, and the next one is read by a new process.
+Some damaged files make a library crash, others make it take all memory or time.  So a child
+process reads, within limits, and replies in JSON and plain numbers.  A file that ends it is
+refused, and a new process reads the next one.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ from stepgraph.files.arrays.pickles import Refusal
 from stepgraph.files.disk import MIB
 
 _SERVING = "stepgraph.files.arrays.serving"
-_SECONDS, _SPEED = 30, 4 * MIB  # for one answer, and the bytes of its file in a second more
-_LONGEST = 1 << 20  # bytes of what it says before the numbers
+_SECONDS, _SPEED = 30, 4 * MIB  # for one reply, and the bytes of its file for each second more
+_LONGEST = 1 << 20  # bytes of a reply before its numbers
 _FAILED = {"failed": str(Refusal("one at which the library that reads it fails"))}
 _LIBRARIES = {
     ".h5": ("HDF5", "video", "h5py"),
@@ -40,7 +40,7 @@ _SETTINGS = {"ARROW_DEFAULT_MEMORY_POOL": "system", "HDF5_PLUGIN_PRELOAD": "::"}
 
 
 class ArrayReader:
-    """The process: started when first asked, it ends with ours, and a fork starts its own."""
+    """Child process, started on first use and ended with this one; a fork starts its own."""
 
     def __init__(self) -> None:
         self._lock = threading.RLock()
@@ -55,7 +55,7 @@ class ArrayReader:
         name: str | None = None,
         into: NDArray[Any] | None = None,
     ) -> dict[str, Any]:
-        """What it answers to a question about a file, and the numbers behind that."""
+        """Send a request about a file and return the reply; ``into`` receives its numbers."""
         suffix = wanted.format or path.suffix
         noun, extra, library = _LIBRARIES.get(suffix, ("", "", "numpy"))
         if find_spec(library) is None:
@@ -74,7 +74,7 @@ class ArrayReader:
         return answer
 
     def read(self, path: Path, wanted: Wanted, name: str | None = None) -> NDArray[Any]:
-        """Read the array of some name in a file, or without a name its only one."""
+        """Read the array ``name`` of a file, or its only one if no name is given."""
         with self._lock:
             found = self.ask("read", path, wanted, name)
             shape = tuple(found["shape"])
@@ -93,7 +93,7 @@ class ArrayReader:
         self._child = None
 
     def forget(self) -> None:
-        """Leave the process to the one that we were forked from, however far it was in asking."""
+        """Leave the child process to the parent after a fork, whatever request was in progress."""
         self._lock = threading.RLock()
         self._child, self._forked_from = None, self._child
 
@@ -117,7 +117,7 @@ class ArrayReader:
                 if child.stdout.readinto(flat) < len(flat):  # type: ignore[attr-defined]
                     answer = _FAILED
         except BaseException:
-            self.stop()  # what it still says would be taken for its next answer
+            self.stop()  # the rest of its output would be taken for the next reply
             raise
         finally:
             timer.cancel()

@@ -1,8 +1,8 @@
-"""What the process of :mod:`stepgraph.files.arrays.reader` runs: the libraries do the work.
+"""Code of the child process of :mod:`stepgraph.files.arrays.reader`, which calls the libraries.
 
-A question is a line of JSON: ``open`` a file of several arrays, say whether it ``has`` one,
-``read`` one, or ``send`` the numbers of what was read last.  So is an answer, with the numbers
-behind it.
+A request is a line of JSON: ``open`` a file of several arrays, check that it ``has`` one,
+``read`` one, or ``send`` the numbers of the last one that was read.  A reply is a line of JSON,
+followed by the numbers.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def _member(archive: Any, name: str) -> NDArray[Any]:
 
 
 def _torch() -> ModuleType:
-    """What reads files of torch; importing that takes a second."""
+    """Import the reader of torch files, which takes a second."""
     return import_module("stepgraph.files.arrays.torch_files")
 
 
@@ -74,14 +74,14 @@ _ONE: dict[str, Callable[[Path], Any]] = {
 
 
 class _Server:
-    """Answers questions, and keeps what is open."""
+    """Handler of requests, which keeps a few files open."""
 
     def __init__(self) -> None:
         self._open: dict[str, tuple[list[int], _Arrays]] = {}
         self._last: Any = None
 
     def answer(self, asked: dict[str, Any]) -> tuple[dict[str, Any], Any]:
-        """Return an answer and the numbers behind it."""
+        """Return a reply, and the numbers that follow it."""
         if asked["what"] == "send":
             last, self._last = self._last, None
             return {}, np.ascontiguousarray(last[()]).reshape(-1).view(np.uint8)
@@ -116,10 +116,10 @@ class _Server:
 
 
 def serve() -> None:
-    """Answer until nobody asks any more."""
+    """Handle requests from standard input until it is closed."""
     _limit()
     answers = os.fdopen(os.dup(1), "wb")
-    os.dup2(2, 1)  # what a library prints is no answer
+    os.dup2(2, 1)  # what a library prints is no reply
     server = _Server()
     for line in sys.stdin.buffer:
         numbers: Any = b""
@@ -139,7 +139,7 @@ def serve() -> None:
 
 
 def _limit() -> None:
-    """Take little memory, write no file, and start and reach nothing."""
+    """Limit memory; forbid writing files, starting processes and network access."""
     with suppress(ImportError, ValueError, OSError):  # where that cannot be bounded
         import resource
 
@@ -155,7 +155,7 @@ def _limit() -> None:
 
 
 def _limit_memory(size: int = 0) -> None:
-    """Bound what is taken, libraries and mapped files aside, by the size of a file of torch."""
+    """Limit memory for data, by the size in bytes of a torch file or to a fixed amount."""
     with suppress(ImportError, ValueError, OSError):
         import resource
 

@@ -1,8 +1,8 @@
-"""Read files of ``torch.save`` that nobody need trust, in the process that reads arrays.
+"""Reader of untrusted ``torch.save`` files, for the process that reads arrays.
 
-What such a file asks for besides its tensors (settings, an optimizer, a call of the shell) becomes
-a blank that does and holds nothing.  So a checkpoint full of another project's objects, which
-``torch.load(weights_only=True)`` refuses, gives its tensors, and can do nothing else.
+Objects in such a file besides tensors and plain values (settings, an optimizer, a shell command)
+become empty placeholders.  So a checkpoint full of another project's objects, which
+``torch.load(weights_only=True)`` refuses, gives its tensors and runs no code.
 """
 
 from __future__ import annotations
@@ -30,16 +30,16 @@ _HOLDERS = ("state_dict", "model", "model_state", "model_state_dict", "weights")
 
 
 class Blank:
-    """What stands for anything that is neither a plain value nor a tensor."""
+    """Placeholder for anything that is neither a plain value nor a tensor."""
 
     __slots__ = ()
-    dump_patches = False  # asked by torch of a network whose source was saved with it
+    dump_patches = False  # torch reads it for a network whose source was saved with it
 
     def __new__(cls, *_: Any, **__: Any) -> Blank:  # noqa: D102
         return super().__new__(cls)
 
     def __setstate__(*_: Any) -> None:
-        """Drop what an object, a list or a dict would be filled with."""
+        """Drop the content of an object, a list or a dict."""
 
     __setitem__ = append = extend = add = __setstate__
 
@@ -74,7 +74,7 @@ def _plain(name: str) -> Any:
 
 
 def _load(path: Path, find: Callable[[str], Any], *, whole: bool) -> Any:
-    """What was saved; an archive of which not the ``whole`` is read is not checked for damage."""
+    """Load a saved object; an archive is checked for damage only if ``whole`` is set."""
     restricted = unpickler(find)
     module = SimpleNamespace(
         __name__="pickle",
@@ -90,7 +90,7 @@ def _load(path: Path, find: Callable[[str], Any], *, whole: bool) -> Any:
         return torch.load(path, mmap=True, **how)
     if not start.startswith(b"\x80"):
         raise Refusal(_kind_of(start))
-    # Of a file on disk, torch would ask first whether it is a tar archive, and unpack that.
+    # From a path, torch would first try to unpack the file as a tar archive.
     return torch.load(io.BytesIO(path.read_bytes()), **how)
 
 
@@ -105,7 +105,7 @@ def _check_archive(path: Path, whole: bool) -> None:
         raise Refusal("an archive that is cut off or damaged")
     if any(info.compress_type != zipfile.ZIP_STORED for info in infos):
         raise Refusal("content that is compressed", "load it with torch and save it again")
-    # Asked of torch, since it is torch that would load such a file in another way.
+    # Torch lists the records, since it is torch that would load such a file in another way.
     if "constants.pkl" in torch._C.PyTorchFileReader(str(path)).get_all_records():
         raise Refusal("a program of TorchScript", "save its state_dict()")
 
@@ -121,7 +121,7 @@ def _kind_of(start: bytes) -> str:
 
 
 def open_pt(path: Path, *, alone: bool = False) -> dict[str, Callable[[], NDArray[Any]]]:
-    """Open a file of tensors by name; ``alone``, it may also be one without a name."""
+    """Open a file of named tensors; with ``alone``, a single tensor without a name is allowed."""
     content = _load(path, _blanked, whole=alone)
     if alone and isinstance(content, Tensor):
         content = {"": content}
@@ -148,7 +148,7 @@ def _numbers(tensor: Tensor) -> NDArray[Any]:
 
 
 def read_weights(path: Path) -> NDArray[np.uint8]:
-    """Save the named weights of a checkpoint again, by themselves."""
+    """Extract the named weights of a checkpoint, saved again as bytes."""
     content = _load(path, _blanked, whole=True)
     held = [content.get(name) for name in _HOLDERS] if isinstance(content, dict) else []
     for part in (*held, content):
@@ -164,12 +164,12 @@ def read_weights(path: Path) -> NDArray[np.uint8]:
 
 
 def _with_truths(tensor: Tensor) -> Tensor:
-    # A truth is trusted to be 0 or 1.
+    # Torch trusts the bytes of a bool to be 0 or 1.
     return tensor.view(torch.uint8) != 0 if tensor.dtype == torch.bool else tensor
 
 
 def read_state(path: Path) -> NDArray[np.uint8]:
-    """Save again what is plain values and tensors only."""
+    """Read a file of plain values and tensors only, saved again as bytes."""
     return _saved(_load(path, _plain, whole=True))
 
 
