@@ -1,8 +1,10 @@
 """The shape of the code: imports point left, files stay small, importing stays light."""
 
 import ast
+import re
 import subprocess
 import sys
+from collections import Counter
 from graphlib import TopologicalSorter
 from itertools import chain
 from pathlib import Path
@@ -133,6 +135,34 @@ def test_the_package_stays_small():
     files = [path for path in PACKAGE.rglob("*") if path.suffix in kinds]
 
     assert sum(len(path.read_text("utf-8").splitlines()) for path in files) <= 43_800
+
+
+WEAK = re.compile(
+    r"(What|How|Whether|Where|Which|Those|When|Of|Who|Whoever|Tell|Tells|Say|Says"
+    r"|As many|So many|So much|In how many)\b"
+)
+
+
+def test_a_class_name_exists_once():
+    names = Counter(
+        node.name
+        for path in SOURCES
+        for node in ast.walk(ast.parse(path.read_text("utf-8")))
+        if isinstance(node, ast.ClassDef)
+    )
+
+    assert {name for name, count in names.items() if count > 1} == set()
+
+
+def test_docstrings_begin_with_a_verb_or_a_noun_phrase():
+    weak = []
+    for path in SOURCES:
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef):
+                text = ast.get_docstring(node) or ""
+                weak += [f"{path.name}: {text.splitlines()[0]}"] if WEAK.match(text) else []
+
+    assert weak == []
 
 
 def test_every_public_name_exists_and_is_documented():
