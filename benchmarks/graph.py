@@ -30,7 +30,13 @@ from stepgraph.core import Labels
 from stepgraph.datasets import open_source
 from stepgraph.decoders import TaskMarkov
 from stepgraph.decoders.learning import learn_graph
-from stepgraph.evaluation.order import OrderCheck, check_order, count_before, count_next
+from stepgraph.evaluation.order import (
+    OrderCheck,
+    check_order,
+    clear_pairs,
+    count_before,
+    count_next,
+)
 from stepgraph.graph.layers import END, Layers
 from stepgraph.graph.shares import NEXT, PRECEDENCE, SHOWN, Trust, shortest_intervals
 
@@ -88,6 +94,28 @@ def check_all(one: Suite) -> None:
                 pairs=check.pairs,
                 **numbers(check),
             )
+
+
+def check_listed(one: Suite) -> None:
+    """Hold the listed order alone, without any video, against the same truth."""
+    found = []
+    for task, labels in truth_of(one).items():
+        own = one.vocabulary.tasks[task]
+        following = dict(zip(own, (*own[1:], END), strict=True))
+        rows = [np.where(np.isin(each.keysteps, own), each.keysteps, -1) for each in labels]
+        only = [replace(each, keysteps=row) for each, row in zip(labels, rows, strict=True)]
+        pairs = clear_pairs(count_before(only), LEAST[one.name])
+        right = [own.index(first) < own.index(second) for first, second in pairs]
+        after = count_next(only)
+        hits = sum(true[following[keystep]] for keystep, true in after.items())
+        found.append((np.mean(right), hits / sum(true.total() for true in after.values())))
+    directions, successors = np.nanmean(np.array(found), axis=0)
+    say(
+        measure="listed order alone",
+        corpus=one.name,
+        right_directions=round(100 * float(directions), 1),
+        next_share=round(100 * float(successors), 1),
+    )
 
 
 def show_strongest(one: Suite, limit: int = 10) -> None:
@@ -238,6 +266,7 @@ def main() -> None:
     youcook = suite("YouCook2", open_source(f"{data}/youcook2/videos.jsonl"))
     for one in (*suites, youcook):
         check_all(one)
+        check_listed(one)
     show_strongest(crosstask)
     check_intervals(suites)
     check_sizes(crosstask)
