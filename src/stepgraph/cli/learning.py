@@ -111,7 +111,7 @@ def probe(args: argparse.Namespace) -> str:
     problems = Problems()
     features, encoders = named_places(args.features), named_places(args.encoder)
     table = probed(args, args.sources, open_backbones(features, encoders, problems), problems)
-    return asked.show_table(table, args, "table4", problems)
+    return asked.show_table(table, args, "downstream", problems)
 
 
 def probed(
