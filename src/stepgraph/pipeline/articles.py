@@ -84,7 +84,8 @@ def _nearness(question: str, titles: Sequence[str], encoder: Scorer | None) -> n
 def as_list(answers: Sequence[ArticleMatch], max_steps: int | None = None) -> str:
     """Format articles as a list of keysteps: each title a heading, each step a line.
 
-    >>> print(as_list([Answer(Article("Make Tea", ("Boil water", "Add leaves")), 1.0)]), end="")
+    >>> tea = Article("Make Tea", ("Boil water", "Add leaves"))
+    >>> print(as_list([ArticleMatch(tea, 1.0)]), end="")
     # Make Tea
     Boil water
     Add leaves
