@@ -4,7 +4,7 @@
 
 const PIECE = 50; // rows that come and are missing together
 const SHORT = 200; // rows that are there from the beginning
-const REST = 120; // milliseconds after which a list that was scrolled stands still
+const REST = 8; // frames without a change after which a list that was scrolled stands still
 
 // build(item) makes a row; words(item) is what is written in it.
 function growing(list, build, words) {
@@ -31,10 +31,10 @@ function growing(list, build, words) {
       if (list.scrollTop > 0) centreIn(list, piece.rows[at]);
     }
   };
-  // Whatever is done to a place that a list is just going to stops it on its way.
-  const rest = () => {
-    clearTimeout(resting);
-    resting = setTimeout(settle, REST);
+  // A change during a smooth scroll would end it there.  A slow machine draws few frames a second.
+  const rest = (_, frames = REST) => {
+    cancelAnimationFrame(resting);
+    resting = requestAnimationFrame(frames ? () => rest(_, frames - 1) : settle);
   };
   const see = ({ isIntersecting, target, boundingClientRect: gap }) => {
     const box = list.getBoundingClientRect();
