@@ -213,23 +213,24 @@ def change_transitions(one: Suite, graph: TaskGraph) -> None:
 
 def take_parts_away(one: Suite, graph: TaskGraph) -> None:
     """Our own recogniser with some of what was learned."""
-    habits = graph.habits
-    assert habits is not None, "they were just learned"
-    nothing = replace(habits, evidence={}, timing={}, words={})
-    prior = replace(nothing, evidence=habits.evidence)
+    parameters = graph.parameters
+    assert parameters is not None, "they were just learned"
+    nothing = replace(parameters, log_evidence={}, timing={}, classifiers={})
+    prior = replace(nothing, log_evidence=parameters.log_evidence)
     known = {
         "nothing learned": nothing,
         "task prior": prior,
-        "times": replace(nothing, timing=habits.timing),
-        "words": replace(nothing, words=habits.words),
-        "times and words": replace(habits, evidence={}),
-        "task prior and times": replace(habits, words={}),
-        "task prior and words": replace(prior, words=habits.words),
-        "all": habits,
+        "times": replace(nothing, timing=parameters.timing),
+        "words": replace(nothing, classifiers=parameters.classifiers),
+        "times and words": replace(parameters, log_evidence={}),
+        "task prior and times": replace(parameters, classifiers={}),
+        "task prior and words": replace(prior, classifiers=parameters.classifiers),
+        "all": parameters,
     }
     decode = TaskMarkov().decode
     found = counted(
-        one, {k: partial(decode, graph=replace(graph, habits=part)) for k, part in known.items()}
+        one,
+        {k: partial(decode, graph=replace(graph, parameters=part)) for k, part in known.items()},
     )
     for name in found:
         line = compare(found, name, "nothing learned")
@@ -246,8 +247,8 @@ def thin(video: Video, share: float, rng: np.random.Generator) -> Video:
 
 def thin_out(one: Suite, graph: TaskGraph) -> None:
     """Little narration, with the graph of all of it: the mean of some draws."""
-    assert graph.habits is not None, "they were just learned"
-    bare = replace(graph, habits=replace(graph.habits, timing={}, words={}))
+    assert graph.parameters is not None, "they were just learned"
+    bare = replace(graph, parameters=replace(graph.parameters, timing={}, classifiers={}))
     methods: dict[str, Callable[[Scores], Labels]] = {
         "path search": partial(PathSearch().decode, graph=graph),
         "halved gaps": partial(HalvedGaps().decode, graph=graph),

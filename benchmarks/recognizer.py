@@ -118,9 +118,9 @@ def alone(one: Suite) -> dict[str, float]:
 def parts(one: Suite) -> None:
     """The whole recogniser, and without each of its parts, with standard errors."""
     graph = learn_graph(one.scores, one.vocabulary)
-    habits = graph.habits
-    assert habits is not None, "they were just learned"
-    even = replace(habits, evidence={})
+    parameters = graph.parameters
+    assert parameters is not None, "they were just learned"
+    even = replace(parameters, log_evidence={})
     plain = Suite(**{**vars(one), "scores": tuple(map(without_titles, one.scores))})
     known = {video.id: one.vocabulary.tasks[video.task or ""] for video in one.videos}
     rows: dict[str, tuple[Decoder, TaskGraph, Sequence[Scores]]] = {
@@ -129,16 +129,16 @@ def parts(one: Suite) -> None:
         "every row labelled": (TaskMarkov(background=0.0), graph, one.scores),
         "no words learned": (
             TaskMarkov(),
-            replace(graph, habits=replace(habits, words={})),
+            replace(graph, parameters=replace(parameters, classifiers={})),
             one.scores,
         ),
         "no times learned": (
             TaskMarkov(),
-            replace(graph, habits=replace(habits, timing={}, words={})),
+            replace(graph, parameters=replace(parameters, timing={}, classifiers={})),
             one.scores,
         ),
-        "no prior over tasks": (TaskMarkov(), replace(graph, habits=even), one.scores),
-        "nothing learned": (TaskMarkov(), replace(graph, habits=None), one.scores),
+        "no prior over tasks": (TaskMarkov(), replace(graph, parameters=even), one.scores),
+        "nothing learned": (TaskMarkov(), replace(graph, parameters=None), one.scores),
         "no titles": (TaskMarkov(), learn_graph(plain.scores, one.vocabulary), plain.scores),
         "no common score taken away": (TaskMarkov(common=0.0), graph, one.scores),
         "graph hardly used": (TaskMarkov(order_votes=1e9), graph, one.scores),

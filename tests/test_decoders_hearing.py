@@ -11,7 +11,7 @@ from stepgraph.core import BACKGROUND, Scores, Vocabulary
 from stepgraph.decoders import TaskMarkov
 from stepgraph.decoders.hearing import hear
 from stepgraph.encoders.vectors import TaskVectors
-from stepgraph.graph.habits import listed_tasks
+from stepgraph.graph.parameters import listed_tasks
 from stepgraph.scoring.products import Products
 
 # Keystep 1 is of two tasks, 6 of none.
@@ -201,7 +201,7 @@ def test_evidence_is_how_list_and_video_explain_each_other():
     for seed in range(90):
         scores = some_scores(seed)
 
-        found = hear(scores).evidence(LISTED)
+        found = hear(scores).task_similarity(LISTED)
 
         expected = [slow_evidence(scores, task, members) for task, members in LISTED.items()]
         assert found == pytest.approx(expected, abs=1e-5)
@@ -211,7 +211,7 @@ def test_a_row_on_which_no_keystep_of_a_task_may_be_says_nothing_about_it():
     values = np.full((2, 7), -np.inf)
     values[0, [0, 3]], values[1, 0] = (0.5, 0.75), 0.25
 
-    found = hear(make_scores(values, vocabulary=VOCABULARY)).evidence(LISTED)
+    found = hear(make_scores(values, vocabulary=VOCABULARY)).task_similarity(LISTED)
 
     assert found[:2] == pytest.approx([(0.5 + 0.25) / 2 + 0.5, 0.75 + 0.75])
 
@@ -221,10 +221,10 @@ def test_evidence_of_some_rows_is_that_of_a_video_of_these():
         scores = random_dense(np.random.default_rng(seed), 12)
         scores.observed[5] = True
 
-        found = hear(scores, slice(4, 9)).evidence(LISTED)
+        found = hear(scores, slice(4, 9)).task_similarity(LISTED)
 
         cut = Scores("cut", scores.values[4:9], scores.observed[4:9], VOCABULARY)
-        assert found.tolist() == hear(cut).evidence(LISTED).tolist()
+        assert found.tolist() == hear(cut).task_similarity(LISTED).tolist()
 
 
 def test_where_there_are_no_titles_products_and_dense_scores_give_the_same_evidence():
@@ -232,18 +232,18 @@ def test_where_there_are_no_titles_products_and_dense_scores_give_the_same_evide
         products = random_products(np.random.default_rng(seed), VOCABULARY, parts=5, titles=False)
         dense = products.with_values(products.values)
 
-        one, other = (hear(scores).evidence(LISTED) for scores in (products, dense))
+        one, other = (hear(scores).task_similarity(LISTED) for scores in (products, dense))
 
         assert one == pytest.approx(other, abs=1e-6)
 
 
 @pytest.mark.parametrize("piece", [1, 20, 50])
 def test_pieces_change_nothing(piece, monkeypatch):
-    whole = [hear(some_scores(seed)).evidence(LISTED) for seed in range(24)]
+    whole = [hear(some_scores(seed)).task_similarity(LISTED) for seed in range(24)]
     monkeypatch.setattr("stepgraph.scoring.products._PIECE", piece)
 
     for seed, expected in enumerate(whole):
-        assert hear(some_scores(seed)).evidence(LISTED) == pytest.approx(expected, abs=1e-5)
+        assert hear(some_scores(seed)).task_similarity(LISTED) == pytest.approx(expected, abs=1e-5)
 
 
 def test_evidence_of_tasks_in_another_order_is_the_same():
@@ -251,9 +251,9 @@ def test_evidence_of_tasks_in_another_order_is_the_same():
     for seed in range(24):
         heard = hear(some_scores(seed))
 
-        found = dict(zip(turned, heard.evidence(turned).tolist(), strict=True))
+        found = dict(zip(turned, heard.task_similarity(turned).tolist(), strict=True))
 
-        expected = dict(zip(LISTED, heard.evidence(LISTED).tolist(), strict=True))
+        expected = dict(zip(LISTED, heard.task_similarity(LISTED).tolist(), strict=True))
         assert found == pytest.approx(expected, abs=1e-5)
 
 
@@ -261,9 +261,9 @@ def test_evidence_of_a_task_does_not_depend_on_the_other_tasks():
     for seed in range(24):
         heard = hear(some_scores(seed))
 
-        alone = [heard.evidence({task: members})[0] for task, members in LISTED.items()]
+        alone = [heard.task_similarity({task: members})[0] for task, members in LISTED.items()]
 
-        assert alone == pytest.approx(heard.evidence(LISTED).tolist(), abs=1e-5)
+        assert alone == pytest.approx(heard.task_similarity(LISTED).tolist(), abs=1e-5)
 
 
 def test_a_title_that_is_spoken_of_speaks_for_its_task():
@@ -278,14 +278,14 @@ def test_a_title_that_is_spoken_of_speaks_for_its_task():
         sentences(np.eye(1, 8)), np.zeros((7, 8), np.float32), VOCABULARY, tasks=tasks
     )
 
-    assert hear(products).evidence(TASKS) == pytest.approx([1 + 1 / 4, 0, 0])
+    assert hear(products).task_similarity(TASKS) == pytest.approx([1 + 1 / 4, 0, 0])
 
 
 def test_the_title_of_a_task_whose_keysteps_may_not_be_does_not_speak_for_it():
     rng = np.random.default_rng(0)
     products = random_products(rng, VOCABULARY, parts=4, titles=True).restrict([3])
 
-    found = hear(products).evidence(LISTED)
+    found = hear(products).task_similarity(LISTED)
 
     assert np.isneginf(found).tolist() == [True, False, True, True]
 
@@ -301,7 +301,7 @@ def test_a_task_without_keysteps_does_not_disturb_the_titles_of_the_others():
         tasks = random_task_vectors(rng, vocabulary)
         products = Products(features, own, vocabulary, tasks=tasks)
 
-        found = hear(products).evidence(listed_tasks(vocabulary))
+        found = hear(products).task_similarity(listed_tasks(vocabulary))
 
         expected = [slow_evidence(products, task, members) for task, members in LISTED.items()]
         assert found == pytest.approx(expected, abs=1e-5)
@@ -310,7 +310,7 @@ def test_a_task_without_keysteps_does_not_disturb_the_titles_of_the_others():
 def test_one_row_of_one_task_of_one_keystep_counts_twice():
     scores = make_scores([[0.25, 0.5]])
 
-    assert hear(scores).evidence({"task": (1,)}).tolist() == [1.0]
+    assert hear(scores).task_similarity({"task": (1,)}).tolist() == [1.0]
 
 
 # --- Labels from what was heard

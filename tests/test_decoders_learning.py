@@ -14,7 +14,7 @@ from stepgraph.decoders.hearing import hear
 from stepgraph.decoders.learning import Learner, learn_graph
 from stepgraph.encoders.vectors import unit
 from stepgraph.graph import mine_graph
-from stepgraph.graph.habits import Habits, Words, listed_tasks
+from stepgraph.graph.parameters import RecognizerParameters, SentenceClassifier, listed_tasks
 from stepgraph.scoring.products import Products
 
 # The last keystep is of no task.
@@ -25,7 +25,7 @@ KEYSTEPS = random_unit(np.random.default_rng(99), 7, 16)
 
 def weigh(heard, close, task, graph):
     decoder = TaskMarkov()
-    words = decoder.log_words(heard.vectors(), task, graph.habits)
+    words = decoder.log_classifier(heard.vectors(), task, graph.parameters)
     return decoder.weigh(heard, close, decoder.expect(task, graph), words)
 
 
@@ -55,23 +55,23 @@ def random_corpus(seed):
 def learned(videos, vocabulary=VOCABULARY):
     learner = Learner(vocabulary)
     graph = mine_graph(learner.watch(videos), vocabulary)
-    return learner.habits(graph)
+    return learner.parameters(graph)
 
 
 def assert_same(found, expected, *, words=True):
     """Equal, but for the order of additions."""
     assert found.tasks == expected.tasks
-    assert [*found.evidence] == [*expected.evidence]
-    for video, one in expected.evidence.items():
-        assert found.evidence[video].tolist() == one.tolist()
+    assert [*found.log_evidence] == [*expected.log_evidence]
+    for video, one in expected.log_evidence.items():
+        assert found.log_evidence[video].tolist() == one.tolist()
     assert dict(found.videos) == pytest.approx(dict(expected.videos), abs=1e-12)
     assert {*found.timing} == {*expected.timing}
     for task, one in expected.timing.items():
         assert found.timing[task] == pytest.approx(one, abs=1e-12)
-    assert not words or {*found.words} == {*expected.words}
-    for task, one in expected.words.items() if words else ():
-        assert found.words[task].vectors == pytest.approx(one.vectors, abs=1e-3)
-        assert found.words[task].bias == pytest.approx(one.bias, abs=1e-3)
+    assert not words or {*found.classifiers} == {*expected.classifiers}
+    for task, one in expected.classifiers.items() if words else ():
+        assert found.classifiers[task].vectors == pytest.approx(one.vectors, abs=1e-3)
+        assert found.classifiers[task].bias == pytest.approx(one.bias, abs=1e-3)
 
 
 # --- Evidence, videos and times
@@ -79,7 +79,7 @@ def assert_same(found, expected, *, words=True):
 
 def slow_posterior(scores):
     """Shares of the tasks of one video by what speaks for them."""
-    evidence = (hear(scores).evidence(LISTED) / 0.03).tolist()
+    evidence = (hear(scores).task_similarity(LISTED) / 0.03).tolist()
     shares = [math.exp(one - max(evidence)) for one in evidence]
     return dict(zip(LISTED, (one / sum(shares) for one in shares), strict=True))
 
@@ -108,10 +108,10 @@ def test_evidence_of_each_video_is_that_of_its_hearing():
     for seed in range(10):
         videos = random_corpus(seed)[:-1]
 
-        found = learned(videos).evidence
+        found = learned(videos).log_evidence
 
         for scores in videos:
-            expected = hear(scores).evidence(LISTED) / 0.03
+            expected = hear(scores).task_similarity(LISTED) / 0.03
             assert found[scores.video] == pytest.approx(expected, rel=1e-6)
 
 
@@ -157,7 +157,7 @@ def test_a_task_of_one_keystep_has_no_times_to_tell():
 
     assert found.videos["boil"] == pytest.approx(3, abs=0.1)
     assert not found.timing["boil"].any()
-    assert "boil" not in found.words
+    assert "boil" not in found.classifiers
 
 
 # --- One pass, in any order, in parts
@@ -192,9 +192,9 @@ def test_graphs_of_halves_merged_have_the_habits_of_the_whole():
     videos = spoken_corpus(np.random.default_rng(0), 12)
     one, other = (learn_graph(part, VOCABULARY) for part in (videos[:5], videos[5:]))
 
-    found = one.merge(other).habits
+    found = one.merge(other).parameters
 
-    assert_same(found, learn_graph(videos, VOCABULARY).habits, words=False)
+    assert_same(found, learn_graph(videos, VOCABULARY).parameters, words=False)
 
 
 def test_a_learned_graph_is_the_mined_one_with_habits():
@@ -208,7 +208,7 @@ def test_a_learned_graph_is_the_mined_one_with_habits():
         assert found.counts.toarray().tolist() == expected.counts.toarray().tolist()
         assert found.timing.tolist() == expected.timing.tolist()
         assert (found.mined_on, found.mining) == (expected.mined_on, expected.mining)
-        assert_same(found.habits, learned(videos), words=False)
+        assert_same(found.parameters, learned(videos), words=False)
 
 
 def test_videos_are_given_on_one_by_one_as_they_came():
@@ -232,7 +232,7 @@ def test_nothing_is_learned_from_no_videos():
     found = learned([])
 
     assert found.tasks == tuple(LISTED)
-    assert (found.evidence, found.videos, found.timing, found.words) == ({}, {}, {}, {})
+    assert (found.log_evidence, found.videos, found.timing, found.classifiers) == ({}, {}, {}, {})
 
 
 @pytest.mark.parametrize("rows", [0, 1, 9])
@@ -266,7 +266,7 @@ def test_a_vocabulary_without_tasks_has_times_but_no_words():
 
     found = learned(videos, vocabulary)
 
-    assert (found.tasks, dict(found.videos), found.words) == (
+    assert (found.tasks, dict(found.videos), found.classifiers) == (
         ("everything",),
         pytest.approx({"everything": 6}),
         {},
@@ -281,18 +281,18 @@ def test_there_are_no_words_from_one_video_and_some_from_two():
     rng = np.random.default_rng(0)
     videos = [spoken_video(rng, "tea", f"{n}") for n in range(2)]
 
-    assert learned(videos[:1]).words == {}
-    assert [*learned(videos).words] == ["tea"]
+    assert learned(videos[:1]).classifiers == {}
+    assert [*learned(videos).classifiers] == ["tea"]
 
 
 def test_there_are_no_words_where_there_are_no_vectors():
     videos = [one.with_values(one.values) for one in spoken_corpus(np.random.default_rng(0), 6)]
 
-    assert learned(videos).words == {}
+    assert learned(videos).classifiers == {}
 
 
 def test_words_have_a_vector_and_a_bias_for_each_keystep():
-    words = learned(spoken_corpus(np.random.default_rng(0), 12)).words
+    words = learned(spoken_corpus(np.random.default_rng(0), 12)).classifiers
 
     for task, (vectors, bias) in words.items():
         assert vectors.shape == (len(LISTED[task]), 16)
@@ -337,10 +337,10 @@ def test_words_are_the_linear_discriminants_of_what_was_said():
 
         graph = learn_graph(videos, VOCABULARY)
 
-        plain = replace(graph, habits=replace(graph.habits, words={}))
+        plain = replace(graph, parameters=replace(graph.parameters, classifiers={}))
         expected = slow_words(videos, plain)
-        assert {*graph.habits.words} == {*expected} == {"tea", "soup"}
-        for task, (vectors, bias) in graph.habits.words.items():
+        assert {*graph.parameters.classifiers} == {*expected} == {"tea", "soup"}
+        for task, (vectors, bias) in graph.parameters.classifiers.items():
             assert vectors == pytest.approx(np.array([one for one, _ in expected[task]]), abs=1e-4)
             assert bias == pytest.approx([one for _, one in expected[task]], abs=1e-6)
 
@@ -368,7 +368,7 @@ def secret_graph():
 
 
 def test_words_that_separate_keysteps_are_found(secret_graph):
-    vectors, bias = secret_graph.habits.words["tea"]
+    vectors, bias = secret_graph.parameters.classifiers["tea"]
     for seed in range(10):
         scores, members = secret_video(np.random.default_rng(seed), "next", open_share=0.0)
 
@@ -379,7 +379,7 @@ def test_words_that_separate_keysteps_are_found(secret_graph):
 
 def test_words_make_the_right_keystep_more_probable(secret_graph):
     """In a video in which there is nothing else to go by."""
-    plain = replace(secret_graph, habits=replace(secret_graph.habits, words={}))
+    plain = replace(secret_graph, parameters=replace(secret_graph.parameters, classifiers={}))
     for seed in range(10):
         scores, members = secret_video(np.random.default_rng(seed), "next", open_share=0.0)
         heard = hear(scores)
@@ -399,9 +399,9 @@ def test_words_make_the_right_keystep_more_probable(secret_graph):
 
 
 def graph_with(**fields):
-    empty = {"evidence": {}, "videos": {}, "timing": {}, "words": {}}
-    habits = Habits(tuple(LISTED), **(empty | fields))
-    return make_graph(np.zeros((7, 7), np.int64), VOCABULARY, habits=habits)
+    empty = {"log_evidence": {}, "videos": {}, "timing": {}, "classifiers": {}}
+    parameters = RecognizerParameters(tuple(LISTED), **(empty | fields))
+    return make_graph(np.zeros((7, 7), np.int64), VOCABULARY, parameters=parameters)
 
 
 def slow_due(times, size, order_videos=10.0, spread=0.25):
@@ -433,7 +433,7 @@ def test_without_times_keysteps_are_due_when_the_list_says():
     expected = pytest.approx(slow_due(np.zeros((3, 20)), 3))
 
     assert TaskMarkov().log_timing("tea", 3, graph_with()) == expected
-    assert TaskMarkov().log_timing("tea", 3, replace(graph_with(), habits=None)) == expected
+    assert TaskMarkov().log_timing("tea", 3, replace(graph_with(), parameters=None)) == expected
 
 
 def test_without_a_written_order_keysteps_are_due_at_any_time():
@@ -447,7 +447,7 @@ def test_words_of_more_videos_weigh_more():
     scores = spoken_video(rng, "tea", "video")
     heard = hear(scores)
     close = np.zeros((len(heard.said), 3))
-    words = Words(np.zeros((3, 16), np.float32), np.array([0.0, 0.0, 5.0]))
+    words = SentenceClassifier(np.zeros((3, 16), np.float32), np.array([0.0, 0.0, 5.0]))
 
     shares = [
         weigh(heard, close, "tea", graph_with(videos={"tea": n}, words={"tea": words})).mean(
@@ -464,7 +464,7 @@ def test_words_of_another_encoder_are_not_used():
     scores = spoken_video(np.random.default_rng(0), "tea", "video")
     heard = hear(scores)
     close = heard.closeness("tea", (0, 1, 2)).keysteps
-    words = {"tea": Words(np.ones((3, 5), np.float32), np.array([0.0, 0.0, 9.0]))}
+    words = {"tea": SentenceClassifier(np.ones((3, 5), np.float32), np.array([0.0, 0.0, 9.0]))}
 
     one, other = (
         weigh(heard, close, "tea", graph)
@@ -481,7 +481,7 @@ def test_habits_help_to_label_the_corpus_they_were_learned_from():
         vectors = unit(KEYSTEPS[[2, 2, 1, 1, 0, 0]] + 0.3 * rng.normal(size=(6, 16)))
         videos.append(Products(sentences(vectors, video=f"{n}"), KEYSTEPS, VOCABULARY))
     graph = learn_graph(videos, VOCABULARY)
-    plain = replace(graph, habits=None)
+    plain = replace(graph, parameters=None)
     truth = np.repeat([2, 2, 1, 1, 0, 0], 4)
 
     right, without = (

@@ -54,17 +54,17 @@ def test_words_learned_afterwards_are_those_learned_at_once():
     rng = np.random.default_rng(3)
     videos = [spoken_video(rng, task, f"{n}-{task}") for n in range(4) for task in ("tea", "soup")]
     learner, graph = watched(videos)
-    expected = learner.habits(graph).words
-    without = replace(graph, habits=learner.habits(graph, words=False))
+    expected = learner.parameters(graph).classifiers
+    without = replace(graph, parameters=learner.parameters(graph, words=False))
     scores = {one.video: one for one in videos}
     chosen = {
         task: {video: scores[video] for video in those}
         for task, those in learner.spoken().tasks.items()
     }
 
-    found = learn_words(without, chosen, TaskMarkov()).habits.words
+    found = learn_words(without, chosen, TaskMarkov()).parameters.classifiers
 
-    assert without.habits.words == {}
+    assert without.parameters.classifiers == {}
     assert {*found} == {*expected} == {"tea", "soup"}
     for task, one in expected.items():
         assert (found[task].vectors == one.vectors).all()

@@ -15,7 +15,7 @@ from stepgraph.decoders.learning import learn_graph
 from stepgraph.decoders.task_markov import _Decoded
 from stepgraph.decoders.tasks import rank_tasks
 from stepgraph.encoders import EncoderOptions
-from stepgraph.graph.habits import Habits, Words, listed_tasks
+from stepgraph.graph.parameters import RecognizerParameters, SentenceClassifier, listed_tasks
 
 TASKS = {"tea": (0, 1, 2), "soup": (4, 3), "boil": (5,), "long": (0, 2, 4, 6, 1)}
 VOCABULARY = Vocabulary(keysteps(7).keysteps, TASKS)
@@ -112,10 +112,10 @@ def slow_smoothed(times):
 def test_a_keystep_is_due_when_the_corpus_speaks_of_it():
     decoder = TaskMarkov(spread=0.3, order_videos=5.0)
     timing = np.random.default_rng(0).exponential(2, (3, 20))
-    habits = Habits(tuple(LISTED), {}, {"tea": 9.0}, {"tea": timing}, {})
+    parameters = RecognizerParameters(tuple(LISTED), {}, {"tea": 9.0}, {"tea": timing}, {})
     graph = make_graph(random_counts(0), VOCABULARY)
 
-    found = decoder.log_timing("tea", 3, replace(graph, habits=habits))
+    found = decoder.log_timing("tea", 3, replace(graph, parameters=parameters))
 
     alone = np.exp(decoder.log_timing("tea", 3, graph)) / 20
     for place in range(3):
@@ -228,10 +228,12 @@ def test_what_was_decided_does_not_tell_how_talk_sounds(seed):
 @pytest.mark.parametrize("videos", [1.0, 50.0, 1000.0])
 def test_words_weigh_up_to_about_a_third_and_half_of_it_from_fifty_videos_on(videos):
     heard, rng = heard_with_titles(0), np.random.default_rng(1)
-    words = Words(random_unit(rng, 3), rng.normal(size=3))
-    habits = Habits(tuple(LISTED), {}, {"tea": videos}, {"tea": np.ones((3, 20))}, {"tea": words})
+    words = SentenceClassifier(random_unit(rng, 3), rng.normal(size=3))
+    parameters = RecognizerParameters(
+        tuple(LISTED), {}, {"tea": videos}, {"tea": np.ones((3, 20))}, {"tea": words}
+    )
 
-    found = TaskMarkov().log_words(heard.vectors(), "tea", habits)
+    found = TaskMarkov().log_classifier(heard.vectors(), "tea", parameters)
 
     share = 0.35 * videos / (videos + 50)
     expected = share * (heard.vectors().astype(float) @ words.vectors.T + words.bias)
@@ -240,12 +242,14 @@ def test_words_weigh_up_to_about_a_third_and_half_of_it_from_fifty_videos_on(vid
 
 def test_words_of_another_encoder_say_nothing():
     heard, rng = heard_with_titles(0), np.random.default_rng(1)
-    words = Words(random_unit(rng, 3, 9), rng.normal(size=3))
-    habits = Habits(tuple(LISTED), {}, {"tea": 9.0}, {"tea": np.ones((3, 20))}, {"tea": words})
+    words = SentenceClassifier(random_unit(rng, 3, 9), rng.normal(size=3))
+    parameters = RecognizerParameters(
+        tuple(LISTED), {}, {"tea": 9.0}, {"tea": np.ones((3, 20))}, {"tea": words}
+    )
 
-    assert TaskMarkov().log_words(heard.vectors(), "tea", habits).tolist() == [0.0]
-    assert TaskMarkov().log_words(heard.vectors(), "soup", habits).tolist() == [0.0]
-    assert TaskMarkov().log_words(heard.vectors(), "tea", None).tolist() == [0.0]
+    assert TaskMarkov().log_classifier(heard.vectors(), "tea", parameters).tolist() == [0.0]
+    assert TaskMarkov().log_classifier(heard.vectors(), "soup", parameters).tolist() == [0.0]
+    assert TaskMarkov().log_classifier(heard.vectors(), "tea", None).tolist() == [0.0]
 
 
 def test_words_speak_for_the_keysteps_that_they_were_learned_for():
@@ -253,14 +257,14 @@ def test_words_speak_for_the_keysteps_that_they_were_learned_for():
     heard = heard_with_titles(2)
     vectors = np.stack([5 * heard.vectors().sum(axis=0), *np.zeros((2, 8))]).astype(np.float32)
     graph = make_graph(np.zeros((7, 7), int), VOCABULARY)
-    words = Words(40 * vectors, np.array([50.0, 0.0, 0.0]))
+    words = SentenceClassifier(40 * vectors, np.array([50.0, 0.0, 0.0]))
     timing = {"tea": np.ones((3, 20))}
-    habits = Habits(tuple(LISTED), {}, {"tea": 1e6}, timing, {"tea": words})
+    parameters = RecognizerParameters(tuple(LISTED), {}, {"tea": 1e6}, timing, {"tea": words})
     decoder = TaskMarkov(background=0.0)
 
     without, spoken = (
-        decoder._decode_task(heard, "tea", TASKS["tea"], replace(graph, habits=one)).keysteps
-        for one in (replace(habits, words={}), habits)
+        decoder._decode_task(heard, "tea", TASKS["tea"], replace(graph, parameters=one)).keysteps
+        for one in (replace(parameters, classifiers={}), parameters)
     )
 
     assert (spoken == 0).sum() > (without == 0).sum()

@@ -18,7 +18,7 @@ from stepgraph.decoders.tasks import (
     tasks_of,
 )
 from stepgraph.graph import TIMING_BINS
-from stepgraph.graph.habits import Habits
+from stepgraph.graph.parameters import RecognizerParameters
 
 # Two tasks of three keysteps and one of one, which shares its keystep with the first.
 TASKS = {"tea": (0, 1, 2), "soup": (3, 4, 5), "boil": (1,)}
@@ -35,8 +35,8 @@ def clear_scores(keysteps_of_rows, *, size=6, high=0.8, low=0.1):
     return make_scores(values)
 
 
-def posterior_of(scores, tasks=TASKS, habits=None):
-    return task_posterior(tasks, task_evidence(hear(scores), tasks), habits)
+def posterior_of(scores, tasks=TASKS, parameters=None):
+    return task_posterior(tasks, task_evidence(hear(scores), tasks), parameters)
 
 
 def stretches_of(scores, tasks=TASKS):
@@ -45,10 +45,10 @@ def stretches_of(scores, tasks=TASKS):
     return [(rows.start, rows.stop) for rows in found]
 
 
-def habits_of(evidence, tasks=TASKS):
+def parameters_of(evidence, tasks=TASKS):
     """Habits of a corpus in whose videos so much speaks for each task."""
     sampled = {f"{n}": np.array(one, np.float32) for n, one in enumerate(evidence)}
-    return Habits(tuple(tasks), sampled, {}, {}, {})
+    return RecognizerParameters(tuple(tasks), sampled, {}, {}, {})
 
 
 # --- What the tasks are
@@ -248,14 +248,14 @@ def corpus(rng, videos=40):
     """One task of each video is spoken for far more than the others."""
     evidence = rng.normal(10, 1, (videos, 3))
     evidence[np.arange(videos), rng.integers(0, 3, videos)] += 10
-    return habits_of(evidence)
+    return parameters_of(evidence)
 
 
 def test_a_video_for_which_little_speaks_is_probably_about_no_task_of_the_corpus():
-    habits = corpus(np.random.default_rng(0))
+    parameters = corpus(np.random.default_rng(0))
 
     related, doubtful, unrelated = (
-        sum(task_posterior(TASKS, np.array([most, 5.0, 5.0]), habits).values())
+        sum(task_posterior(TASKS, np.array([most, 5.0, 5.0]), parameters).values())
         for most in (20.0, 14.0, 8.0)
     )
 
@@ -266,19 +266,19 @@ def test_a_video_for_which_little_speaks_is_probably_about_no_task_of_the_corpus
 
 @pytest.mark.parametrize("few", [0, 1, 19])
 def test_few_videos_say_nothing_about_what_is_related(few):
-    habits = corpus(np.random.default_rng(0), few)
+    parameters = corpus(np.random.default_rng(0), few)
 
     for most in (20.0, 8.0):
-        posterior = task_posterior(TASKS, np.array([most, 5.0, 5.0]), habits)
+        posterior = task_posterior(TASKS, np.array([most, 5.0, 5.0]), parameters)
 
         assert sum(posterior.values()) == pytest.approx(0.9)
 
 
 def test_more_evidence_never_makes_a_video_less_related():
-    habits = corpus(np.random.default_rng(1))
+    parameters = corpus(np.random.default_rng(1))
 
     related = [
-        sum(task_posterior(TASKS, np.array([most, 0.0, 0.0]), habits).values())
+        sum(task_posterior(TASKS, np.array([most, 0.0, 0.0]), parameters).values())
         for most in np.linspace(0, 40, 41)
     ]
 
@@ -287,7 +287,7 @@ def test_more_evidence_never_makes_a_video_less_related():
 
 def test_a_task_that_is_common_in_the_corpus_is_more_probable():
     evidence = np.array([3.0, 3.0, 0.0])
-    common = habits_of([[20.0, 0, 0]] * 15 + [[0.0, 20, 0]])
+    common = parameters_of([[20.0, 0, 0]] * 15 + [[0.0, 20, 0]])
 
     posterior = task_posterior(TASKS, evidence, common)
 
@@ -296,7 +296,7 @@ def test_a_task_that_is_common_in_the_corpus_is_more_probable():
 
 def test_habits_of_other_tasks_say_nothing():
     evidence = np.array([3.0, 3.0, 0.0])
-    others = habits_of([[20.0, 0, 0]] * 30, ["a", "b", "c"])
+    others = parameters_of([[20.0, 0, 0]] * 30, ["a", "b", "c"])
 
     assert task_posterior(TASKS, evidence, others) == task_posterior(TASKS, evidence, None)
 

@@ -10,21 +10,23 @@ from stepgraph.core import Labels, Vocabulary
 from stepgraph.decoders import tasks
 from stepgraph.decoders.hearing import hear
 from stepgraph.decoders.tasks import rank_tasks, task_posterior, task_stretches, tasks_of
-from stepgraph.graph.habits import Habits
+from stepgraph.graph.parameters import RecognizerParameters
 
 TWO = {"tea": (0, 1), "soup": (2,)}
 
 
-def habits_of(evidence):
+def parameters_of(evidence):
     """Habits of a corpus in whose videos so much speaks for each task."""
     sampled = {f"{n}": np.array(one, np.float32) for n, one in enumerate(evidence)}
-    return Habits(tuple("abc"[: len(evidence[0])]), sampled, {}, {}, {})
+    return RecognizerParameters(tuple("abc"[: len(evidence[0])]), sampled, {}, {}, {})
 
 
-def related(most, habits):
+def related(most, parameters):
     """How probable it is that a video is about any task, if so much speaks for the best."""
-    evidence = np.array([most, *[most - 9.0] * (len(habits.tasks) - 1)])
-    return sum(task_posterior(dict.fromkeys(habits.tasks, (0,)), evidence, habits).values())
+    evidence = np.array([most, *[most - 9.0] * (len(parameters.tasks) - 1)])
+    return sum(
+        task_posterior(dict.fromkeys(parameters.tasks, (0,)), evidence, parameters).values()
+    )
 
 
 def slow_related(most, evidence):
@@ -43,7 +45,7 @@ def test_a_video_is_related_as_it_stands_between_the_best_and_the_next_best(vide
 
     for most in (4.0, 8.0, 11.0, 14.0):
         expected = slow_related(most, evidence)
-        assert related(most, habits_of(evidence)) == pytest.approx(expected, rel=1e-5)
+        assert related(most, parameters_of(evidence)) == pytest.approx(expected, rel=1e-5)
 
 
 @pytest.mark.parametrize(
@@ -56,13 +58,13 @@ def test_a_video_is_related_as_it_stands_between_the_best_and_the_next_best(vide
     ids=["few videos", "few with two tasks", "one task"],
 )
 def test_where_little_is_known_nine_of_ten_videos_are_related(evidence):
-    assert related(-50.0, habits_of(evidence)) == pytest.approx(0.9)
+    assert related(-50.0, parameters_of(evidence)) == pytest.approx(0.9)
 
 
 def test_a_corpus_of_equal_videos_is_sure_within_a_millionth():
-    habits = habits_of([[1.0, 0.0]] * 20)
+    parameters = parameters_of([[1.0, 0.0]] * 20)
 
-    assert related(0.5 + 1e-6, habits) == pytest.approx(1 / (1 + math.exp(-1) / 9), rel=1e-6)
+    assert related(0.5 + 1e-6, parameters) == pytest.approx(1 / (1 + math.exp(-1) / 9), rel=1e-6)
 
 
 def slow_stretches(values, observed, listed, cost):

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from stepgraph.graph.habits import Habits, learn_prior
+from stepgraph.graph.parameters import RecognizerParameters, learn_prior
 
 
 def slow_imagined(counts):
@@ -132,7 +132,7 @@ def test_the_prior_does_not_depend_on_the_order_of_videos():
 
 @pytest.mark.parametrize("tasks", [("a",), ("a", "b", "c", "d")])
 def test_without_videos_all_tasks_are_equally_common(tasks):
-    prior = Habits(tasks, {}, {}, {}, {}).log_prior
+    prior = RecognizerParameters(tasks, {}, {}, {}, {}).log_prior
 
     assert np.exp(prior) == pytest.approx([1 / len(tasks)] * len(tasks))
 
@@ -140,6 +140,6 @@ def test_without_videos_all_tasks_are_equally_common(tasks):
 def test_evidence_of_two_thousand_videos_is_kept_together():
     evidence = {str(number): np.zeros(1, np.float32) for number in range(2002)}
     parts = dict([*evidence.items()][:1001]), dict([*evidence.items()][1001:])
-    one, other = (Habits(("tea",), part, {}, {}, {}) for part in parts)
+    one, other = (RecognizerParameters(("tea",), part, {}, {}, {}) for part in parts)
 
     assert len(one.merge(other).evidence) == 2000

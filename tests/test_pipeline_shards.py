@@ -69,7 +69,7 @@ def test_so_is_that_of_the_demo_with_its_words(tmp_path, monkeypatch):
     demo = open_source("demo")
     plain = mine("demo")
 
-    assert plain.habits.words
+    assert plain.parameters.classifiers
     job = MiningJob(source="demo", vocabulary=demo.vocabulary)
     assert mined(job, tmp_path / "graph.json") == saved(plain, tmp_path / "plain.json")
 
@@ -208,7 +208,7 @@ def test_what_was_encoded_is_encoded_once_more_only_where_it_was_not_kept(
     job, _ = captions
     job = replace(job, encoder=EncoderOptions("sharding:make_sentences"))
     plain = mine(job.source, job.vocabulary, encoder=load_encoder(job.encoder))
-    assert plain.habits.words
+    assert plain.parameters.classifiers
     monkeypatch.setattr(mining, "_HEARD", kept)
     heard = []
 

@@ -16,7 +16,7 @@ from stepgraph.decoders.learning import learn_graph
 from stepgraph.encoders.vectors import unit
 from stepgraph.errors import DataError
 from stepgraph.graph.courses import Sample
-from stepgraph.graph.habits import Habits, listed_tasks
+from stepgraph.graph.parameters import RecognizerParameters, listed_tasks
 from stepgraph.scoring.products import Products
 
 VOCABULARY = Vocabulary(tuple("abcdefg"), {"tea": (0, 1, 2), "soup": (3, 4, 5)})
@@ -71,7 +71,9 @@ def test_words_of_many_videos_do_not_depend_on_their_order(monkeypatch):
     rng = np.random.default_rng(0)
     videos = [sentences_of(rng, f"{n}") for n in range(20)]
 
-    one, other = (learn_graph(v, VOCABULARY).habits.words for v in (videos, videos[::-1]))
+    one, other = (
+        learn_graph(v, VOCABULARY).parameters.classifiers for v in (videos, videos[::-1])
+    )
 
     assert one["tea"].vectors == pytest.approx(other["tea"].vectors, abs=1e-3)
 
@@ -89,14 +91,14 @@ def test_a_corpus_in_which_every_video_has_one_possible_task_has_probabilities()
 
 def loaded_with(tmp_path, **changed):
     """A graph with habits of tea, of which some were edited on disk."""
-    habits = Habits(
+    parameters = RecognizerParameters(
         tuple(listed_tasks(VOCABULARY)),
         {"v": np.array([1.0, 2.0, 3.0], np.float32)},
         {"tea": 1.0},
         {"tea": np.ones((3, 20))},
         {},
     )
-    sg.save(replace(GRAPH, habits=habits), tmp_path / "graph.json")
+    sg.save(replace(GRAPH, parameters=parameters), tmp_path / "graph.json")
     content = json.loads((tmp_path / "graph.json").read_text("utf-8"))
     content["habits"] |= changed
     (tmp_path / "graph.json").write_text(json.dumps(content), "utf-8")

@@ -149,7 +149,7 @@ def slow_evidence(fixed, members):
 def test_where_another_keystep_was_decided_a_task_is_as_if_nothing_of_it_were_said(label):
     fixed = spoken(np.random.default_rng(4)).fix([Segment(0, 25, label), Segment(30, 33, 5)])
 
-    found = hear(fixed).evidence(TWO.tasks)
+    found = hear(fixed).task_similarity(TWO.tasks)
 
     expected = [slow_evidence(fixed, members) for members in TWO.tasks.values()]
     assert found == pytest.approx(expected, abs=1e-5)
@@ -166,14 +166,14 @@ def test_all_of_a_video_may_be_decided(lazy):
     assert found.keysteps.tolist() == [1] * 30 + [2] * 30
     assert set(found.confidence) == {1.0}
     assert next(iter(found.tasks)) == "first"
-    assert np.isfinite(graph.habits.timing["first"]).all()
+    assert np.isfinite(graph.parameters.timing["first"]).all()
 
 
 def test_where_nothing_is_done_no_transition_is_counted():
     scores = spoken(np.random.default_rng(2))
 
     assert mine_graph([scores.fix([Segment(0, 60, BACKGROUND)])], TWO).counts.nnz == 0
-    assert learn_graph([scores.fix([Segment(0, 60, BACKGROUND)])], TWO).habits.videos == {}
+    assert learn_graph([scores.fix([Segment(0, 60, BACKGROUND)])], TWO).parameters.videos == {}
 
 
 def test_no_rows_can_be_fixed_too():

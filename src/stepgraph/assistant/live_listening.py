@@ -53,8 +53,10 @@ class Listener:
         self._followers: dict[str, Follower] = {}
         self.names = tuple(ground.tasks)
         self._number = {task: number for number, task in enumerate(self.names)}
-        habits = ground.graph.habits
-        self._habits = habits if habits is not None and habits.tasks == self.names else None
+        parameters = ground.graph.parameters
+        self._parameters = (
+            parameters if parameters is not None and parameters.tasks == self.names else None
+        )
         self._waiting: list[tuple[float, Sentence]] = []
         self._texts: list[str] = []
         self._ear = self._new_ear()
@@ -91,7 +93,7 @@ class Listener:
             changed = 0
         self._told = self._ear.heard()
         if np.isfinite(self._told.evidence).any():
-            self.shares = task_shares(self._told.evidence, self._habits)
+            self.shares = task_shares(self._told.evidence, self._parameters)
             self._follow(changed)
 
     def _hear(self, sentence: Sentence) -> None:
@@ -190,7 +192,7 @@ class Listener:
             close = hold_against(targets, vectors, columns).astype(np.float64)
             emission = decoder.soften(close, self._told.mean[columns])
             worded = None if targets.vectors is None else vectors
-            emission += decoder.log_words(worded, task, self.ground.graph.habits)
+            emission += decoder.log_classifier(worded, task, self.ground.graph.parameters)
             rows[part >= 0] = emission[place]
         return rows
 

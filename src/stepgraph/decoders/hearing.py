@@ -103,7 +103,7 @@ class Observations:
         found = pin(found, self.fixed, np.array(keysteps))
         return Closeness(found.astype(np.float64), title)
 
-    def evidence(self, tasks: Tasks) -> Floats:
+    def task_similarity(self, tasks: Tasks) -> Floats:
         """Similarity of the video to each task, averaged over rows and over keysteps, shape (Z,).
 
         The mean over rows of the most similar keystep, plus the mean over keysteps of the most

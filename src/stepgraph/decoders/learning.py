@@ -31,7 +31,12 @@ from stepgraph.graph.courses import (
     first_by_hash,
     videos_each,
 )
-from stepgraph.graph.habits import SAMPLE, Habits, Words, listed_tasks
+from stepgraph.graph.parameters import (
+    SAMPLE,
+    RecognizerParameters,
+    SentenceClassifier,
+    listed_tasks,
+)
 from stepgraph.scoring.products import Products
 
 # Most videos of a task, and of all tasks, that sentence classifiers are fitted on.
@@ -61,7 +66,7 @@ def learn_graph(
     """
     learner = Learner(vocabulary, decoder)
     graph = mine_graph(learner.watch(videos), vocabulary, **options)
-    return replace(graph, habits=learner.habits(graph), courses=learner.courses())
+    return replace(graph, parameters=learner.parameters(graph), courses=learner.courses())
 
 
 class SentenceSample(NamedTuple):
@@ -84,14 +89,14 @@ def learn_words(
     graph: TaskGraph, spoken: Mapping[str, Mapping[str, Scores]], decoder: TaskMarkov
 ) -> TaskGraph:
     """Add sentence classifiers, fitted on some videos of each task, to a graph without them."""
-    assert graph.habits is not None, "words are habits, too"
+    assert graph.parameters is not None, "words are habits, too"
     heard = {
         task: {video: one for video, one in videos.items() if isinstance(one, Products)}
         for task, videos in spoken.items()
     }
     learner = Learner(graph.vocabulary, decoder)
     words = learner._learn_words(replace(graph, courses=None), heard)
-    return replace(graph, habits=replace(graph.habits, words=words))
+    return replace(graph, parameters=replace(graph.parameters, classifiers=words))
 
 
 class Learner:
@@ -162,17 +167,17 @@ class Learner:
             return np.zeros((len(members), TIMING_BINS))
         return clear_times(rows, log_emission)
 
-    def habits(self, graph: TaskGraph, *, words: bool = True) -> Habits:
+    def parameters(self, graph: TaskGraph, *, words: bool = True) -> RecognizerParameters:
         """Fit the recogniser's parameters, for the graph that was mined from the same videos."""
         names = tuple(self._tasks)
         evidence = self._evidence.chosen().get("", {})
         videos = {task: self._videos[task] for task in names if task in self._videos}
         timing = {task: self._timing[task] for task in videos}
-        found = Habits(names, evidence, videos, timing, {})
+        found = RecognizerParameters(names, evidence, videos, timing, {})
         if not self._listed or not words:
             return found
-        learned = self._learn_words(replace(graph, habits=found), self._spoken.chosen())
-        return replace(found, words=learned)
+        learned = self._learn_words(replace(graph, parameters=found), self._spoken.chosen())
+        return replace(found, classifiers=learned)
 
     def spoken(self) -> SentenceSample:
         """Return the sample of videos for the sentence classifiers."""
@@ -186,7 +191,7 @@ class Learner:
 
     def _learn_words(
         self, graph: TaskGraph, spoken: Mapping[str, Mapping[str, Products]]
-    ) -> dict[str, Words]:
+    ) -> dict[str, SentenceClassifier]:
         """Fit one linear discriminant a task, with the pooled scatter of all tasks."""
         said = {}
         for task, kept in spoken.items():
@@ -250,10 +255,10 @@ def _around(vectors: NDArray[np.float32]) -> Floats:
 
 def _discriminant(
     vectors: NDArray[np.float32], labels: Floats, undo: Callable[[Floats], Floats]
-) -> Words:
+) -> SentenceClassifier:
     """Fit Fisher's linear discriminant to class probabilities instead of hard labels."""
     middle = vectors.mean(axis=0, dtype=np.float64)
     means = labels.T @ vectors / np.maximum(labels.sum(axis=0), 1e-6)[:, None] - middle
     directions = undo(means)
     bias = -0.5 * (means * directions).sum(axis=1) - directions @ middle
-    return Words(directions.astype(np.float32), bias)
+    return SentenceClassifier(directions.astype(np.float32), bias)

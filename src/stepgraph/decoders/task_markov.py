@@ -30,7 +30,6 @@ from stepgraph.encoders import EncoderOptions
 from stepgraph.errors import ConfigError
 from stepgraph.graph import TIMING_BINS, TaskGraph
 from stepgraph.graph.chains import marginals
-from stepgraph.graph.habits import Habits
 from stepgraph.graph.layers import (
     IMAGINED_VIDEOS,
     IMAGINED_VOTES,
@@ -38,6 +37,7 @@ from stepgraph.graph.layers import (
     blend_transitions,
     log_due,
 )
+from stepgraph.graph.parameters import RecognizerParameters
 
 Floats: TypeAlias = NDArray[np.float64]
 
@@ -138,7 +138,7 @@ class TaskMarkov:
         graph.require_vocabulary_of(scores)
         tasks, heard = tasks_of(graph), hear(scores)
         evidence = task_evidence(heard, tasks)
-        posterior = task_posterior(tasks, evidence, graph.habits) if len(heard.said) else {}
+        posterior = task_posterior(tasks, evidence, graph.parameters) if len(heard.said) else {}
         keysteps = np.full(len(scores), BACKGROUND, dtype=np.int64)
         confidence = np.zeros(len(scores))
         others = Alternatives.none(len(scores))
@@ -148,7 +148,7 @@ class TaskMarkov:
             if len(stretches) > 1:
                 # The posterior of a task segment is that of its own rows.
                 part = hear(scores, rows)
-                own = task_posterior(tasks, task_evidence(part, tasks), graph.habits)
+                own = task_posterior(tasks, task_evidence(part, tasks), graph.parameters)
             task = next(iter(own))
             found = self._decode_task(part, task, tasks[task], graph)
             keysteps[rows] = found.keysteps
@@ -182,7 +182,7 @@ class TaskMarkov:
         if not possible.size:
             nothing = np.full(rows, BACKGROUND, dtype=np.int64)
             return _Decoded(nothing, np.zeros(rows), Alternatives.none(rows))
-        words = self.log_words(heard.vectors(), task, graph.habits)
+        words = self.log_classifier(heard.vectors(), task, graph.parameters)
         probability = self.weigh(heard, close.keysteps, self.expect(task, graph), words)
         probability = probability[:, possible]
         talk = self._background(heard, close)
@@ -251,16 +251,19 @@ class TaskMarkov:
         away = (np.arange(TIMING_BINS) + 0.5) / TIMING_BINS - place
         around = np.exp(log_softmax(-0.5 * (away / self.spread) ** 2, axis=1))
         due = self.order_videos * self._believed(graph, around, 1 / TIMING_BINS)
-        timing = graph.habits.timing if graph.habits is not None else {}
+        timing = graph.parameters.timing if graph.parameters is not None else {}
         return log_due(due, timing.get(task, np.zeros_like(due)))
 
-    def log_words(
-        self, vectors: NDArray[np.float32] | None, task: str, habits: Habits | None
+    def log_classifier(
+        self,
+        vectors: NDArray[np.float32] | None,
+        task: str,
+        parameters: RecognizerParameters | None,
     ) -> Floats:
         """Weighted scores of the sentence classifier, in nats, shape (N, n); 0 without one."""
-        if habits is None or vectors is None or task not in habits.words:
+        if parameters is None or vectors is None or task not in parameters.classifiers:
             return np.zeros(1)
-        words, videos = habits.words[task], habits.videos[task]
+        words, videos = parameters.classifiers[task], parameters.videos[task]
         if words.vectors.shape[1] != vectors.shape[1]:
             return np.zeros(1)
         share = _WORDS * videos / (videos + _HALF)

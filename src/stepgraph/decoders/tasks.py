@@ -17,7 +17,7 @@ from stepgraph.core import Labels
 from stepgraph.decoders.hearing import Observations, Tasks
 from stepgraph.graph import TaskGraph
 from stepgraph.graph.chains import Chain, Edges, most_likely_path
-from stepgraph.graph.habits import Habits, listed_tasks
+from stepgraph.graph.parameters import RecognizerParameters, listed_tasks
 
 Floats: TypeAlias = NDArray[np.float64]
 
@@ -54,38 +54,40 @@ def task_evidence(heard: Observations, tasks: Tasks) -> Floats:
     """Log-evidence of each task for a video, in nats, shape (Z,)."""
     if not len(heard.said):
         return np.full(len(tasks), -np.inf)
-    return heard.evidence(tasks) / NAT
+    return heard.task_similarity(tasks) / NAT
 
 
-def task_posterior(tasks: Tasks, evidence: Floats, habits: Habits | None) -> dict[str, float]:
+def task_posterior(
+    tasks: Tasks, evidence: Floats, parameters: RecognizerParameters | None
+) -> dict[str, float]:
     """Posterior of each task for the whole video, the most probable first.
 
     They add up to the probability that the video shows any of the tasks.
     """
     if not np.isfinite(evidence).any():
         return dict.fromkeys(tasks, 0.0)
-    fitting = habits if habits is not None and habits.tasks == tuple(tasks) else None
+    fitting = parameters if parameters is not None and parameters.tasks == tuple(tasks) else None
     shares = _related(evidence.max(), fitting) * task_shares(evidence, fitting)
     named = zip(tasks, shares.tolist(), strict=True)
     return dict(sorted(named, key=lambda pair: -pair[1]))
 
 
-def task_shares(evidence: Floats, habits: Habits | None) -> Floats:
+def task_shares(evidence: Floats, parameters: RecognizerParameters | None) -> Floats:
     """Posterior of each task, given that the video shows one of them, shape (Z,)."""
-    weighted = evidence if habits is None else evidence + habits.log_prior
+    weighted = evidence if parameters is None else evidence + parameters.log_prior
     shares: Floats = np.exp(weighted - np.logaddexp.reduce(weighted[np.isfinite(evidence)]))
     return shares
 
 
-def _related(highest: float, habits: Habits | None) -> float:
+def _related(highest: float, parameters: RecognizerParameters | None) -> float:
     """Probability that a video shows any task at all, given the log-evidence of its best task.
 
     In a corpus, the log-evidence of the best task of a video is usually higher than that of the
     second best.  The probability depends on the place of ``highest`` between the two means.
     """
-    if habits is None or len(habits.best_two) < _FEW:
+    if parameters is None or len(parameters.best_two) < _FEW:
         return _RELATED
-    ranked = habits.best_two
+    ranked = parameters.best_two
     low, high = ranked.mean(axis=0)
     spread = max(float(ranked.var(axis=0).mean()), 1e-6)
     odds = np.log(_RELATED / (1 - _RELATED))

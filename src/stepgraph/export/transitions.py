@@ -15,7 +15,7 @@ from stepgraph.export.layout import CHARACTER, MARGIN, text_width, wrap
 from stepgraph.export.report import keystep_colours
 from stepgraph.export.svg import Sign, SvgPart, alone, escape, label, labels
 from stepgraph.graph import TaskGraph, Transition
-from stepgraph.graph.habits import listed_tasks
+from stepgraph.graph.parameters import listed_tasks
 from stepgraph.graph.ties import TIED, Ties, ties_of
 
 # Sides of a cell, room between two tasks, and widths of a small letter, a name and a task's.

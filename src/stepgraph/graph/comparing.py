@@ -11,9 +11,9 @@ import numpy as np
 
 from stepgraph.core import Segment
 from stepgraph.graph.courses import Course, Floats, Integers
-from stepgraph.graph.habits import listed_tasks
 from stepgraph.graph.layers import Layers, count_layer
 from stepgraph.graph.maps import ProcedureStep, TaskMap
+from stepgraph.graph.parameters import listed_tasks
 from stepgraph.graph.shares import Share
 
 # Random splits of the pooled videos (a permutation test): the largest difference in any of them

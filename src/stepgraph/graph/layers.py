@@ -22,8 +22,8 @@ from scipy.special import ndtri
 from stepgraph.core import Vocabulary, without_repetitions
 from stepgraph.graph.chains import marginals
 from stepgraph.graph.courses import TIMING_BINS, Course, Courses, Floats, Integers
-from stepgraph.graph.habits import listed_tasks
 from stepgraph.graph.order import linear_order
+from stepgraph.graph.parameters import listed_tasks
 from stepgraph.graph.shares import CREDIBLE, NEXT, PRECEDENCE, shares_of
 
 STAY = 0.9

@@ -16,11 +16,11 @@ import numpy as np
 
 from stepgraph.core import Vocabulary
 from stepgraph.graph.courses import TIMING_BINS
-from stepgraph.graph.habits import listed_tasks
 from stepgraph.graph.layers import END as END
 from stepgraph.graph.layers import START as START
 from stepgraph.graph.layers import Layers
 from stepgraph.graph.order import partial_order
+from stepgraph.graph.parameters import listed_tasks
 from stepgraph.graph.shares import NEXT, SHOWN, shares_of
 from stepgraph.graph.task_graph import TaskGraph
 

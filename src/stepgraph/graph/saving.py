@@ -28,7 +28,12 @@ from stepgraph.files.headers import (
     write_fields,
 )
 from stepgraph.graph.courses import TIMING_BINS
-from stepgraph.graph.saving_habits import courses_fields, courses_of, habits_fields, habits_of
+from stepgraph.graph.saving_parameters import (
+    courses_fields,
+    courses_of,
+    parameters_fields,
+    parameters_of,
+)
 from stepgraph.graph.shortest_paths import Matrix
 from stepgraph.graph.task_graph import MiningOptions, TaskGraph
 from stepgraph.vocabulary.evidence import evidence_fields
@@ -52,7 +57,7 @@ def graph_fields(graph: TaskGraph) -> dict[str, Any]:
         | vocabulary_fields(graph.vocabulary)
         | evidence_fields(graph.vocabulary)
         | {"mined_on": list(graph.mined_on), "counts": _triples(graph.counts), "timing": timing}
-        | {"habits": habits_fields(graph.habits), "courses": courses_fields(graph.courses)}
+        | {"habits": parameters_fields(graph.parameters), "courses": courses_fields(graph.courses)}
     )
 
 
@@ -72,7 +77,7 @@ def load_graph(path: str | Path) -> TaskGraph:
             EncoderOptions(**options) if options else None,
             _mining_of(content["mining"]),
             None if timing is None else _matrix(timing, shape).toarray(),
-            habits_of(content.get("habits"), vocabulary),
+            parameters_of(content.get("habits"), vocabulary),
             courses_of(content.get("courses"), vocabulary),
         )
     if vocabulary.fingerprint != content.get("fingerprint"):

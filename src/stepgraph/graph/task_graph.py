@@ -22,9 +22,9 @@ from stepgraph.encoders import EncoderOptions
 from stepgraph.errors import ConfigError, DataError
 from stepgraph.graph.communities import find_communities
 from stepgraph.graph.courses import TIMING_BINS, Courses
-from stepgraph.graph.habits import Habits
 from stepgraph.graph.layers import Layers
 from stepgraph.graph.order import DIRECTIONAL_SHARE
+from stepgraph.graph.parameters import RecognizerParameters
 from stepgraph.graph.shortest_paths import Matrix, Network, cheapest_path, make_network
 
 if TYPE_CHECKING:
@@ -95,7 +95,7 @@ class TaskGraph:
     timing : shape (K, 20), int64, or None
         Timing: number of rows on which each keystep was counted, in each twentieth of its
         video.
-    habits
+    parameters
         Parameters of stepgraph's recogniser, fitted on the corpus.
     courses
         Emission traces of a sample of the videos of each task.
@@ -117,7 +117,7 @@ class TaskGraph:
     encoder: EncoderOptions | None = None
     mining: MiningOptions | None = None
     timing: NDArray[np.int64] | None = None
-    habits: Habits | None = None
+    parameters: RecognizerParameters | None = None
     courses: Courses | None = None
 
     def __post_init__(self) -> None:
@@ -304,7 +304,9 @@ class TaskGraph:
             counts=self.counts + other.counts,
             mined_on=self.mined_on + other.mined_on,
             timing=timing,
-            habits=self.habits.merge(other.habits) if self.habits and other.habits else None,
+            parameters=self.parameters.merge(other.parameters)
+            if self.parameters and other.parameters
+            else None,
             courses=self.courses.merge(other.courses) if self.courses and other.courses else None,
         )
 

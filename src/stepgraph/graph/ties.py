@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from scipy.sparse import coo_array, csr_array
 
 from stepgraph.core import Vocabulary
-from stepgraph.graph.habits import listed_tasks
+from stepgraph.graph.parameters import listed_tasks
 from stepgraph.graph.shortest_paths import Matrix
 from stepgraph.graph.task_graph import TaskGraph
 

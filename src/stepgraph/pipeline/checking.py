@@ -15,9 +15,9 @@ from stepgraph.decoders.hearing import hear
 from stepgraph.decoders.learning import learn_graph
 from stepgraph.errors import DataError
 from stepgraph.graph.courses import MOST_KEYSTEPS
-from stepgraph.graph.habits import listed_tasks
 from stepgraph.graph.layers import Layer
 from stepgraph.graph.order import DIRECTIONAL_SHARE
+from stepgraph.graph.parameters import listed_tasks
 from stepgraph.pipeline import choose_vocabulary, counted, nothing_left, open_scorer, options_of
 from stepgraph.pipeline.spoken import SAME_MOMENT, NameMatches, find_spoken, recurring
 from stepgraph.pipeline.suggesting import Said, as_dataset, encode_of, listen

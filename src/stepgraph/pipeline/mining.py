@@ -111,7 +111,7 @@ class MiningJob(Job):
             **self.mining,
         )
         graph = replace(
-            graph, habits=learner.habits(graph, words=False), courses=learner.courses()
+            graph, parameters=learner.parameters(graph, words=False), courses=learner.courses()
         )
         spoken = learner.spoken()
         chosen = {video for videos in spoken.tasks.values() for video in videos}

@@ -13,7 +13,7 @@ import stepgraph as sg
 from reference import make_graph
 from stepgraph.errors import DataError
 from stepgraph.graph.courses import first_by_hash
-from stepgraph.graph.habits import Habits, Words, learn_prior
+from stepgraph.graph.parameters import RecognizerParameters, SentenceClassifier, learn_prior
 
 VOCABULARY = sg.Vocabulary(tuple("abcde"), {"tea": (0, 1, 2), "söup": (3, 4)})
 TASKS = tuple(VOCABULARY.tasks)
@@ -30,28 +30,30 @@ def random_habits(rng, *, first=0, videos=5, width=4):
     sizes = {task: len(members) for task, members in VOCABULARY.tasks.items()}
     evidence = {f"{first + int(n)}": one for n, one in random_evidence(rng, videos).items()}
     words = {
-        task: Words(rng.normal(size=(size, width)).astype(np.float32), rng.normal(size=size))
+        task: SentenceClassifier(
+            rng.normal(size=(size, width)).astype(np.float32), rng.normal(size=size)
+        )
         for task, size in sizes.items()
     }
     timing = {task: rng.exponential(1, (size, 20)) for task, size in sizes.items()}
     videos = dict(zip(TASKS, rng.random(2).tolist(), strict=True))
-    return Habits(TASKS, evidence, videos, timing, words)
+    return RecognizerParameters(TASKS, evidence, videos, timing, words)
 
 
 def test_the_prior_of_habits_is_learned_from_their_evidence():
-    habits = random_habits(np.random.default_rng(0), videos=30)
+    parameters = random_habits(np.random.default_rng(0), videos=30)
 
-    expected = learn_prior(np.stack([*habits.evidence.values()]).astype(float))
-    assert habits.log_prior.tolist() == expected.tolist()
+    expected = learn_prior(np.stack([*parameters.log_evidence.values()]).astype(float))
+    assert parameters.log_prior.tolist() == expected.tolist()
 
 
 def test_where_there_is_one_task_or_no_video_no_task_is_second_best():
-    habits = random_habits(np.random.default_rng(0), videos=3)
-    one = {video: evidence[:1] for video, evidence in habits.evidence.items()}
+    parameters = random_habits(np.random.default_rng(0), videos=3)
+    one = {video: evidence[:1] for video, evidence in parameters.log_evidence.items()}
 
-    assert habits.best_two.shape == (3, 2)
-    assert replace(habits, tasks=TASKS[:1], evidence=one).best_two.shape == (0, 2)
-    assert replace(habits, evidence={}).best_two.shape == (0, 2)
+    assert parameters.best_two.shape == (3, 2)
+    assert replace(parameters, tasks=TASKS[:1], log_evidence=one).best_two.shape == (0, 2)
+    assert replace(parameters, log_evidence={}).best_two.shape == (0, 2)
 
 
 # --- The sample of videos
@@ -105,7 +107,7 @@ def test_merged_habits_are_the_sum_of_both():
 
     found = one.merge(other)
 
-    assert [*found.evidence] == [f"{n}" for n in range(10)]
+    assert [*found.log_evidence] == [f"{n}" for n in range(10)]
     for task in TASKS:
         assert found.videos[task] == one.videos[task] + other.videos[task]
         assert found.timing[task].tolist() == (one.timing[task] + other.timing[task]).tolist()
@@ -115,12 +117,12 @@ def test_merged_words_weigh_as_much_as_they_have_videos_behind_them():
     rng = np.random.default_rng(0)
     one, other = random_habits(rng), random_habits(rng, first=5)
 
-    found = one.merge(other).words
+    found = one.merge(other).classifiers
 
     for task in TASKS:
         mine, theirs = one.videos[task], other.videos[task]
         for name in ("vectors", "bias"):
-            first, second = (getattr(h.words[task], name) for h in (one, other))
+            first, second = (getattr(h.classifiers[task], name) for h in (one, other))
             expected = (mine * first + theirs * second) / (mine + theirs)
             assert getattr(found[task], name) == pytest.approx(expected, abs=1e-6)
         assert found[task].vectors.dtype == np.float32
@@ -130,12 +132,12 @@ def test_what_only_one_of_two_has_met_is_kept_as_it_is():
     rng = np.random.default_rng(0)
     whole = random_habits(rng)
     tea, soup = (
-        Habits(
+        RecognizerParameters(
             TASKS,
             {},
             {task: whole.videos[task]},
             {task: whole.timing[task]},
-            {task: whole.words[task]},
+            {task: whole.classifiers[task]},
         )
         for task in TASKS
     )
@@ -143,23 +145,26 @@ def test_what_only_one_of_two_has_met_is_kept_as_it_is():
     for found in (tea.merge(soup), soup.merge(tea)):
         assert found.videos == whole.videos
         assert all(np.array_equal(found.timing[task], whole.timing[task]) for task in TASKS)
-        assert all(found.words[task] is whole.words[task] for task in TASKS)
+        assert all(found.classifiers[task] is whole.classifiers[task] for task in TASKS)
 
 
 def test_merging_with_nothing_changes_nothing():
-    whole, nothing = random_habits(np.random.default_rng(0)), Habits(TASKS, {}, {}, {}, {})
+    whole, nothing = (
+        random_habits(np.random.default_rng(0)),
+        RecognizerParameters(TASKS, {}, {}, {}, {}),
+    )
 
     for found in (whole.merge(nothing), nothing.merge(whole)):
         assert_same(found, whole)
 
 
 def test_graphs_of_which_one_has_no_habits_have_none_together():
-    habits = random_habits(np.random.default_rng(0))
-    one = make_graph(np.eye(5, dtype=np.int64), VOCABULARY, mined_on=("a",), habits=habits)
+    parameters = random_habits(np.random.default_rng(0))
+    one = make_graph(np.eye(5, dtype=np.int64), VOCABULARY, mined_on=("a",), parameters=parameters)
     other = make_graph(np.eye(5, dtype=np.int64), VOCABULARY, mined_on=("b",))
 
-    assert one.merge(other).habits is None
-    assert other.merge(one).habits is None
+    assert one.merge(other).parameters is None
+    assert other.merge(one).parameters is None
 
 
 # --- To disk and back
@@ -168,63 +173,65 @@ def test_graphs_of_which_one_has_no_habits_have_none_together():
 def assert_same(found, expected):
     """Equal bit for bit."""
     assert (found.tasks, dict(found.videos)) == (expected.tasks, dict(expected.videos))
-    for name in ("evidence", "timing"):
+    for name in ("log_evidence", "timing"):
         ours, theirs = getattr(found, name), getattr(expected, name)
         assert [*ours] == [*theirs]
         for key, one in ours.items():
             assert (one.dtype, one.shape) == (theirs[key].dtype, theirs[key].shape)
             assert np.array_equal(one, theirs[key])
-    assert [*found.words] == [*expected.words]
-    for task, words in found.words.items():
-        for one, other in zip(words, expected.words[task], strict=True):
+    assert [*found.classifiers] == [*expected.classifiers]
+    for task, words in found.classifiers.items():
+        for one, other in zip(words, expected.classifiers[task], strict=True):
             assert one.dtype == other.dtype
             assert np.array_equal(one, other)
 
 
-def saved(habits, path):
-    graph = make_graph(np.eye(5, dtype=np.int64), VOCABULARY, habits=habits)
+def saved(parameters, path):
+    graph = make_graph(np.eye(5, dtype=np.int64), VOCABULARY, parameters=parameters)
     sg.save(graph, path)
     return path
 
 
 def test_habits_are_loaded_as_they_were_saved(tmp_path):
     for seed in range(10):
-        habits = random_habits(np.random.default_rng(seed))
+        parameters = random_habits(np.random.default_rng(seed))
 
-        loaded = sg.load(saved(habits, tmp_path / "graph.json")).habits
+        loaded = sg.load(saved(parameters, tmp_path / "graph.json")).parameters
 
-        assert_same(loaded, habits)
+        assert_same(loaded, parameters)
 
 
 @pytest.mark.parametrize("videos", [0, 1])
 def test_habits_of_hardly_any_video_are_loaded_as_they_were_saved(videos, tmp_path):
     evidence = random_evidence(np.random.default_rng(0), videos)
-    habits = Habits(TASKS, evidence, {}, {}, {})
+    parameters = RecognizerParameters(TASKS, evidence, {}, {}, {})
 
-    assert_same(sg.load(saved(habits, tmp_path / "graph.json")).habits, habits)
+    assert_same(sg.load(saved(parameters, tmp_path / "graph.json")).parameters, parameters)
 
 
 def test_a_task_that_may_not_be_is_saved_as_such(tmp_path):
-    habits = Habits(TASKS, {"v": np.array([-np.inf, 2.0], np.float32)}, {}, {}, {})
+    parameters = RecognizerParameters(
+        TASKS, {"v": np.array([-np.inf, 2.0], np.float32)}, {}, {}, {}
+    )
 
-    assert_same(sg.load(saved(habits, tmp_path / "graph.json")).habits, habits)
+    assert_same(sg.load(saved(parameters, tmp_path / "graph.json")).parameters, parameters)
 
 
 def test_merged_habits_are_loaded_as_they_were_saved(tmp_path):
     rng = np.random.default_rng(0)
-    habits = random_habits(rng).merge(random_habits(rng, first=5))
+    parameters = random_habits(rng).merge(random_habits(rng, first=5))
 
-    assert_same(sg.load(saved(habits, tmp_path / "graph.json")).habits, habits)
+    assert_same(sg.load(saved(parameters, tmp_path / "graph.json")).parameters, parameters)
 
 
 def test_a_graph_without_habits_and_one_of_an_older_version_have_none(tmp_path):
     path = saved(None, tmp_path / "graph.json")
-    assert sg.load(path).habits is None
+    assert sg.load(path).parameters is None
 
     content = json.loads(path.read_text("utf-8"))
     del content["habits"]
     path.write_text(json.dumps(content), "utf-8")
-    assert sg.load(path).habits is None
+    assert sg.load(path).parameters is None
 
 
 # --- Damage
@@ -345,7 +352,7 @@ def test_any_number_of_videos_there_could_be_is_loaded(number, whole):
     content = changed(content, ("videos", "tea"), lambda _: number)
     path.write_text(json.dumps(changed(content, ("timing", "tea"), _with(number, "f8"))), "utf-8")
 
-    found = sg.load(path).habits
+    found = sg.load(path).parameters
 
     assert found.videos["tea"] == found.timing["tea"][0, 1] == number
 

@@ -28,16 +28,16 @@ _ROUNDS = 30
 def listed_tasks(vocabulary: Vocabulary) -> dict[str, tuple[int, ...]]:
     """Return the keysteps of each task; keysteps under no heading are a task of their own."""
     tasks = {name: members for name, members in vocabulary.tasks.items() if members}
-    loose = tuple(sorted({*range(len(vocabulary))}.difference(*tasks.values())))
+    unlisted = tuple(sorted({*range(len(vocabulary))}.difference(*tasks.values())))
     if not tasks:
-        return {"everything": loose}
+        return {"everything": unlisted}
     name = "other keysteps"
     while name in tasks:
         name += ", too"
-    return tasks | ({name: loose} if loose else {})
+    return tasks | ({name: unlisted} if unlisted else {})
 
 
-class Words(NamedTuple):
+class SentenceClassifier(NamedTuple):
     """Sentence classifier of a task: a linear discriminant of sentence embeddings.
 
     Attributes
@@ -51,47 +51,49 @@ class Words(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Habits:
+class RecognizerParameters:
     """Parameters of the recogniser, fitted on a corpus; tasks without a video have none.
 
     Attributes
     ----------
     tasks
         Names of all tasks that a video may show, in the order of the vocabulary.
-    evidence
+    log_evidence
         Log-evidence of each task for each sampled video, shape (Z,), in nats.
     videos
         Sum of the posteriors of each task over the videos in which it is the most probable.
     timing
         Timing histogram of the keysteps of a task, shape (n, 20): the sum over its videos of
         ``clear_times``, weighted by the posterior of the task.
-    words
+    classifiers
         Sentence classifiers of the tasks with two sampled videos and two keysteps at least.
     """
 
     tasks: tuple[str, ...]
-    evidence: Mapping[str, NDArray[np.float32]]
+    log_evidence: Mapping[str, NDArray[np.float32]]
     videos: Mapping[str, float]
     timing: Mapping[str, Floats]
-    words: Mapping[str, Words]
+    classifiers: Mapping[str, SentenceClassifier]
 
     @cached_property
     def log_prior(self) -> Floats:
         """Log of the prior of each task, fitted on the corpus, in nats, shape (Z,)."""
-        evidence = np.array([*self.evidence.values()], dtype=np.float64)
-        return learn_prior(evidence.reshape(len(self.evidence), len(self.tasks)))
+        log_evidence = np.array([*self.log_evidence.values()], dtype=np.float64)
+        return learn_prior(log_evidence.reshape(len(self.log_evidence), len(self.tasks)))
 
     @cached_property
     def best_two(self) -> Floats:
         """Log-evidence of the second-best and best task of each video, in nats, shape (V, 2)."""
-        if len(self.tasks) < 2 or not self.evidence:
+        if len(self.tasks) < 2 or not self.log_evidence:
             return np.zeros((0, 2))
-        ranked = np.sort(np.stack([*self.evidence.values()]), axis=1)[:, -2:].astype(np.float64)
+        ranked = np.sort(np.stack([*self.log_evidence.values()]), axis=1)[:, -2:].astype(
+            np.float64
+        )
         return ranked[np.isfinite(ranked).all(axis=1)]
 
-    def merge(self, other: Habits) -> Habits:
+    def merge(self, other: RecognizerParameters) -> RecognizerParameters:
         """Merge with the parameters that were fitted on other videos."""
-        evidence = first_by_hash({**self.evidence, **other.evidence}, SAMPLE)
+        log_evidence = first_by_hash({**self.log_evidence, **other.log_evidence}, SAMPLE)
         videos = {
             task: self.videos.get(task, 0.0) + other.videos.get(task, 0.0)
             for task in self.tasks
@@ -101,22 +103,28 @@ class Habits:
             task: np.sum([one.timing[task] for one in (self, other) if task in one.timing], axis=0)
             for task in videos
         }
-        words = dict(other.words)
-        for task, mine in self.words.items():
-            words[task] = self._joined(mine, other, task)
-        return replace(self, evidence=evidence, videos=videos, timing=timing, words=words)
+        classifiers = dict(other.classifiers)
+        for task, mine in self.classifiers.items():
+            classifiers[task] = self._joined(mine, other, task)
+        return replace(
+            self, log_evidence=log_evidence, videos=videos, timing=timing, classifiers=classifiers
+        )
 
-    def _joined(self, mine: Words, other: Habits, task: str) -> Words:
+    def _joined(
+        self, mine: SentenceClassifier, other: RecognizerParameters, task: str
+    ) -> SentenceClassifier:
         """Average two sentence classifiers, weighted by the numbers of their videos."""
-        if task not in other.words:
+        if task not in other.classifiers:
             return mine
         share = self.videos[task] / (self.videos[task] + other.videos[task])
-        theirs = other.words[task]
+        theirs = other.classifiers[task]
         vectors = share * mine.vectors + (1 - share) * theirs.vectors
-        return Words(vectors.astype(np.float32), share * mine.bias + (1 - share) * theirs.bias)
+        return SentenceClassifier(
+            vectors.astype(np.float32), share * mine.bias + (1 - share) * theirs.bias
+        )
 
 
-def learn_prior(evidence: Floats) -> Floats:
+def learn_prior(log_evidence: Floats) -> Floats:
     """Fit the log prior of tasks, shape (Z,), to the log-evidence of many videos.
 
     Expectation maximisation of a mixture whose weights have a symmetric Dirichlet prior.  Its
@@ -125,7 +133,7 @@ def learn_prior(evidence: Floats) -> Floats:
 
     Parameters
     ----------
-    evidence : shape (V, Z), in nats
+    log_evidence : shape (V, Z), in nats
 
     Examples
     --------
@@ -136,10 +144,10 @@ def learn_prior(evidence: Floats) -> Floats:
     >>> np.exp(learn_prior(each_once)).round(2).tolist()
     [0.33, 0.33, 0.33]
     """
-    videos, tasks = evidence.shape
+    videos, tasks = log_evidence.shape
     log_prior = np.full(tasks, -np.log(tasks))
     for _ in range(_ROUNDS):
-        weighted = evidence + log_prior
+        weighted = log_evidence + log_prior
         counts = np.exp(weighted - logsumexp(weighted, axis=1, keepdims=True)).sum(axis=0)
         imagined = _imagined(counts)
         log_prior = np.log((counts + imagined) / (videos + imagined * tasks))

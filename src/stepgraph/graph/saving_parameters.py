@@ -12,29 +12,29 @@ from stepgraph.core import Vocabulary
 from stepgraph.errors import DataError
 from stepgraph.files.headers import as_list, as_text, as_whole
 from stepgraph.graph.courses import TIMING_BINS, Course, Courses, can_follow, videos_each
-from stepgraph.graph.habits import Habits, Words, listed_tasks
+from stepgraph.graph.parameters import RecognizerParameters, SentenceClassifier, listed_tasks
 
 # More videos than anybody has; their sums stay exact.
 _MOST = 1e12
 
 
-def habits_fields(habits: Habits | None) -> dict[str, Any] | None:
+def parameters_fields(parameters: RecognizerParameters | None) -> dict[str, Any] | None:
     """Return the recogniser parameters as fields of a saved graph."""
-    if habits is None:
+    if parameters is None:
         return None
     return {
-        "tasks": list(habits.tasks),
-        "evidence": {video: _packed(one) for video, one in habits.evidence.items()},
-        "videos": dict(habits.videos),
-        "timing": {task: _packed(one) for task, one in habits.timing.items()},
+        "tasks": list(parameters.tasks),
+        "evidence": {video: _packed(one) for video, one in parameters.log_evidence.items()},
+        "videos": dict(parameters.videos),
+        "timing": {task: _packed(one) for task, one in parameters.timing.items()},
         "words": {
-            task: {"vectors": _packed(words.vectors), "bias": _packed(words.bias)}
-            for task, words in habits.words.items()
+            task: {"vectors": _packed(classifiers.vectors), "bias": _packed(classifiers.bias)}
+            for task, classifiers in parameters.classifiers.items()
         },
     }
 
 
-def habits_of(fields: Any, vocabulary: Vocabulary) -> Habits | None:
+def parameters_of(fields: Any, vocabulary: Vocabulary) -> RecognizerParameters | None:
     """Check the fields, and build the recogniser parameters; older graphs have none."""
     if fields is None:
         return None
@@ -46,8 +46,10 @@ def habits_of(fields: Any, vocabulary: Vocabulary) -> Habits | None:
     evidence = {
         as_text(video): _evidence(text, len(tasks)) for video, text in fields["evidence"].items()
     }
-    words = {task: _words(one, len(timing[task])) for task, one in fields["words"].items()}
-    return Habits(tuple(tasks), evidence, videos, timing, words)
+    classifiers = {
+        task: _classifier(one, len(timing[task])) for task, one in fields["words"].items()
+    }
+    return RecognizerParameters(tuple(tasks), evidence, videos, timing, classifiers)
 
 
 def _times(text: Any, size: int) -> NDArray[np.float64]:
@@ -64,12 +66,12 @@ def _evidence(text: Any, size: int) -> NDArray[np.float32]:
     return found
 
 
-def _words(fields: Any, size: int) -> Words:
+def _classifier(fields: Any, size: int) -> SentenceClassifier:
     bias = _array(fields["bias"], np.float64)
     vectors = _array(fields["vectors"], np.float32)
     if len(bias) != size or not size or len(vectors) % size:
         raise DataError(f"words of {len(bias)} keysteps where the task has {size}")
-    return Words(vectors.reshape(size, len(vectors) // size), bias)
+    return SentenceClassifier(vectors.reshape(size, len(vectors) // size), bias)
 
 
 def courses_fields(courses: Courses | None) -> dict[str, Any] | None:
