@@ -176,7 +176,7 @@ def next_of_map(graph: TaskGraph) -> Counter[tuple[int, int]]:
     found: Counter[tuple[int, int]] = Counter()
     layers = graph.layers
     assert layers is not None, "narrated videos have courses"
-    for layer in map(layers.of_task, layers.courses.tasks):
+    for layer in map(layers.of_task, layers.traces.tasks):
         for (place, other), count in np.ndenumerate(layer.following[:, :-1]):
             found[layer.keysteps[place], layer.keysteps[other]] += int(count)
     return found

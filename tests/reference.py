@@ -13,7 +13,7 @@ from scipy.sparse import csr_array
 from stepgraph.core import BACKGROUND, Labels, Scores, Vocabulary
 from stepgraph.files.arrays import ArrayContent, read_array
 from stepgraph.graph import TaskGraph
-from stepgraph.graph.courses import Course, Courses
+from stepgraph.graph.traces import EmissionTrace, EmissionTraces
 from stepgraph.scoring import StoredScores
 
 
@@ -48,8 +48,8 @@ def make_courses(tasks, vocabulary, order=0.0):
             said = one.keysteps[:, None] == members
             heard = np.where(said | (one.keysteps < 0)[:, None], 0, -127).astype(np.int8)
             rows, clear = np.ones(len(said), np.int64), said.any(axis=0)
-            found[task][one.video] = Course(rows, heard, clear, one.hop)
-    return Courses(found, {task: len(videos) for task, videos in found.items()}, order)
+            found[task][one.video] = EmissionTrace(rows, heard, clear, one.hop)
+    return EmissionTraces(found, {task: len(videos) for task, videos in found.items()}, order)
 
 
 def random_scores(rng, rows, size, *, video="video", hop=1.0, spoken=0.6):

@@ -82,4 +82,4 @@ def tea_graph(names=NAMES, *, layers=True, tasks=None):
     counts = np.eye(len(names), dtype=np.int64) * 9 + 3 * np.eye(len(names), k=1, dtype=np.int64)
     task = next(iter(tasks), "everything")
     found = make_courses({task: videos}, vocabulary) if layers else None
-    return TaskGraph(vocabulary, csr_array(counts), ("v0", "v1", "v2"), courses=found)
+    return TaskGraph(vocabulary, csr_array(counts), ("v0", "v1", "v2"), traces=found)

@@ -468,7 +468,7 @@ def test_words_of_another_encoder_are_not_used():
 
     one, other = (
         weigh(heard, close, "tea", graph)
-        for graph in (graph_with(videos={"tea": 9.0}, words=words), graph_with())
+        for graph in (graph_with(videos={"tea": 9.0}, classifiers=words), graph_with())
     )
 
     assert one.tolist() == other.tolist()

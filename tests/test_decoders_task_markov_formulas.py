@@ -346,7 +346,7 @@ def test_a_graph_remembers_how_far_the_order_is_believed():
 
     graph = learn_graph(videos, VOCABULARY, decoder=TaskMarkov(order=0.5, order_videos=8.0))
 
-    assert graph.courses.order == 0.5
+    assert graph.traces.order == 0.5
 
 
 def test_a_keystep_of_several_tasks_votes_for_each_in_part():

@@ -39,10 +39,10 @@ def test_what_is_as_clear_as_the_clearest_tenth_is_spoken_of_clearly():
     for seed in range(10):
         learner, videos = Learner(VOCABULARY), random_corpus(seed)[:-1]
         [*learner.watch(videos)]
-        kept = learner.courses().tasks
+        kept = learner.traces().tasks
 
         for scores in videos:
-            [task] = [task for task, courses in kept.items() if scores.video in courses]
+            [task] = [task for task, traces in kept.items() if scores.video in traces]
             close = hear(scores).closeness(task, LISTED[task]).keysteps
             best = sorted(close.max(axis=1).tolist())
             tenth = best[math.ceil(0.9 * (len(best) - 1))]

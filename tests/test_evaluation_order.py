@@ -29,8 +29,8 @@ def layers_of(*videos, order=0.0):
     plain = [
         Labels(f"{n}", np.repeat(one.keysteps, 9), WORDS, one.hop) for n, one in enumerate(videos)
     ]
-    courses = make_courses({"tea": plain}, WORDS, order)
-    return make_graph(np.zeros((4, 4), np.int64), WORDS, courses=courses).layers
+    traces = make_courses({"tea": plain}, WORDS, order)
+    return make_graph(np.zeros((4, 4), np.int64), WORDS, traces=traces).layers
 
 
 def clear(videos):
@@ -136,8 +136,8 @@ def test_without_a_clear_pair_or_a_transition_shares_are_undefined():
 def test_what_is_truly_done_of_another_task_counts_as_nothing():
     words = Vocabulary(WORDS.keysteps, {"tea": (0, 1), "soup": (2, 3)})
     plain = [Labels(f"{n}", np.repeat([0, 1], 9), words) for n in range(12)]
-    courses = make_courses({"tea": plain}, words, 0.0)
-    layers = make_graph(np.zeros((4, 4), np.int64), words, courses=courses).layers
+    traces = make_courses({"tea": plain}, words, 0.0)
+    layers = make_graph(np.zeros((4, 4), np.int64), words, traces=traces).layers
 
     with_soup = check_order(layers, {"tea": [Labels("v", np.array([2, 0, 2, 1]), words)] * 12})
 

@@ -7,8 +7,8 @@ import scipy.stats
 from reference import make_courses, make_graph
 from stepgraph.core import Labels, Segment, Vocabulary
 from stepgraph.graph.comparing import _both, _distances, compare, departures, usual_of
-from stepgraph.graph.courses import Course, Courses
 from stepgraph.graph.maps import task_map
+from stepgraph.graph.traces import EmissionTrace, EmissionTraces
 
 WORDS = Vocabulary(("boil", "pour", "stir", "serve"), {"tea": (0, 1, 2, 3)})
 
@@ -19,8 +19,8 @@ def graph_of(*sequences, vocabulary=WORDS, task="tea"):
         for n, one in enumerate(sequences)
     ]
     size = len(vocabulary)
-    courses = make_courses({task: videos}, vocabulary)
-    return make_graph(np.zeros((size, size), np.int64), vocabulary, courses=courses)
+    traces = make_courses({task: videos}, vocabulary)
+    return make_graph(np.zeros((size, size), np.int64), vocabulary, traces=traces)
 
 
 def test_graphs_of_the_same_videos_differ_in_nothing():
@@ -82,12 +82,12 @@ def mumbled(seed, videos=80):
     rng, size = np.random.default_rng(seed), len(WORDS)
     said = rng.normal(0, 0.5, (videos, 30, size))
     said -= np.logaddexp.reduce(said, axis=2, keepdims=True)
-    courses = {
-        f"{seed}-{n}": Course.of_moments(np.full(30, 5), one, np.zeros(size, bool), 1.0)
+    traces = {
+        f"{seed}-{n}": EmissionTrace.of_moments(np.full(30, 5), one, np.zeros(size, bool), 1.0)
         for n, one in enumerate(said)
     }
-    found = Courses({"tea": courses}, {"tea": videos})
-    return make_graph(np.zeros((size, size), np.int64), WORDS, courses=found).layers
+    found = EmissionTraces({"tea": traces}, {"tea": videos})
+    return make_graph(np.zeros((size, size), np.int64), WORDS, traces=found).layers
 
 
 def test_videos_of_one_kind_differ_in_nothing_however_unclear_they_are():
@@ -98,9 +98,9 @@ def test_videos_of_one_kind_differ_in_nothing_however_unclear_they_are():
 
 def test_transitions_of_both_graphs_are_added_up_by_their_names():
     others = Vocabulary(("pour", "boil", "sip"), {"tea": (0, 1, 2)})
-    courses = [make_courses({"tea": []}, words) for words in (WORDS, others)]
-    one = make_graph(np.arange(16).reshape(4, 4), WORDS, courses=courses[0])
-    other = make_graph(100 * np.arange(1, 10).reshape(3, 3), others, courses=courses[1])
+    traces = [make_courses({"tea": []}, words) for words in (WORDS, others)]
+    one = make_graph(np.arange(16).reshape(4, 4), WORDS, traces=traces[0])
+    other = make_graph(100 * np.arange(1, 10).reshape(3, 3), others, traces=traces[1])
 
     found = _both(one.layers, other.layers, "tea")
 

@@ -10,35 +10,37 @@ import stepgraph as sg
 from reference import keysteps, make_courses, make_graph
 from stepgraph.core import Labels, Vocabulary
 from stepgraph.errors import DataError
-from stepgraph.graph.courses import (
-    Course,
-    Courses,
+from stepgraph.graph.traces import (
+    EmissionTrace,
+    EmissionTraces,
     Sample,
     can_follow,
-    clear_times,
     first_by_hash,
+    margin_timing,
     videos_each,
 )
 
 WORDS = Vocabulary(keysteps(3).keysteps, {"tea": (0, 1, 2)})
 
 
-def course(rows, emission, hop=1.0):
+def trace(rows, emission, hop=1.0):
     emission = np.asarray(emission, float)
-    return Course.of_moments(np.array(rows), emission, np.zeros(emission.shape[1], bool), hop)
+    return EmissionTrace.of_moments(
+        np.array(rows), emission, np.zeros(emission.shape[1], bool), hop
+    )
 
 
 def test_a_course_keeps_what_is_said_in_tenths():
-    found = course([2, 1], [[-0.04, -3.26], [-20.0, -0.06]])
+    found = trace([2, 1], [[-0.04, -3.26], [-20.0, -0.06]])
 
     assert found.log_emission().tolist() == [[0, -3.3], [0, -3.3], [-12.7, -0.1]]
 
 
 def test_the_moments_of_a_long_video_are_put_together(monkeypatch):
-    monkeypatch.setattr("stepgraph.graph.courses._NUMBERS", 4)
-    monkeypatch.setattr("stepgraph.graph.courses._MOMENTS", 2)
+    monkeypatch.setattr("stepgraph.graph.traces._NUMBERS", 4)
+    monkeypatch.setattr("stepgraph.graph.traces._MOMENTS", 2)
 
-    found = course([1, 3, 2, 2, 5], [[-1, 0], [-2, 0], [0, -4], [0, -2], [-3, -3]])
+    found = trace([1, 3, 2, 2, 5], [[-1, 0], [-2, 0], [0, -4], [0, -2], [-3, -3]])
 
     assert found.rows.tolist() == [6, 7]
     assert found.heard.tolist() == [[-12, -13], [-21, -27]]
@@ -52,10 +54,10 @@ def test_the_moments_of_a_long_video_are_put_together(monkeypatch):
 def test_forty_thousand_numbers_are_kept_and_at_least_fifty_moments(keysteps, moments, kept):
     said = np.zeros((moments, keysteps))
 
-    course = Course.of_moments(np.full(moments, 2), said, np.zeros(keysteps, bool), 1.0)
+    trace = EmissionTrace.of_moments(np.full(moments, 2), said, np.zeros(keysteps, bool), 1.0)
 
-    assert len(course.rows) == len(course.heard) == kept
-    assert course.rows.sum() == 2 * moments
+    assert len(trace.rows) == len(trace.heard) == kept
+    assert trace.rows.sum() == 2 * moments
 
 
 @pytest.mark.parametrize("tasks", [1, 30])
@@ -68,10 +70,10 @@ def test_never_more_than_twice_as_many_are_held_as_are_kept(tasks):
 
 
 def test_a_video_without_rows_has_a_course():
-    found = course(np.zeros(0, int), np.zeros((0, 3)))
+    found = trace(np.zeros(0, int), np.zeros((0, 3)))
 
     assert found.log_emission().shape == (0, 3)
-    assert found.clear_times().tolist() == np.zeros((3, 20)).tolist()
+    assert found.margin_timing().tolist() == np.zeros((3, 20)).tolist()
 
 
 @pytest.mark.parametrize(
@@ -98,16 +100,16 @@ def test_clear_times_are_those_of_a_loop_over_rows():
         rng = np.random.default_rng(seed)
         rows, emission = rng.integers(1, 9, 7), rng.normal(size=(7, 3))
 
-        assert clear_times(rows, emission) == pytest.approx(slow_clear_times(rows, emission))
+        assert margin_timing(rows, emission) == pytest.approx(slow_clear_times(rows, emission))
 
 
 def test_one_keystep_alone_leads_nothing():
-    assert not clear_times(np.array([3]), np.array([[0.0]])).any()
-    assert not clear_times(np.array([3]), np.zeros((1, 2))).any()
+    assert not margin_timing(np.array([3]), np.array([[0.0]])).any()
+    assert not margin_timing(np.array([3]), np.zeros((1, 2))).any()
 
 
 def test_among_more_keysteps_nothing_is_said_of_the_others():
-    said = Course.of_moments(
+    said = EmissionTrace.of_moments(
         np.array([2, 1]), np.array([[-0.5, -1.0], [-2.0, -0.2]]), np.array([True, False]), 0.5
     )
 
@@ -137,8 +139,8 @@ def test_tasks_share_what_can_be_kept():
 
 
 def test_the_same_videos_are_kept_in_whatever_order_and_parts_they_come(monkeypatch):
-    monkeypatch.setattr("stepgraph.graph.courses.videos_each.__defaults__", (4, 10))
-    empty = course([1], [[0.0, 0.0]])
+    monkeypatch.setattr("stepgraph.graph.traces.videos_each.__defaults__", (4, 10))
+    empty = trace([1], [[0.0, 0.0]])
     tasks = {"tea": 7, "soup": 5, "stew": 2, "eggs": 1}
     videos = [(task, f"{task} {n}") for task, many in tasks.items() for n in range(many)]
     for seed in range(20):
@@ -149,7 +151,7 @@ def test_the_same_videos_are_kept_in_whatever_order_and_parts_they_come(monkeypa
             whole.add(*videos[place], empty)
             parts[rng.integers(3)].add(*videos[place], empty)
 
-        one, other, third = (Courses(part.chosen(), dict(part.met)) for part in parts)
+        one, other, third = (EmissionTraces(part.chosen(), dict(part.met)) for part in parts)
         merged = third.merge(one).merge(other)
 
         expected = {task: [*found] for task, found in whole.chosen().items()}
@@ -158,11 +160,11 @@ def test_the_same_videos_are_kept_in_whatever_order_and_parts_they_come(monkeypa
 
 
 def test_a_written_order_is_believed_unless_it_is_said_otherwise():
-    assert Courses({}, {}).order == 1.0
+    assert EmissionTraces({}, {}).order == 1.0
 
 
 def test_an_order_that_was_not_believed_once_is_not_believed_together():
-    assert Courses({}, {}, 0.0).merge(Courses({}, {}, 1.0)).order == 0.0
+    assert EmissionTraces({}, {}, 0.0).merge(EmissionTraces({}, {}, 1.0)).order == 0.0
 
 
 def test_first_by_hash_are_in_the_order_of_their_names():
@@ -173,7 +175,7 @@ def test_first_by_hash_are_in_the_order_of_their_names():
 def graph_with_courses():
     videos = [Labels(f"{n}", np.array([2, 2, 0]), WORDS, 0.5) for n in range(3)]
     return make_graph(
-        np.zeros((3, 3), np.int64), WORDS, courses=make_courses({"tea": videos}, WORDS, 0.5)
+        np.zeros((3, 3), np.int64), WORDS, traces=make_courses({"tea": videos}, WORDS, 0.5)
     )
 
 
@@ -181,10 +183,10 @@ def test_courses_are_saved_and_loaded(tmp_path):
     graph = graph_with_courses()
 
     sg.save(graph, tmp_path / "graph.json")
-    found = sg.load(tmp_path / "graph.json").courses
+    found = sg.load(tmp_path / "graph.json").traces
 
     assert (found.met, found.order) == ({"tea": 3}, 0.5)
-    for video, one in graph.courses.tasks["tea"].items():
+    for video, one in graph.traces.tasks["tea"].items():
         for mine, other in zip(one, found.tasks["tea"][video], strict=True):
             assert np.array_equal(mine, other)
 
@@ -235,7 +237,7 @@ def test_a_written_order_may_be_believed_wholly(tmp_path):
     content["courses"]["order"] = 1
     (tmp_path / "graph.json").write_text(json.dumps(content), "utf-8")
 
-    assert sg.load(tmp_path / "graph.json").courses.order == 1
+    assert sg.load(tmp_path / "graph.json").traces.order == 1
 
 
 def test_no_more_courses_are_loaded_than_are_kept(tmp_path):

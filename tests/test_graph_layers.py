@@ -8,9 +8,9 @@ import pytest
 
 from reference import keysteps, make_courses, make_graph
 from stepgraph.core import BACKGROUND, Labels, Vocabulary
-from stepgraph.graph.courses import Course
 from stepgraph.graph.layers import END, START, Layers, count_layer
 from stepgraph.graph.shares import NEXT, PRECEDENCE, shares_of
+from stepgraph.graph.traces import EmissionTrace
 
 SIZE = 4
 
@@ -26,7 +26,7 @@ def layers_of(*videos, order=0.0, vocabulary=WORDS, **tasks):
     found = tasks or {"tea": named}
     size = len(vocabulary)
     graph = make_graph(np.zeros((size, size), np.int64), vocabulary)
-    graph = replace(graph, courses=make_courses(found, vocabulary, order))
+    graph = replace(graph, traces=make_courses(found, vocabulary, order))
     return graph.layers
 
 
@@ -70,9 +70,9 @@ def test_counts_of_plain_videos_are_those_of_loops_over_rows():
         assert found.videos == len(videos)
 
 
-def slow_due(courses):
+def slow_due(traces):
     """When keysteps are due: ten videos spread evenly, and those of the corpus, smoothed."""
-    times = sum(one.clear_times() for one in courses.values())
+    times = sum(one.margin_timing() for one in traces.values())
     near = np.exp(-(np.arange(-4, 5) ** 2) / 2)
     table = np.zeros_like(times)
     for place in range(len(times)):
@@ -82,16 +82,16 @@ def slow_due(courses):
     return 20 * table / table.sum(axis=1, keepdims=True)
 
 
-def slow_layer(courses, transitions):
+def slow_layer(traces, transitions):
     """One pass over unclear videos, every sequence of keysteps weighed by itself."""
-    size, due = len(transitions), slow_due(courses)
+    size, due = len(transitions), slow_due(traces)
     chain = transitions + 100 / (size - 1)
     np.fill_diagonal(chain, 0)
     chain = 0.1 * chain / chain.sum(axis=1, keepdims=True) + 0.9 * np.eye(size)
     found = {name: np.zeros(size) for name in ("shown", "first", "seconds", "middle", "certain")}
     before, following = np.zeros((size, size)), np.zeros((size, size + 1), int)
-    for course in courses.values():
-        said = np.exp(course.log_emission())
+    for trace in traces.values():
+        said = np.exp(trace.log_emission())
         rows = len(said)
         share = np.zeros((rows, size))
         for way in product(range(size), repeat=rows):
@@ -106,7 +106,7 @@ def slow_layer(courses, transitions):
             following[one, other] += 1
         for one in range(size):
             found["shown"][one] += one in labels
-            found["seconds"][one] += labels.count(one) * course.hop
+            found["seconds"][one] += labels.count(one) * trace.hop
             found["certain"][one] += (sure := share[:, one].max())
             when = sum((t + 0.5) / rows * share[t, one] for t in range(rows))
             found["middle"][one] += sure * when / share[:, one].sum()
@@ -124,20 +124,20 @@ def slow_layer(courses, transitions):
 def test_counts_of_unclear_videos_are_those_of_all_sequences_weighed_one_by_one():
     for seed in range(3):
         rng = np.random.default_rng(seed)
-        counts, courses = rng.integers(0, 200, (3, 3)), {}
+        counts, traces = rng.integers(0, 200, (3, 3)), {}
         for n in range(3):
             said = rng.normal(0, 2.0, (3, 3))
             said -= np.logaddexp.reduce(said, axis=1, keepdims=True)
             clear = rng.random(3) < 0.5
-            courses[f"{n}"] = Course.of_moments(rng.integers(1, 4, 3), said, clear, 0.5)
+            traces[f"{n}"] = EmissionTrace.of_moments(rng.integers(1, 4, 3), said, clear, 0.5)
 
-        found = count_layer((4, 5, 6), courses, counts.astype(np.int64), 0.25)
+        found = count_layer((4, 5, 6), traces, counts.astype(np.int64), 0.25)
 
-        _, _, following = slow_layer(courses, counts)
-        sums, before, following = slow_layer(courses, following[:, :-1])
+        _, _, following = slow_layer(traces, counts)
+        sums, before, following = slow_layer(traces, following[:, :-1])
         assert (found.keysteps, found.videos, found.ordered) == ((4, 5, 6), 3, 0.25)
         assert (
-            found.clear.tolist() == sum(one.clear.astype(int) for one in courses.values()).tolist()
+            found.clear.tolist() == sum(one.clear.astype(int) for one in traces.values()).tolist()
         )
         for name in ("shown", "first", "seconds"):
             assert getattr(found, name).tolist() == sums[name].tolist()
@@ -389,9 +389,9 @@ def test_what_is_not_clear_in_a_video_is_what_follows_in_others():
     plain = [labelled(*[one] * 5, *[other] * 5) for one, other in ((0, 1), (3, 2))] * 5
     unclear = [labelled(*[one] * 5, *[BACKGROUND] * 5) for one in (0, 3)]
     layers = layers_of(*plain, *unclear)
-    courses = layers.courses.tasks["tea"]
+    traces = layers.traces.tasks["tea"]
     for video in ("10", "11"):
-        courses[video].heard[5:, [0, 3]] = -127  # either 1 or 2 is done
+        traces[video].heard[5:, [0, 3]] = -127  # either 1 or 2 is done
 
     found = layers.sequences("tea")
 

@@ -46,9 +46,9 @@ def test_arrows_are_those_that_were_seen_or_are_expected():
     rows = {f"{n}": np.repeat([0, 1, 3], 9) for n in range(60)} | {"rare": np.repeat([0, 3], 9)}
     videos = [Labels(name, one, vocabulary) for name, one in rows.items()]
     counts = csr_array(np.zeros((4, 4), np.int64))
-    courses = make_courses({"tea": videos}, vocabulary, 1.0)
+    traces = make_courses({"tea": videos}, vocabulary, 1.0)
 
-    found = task_map(TaskGraph(vocabulary, counts, courses=courses), "tea").arrows
+    found = task_map(TaskGraph(vocabulary, counts, traces=traces), "tea").arrows
 
     drawn = {arrow[:2]: arrow for arrow in found}
     assert drawn[1, 2].seen == 0

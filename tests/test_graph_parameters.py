@@ -12,8 +12,8 @@ import pytest
 import stepgraph as sg
 from reference import make_graph
 from stepgraph.errors import DataError
-from stepgraph.graph.courses import first_by_hash
 from stepgraph.graph.parameters import RecognizerParameters, SentenceClassifier, learn_prior
+from stepgraph.graph.traces import first_by_hash
 
 VOCABULARY = sg.Vocabulary(tuple("abcde"), {"tea": (0, 1, 2), "söup": (3, 4)})
 TASKS = tuple(VOCABULARY.tasks)

@@ -361,7 +361,7 @@ def test_who_begins_to_speak_late_is_followed_from_the_beginning_in_parts(ground
 
 
 def test_a_graph_without_habits_or_courses_is_enough(ground):
-    bare = replace(ground, graph=replace(ground.graph, parameters=None, courses=None), _made={})
+    bare = replace(ground, graph=replace(ground.graph, parameters=None, traces=None), _made={})
     states = Live(bare, LiveOptions(delay=5)).feed(72.0, VIDEOS[1].transcript)
 
     assert states[-1].task == "make tea"

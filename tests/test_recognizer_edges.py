@@ -15,8 +15,8 @@ from stepgraph.decoders import TaskMarkov
 from stepgraph.decoders.learning import learn_graph
 from stepgraph.encoders.vectors import unit
 from stepgraph.errors import DataError
-from stepgraph.graph.courses import Sample
 from stepgraph.graph.parameters import RecognizerParameters, listed_tasks
+from stepgraph.graph.traces import Sample
 from stepgraph.scoring.products import Products
 
 VOCABULARY = Vocabulary(tuple("abcdefg"), {"tea": (0, 1, 2), "soup": (3, 4, 5)})
@@ -178,11 +178,11 @@ def test_a_heading_may_be_called_everything():
 
 
 @pytest.mark.parametrize("courses", [{"met": {"nope": 1}}, {"order": 1e308}, {"order": 1.1}])
-def test_courses_of_unknown_tasks_and_of_endless_belief_are_refused(courses, tmp_path):
+def test_courses_of_unknown_tasks_and_of_endless_belief_are_refused(traces, tmp_path):
     videos = [sentences_of(np.random.default_rng(0), f"{n}") for n in range(3)]
     sg.save(learn_graph(videos, VOCABULARY), tmp_path / "graph.json")
     content = json.loads((tmp_path / "graph.json").read_text("utf-8"))
-    content["courses"] |= courses
+    content["courses"] |= traces
     (tmp_path / "graph.json").write_text(json.dumps(content), "utf-8")
 
     with pytest.raises(DataError, match=r"graph\.json: must be a task graph as"):

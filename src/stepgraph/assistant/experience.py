@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stepgraph.core import without_repetitions
-from stepgraph.graph.courses import Floats, Integers
+from stepgraph.graph.traces import Floats, Integers
 
 # Chosen on CrossTask's training videos, each fifth held out; see docs/assistant.md.
 _VOTES, _SHARPNESS, _INSTEAD = 2.0, 3.0, 0.2

@@ -109,9 +109,9 @@ class Ground:
         return self._once("lengths", task, lambda: self._lengths(task))
 
     def _lengths(self, task: str) -> Lengths:
-        courses = self.graph.courses.tasks if self.graph.courses is not None else {}
-        own = courses.get(task, {})
-        every = [own] if len(own) > 1 else courses.values()
+        traces = self.graph.traces.tasks if self.graph.traces is not None else {}
+        own = traces.get(task, {})
+        every = [own] if len(own) > 1 else traces.values()
         return likely_lengths(c.rows.sum() * c.hop for some in every for c in some.values())
 
     def way(self, task: str) -> Way:

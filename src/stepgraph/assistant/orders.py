@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 
 from stepgraph.errors import ConfigError
 from stepgraph.graph import TaskGraph
-from stepgraph.graph.courses import Floats, Integers
 from stepgraph.graph.order import partial_order
+from stepgraph.graph.traces import Floats, Integers
 
 RECOGNISED = 0.1
 """Share of recognised keysteps that are taken to be out of place."""

@@ -57,7 +57,7 @@ def graph_merge(args: argparse.Namespace) -> str:
     """Merge graphs that were mined from different videos with one vocabulary."""
     must_be_writable(args.output.parent)
     graphs = [load_graph(path) for path in args.graphs]
-    bare = [f"{p}" for p, graph in zip(args.graphs, graphs, strict=True) if not graph.courses]
+    bare = [f"{p}" for p, graph in zip(args.graphs, graphs, strict=True) if not graph.traces]
     if bare and len(bare) < len(graphs):
         # Shown as one line by the command line.
         warnings.warn(

@@ -20,22 +20,22 @@ from stepgraph.decoders.hearing import Observations, hear
 from stepgraph.decoders.task_markov import TaskMarkov
 from stepgraph.decoders.tasks import task_evidence, task_posterior, task_stretches
 from stepgraph.graph import TIMING_BINS, TaskGraph, mine_graph
-from stepgraph.graph.courses import (
-    LEAST_HEARD,
-    Course,
-    Courses,
-    Floats,
-    Sample,
-    can_follow,
-    clear_times,
-    first_by_hash,
-    videos_each,
-)
 from stepgraph.graph.parameters import (
     SAMPLE,
     RecognizerParameters,
     SentenceClassifier,
     listed_tasks,
+)
+from stepgraph.graph.traces import (
+    LEAST_EMISSION,
+    EmissionTrace,
+    EmissionTraces,
+    Floats,
+    Sample,
+    can_follow,
+    first_by_hash,
+    margin_timing,
+    videos_each,
 )
 from stepgraph.scoring.products import Products
 
@@ -66,7 +66,7 @@ def learn_graph(
     """
     learner = Learner(vocabulary, decoder)
     graph = mine_graph(learner.watch(videos), vocabulary, **options)
-    return replace(graph, parameters=learner.parameters(graph), courses=learner.courses())
+    return replace(graph, parameters=learner.parameters(graph), traces=learner.traces())
 
 
 class SentenceSample(NamedTuple):
@@ -95,7 +95,7 @@ def learn_words(
         for task, videos in spoken.items()
     }
     learner = Learner(graph.vocabulary, decoder)
-    words = learner._learn_words(replace(graph, courses=None), heard)
+    words = learner._learn_words(replace(graph, traces=None), heard)
     return replace(graph, parameters=replace(graph.parameters, classifiers=words))
 
 
@@ -118,7 +118,7 @@ class Learner:
         self._videos: defaultdict[str, float] = defaultdict(float)
         self._timing: dict[str, Floats] = {}
         self._spoken: Sample[Products] = Sample(_VIDEOS, _ALL_VIDEOS)
-        self._courses: Sample[Course] = Sample()
+        self._traces: Sample[EmissionTrace] = Sample()
 
     def watch(self, videos: Iterable[Scores]) -> Iterator[Scores]:
         """Yield the scores of videos unchanged, and accumulate their statistics."""
@@ -154,18 +154,18 @@ class Learner:
         log_emission = np.zeros((len(rows), len(members)))
         told = self._decoder.log_emission(values, heard.open_weight)
         unsaid = heard.fixed == FREE
-        told[~unsaid] = np.maximum(told[~unsaid], LEAST_HEARD)  # the range of a trace
+        told[~unsaid] = np.maximum(told[~unsaid], LEAST_EMISSION)  # the range of a trace
         log_emission[said >= 0] = told[said[said >= 0]]
         if can_follow(len(heard.moment), len(members)):
             # Salient keysteps reach the top decile; annotated ones are salient.
             highest = values.max(axis=1)[unsaid]
             level = np.quantile(highest, 0.9, method="higher") if highest.size else 0.0
             clear = values.max(axis=0) >= level
-            course = Course.of_moments(rows, log_emission, clear, scores.hop)
-            self._courses.add(task, scores.video, course)
+            trace = EmissionTrace.of_runs(rows, log_emission, clear, scores.hop)
+            self._traces.add(task, scores.video, trace)
         if not np.isfinite(values[unsaid]).all():
             return np.zeros((len(members), TIMING_BINS))
-        return clear_times(rows, log_emission)
+        return margin_timing(rows, log_emission)
 
     def parameters(self, graph: TaskGraph, *, words: bool = True) -> RecognizerParameters:
         """Fit the recogniser's parameters, for the graph that was mined from the same videos."""
@@ -184,10 +184,10 @@ class Learner:
         chosen = {task: list(videos) for task, videos in self._spoken.chosen().items()}
         return SentenceSample(chosen, dict(sorted(self._spoken.met.items())))
 
-    def courses(self) -> Courses:
+    def traces(self) -> EmissionTraces:
         """Return the emission traces of the sampled videos of each task."""
-        met = dict(sorted(self._courses.met.items()))
-        return Courses(self._courses.chosen(), met, self._decoder.order)
+        met = dict(sorted(self._traces.met.items()))
+        return EmissionTraces(self._traces.chosen(), met, self._decoder.order)
 
     def _learn_words(
         self, graph: TaskGraph, spoken: Mapping[str, Mapping[str, Products]]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from stepgraph.graph.communities import find_communities
-from stepgraph.graph.courses import TIMING_BINS
 from stepgraph.graph.mining import mine_graph
 from stepgraph.graph.order import DIRECTIONAL_SHARE
 from stepgraph.graph.shortest_paths import Matrix
@@ -13,6 +12,7 @@ from stepgraph.graph.task_graph import (
     TaskGraph,
     Transition,
 )
+from stepgraph.graph.traces import TIMING_BINS
 
 __all__ = [
     "DIRECTIONAL_SHARE",

@@ -10,11 +10,11 @@ from typing import NamedTuple
 import numpy as np
 
 from stepgraph.core import Segment
-from stepgraph.graph.courses import Course, Floats, Integers
 from stepgraph.graph.layers import Layers, count_layer
 from stepgraph.graph.maps import ProcedureStep, TaskMap
 from stepgraph.graph.parameters import listed_tasks
 from stepgraph.graph.shares import Share
+from stepgraph.graph.traces import EmissionTrace, Floats, Integers
 
 # Random splits of the pooled videos (a permutation test): the largest difference in any of them
 # is the threshold, so that chance yields any result at all in one comparison of twenty at most.
@@ -55,7 +55,7 @@ class _Both(NamedTuple):
     names: list[str]
     places: list[int]
     counts: Integers
-    videos: list[Course]
+    videos: list[EmissionTrace]
     first: int
 
 
@@ -84,12 +84,12 @@ def _both(one: Layers, other: Layers, task: str) -> _Both:
     graphs = [(layers, listed_tasks(layers.vocabulary)[task]) for layers in (one, other)]
     lists = [[layers.vocabulary.keysteps[each] for each in own] for layers, own in graphs]
     place = {name: at for at, name in enumerate(dict.fromkeys([*lists[0], *lists[1]]))}
-    counts, videos = np.zeros((len(place), len(place)), dtype=np.int64), list[Course]()
+    counts, videos = np.zeros((len(place), len(place)), dtype=np.int64), list[EmissionTrace]()
     for (layers, own), names in zip(graphs, lists, strict=True):
         theirs = [place[name] for name in names]
         counts[np.ix_(theirs, theirs)] += layers.transitions(own)
-        courses = layers.courses.tasks[task].values()
-        videos += [course.among(theirs, len(place)) for course in courses]
+        traces = layers.traces.tasks[task].values()
+        videos += [trace.among(theirs, len(place)) for trace in traces]
     shared = [name for name in lists[0] if name in lists[1]]
     places = [place[name] for name in shared]
     return _Both(task, shared, places, counts, videos, one.videos[task])
@@ -103,9 +103,9 @@ def _distances(both: _Both, order: Integers) -> tuple[Floats, Floats]:
     pairs = [*combinations(both.places, 2)]
     votes = np.empty((2, 2, len(both.places) + len(pairs)))
     for part, chosen in enumerate((order[: both.first], order[both.first :])):
-        courses = {f"{at}": both.videos[at] for at in chosen}
-        layer = count_layer((*range(len(both.counts)),), courses, both.counts, 0.0)
-        spoken = layer.clear[both.places]
+        traces = {f"{at}": both.videos[at] for at in chosen}
+        layer = count_layer((*range(len(both.counts)),), traces, both.counts, 0.0)
+        spoken = layer.salient[both.places]
         votes[part, 0] = [*spoken, *(layer.before[a, b] for a, b in pairs)]
         votes[part, 1] = [*(len(chosen) - spoken), *(layer.before[b, a] for a, b in pairs)]
     # Means and variances of Beta distributions.

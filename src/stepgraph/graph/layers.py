@@ -21,10 +21,10 @@ from scipy.special import ndtri
 
 from stepgraph.core import Vocabulary, without_repetitions
 from stepgraph.graph.chains import marginals
-from stepgraph.graph.courses import TIMING_BINS, Course, Courses, Floats, Integers
 from stepgraph.graph.order import linear_order
 from stepgraph.graph.parameters import listed_tasks
 from stepgraph.graph.shares import CREDIBLE, NEXT, PRECEDENCE, shares_of
+from stepgraph.graph.traces import TIMING_BINS, EmissionTrace, EmissionTraces, Floats, Integers
 
 STAY = 0.9
 """Probability of a self-transition: a keystep goes on for another row."""
@@ -77,7 +77,7 @@ class Layer:
         Keysteps of the task in listed order; all arrays have this order.
     videos
         Number of videos that were counted.
-    clear, shown, first : shape (n,)
+    salient, shown, first : shape (n,)
         Number of videos in which a keystep is salient, is done at all, is done first.
     seconds : shape (n,)
         Total duration of each keystep over all videos, in seconds.
@@ -93,7 +93,7 @@ class Layer:
 
     keysteps: tuple[int, ...]
     videos: int
-    clear: Integers
+    salient: Integers
     shown: Integers
     first: Integers
     seconds: Floats
@@ -136,7 +136,7 @@ class Layer:
 
 
 def count_layer(
-    keysteps: tuple[int, ...], courses: Mapping[str, Course], counts: Integers, order: float
+    keysteps: tuple[int, ...], traces: Mapping[str, EmissionTrace], counts: Integers, order: float
 ) -> Layer:
     """Decode the emission traces of a task twice, and compute its order statistics.
 
@@ -149,36 +149,46 @@ def count_layer(
         Transition counts of neighbouring rows.
     """
     size = len(keysteps)
-    due = _due(courses, size)
-    sums = _recognise(courses, due, _recognise(courses, due, counts).following[:, :-1])
+    due = _due(traces, size)
+    sums = _recognise(traces, due, _recognise(traces, due, counts).following[:, :-1])
     place = sums.middle / np.maximum(sums.certain, 1e-9)
-    counted = sums.clear, sums.shown, sums.first, sums.seconds, place, sums.before, sums.following
-    return Layer(keysteps, len(courses), *counted, order)
+    counted = (
+        sums.salient,
+        sums.shown,
+        sums.first,
+        sums.seconds,
+        place,
+        sums.before,
+        sums.following,
+    )
+    return Layer(keysteps, len(traces), *counted, order)
 
 
-def _due(courses: Mapping[str, Course], size: int) -> Floats:
+def _due(traces: Mapping[str, EmissionTrace], size: int) -> Floats:
     """Log-timing of the keysteps of a task, estimated from its videos, shape (n, 20)."""
-    timing = sum((one.clear_times() for one in courses.values()), np.zeros((size, TIMING_BINS)))
+    timing = sum((one.margin_timing() for one in traces.values()), np.zeros((size, TIMING_BINS)))
     return log_due(IMAGINED_VIDEOS / TIMING_BINS, timing)
 
 
-def _recognise(courses: Mapping[str, Course], due: Floats, transitions: Integers) -> _OrderSums:
+def _recognise(
+    traces: Mapping[str, EmissionTrace], due: Floats, transitions: Integers
+) -> _OrderSums:
     """Compute the posteriors of each video, and accumulate its order statistics."""
     sums = _OrderSums(len(due))
-    for video, probability in _followed(courses, due, transitions):
-        sums.add(probability, courses[video])
+    for video, probability in _followed(traces, due, transitions):
+        sums.add(probability, traces[video])
     return sums
 
 
 def _followed(
-    courses: Mapping[str, Course], due: Floats, transitions: Integers
+    traces: Mapping[str, EmissionTrace], due: Floats, transitions: Integers
 ) -> Iterator[tuple[str, Floats]]:
     """Yield the posterior of each keystep on each row of each video, shape (T, n)."""
     size = len(due)
     imagined = np.full((size, size), IMAGINED_VOTES / max(1, size - 1))
     chain = blend_transitions(transitions, imagined)
-    for video, course in sorted(courses.items()):
-        rows = course.log_emission()
+    for video, trace in sorted(traces.items()):
+        rows = trace.log_emission()
         if len(rows):
             when = np.arange(len(rows)) * TIMING_BINS // len(rows)
             yield video, marginals(rows + due[:, when].T, chain)
@@ -188,20 +198,20 @@ class _OrderSums:
     """Accumulated statistics of the videos of a task of ``size`` keysteps."""
 
     def __init__(self, size: int) -> None:
-        self.clear, self.shown, self.first = np.zeros((3, size), dtype=np.int64)
+        self.salient, self.shown, self.first = np.zeros((3, size), dtype=np.int64)
         self.seconds, self.middle, self.certain = np.zeros((3, size))
         self.before = np.zeros((size, size))
         self.following = np.zeros((size, size + 1), dtype=np.int64)
 
-    def add(self, probability: Floats, course: Course) -> None:
+    def add(self, probability: Floats, trace: EmissionTrace) -> None:
         """Add a video, given the posterior of each keystep on each row, shape (T, n)."""
         labels = probability.argmax(axis=1)
         sequence = without_repetitions(labels)
-        rows = np.bincount(labels, minlength=len(self.clear))
-        self.clear += course.clear
+        rows = np.bincount(labels, minlength=len(self.salient))
+        self.salient += trace.salient
         self.shown += rows > 0
         self.first[sequence[0]] += 1
-        self.seconds += rows * course.hop
+        self.seconds += rows * trace.hop
         np.add.at(self.following, (sequence, [*sequence[1:], -1]), 1)
         certain, share = probability.max(axis=0), probability / probability.sum(axis=0)
         self.certain += certain
@@ -241,28 +251,28 @@ class Layers:
     """
 
     vocabulary: Vocabulary
-    courses: Courses
+    traces: EmissionTraces
     transitions: Callable[[tuple[int, ...]], Integers]
     _made: dict[str, Layer] = field(default_factory=dict, repr=False)
 
     @property
     def videos(self) -> dict[str, int]:
         """Number of videos of each task that are counted."""
-        return {task: len(videos) for task, videos in self.courses.tasks.items()}
+        return {task: len(videos) for task, videos in self.traces.tasks.items()}
 
     def of_task(self, task: str) -> Layer:
         """Return the order statistics of one task."""
         if task not in self._made:
             keysteps = listed_tasks(self.vocabulary)[task]
-            order = self.courses.order if any(self.vocabulary.tasks.values()) else 0.0
-            videos, counts = self.courses.tasks[task], self.transitions(keysteps)
+            order = self.traces.order if any(self.vocabulary.tasks.values()) else 0.0
+            videos, counts = self.traces.tasks[task], self.transitions(keysteps)
             self._made[task] = count_layer(keysteps, videos, counts, order)
         return self._made[task]
 
     def sequences(self, task: str) -> dict[str, list[int]]:
         """Return the recognised execution of each video of a task: its sequence of keysteps."""
-        layer, courses = self.of_task(task), self.courses.tasks[task]
-        followed = _followed(courses, _due(courses, len(layer.keysteps)), layer.following[:, :-1])
+        layer, traces = self.of_task(task), self.traces.tasks[task]
+        followed = _followed(traces, _due(traces, len(layer.keysteps)), layer.following[:, :-1])
         return {
             video: [layer.keysteps[one] for one in without_repetitions(rows.argmax(axis=1))]
             for video, rows in followed
@@ -278,7 +288,7 @@ class Layers:
 
     def _showing(self, *keysteps: int) -> Iterable[str]:
         listed = listed_tasks(self.vocabulary)
-        return [task for task in self.courses.tasks if {*keysteps} <= {*listed[task]}]
+        return [task for task in self.traces.tasks if {*keysteps} <= {*listed[task]}]
 
     def precedences(
         self, first: int, second: int, tasks: Iterable[str] | None = None

@@ -15,7 +15,6 @@ from typing import NamedTuple
 import numpy as np
 
 from stepgraph.core import Vocabulary
-from stepgraph.graph.courses import TIMING_BINS
 from stepgraph.graph.layers import END as END
 from stepgraph.graph.layers import START as START
 from stepgraph.graph.layers import Layers
@@ -23,6 +22,7 @@ from stepgraph.graph.order import partial_order
 from stepgraph.graph.parameters import listed_tasks
 from stepgraph.graph.shares import NEXT, SHOWN, shares_of
 from stepgraph.graph.task_graph import TaskGraph
+from stepgraph.graph.traces import TIMING_BINS
 
 # Least share of a succession that was never counted, and that the listed order predicts.
 _EXPECTED = 0.1
@@ -112,11 +112,11 @@ def _of_videos(layers: Layers, task: str) -> TaskMap:
     steps = []
     for keystep in layer.order():
         place = layer.keysteps.index(keystep)
-        clear, shown = int(layer.clear[place]), max(1, int(layer.shown[place]))
+        salient, shown = int(layer.salient[place]), max(1, int(layer.shown[place]))
         # That a keystep is listed is prior evidence that it is done, as the listed order is.
-        [share, _] = shares_of(SHOWN.weigh((clear, layer.videos - clear), (1.0, 0.0)))
+        [share, _] = shares_of(SHOWN.weigh((salient, layer.videos - salient), (1.0, 0.0)))
         where, seconds = float(layer.place[place]), float(layer.seconds[place] / shown)
-        steps.append(ProcedureStep(keystep, clear, *share, where, seconds))
+        steps.append(ProcedureStep(keystep, salient, *share, where, seconds))
     arrows = [Arrow(START, *one) for one in layers.first_of(task)]
     for keystep in layer.keysteps:
         following = layers.next_after(keystep, len(layer.keysteps), tasks=[task])

@@ -16,9 +16,9 @@ from scipy.sparse import coo_array, csr_array
 
 from stepgraph.core import Scores, Vocabulary, require_same_vocabulary
 from stepgraph.encoders import EncoderOptions
-from stepgraph.graph.courses import TIMING_BINS
 from stepgraph.graph.shortest_paths import Matrix
 from stepgraph.graph.task_graph import MiningOptions, TaskGraph
+from stepgraph.graph.traces import TIMING_BINS
 
 # Transitions buffered before they are summed, so that a long corpus costs few additions.
 _BUFFER = 1_000_000

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from scipy.special import gammaln, logsumexp
 
 from stepgraph.core import Vocabulary
-from stepgraph.graph.courses import Floats, first_by_hash
+from stepgraph.graph.traces import Floats, first_by_hash
 
 # Most videos that the task prior is fitted on, sampled by a hash of their ids, so that graphs of
 # parts of a corpus, once merged, have the same sample as a graph of all of it.
@@ -64,7 +64,7 @@ class RecognizerParameters:
         Sum of the posteriors of each task over the videos in which it is the most probable.
     timing
         Timing histogram of the keysteps of a task, shape (n, 20): the sum over its videos of
-        ``clear_times``, weighted by the posterior of the task.
+        ``margin_timing``, weighted by the posterior of the task.
     classifiers
         Sentence classifiers of the tasks with two sampled videos and two keysteps at least.
     """

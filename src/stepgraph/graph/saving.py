@@ -27,15 +27,15 @@ from stepgraph.files.headers import (
     reading_fields,
     write_fields,
 )
-from stepgraph.graph.courses import TIMING_BINS
 from stepgraph.graph.saving_parameters import (
-    courses_fields,
-    courses_of,
     parameters_fields,
     parameters_of,
+    traces_fields,
+    traces_of,
 )
 from stepgraph.graph.shortest_paths import Matrix
 from stepgraph.graph.task_graph import MiningOptions, TaskGraph
+from stepgraph.graph.traces import TIMING_BINS
 from stepgraph.vocabulary.evidence import evidence_fields
 from stepgraph.vocabulary.lists import vocabulary_fields, vocabulary_of
 
@@ -57,7 +57,7 @@ def graph_fields(graph: TaskGraph) -> dict[str, Any]:
         | vocabulary_fields(graph.vocabulary)
         | evidence_fields(graph.vocabulary)
         | {"mined_on": list(graph.mined_on), "counts": _triples(graph.counts), "timing": timing}
-        | {"habits": parameters_fields(graph.parameters), "courses": courses_fields(graph.courses)}
+        | {"habits": parameters_fields(graph.parameters), "courses": traces_fields(graph.traces)}
     )
 
 
@@ -78,7 +78,7 @@ def load_graph(path: str | Path) -> TaskGraph:
             _mining_of(content["mining"]),
             None if timing is None else _matrix(timing, shape).toarray(),
             parameters_of(content.get("habits"), vocabulary),
-            courses_of(content.get("courses"), vocabulary),
+            traces_of(content.get("courses"), vocabulary),
         )
     if vocabulary.fingerprint != content.get("fingerprint"):
         raise DataError(

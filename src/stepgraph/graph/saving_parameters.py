@@ -11,8 +11,14 @@ from numpy.typing import NDArray
 from stepgraph.core import Vocabulary
 from stepgraph.errors import DataError
 from stepgraph.files.headers import as_list, as_text, as_whole
-from stepgraph.graph.courses import TIMING_BINS, Course, Courses, can_follow, videos_each
 from stepgraph.graph.parameters import RecognizerParameters, SentenceClassifier, listed_tasks
+from stepgraph.graph.traces import (
+    TIMING_BINS,
+    EmissionTrace,
+    EmissionTraces,
+    can_follow,
+    videos_each,
+)
 
 # More videos than anybody has; their sums stay exact.
 _MOST = 1e12
@@ -74,52 +80,56 @@ def _classifier(fields: Any, size: int) -> SentenceClassifier:
     return SentenceClassifier(vectors.reshape(size, len(vectors) // size), bias)
 
 
-def courses_fields(courses: Courses | None) -> dict[str, Any] | None:
+def traces_fields(traces: EmissionTraces | None) -> dict[str, Any] | None:
     """Return the emission traces as fields of a saved graph."""
-    if courses is None:
+    if traces is None:
         return None
     tasks = {
         task: {
             video: {
                 "hop": one.hop,
                 "rows": _packed(one.rows.astype(np.uint32)),
-                "heard": _packed(one.heard),
-                "clear": _packed(one.clear),
+                "heard": _packed(one.emissions),
+                "clear": _packed(one.salient),
             }
             for video, one in videos.items()
         }
-        for task, videos in courses.tasks.items()
+        for task, videos in traces.tasks.items()
     }
-    return {"order": courses.order, "met": dict(courses.met), "tasks": tasks}
+    return {"order": traces.order, "met": dict(traces.met), "tasks": tasks}
 
 
-def courses_of(fields: Any, vocabulary: Vocabulary) -> Courses | None:
+def traces_of(fields: Any, vocabulary: Vocabulary) -> EmissionTraces | None:
     """Check the fields, and build the emission traces; older graphs have none."""
     if fields is None:
         return None
     listed, order = listed_tasks(vocabulary), _amount(fields["order"])
     tasks = {
         as_text(task): {
-            as_text(video): _course(one, len(listed[task])) for video, one in of.items()
+            as_text(video): _trace(one, len(listed[task])) for video, one in of.items()
         }
         for task, of in fields["tasks"].items()
     }
     met = {as_text(task): as_whole(number) for task, number in fields["met"].items()}
-    kept, most = {task: len(of) for task, of in tasks.items()}, videos_each(met.values())
-    if order > 1 or met.keys() != kept.keys() or any(kept[k] > min(met[k], most) for k in met):
+    sampled, most = {task: len(of) for task, of in tasks.items()}, videos_each(met.values())
+    if (
+        order > 1
+        or met.keys() != sampled.keys()
+        or any(sampled[k] > min(met[k], most) for k in met)
+    ):
         raise DataError("courses of more videos than there were, or than are kept")
-    return Courses(tasks, met, order)
+    return EmissionTraces(tasks, met, order)
 
 
-def _course(fields: Any, size: int) -> Course:
-    rows, heard = _array(fields["rows"], np.uint32), _array(fields["heard"], np.int8)
-    clear, hop = _array(fields["clear"], np.uint8), _amount(fields["hop"])
+def _trace(fields: Any, size: int) -> EmissionTrace:
+    rows, emissions = _array(fields["rows"], np.uint32), _array(fields["heard"], np.int8)
+    salient, hop = _array(fields["clear"], np.uint8), _amount(fields["hop"])
     many = rows.astype(np.int64)
-    if len(heard) != len(rows) * size or len(clear) != size or (many < 1).any() or not hop:
-        raise DataError(f"a course of {len(heard)} numbers of {size} keysteps")
+    if len(emissions) != len(rows) * size or len(salient) != size or (many < 1).any() or not hop:
+        raise DataError(f"a course of {len(emissions)} numbers of {size} keysteps")
     if not can_follow(int(many.sum()), size):
         raise DataError(f"a course of {many.sum()} rows")
-    return Course(many, heard.reshape(len(many), size), clear > 0, hop)
+    return EmissionTrace(many, emissions.reshape(len(many), size), salient > 0, hop)
 
 
 def _amount(value: Any) -> float:

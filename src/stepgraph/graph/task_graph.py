@@ -21,11 +21,11 @@ from stepgraph.core import Scores, Vocabulary, require_same_vocabulary
 from stepgraph.encoders import EncoderOptions
 from stepgraph.errors import ConfigError, DataError
 from stepgraph.graph.communities import find_communities
-from stepgraph.graph.courses import TIMING_BINS, Courses
 from stepgraph.graph.layers import Layers
 from stepgraph.graph.order import DIRECTIONAL_SHARE
 from stepgraph.graph.parameters import RecognizerParameters
 from stepgraph.graph.shortest_paths import Matrix, Network, cheapest_path, make_network
+from stepgraph.graph.traces import TIMING_BINS, EmissionTraces
 
 if TYPE_CHECKING:
     import networkx
@@ -97,7 +97,7 @@ class TaskGraph:
         video.
     parameters
         Parameters of stepgraph's recogniser, fitted on the corpus.
-    courses
+    traces
         Emission traces of a sample of the videos of each task.
 
     Examples
@@ -118,7 +118,7 @@ class TaskGraph:
     mining: MiningOptions | None = None
     timing: NDArray[np.int64] | None = None
     parameters: RecognizerParameters | None = None
-    courses: Courses | None = None
+    traces: EmissionTraces | None = None
 
     def __post_init__(self) -> None:
         size = len(self.vocabulary)
@@ -207,9 +207,9 @@ class TaskGraph:
     @cached_property
     def layers(self) -> Layers | None:
         """Order statistics of whole videos, or None where the graph has no emission traces."""
-        if self.courses is None or not self.courses.tasks:
+        if self.traces is None or not self.traces.tasks:
             return None
-        return Layers(self.vocabulary, self.courses, self.counts_between)
+        return Layers(self.vocabulary, self.traces, self.counts_between)
 
     @cached_property
     def communities(self) -> list[list[int]]:
@@ -307,7 +307,7 @@ class TaskGraph:
             parameters=self.parameters.merge(other.parameters)
             if self.parameters and other.parameters
             else None,
-            courses=self.courses.merge(other.courses) if self.courses and other.courses else None,
+            traces=self.traces.merge(other.traces) if self.traces and other.traces else None,
         )
 
     def to_networkx(self) -> networkx.DiGraph[str]:

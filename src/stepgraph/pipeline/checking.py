@@ -14,10 +14,10 @@ from stepgraph.decoders import TaskMarkov
 from stepgraph.decoders.hearing import hear
 from stepgraph.decoders.learning import learn_graph
 from stepgraph.errors import DataError
-from stepgraph.graph.courses import MOST_KEYSTEPS
 from stepgraph.graph.layers import Layer
 from stepgraph.graph.order import DIRECTIONAL_SHARE
 from stepgraph.graph.parameters import listed_tasks
+from stepgraph.graph.traces import MOST_KEYSTEPS
 from stepgraph.pipeline import choose_vocabulary, counted, nothing_left, open_scorer, options_of
 from stepgraph.pipeline.spoken import SAME_MOMENT, NameMatches, find_spoken, recurring
 from stepgraph.pipeline.suggesting import Said, as_dataset, encode_of, listen
@@ -121,7 +121,7 @@ def check_steps(
     for task in graph.layers.videos:
         layer = graph.layers.of_task(task)
         names = [listed.keysteps[keystep] for keystep in layer.keysteps]
-        members = graph.courses.tasks[task] if graph.courses else {}
+        members = graph.traces.tasks[task] if graph.traces else {}
         own = said.of([n for n, video in enumerate(said.videos) if video.id in members])
         spoken = find_spoken([hear(scores[video.id]) for video in own.videos], names, encode)
         unheard = _unheard(task, names, layer, spoken)
@@ -153,7 +153,7 @@ def _unheard(task: str, names: Sequence[str], layer: Layer, spoken: NameMatches)
     without it may be similar to none.
     """
     in_words = np.isfinite(spoken.level).any()
-    both = (layer.clear + spoken.clear.sum(axis=0)) / 2 if in_words else layer.clear
+    both = (layer.salient + spoken.clear.sum(axis=0)) / 2 if in_words else layer.salient
     return [
         Finding("unheard", task, (name,), int(clear), layer.videos)
         for name, clear in zip(names, both.tolist(), strict=True)

@@ -23,8 +23,8 @@ from stepgraph.export.decisions import Decisions, decide
 from stepgraph.files.arrays import read_arrays
 from stepgraph.files.disk import read_json, replacing, write_text
 from stepgraph.graph import TaskGraph, mine_graph
-from stepgraph.graph.courses import Sample
 from stepgraph.graph.saving import load_graph, save_graph
+from stepgraph.graph.traces import Sample
 from stepgraph.pipeline import nothing_left, require_narration
 from stepgraph.pipeline.shards import (
     Engine,
@@ -111,7 +111,7 @@ class MiningJob(Job):
             **self.mining,
         )
         graph = replace(
-            graph, parameters=learner.parameters(graph, words=False), courses=learner.courses()
+            graph, parameters=learner.parameters(graph, words=False), traces=learner.traces()
         )
         spoken = learner.spoken()
         chosen = {video for videos in spoken.tasks.values() for video in videos}

@@ -56,16 +56,16 @@ def usual_in(task: str, lines: Sequence[Line]) -> Usual:
     before = np.zeros((size, size), dtype=np.int64)
     earlier = np.triu(np.ones_like(before), 1)
     for line in lines:
-        course, length = [], max(line["duration"], 1e-9)
+        trace, length = [], max(line["duration"], 1e-9)
         for start, end, name, _ in line["steps"]:
             if (one := at.get(name)) is not None:
-                course.append(one)
+                trace.append(one)
                 seconds[one] += end - start
                 done[one] += 1
                 where[one] += (start + end) / 2 / length
         # One place more than there are keysteps stands for the start and for the end.
-        follows.update(pairwise([size, *course, size] if course else []))
-        begun = np.array([*dict.fromkeys(course)], dtype=np.intp)
+        follows.update(pairwise([size, *trace, size] if trace else []))
+        begun = np.array([*dict.fromkeys(trace)], dtype=np.intp)
         before[begun[:, None], begun] += earlier[: len(begun), : len(begun)]
     often_done = np.maximum(done, 1)
     place = np.array(where) / often_done

@@ -18,7 +18,7 @@ from scipy.special import entr
 
 Floats: TypeAlias = NDArray[np.float64]
 Integers: TypeAlias = NDArray[np.int64]
-_Kept = TypeVar("_Kept")
+_Item = TypeVar("_Item")
 
 TIMING_BINS = 20
 """Number of bins of a timing histogram: equal parts of a video."""
@@ -30,62 +30,62 @@ _VIDEOS, _ALL_VIDEOS = 400, 10_000
 # square of the former, and as the latter.
 MOST_KEYSTEPS, _ROWS = 400, 10_000_000
 # Most numbers of a trace, and runs that it may always have; longer traces are merged.
-_NUMBERS, _MOMENTS = 40_000, 50
+_NUMBERS, _RUNS = 40_000, 50
 # A log-emission is stored in tenths of a nat, in one byte.
 _PARTS, _LEAST = 10, -127
-LEAST_HEARD = _LEAST / _PARTS
+LEAST_EMISSION = _LEAST / _PARTS
 """Least log-emission that a trace stores, in nats."""
 
 
-class Course(NamedTuple):
+class EmissionTrace(NamedTuple):
     """Emission trace of one video: log-emissions of the keysteps of its task, by runs of rows.
 
     Attributes
     ----------
     rows : shape (M,)
         Number of rows of each run; the rows of a run share their log-emissions.
-    heard : shape (M, n), int8
+    emissions : shape (M, n), int8
         Log-emission of each keystep (a log-softmax over the task), in tenths of a nat; equal for
         all keysteps where the rows are unobserved.
-    clear : shape (n,), bool
+    salient : shape (n,), bool
         True for salient keysteps, whose best similarity is in the top decile of the video.
     hop
         Length of a row in seconds.
     """
 
     rows: Integers
-    heard: NDArray[np.int8]
-    clear: NDArray[np.bool_]
+    emissions: NDArray[np.int8]
+    salient: NDArray[np.bool_]
     hop: float
 
     @classmethod
-    def of_moments(
-        cls, rows: Integers, log_emission: Floats, clear: NDArray[np.bool_], hop: float
-    ) -> Course:
+    def of_runs(
+        cls, rows: Integers, log_emission: Floats, salient: NDArray[np.bool_], hop: float
+    ) -> EmissionTrace:
         """Quantise log-emissions, shape (M, n), to 0.1 nat; merge runs if there are too many."""
-        most = max(_MOMENTS, _NUMBERS // max(1, log_emission.shape[1]))
-        together = np.arange(0, len(rows), -(-len(rows) // most) or 1)
-        if len(together) < len(rows):
-            sums = np.add.reduceat(log_emission * rows[:, None], together)
-            rows = np.add.reduceat(rows, together)
+        most = max(_RUNS, _NUMBERS // max(1, log_emission.shape[1]))
+        starts = np.arange(0, len(rows), -(-len(rows) // most) or 1)
+        if len(starts) < len(rows):
+            sums = np.add.reduceat(log_emission * rows[:, None], starts)
+            rows = np.add.reduceat(rows, starts)
             log_emission = sums / rows[:, None]
-        heard = np.maximum(np.rint(log_emission * _PARTS), _LEAST).astype(np.int8)
-        return cls(rows, heard, clear, hop)
+        emissions = np.maximum(np.rint(log_emission * _PARTS), _LEAST).astype(np.int8)
+        return cls(rows, emissions, salient, hop)
 
     def log_emission(self) -> Floats:
         """Log-emission of each keystep on each row, in nats, shape (T, n)."""
-        return np.repeat(self.heard.astype(np.float64) / _PARTS, self.rows, axis=0)
+        return np.repeat(self.emissions.astype(np.float64) / _PARTS, self.rows, axis=0)
 
-    def among(self, places: Sequence[int], size: int) -> Course:
+    def among(self, places: Sequence[int], size: int) -> EmissionTrace:
         """Extend the trace to a longer list, whose other keysteps get the least log-emission."""
-        heard = np.full((len(self.rows), size), _LEAST, dtype=np.int8)
-        heard[:, places], clear = self.heard, np.zeros(size, dtype=bool)
-        clear[places] = self.clear
-        return self._replace(heard=heard, clear=clear)
+        emissions = np.full((len(self.rows), size), _LEAST, dtype=np.int8)
+        emissions[:, places], salient = self.emissions, np.zeros(size, dtype=bool)
+        salient[places] = self.salient
+        return self._replace(emissions=emissions, salient=salient)
 
-    def clear_times(self) -> Floats:
-        """See :func:`clear_times`."""
-        return clear_times(self.rows, self.heard / _PARTS)
+    def margin_timing(self) -> Floats:
+        """See :func:`margin_timing`."""
+        return margin_timing(self.rows, self.emissions / _PARTS)
 
 
 def can_follow(rows: int, keysteps: int) -> bool:
@@ -93,32 +93,32 @@ def can_follow(rows: int, keysteps: int) -> bool:
     return keysteps <= MOST_KEYSTEPS and rows * keysteps <= _ROWS
 
 
-def clear_times(rows: Integers, log_emission: Floats) -> Floats:
+def margin_timing(rows: Integers, log_emission: Floats) -> Floats:
     """Timing histogram of a video, weighted by squared margins, shape (n, 20).
 
     A row counts for its best keystep, with the squared margin over the second best: a high score
     alone is no evidence of timing.  The sum over the histogram is the effective number of keysteps
     in the video, estimated by the perplexity of their shares.
 
-    >>> said = np.array([[-0.1, -2.1], [-2.1, -0.1]])
-    >>> clear_times(np.array([10, 10]), said)[:, [0, 9, 10, 19]].round(1).tolist()
+    >>> emissions = np.array([[-0.1, -2.1], [-2.1, -0.1]])
+    >>> margin_timing(np.array([10, 10]), emissions)[:, [0, 9, 10, 19]].round(1).tolist()
     [[0.1, 0.1, 0.0, 0.0], [0.0, 0.0, 0.1, 0.1]]
     """
     counts = np.zeros((log_emission.shape[1], TIMING_BINS))
     if log_emission.shape[1] < 2:
         return counts
     second, first = np.partition(log_emission, -2, axis=1)[:, -2:].T
-    moment = np.repeat(np.arange(len(rows)), rows)
-    when = np.arange(len(moment)) * TIMING_BINS // len(moment)
-    clear = (first - second)[moment] ** 2
-    np.add.at(counts, (log_emission.argmax(axis=1)[moment], when), clear)
+    run = np.repeat(np.arange(len(rows)), rows)
+    when = np.arange(len(run)) * TIMING_BINS // len(run)
+    margins = (first - second)[run] ** 2
+    np.add.at(counts, (log_emission.argmax(axis=1)[run], when), margins)
     shares = counts.sum(axis=1) / max(counts.sum(), 1e-9)
     counts *= np.exp(entr(shares).sum()) / max(counts.sum(), 1e-9)
     return counts
 
 
 @dataclass(frozen=True, eq=False)
-class Courses:
+class EmissionTraces:
     """Emission traces of a sample of the videos of each task.
 
     Attributes
@@ -131,11 +131,11 @@ class Courses:
         Weight of the listed order, from 0 to 1.
     """
 
-    tasks: Mapping[str, Mapping[str, Course]]
+    tasks: Mapping[str, Mapping[str, EmissionTrace]]
     met: Mapping[str, int]
     order: float = 1.0
 
-    def merge(self, other: Courses) -> Courses:
+    def merge(self, other: EmissionTraces) -> EmissionTraces:
         """Add the traces of other videos, and keep the sample that one joint corpus would have."""
         names = sorted({*self.met, *other.met})
         met = {task: self.met.get(task, 0) + other.met.get(task, 0) for task in names}
@@ -144,7 +144,7 @@ class Courses:
             task: first_by_hash({**self.tasks.get(task, {}), **other.tasks.get(task, {})}, most)
             for task in names
         }
-        return Courses(tasks, met, min(self.order, other.order))
+        return EmissionTraces(tasks, met, min(self.order, other.order))
 
 
 def videos_each(met: Iterable[int], most: int = _VIDEOS, of_all: int = _ALL_VIDEOS) -> int:
@@ -162,32 +162,32 @@ def videos_each(met: Iterable[int], most: int = _VIDEOS, of_all: int = _ALL_VIDE
     return most
 
 
-def first_by_hash(videos: Mapping[str, _Kept], most: int) -> dict[str, _Kept]:
+def first_by_hash(videos: Mapping[str, _Item], most: int) -> dict[str, _Item]:
     """Sample videos by the hashes of their ids: independent of their order and of shards."""
     chosen = sorted(videos, key=lambda video: sha256(video.encode()).digest())[:most]
     return {video: videos[video] for video in sorted(chosen)}
 
 
-class Sample(Generic[_Kept]):
+class Sample(Generic[_Item]):
     """Bounded sample of the videos of each task, independent of the order in which they come."""
 
     def __init__(self, most: int = _VIDEOS, of_all: int = _ALL_VIDEOS) -> None:
         self._limits = most, of_all
-        self._kept: defaultdict[str, dict[str, _Kept]] = defaultdict(dict)
+        self._items: defaultdict[str, dict[str, _Item]] = defaultdict(dict)
         self._held = 0
         self.met: Counter[str] = Counter()
 
-    def add(self, task: str, video: str, kept: _Kept) -> None:
+    def add(self, task: str, video: str, item: _Item) -> None:
         """Add the item of a video; a later thinning may drop it."""
-        self._kept[task][video] = kept
+        self._items[task][video] = item
         self.met[task] += 1
         self._held += 1
         # Thinning takes time, so it is done rarely.
-        if self._held > 2 * self._limits[1] or len(self._kept[task]) > 2 * self._limits[0]:
-            self._kept = defaultdict(dict, self.chosen())
-            self._held = sum(map(len, self._kept.values()))
+        if self._held > 2 * self._limits[1] or len(self._items[task]) > 2 * self._limits[0]:
+            self._items = defaultdict(dict, self.chosen())
+            self._held = sum(map(len, self._items.values()))
 
-    def chosen(self) -> dict[str, dict[str, _Kept]]:
+    def chosen(self) -> dict[str, dict[str, _Item]]:
         """Return the sampled items, by task and video."""
         most = videos_each(self.met.values(), *self._limits)
-        return {task: first_by_hash(self._kept[task], most) for task in sorted(self._kept)}
+        return {task: first_by_hash(self._items[task], most) for task in sorted(self._items)}
