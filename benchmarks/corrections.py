@@ -69,7 +69,7 @@ def draw(one: Suite, plain: TaskGraph, count: int, seed: int) -> dict[str, float
     corrected = {*np.random.default_rng(seed).choice(ids, count, replace=False).tolist()}
     others = {*ids} - corrected
     fixed = [
-        each.fix(watched(one.truth[each.video])) if each.video in corrected else each
+        each.annotate(watched(one.truth[each.video])) if each.video in corrected else each
         for each in one.scores
     ]
     graph = learn_graph(fixed, one.vocabulary)

@@ -49,7 +49,7 @@ from stepgraph.networks.matching import BLOCK, match, match_plainly, padded
 from stepgraph.networks.minilm import MiniLM
 from stepgraph.networks.word_pieces import WordPieces
 from stepgraph.problems import Problems
-from stepgraph.scoring.products import part_of_row
+from stepgraph.scoring.lazy import part_of_row
 
 KEYSTEPS = 10_588
 AHEAD = 4  # spans a process that may wait for the GPU

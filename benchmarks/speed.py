@@ -65,7 +65,7 @@ def bench_sentences() -> None:
 
 def bench_scores() -> None:
     from stepgraph.core import Features, Vocabulary
-    from stepgraph.scoring.products import Products
+    from stepgraph.scoring.lazy import LazyScores
 
     rng = np.random.default_rng(0)
     for name, size in SIZES.items():
@@ -78,7 +78,7 @@ def bench_scores() -> None:
             rng.standard_normal((len(starts), 384), dtype=np.float32),
             np.stack([starts, starts + 4], axis=1),
         )
-        seconds = best_of(lambda f=features, k=keysteps, v=vocabulary: Products(f, k, v).values)
+        seconds = best_of(lambda f=features, k=keysteps, v=vocabulary: LazyScores(f, k, v).values)
         say("rows scored", 600, seconds, keysteps=size, size=name)
 
 

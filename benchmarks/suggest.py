@@ -42,7 +42,7 @@ from stepgraph.pipeline.checking import check_steps
 from stepgraph.pipeline.suggesting import listen, suggest_steps
 from stepgraph.problems import Problems
 from stepgraph.scoring import score
-from stepgraph.scoring.products import part_of_row
+from stepgraph.scoring.lazy import part_of_row
 from stepgraph.vocabulary import make_vocabulary
 from stepgraph.vocabulary.grouping import group_videos
 from stepgraph.vocabulary.phrases import content_words

@@ -48,22 +48,22 @@ FAULTS = (
         *("{check_id(id)}{suffix}", "{id}{suffix}", "files_ids"),
     ),
     Fault(
-        *(2, "all scores of a video are computed however many they are", "scoring/products.py"),
+        *(2, "all scores of a video are computed however many they are", "scoring/lazy.py"),
         *("rows * size > LARGEST", "rows * size > 2**30 * LARGEST", "scoring_products"),
     ),
     Fault(
-        *(2, "too many scores are refused after they were allocated", "scoring/products.py"),
+        *(2, "too many scores are refused after they were allocated", "scoring/lazy.py"),
         "        rows, size = len(self), len(self.vocabulary)\n",
         "        rows, size = len(self), len(self.vocabulary)\n"
         "        _ = np.ones((rows, size), np.float32)\n",
         "scoring_products",
     ),
     Fault(
-        *(2, "all rows are scored in one piece", "scoring/products.py"),
+        *(2, "all rows are scored in one piece", "scoring/lazy.py"),
         *("step = 1 + _PIECE // (1 + width)", "step = 1 + count", "scoring_products"),
     ),
     Fault(
-        *(2, "the best keystep of a row is looked up among all scores", "scoring/products.py"),
+        *(2, "the best keystep of a row is looked up among all scores", "scoring/lazy.py"),
         "        # Unobserved rows are part -1, which is the zero behind all others.\n",
         "        return self.values.argmax(axis=1), self.values.max(axis=1)\n",
         "scoring_products",

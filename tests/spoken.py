@@ -4,7 +4,7 @@ import numpy as np
 
 from stepgraph.core import Features
 from stepgraph.encoders.vectors import TaskVectors, unit
-from stepgraph.scoring.products import Products
+from stepgraph.scoring.lazy import LazyScores
 
 
 def random_unit(rng, rows, width=8):
@@ -44,4 +44,4 @@ def random_products(rng, vocabulary, *, parts, titles, video="video"):
     """Scores of one video as products, with vectors of tasks or without."""
     features = random_sentences(rng, parts, video=video)
     tasks = random_task_vectors(rng, vocabulary) if titles else None
-    return Products(features, random_unit(rng, len(vocabulary)), vocabulary, tasks=tasks)
+    return LazyScores(features, random_unit(rng, len(vocabulary)), vocabulary, tasks=tasks)

@@ -9,10 +9,10 @@ from reference import keysteps, make_graph, make_scores
 from spoken import random_products, random_sentences, random_task_vectors, random_unit, sentences
 from stepgraph.core import BACKGROUND, Scores, Vocabulary
 from stepgraph.decoders import TaskMarkov
-from stepgraph.decoders.hearing import hear
+from stepgraph.decoders.observations import observe
 from stepgraph.encoders.vectors import TaskVectors
 from stepgraph.graph.parameters import listed_tasks
-from stepgraph.scoring.products import Products
+from stepgraph.scoring.lazy import LazyScores
 
 # Keystep 1 is of two tasks, 6 of none.
 TASKS = {"tea": (0, 1, 2), "soup": (4, 3, 5), "boil": (1,)}
@@ -46,26 +46,26 @@ def test_every_observed_row_shows_one_moment_and_every_other_none():
     for seed in range(30):
         scores = some_scores(seed)
 
-        heard = hear(scores)
+        heard = observe(scores)
 
-        assert (heard.moment >= 0).tolist() == scores.observed.tolist()
-        assert sorted({*heard.moment.tolist()} - {-1}) == list(range(len(heard.said)))
+        assert (heard.index >= 0).tolist() == scores.observed.tolist()
+        assert sorted({*heard.index.tolist()} - {-1}) == list(range(len(heard.said)))
 
 
 def test_a_moment_weighs_as_many_rows_as_it_lasts():
     for seed in range(30):
-        heard = hear(some_scores(seed))
+        heard = observe(some_scores(seed))
 
-        rows = heard.moment.tolist()
+        rows = heard.index.tolist()
         assert heard.weight.tolist() == [rows.count(one) for one in range(len(heard.said))]
 
 
 def test_a_sentence_is_one_moment_however_long_it_lasts():
-    products = Products(sentences(np.eye(3, 8)), np.eye(7, 8, dtype=np.float32), VOCABULARY)
+    products = LazyScores(sentences(np.eye(3, 8)), np.eye(7, 8, dtype=np.float32), VOCABULARY)
 
-    heard = hear(products)
+    heard = observe(products)
 
-    assert heard.moment.tolist() == [0, 0, 0, -1, 1, 1, 1, -1, 2, 2, 2, -1]
+    assert heard.index.tolist() == [0, 0, 0, -1, 1, 1, 1, -1, 2, 2, 2, -1]
     assert heard.weight.tolist() == [3, 3, 3]
 
 
@@ -74,15 +74,15 @@ def test_a_sentence_that_fills_no_row_is_no_moment():
     features = random_sentences(np.random.default_rng(0), 2)
     features.intervals[:] = [[0.0, 0.4], [0.4, 2.0]]
 
-    heard = hear(Products(features, np.eye(7, 8, dtype=np.float32), VOCABULARY))
+    heard = observe(LazyScores(features, np.eye(7, 8, dtype=np.float32), VOCABULARY))
 
     assert heard.said.tolist() == [1]
 
 
 def test_of_scores_without_vectors_each_observed_row_is_a_moment():
-    heard = hear(make_scores(np.ones((4, 7)), [True, False, True, True], vocabulary=VOCABULARY))
+    heard = observe(make_scores(np.ones((4, 7)), [True, False, True, True], vocabulary=VOCABULARY))
 
-    assert heard.moment.tolist() == [0, -1, 1, 2]
+    assert heard.index.tolist() == [0, -1, 1, 2]
     assert heard.said.tolist() == [0, 2, 3]
     assert heard.vectors() is None
 
@@ -91,10 +91,10 @@ def test_vectors_are_those_of_what_was_said():
     for seed in range(10):
         products = random_products(np.random.default_rng(seed), VOCABULARY, parts=6, titles=False)
 
-        heard = hear(products)
+        heard = observe(products)
 
         for row in np.flatnonzero(products.observed):
-            own = heard.vectors()[heard.moment[row]]
+            own = heard.vectors()[heard.index[row]]
             assert np.array_equal(own, products.vectors[products.part[row]])
 
 
@@ -103,13 +103,13 @@ def test_some_rows_are_heard_as_if_there_were_no_others():
         scores = some_scores(seed)
         middle = len(scores) // 2
 
-        heard = hear(scores, slice(middle, None))
+        heard = observe(scores, slice(middle, None))
 
-        whole = hear(scores)
-        rows = heard.moment.tolist()
+        whole = observe(scores)
+        rows = heard.index.tolist()
         assert len(rows) == len(scores) - middle
         for row, moment in enumerate(rows):
-            said = whole.moment[middle + row]
+            said = whole.index[middle + row]
             assert (moment < 0) == (said < 0)
             assert moment < 0 or heard.said[moment] == whole.said[said]
         assert heard.weight.tolist() == [rows.count(one) for one in range(len(heard.said))]
@@ -117,9 +117,9 @@ def test_some_rows_are_heard_as_if_there_were_no_others():
 
 @pytest.mark.parametrize("rows", [0, 1, 6])
 def test_where_nothing_is_said_there_is_no_moment(rows):
-    heard = hear(make_scores(np.ones((rows, 7)), [False] * rows, vocabulary=VOCABULARY))
+    heard = observe(make_scores(np.ones((rows, 7)), [False] * rows, vocabulary=VOCABULARY))
 
-    assert heard.moment.tolist() == [-1] * rows
+    assert heard.index.tolist() == [-1] * rows
     assert len(heard.said) == len(heard.weight) == 0
 
 
@@ -137,7 +137,7 @@ def slow_target(scores, task, keystep):
 
 def slow_closeness(scores, row, task, keystep):
     """How close one row is to one keystep of a task."""
-    if not isinstance(scores, Products):
+    if not isinstance(scores, LazyScores):
         return float(scores.values[row, keystep])
     if keystep >= 0 and not scores.allowed[keystep]:
         return -math.inf
@@ -147,33 +147,33 @@ def slow_closeness(scores, row, task, keystep):
 
 def has_title(scores, task):
     return (
-        isinstance(scores, Products) and scores.tasks is not None and task in scores.tasks.blocks
+        isinstance(scores, LazyScores) and scores.tasks is not None and task in scores.tasks.blocks
     )
 
 
 def test_closeness_is_that_of_each_row_to_each_keystep_of_the_task():
     for seed in range(30):
         scores = some_scores(seed)
-        heard = hear(scores)
+        heard = observe(scores)
         for task, members in LISTED.items():
-            found = heard.closeness(task, members)
+            found = heard.similarity(task, members)
 
             for row in np.flatnonzero(scores.observed):
                 expected = [slow_closeness(scores, row, task, k) for k in members]
-                assert found.keysteps[heard.moment[row]] == pytest.approx(expected, abs=1e-6)
+                assert found.keysteps[heard.index[row]] == pytest.approx(expected, abs=1e-6)
 
 
 def test_closeness_to_the_title_is_known_where_there_is_one():
     for seed in range(30):
         scores = some_scores(seed)
-        heard = hear(scores)
+        heard = observe(scores)
         for task, members in LISTED.items():
-            found = heard.closeness(task, members).title
+            found = heard.similarity(task, members).title
 
             assert (found is not None) == has_title(scores, task)
             for row in np.flatnonzero(scores.observed if found is not None else []):
                 expected = slow_closeness(scores, row, task, -1)
-                assert found[heard.moment[row]] == pytest.approx(expected, abs=1e-6)
+                assert found[heard.index[row]] == pytest.approx(expected, abs=1e-6)
 
 
 # --- Evidence for all tasks
@@ -201,7 +201,7 @@ def test_evidence_is_how_list_and_video_explain_each_other():
     for seed in range(90):
         scores = some_scores(seed)
 
-        found = hear(scores).task_similarity(LISTED)
+        found = observe(scores).task_similarity(LISTED)
 
         expected = [slow_evidence(scores, task, members) for task, members in LISTED.items()]
         assert found == pytest.approx(expected, abs=1e-5)
@@ -211,7 +211,7 @@ def test_a_row_on_which_no_keystep_of_a_task_may_be_says_nothing_about_it():
     values = np.full((2, 7), -np.inf)
     values[0, [0, 3]], values[1, 0] = (0.5, 0.75), 0.25
 
-    found = hear(make_scores(values, vocabulary=VOCABULARY)).task_similarity(LISTED)
+    found = observe(make_scores(values, vocabulary=VOCABULARY)).task_similarity(LISTED)
 
     assert found[:2] == pytest.approx([(0.5 + 0.25) / 2 + 0.5, 0.75 + 0.75])
 
@@ -221,10 +221,10 @@ def test_evidence_of_some_rows_is_that_of_a_video_of_these():
         scores = random_dense(np.random.default_rng(seed), 12)
         scores.observed[5] = True
 
-        found = hear(scores, slice(4, 9)).task_similarity(LISTED)
+        found = observe(scores, slice(4, 9)).task_similarity(LISTED)
 
         cut = Scores("cut", scores.values[4:9], scores.observed[4:9], VOCABULARY)
-        assert found.tolist() == hear(cut).task_similarity(LISTED).tolist()
+        assert found.tolist() == observe(cut).task_similarity(LISTED).tolist()
 
 
 def test_where_there_are_no_titles_products_and_dense_scores_give_the_same_evidence():
@@ -232,24 +232,26 @@ def test_where_there_are_no_titles_products_and_dense_scores_give_the_same_evide
         products = random_products(np.random.default_rng(seed), VOCABULARY, parts=5, titles=False)
         dense = products.with_values(products.values)
 
-        one, other = (hear(scores).task_similarity(LISTED) for scores in (products, dense))
+        one, other = (observe(scores).task_similarity(LISTED) for scores in (products, dense))
 
         assert one == pytest.approx(other, abs=1e-6)
 
 
 @pytest.mark.parametrize("piece", [1, 20, 50])
 def test_pieces_change_nothing(piece, monkeypatch):
-    whole = [hear(some_scores(seed)).task_similarity(LISTED) for seed in range(24)]
-    monkeypatch.setattr("stepgraph.scoring.products._PIECE", piece)
+    whole = [observe(some_scores(seed)).task_similarity(LISTED) for seed in range(24)]
+    monkeypatch.setattr("stepgraph.scoring.lazy._PIECE", piece)
 
     for seed, expected in enumerate(whole):
-        assert hear(some_scores(seed)).task_similarity(LISTED) == pytest.approx(expected, abs=1e-5)
+        assert observe(some_scores(seed)).task_similarity(LISTED) == pytest.approx(
+            expected, abs=1e-5
+        )
 
 
 def test_evidence_of_tasks_in_another_order_is_the_same():
     turned = dict([*LISTED.items()][::-1])
     for seed in range(24):
-        heard = hear(some_scores(seed))
+        heard = observe(some_scores(seed))
 
         found = dict(zip(turned, heard.task_similarity(turned).tolist(), strict=True))
 
@@ -259,7 +261,7 @@ def test_evidence_of_tasks_in_another_order_is_the_same():
 
 def test_evidence_of_a_task_does_not_depend_on_the_other_tasks():
     for seed in range(24):
-        heard = hear(some_scores(seed))
+        heard = observe(some_scores(seed))
 
         alone = [heard.task_similarity({task: members})[0] for task, members in LISTED.items()]
 
@@ -274,18 +276,18 @@ def test_a_title_that_is_spoken_of_speaks_for_its_task():
         np.array([0, 1, 2, -1, 4, 3, 5, -1, 1, -1]),
     )
     tasks.vectors[3, 0] = 1.0
-    products = Products(
+    products = LazyScores(
         sentences(np.eye(1, 8)), np.zeros((7, 8), np.float32), VOCABULARY, tasks=tasks
     )
 
-    assert hear(products).task_similarity(TASKS) == pytest.approx([1 + 1 / 4, 0, 0])
+    assert observe(products).task_similarity(TASKS) == pytest.approx([1 + 1 / 4, 0, 0])
 
 
 def test_the_title_of_a_task_whose_keysteps_may_not_be_does_not_speak_for_it():
     rng = np.random.default_rng(0)
     products = random_products(rng, VOCABULARY, parts=4, titles=True).restrict([3])
 
-    found = hear(products).task_similarity(LISTED)
+    found = observe(products).task_similarity(LISTED)
 
     assert np.isneginf(found).tolist() == [True, False, True, True]
 
@@ -299,9 +301,9 @@ def test_a_task_without_keysteps_does_not_disturb_the_titles_of_the_others():
         rng = np.random.default_rng(0)
         features, own = random_sentences(rng, 6), random_unit(rng, 7)
         tasks = random_task_vectors(rng, vocabulary)
-        products = Products(features, own, vocabulary, tasks=tasks)
+        products = LazyScores(features, own, vocabulary, tasks=tasks)
 
-        found = hear(products).task_similarity(listed_tasks(vocabulary))
+        found = observe(products).task_similarity(listed_tasks(vocabulary))
 
         expected = [slow_evidence(products, task, members) for task, members in LISTED.items()]
         assert found == pytest.approx(expected, abs=1e-5)
@@ -310,7 +312,7 @@ def test_a_task_without_keysteps_does_not_disturb_the_titles_of_the_others():
 def test_one_row_of_one_task_of_one_keystep_counts_twice():
     scores = make_scores([[0.25, 0.5]])
 
-    assert hear(scores).task_similarity({"task": (1,)}).tolist() == [1.0]
+    assert observe(scores).task_similarity({"task": (1,)}).tolist() == [1.0]
 
 
 # --- Labels from what was heard
@@ -389,7 +391,7 @@ def test_a_row_closer_to_the_title_than_to_any_keystep_is_rather_left_empty():
     empty = {}
     for first in (2, 0):
         said = np.eye(3)[[first] * 2 + [0] * 8 + [1] * 8 + [first] * 2]
-        products = Products(
+        products = LazyScores(
             sentences(said, pause=0), np.eye(2, 3, dtype=np.float32), vocabulary, tasks=tasks
         )
         labels = TaskMarkov().decode(products, graph).keysteps

@@ -10,12 +10,12 @@ from reference import keysteps, make_graph, make_scores
 from spoken import random_products, random_unit, sentences
 from stepgraph.core import Vocabulary
 from stepgraph.decoders import TaskMarkov
-from stepgraph.decoders.hearing import hear
 from stepgraph.decoders.learning import Learner, learn_graph
+from stepgraph.decoders.observations import observe
 from stepgraph.encoders.vectors import unit
 from stepgraph.graph import mine_graph
 from stepgraph.graph.parameters import RecognizerParameters, SentenceClassifier, listed_tasks
-from stepgraph.scoring.products import Products
+from stepgraph.scoring.lazy import LazyScores
 
 # The last keystep is of no task.
 VOCABULARY = Vocabulary(keysteps(7).keysteps, {"tea": (0, 1, 2), "soup": (4, 3), "boil": (5,)})
@@ -33,7 +33,7 @@ def spoken_video(rng, task, name):
     """A video whose sentences are about the keysteps of a task, in its order."""
     members = np.repeat(LISTED[task], rng.integers(1, 4, len(LISTED[task])))
     vectors = unit(KEYSTEPS[members] + 0.2 * rng.normal(size=(len(members), 16)))
-    return Products(sentences(vectors, video=name), KEYSTEPS, VOCABULARY)
+    return LazyScores(sentences(vectors, video=name), KEYSTEPS, VOCABULARY)
 
 
 def spoken_corpus(rng, videos):
@@ -79,19 +79,19 @@ def assert_same(found, expected, *, words=True):
 
 def slow_posterior(scores):
     """Shares of the tasks of one video by what speaks for them."""
-    evidence = (hear(scores).task_similarity(LISTED) / 0.03).tolist()
+    evidence = (observe(scores).task_similarity(LISTED) / 0.03).tolist()
     shares = [math.exp(one - max(evidence)) for one in evidence]
     return dict(zip(LISTED, (one / sum(shares) for one in shares), strict=True))
 
 
 def slow_times(scores, task):
     """When keysteps are said clearly, one row at a time."""
-    members, heard = LISTED[task], hear(scores)
-    close = heard.closeness(task, members).keysteps
+    members, heard = LISTED[task], observe(scores)
+    close = heard.similarity(task, members).keysteps
     counts = np.zeros((len(members), 20))
     if len(members) < 2 or np.isinf(close).any():
         return counts
-    rows = [(t, close[m]) for t, m in enumerate(heard.moment.tolist()) if m >= 0]
+    rows = [(t, close[m]) for t, m in enumerate(heard.index.tolist()) if m >= 0]
     for t, values in rows:
         soft = []
         for place in range(len(members)):
@@ -111,7 +111,7 @@ def test_evidence_of_each_video_is_that_of_its_hearing():
         found = learned(videos).log_evidence
 
         for scores in videos:
-            expected = hear(scores).task_similarity(LISTED) / 0.03
+            expected = observe(scores).task_similarity(LISTED) / 0.03
             assert found[scores.video] == pytest.approx(expected, rel=1e-6)
 
 
@@ -260,7 +260,7 @@ def test_one_row_is_enough_to_learn_from():
 def test_a_vocabulary_without_tasks_has_times_but_no_words():
     vocabulary = keysteps(7)
     videos = [
-        Products(one.features, KEYSTEPS, vocabulary)
+        LazyScores(one.features, KEYSTEPS, vocabulary)
         for one in spoken_corpus(np.random.default_rng(0), 6)
     ]
 
@@ -304,11 +304,11 @@ def slow_words(videos, graph):
     said = {}
     for scores in sorted(videos, key=lambda one: one.video):
         shares = slow_posterior(scores)
-        task, heard = max(shares, key=shares.get), hear(scores)
-        close = heard.closeness(task, LISTED[task]).keysteps
+        task, heard = max(shares, key=shares.get), observe(scores)
+        close = heard.similarity(task, LISTED[task]).keysteps
         rows = weigh(heard, close, task, graph)
         for moment, vector in enumerate(heard.vectors().astype(float)):
-            said.setdefault(task, []).append((vector, rows[heard.moment == moment].mean(axis=0)))
+            said.setdefault(task, []).append((vector, rows[heard.index == moment].mean(axis=0)))
     scatter, number = np.zeros((16, 16)), 0
     for sentences_of_task in said.values():
         middle = np.mean([vector for vector, _ in sentences_of_task], axis=0)
@@ -356,7 +356,7 @@ def secret_video(rng, name, *, open_share):
     known = np.pad(KEYSTEPS[members], ((0, 0), (0, 16)))
     said = open_share * known + hidden + 0.1 * rng.normal(size=(12, 32))
     own = np.pad(KEYSTEPS, ((0, 0), (0, 16)))
-    return Products(sentences(unit(said), video=name), own, VOCABULARY), members
+    return LazyScores(sentences(unit(said), video=name), own, VOCABULARY), members
 
 
 @pytest.fixture(scope="module")
@@ -382,10 +382,10 @@ def test_words_make_the_right_keystep_more_probable(secret_graph):
     plain = replace(secret_graph, parameters=replace(secret_graph.parameters, classifiers={}))
     for seed in range(10):
         scores, members = secret_video(np.random.default_rng(seed), "next", open_share=0.0)
-        heard = hear(scores)
-        close = heard.closeness("tea", (0, 1, 2)).keysteps
-        rows = np.flatnonzero(heard.moment >= 0)
-        right = members[heard.moment[rows]]
+        heard = observe(scores)
+        close = heard.similarity("tea", (0, 1, 2)).keysteps
+        rows = np.flatnonzero(heard.index >= 0)
+        right = members[heard.index[rows]]
 
         informed, uninformed = (
             weigh(heard, close, "tea", graph)[rows, right].mean()
@@ -445,7 +445,7 @@ def test_without_a_written_order_keysteps_are_due_at_any_time():
 def test_words_of_more_videos_weigh_more():
     rng = np.random.default_rng(0)
     scores = spoken_video(rng, "tea", "video")
-    heard = hear(scores)
+    heard = observe(scores)
     close = np.zeros((len(heard.said), 3))
     words = SentenceClassifier(np.zeros((3, 16), np.float32), np.array([0.0, 0.0, 5.0]))
 
@@ -462,8 +462,8 @@ def test_words_of_more_videos_weigh_more():
 
 def test_words_of_another_encoder_are_not_used():
     scores = spoken_video(np.random.default_rng(0), "tea", "video")
-    heard = hear(scores)
-    close = heard.closeness("tea", (0, 1, 2)).keysteps
+    heard = observe(scores)
+    close = heard.similarity("tea", (0, 1, 2)).keysteps
     words = {"tea": SentenceClassifier(np.ones((3, 5), np.float32), np.array([0.0, 0.0, 9.0]))}
 
     one, other = (
@@ -479,7 +479,7 @@ def test_habits_help_to_label_the_corpus_they_were_learned_from():
     rng, videos = np.random.default_rng(0), []
     for n in range(60):
         vectors = unit(KEYSTEPS[[2, 2, 1, 1, 0, 0]] + 0.3 * rng.normal(size=(6, 16)))
-        videos.append(Products(sentences(vectors, video=f"{n}"), KEYSTEPS, VOCABULARY))
+        videos.append(LazyScores(sentences(vectors, video=f"{n}"), KEYSTEPS, VOCABULARY))
     graph = learn_graph(videos, VOCABULARY)
     plain = replace(graph, parameters=None)
     truth = np.repeat([2, 2, 1, 1, 0, 0], 4)

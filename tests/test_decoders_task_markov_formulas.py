@@ -8,10 +8,10 @@ import pytest
 
 from reference import keysteps, make_graph
 from spoken import random_products, random_unit
-from stepgraph.core import FREE, Alternatives, Labels, Scores, Segment, Vocabulary
+from stepgraph.core import UNANNOTATED, Alternatives, Labels, Scores, Segment, Vocabulary
 from stepgraph.decoders import TaskMarkov
-from stepgraph.decoders.hearing import hear
 from stepgraph.decoders.learning import learn_graph
+from stepgraph.decoders.observations import observe
 from stepgraph.decoders.task_markov import _Decoded
 from stepgraph.decoders.tasks import rank_tasks
 from stepgraph.encoders import EncoderOptions
@@ -162,7 +162,7 @@ def test_what_may_not_be_on_one_row_may_be_on_silent_ones(turned):
     found = (
         TaskMarkov(background=0.0, order=0.0)
         ._decode_task(
-            hear(scores), "tea", TASKS["tea"], make_graph(np.zeros((7, 7), int), VOCABULARY)
+            observe(scores), "tea", TASKS["tea"], make_graph(np.zeros((7, 7), int), VOCABULARY)
         )
         .keysteps
     )
@@ -183,22 +183,22 @@ def test_a_row_that_just_reaches_four_tenths_is_heard_clearly():
 
 def heard_with_titles(seed, parts=6):
     rng = np.random.default_rng(seed)
-    return hear(random_products(rng, VOCABULARY, parts=parts, titles=True))
+    return observe(random_products(rng, VOCABULARY, parts=parts, titles=True))
 
 
 @pytest.mark.parametrize("seed", range(5))
 def test_talk_is_at_the_ends_and_closer_to_the_title_than_to_any_keystep(seed):
     heard = heard_with_titles(seed)
-    close = heard.closeness("tea", TASKS["tea"])
-    rows = len(heard.moment)
+    close = heard.similarity("tea", TASKS["tea"])
+    rows = len(heard.index)
     ahead = [title - max(own) for title, own in zip(close.title, close.keysteps, strict=True)]
-    of_rows = [ahead[moment] for moment in heard.moment if moment >= 0]
+    of_rows = [ahead[moment] for moment in heard.index if moment >= 0]
     mean = sum(of_rows) / len(of_rows)
     spread = sqrt(sum((one - mean) ** 2 for one in of_rows) / len(of_rows))
 
     found = TaskMarkov(background=0.2)._background(heard, close)
 
-    for row, moment in enumerate(heard.moment):
+    for row, moment in enumerate(heard.index):
         when = (row + 0.5) / rows
         odds = -log(expm1(min(when, 1 - when) / 0.1))
         odds += (ahead[moment] - mean) / spread if moment >= 0 else 0
@@ -209,18 +209,20 @@ def test_talk_is_at_the_ends_and_closer_to_the_title_than_to_any_keystep(seed):
 def test_what_was_decided_does_not_tell_how_talk_sounds(seed):
     """Only the rows that nobody decided are compared with each other."""
     scores = random_products(np.random.default_rng(seed), VOCABULARY, parts=9, titles=True)
-    heard = hear(scores.fix([Segment(0.0, 0.4 * len(scores), 1)]))
-    close = heard.closeness("tea", TASKS["tea"])
+    heard = observe(scores.annotate([Segment(0.0, 0.4 * len(scores), 1)]))
+    close = heard.similarity("tea", TASKS["tea"])
     ahead = close.title - close.keysteps.max(axis=1)
-    free = [ahead[m] for m in heard.moment.tolist() if m >= 0 and heard.fixed[m] == FREE]
+    free = [
+        ahead[m] for m in heard.index.tolist() if m >= 0 and heard.annotation[m] == UNANNOTATED
+    ]
     mean = sum(free) / len(free)
     spread = sqrt(sum((one - mean) ** 2 for one in free) / len(free))
 
     found = TaskMarkov(background=0.2)._background(heard, close)
 
-    rows = len(heard.moment)
-    for row, moment in enumerate(heard.moment.tolist()):
-        if moment >= 0 and heard.fixed[moment] == FREE:
+    rows = len(heard.index)
+    for row, moment in enumerate(heard.index.tolist()):
+        if moment >= 0 and heard.annotation[moment] == UNANNOTATED:
             odds = -log(expm1(min((row + 0.5) / rows, 1 - (row + 0.5) / rows) / 0.1))
             assert found[row] == pytest.approx(logistic(odds + (ahead[moment] - mean) / spread))
 
@@ -330,12 +332,12 @@ def test_there_is_no_confidence_where_no_keystep_may_be():
 @pytest.mark.parametrize("seed", range(12))
 def test_the_closest_of_a_task_is_its_closest_keystep_or_its_title(seed):
     rng = np.random.default_rng(seed)
-    heard = hear(random_products(rng, VOCABULARY, parts=5, titles=seed % 2 == 0))
+    heard = observe(random_products(rng, VOCABULARY, parts=5, titles=seed % 2 == 0))
 
     found = heard.closest(LISTED)
 
     for place, (task, members) in enumerate(LISTED.items()):
-        close = heard.closeness(task, members)
+        close = heard.similarity(task, members)
         columns = [close.keysteps] + ([] if close.title is None else [close.title[:, None]])
         assert found[:, place] == pytest.approx(np.hstack(columns).max(axis=1), abs=1e-6)
 

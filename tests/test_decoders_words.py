@@ -5,8 +5,8 @@ import math
 import numpy as np
 import pytest
 
-from stepgraph.decoders.hearing import hear
 from stepgraph.decoders.learning import Learner, _whitening
+from stepgraph.decoders.observations import observe
 from test_decoders_learning import LISTED, VOCABULARY, random_corpus
 
 
@@ -43,7 +43,7 @@ def test_what_is_as_clear_as_the_clearest_tenth_is_spoken_of_clearly():
 
         for scores in videos:
             [task] = [task for task, traces in kept.items() if scores.video in traces]
-            close = hear(scores).closeness(task, LISTED[task]).keysteps
+            close = observe(scores).similarity(task, LISTED[task]).keysteps
             best = sorted(close.max(axis=1).tolist())
             tenth = best[math.ceil(0.9 * (len(best) - 1))]
             expected = [max(close[:, place]) >= tenth for place in range(close.shape[1])]

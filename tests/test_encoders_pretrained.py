@@ -11,7 +11,7 @@ from stepgraph.encoders import load_encoder
 from stepgraph.encoders.pretrained import FAMILIES, load_model, make_pixels
 from stepgraph.errors import ConfigError, DataError
 from stepgraph.ingest.frames import ClipOptions
-from stepgraph.scoring.products import Products
+from stepgraph.scoring.lazy import LazyScores
 from videos import write_video
 
 KINDS = ("clip", "siglip", "xclip")
@@ -414,7 +414,7 @@ def test_a_film_becomes_features_and_scores(kind, folders, filmed):
 
     [features] = encoder.encode_videos([video])
     keysteps = encoder.encode_keysteps(vocabulary)
-    scores = Products(features, keysteps, vocabulary)
+    scores = LazyScores(features, keysteps, vocabulary)
 
     assert encoder.options.name == f"{kind}:{folders[kind]}"
     assert np.linalg.norm(features.vectors, axis=1) == pytest.approx(1.0)

@@ -14,7 +14,7 @@ from stepgraph.encoders.stored_features import FeatureStore, StoredEncoder, make
 from stepgraph.errors import ConfigError, DataError
 from stepgraph.problems import Problems
 from stepgraph.scoring import score
-from stepgraph.scoring.products import Products
+from stepgraph.scoring.lazy import LazyScores
 
 RNG = np.random.default_rng(7)
 OPTIONS = EncoderOptions("colour:motion")
@@ -244,7 +244,7 @@ def test_foreign_features_are_resampled_as_scores_are(tmp_path, seconds_per_row,
 
     stored = StoredEncoder(tmp_path, **rate)
     [features] = stored.encode_videos([video])
-    found = Products(features, stored.encode_keysteps(names), names)
+    found = LazyScores(features, stored.encode_keysteps(names), names)
     [expected] = read_scores([video], names, tmp_path, **rate)
 
     np.testing.assert_array_equal(found.observed, expected.observed)

@@ -13,7 +13,7 @@ from stepgraph.encoders.visual import VisualEncoder, encode_rows
 from stepgraph.errors import ConfigError, DataError
 from stepgraph.ingest.frames import Clip, ClipOptions
 from stepgraph.scoring import score
-from stepgraph.scoring.products import Products
+from stepgraph.scoring.lazy import LazyScores
 from videos import write_video
 
 ROOT = Path(__file__).parents[1]
@@ -188,7 +188,7 @@ def test_scores_are_cosines_of_rows_and_names(reader):
 
     encoder = encoder_of()
     [features] = encoder.encode_videos([video_of(5.5)])
-    scores = Products(features, encoder.encode_keysteps(vocabulary), vocabulary)
+    scores = LazyScores(features, encoder.encode_keysteps(vocabulary), vocabulary)
 
     assert scores.values == pytest.approx(
         np.array([[np.cos(row - 7), np.cos(row - 5)] for row in range(6)]), abs=1e-6

@@ -11,8 +11,8 @@ from stepgraph.assistant.live_following import Follower, Lengths, likely_lengths
 from stepgraph.assistant.live_ground import Ground
 from stepgraph.assistant.live_listening import Listener
 from stepgraph.core import Scores, Sentence, Video, Vocabulary
-from stepgraph.decoders.hearing import hear
 from stepgraph.decoders.learning import learn_graph
+from stepgraph.decoders.observations import observe
 from stepgraph.decoders.task_markov import Expected
 from stepgraph.decoders.tasks import task_evidence
 from stepgraph.encoders import EncoderOptions
@@ -190,10 +190,10 @@ def test_what_speaks_for_each_task_in_the_end_is_what_the_whole_video_says(groun
     for _ in range(int(video.duration)):
         listener.listen()
 
-    heard = hear(scored(video))
+    heard = observe(scored(video))
     assert listener._told.evidence == pytest.approx(task_evidence(heard, ground.tasks), rel=1e-4)
-    assert listener._ear.part == heard.moment.tolist()
-    close = heard.closeness(video.task, ground.tasks[video.task])
+    assert listener._ear.part == heard.index.tolist()
+    close = heard.similarity(video.task, ground.tasks[video.task])
     ahead = close.title - close.keysteps.max(axis=1)
     number = list(ground.tasks).index(video.task)
     assert listener._told.ahead[number] == pytest.approx(
@@ -386,7 +386,7 @@ def test_rows_of_scores_are_as_good_as_sentences(ground):
     assert {state.task for state in states[20:]} == {"make tea"}
     assert [states[at].keystep for at in (18, 30, 42, 54)] == list(TASKS["make tea"])
     plain = Scores(video.id, scored(video).values, scored(video).observed, VOCABULARY)
-    evidence = task_evidence(hear(plain), ground.tasks)
+    evidence = task_evidence(observe(plain), ground.tasks)
     assert live._listener._told.evidence == pytest.approx(evidence, rel=1e-4)
 
 

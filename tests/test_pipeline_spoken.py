@@ -54,7 +54,7 @@ def test_a_name_covers_what_is_best_said_at_its_moment_in_half_of_the_videos():
         for number, covered in enumerate(one.covers(other).tolist()):
             where = [v for v in range(5) if other.clear[v, number]]
             times = [
-                sum(one.clear[v, n] and one.moment[v, n] == other.moment[v, number] for v in where)
+                sum(one.clear[v, n] and one.index[v, n] == other.index[v, number] for v in where)
                 for n in range(2)
             ]
             assert covered == any(t and 2 * t >= len(where) for t in times)

@@ -17,7 +17,7 @@ from stepgraph.encoders.vectors import unit
 from stepgraph.errors import DataError
 from stepgraph.graph.parameters import RecognizerParameters, listed_tasks
 from stepgraph.graph.traces import Sample
-from stepgraph.scoring.products import Products
+from stepgraph.scoring.lazy import LazyScores
 
 VOCABULARY = Vocabulary(tuple("abcdefg"), {"tea": (0, 1, 2), "soup": (3, 4, 5)})
 GRAPH = make_graph(np.eye(7, k=1, dtype=np.int64), VOCABULARY)
@@ -43,7 +43,7 @@ def test_a_keystep_that_may_not_be_on_one_row_is_not_predicted_there():
 
 def test_products_are_saved_as_the_scores_they_are(tmp_path):
     features = Features("v", 2.0, np.eye(2, 7, dtype=np.float32), np.array([[0, 1], [1, 2.0]]))
-    products = Products(features, np.eye(7, dtype=np.float32), VOCABULARY)
+    products = LazyScores(features, np.eye(7, dtype=np.float32), VOCABULARY)
 
     sg.save(products, tmp_path / "scores.npz")
     loaded = sg.load(tmp_path / "scores.npz")
@@ -54,15 +54,15 @@ def test_products_are_saved_as_the_scores_they_are(tmp_path):
 
 def test_scores_too_large_to_be_computed_can_be_printed(monkeypatch):
     features = Features("v", 2.0, np.eye(2, 7, dtype=np.float32), np.array([[0, 1], [1, 2.0]]))
-    monkeypatch.setattr("stepgraph.scoring.products.LARGEST", 1)
+    monkeypatch.setattr("stepgraph.scoring.lazy.LARGEST", 1)
 
-    assert "'v'" in repr(Products(features, np.eye(7, dtype=np.float32), VOCABULARY))
+    assert "'v'" in repr(LazyScores(features, np.eye(7, dtype=np.float32), VOCABULARY))
 
 
 def sentences_of(rng, name, parts=3):
     """A video that speaks of tea, as products of vectors."""
     vectors = unit(np.eye(7)[:parts] + 0.3 * rng.normal(size=(parts, 7)))
-    return Products(sentences(vectors, video=name), np.eye(7, dtype=np.float32), VOCABULARY)
+    return LazyScores(sentences(vectors, video=name), np.eye(7, dtype=np.float32), VOCABULARY)
 
 
 def test_words_of_many_videos_do_not_depend_on_their_order(monkeypatch):
@@ -158,7 +158,7 @@ def test_a_long_list_without_headings_can_be_mined():
     """More keysteps than one model can hold are cut into groups once the graph is there."""
     vocabulary = Vocabulary(tuple(f"keystep {n}" for n in range(450)))
     own = unit(np.random.default_rng(0).normal(size=(450, 8)))
-    videos = [Products(sentences(own[:5], video=f"{n}"), own, vocabulary) for n in range(3)]
+    videos = [LazyScores(sentences(own[:5], video=f"{n}"), own, vocabulary) for n in range(3)]
 
     graph = learn_graph(videos, vocabulary)
     labels = TaskMarkov().decode(videos[0], graph)
@@ -170,7 +170,7 @@ def test_a_heading_may_be_called_everything():
     tasks = {"everything": (0, 1, 2), "soup": (3, 4, 5)}
     vocabulary = Vocabulary(tuple("abcdefg"), tasks)
     own = np.eye(7, dtype=np.float32)
-    videos = [Products(sentences(own[:3], video=f"{n}"), own, vocabulary) for n in range(3)]
+    videos = [LazyScores(sentences(own[:3], video=f"{n}"), own, vocabulary) for n in range(3)]
 
     graph = learn_graph(videos, vocabulary)
 

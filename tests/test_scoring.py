@@ -13,7 +13,7 @@ from stepgraph.encoders import EncoderOptions
 from stepgraph.errors import ConfigError, DataError
 from stepgraph.scoring import score, score_features
 from stepgraph.scoring.fusion import fuse, prioritise
-from stepgraph.scoring.products import part_of_row
+from stepgraph.scoring.lazy import part_of_row
 
 
 def random_intervals(rng, number, length, hop):

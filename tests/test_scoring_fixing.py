@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 
 from reference import keysteps, make_scores
-from stepgraph.core import BACKGROUND, FREE, Features, Labels, Scores, Segment, Vocabulary
+from stepgraph.core import BACKGROUND, UNANNOTATED, Features, Labels, Scores, Segment, Vocabulary
 from stepgraph.decoders import DECODERS, PathSearch, TaskMarkov, checked_decode, load_decoder
-from stepgraph.decoders.hearing import hear
 from stepgraph.decoders.learning import learn_graph
+from stepgraph.decoders.observations import observe
 from stepgraph.decoders.tasks import task_evidence
 from stepgraph.graph import TaskGraph, mine_graph
-from stepgraph.scoring.products import Products
+from stepgraph.scoring.lazy import LazyScores
 
 TWO = Vocabulary(tuple("abcdef"), {"first": (0, 1, 2), "second": (3, 4, 5)})
 
@@ -25,7 +25,7 @@ def spoken(random, sentences=12, rows=60):
     intervals = np.stack([starts, starts + random.uniform(0.5, 3, sentences)], axis=1)
     steps = random.normal(size=(len(TWO), 8)).astype(np.float32)
     steps /= np.linalg.norm(steps, axis=1, keepdims=True)
-    return Products(Features("v", float(rows), vectors, intervals), steps, TWO)
+    return LazyScores(Features("v", float(rows), vectors, intervals), steps, TWO)
 
 
 def some_decided(random, rows=60):
@@ -45,9 +45,9 @@ def test_products_are_fixed_as_plain_scores_are(seed):
     random = np.random.default_rng(seed)
     scores, decided = spoken(random), some_decided(random)
 
-    lazy, simple = scores.fix(decided), plain(scores).fix(decided)
+    lazy, simple = scores.annotate(decided), plain(scores).annotate(decided)
 
-    np.testing.assert_array_equal(lazy.fixed, simple.fixed)
+    np.testing.assert_array_equal(lazy.annotation, simple.annotation)
     np.testing.assert_array_equal(lazy.observed, simple.observed)
     np.testing.assert_array_equal(lazy.values[lazy.observed], simple.values[simple.observed])
     np.testing.assert_array_equal(lazy.best()[1][lazy.observed], simple.best()[1][lazy.observed])
@@ -59,13 +59,13 @@ def test_products_are_fixed_as_plain_scores_are(seed):
 @pytest.mark.parametrize("seed", range(5))
 def test_who_hears_them_hears_what_was_decided(seed):
     random = np.random.default_rng(seed)
-    fixed = spoken(random).fix(some_decided(random))
-    heard = hear(fixed)
+    fixed = spoken(random).annotate(some_decided(random))
+    heard = observe(fixed)
 
-    np.testing.assert_array_equal(heard.fixed_rows, fixed.fixed)
-    close = heard.closeness("first", (0, 1, 2)).keysteps
-    rows = np.flatnonzero(heard.moment >= 0)
-    np.testing.assert_allclose(close[heard.moment[rows]], fixed.values[rows][:, :3], atol=1e-6)
+    np.testing.assert_array_equal(heard.row_annotation, fixed.annotation)
+    close = heard.similarity("first", (0, 1, 2)).keysteps
+    rows = np.flatnonzero(heard.index >= 0)
+    np.testing.assert_allclose(close[heard.index[rows]], fixed.values[rows][:, :3], atol=1e-6)
 
 
 def test_nothing_decided_changes_nothing():
@@ -73,7 +73,7 @@ def test_nothing_decided_changes_nothing():
     graph = learn_graph([scores], TWO)
 
     before = TaskMarkov().decode(scores, graph)
-    after = checked_decode(TaskMarkov(), scores.fix([]), graph)
+    after = checked_decode(TaskMarkov(), scores.annotate([]), graph)
 
     np.testing.assert_array_equal(before.keysteps, after.keysteps)
     np.testing.assert_array_equal(before.confidence, after.confidence)
@@ -85,20 +85,20 @@ def test_nothing_decided_changes_nothing():
 def test_every_decoder_gives_what_was_decided(name, lazy):
     random = np.random.default_rng(3)
     scores = spoken(random)
-    fixed = (scores if lazy else plain(scores)).fix(some_decided(random))
+    fixed = (scores if lazy else plain(scores)).annotate(some_decided(random))
     graph = TaskGraph.from_order(TWO, [range(len(TWO))])
 
     found = checked_decode(load_decoder(name), fixed, graph)
 
-    decided = fixed.fixed != FREE
+    decided = fixed.annotation != UNANNOTATED
     assert decided.any()
-    np.testing.assert_array_equal(found.keysteps[decided], fixed.fixed[decided])
+    np.testing.assert_array_equal(found.keysteps[decided], fixed.annotation[decided])
 
 
 def test_a_keystep_that_was_decided_is_an_anchor_and_certain():
     tracks = np.array([False, True, True, False]), np.array([0.1, 0.2, 0.3, 0.4])
     scores = make_scores(np.zeros((4, 6)), vocabulary=TWO)
-    fixed = scores.fix([Segment(0, 1, 3), Segment(1, 2, BACKGROUND)])
+    fixed = scores.annotate([Segment(0, 1, 3), Segment(1, 2, BACKGROUND)])
     graph = TaskGraph.from_order(TWO, [range(len(TWO))])
 
     def found(*tracks):
@@ -116,7 +116,7 @@ def test_paths_run_between_what_was_decided():
     graph = TaskGraph.from_order(tea, [(0, 1, 2, 3)])
     scores = make_scores(np.full((8, 4), 0.1), vocabulary=tea)
 
-    fixed = scores.fix([Segment(0, 1, 0), Segment(3, 5, BACKGROUND), Segment(7, 8, 3)])
+    fixed = scores.annotate([Segment(0, 1, 0), Segment(3, 5, BACKGROUND), Segment(7, 8, 3)])
 
     # Six rows are left for four keysteps: time stands still where nothing is done.
     found = checked_decode(PathSearch(0.5), fixed, graph)
@@ -125,8 +125,8 @@ def test_paths_run_between_what_was_decided():
 
 def test_a_keystep_that_was_decided_speaks_for_its_task():
     scores = spoken(np.random.default_rng(1))
-    before = task_evidence(hear(scores), TWO.tasks)
-    after = task_evidence(hear(scores.fix([Segment(0, 30, 4)])), TWO.tasks)
+    before = task_evidence(observe(scores), TWO.tasks)
+    after = task_evidence(observe(scores.annotate([Segment(0, 30, 4)])), TWO.tasks)
 
     assert np.diff(after) > np.diff(before) + 3
 
@@ -136,7 +136,7 @@ def slow_evidence(fixed, members):
     rows = fixed.values[fixed.observed][:, members].tolist()
     closest = [
         max(row) if max(row) > -np.inf else 0.0
-        for row, label in zip(rows, fixed.fixed[fixed.observed], strict=True)
+        for row, label in zip(rows, fixed.annotation[fixed.observed], strict=True)
         if max(row) > -np.inf or label >= 0  # as far away as what is not said
     ]
     ever = [one for one in map(max, zip(*rows, strict=True)) if one > -np.inf]
@@ -147,9 +147,9 @@ def slow_evidence(fixed, members):
 
 @pytest.mark.parametrize("label", range(BACKGROUND, 6))
 def test_where_another_keystep_was_decided_a_task_is_as_if_nothing_of_it_were_said(label):
-    fixed = spoken(np.random.default_rng(4)).fix([Segment(0, 25, label), Segment(30, 33, 5)])
+    fixed = spoken(np.random.default_rng(4)).annotate([Segment(0, 25, label), Segment(30, 33, 5)])
 
-    found = hear(fixed).task_similarity(TWO.tasks)
+    found = observe(fixed).task_similarity(TWO.tasks)
 
     expected = [slow_evidence(fixed, members) for members in TWO.tasks.values()]
     assert found == pytest.approx(expected, abs=1e-5)
@@ -158,7 +158,7 @@ def test_where_another_keystep_was_decided_a_task_is_as_if_nothing_of_it_were_sa
 @pytest.mark.parametrize("lazy", [True, False])
 def test_all_of_a_video_may_be_decided(lazy):
     scores = spoken(np.random.default_rng(2))
-    fixed = (scores if lazy else plain(scores)).fix([Segment(0, 30, 1), Segment(30, 60, 2)])
+    fixed = (scores if lazy else plain(scores)).annotate([Segment(0, 30, 1), Segment(30, 60, 2)])
     graph = learn_graph([fixed], TWO)
 
     assert graph.counts.toarray()[:3, :3].tolist() == [[0, 0, 0], [0, 29, 1], [0, 0, 29]]
@@ -172,20 +172,22 @@ def test_all_of_a_video_may_be_decided(lazy):
 def test_where_nothing_is_done_no_transition_is_counted():
     scores = spoken(np.random.default_rng(2))
 
-    assert mine_graph([scores.fix([Segment(0, 60, BACKGROUND)])], TWO).counts.nnz == 0
-    assert learn_graph([scores.fix([Segment(0, 60, BACKGROUND)])], TWO).parameters.videos == {}
+    assert mine_graph([scores.annotate([Segment(0, 60, BACKGROUND)])], TWO).counts.nnz == 0
+    assert (
+        learn_graph([scores.annotate([Segment(0, 60, BACKGROUND)])], TWO).parameters.videos == {}
+    )
 
 
 def test_no_rows_can_be_fixed_too():
     empty = make_scores(np.zeros((0, 6)), vocabulary=TWO)
 
-    assert len(empty.fix([Segment(0, 9, 1)])) == 0
+    assert len(empty.annotate([Segment(0, 9, 1)])) == 0
 
 
 def test_what_was_said_where_something_was_decided_is_still_known():
     scores = spoken(np.random.default_rng(3))
     row = int(np.flatnonzero(scores.part == 7)[0])
 
-    fixed = scores.fix([Segment(float(row), row + 1.0, 2)])
+    fixed = scores.annotate([Segment(float(row), row + 1.0, 2)])
 
     np.testing.assert_array_equal(fixed.vectors[fixed.part[row]], scores.vectors[7])

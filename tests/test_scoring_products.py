@@ -12,7 +12,7 @@ from reference import keysteps
 from stepgraph.core import Features, Scores
 from stepgraph.encoders.vectors import unit
 from stepgraph.errors import DataError
-from stepgraph.scoring.products import Products, part_of_row, pieces
+from stepgraph.scoring.lazy import LazyScores, part_of_row, pieces
 
 
 def random_unit(rng, rows, width=8):
@@ -46,7 +46,7 @@ def random_pair(seed, *, parts=None):
     vectors = random_unit(rng, len(vocabulary))
     features = random_features(rng, int(rng.integers(1, 8)) if parts is None else parts)
     hop = float(rng.choice([0.5, 1.0, 2.0]))
-    products = Products(features, vectors, vocabulary, hop=hop)
+    products = LazyScores(features, vectors, vocabulary, hop=hop)
     dense = dense_twin(features, vectors, vocabulary, hop)
     if seed % 2:
         allowed = np.flatnonzero(rng.random(len(vocabulary)) < 0.6).tolist()
@@ -138,7 +138,7 @@ def test_products_survive_the_way_to_another_process():
 @pytest.mark.parametrize("piece", [1, 7, 20])
 def test_pieces_change_nothing(piece, monkeypatch):
     whole = [products.best() for products, _ in pairs(20)]
-    monkeypatch.setattr("stepgraph.scoring.products._PIECE", piece)
+    monkeypatch.setattr("stepgraph.scoring.lazy._PIECE", piece)
 
     for (products, dense), (expected, highest) in zip(pairs(20), whole, strict=True):
         found, score = products.best()
@@ -148,7 +148,7 @@ def test_pieces_change_nothing(piece, monkeypatch):
 
 @pytest.mark.parametrize("width", [0, 1, 3, 10**9])
 def test_pieces_hold_every_part_once(width, monkeypatch):
-    monkeypatch.setattr("stepgraph.scoring.products._PIECE", 6)
+    monkeypatch.setattr("stepgraph.scoring.lazy._PIECE", 6)
 
     parts = [part for piece in pieces(7, width) for part in range(7)[piece]]
 
@@ -161,11 +161,11 @@ def test_a_piece_holds_four_million_numbers(width, most):
 
 
 def test_the_best_of_a_long_video_takes_a_small_part_of_the_memory_of_all_scores(monkeypatch):
-    monkeypatch.setattr("stepgraph.scoring.products._PIECE", 2**16)
+    monkeypatch.setattr("stepgraph.scoring.lazy._PIECE", 2**16)
     rng, size, parts = np.random.default_rng(0), 2000, 2000
     intervals = np.stack([np.arange(parts), np.arange(parts) + 1.0], axis=1)
     features = Features("video", float(parts), random_unit(rng, parts), intervals)
-    products = Products(features, random_unit(rng, size), keysteps(size))
+    products = LazyScores(features, random_unit(rng, size), keysteps(size))
 
     tracemalloc.start()
     products.best()
@@ -182,7 +182,7 @@ def week():
     """One sentence in a week: small to hold, 604,800 rows of scores."""
     rng = np.random.default_rng(0)
     features = Features("long", 604_800.0, random_unit(rng, 1), np.array([[3.0, 8.0]]))
-    return Products(features, random_unit(rng, 2000), keysteps(2000))
+    return LazyScores(features, random_unit(rng, 2000), keysteps(2000))
 
 
 def test_too_many_scores_are_refused_with_their_size():
@@ -208,12 +208,12 @@ def test_too_many_scores_are_refused_before_they_take_memory():
 
 def test_as_many_scores_as_are_allowed_are_computed_and_one_more_is_not(monkeypatch):
     products, dense = random_pair(0)
-    monkeypatch.setattr("stepgraph.scoring.products.LARGEST", dense.values.nbytes - 1)
+    monkeypatch.setattr("stepgraph.scoring.lazy.LARGEST", dense.values.nbytes - 1)
 
     with pytest.raises(DataError, match="must fit into"):
         _ = products.values
 
-    monkeypatch.setattr("stepgraph.scoring.products.LARGEST", dense.values.nbytes)
+    monkeypatch.setattr("stepgraph.scoring.lazy.LARGEST", dense.values.nbytes)
     assert products.values.shape == dense.values.shape
 
 
@@ -233,7 +233,7 @@ def test_what_needs_a_part_of_the_scores_works_where_all_are_too_many():
 @pytest.mark.parametrize("duration", [0.0, 5.0])
 def test_a_video_without_speech_has_rows_of_which_none_is_observed(duration):
     features = random_features(np.random.default_rng(0), 0, duration=duration)
-    products = Products(features, random_unit(np.random.default_rng(1), 3), keysteps(3))
+    products = LazyScores(features, random_unit(np.random.default_rng(1), 3), keysteps(3))
 
     assert len(products) == duration
     assert not products.observed.any()
@@ -243,7 +243,7 @@ def test_a_video_without_speech_has_rows_of_which_none_is_observed(duration):
 
 def test_rows_in_which_nothing_is_said_score_nothing():
     features = Features("video", 3.0, np.eye(1, 3, dtype=np.float32), np.array([[1.0, 2.0]]))
-    products = Products(features, np.eye(3, dtype=np.float32), keysteps(3))
+    products = LazyScores(features, np.eye(3, dtype=np.float32), keysteps(3))
 
     assert products.values.tolist() == [[0, 0, 0], [1, 0, 0], [0, 0, 0]]
     assert [one.tolist() for one in products.best()] == [[0, 0, 0], [0, 1, 0]]
@@ -257,7 +257,7 @@ def test_what_covers_less_than_a_billionth_of_a_row_is_not_in_it(more, part):
 
 def test_a_video_of_one_row_has_one_row_of_scores():
     features = Features("video", 1.0, np.eye(1, 4, dtype=np.float32), np.array([[0.0, 1.0]]))
-    products = Products(features, np.eye(3, 4, dtype=np.float32), keysteps(3))
+    products = LazyScores(features, np.eye(3, 4, dtype=np.float32), keysteps(3))
 
     assert products.values.tolist() == [[1.0, 0.0, 0.0]]
     assert [one.tolist() for one in products.best()] == [[0], [1.0]]

@@ -12,14 +12,14 @@ from numpy.typing import NDArray
 from stepgraph.assistant.live_following import Floats, Lengths, likely_lengths
 from stepgraph.core import Features, Scores
 from stepgraph.decoders import TaskMarkov
-from stepgraph.decoders.hearing import Targets, targets_of
+from stepgraph.decoders.observations import Targets, targets_of
 from stepgraph.decoders.task_markov import Expected
 from stepgraph.decoders.tasks import tasks_of
 from stepgraph.encoders.text import TextEncoder
 from stepgraph.errors import ConfigError
 from stepgraph.graph import TaskGraph
 from stepgraph.graph.maps import END, START, task_map
-from stepgraph.scoring.products import Products
+from stepgraph.scoring.lazy import LazyScores
 
 _Made = TypeVar("_Made")
 
@@ -79,7 +79,7 @@ class Ground:
         vocabulary, options = graph.vocabulary, encoder.options
         keysteps, tasks = encoder.encode_keysteps(vocabulary), tasks_of(graph)
         nothing = Features("", 0.0, np.zeros((0, keysteps.shape[1]), np.float32), np.zeros((0, 2)))
-        silent = Products(nothing, keysteps, vocabulary, tasks=encoder.encode_tasks(vocabulary))
+        silent = LazyScores(nothing, keysteps, vocabulary, tasks=encoder.encode_tasks(vocabulary))
         targets = targets_of(silent, tasks)
         return cls(graph, tasks, targets, encoder.encode_texts, options.context, options.blend)
 

@@ -1,7 +1,7 @@
 """Similarity of the sentences so far to all tasks, as sums that grow with each sentence.
 
-They give the log-evidence that :mod:`stepgraph.decoders.hearing` computes of a whole video.  The
-last few sentences stay open: the next ones complete their context and may cut them short.
+They give the log-evidence that :mod:`stepgraph.decoders.observations` computes of a whole video.
+The last few sentences stay open: the next ones complete their context and may cut them short.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from stepgraph.decoders.hearing import Targets
+from stepgraph.decoders.observations import Targets
 from stepgraph.decoders.tasks import CANDIDATES, FLOOR, NAT, SOFTNESS, SWITCH_COST
-from stepgraph.scoring.products import part_of_row
+from stepgraph.scoring.lazy import part_of_row
 
 Floats: TypeAlias = NDArray[np.float64]
 Vector: TypeAlias = NDArray[np.float32]

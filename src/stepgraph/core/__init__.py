@@ -18,8 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stepgraph.core.alternatives import Alternatives as Alternatives
-from stepgraph.core.rows import FREE as FREE
-from stepgraph.core.rows import label_rows, pin
+from stepgraph.core.rows import UNANNOTATED as UNANNOTATED
+from stepgraph.core.rows import clamp, label_rows
 from stepgraph.core.videos import LONGEST as LONGEST
 from stepgraph.core.videos import Chapter as Chapter
 from stepgraph.core.videos import Result as Result
@@ -82,9 +82,9 @@ class Scores:
     observed : shape (T,), bool
         False where there was nothing to score, such as a second without narration.
         ``values`` is ignored there, so no sentinel number is ever needed.
-    fixed : shape (T,), int64, or None
-        Annotation of each row: a keystep, ``BACKGROUND``, or ``FREE`` for an unannotated row.
-        :meth:`fix` clamps ``values`` to it.
+    annotation : shape (T,), int64, or None
+        Annotated keystep of each row, ``BACKGROUND``, or ``UNANNOTATED``.
+        :meth:`annotate` clamps ``values`` to it.
 
     Examples
     --------
@@ -98,7 +98,7 @@ class Scores:
     observed: NDArray[np.bool_]
     vocabulary: Vocabulary
     hop: float = 1.0
-    fixed: NDArray[np.int64] | None = None
+    annotation: NDArray[np.int64] | None = None
 
     def __post_init__(self) -> None:
         expected = (len(self.observed), len(self.vocabulary))
@@ -117,7 +117,7 @@ class Scores:
         allowed = np.isin(np.arange(len(self.vocabulary)), list(keysteps))
         return self.with_values(np.where(allowed, self.values, np.float32(-np.inf)))
 
-    def fix(self, decided: Iterable[Segment]) -> Scores:
+    def annotate(self, segments: Iterable[Segment]) -> Scores:
         """Clamp annotated rows to their annotation, and mark them as observed.
 
         The annotated keystep of a row scores the maximum of the video, at least 1; every other
@@ -125,14 +125,14 @@ class Scores:
 
         >>> values = np.array([[0.1, 0.7], [0.9, 0.2], [0.5, 0.4]], dtype=np.float32)
         >>> scores = Scores("v", values, np.ones(3, bool), Vocabulary(("boil", "pour")))
-        >>> fixed = scores.fix([Segment(0, 1, 0), Segment(1, 2, BACKGROUND)])
-        >>> fixed.values[:2].max(axis=1).tolist()
+        >>> annotation = scores.annotate([Segment(0, 1, 0), Segment(1, 2, BACKGROUND)])
+        >>> annotation.values[:2].max(axis=1).tolist()
         [1.0, -inf]
         """
-        fixed = label_rows(decided, len(self), self.hop, FREE)
-        values = pin(self.values.copy(), fixed, np.arange(len(self.vocabulary)))
-        observed = self.observed | (fixed != FREE)
-        return Scores(self.video, values, observed, self.vocabulary, self.hop, fixed)
+        annotation = label_rows(segments, len(self), self.hop, UNANNOTATED)
+        values = clamp(self.values.copy(), annotation, np.arange(len(self.vocabulary)))
+        observed = self.observed | (annotation != UNANNOTATED)
+        return Scores(self.video, values, observed, self.vocabulary, self.hop, annotation)
 
     def with_values(self, values: NDArray[np.float32]) -> Scores:
         """Return scores of the same rows with other values, without an annotation."""
@@ -331,9 +331,9 @@ def without_repetitions(keysteps: NDArray[np.int64]) -> NDArray[np.int64]:
     >>> without_repetitions(np.array([4, 4, -1, 4, 7, 7, 4])).tolist()
     [4, 7, 4]
     """
-    kept = keysteps[keysteps != BACKGROUND]
+    present = keysteps[keysteps != BACKGROUND]
     # The first row, and every row that differs from the one before it.
-    return np.asarray(kept[np.diff(kept, prepend=BACKGROUND) != 0], dtype=np.int64)
+    return np.asarray(present[np.diff(present, prepend=BACKGROUND) != 0], dtype=np.int64)
 
 
 @dataclass(frozen=True, eq=False)
@@ -405,14 +405,15 @@ class Timeline:
         )
 
     @cached_property
-    def _said(self) -> tuple[list[str], NDArray[np.float64]]:
+    def _sentences(self) -> tuple[list[str], NDArray[np.float64]]:
         """Texts of the sentences in order of start; their starts and ends, shape (2, N)."""
-        said = sorted(self.video.transcript, key=lambda one: one.start)
-        return [one.text for one in said], np.array([(one.start, one.end) for one in said]).T
+        sentences = sorted(self.video.transcript, key=lambda one: one.start)
+        times = np.array([(one.start, one.end) for one in sentences]).T
+        return [one.text for one in sentences], times
 
     def _words(self, row: float) -> str | None:
         """Text of the sentence nearest to a position in rows, the first of several."""
-        (texts, times), time = self._said, row * self.labels.hop
+        (texts, times), time = self._sentences, row * self.labels.hop
         if not texts:
             return None
         return texts[int(np.maximum(times[0] - time, time - times[1]).clip(0).argmin())]

@@ -18,7 +18,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from stepgraph.core import FREE, Labels, Scores
+from stepgraph.core import UNANNOTATED, Labels, Scores
 from stepgraph.decoders.dtw import DropDTW, Graph2Vid
 from stepgraph.decoders.markov import BayesFilter, Viterbi
 from stepgraph.decoders.path import Argmax, PathSearch
@@ -154,18 +154,18 @@ def checked_decode(decoder: Decoder, scores: Scores, graph: TaskGraph) -> Labels
             f"{rule}, {scores.video!r} with {len(scores)} rows, got {labels.video!r} with "
             f"{len(labels)}"
         )
-    return labels if scores.fixed is None else _as_decided(labels, scores.fixed)
+    return labels if scores.annotation is None else _as_annotated(labels, scores.annotation)
 
 
-def _as_decided(labels: Labels, fixed: NDArray[np.int64]) -> Labels:
+def _as_annotated(labels: Labels, annotation: NDArray[np.int64]) -> Labels:
     """Replace the labels of annotated rows by their annotation, with confidence 1."""
-    decided = fixed != FREE
+    annotated = annotation != UNANNOTATED
     sure, anchors = labels.confidence, labels.anchors
     return replace(
         labels,
-        keysteps=np.where(decided, fixed, labels.keysteps),
-        anchors=None if anchors is None else np.where(decided, fixed >= 0, anchors),
-        confidence=None if sure is None else np.where(decided, 1.0, sure),
+        keysteps=np.where(annotated, annotation, labels.keysteps),
+        anchors=None if anchors is None else np.where(annotated, annotation >= 0, anchors),
+        confidence=None if sure is None else np.where(annotated, 1.0, sure),
     )
 
 

@@ -15,8 +15,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from stepgraph.core import BACKGROUND, FREE, Scores, Vocabulary
-from stepgraph.decoders.hearing import Observations, hear
+from stepgraph.core import BACKGROUND, UNANNOTATED, Scores, Vocabulary
+from stepgraph.decoders.observations import Observations, observe
 from stepgraph.decoders.task_markov import TaskMarkov
 from stepgraph.decoders.tasks import task_evidence, task_posterior, task_stretches
 from stepgraph.graph import TIMING_BINS, TaskGraph, mine_graph
@@ -37,7 +37,7 @@ from stepgraph.graph.traces import (
     margin_timing,
     videos_each,
 )
-from stepgraph.scoring.products import Products
+from stepgraph.scoring.lazy import LazyScores
 
 # Most videos of a task, and of all tasks, that sentence classifiers are fitted on.
 _VIDEOS, _ALL_VIDEOS = 100, 1000
@@ -90,12 +90,12 @@ def learn_words(
 ) -> TaskGraph:
     """Add sentence classifiers, fitted on some videos of each task, to a graph without them."""
     assert graph.parameters is not None, "words are habits, too"
-    heard = {
-        task: {video: one for video, one in videos.items() if isinstance(one, Products)}
+    observations = {
+        task: {video: one for video, one in videos.items() if isinstance(one, LazyScores)}
         for task, videos in spoken.items()
     }
     learner = Learner(graph.vocabulary, decoder)
-    words = learner._learn_words(replace(graph, traces=None), heard)
+    words = learner._learn_words(replace(graph, traces=None), observations)
     return replace(graph, parameters=replace(graph.parameters, classifiers=words))
 
 
@@ -117,7 +117,7 @@ class Learner:
         self._evidence: Sample[NDArray[np.float32]] = Sample(SAMPLE, SAMPLE)
         self._videos: defaultdict[str, float] = defaultdict(float)
         self._timing: dict[str, Floats] = {}
-        self._spoken: Sample[Products] = Sample(_VIDEOS, _ALL_VIDEOS)
+        self._spoken: Sample[LazyScores] = Sample(_VIDEOS, _ALL_VIDEOS)
         self._traces: Sample[EmissionTrace] = Sample()
 
     def watch(self, videos: Iterable[Scores]) -> Iterator[Scores]:
@@ -127,43 +127,44 @@ class Learner:
             yield scores
 
     def _add(self, scores: Scores) -> None:
-        heard = hear(scores)
-        if not len(heard.said):
+        observations = observe(scores)
+        if not len(observations.sources):
             return
-        evidence = task_evidence(heard, self._tasks)
+        evidence = task_evidence(observations, self._tasks)
         posterior = task_posterior(self._tasks, evidence, None)
         task = next(iter(posterior))
         total = sum(posterior.values())
         if not total:
             return
-        if len(task_stretches(heard, self._tasks, evidence)) > 1:
+        if len(task_stretches(observations, self._tasks, evidence)) > 1:
             return  # a video of several tasks has no trace of one
         share = float(_fine(posterior[task] / total))
         self._evidence.add("", scores.video, evidence.astype(np.float32))
         self._videos[task] += share
-        timing = _fine(share * self._follow(heard, task))
+        timing = _fine(share * self._follow(observations, task))
         self._timing[task] = timing + self._timing.get(task, 0.0)
-        if isinstance(scores, Products):
+        if isinstance(scores, LazyScores):
             self._spoken.add(task, scores.video, scores)
 
-    def _follow(self, heard: Observations, task: str) -> Floats:
+    def _follow(self, observations: Observations, task: str) -> Floats:
         """Sample the emission trace of a video, and return its timing histogram, shape (n, 20)."""
-        members, scores = self._tasks[task], heard.scores
-        values = heard.closeness(task, members).keysteps
-        rows, said = heard.runs()
+        members, scores = self._tasks[task], observations.scores
+        values = observations.similarity(task, members).keysteps
+        rows, runs = observations.runs()
         log_emission = np.zeros((len(rows), len(members)))
-        told = self._decoder.log_emission(values, heard.open_weight)
-        unsaid = heard.fixed == FREE
-        told[~unsaid] = np.maximum(told[~unsaid], LEAST_EMISSION)  # the range of a trace
-        log_emission[said >= 0] = told[said[said >= 0]]
-        if can_follow(len(heard.moment), len(members)):
+        log_emissions = self._decoder.log_emission(values, observations.unannotated_weight)
+        unannotated = observations.annotation == UNANNOTATED
+        # A trace stores no lower value.
+        log_emissions[~unannotated] = np.maximum(log_emissions[~unannotated], LEAST_EMISSION)
+        log_emission[runs >= 0] = log_emissions[runs[runs >= 0]]
+        if can_follow(len(observations.index), len(members)):
             # Salient keysteps reach the top decile; annotated ones are salient.
-            highest = values.max(axis=1)[unsaid]
+            highest = values.max(axis=1)[unannotated]
             level = np.quantile(highest, 0.9, method="higher") if highest.size else 0.0
-            clear = values.max(axis=0) >= level
-            trace = EmissionTrace.of_runs(rows, log_emission, clear, scores.hop)
+            salient = values.max(axis=0) >= level
+            trace = EmissionTrace.of_runs(rows, log_emission, salient, scores.hop)
             self._traces.add(task, scores.video, trace)
-        if not np.isfinite(values[unsaid]).all():
+        if not np.isfinite(values[unannotated]).all():
             return np.zeros((len(members), TIMING_BINS))
         return margin_timing(rows, log_emission)
 
@@ -190,7 +191,7 @@ class Learner:
         return EmissionTraces(self._traces.chosen(), met, self._decoder.order)
 
     def _learn_words(
-        self, graph: TaskGraph, spoken: Mapping[str, Mapping[str, Products]]
+        self, graph: TaskGraph, spoken: Mapping[str, Mapping[str, LazyScores]]
     ) -> dict[str, SentenceClassifier]:
         """Fit one linear discriminant a task, with the pooled scatter of all tasks."""
         said = {}
@@ -203,20 +204,22 @@ class Learner:
         return {task: _discriminant(*pair, undo) for task, pair in said.items()}
 
     def _labelled(
-        self, task: str, videos: list[Products], graph: TaskGraph
+        self, task: str, videos: list[LazyScores], graph: TaskGraph
     ) -> tuple[NDArray[np.float32], Floats]:
         """Embeddings of all sentences of a task, and the posterior of each keystep in each."""
         vectors, labels, expected = [], [], self._decoder.expect(task, graph)
         for scores in videos:
-            heard = hear(scores)
-            close = heard.closeness(task, self._tasks[task]).keysteps
+            observations = observe(scores)
+            similarity = observations.similarity(task, self._tasks[task]).keysteps
             # No sentence classifier is fitted yet.
-            rows = self._decoder.weigh(heard, close, expected, np.zeros((len(close), 1)))
-            spoken = (heard.moment >= 0) & (heard.fixed_rows != BACKGROUND)
-            sums = np.zeros((len(heard.said), rows.shape[1]))
-            np.add.at(sums, heard.moment[spoken], rows[spoken])
-            labels.append(sums / heard.weight[:, None])
-            vectors.append(scores.vectors[heard.said])
+            rows = self._decoder.weigh(
+                observations, similarity, expected, np.zeros((len(similarity), 1))
+            )
+            spoken = (observations.index >= 0) & (observations.row_annotation != BACKGROUND)
+            sums = np.zeros((len(observations.sources), rows.shape[1]))
+            np.add.at(sums, observations.index[spoken], rows[spoken])
+            labels.append(sums / observations.weight[:, None])
+            vectors.append(scores.vectors[observations.sources])
         return np.concatenate(vectors), np.concatenate(labels)
 
 

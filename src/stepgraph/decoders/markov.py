@@ -62,9 +62,9 @@ class BayesFilter:
                 expected = posterior if posterior.any() else measured
             allowed = values != -math.inf
             moved = np.where(allowed, expected, 0)
-            believed = moved if moved.any() else np.where(allowed, belief, 0)
-            if believed.any():
-                belief = believed / believed.sum()
+            expected = moved if moved.any() else np.where(allowed, belief, 0)
+            if expected.any():
+                belief = expected / expected.sum()
                 keysteps[row] = belief.argmax()
         return Labels(scores.video, keysteps, scores.vocabulary, scores.hop)
 

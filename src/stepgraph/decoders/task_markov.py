@@ -17,8 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, log_softmax, logit
 
-from stepgraph.core import BACKGROUND, FREE, Alternatives, Labels, Scores
-from stepgraph.decoders.hearing import Closeness, Observations, hear
+from stepgraph.core import BACKGROUND, UNANNOTATED, Alternatives, Labels, Scores
+from stepgraph.decoders.observations import Observations, TaskSimilarity, observe
 from stepgraph.decoders.tasks import (
     cheapest_changes,
     task_evidence,
@@ -136,18 +136,20 @@ class TaskMarkov:
     def decode(self, scores: Scores, graph: TaskGraph) -> Labels:
         """See :class:`~stepgraph.decoders.Decoder`."""
         graph.require_vocabulary_of(scores)
-        tasks, heard = tasks_of(graph), hear(scores)
-        evidence = task_evidence(heard, tasks)
-        posterior = task_posterior(tasks, evidence, graph.parameters) if len(heard.said) else {}
+        tasks, observations = tasks_of(graph), observe(scores)
+        evidence = task_evidence(observations, tasks)
+        posterior = (
+            task_posterior(tasks, evidence, graph.parameters) if len(observations.sources) else {}
+        )
         keysteps = np.full(len(scores), BACKGROUND, dtype=np.int64)
         confidence = np.zeros(len(scores))
         others = Alternatives.none(len(scores))
-        stretches = task_stretches(heard, tasks, evidence) if posterior else []
+        stretches = task_stretches(observations, tasks, evidence) if posterior else []
         for rows in stretches:
-            part, own = heard, posterior
+            part, own = observations, posterior
             if len(stretches) > 1:
                 # The posterior of a task segment is that of its own rows.
-                part = hear(scores, rows)
+                part = observe(scores, rows)
                 own = task_posterior(tasks, task_evidence(part, tasks), graph.parameters)
             task = next(iter(own))
             found = self._decode_task(part, task, tasks[task], graph)
@@ -173,23 +175,29 @@ class TaskMarkov:
         return np.where(own > 0, expit(bias + slope * odds), 0.0)
 
     def _decode_task(
-        self, heard: Observations, task: str, members: tuple[int, ...], graph: TaskGraph
+        self, observations: Observations, task: str, members: tuple[int, ...], graph: TaskGraph
     ) -> _Decoded:
         """Label the rows of one task segment with the keysteps of its task."""
-        rows = len(heard.moment)
-        close = heard.closeness(task, members)
-        [possible] = np.nonzero(np.isfinite(close.keysteps).any(axis=0))
+        rows = len(observations.index)
+        similarity = observations.similarity(task, members)
+        [possible] = np.nonzero(np.isfinite(similarity.keysteps).any(axis=0))
         if not possible.size:
             nothing = np.full(rows, BACKGROUND, dtype=np.int64)
             return _Decoded(nothing, np.zeros(rows), Alternatives.none(rows))
-        words = self.log_classifier(heard.vectors(), task, graph.parameters)
-        probability = self.weigh(heard, close.keysteps, self.expect(task, graph), words)
+        words = self.log_classifier(observations.vectors(), task, graph.parameters)
+        probability = self.weigh(
+            observations, similarity.keysteps, self.expect(task, graph), words
+        )
         probability = probability[:, possible]
-        talk = self._background(heard, close)
-        talk = np.where(heard.fixed_rows == FREE, talk, heard.fixed_rows == BACKGROUND)[:, None]
+        talk = self._background(observations, similarity)
+        talk = np.where(
+            observations.row_annotation == UNANNOTATED,
+            talk,
+            observations.row_annotation == BACKGROUND,
+        )[:, None]
         worth = np.concatenate([probability * (1 - talk), talk], axis=1)
-        barred = ~np.isfinite(close.keysteps[:, possible])[heard.moment]
-        worth[:, :-1][barred & (heard.moment >= 0)[:, None]] = -np.inf
+        barred = ~np.isfinite(similarity.keysteps[:, possible])[observations.index]
+        worth[:, :-1][barred & (observations.index >= 0)[:, None]] = -np.inf
         path = cheapest_changes(worth, self.change_cost)
         names = np.array([*(members[place] for place in possible), BACKGROUND], dtype=np.int64)
         every = np.arange(rows)
@@ -204,24 +212,24 @@ class TaskMarkov:
         return Expected(timing, self.transitions(members, graph))
 
     def weigh(
-        self, heard: Observations, close: Floats, expected: Expected, words: Floats
+        self, observations: Observations, similarity: Floats, expected: Expected, words: Floats
     ) -> Floats:
         """Posterior of each keystep of a task on each row, given that one is done, shape (T, n).
 
         Parameters
         ----------
-        close : shape (N, n)
+        similarity : shape (N, n)
             Similarity of each observation to each keystep of the task.
         words : shape (N, n) or (N, 1)
             Weighted scores of the sentence classifier, in nats.
         """
-        emission = self.log_emission(close, heard.open_weight) + words
-        rows = np.zeros((len(heard.moment), close.shape[1]))
-        said = heard.moment >= 0
-        rows[said] = emission[heard.moment[said]]
+        emission = self.log_emission(similarity, observations.unannotated_weight) + words
+        rows = np.zeros((len(observations.index), similarity.shape[1]))
+        observed = observations.index >= 0
+        rows[observed] = emission[observations.index[observed]]
         when = np.arange(len(rows)) * TIMING_BINS // len(rows)
         rows += expected.log_timing[:, when].T
-        rows[:, ~np.isfinite(close).any(axis=0)] = _LEAST
+        rows[:, ~np.isfinite(similarity).any(axis=0)] = _LEAST
         return marginals(rows, expected.transitions)
 
     def log_emission(self, values: Floats, weight: Floats) -> Floats:
@@ -267,27 +275,29 @@ class TaskMarkov:
         if words.vectors.shape[1] != vectors.shape[1]:
             return np.zeros(1)
         share = _WORDS * videos / (videos + _HALF)
-        said: Floats = vectors.astype(np.float64) @ words.vectors.T.astype(np.float64)
-        return share * (said + words.bias)
+        observed: Floats = vectors.astype(np.float64) @ words.vectors.T.astype(np.float64)
+        return share * (observed + words.bias)
 
-    def _background(self, heard: Observations, close: Closeness) -> Floats:
+    def _background(self, observations: Observations, similarity: TaskSimilarity) -> Floats:
         """Probability of background, before the first keystep or after the last, shape (T,).
 
         It falls with the distance from the ends of the video.  It rises where a row is more
         similar to the title than to any keystep, relative to the other rows.
         """
-        rows = len(heard.moment)
+        rows = len(observations.index)
         if not self.background:
             return np.zeros(rows)
         odds = self.talk_odds((np.arange(rows) + 0.5) / rows)
-        if close.title is not None:
-            decided = heard.fixed != FREE
-            ahead = np.where(decided, 0.0, close.title - close.keysteps.max(axis=1))
-            weight = heard.open_weight if not decided.all() else heard.weight
+        if similarity.title is not None:
+            annotated = observations.annotation != UNANNOTATED
+            ahead = np.where(annotated, 0.0, similarity.title - similarity.keysteps.max(axis=1))
+            weight = (
+                observations.unannotated_weight if not annotated.all() else observations.weight
+            )
             mean = np.average(ahead, weights=weight)
             spread = math.sqrt(np.average((ahead - mean) ** 2, weights=weight))
-            said = heard.moment >= 0
-            odds[said] += ((ahead - mean) / max(spread, 1e-9))[heard.moment[said]]
+            observed = observations.index >= 0
+            odds[observed] += ((ahead - mean) / max(spread, 1e-9))[observations.index[observed]]
         talk: Floats = expit(odds)
         return talk
 

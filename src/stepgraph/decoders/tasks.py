@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from scipy.special import expit
 
 from stepgraph.core import Labels
-from stepgraph.decoders.hearing import Observations, Tasks
+from stepgraph.decoders.observations import Observations, Tasks
 from stepgraph.graph import TaskGraph
 from stepgraph.graph.chains import Chain, Edges, most_likely_path
 from stepgraph.graph.parameters import RecognizerParameters, listed_tasks
@@ -50,11 +50,11 @@ def tasks_of(graph: TaskGraph) -> dict[str, tuple[int, ...]]:
     return found or tasks
 
 
-def task_evidence(heard: Observations, tasks: Tasks) -> Floats:
+def task_evidence(observations: Observations, tasks: Tasks) -> Floats:
     """Log-evidence of each task for a video, in nats, shape (Z,)."""
-    if not len(heard.said):
+    if not len(observations.sources):
         return np.full(len(tasks), -np.inf)
-    return heard.task_similarity(tasks) / NAT
+    return observations.task_similarity(tasks) / NAT
 
 
 def task_posterior(
@@ -94,20 +94,20 @@ def _related(highest: float, parameters: RecognizerParameters | None) -> float:
     return float(expit(odds + (highest - (low + high) / 2) * (high - low) / spread))
 
 
-def task_stretches(heard: Observations, tasks: Tasks, evidence: Floats) -> list[slice]:
+def task_stretches(observations: Observations, tasks: Tasks, evidence: Floats) -> list[slice]:
     """Cut a video into task segments at lasting changes of task; most videos stay whole."""
     names = list(tasks)
     likely = [names[place] for place in np.argsort(-evidence, kind="stable")[:CANDIDATES]]
-    if not len(heard.said):
-        return [slice(0, len(heard.moment))]
-    closest = heard.closest({task: tasks[task] for task in names if task in likely})
+    if not len(observations.sources):
+        return [slice(0, len(observations.index))]
+    closest = observations.closest({task: tasks[task] for task in names if task in likely})
     best = closest.max(axis=1, keepdims=True, initial=np.finfo(closest.dtype).min)
     shares = np.exp((closest - best) / SOFTNESS)
-    rows = np.zeros((len(heard.moment), len(likely)))
-    said = heard.moment >= 0
+    rows = np.zeros((len(observations.index), len(likely)))
+    observed = observations.index >= 0
     # The best task adds 1; only an observation that excludes all tasks adds up to less.
     speaks = np.log(FLOOR + shares / np.maximum(shares.sum(axis=1, keepdims=True), 1.0))
-    rows[said] = speaks[heard.moment[said]]
+    rows[observed] = speaks[observations.index[observed]]
     borders = np.flatnonzero(np.diff(cheapest_changes(rows, SWITCH_COST))) + 1
     return [slice(first, last) for first, last in pairwise([0, *borders.tolist(), len(rows)])]
 

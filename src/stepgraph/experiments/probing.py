@@ -20,7 +20,7 @@ from stepgraph.core import Dataset, Features, Vocabulary, rows_in
 from stepgraph.errors import ConfigError, DataError
 from stepgraph.evaluation.metrics import split_standard_error
 from stepgraph.experiments.table import HEADS, PROBES
-from stepgraph.scoring.products import part_of_row
+from stepgraph.scoring.lazy import part_of_row
 
 
 @dataclass(frozen=True)

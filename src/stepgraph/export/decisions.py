@@ -110,7 +110,7 @@ def _decisions(
 def decide(scores: Scores, decisions: Decisions | None) -> Scores:
     """Clamp the scores of a video to its annotation, if it has any."""
     decided = (decisions or {}).get(scores.video)
-    return scores.fix(to_segments(decided, scores.vocabulary)) if decided else scores
+    return scores.annotate(to_segments(decided, scores.vocabulary)) if decided else scores
 
 
 def to_segments(decided: Iterable[Decision], vocabulary: Vocabulary) -> list[Segment]:

@@ -21,7 +21,7 @@ from stepgraph.decoders.path import best_keysteps
 from stepgraph.errors import DataError, MissingExtraError, one_line
 from stepgraph.files.disk import replacing, require_file
 from stepgraph.files.headers import FileKind, check_header, reading_fields
-from stepgraph.scoring.products import part_of_row
+from stepgraph.scoring.lazy import part_of_row
 
 ORIGINS = ("anchor", "path", "label")
 """Origin of a label, as in a timeline: a confident score; the path; not given by the decoder."""

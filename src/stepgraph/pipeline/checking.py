@@ -11,8 +11,8 @@ import numpy as np
 
 from stepgraph.core import Dataset, Video, Vocabulary
 from stepgraph.decoders import TaskMarkov
-from stepgraph.decoders.hearing import hear
 from stepgraph.decoders.learning import learn_graph
+from stepgraph.decoders.observations import observe
 from stepgraph.errors import DataError
 from stepgraph.graph.layers import Layer
 from stepgraph.graph.order import DIRECTIONAL_SHARE
@@ -123,7 +123,7 @@ def check_steps(
         names = [listed.keysteps[keystep] for keystep in layer.keysteps]
         members = graph.traces.tasks[task] if graph.traces else {}
         own = said.of([n for n, video in enumerate(said.videos) if video.id in members])
-        spoken = find_spoken([hear(scores[video.id]) for video in own.videos], names, encode)
+        spoken = find_spoken([observe(scores[video.id]) for video in own.videos], names, encode)
         unheard = _unheard(task, names, layer, spoken)
         places = dict(zip(names, layer.place.tolist(), strict=True))
         missing = _missing(task, places, own, spoken, chosen, encode)

@@ -43,7 +43,7 @@ from stepgraph.progress import counting
 from stepgraph.scoring import score_each, score_features
 from stepgraph.scoring.fusion import Fused
 from stepgraph.scoring.known import Known
-from stepgraph.scoring.products import Products
+from stepgraph.scoring.lazy import LazyScores
 
 # Videos whose features all shards together store, for fitting sentence classifiers.  The final
 # sample may contain other videos, which are encoded again.
@@ -125,7 +125,7 @@ class MiningJob(Job):
         encoder, keeps = opened(self).encoder, self.learns_words and self.heard > 0
         found = score_each(videos, self.vocabulary, encoder, problems=problems, known=self.known)
         for _, scores in found:
-            if keeps and isinstance(scores, Products):
+            if keeps and isinstance(scores, LazyScores):
                 heard.add("", scores.video, scores.features)
             yield decide(scores, self.decisions)
 

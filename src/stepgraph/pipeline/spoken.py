@@ -12,8 +12,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from stepgraph.decoders.hearing import Floats, Integers, Observations
-from stepgraph.scoring.products import Products
+from stepgraph.decoders.observations import Floats, Integers, Observations
+from stepgraph.scoring.lazy import LazyScores
 from stepgraph.vocabulary.suggesting import Chosen, Encode, PhraseGroup, names_a_step, nearest
 
 # A match is salient from this quantile of the sentences' best similarities in a video on.
@@ -130,7 +130,7 @@ def _where_clear(kind: PhraseGroup, said: NameMatches) -> PhraseGroup:
     """Return the phrase with its salient matches as mentions."""
     mentions = []
     for number, one in enumerate(said.videos):
-        if said.clear[number, 0] and isinstance(one.scores, Products):
-            part = one.said[said.moment[number, 0]]
+        if said.clear[number, 0] and isinstance(one.scores, LazyScores):
+            part = one.sources[said.moment[number, 0]]
             mentions.append((number, float(one.scores.features.intervals[part, 0])))
     return kind._replace(mentions=tuple(mentions))

@@ -25,7 +25,7 @@ from stepgraph.files.stored import Reading, check_seconds, note_length, stored_r
 from stepgraph.problems import Problems
 from stepgraph.scoring.fusion import Fused, standardise, to_scale
 from stepgraph.scoring.known import Known, know
-from stepgraph.scoring.products import Products
+from stepgraph.scoring.lazy import LazyScores
 
 
 @dataclass(frozen=True)
@@ -179,5 +179,5 @@ def score_features(
             f"encoder {encoder.name!r} must give each keystep a vector as long as those of "
             f"videos, got shapes {keysteps.shape} and {features.vectors.shape}"
         )
-    scores = Products(features, keysteps, vocabulary, hop=hop, tasks=tasks)
+    scores = LazyScores(features, keysteps, vocabulary, hop=hop, tasks=tasks)
     return scores if encoder.kind in WORDED else standardise(scores)

@@ -14,16 +14,16 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from stepgraph.core import FREE, Scores
-from stepgraph.core.rows import pin
-from stepgraph.scoring.products import Products, pieces
+from stepgraph.core import UNANNOTATED, Scores
+from stepgraph.core.rows import clamp
+from stepgraph.scoring.lazy import LazyScores, pieces
 
 Floats: TypeAlias = NDArray[np.float64]
 Integers: TypeAlias = NDArray[np.int64]
 Tasks: TypeAlias = Mapping[str, tuple[int, ...]]
 
 
-class Closeness(NamedTuple):
+class TaskSimilarity(NamedTuple):
     """Similarity of each observation to a task.
 
     Attributes
@@ -46,53 +46,54 @@ class Observations:
     ----------
     scores
         Scores of the whole video.
-    moment : shape (T,)
+    index : shape (T,)
         Observation index of each row, -1 where it is unobserved.
-    said : shape (N,)
+    sources : shape (N,)
         Index of each observation among the parts (sentences) or the rows of the scores.
     weight : shape (N,)
         Number of rows of each observation.
     """
 
     scores: Scores
-    moment: Integers
-    said: Integers
+    index: Integers
+    sources: Integers
     weight: Floats
 
     @cached_property
-    def fixed(self) -> Integers:
-        """Annotation of each observation, else ``FREE``, shape (N,)."""
-        if isinstance(self.scores, Products):
-            return self.scores.known[self.said]
-        fixed = self.scores.fixed
-        return np.full(len(self.said), FREE) if fixed is None else fixed[self.said]
+    def annotation(self) -> Integers:
+        """Annotation of each observation, else ``UNANNOTATED``, shape (N,)."""
+        if isinstance(self.scores, LazyScores):
+            return self.scores.part_annotation[self.sources]
+        if self.scores.annotation is None:
+            return np.full(len(self.sources), UNANNOTATED)
+        return self.scores.annotation[self.sources]
 
     @property
-    def fixed_rows(self) -> Integers:
-        """Annotation of each row, else ``FREE``, shape (T,)."""
-        return np.append(self.fixed, FREE)[self.moment]
+    def row_annotation(self) -> Integers:
+        """Annotation of each row, else ``UNANNOTATED``, shape (T,)."""
+        return np.append(self.annotation, UNANNOTATED)[self.index]
 
     @property
-    def open_weight(self) -> Floats:
+    def unannotated_weight(self) -> Floats:
         """Number of rows of each observation, 0 where it is annotated, shape (N,)."""
-        return np.where(self.fixed == FREE, self.weight, 0.0)
+        return np.where(self.annotation == UNANNOTATED, self.weight, 0.0)
 
     def runs(self) -> tuple[Integers, Integers]:
         """Length and observation index of each run of rows, -1 where they are unobserved."""
-        starts = np.flatnonzero(np.diff(self.moment, prepend=-2))
-        return np.diff(starts, append=len(self.moment)), self.moment[starts]
+        starts = np.flatnonzero(np.diff(self.index, prepend=-2))
+        return np.diff(starts, append=len(self.index)), self.index[starts]
 
     def vectors(self) -> NDArray[np.float32] | None:
         """Embeddings of the observations, shape (N, D), or None where the scores have none."""
-        return self.scores.vectors[self.said] if isinstance(self.scores, Products) else None
+        return self.scores.vectors[self.sources] if isinstance(self.scores, LazyScores) else None
 
-    def closeness(self, task: str, members: tuple[int, ...]) -> Closeness:
+    def similarity(self, task: str, members: tuple[int, ...]) -> TaskSimilarity:
         """Compute the similarity of every observation to one task."""
         scores, keysteps = self.scores, list(members)
-        if not isinstance(scores, Products):
-            values = scores.values[self.said][:, keysteps]
-            return Closeness(values.astype(np.float64), None)
-        vectors, title = scores.vectors[self.said], None
+        if not isinstance(scores, LazyScores):
+            values = scores.values[self.sources][:, keysteps]
+            return TaskSimilarity(values.astype(np.float64), None)
+        vectors, title = scores.vectors[self.sources], None
         own = scores.tasks is not None and task in scores.tasks.blocks
         if own and scores.tasks is not None:
             block = scores.tasks.vectors[scores.tasks.blocks[task]]
@@ -100,8 +101,8 @@ class Observations:
         else:
             found = vectors @ scores.keysteps[keysteps].T
         found = np.where(scores.allowed[keysteps], found, np.float32(-np.inf))
-        found = pin(found, self.fixed, np.array(keysteps))
-        return Closeness(found.astype(np.float64), title)
+        found = clamp(found, self.annotation, np.array(keysteps))
+        return TaskSimilarity(found.astype(np.float64), title)
 
     def task_similarity(self, tasks: Tasks) -> Floats:
         """Similarity of the video to each task, averaged over rows and over keysteps, shape (Z,).
@@ -119,12 +120,12 @@ class Observations:
             closest = np.maximum.reduceat(found, targets.first, axis=1)
             possible = np.isfinite(closest)
             explained += self.weight[piece] @ np.where(possible, closest, 0.0)
-            decided = self.fixed[piece, None] >= 0
-            rows += self.weight[piece] @ (possible | decided)
+            annotated = self.annotation[piece, None] >= 0
+            rows += self.weight[piece] @ (possible | annotated)
         possible = np.isfinite(ever)
-        heard = np.add.reduceat(np.where(possible, ever, 0.0), targets.first)
+        observed = np.add.reduceat(np.where(possible, ever, 0.0), targets.first)
         keysteps = np.add.reduceat(possible.astype(np.float64), targets.first)
-        total = explained / np.maximum(rows, 1) + heard / np.maximum(keysteps, 1)
+        total = explained / np.maximum(rows, 1) + observed / np.maximum(keysteps, 1)
         return np.where(rows > 0, total, -np.inf)
 
     def closest(self, tasks: Tasks) -> Floats:
@@ -137,28 +138,28 @@ class Observations:
 
     def _pieces(self, targets: Targets) -> Iterator[tuple[slice, NDArray[np.float32]]]:
         """Yield the similarities of some observations at a time to all targets."""
-        for piece in pieces(len(self.said), len(targets.keysteps)):
+        for piece in pieces(len(self.sources), len(targets.keysteps)):
             if targets.vectors is None:
-                found = self.scores.values[self.said[piece]][:, targets.keysteps]
+                found = self.scores.values[self.sources[piece]][:, targets.keysteps]
             else:
-                assert isinstance(self.scores, Products), "only these have vectors"
-                found = self.scores.vectors[self.said[piece]] @ targets.vectors.T
+                assert isinstance(self.scores, LazyScores), "only these have vectors"
+                found = self.scores.vectors[self.sources[piece]] @ targets.vectors.T
                 found[:, ~targets.allowed] = -np.inf
-                found = pin(found, self.fixed[piece], targets.keysteps)
+                found = clamp(found, self.annotation[piece], targets.keysteps)
             yield piece, found
 
 
-def hear(scores: Scores, rows: slice = slice(None)) -> Observations:
+def observe(scores: Scores, rows: slice = slice(None)) -> Observations:
     """Find the observations of a video or of some of its rows."""
-    if isinstance(scores, Products):
+    if isinstance(scores, LazyScores):
         source = scores.part[rows]
     else:
         source = np.where(scores.observed, np.arange(len(scores)), -1)[rows]
-    heard = source >= 0
-    said, inverse, weight = np.unique(source[heard], return_inverse=True, return_counts=True)
-    moment = np.full(len(source), -1, dtype=np.int64)
-    moment[heard] = inverse
-    return Observations(scores, moment, said, weight.astype(np.float64))
+    observed = source >= 0
+    sources, inverse, weight = np.unique(source[observed], return_inverse=True, return_counts=True)
+    index = np.full(len(source), -1, dtype=np.int64)
+    index[observed] = inverse
+    return Observations(scores, index, sources, weight.astype(np.float64))
 
 
 class Targets(NamedTuple):
@@ -180,7 +181,7 @@ class Targets(NamedTuple):
 
 def targets_of(scores: Scores, tasks: Tasks) -> Targets:
     """Collect the keysteps and titles that observations are compared with to find the task."""
-    known = scores.tasks if isinstance(scores, Products) else None
+    known = scores.tasks if isinstance(scores, LazyScores) else None
     lists = []
     for task, members in tasks.items():
         titled = known is not None and task in known.blocks
@@ -188,7 +189,7 @@ def targets_of(scores: Scores, tasks: Tasks) -> Targets:
     keysteps = np.concatenate(lists)
     sizes = np.array([len(one) for one in lists])
     first = np.cumsum(sizes) - sizes
-    if not isinstance(scores, Products):
+    if not isinstance(scores, LazyScores):
         return Targets(keysteps, first, None, np.ones(len(keysteps), dtype=bool))
     allowed = (keysteps >= 0) & scores.allowed[keysteps]
     # A title is allowed where any keystep of its task is allowed.

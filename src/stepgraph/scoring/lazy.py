@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from stepgraph.core import FREE, Features, Scores, Segment, Vocabulary, rows_in
-from stepgraph.core.rows import label_rows, pin
+from stepgraph.core import UNANNOTATED, Features, Scores, Segment, Vocabulary, rows_in
+from stepgraph.core.rows import clamp, label_rows
 from stepgraph.encoders.vectors import TaskVectors
 from stepgraph.errors import DataError
 
@@ -24,7 +24,7 @@ LARGEST = 2**31
 _PIECE = 2**22
 
 
-class Products(Scores):
+class LazyScores(Scores):
     """Scores of one video as products of the vectors of its parts and of the keysteps.
 
     Attributes
@@ -38,8 +38,8 @@ class Products(Scores):
         Vectors of the keysteps within each task, if the encoder distinguishes them.
     allowed : shape (K,), bool
         The keysteps that may occur; all others score minus infinity.
-    known : shape (N,)
-        Annotated keystep of each part, else ``FREE``.
+    part_annotation : shape (N,)
+        Annotated keystep of each part, else ``UNANNOTATED``.
     """
 
     def __new__(cls, *_: Any, **fields: Any) -> Any:
@@ -69,7 +69,7 @@ class Products(Scores):
             keysteps=keysteps,
             tasks=tasks,
             allowed=every if allowed is None else allowed,
-            known=np.full(len(features.vectors), FREE),
+            part_annotation=np.full(len(features.vectors), UNANNOTATED),
         )
 
     features: Features
@@ -78,7 +78,7 @@ class Products(Scores):
     keysteps: NDArray[np.float32]
     tasks: TaskVectors | None
     allowed: NDArray[np.bool_]
-    known: NDArray[np.int64]
+    part_annotation: NDArray[np.int64]
 
     def __repr__(self) -> str:
         return f"Products({self.video!r}, {len(self)} rows, {len(self.vocabulary)} keysteps)"
@@ -103,7 +103,7 @@ class Products(Scores):
         found = self.vectors[parts] @ self.keysteps.T
         if not self.allowed.all():
             found = np.where(self.allowed, found, np.float32(-np.inf))
-        return pin(found, self.known[parts], np.arange(found.shape[1]))
+        return clamp(found, self.part_annotation[parts], np.arange(found.shape[1]))
 
     def best(self) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
         """See :meth:`~stepgraph.core.Scores.best`."""
@@ -122,38 +122,40 @@ class Products(Scores):
         if not self.allowed[keystep]:
             return np.full(len(part), -np.inf, dtype=np.float32)
         found = np.zeros(len(part), dtype=np.float32)
-        said = part[part >= 0]
-        products = self.vectors[said] @ self.keysteps[keystep]
-        found[part >= 0] = pin(products[:, None], self.known[said], np.array([keystep]))[:, 0]
+        present = part[part >= 0]
+        products = self.vectors[present] @ self.keysteps[keystep]
+        found[part >= 0] = clamp(
+            products[:, None], self.part_annotation[present], np.array([keystep])
+        )[:, 0]
         return found
 
-    def restrict(self, keysteps: Iterable[int]) -> Products:
+    def restrict(self, keysteps: Iterable[int]) -> LazyScores:
         """See :meth:`~stepgraph.core.Scores.restrict`."""
         allowed = np.zeros(len(self.vocabulary), dtype=bool)
         allowed[list(keysteps)] = True
         return self._with(allowed=allowed & self.allowed)
 
-    def fix(self, decided: Iterable[Segment]) -> Products:
-        """See :meth:`~stepgraph.core.Scores.fix`; annotated rows become parts of their own."""
-        fixed = label_rows(decided, len(self), self.hop, FREE)
-        [rows] = np.nonzero(fixed != FREE)
-        pairs = np.stack([self.part[rows], fixed[rows]], axis=1)
+    def annotate(self, segments: Iterable[Segment]) -> LazyScores:
+        """See :meth:`~stepgraph.core.Scores.annotate`; annotated rows become parts."""
+        annotation = label_rows(segments, len(self), self.hop, UNANNOTATED)
+        [rows] = np.nonzero(annotation != UNANNOTATED)
+        pairs = np.stack([self.part[rows], annotation[rows]], axis=1)
         new, which = np.unique(pairs, axis=0, return_inverse=True)
         nothing = np.zeros((1, self.vectors.shape[1]), self.vectors.dtype)
-        said = np.concatenate([self.vectors, nothing])
+        present = np.concatenate([self.vectors, nothing])
         part = self.part.copy()
         part[rows] = len(self.vectors) + which.ravel()
         return self._with(
             # Rows without a sentence have part -1, the zeros behind all others.
-            vectors=np.concatenate([self.vectors, said[new[:, 0]]]),
-            known=np.concatenate([self.known, new[:, 1]]),
+            vectors=np.concatenate([self.vectors, present[new[:, 0]]]),
+            part_annotation=np.concatenate([self.part_annotation, new[:, 1]]),
             part=part,
             observed=part >= 0,
-            fixed=fixed,
+            annotation=annotation,
         )
 
-    def _with(self, **changed: Any) -> Products:
-        made: Products = super().__new__(Products)
+    def _with(self, **changed: Any) -> LazyScores:
+        made: LazyScores = super().__new__(LazyScores)
         made.__dict__.update({**vars(self), **changed})
         made.__dict__.pop("values", None)  # which were of what has changed
         return made
