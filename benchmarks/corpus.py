@@ -89,7 +89,7 @@ def measure(source: str, articles: Path, encoder: str, keysteps: int) -> dict[st
     meant = encoder_options(asked.encoder)
     job = mining.MiningJob(source=source, vocabulary=vocabulary, encoder=meant, remember=False)
     spent: dict[str, float] = {"words": 0.0}
-    learn = mining._with_words
+    learn = mining._with_classifiers
 
     def timed(*args: Any) -> Any:
         begun = cpu()
@@ -97,7 +97,7 @@ def measure(source: str, articles: Path, encoder: str, keysteps: int) -> dict[st
         spent["words"] = cpu() - begun
         return graph
 
-    mining._with_words = timed
+    mining._with_classifiers = timed
     output = Path(source.partition(":")[2]) / "graph.json"
     kept = {"bytes": 0}
     begun, wall = cpu(), time.perf_counter()

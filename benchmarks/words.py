@@ -121,7 +121,7 @@ class WordedExecutions(_Seen):
         return super().cost(before) - (reduced(before) * self.odds).sum(axis=(1, 2))
 
 
-def worded(order: Order, runs: Sequence[Sequence[str]], odds: Floats, noise: float) -> Order:
+def uses_text(order: Order, runs: Sequence[Sequence[str]], odds: Floats, noise: float) -> Order:
     """The order as it is learned from the same executions with the words besides."""
     place = {step: at for at, step in enumerate(order.steps)}
     seen = WordedExecutions([np.array([place[s] for s in one]) for one in runs], len(place), noise)
@@ -155,7 +155,7 @@ def measure_orders(
             ]
             orders = {"no_parameter": plain(order), "without": order}
             for weight in WEIGHTS:
-                orders[f"words_{weight}"] = worded(order, some, weight * np.array(told), noise)
+                orders[f"words_{weight}"] = uses_text(order, some, weight * np.array(told), noise)
             for name, one in orders.items():
                 if figures := judge(one, counts):
                     found.setdefault(name, []).append(figures)

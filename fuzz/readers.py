@@ -33,7 +33,9 @@ def read_video(path, out):
     from stepgraph.ingest import Listening
 
     problems = Problems()
-    video = sg.open_video(path, listening=Listening(needed=False, hears=False), problems=problems)
+    video = sg.open_video(
+        path, listening=Listening(needed=False, uses_speech=False), problems=problems
+    )
     check_video(video)
     check_problems(problems)
     return video

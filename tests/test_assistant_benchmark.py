@@ -17,7 +17,7 @@ from benchmarks.assistant import (
 )
 from benchmarks.mistakes import UNKNOWN, macro_f1, published_rule, spoiled
 from benchmarks.recipes import HABITS, SHAPES, recipes, swapped
-from benchmarks.words import Pair, held_out, plain, said_in, turned_round, worded
+from benchmarks.words import Pair, held_out, plain, said_in, turned_round, uses_text
 
 from stepgraph.assistant import learn_order
 
@@ -89,8 +89,8 @@ def test_words_that_say_nothing_change_no_order():
     [one] = recipes(4, ("sparse",), "any ready step", count=1, size=8, executions=6)
     order, none = learn_order(one.executions), np.zeros((8, 8))
 
-    assert (worded(order, one.executions, none, 0.0).before == order.before).all()
-    strong = worded(order, one.executions, none + 5, 0.0).before
+    assert (uses_text(order, one.executions, none, 0.0).before == order.before).all()
+    strong = uses_text(order, one.executions, none + 5, 0.0).before
     assert (plain(order).before | ~strong).all()
     assert strong.sum() >= order.before.sum()
 

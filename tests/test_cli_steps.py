@@ -251,10 +251,14 @@ def test_pairs_that_share_a_step_are_told_together():
             ("order", "flip", "beat", 4),
             ("order", "beat", "crack", 3),
         ),
-        *(("order", "melt", "soak", 2), ("alike", "dip", "soak", 6), ("alike", "cut", "dip", 5)),
+        *(
+            ("order", "melt", "soak", 2),
+            ("duplicate", "dip", "soak", 6),
+            ("duplicate", "cut", "dip", 5),
+        ),
     ]
     found = [Finding(kind, "Toast", (one, other), n, 7) for kind, one, other, n in pairs]
-    found.append(Finding("unheard", "Toast", ("cut",), 0, 7))
+    found.append(Finding("unmentioned", "Toast", ("cut",), 0, 7))
 
     assert [*_sentences(found)] == [
         "hardly ever heard: cut (clearly in 0 of 7 videos)",
@@ -276,7 +280,7 @@ def test_what_is_not_heard_is_in_no_order():
         [video for video in demo.videos if video.task == tea],
     )
 
-    pairs = [one.keysteps for one in found.findings if one.kind in ("order", "alike")]
-    assert ("polish the trumpet",) in [one.keysteps for one in found.of("unheard")]
+    pairs = [one.keysteps for one in found.findings if one.kind in ("order", "duplicate")]
+    assert ("polish the trumpet",) in [one.keysteps for one in found.of("unmentioned")]
     assert len(pairs) > 3
     assert not any("polish the trumpet" in pair for pair in pairs)

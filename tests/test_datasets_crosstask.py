@@ -169,7 +169,9 @@ def test_a_shard_holds_the_same_videos_whichever_are_narrated(release):
     for part in (1, 2, 3):
         shard = Shard(part, 3)
         heard = ids(opened(release, shard=shard))
-        seen = ids(opened(release, shard=shard, listening=Listening(needed=False, hears=False)))
+        seen = ids(
+            opened(release, shard=shard, listening=Listening(needed=False, uses_speech=False))
+        )
         assert heard == [video for video in seen if video in heard]
         assert len(seen) > len(heard) > 0
 

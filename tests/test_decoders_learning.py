@@ -10,7 +10,7 @@ from reference import keysteps, make_graph, make_scores
 from spoken import random_products, random_unit, sentences
 from stepgraph.core import Vocabulary
 from stepgraph.decoders import TaskMarkov
-from stepgraph.decoders.learning import Learner, learn_graph
+from stepgraph.decoders.learning import ParameterFit, learn_graph
 from stepgraph.decoders.observations import observe
 from stepgraph.encoders.vectors import unit
 from stepgraph.graph import mine_graph
@@ -53,7 +53,7 @@ def random_corpus(seed):
 
 
 def learned(videos, vocabulary=VOCABULARY):
-    learner = Learner(vocabulary)
+    learner = ParameterFit(vocabulary)
     graph = mine_graph(learner.watch(videos), vocabulary)
     return learner.parameters(graph)
 
@@ -220,7 +220,7 @@ def test_videos_are_given_on_one_by_one_as_they_came():
             taken.append(scores)
             yield scores
 
-    for number, scores in enumerate(Learner(VOCABULARY).watch(coming())):
+    for number, scores in enumerate(ParameterFit(VOCABULARY).watch(coming())):
         assert scores is videos[number]
         assert len(taken) == number + 1
 

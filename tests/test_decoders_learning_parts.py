@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from stepgraph.decoders import TaskMarkov, learning
-from stepgraph.decoders.learning import Learner, SentenceSample, learn_words
+from stepgraph.decoders.learning import ParameterFit, SentenceSample, fit_classifiers
 from stepgraph.graph import mine_graph
 from test_decoders_learning import VOCABULARY, spoken_corpus, spoken_video
 
@@ -18,17 +18,17 @@ def few(monkeypatch):
 
 
 def watched(videos):
-    learner = Learner(VOCABULARY)
+    learner = ParameterFit(VOCABULARY)
     return learner, mine_graph(learner.watch(videos), VOCABULARY)
 
 
 def test_videos_are_chosen_from_parts_as_from_the_whole():
     for seed in range(8):
         videos = spoken_corpus(np.random.default_rng(seed), 24)
-        whole = watched(videos)[0].spoken()
+        whole = watched(videos)[0].sampled()
 
         for place in (0, 1, 9, 24):
-            parts = [watched(some)[0].spoken() for some in (videos[:place], videos[place:])]
+            parts = [watched(some)[0].sampled() for some in (videos[:place], videos[place:])]
 
             assert parts[0].merge(parts[1]) == parts[1].merge(parts[0]) == whole
         assert sum(whole.met.values()) == 24
@@ -59,10 +59,10 @@ def test_words_learned_afterwards_are_those_learned_at_once():
     scores = {one.video: one for one in videos}
     chosen = {
         task: {video: scores[video] for video in those}
-        for task, those in learner.spoken().tasks.items()
+        for task, those in learner.sampled().tasks.items()
     }
 
-    found = learn_words(without, chosen, TaskMarkov()).parameters.classifiers
+    found = fit_classifiers(without, chosen, TaskMarkov()).parameters.classifiers
 
     assert without.parameters.classifiers == {}
     assert {*found} == {*expected} == {"tea", "soup"}

@@ -14,7 +14,7 @@ from stepgraph.decoders.tasks import (
     listed_tasks,
     task_evidence,
     task_posterior,
-    task_stretches,
+    task_segments,
     tasks_of,
 )
 from stepgraph.graph import TIMING_BINS
@@ -41,7 +41,7 @@ def posterior_of(scores, tasks=TASKS, parameters=None):
 
 def stretches_of(scores, tasks=TASKS):
     heard = observe(scores)
-    found = task_stretches(heard, tasks, task_evidence(heard, tasks))
+    found = task_segments(heard, tasks, task_evidence(heard, tasks))
     return [(rows.start, rows.stop) for rows in found]
 
 

@@ -9,7 +9,7 @@ from reference import keysteps, make_graph, make_scores
 from stepgraph.core import Labels, Vocabulary
 from stepgraph.decoders import tasks
 from stepgraph.decoders.observations import observe
-from stepgraph.decoders.tasks import rank_tasks, task_posterior, task_stretches, tasks_of
+from stepgraph.decoders.tasks import rank_tasks, task_posterior, task_segments, tasks_of
 from stepgraph.graph.parameters import RecognizerParameters
 
 TWO = {"tea": (0, 1), "soup": (2,)}
@@ -98,7 +98,7 @@ def test_a_video_is_cut_as_the_best_of_all_sequences_is(monkeypatch):
         cost = float(rng.uniform(1, 6))
         monkeypatch.setattr(tasks, "SWITCH_COST", cost)
 
-        found = task_stretches(observe(scores), listed, np.zeros(3))
+        found = task_segments(observe(scores), listed, np.zeros(3))
 
         expected = slow_stretches(scores.values.tolist(), observed, listed, cost)
         lengths.add(len(expected))
@@ -115,7 +115,7 @@ def test_a_video_is_cut_as_the_best_of_all_sequences_is(monkeypatch):
 def test_eighteen_clear_rows_are_a_change_of_task(rows, whole):
     values = np.repeat([[1.0, 0.0, 0.0], [0.0, 0.0, 1.0]], rows, axis=0)
 
-    found = task_stretches(observe(make_scores(values)), TWO, np.zeros(2))
+    found = task_segments(observe(make_scores(values)), TWO, np.zeros(2))
 
     assert found == [slice(0, 2 * rows)] if whole else [slice(0, rows), slice(rows, 2 * rows)]
 
@@ -126,7 +126,7 @@ def test_only_the_twenty_likeliest_tasks_are_considered(place, cut):
     values = np.zeros((60, 21))
     values[:30, 0] = values[30:, place] = 1.0
 
-    found = task_stretches(observe(make_scores(values)), listed, -np.arange(21.0))
+    found = task_segments(observe(make_scores(values)), listed, -np.arange(21.0))
 
     assert len(found) == (2 if cut else 1)
 
@@ -137,7 +137,7 @@ def test_a_row_that_speaks_for_many_tasks_speaks_less_for_each(rows, cut):
     values = np.ones((rows + 60, 20))
     values[:rows, 19] = values[rows:, :19] = 0.0
 
-    found = task_stretches(observe(make_scores(values)), listed, np.zeros(20))
+    found = task_segments(observe(make_scores(values)), listed, np.zeros(20))
 
     assert len(found) == (2 if cut else 1)
 
@@ -146,7 +146,7 @@ def test_a_row_on_which_no_task_may_be_speaks_for_none():
     values = np.repeat([[1.0, 0.0, 0.0], [0.0, 0.0, 1.0]], 30, axis=0)
     values[29:31] = -math.inf
 
-    found = task_stretches(observe(make_scores(values)), TWO, np.zeros(2))
+    found = task_segments(observe(make_scores(values)), TWO, np.zeros(2))
 
     assert len(found) == 2
     assert 29 <= found[0].stop <= 31

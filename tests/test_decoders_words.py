@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from stepgraph.decoders.learning import Learner, _whitening
+from stepgraph.decoders.learning import ParameterFit, _whitening
 from stepgraph.decoders.observations import observe
 from test_decoders_learning import LISTED, VOCABULARY, random_corpus
 
@@ -25,7 +25,7 @@ def test_few_sentences_are_divided_by_the_same_scatter_as_many(sentences):
 
 
 def test_words_are_learned_from_a_hundred_videos_of_a_task_and_a_thousand_of_all():
-    one, many = Learner(VOCABULARY), Learner(VOCABULARY)
+    one, many = ParameterFit(VOCABULARY), ParameterFit(VOCABULARY)
     for n in range(101):
         one._spoken.add("tea", f"{n}", None)
     for n in range(1100):
@@ -37,7 +37,7 @@ def test_words_are_learned_from_a_hundred_videos_of_a_task_and_a_thousand_of_all
 
 def test_what_is_as_clear_as_the_clearest_tenth_is_spoken_of_clearly():
     for seed in range(10):
-        learner, videos = Learner(VOCABULARY), random_corpus(seed)[:-1]
+        learner, videos = ParameterFit(VOCABULARY), random_corpus(seed)[:-1]
         [*learner.watch(videos)]
         kept = learner.traces().tasks
 

@@ -9,7 +9,7 @@ from stepgraph.core import Sentence, Video, Vocabulary
 from stepgraph.encoders import EncoderOptions, load_encoder, screen
 from stepgraph.errors import ConfigError, DataError
 from stepgraph.graph import TaskGraph
-from stepgraph.pipeline import Asked, hears, looks, open_scorer
+from stepgraph.pipeline import Asked, open_scorer, uses_speech, uses_vision
 from stepgraph.problems import Problems
 from stepgraph.scoring import score
 from stepgraph.scoring.fusion import Fused, open_encoder
@@ -31,10 +31,14 @@ def test_plain_ocr_is_read_by_the_built_in_text_encoder():
     options = EncoderOptions("ocr", context=1, blend=True)
 
     assert (options.name, options.kind, options.model) == ("ocr:minilm", "ocr", "minilm")
-    assert (options.reads, options.looks, options.hears) == (True, True, False)
+    assert (options.uses_screen_text, options.uses_vision, options.uses_speech) == (
+        True,
+        True,
+        False,
+    )
     assert EncoderOptions(also="ocr").also == "ocr:minilm"
-    assert EncoderOptions(also="ocr").hears
-    assert not EncoderOptions().reads
+    assert EncoderOptions(also="ocr").uses_speech
+    assert not EncoderOptions().uses_screen_text
 
 
 @pytest.mark.parametrize(
@@ -93,8 +97,8 @@ def test_alone_it_is_as_the_decoder_likes_it_and_needs_no_narration():
     scorer = open_scorer(Asked({"name": "ocr"}))
 
     assert scorer.options == EncoderOptions("ocr", context=1, task_names=True, blend=True)
-    assert looks(scorer)
-    assert not hears(scorer)
+    assert uses_vision(scorer)
+    assert not uses_speech(scorer)
     assert open_scorer(Asked({"name": "ocr", "context": 0})).options == EncoderOptions("ocr")
 
 

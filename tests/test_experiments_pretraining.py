@@ -137,7 +137,7 @@ def test_the_samples_at_hand_share_videos(real_data):
     """The committed evidence that the guard is needed."""
 
     def ids(source, split="all"):
-        listening = Listening(needed=False, hears=False)
+        listening = Listening(needed=False, uses_speech=False)
         found = open_source(
             f"{source}:{real_data / source}", split=split, listening=listening, strict=False
         )

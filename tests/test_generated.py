@@ -101,10 +101,10 @@ def test_every_keystep_can_be_drawn_and_spoken_of():
 
 def test_tasks_share_keysteps_and_some_keysteps_look_alike():
     uses = [step.keystep for steps in TASKS.values() for step in steps]
-    looks = [keystep[:3] for keystep in KEYSTEPS.values()]
+    uses_vision = [keystep[:3] for keystep in KEYSTEPS.values()]
 
     assert len(uses) - len(set(uses)) >= 6
-    assert len(set(looks)) < len(looks)
+    assert len(set(uses_vision)) < len(uses_vision)
 
 
 def test_scripts_are_the_same_every_time_and_differ_by_seed():

@@ -97,9 +97,9 @@ def test_a_model_listens_where_it_may_and_nothing_is_written(media, monkeypatch)
         open_video(media, listening=Listening(speech=Path("model"))).transcript == heard.sentences
     )
     assert open_video(media).transcript == heard.sentences
-    assert open_video(media, listening=Listening(needed=False, hears=False)).transcript == ()
+    assert open_video(media, listening=Listening(needed=False, uses_speech=False)).transcript == ()
     with pytest.raises(NoTextTrackError, match="must contain a text track"):
-        open_video(media, listening=Listening(hears=False))
+        open_video(media, listening=Listening(uses_speech=False))
 
 
 @pytest.mark.parametrize("silent", [False, True])
@@ -115,7 +115,7 @@ def test_what_is_read_tells_nothing_of_where_the_sound_ends(media, monkeypatch, 
         "stepgraph.ingest.media.media_duration", lambda path, sound: ends.append(sound) or 90.0
     )
 
-    open_video(media, listening=Listening(needed=False, hears=False))
+    open_video(media, listening=Listening(needed=False, uses_speech=False))
 
     assert ends == [0.0]  # another one has every longer file read to its end
 
@@ -228,7 +228,9 @@ def test_importing_is_cheap():
 
 
 def test_who_only_reads_neither_hears_nor_saves():
-    assert Listening(needed=False, save=True).reading == Listening(hears=False)
-    assert Listening(speech=Path("model"), hears=False).reading == Listening(hears=False)
-    quiet = Listening(needed=False, hears=False)
+    assert Listening(needed=False, save=True).reading == Listening(uses_speech=False)
+    assert Listening(speech=Path("model"), uses_speech=False).reading == Listening(
+        uses_speech=False
+    )
+    quiet = Listening(needed=False, uses_speech=False)
     assert quiet.reading is quiet

@@ -212,8 +212,8 @@ def test_who_does_not_listen_refuses_a_file_without_a_transcript(tmp_path, tried
     path = write_speech(tmp_path / "talk.mp4", tried, picture=True)
 
     with pytest.raises(DataError, match=r"must contain a text track, got none; .* --no-speech"):
-        open_video(path, listening=Listening(hears=False))
-    video = open_video(path, listening=Listening(needed=False, hears=False))
+        open_video(path, listening=Listening(uses_speech=False))
+    video = open_video(path, listening=Listening(needed=False, uses_speech=False))
     assert video.transcript == ()
 
 

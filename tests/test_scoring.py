@@ -189,9 +189,9 @@ def test_the_first_modality_wins_where_both_are_certain(seed):
 
     for row in range(len(video)):
         sees = video.observed[row] and video.values[row].max() >= 0.6
-        hears = text.observed[row] and text.values[row].max() >= 0.8
+        uses_speech = text.observed[row] and text.values[row].max() >= 0.8
         anchor = both.observed[row] and both.values[row].max() >= np.float32(0.8)
-        assert anchor == (sees or hears)
+        assert anchor == (sees or uses_speech)
         if anchor:
             speaker = video if sees else text
             assert both.values[row].argmax() == speaker.values[row].argmax()

@@ -106,7 +106,7 @@ def open_executions(source: str | Path, *, strict: bool = False) -> Executions:
     if os.path.isfile(text) and text.endswith(".json"):
         return executions_of_graph(load_graph(Path(text)), text)
     splits = find_published(kind).splits[1:] if colon and kind in REGISTRY else ()
-    listening = Listening(needed=False, hears=False)
+    listening = Listening(needed=False, uses_speech=False)
     problems, done = Problems(), list[Execution]()
     for split in splits or ("all",):
         dataset = open_source(text, split=split, listening=listening, strict=strict or None)

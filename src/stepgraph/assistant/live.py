@@ -132,19 +132,23 @@ class Teller:
             return None
         if not listener.task or row < listener.origin:
             return self._nothing(listener, row)
-        probability, talk = listener.look_back(late + 1)
+        probability, background = listener.look_back(late + 1)
         members = listener.ground.tasks[listener.task]
-        place, sure = self._choose(listener, probability, talk)
+        place, sure = self._choose(listener, probability, background)
         keystep = BACKGROUND if place == len(members) else members[place]
         self._note(listener, members, keystep, probability)
         return self._state(listener, row, keystep, sure, probability[0])
 
-    def _choose(self, listener: Listener, probability: Floats, talk: Floats) -> tuple[int, float]:
+    def _choose(
+        self, listener: Listener, probability: Floats, background: Floats
+    ) -> tuple[int, float]:
         """Choose the column of a row's label, the last one for background; return its probability.
 
         The path through all rows up to now maximises expected correct rows less costs of changes.
         """
-        worth = np.concatenate([probability * (1 - talk[:, None]), talk[:, None]], axis=1)
+        worth = np.concatenate(
+            [probability * (1 - background[:, None]), background[:, None]], axis=1
+        )
         cost = listener.ground.decoder.change_cost
         if self._told is None or self._told[0] != listener.task:
             self._best = np.zeros(worth.shape[1])

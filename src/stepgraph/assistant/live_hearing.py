@@ -145,7 +145,7 @@ class Ear:
         self._settled = last
 
     def _turn(self, one: ScoredSentence) -> None:
-        """Extend the best path through the tasks by a sentence; see ``task_stretches``."""
+        """Extend the best path through the tasks by a sentence; see ``task_segments``."""
         closest = np.maximum.reduceat(one.found, self.targets.first).astype(np.float64)
         shares = np.exp((closest - closest.max()) / SOFTNESS)
         among = np.partition(shares, -min(len(shares), CANDIDATES))[-CANDIDATES:].sum()

@@ -191,8 +191,8 @@ class Listener:
             decoder, targets = self.ground.decoder, self.ground.targets
             close = hold_against(targets, vectors, columns).astype(np.float64)
             emission = decoder.soften(close, self._told.mean[columns])
-            worded = None if targets.vectors is None else vectors
-            emission += decoder.log_classifier(worded, task, self.ground.graph.parameters)
+            uses_text = None if targets.vectors is None else vectors
+            emission += decoder.log_classifier(uses_text, task, self.ground.graph.parameters)
             rows[part >= 0] = emission[place]
         return rows
 
@@ -205,19 +205,21 @@ class Listener:
         """Posterior of each keystep, and of background, on the last rows: (k, n) and (k,)."""
         assert self.follower is not None, "there is a task"
         found = self.follower.look_back(rows)
-        return found, self._talk(len(found))
+        return found, self._background(len(found))
 
-    def _talk(self, rows: int) -> Floats:
+    def _background(self, rows: int) -> Floats:
         """Posterior of background on the last rows, in the mean over possible lengths, (k,)."""
         assert self.follower is not None, "there is a task"
         decoder, lengths = self.ground.decoder, self.follower.lengths.rows
         if not decoder.background:
             return np.zeros(rows)
         row = np.arange(self.follower.rows - rows, self.follower.rows)[:, None] + 0.5
-        odds = decoder.talk_odds(np.minimum(row / lengths, 1 - 0.5 / np.maximum(lengths, 1.0)))
+        odds = decoder.background_odds(
+            np.minimum(row / lengths, 1 - 0.5 / np.maximum(lengths, 1.0))
+        )
         odds += self._ahead(rows)[:, None]
-        talk: Floats = expit(odds) @ self.follower.length_shares()
-        return talk
+        background: Floats = expit(odds) @ self.follower.length_shares()
+        return background
 
     def _ahead(self, rows: int) -> Floats:
         """Similarity of the last rows to the title less the best keystep, standardised, (k,)."""

@@ -30,7 +30,7 @@ from stepgraph.files.disk import write_text
 from stepgraph.graph import TaskGraph
 from stepgraph.ingest import Listening
 from stepgraph.ingest.screen import say_who_is_read
-from stepgraph.pipeline import Asked, hears, open_scorer, options_of
+from stepgraph.pipeline import Asked, open_scorer, options_of, uses_speech
 from stepgraph.problems import Problems
 from stepgraph.scoring import Scorer
 from stepgraph.vocabulary import read_vocabulary
@@ -190,12 +190,12 @@ def _metavar(hint: Any) -> str:
     return {int: "N", float: "X", Path: "PATH"}.get(choices[0], "NAME")
 
 
-def open_dataset(args: argparse.Namespace, *, looks: bool = False) -> Dataset:
+def open_dataset(args: argparse.Namespace, *, uses_vision: bool = False) -> Dataset:
     """Open the source of a verb with the options that apply to it.
 
     Visual encoders need no transcript; unreadable files are skipped unless ``--strict`` is given.
     """
-    strict = True if args.strict else False if args.skip_bad or looks else None
+    strict = True if args.strict else False if args.skip_bad or uses_vision else None
     asked = getattr(args, "vocabulary", None)
     args.opening = {
         "strict": strict,
@@ -203,9 +203,9 @@ def open_dataset(args: argparse.Namespace, *, looks: bool = False) -> Dataset:
         "vocabulary": read_vocabulary(asked) if asked else None,
         "shard": args.shard,
         "listening": Listening(
-            needed=not looks,
+            needed=not uses_vision,
             speech=args.speech,
-            hears=not args.no_speech and getattr(args, "hears", not looks),
+            uses_speech=not args.no_speech and getattr(args, "hears", not uses_vision),
             save=args.save_transcripts,
         ),
     }
@@ -226,9 +226,9 @@ def open_asked(args: argparse.Namespace, graph: TaskGraph | None = None) -> Scor
     )
     decoder = decoder_name(args) if "decoder" in args else DEFAULT_DECODER
     scorer = open_scorer(args.asked, graph=graph, decoder=decoder)
-    args.hears = hears(scorer)
+    args.uses_speech = uses_speech(scorer)
     options = options_of(scorer)
-    args.reads = options is not None and options.reads and args.features is None
+    args.reads = options is not None and options.uses_screen_text and args.features is None
     return scorer
 
 

@@ -19,7 +19,7 @@ from stepgraph.experiments.downstream import make_downstream_table, open_divided
 from stepgraph.experiments.pretraining import Model, Pretraining, read_pretraining
 from stepgraph.experiments.probing import ProbeOptions
 from stepgraph.graph.saving import load_graph
-from stepgraph.pipeline import looks, require_narration
+from stepgraph.pipeline import require_narration, uses_vision
 from stepgraph.problems import Problems
 from stepgraph.scoring import StoredScores
 
@@ -34,7 +34,7 @@ def encode(args: argparse.Namespace) -> str:
     asked.must_be_writable(args.output)
     options = EncoderOptions(**{"name": args.encoder} | asked.given_fields(args, EncoderOptions))
     encoder = load_encoder(options)
-    dataset = asked.open_dataset(args, looks=options.looks)
+    dataset = asked.open_dataset(args, uses_vision=options.uses_vision)
     failed = Problems(strict=args.strict)
     done = encode_shared(args, dataset, encoder, options) or encode_to(
         FeatureStore(args.output), dataset.videos, encoder, failed
@@ -56,7 +56,7 @@ def label(args: argparse.Namespace) -> str:
     asked.must_be_writable(args.output)
     graph, failed = load_graph(args.graph), Problems(strict=args.strict)
     scorer, decoder = asked.open_asked(args, graph), asked.open_decoder(args)
-    dataset = asked.open_dataset(args, looks=looks(scorer))
+    dataset = asked.open_dataset(args, uses_vision=uses_vision(scorer))
     require_narration(dataset, scorer)
     how: dict[str, Any] = {"decoder": decoder, "encoder": scorer, "problems": failed}
     if not label_shared(args, dataset, graph, how):

@@ -31,7 +31,7 @@ from stepgraph.experiments.probing import ProbeOptions
 from stepgraph.experiments.table import Table
 from stepgraph.files.disk import write_text
 from stepgraph.graph.saving import load_graph
-from stepgraph.pipeline import Asked, looks, open_scorer
+from stepgraph.pipeline import Asked, open_scorer, uses_vision
 from stepgraph.problems import Problems
 from stepgraph.progress import track
 from stepgraph.scoring import Scorer, StoredScores, score
@@ -90,7 +90,7 @@ def _opened(args: argparse.Namespace) -> tuple[Dataset, Encoder, dict[str, Any]]
     """Open the data set, the encoder of its text, and the options of the tables."""
     named = {"name": args.encoder} if args.encoder else {}
     encoder = EncoderOptions(**named, **asked.given_fields(args, EncoderOptions))
-    if not encoder.hears:
+    if not encoder.uses_speech:
         raise ConfigError(
             f"--encoder must hear what is said, for the rows of text, got {encoder.name!r}; name "
             f"an encoder that looks with --video"
@@ -120,7 +120,7 @@ def _opened(args: argparse.Namespace) -> tuple[Dataset, Encoder, dict[str, Any]]
     if models := named_places(args.model):
         options["models"] = opened = open_models(models, dataset.problems)
         for name, model in opened.items():
-            if not looks(model):
+            if not uses_vision(model):
                 raise ConfigError(f"--model must look at video, got {models[name]!r} for {name!r}")
         options["pretraining"] = open_pretraining(args)
     return dataset, load_encoder(encoder), options

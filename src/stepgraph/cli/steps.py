@@ -48,8 +48,8 @@ def _told(proposed: SuggestedVocabulary, args: argparse.Namespace) -> str:
     )
     if "tasks" not in args:  # the hint is only for users who did not choose the number
         lines += [_doubt(task) for task in proposed.tasks if _hardly_shared(task)]
-    if proposed.loose:
-        lines.append(f"In {plural(len(proposed.loose), 'other video')} no steps recur.")
+    if proposed.unassigned:
+        lines.append(f"In {plural(len(proposed.unassigned), 'other video')} no steps recur.")
     return "\n".join(lines)
 
 
@@ -112,7 +112,7 @@ def _told_of(found: Check) -> str:
 def _sentences(findings: Sequence[Finding]) -> Iterator[str]:
     """Yield sentences on single steps, then on pairs; pairs that share a step are merged."""
     for one in findings:
-        if one.kind not in ("order", "alike"):
+        if one.kind not in ("order", "duplicate"):
             yield _sentence(one)
     for step, own in _shared(one for one in findings if one.kind == "order"):
         late, early = ([one for one in own if one.keysteps[side] == step] for side in (0, 1))
@@ -120,7 +120,7 @@ def _sentences(findings: Sequence[Finding]) -> Iterator[str]:
             yield f"order: {step} stands before {_others(late, step)}, and is done after"
         if early:
             yield f"order: {step} stands after {_others(early, step)}, and is done before"
-    for step, own in _shared(one for one in findings if one.kind == "alike"):
+    for step, own in _shared(one for one in findings if one.kind == "duplicate"):
         yield f"cannot be told apart: {step} and, heard at the same moment, {_others(own, step)}"
 
 
@@ -142,9 +142,9 @@ def _others(pairs: Sequence[Finding], step: str) -> str:
 
 def _sentence(one: Finding) -> str:
     share = f"{one.videos} of {one.of} videos"
-    if one.kind == "foreign":
+    if one.kind == "unrelated":
         return "no step stands for anything that these videos often say; of another task?"
-    if one.kind == "unheard":
+    if one.kind == "unmentioned":
         return f"hardly ever heard: {one.keysteps[0]} (clearly in {share})"
     said = f", such as: {one.examples[0].text}" if one.examples else ""
     return f"no step covers: {one.keysteps[0]} (in {share}{said})"

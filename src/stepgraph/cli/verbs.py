@@ -47,7 +47,14 @@ from stepgraph.files.ids import file_in
 from stepgraph.graph import MiningOptions, TaskGraph
 from stepgraph.graph.saving import load_graph, mining_fields, same_vocabulary, save_graph
 from stepgraph.ingest.screen import say_who_is_read
-from stepgraph.pipeline import Asked, Evaluation, looks, open_scorer, options_of, run_evaluation
+from stepgraph.pipeline import (
+    Asked,
+    Evaluation,
+    open_scorer,
+    options_of,
+    run_evaluation,
+    uses_vision,
+)
 from stepgraph.problems import Problems
 from stepgraph.scoring import Scorer
 from stepgraph.vocabulary import read_vocabulary
@@ -57,7 +64,7 @@ def mine(args: argparse.Namespace) -> str:
     """Mine a task graph from many narrated videos."""
     asked.must_be_writable(args.output.parent, args.output)
     scorer, failed = asked.open_asked(args), Problems(strict=args.strict)
-    dataset = asked.open_dataset(args, looks=looks(scorer))
+    dataset = asked.open_dataset(args, uses_vision=uses_vision(scorer))
     vocabulary = pipeline.choose_vocabulary(dataset, args.vocabulary)
     decoder = TaskMarkov() if args.order is None else TaskMarkov(order=args.order)
     options = asked.given_fields(args, MiningOptions)
@@ -83,7 +90,7 @@ def recognize(args: argparse.Namespace) -> str:
     asked.must_be_writable(args.output)
     graph, failed = load_graph(args.graph), Problems(strict=args.strict)
     scorer, decoder = asked.open_asked(args, graph), asked.open_decoder(args)
-    dataset = asked.open_dataset(args, looks=looks(scorer))
+    dataset = asked.open_dataset(args, uses_vision=uses_vision(scorer))
     pipeline.require_narration(dataset, scorer)
     decisions = decisions_in(args.corrections, failed, args.output)
     timelines = pipeline.recognize_all(
@@ -180,7 +187,7 @@ def _evaluate(args: argparse.Namespace) -> tuple[Evaluation, Scorer, dict[str, A
     graph = load_graph(args.graph) if args.graph else None
     mining = asked.given_fields(args, MiningOptions)
     scorer, decoder = asked.open_asked(args, graph), asked.open_decoder(args)
-    dataset = open_with_truth(args, scorer_looks=looks(scorer))
+    dataset = open_with_truth(args, scorer_looks=uses_vision(scorer))
     if args.corrections:
         dataset = with_corrections(dataset, args.corrections)
     if graph and dataset.vocabulary:
@@ -206,7 +213,7 @@ def _evaluate_compat(args: argparse.Namespace) -> tuple[Evaluation, Scorer, dict
     """Measure path search with behaviors of the authors' scripts."""
     args.decoder = "path-search"
     scorer = asked.open_asked(args)
-    dataset = open_with_truth(args, scorer_looks=looks(scorer))
+    dataset = open_with_truth(args, scorer_looks=uses_vision(scorer))
     compat = authors.choose_behaviours(args.compat, dataset.name)
     clusters: tuple[int, ...] = ()
     if compat.limit is not None and compat.limit.kind == "cluster":
@@ -224,7 +231,7 @@ def _evaluate_compat(args: argparse.Namespace) -> tuple[Evaluation, Scorer, dict
 
 def open_with_truth(args: argparse.Namespace, *, scorer_looks: bool) -> Dataset:
     """Open a source to be measured; its truth determines the vocabulary."""
-    dataset = asked.open_dataset(args, looks=scorer_looks)
+    dataset = asked.open_dataset(args, uses_vision=scorer_looks)
     given = read_vocabulary(args.vocabulary) if args.vocabulary else None
     if given is not None and dataset.vocabulary not in (None, given):
         raise ConfigError(

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from stepgraph.core import BACKGROUND, UNANNOTATED, Scores, Vocabulary
 from stepgraph.decoders.observations import Observations, observe
 from stepgraph.decoders.task_markov import TaskMarkov
-from stepgraph.decoders.tasks import task_evidence, task_posterior, task_stretches
+from stepgraph.decoders.tasks import task_evidence, task_posterior, task_segments
 from stepgraph.graph import TIMING_BINS, TaskGraph, mine_graph
 from stepgraph.graph.parameters import (
     SAMPLE,
@@ -64,7 +64,7 @@ def learn_graph(
     decoder
         Recogniser that is to use the parameters.
     """
-    learner = Learner(vocabulary, decoder)
+    learner = ParameterFit(vocabulary, decoder)
     graph = mine_graph(learner.watch(videos), vocabulary, **options)
     return replace(graph, parameters=learner.parameters(graph), traces=learner.traces())
 
@@ -85,21 +85,21 @@ class SentenceSample(NamedTuple):
         return SentenceSample(dict(zip(names, chosen, strict=True)), met)
 
 
-def learn_words(
-    graph: TaskGraph, spoken: Mapping[str, Mapping[str, Scores]], decoder: TaskMarkov
+def fit_classifiers(
+    graph: TaskGraph, sampled: Mapping[str, Mapping[str, Scores]], decoder: TaskMarkov
 ) -> TaskGraph:
     """Add sentence classifiers, fitted on some videos of each task, to a graph without them."""
     assert graph.parameters is not None, "words are habits, too"
     observations = {
         task: {video: one for video, one in videos.items() if isinstance(one, LazyScores)}
-        for task, videos in spoken.items()
+        for task, videos in sampled.items()
     }
-    learner = Learner(graph.vocabulary, decoder)
-    words = learner._learn_words(replace(graph, traces=None), observations)
+    learner = ParameterFit(graph.vocabulary, decoder)
+    words = learner._fit_classifiers(replace(graph, traces=None), observations)
     return replace(graph, parameters=replace(graph.parameters, classifiers=words))
 
 
-class Learner:
+class ParameterFit:
     """Accumulate statistics of a corpus in one pass, then return the recogniser's parameters.
 
     Parameters
@@ -117,7 +117,7 @@ class Learner:
         self._evidence: Sample[NDArray[np.float32]] = Sample(SAMPLE, SAMPLE)
         self._videos: defaultdict[str, float] = defaultdict(float)
         self._timing: dict[str, Floats] = {}
-        self._spoken: Sample[LazyScores] = Sample(_VIDEOS, _ALL_VIDEOS)
+        self._sentences: Sample[LazyScores] = Sample(_VIDEOS, _ALL_VIDEOS)
         self._traces: Sample[EmissionTrace] = Sample()
 
     def watch(self, videos: Iterable[Scores]) -> Iterator[Scores]:
@@ -136,7 +136,7 @@ class Learner:
         total = sum(posterior.values())
         if not total:
             return
-        if len(task_stretches(observations, self._tasks, evidence)) > 1:
+        if len(task_segments(observations, self._tasks, evidence)) > 1:
             return  # a video of several tasks has no trace of one
         share = float(_fine(posterior[task] / total))
         self._evidence.add("", scores.video, evidence.astype(np.float32))
@@ -144,7 +144,7 @@ class Learner:
         timing = _fine(share * self._follow(observations, task))
         self._timing[task] = timing + self._timing.get(task, 0.0)
         if isinstance(scores, LazyScores):
-            self._spoken.add(task, scores.video, scores)
+            self._sentences.add(task, scores.video, scores)
 
     def _follow(self, observations: Observations, task: str) -> Floats:
         """Sample the emission trace of a video, and return its timing histogram, shape (n, 20)."""
@@ -177,31 +177,31 @@ class Learner:
         found = RecognizerParameters(names, evidence, videos, timing, {})
         if not self._listed or not words:
             return found
-        learned = self._learn_words(replace(graph, parameters=found), self._spoken.chosen())
+        learned = self._fit_classifiers(replace(graph, parameters=found), self._sentences.chosen())
         return replace(found, classifiers=learned)
 
-    def spoken(self) -> SentenceSample:
+    def sampled(self) -> SentenceSample:
         """Return the sample of videos for the sentence classifiers."""
-        chosen = {task: list(videos) for task, videos in self._spoken.chosen().items()}
-        return SentenceSample(chosen, dict(sorted(self._spoken.met.items())))
+        chosen = {task: list(videos) for task, videos in self._sentences.chosen().items()}
+        return SentenceSample(chosen, dict(sorted(self._sentences.met.items())))
 
     def traces(self) -> EmissionTraces:
         """Return the emission traces of the sampled videos of each task."""
         met = dict(sorted(self._traces.met.items()))
         return EmissionTraces(self._traces.chosen(), met, self._decoder.order)
 
-    def _learn_words(
-        self, graph: TaskGraph, spoken: Mapping[str, Mapping[str, LazyScores]]
+    def _fit_classifiers(
+        self, graph: TaskGraph, sampled: Mapping[str, Mapping[str, LazyScores]]
     ) -> dict[str, SentenceClassifier]:
         """Fit one linear discriminant a task, with the pooled scatter of all tasks."""
-        said = {}
-        for task, kept in spoken.items():
-            if len(kept) > 1 and len(self._tasks[task]) > 1:
-                said[task] = self._labelled(task, [*kept.values()], graph)
-        if not said:
+        sentences = {}
+        for task, videos in sampled.items():
+            if len(videos) > 1 and len(self._tasks[task]) > 1:
+                sentences[task] = self._labelled(task, [*videos.values()], graph)
+        if not sentences:
             return {}
-        undo = _whitening([vectors for vectors, _ in said.values()])
-        return {task: _discriminant(*pair, undo) for task, pair in said.items()}
+        undo = _whitening([vectors for vectors, _ in sentences.values()])
+        return {task: _discriminant(*pair, undo) for task, pair in sentences.items()}
 
     def _labelled(
         self, task: str, videos: list[LazyScores], graph: TaskGraph
@@ -215,9 +215,9 @@ class Learner:
             rows = self._decoder.weigh(
                 observations, similarity, expected, np.zeros((len(similarity), 1))
             )
-            spoken = (observations.index >= 0) & (observations.row_annotation != BACKGROUND)
+            sampled = (observations.index >= 0) & (observations.row_annotation != BACKGROUND)
             sums = np.zeros((len(observations.sources), rows.shape[1]))
-            np.add.at(sums, observations.index[spoken], rows[spoken])
+            np.add.at(sums, observations.index[sampled], rows[sampled])
             labels.append(sums / observations.weight[:, None])
             vectors.append(scores.vectors[observations.sources])
         return np.concatenate(vectors), np.concatenate(labels)

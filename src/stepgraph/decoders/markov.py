@@ -62,9 +62,9 @@ class BayesFilter:
                 expected = posterior if posterior.any() else measured
             allowed = values != -math.inf
             moved = np.where(allowed, expected, 0)
-            expected = moved if moved.any() else np.where(allowed, belief, 0)
-            if expected.any():
-                belief = expected / expected.sum()
+            reached = moved if moved.any() else np.where(allowed, belief, 0)
+            if reached.any():
+                belief = reached / reached.sum()
                 keysteps[row] = belief.argmax()
         return Labels(scores.video, keysteps, scores.vocabulary, scores.hop)
 

@@ -23,7 +23,7 @@ from stepgraph.decoders.tasks import (
     cheapest_changes,
     task_evidence,
     task_posterior,
-    task_stretches,
+    task_segments,
     tasks_of,
 )
 from stepgraph.encoders import EncoderOptions
@@ -31,9 +31,9 @@ from stepgraph.errors import ConfigError
 from stepgraph.graph import TIMING_BINS, TaskGraph
 from stepgraph.graph.chains import marginals
 from stepgraph.graph.layers import (
-    IMAGINED_VIDEOS,
-    IMAGINED_VOTES,
-    STAY,
+    PRIOR_TRANSITIONS,
+    PRIOR_VIDEOS,
+    SELF_TRANSITION,
     blend_transitions,
     log_due,
 )
@@ -42,7 +42,7 @@ from stepgraph.graph.parameters import RecognizerParameters
 Floats: TypeAlias = NDArray[np.float64]
 
 _LEAST = -1e3
-CLEAR = 0.4
+CONFIDENT = 0.4
 """Least score of a confident row, which is marked as an anchor; it does not affect decoding."""
 
 # A sentence classifier of so many videos has half of the largest weight, which follows.
@@ -107,11 +107,11 @@ class TaskMarkov:
     background: float = 0.13
     temperature: float = 0.1
     common: float = 0.5
-    stay: float = STAY
+    stay: float = SELF_TRANSITION
     spread: float = 0.25
     order: float = 1.0
-    order_videos: float = IMAGINED_VIDEOS
-    order_votes: float = IMAGINED_VOTES
+    order_videos: float = PRIOR_VIDEOS
+    order_votes: float = PRIOR_TRANSITIONS
     change_cost: float = 1.0
     slope: float = 0.4
     bias: float = -1.6
@@ -144,10 +144,10 @@ class TaskMarkov:
         keysteps = np.full(len(scores), BACKGROUND, dtype=np.int64)
         confidence = np.zeros(len(scores))
         others = Alternatives.none(len(scores))
-        stretches = task_stretches(observations, tasks, evidence) if posterior else []
-        for rows in stretches:
+        segments = task_segments(observations, tasks, evidence) if posterior else []
+        for rows in segments:
             part, own = observations, posterior
-            if len(stretches) > 1:
+            if len(segments) > 1:
                 # The posterior of a task segment is that of its own rows.
                 part = observe(scores, rows)
                 own = task_posterior(tasks, task_evidence(part, tasks), graph.parameters)
@@ -156,7 +156,7 @@ class TaskMarkov:
             keysteps[rows] = found.keysteps
             confidence[rows] = self._confidence(found, own[task])
             found.others.besides(*found[:2], confidence[rows]).put(others, rows)
-        anchors = _heard_clearly(scores, keysteps)
+        anchors = _confident_rows(scores, keysteps)
         tracks = (anchors, confidence, posterior, others)
         return Labels(scores.video, keysteps, scores.vocabulary, scores.hop, *tracks)
 
@@ -189,13 +189,13 @@ class TaskMarkov:
             observations, similarity.keysteps, self.expect(task, graph), words
         )
         probability = probability[:, possible]
-        talk = self._background(observations, similarity)
-        talk = np.where(
+        background = self._background(observations, similarity)
+        background = np.where(
             observations.row_annotation == UNANNOTATED,
-            talk,
+            background,
             observations.row_annotation == BACKGROUND,
         )[:, None]
-        worth = np.concatenate([probability * (1 - talk), talk], axis=1)
+        worth = np.concatenate([probability * (1 - background), background], axis=1)
         barred = ~np.isfinite(similarity.keysteps[:, possible])[observations.index]
         worth[:, :-1][barred & (observations.index >= 0)[:, None]] = -np.inf
         path = cheapest_changes(worth, self.change_cost)
@@ -258,7 +258,7 @@ class TaskMarkov:
         place = (np.arange(size) + 0.5)[:, None] / size
         away = (np.arange(TIMING_BINS) + 0.5) / TIMING_BINS - place
         around = np.exp(log_softmax(-0.5 * (away / self.spread) ** 2, axis=1))
-        due = self.order_videos * self._believed(graph, around, 1 / TIMING_BINS)
+        due = self.order_videos * self._mix_prior(graph, around, 1 / TIMING_BINS)
         timing = graph.parameters.timing if graph.parameters is not None else {}
         return log_due(due, timing.get(task, np.zeros_like(due)))
 
@@ -287,7 +287,7 @@ class TaskMarkov:
         rows = len(observations.index)
         if not self.background:
             return np.zeros(rows)
-        odds = self.talk_odds((np.arange(rows) + 0.5) / rows)
+        odds = self.background_odds((np.arange(rows) + 0.5) / rows)
         if similarity.title is not None:
             annotated = observations.annotation != UNANNOTATED
             ahead = np.where(annotated, 0.0, similarity.title - similarity.keysteps.max(axis=1))
@@ -298,16 +298,16 @@ class TaskMarkov:
             spread = math.sqrt(np.average((ahead - mean) ** 2, weights=weight))
             observed = observations.index >= 0
             odds[observed] += ((ahead - mean) / max(spread, 1e-9))[observations.index[observed]]
-        talk: Floats = expit(odds)
-        return talk
+        background: Floats = expit(odds)
+        return background
 
-    def talk_odds(self, when: Floats) -> Floats:
+    def background_odds(self, when: Floats) -> Floats:
         """Log odds of background, given positions in the video from 0 to 1."""
         away = np.minimum(when, 1 - when) / (self.background / 2)
         odds: Floats = -np.log(np.expm1(away))
         return odds
 
-    def _believed(self, graph: TaskGraph, ordered: Floats, even: float) -> Floats:
+    def _mix_prior(self, graph: TaskGraph, ordered: Floats, even: float) -> Floats:
         """Mix a prior of the listed order with a uniform one; without headings it is uniform."""
         share = self.order if any(graph.vocabulary.tasks.values()) else 0.0
         return share * ordered + (1 - share) * even
@@ -319,8 +319,8 @@ class TaskMarkov:
             return np.ones((1, 1))
         ahead = _order_votes(size)
         ahead /= ahead.sum(axis=1, keepdims=True)
-        imagined = self.order_votes * self._believed(graph, ahead, 1 / (size - 1))
-        return blend_transitions(graph.counts_between(members), imagined, self.stay)
+        pseudo_counts = self.order_votes * self._mix_prior(graph, ahead, 1 / (size - 1))
+        return blend_transitions(graph.counts_between(members), pseudo_counts, self.stay)
 
 
 def _order_votes(size: int) -> Floats:
@@ -332,9 +332,9 @@ def _order_votes(size: int) -> Floats:
     return votes
 
 
-def _heard_clearly(scores: Scores, keysteps: NDArray[np.int64]) -> NDArray[np.bool_]:
-    clear = np.zeros(len(scores), dtype=bool)
+def _confident_rows(scores: Scores, keysteps: NDArray[np.int64]) -> NDArray[np.bool_]:
+    confident = np.zeros(len(scores), dtype=bool)
     for segment in Labels(scores.video, keysteps, scores.vocabulary, 1.0).segments():
         rows = slice(int(segment.start), int(segment.end))
-        clear[rows] = scores.at(rows, segment.keystep) >= CLEAR
-    return scores.observed & clear
+        confident[rows] = scores.at(rows, segment.keystep) >= CONFIDENT
+    return scores.observed & confident

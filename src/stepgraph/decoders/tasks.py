@@ -94,7 +94,7 @@ def _related(highest: float, parameters: RecognizerParameters | None) -> float:
     return float(expit(odds + (highest - (low + high) / 2) * (high - low) / spread))
 
 
-def task_stretches(observations: Observations, tasks: Tasks, evidence: Floats) -> list[slice]:
+def task_segments(observations: Observations, tasks: Tasks, evidence: Floats) -> list[slice]:
     """Cut a video into task segments at lasting changes of task; most videos stay whole."""
     names = list(tasks)
     likely = [names[place] for place in np.argsort(-evidence, kind="stable")[:CANDIDATES]]

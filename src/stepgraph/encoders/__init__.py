@@ -117,7 +117,7 @@ class EncoderOptions:
             raise ConfigError(f"context must be at least 0 sentences, got {self.context}")
         if self.blend and not self.context:
             raise ConfigError("blend must have neighbours to blend with, got context 0")
-        if self.context and not self.worded:
+        if self.context and not self.uses_text:
             raise ConfigError(f"context must be 0 for {self.name!r}, which hears no sentences")
         if self.window is not None and (self.kind in WORDED or not 0 < self.window <= 3600):
             raise ConfigError(
@@ -141,23 +141,23 @@ class EncoderOptions:
         return _is_function(self.name) or _is_function(self.also)
 
     @property
-    def hears(self) -> bool:
+    def uses_speech(self) -> bool:
         """True if a transcript may be encoded, which a function of the user's may do as well."""
         names = (self.name, self.also or "")
         return self.is_function or any(name.startswith("text:") for name in names)
 
     @property
-    def reads(self) -> bool:
+    def uses_screen_text(self) -> bool:
         """True if text in the picture is encoded."""
         return any(name.startswith("ocr:") for name in (self.name, self.also or ""))
 
     @property
-    def worded(self) -> bool:
+    def uses_text(self) -> bool:
         """True if sentences may be encoded, spoken or shown."""
-        return self.hears or self.reads
+        return self.uses_speech or self.uses_screen_text
 
     @property
-    def looks(self) -> bool:
+    def uses_vision(self) -> bool:
         """True if a video file may be encoded."""
         return not (self.name.startswith("text:") and (self.also or "text:").startswith("text:"))
 

@@ -40,7 +40,7 @@ def encode_each(
     if isinstance(encoder, StoredEncoder):
         yield from encoder.read_each(videos)
         return
-    together = 1 if encoder.options.looks else _TOGETHER
+    together = 1 if encoder.options.uses_vision else _TOGETHER
     remaining = iter(videos)
     while block := list(islice(remaining, together)):
         yield from _encode_block(block, encoder, problems)

@@ -51,7 +51,7 @@ from stepgraph.experiments.table import (
 )
 from stepgraph.graph import TaskGraph, mine_graph
 from stepgraph.ingest import Listening
-from stepgraph.pipeline import choose_vocabulary, is_silent, looks, mined_where
+from stepgraph.pipeline import choose_vocabulary, is_silent, mined_where, uses_vision
 from stepgraph.problems import Problems
 from stepgraph.progress import track
 from stepgraph.scoring import score
@@ -135,7 +135,7 @@ def _sections(
     found: dict[str, dict[str, Ranked]] = {text: {}}
     if not is_silent(dataset, encoder):
         # Without narration, text has nothing to rank tasks by.
-        narrated = tuple(one for one in videos if looks(encoder) or one.transcript)
+        narrated = tuple(one for one in videos if uses_vision(encoder) or one.transcript)
         scores = tuple(score(narrated, vocabulary, encoder))
         found[text] = _decoded(scores, vocabulary, known, options, "text")
         found[text] |= _own(narrated, vocabulary, known)
@@ -357,7 +357,10 @@ def _notes(
 def open_divided(source: str, options: ProbeOptions, problems: Problems) -> Divided:
     """Open a data set in two parts: by its own split, or at random where it has none."""
     kind = source.partition(":")[0]
-    how: dict[str, Any] = {"listening": Listening(needed=False, hears=False), "strict": False}
+    how: dict[str, Any] = {
+        "listening": Listening(needed=False, uses_speech=False),
+        "strict": False,
+    }
     splits = find_published(kind).splits[1:] if kind in REGISTRY else ()
     parts = [open_source(source, split=part, **how) for part in splits or ("all",)]
     for part in parts:

@@ -154,7 +154,7 @@ def _printed_datasets(setting: Setting) -> tuple[str, ...]:
 def _numbers(plan: TablePlan, measurer: Measurer, method: Method, modality: str) -> Numbers:
     """Return the stored numbers of a row, or measure them."""
     setting, keys = measurer.setting, [one.key for one in plan.columns]
-    decided_by = {
+    settings = {
         "what": plan.measure,
         "keys": keys,
         "method": (method.name, method.about, method.identity),
@@ -164,7 +164,7 @@ def _numbers(plan: TablePlan, measurer: Measurer, method: Method, modality: str)
         "input": setting.fingerprint,
     }
     measure = measurer.entropy if plan.measure == "entropy" else measurer.report
-    return setting.state.get(decided_by, lambda: measure(method, modality, keys))
+    return setting.state.get(settings, lambda: measure(method, modality, keys))
 
 
 def _cells(columns: Sequence[Column], measure: Callable[[], Numbers]) -> tuple[Cell, ...]:
@@ -267,8 +267,8 @@ def _one_noise(setting: Setting, encoder: Encoder, vocabulary: Vocabulary) -> Nu
             numbers[f"gain{end}"] = found["ours"] / before - 1 if before > 0 else None
         return numbers
 
-    decided_by = {"what": "noise", "vocabulary": vocabulary, "input": setting.fingerprint}
-    return setting.state.get(decided_by, compute)
+    settings = {"what": "noise", "vocabulary": vocabulary, "input": setting.fingerprint}
+    return setting.state.get(settings, compute)
 
 
 # --- behaviours of the authors' scripts ----------------------------------------------------

@@ -68,9 +68,9 @@ class ResultStore:
                 for key, one in content["done"].items():
                     self._done[key] = {n: v if v is None else float(v) for n, v in one.items()}
 
-    def get(self, decided_by: Mapping[str, Any], compute: Callable[[], Numbers]) -> Numbers:
+    def get(self, settings: Mapping[str, Any], compute: Callable[[], Numbers]) -> Numbers:
         """Return a finished result, or compute it and store it under all that determines it."""
-        key = digest({"stepgraph": __version__, "code": _code(), **decided_by})
+        key = digest({"stepgraph": __version__, "code": _code(), **settings})
         if key not in self._done:
             self._done[key] = compute()
             if self.path:

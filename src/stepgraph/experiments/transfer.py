@@ -98,9 +98,9 @@ def make_transfer_table(
         }
         statistics = _label(corpus, encoder, decoders, own)["graph"]
         for seed, which in track(list(product(range(SEEDS), _ROWS)), "pretraining and probing"):
-            decided_by = {"labels": which, "seed": seed, "input": given}
+            settings = {"labels": which, "seed": seed, "input": given}
             job = partial(_measure, corpus, which, seed, own)
-            numbers[which].append(state.get(decided_by, job))
+            numbers[which].append(state.get(settings, job))
         shutil.rmtree(own / "clips", ignore_errors=True)
     rows = tuple(
         Row(HEADS[head], name, tuple(_cell(numbers[which], head, p) for p in PROBES))

@@ -26,11 +26,11 @@ from stepgraph.graph.parameters import listed_tasks
 from stepgraph.graph.shares import CREDIBLE, NEXT, PRECEDENCE, shares_of
 from stepgraph.graph.traces import TIMING_BINS, EmissionTrace, EmissionTraces, Floats, Integers
 
-STAY = 0.9
+SELF_TRANSITION = 0.9
 """Probability of a self-transition: a keystep goes on for another row."""
 START, END = -1, -2
 """Pseudo-keysteps for the beginning and the end of a video."""
-IMAGINED_VIDEOS, IMAGINED_VOTES = 10.0, 100.0
+PRIOR_VIDEOS, PRIOR_TRANSITIONS = 10.0, 100.0
 """Prior weights as pseudo-counts: of timing in videos, of transitions out of each keystep."""
 
 
@@ -167,7 +167,7 @@ def count_layer(
 def _due(traces: Mapping[str, EmissionTrace], size: int) -> Floats:
     """Log-timing of the keysteps of a task, estimated from its videos, shape (n, 20)."""
     timing = sum((one.margin_timing() for one in traces.values()), np.zeros((size, TIMING_BINS)))
-    return log_due(IMAGINED_VIDEOS / TIMING_BINS, timing)
+    return log_due(PRIOR_VIDEOS / TIMING_BINS, timing)
 
 
 def _recognise(
@@ -185,8 +185,8 @@ def _followed(
 ) -> Iterator[tuple[str, Floats]]:
     """Yield the posterior of each keystep on each row of each video, shape (T, n)."""
     size = len(due)
-    imagined = np.full((size, size), IMAGINED_VOTES / max(1, size - 1))
-    chain = blend_transitions(transitions, imagined)
+    pseudo_counts = np.full((size, size), PRIOR_TRANSITIONS / max(1, size - 1))
+    chain = blend_transitions(transitions, pseudo_counts)
     for video, trace in sorted(traces.items()):
         rows = trace.log_emission()
         if len(rows):
@@ -222,18 +222,20 @@ class _OrderSums:
         self.before += np.outer(certain, certain) * before
 
 
-def log_due(imagined: Floats | float, counted: Floats) -> Floats:
+def log_due(pseudo_counts: Floats | float, counted: Floats) -> Floats:
     """Log-ratio of the rate of each keystep in each twentieth to its mean rate, shape (n, 20)."""
-    times = imagined + gaussian_filter1d(counted, 1.0, axis=1, mode="nearest")
+    times = pseudo_counts + gaussian_filter1d(counted, 1.0, axis=1, mode="nearest")
     ratio = TIMING_BINS * times / times.sum(axis=1, keepdims=True)
     return np.asarray(np.log(np.maximum(ratio, 1e-300)))
 
 
-def blend_transitions(counts: Integers, imagined: Floats, stay: float = STAY) -> Floats:
+def blend_transitions(
+    counts: Integers, pseudo_counts: Floats, stay: float = SELF_TRANSITION
+) -> Floats:
     """Transition probabilities from counts, pseudo-counts and the self-transition, (n, n)."""
     if len(counts) == 1:
         return np.ones((1, 1))
-    votes: Floats = counts + imagined
+    votes: Floats = counts + pseudo_counts
     np.fill_diagonal(votes, 0)
     votes *= (1 - stay) / votes.sum(axis=1, keepdims=True)
     np.fill_diagonal(votes, stay)

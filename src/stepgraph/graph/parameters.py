@@ -149,12 +149,12 @@ def learn_prior(log_evidence: Floats) -> Floats:
     for _ in range(_ROUNDS):
         weighted = log_evidence + log_prior
         counts = np.exp(weighted - logsumexp(weighted, axis=1, keepdims=True)).sum(axis=0)
-        imagined = _imagined(counts)
-        log_prior = np.log((counts + imagined) / (videos + imagined * tasks))
+        concentration = _concentration(counts)
+        log_prior = np.log((counts + concentration) / (videos + concentration * tasks))
     return log_prior
 
 
-def _imagined(counts: Floats) -> float:
+def _concentration(counts: Floats) -> float:
     """Fit the Dirichlet concentration that maximises the marginal likelihood of the counts."""
     low, high, size = _LEAST, _MOST, len(counts)
     for _ in range(_FINER):

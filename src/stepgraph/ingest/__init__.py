@@ -29,20 +29,20 @@ class Listening:
     """Options for obtaining the transcript of a video file.
 
     If no transcript is written, the faster-whisper model in the folder ``speech`` transcribes the
-    sound; without one the built-in model does, unless ``hears`` is False.  ``save`` writes the
-    result beside the video.  A video that still lacks a transcript is refused if one is
+    sound; without one the built-in model does, unless ``uses_speech`` is False.  ``save`` writes
+    the result beside the video.  A video that still lacks a transcript is refused if one is
     ``needed``, else opened without one, which is enough for visual encoders.
     """
 
     needed: bool = True
     speech: Path | None = None
-    hears: bool = True
+    uses_speech: bool = True
     save: bool = False
 
     @property
     def reading(self) -> Listening:
         """Options without speech recognition: a file that needs it is refused."""
-        return Listening(hears=False) if self.hears or self.speech else self
+        return Listening(uses_speech=False) if self.uses_speech or self.speech else self
 
 
 def open_video(
@@ -92,7 +92,7 @@ def _said(path: Path, listening: Listening, problems: Problems | None) -> speech
     try:
         return speech.Transcription(media.read_embedded_transcript(path, problems=problems), 0.0)
     except media.NoTextTrackError:
-        if not (listening.hears or listening.speech):
+        if not (listening.uses_speech or listening.speech):
             if listening.needed:
                 raise
             return speech.Transcription((), 0.0)

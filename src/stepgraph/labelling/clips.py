@@ -68,8 +68,10 @@ def label_clips(timeline: Timeline) -> ClipLabels:
     top_keysteps, top_scores = best_of(scores)
     own = scores.values[rows, np.maximum(labels.keysteps, 0)]
     confidence = np.full(len(rows), np.nan) if labels.confidence is None else labels.confidence
-    intervals = np.array([[said.start, said.end] for said in video.transcript]).reshape(-1, 2)
-    said = part_of_row(intervals, len(rows), labels.hop)
+    intervals = np.array([[summary.start, summary.end] for summary in video.transcript]).reshape(
+        -1, 2
+    )
+    summary = part_of_row(intervals, len(rows), labels.hop)
     return ClipLabels(
         video=video.id,
         path=None if video.path is None else str(video.path.absolute()),
@@ -85,7 +87,9 @@ def label_clips(timeline: Timeline) -> ClipLabels:
         argmax_score=np.where(scores.observed, top_scores[:, 0], np.nan).astype(np.float32),
         top_keysteps=top_keysteps,
         top_scores=top_scores,
-        words=tuple(video.transcript[part].text if part >= 0 else None for part in said.tolist()),
+        words=tuple(
+            video.transcript[part].text if part >= 0 else None for part in summary.tolist()
+        ),
     )
 
 
@@ -175,7 +179,7 @@ def _to_table(videos: Sequence[ClipLabels], vocabulary: Vocabulary) -> Any:
         columns[name] = pa.FixedSizeListArray.from_arrays(pa.array(joined(name, dtype)), TOP)
     columns["name"] = named(joined("keystep", np.int32), vocabulary.keysteps)
     columns["origin"] = named(joined("origin", np.int8), ORIGINS)
-    columns["words"] = pa.array([said for one in videos for said in one.words], pa.string())
+    columns["words"] = pa.array([summary for one in videos for summary in one.words], pa.string())
     return pa.table({name: columns[name] for name in _ORDER})
 
 

@@ -215,10 +215,10 @@ def _groups(
 ) -> Iterator[list[Video]]:
     """Split videos into parts by their durations alone, so that every run splits alike."""
     group: list[Video] = []
-    known: set[str] = set()
+    given: set[str] = set()
     rows = 0
     for video in videos:
-        if video.id in known:
+        if video.id in given:
             what = f"ids of videos must differ, got {video.id!r} again; only the first is labelled"
             problems.add(f"video {video.id!r}", "video listed twice", what)
             continue
@@ -226,7 +226,7 @@ def _groups(
             what = f"names must be Unicode text, got {video.id!r}; rename the file"
             problems.add(f"video {video.id!r}", "video that cannot be labelled", what, lost=True)
             continue
-        known.add(video.id)
+        given.add(video.id)
         group.append(video)
         rows += rows_in(video.duration, hop)
         if rows >= part_size:

@@ -30,14 +30,14 @@ from stepgraph.pipeline.shards import (
     Job,
     Piece,
     ShardResult,
-    known_to,
+    embeddings_of,
     opened,
     videos_of,
     work_through,
 )
 from stepgraph.problems import Problems
 from stepgraph.scoring import score_each
-from stepgraph.scoring.known import Known
+from stepgraph.scoring.embeddings import VocabularyEmbeddings
 
 
 class _Labelled(NamedTuple):
@@ -60,18 +60,18 @@ class LabellingJob(Job):
 
     Attributes
     ----------
-    known
+    embeddings
         Vectors of the keysteps, if an encoder has them.
     """
 
     graph: TaskGraph
     decoder: Decoder = field(default_factory=load_decoder)
-    known: Known | None = None
+    embeddings: VocabularyEmbeddings | None = None
 
     doing: ClassVar[str] = "labelling"
     longest: ClassVar[int] = 2**20
 
-    def decided_by(self) -> tuple[Any, ...]:
+    def settings(self) -> tuple[Any, ...]:
         """See :class:`~stepgraph.pipeline.shards.Job`."""
         graph = json.dumps(graph_fields(self.graph)).encode()
         return describe(self.decoder), sha256(graph).hexdigest()
@@ -93,7 +93,9 @@ class LabellingJob(Job):
 
     def _recognised(self, videos: Iterable[Video], problems: Problems) -> Iterator[Timeline]:
         encoder, vocabulary = opened(self).encoder, self.graph.vocabulary
-        found = score_each(videos, vocabulary, encoder, problems=problems, known=self.known)
+        found = score_each(
+            videos, vocabulary, encoder, problems=problems, embeddings=self.embeddings
+        )
         for video, scores in found:
             yield Timeline(video, checked_decode(self.decoder, scores, self.graph), scores)
 
@@ -101,11 +103,11 @@ class LabellingJob(Job):
         """See :class:`~stepgraph.pipeline.shards.Job`."""
         made: _Labelled = found.made
         done = {one.video for one in made.labels}
-        said = [
+        summary = [
             (one.id, one.duration, None if one.path is None else str(one.path), one.id in done)
             for one in made.videos
         ]
-        write_text(place.with_suffix(".videos"), json.dumps(said) + "\n")
+        write_text(place.with_suffix(".videos"), json.dumps(summary) + "\n")
         write_table(place.with_suffix(".parquet"), made.labels, self.graph.vocabulary, {})
 
     def load(self, place: Path) -> Iterator[_LabelledVideo]:
@@ -145,7 +147,7 @@ def label_shards(
     provenance = provenance_of(job.graph, job.decoder, asdict(encoder.options))
     for path in sorted(folder.glob("labels-*.parquet"))[:1]:
         finished(path, provenance)  # what is there is of the same, or refused before the work
-    job = replace(job, known=known_to(encoder, job.graph.vocabulary))
+    job = replace(job, embeddings=embeddings_of(encoder, job.graph.vocabulary))
     shards = work_through(job, dataset, folder / ".shards", engine)
 
     def labels_of(group: Iterable[Video]) -> Iterator[ClipLabels]:

@@ -81,9 +81,9 @@ class LabelStatistics:
         if self.examples:
             lines.append("changed, for example:")
         for change in self.examples:
-            said = f" “{change.words}”" if change.words else ""
+            words = f" “{change.words}”" if change.words else ""
             lines.append(
-                f"  {change.video} at {change.start:g} s{said}: {change.argmax} → {change.graph}"
+                f"  {change.video} at {change.start:g} s{words}: {change.argmax} → {change.graph}"
             )
         return "\n".join(lines)
 
@@ -114,8 +114,8 @@ def label_statistics(folder: Path | LabelFolder) -> LabelStatistics:
         tally["changed"] += int((by_graph & by_argmax & (one.keystep != one.argmax)).sum())
         tally["added"] += int((by_graph & ~by_argmax).sum())
         tally["removed"] += int((~by_graph & by_argmax).sum())
-        known = one.confidence[~np.isnan(one.confidence)]
-        sure, judged = sure + float(known.sum(dtype=np.float64)), judged + len(known)
+        given = one.confidence[~np.isnan(one.confidence)]
+        sure, judged = sure + float(given.sum(dtype=np.float64)), judged + len(given)
         examples = _keep(examples, one, vocabulary)
     occurring = [(vocabulary.keysteps[k], int(graph[k])) for k in np.flatnonzero(graph)]
     return LabelStatistics(
@@ -140,16 +140,16 @@ def _count(counts: NDArray[np.int64], codes: NDArray[np.int32] | NDArray[np.int8
 
 
 def _keep(
-    kept: list[tuple[bytes, Change]], one: ClipLabels, vocabulary: Vocabulary
+    examples: list[tuple[bytes, Change]], one: ClipLabels, vocabulary: Vocabulary
 ) -> list[tuple[bytes, Change]]:
     """Keep one change each of a few videos; a hash of the id samples both video and clip."""
     lot = hashlib.sha256(one.video.encode("utf-8", "surrogatepass")).digest()
-    if len(kept) == _SHOWN and lot >= kept[-1][0]:
-        return kept
+    if len(examples) == _SHOWN and lot >= examples[-1][0]:
+        return examples
     both = (one.keystep != BACKGROUND) & (one.argmax != BACKGROUND)
     changed = np.flatnonzero(both & (one.keystep != one.argmax)).tolist()
     if not changed:
-        return kept
+        return examples
     changed = [row for row in changed if one.words[row]] or changed
     row = changed[int.from_bytes(lot[:8], "big") % len(changed)]
     change = Change(
@@ -159,4 +159,4 @@ def _keep(
         vocabulary.keysteps[one.argmax[row]],
         vocabulary.keysteps[one.keystep[row]],
     )
-    return sorted([*kept, (lot, change)], key=lambda pair: pair[0])[:_SHOWN]
+    return sorted([*examples, (lot, change)], key=lambda pair: pair[0])[:_SHOWN]

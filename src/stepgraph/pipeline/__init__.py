@@ -128,7 +128,7 @@ def recognize(
     'Repair a wobbly chair'
     """
     scorer = encoder or open_scorer(graph=graph)
-    listening = Listening(needed=not looks(scorer), hears=hears(scorer))
+    listening = Listening(needed=not uses_vision(scorer), uses_speech=uses_speech(scorer))
     opened = video if isinstance(video, Video) else open_video(video, listening=listening)
     [timeline] = recognize_all([opened], graph, decoder=decoder, encoder=scorer)
     return timeline
@@ -156,8 +156,8 @@ def recognize_all(
     decoder = decoder or load_decoder()
     scorer = encoder or open_scorer(graph=graph)
     for video, scores in score_each(videos, graph.vocabulary, scorer, problems=problems):
-        fixed = decide(scores, decisions)
-        yield Timeline(video, checked_decode(decoder, fixed, graph), fixed)
+        annotated = decide(scores, decisions)
+        yield Timeline(video, checked_decode(decoder, annotated, graph), annotated)
 
 
 def counted(items: Iterable[_Item], videos: Iterable[Video], label: str) -> Iterator[_Item]:
@@ -231,14 +231,16 @@ def run_evaluation(
     require_narration(dataset, scorer)
     stream = score(dataset.videos, vocabulary, scorer, problems=dataset.problems)
     scored = list(counted(stream, dataset.videos, "scoring"))
-    known = [one for one in scored if one.video in dataset.truth]
-    if not any(one.observed.any() for one in known):
+    with_scores = [one for one in scored if one.video in dataset.truth]
+    if not any(one.observed.any() for one in with_scores):
         raise nothing_left(dataset, "videos with a truth that can be scored")
     mined = graph or mining(scored, vocabulary, encoder=options_of(scorer))
-    where = mined_where(mined, {one.video for one in known})
+    where = mined_where(mined, {one.video for one in with_scores})
     measured = []
     for name, decoder in decoders.items():
-        labels = [checked_decode(decoder, one, mined) for one in track(known, f"decoding: {name}")]
+        labels = [
+            checked_decode(decoder, one, mined) for one in track(with_scores, f"decoding: {name}")
+        ]
         how: dict[str, Any] = {"graph_mined_on": where, "background_rows": background_rows}
         report = replace(
             evaluate(labels, dataset.truth, decoder=name, **how),
@@ -246,7 +248,7 @@ def run_evaluation(
             calibration_error=calibration_error(labels, dataset.truth),
         )
         measured.append(MeasuredMethod(name, report, {one.video: one for one in labels}))
-    shown = {one.video for one in known}
+    shown = {one.video for one in with_scores}
     with_truth = [video for video in dataset.videos if video.id in dataset.truth]
     evaluated = replace(dataset, videos=[video for video in with_truth if video.id in shown])
     return Evaluation(evaluated, mined, tuple(measured), len(with_truth))
@@ -255,7 +257,9 @@ def run_evaluation(
 def is_silent(dataset: Dataset, scorer: Scorer) -> bool:
     """Check that scoring needs narration and no video has any; streamed videos pass."""
     streamed = isinstance(dataset.videos, Iterator)
-    return not (looks(scorer) or streamed or any(video.transcript for video in dataset.videos))
+    return not (
+        uses_vision(scorer) or streamed or any(video.transcript for video in dataset.videos)
+    )
 
 
 def require_narration(dataset: Dataset, scorer: Scorer) -> None:
@@ -361,11 +365,11 @@ def encoder_options(
     own = encoder_for(decoder)
     if not given.keys() - {"precision"}:
         return replace(own, **given)
-    hearing = {"context", "task_names", "blend"}
+    of_text = {"context", "task_names", "blend"}
     reads = str(named[0]).startswith("ocr:")
-    if ("also" in given or reads) and not hearing & given.keys():
+    if ("also" in given or reads) and not of_text & given.keys():
         # Encoders of sentences, alone or beside another one, take the decoder's options.
-        given = {name: getattr(own, name) for name in hearing} | given
+        given = {name: getattr(own, name) for name in of_text} | given
     return EncoderOptions(**given)
 
 
@@ -374,13 +378,13 @@ def options_of(scorer: Scorer) -> EncoderOptions | None:
     return None if isinstance(scorer, StoredScores) else scorer.options
 
 
-def hears(scorer: Scorer) -> bool:
+def uses_speech(scorer: Scorer) -> bool:
     """Check whether scores need narration, so that speech recognition is worth its time."""
     options = options_of(scorer)
-    return options is not None and options.hears and not options.is_function
+    return options is not None and options.uses_speech and not options.is_function
 
 
-def looks(scorer: Scorer) -> bool:
+def uses_vision(scorer: Scorer) -> bool:
     """Check whether videos are scored without their narration."""
     options = options_of(scorer)
-    return options is None or options.looks
+    return options is None or options.uses_vision

@@ -58,27 +58,27 @@ def find_articles(
     problems = problems if problems is not None else Problems()
     if isinstance(articles, str | Path):
         articles = track(read_articles(articles, problems=problems), "reading articles")
-    known = join_methods(articles, problems)
-    if not known:
+    methods = join_methods(articles, problems)
+    if not methods:
         raise DataError("articles must be at least one, got none")
-    same = {one.title for one in match_articles([question], known).values()}
+    same = {one.title for one in match_articles([question], methods).values()}
     if len(same) >= top:  # no more are needed, so no model is loaded
-        return [ArticleMatch(one, 1.0) for one in known if one.title in same][:top]
-    scores = _nearness(question, [one.title for one in known], encoder)
-    scores = np.where([one.title in same for one in known], 1.0, np.minimum(scores, 0.999))
+        return [ArticleMatch(one, 1.0) for one in methods if one.title in same][:top]
+    scores = _nearness(question, [one.title for one in methods], encoder)
+    scores = np.where([one.title in same for one in methods], 1.0, np.minimum(scores, 0.999))
     best = np.argsort(-scores, kind="stable")[:top]
     if scores[best[0]] < _FAR:
-        nearest = f"{known[best[0]].title!r} ({scores[best[0]]:.2f}), likely of something else"
+        nearest = f"{methods[best[0]].title!r} ({scores[best[0]]:.2f}), likely of something else"
         what = f"must be near the title of an article, got the nearest {nearest}"
         problems.add(f"question {quoted(question)}", "question without an article", what)
-    return [ArticleMatch(known[at], float(scores[at])) for at in best]
+    return [ArticleMatch(methods[at], float(scores[at])) for at in best]
 
 
 def _nearness(question: str, titles: Sequence[str], encoder: Scorer | None) -> np.ndarray:
     encode = encode_of(encoder or open_scorer())
-    [asked] = encode([question])
+    [wanted] = encode([question])
     starts = track(range(0, len(titles), _TITLES), "comparing titles")
-    return np.concatenate([encode(titles[at : at + _TITLES]) @ asked for at in starts])
+    return np.concatenate([encode(titles[at : at + _TITLES]) @ wanted for at in starts])
 
 
 def as_list(answers: Sequence[ArticleMatch], max_steps: int | None = None) -> str:

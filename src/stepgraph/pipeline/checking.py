@@ -19,8 +19,8 @@ from stepgraph.graph.order import DIRECTIONAL_SHARE
 from stepgraph.graph.parameters import listed_tasks
 from stepgraph.graph.traces import MOST_KEYSTEPS
 from stepgraph.pipeline import choose_vocabulary, counted, nothing_left, open_scorer, options_of
-from stepgraph.pipeline.spoken import SAME_MOMENT, NameMatches, find_spoken, recurring
-from stepgraph.pipeline.suggesting import Said, as_dataset, encode_of, listen
+from stepgraph.pipeline.name_matches import SAME_SENTENCE, NameMatches, match_names, recurring
+from stepgraph.pipeline.suggesting import PhraseCorpus, as_dataset, encode_of, listen
 from stepgraph.problems import Problems
 from stepgraph.scoring import Scorer, score
 from stepgraph.vocabulary.phrases import read_name
@@ -29,19 +29,19 @@ from stepgraph.vocabulary.suggesting import (
     Encode,
     choose,
     examples,
-    said_often,
+    least_recurrence,
     stood_for,
     title_near,
 )
 
 # Share of a task's videos that must mention a step saliently, as for a proposed step.
-HEARD = 0.1
+MENTIONED = 0.1
 # In fewer videos a tenth is less than two: hardly any phrase recurs in the same words.
 _FEW = 20
 # Most missing phrases to report for a task.
 _MISSING = 5
 
-Kind = Literal["foreign", "unheard", "missing", "alike", "order"]
+Kind = Literal["unrelated", "unmentioned", "missing", "duplicate", "order"]
 
 
 class Finding(NamedTuple):
@@ -50,12 +50,12 @@ class Finding(NamedTuple):
     Attributes
     ----------
     kind
-        ``foreign``: no step covers a phrase that videos often use.  ``unheard``: a step that few
-        videos mention.  ``missing``: a phrase that many videos use and no step covers.
-        ``alike``: two steps that match the same sentences.  ``order``: two steps of which the
+        ``unrelated``: no step covers a phrase that videos often use.  ``unmentioned``: a step
+        that few videos mention.  ``missing``: a phrase that many videos use and no step covers.
+        ``duplicate``: two steps that match the same sentences.  ``order``: two steps of which the
         second is usually done first.
     keysteps
-        The step or the two steps, or the phrase; all steps of the task for ``foreign``.
+        The step or the two steps, or the phrase; all steps of the task for ``unrelated``.
     videos, of
         Number of the task's videos that agree, and of all; for two steps, of those with both.
     examples
@@ -105,12 +105,12 @@ def check_steps(
     dataset, chosen = as_dataset(videos), SuggestOptions(**options)
     listed = choose_vocabulary(dataset, vocabulary)
     _require_short(listed)
-    said = listen(dataset, problems=problems)
+    corpus = listen(dataset, problems=problems)
     scorer = encoder or open_scorer()
     encode = encode_of(scorer)
     scores = {
         one.video: one
-        for one in counted(score(said.videos, listed, scorer), said.videos, "scoring")
+        for one in counted(score(corpus.videos, listed, scorer), corpus.videos, "scoring")
     }
     graph = learn_graph(
         scores.values(), listed, decoder=TaskMarkov(order=0.0), encoder=options_of(scorer)
@@ -122,16 +122,16 @@ def check_steps(
         layer = graph.layers.of_task(task)
         names = [listed.keysteps[keystep] for keystep in layer.keysteps]
         members = graph.traces.tasks[task] if graph.traces else {}
-        own = said.of([n for n, video in enumerate(said.videos) if video.id in members])
-        spoken = find_spoken([observe(scores[video.id]) for video in own.videos], names, encode)
-        unheard = _unheard(task, names, layer, spoken)
+        own = corpus.of([n for n, video in enumerate(corpus.videos) if video.id in members])
+        matches = match_names([observe(scores[video.id]) for video in own.videos], names, encode)
+        unmentioned = _unmentioned(task, names, layer, matches)
         places = dict(zip(names, layer.place.tolist(), strict=True))
-        missing = _missing(task, places, own, spoken, chosen, encode)
-        pairs = _alike(task, names, spoken)
+        missing = _missing(task, places, own, matches, chosen, encode)
+        pairs = _duplicates(task, names, matches)
         pairs += _out_of_order(task, names, layer, chosen.fewest(layer.videos))
         # A step that is not mentioned has no sentence, so pairs with it are left out.
-        silent = {one.keysteps[0] for one in unheard}
-        found += unheard + missing + [one for one in pairs if not silent & {*one.keysteps}]
+        silent = {one.keysteps[0] for one in unmentioned}
+        found += unmentioned + missing + [one for one in pairs if not silent & {*one.keysteps}]
     counts = {task: graph.layers.videos.get(task, 0) for task in listed_tasks(listed)}
     return Check(tuple(sorted(found, key=lambda one: -one.videos)), counts)
 
@@ -146,35 +146,37 @@ def _require_short(listed: Vocabulary) -> None:
             )
 
 
-def _unheard(task: str, names: Sequence[str], layer: Layer, spoken: NameMatches) -> list[Finding]:
+def _unmentioned(
+    task: str, names: Sequence[str], layer: Layer, matches: NameMatches
+) -> list[Finding]:
     """Find steps that few videos mention, averaged over two ways of matching.
 
     A name embedded with its task is similar to any sentence of the task; a short name embedded
     without it may be similar to none.
     """
-    in_words = np.isfinite(spoken.level).any()
-    both = (layer.salient + spoken.clear.sum(axis=0)) / 2 if in_words else layer.salient
+    in_words = np.isfinite(matches.level).any()
+    both = (layer.salient + matches.salient.sum(axis=0)) / 2 if in_words else layer.salient
     return [
-        Finding("unheard", task, (name,), int(clear), layer.videos)
-        for name, clear in zip(names, both.tolist(), strict=True)
-        if clear < HEARD * layer.videos
+        Finding("unmentioned", task, (name,), int(salient), layer.videos)
+        for name, salient in zip(names, both.tolist(), strict=True)
+        if salient < MENTIONED * layer.videos
     ]
 
 
 def _missing(
     task: str,
     listed: dict[str, float],
-    said: Said,
-    spoken: NameMatches,
+    corpus: PhraseCorpus,
+    matches: NameMatches,
     options: SuggestOptions,
     encode: Encode,
 ) -> list[Finding]:
-    size, title = len(said.videos), read_name(task)
-    kinds = said.kinds()
+    size, title = len(corpus.videos), read_name(task)
+    kinds = corpus.kinds()
     about = title_near(kinds, [title] if title else [], encode)
     kinds = [kind for kind, only_title in zip(kinds, about, strict=True) if not only_title]
-    stands, often = stood_for(kinds, listed, encode), said_often(size)
-    foreign = all(
+    stands, often = stood_for(kinds, listed, encode), least_recurrence(size)
+    unrelated = all(
         len(kind.videos) < often
         for kind, is_listed in zip(kinds, stands, strict=True)
         if is_listed
@@ -183,25 +185,27 @@ def _missing(
     fewest = options.fewest(size)
     found = choose(left, encode, most=_MISSING, fewest=fewest, often=often)
     # Where no phrase recurs, the list is not at fault.
-    against = [Finding("foreign", task, tuple(listed), size, size)] if foreign and found else []
+    against = (
+        [Finding("unrelated", task, tuple(listed), size, size)] if unrelated and found else []
+    )
     if size < _FEW:
         room = _MISSING - len(found)
-        found += recurring(left, spoken, found, encode, most=room, fewest=fewest)
+        found += recurring(left, matches, found, encode, most=room, fewest=fewest)
     return against + [
         Finding(
-            "missing", task, (one.kind.name,), len(one.videos), size, examples(one, said.videos)
+            "missing", task, (one.kind.name,), len(one.videos), size, examples(one, corpus.videos)
         )
         for one in found
     ]
 
 
-def _alike(task: str, names: Sequence[str], spoken: NameMatches) -> list[Finding]:
-    moment = spoken.moment[(spoken.moment >= 0).all(axis=1)]
-    same, videos = (moment[:, :, None] == moment[:, None]).sum(axis=0), len(moment)
-    first, second = np.nonzero(np.triu(same > SAME_MOMENT * videos, 1))
+def _duplicates(task: str, names: Sequence[str], matches: NameMatches) -> list[Finding]:
+    sentence = matches.sentence[(matches.sentence >= 0).all(axis=1)]
+    same, videos = (sentence[:, :, None] == sentence[:, None]).sum(axis=0), len(sentence)
+    first, second = np.nonzero(np.triu(same > SAME_SENTENCE * videos, 1))
     pairs = zip(first.tolist(), second.tolist(), strict=True)
     return [
-        Finding("alike", task, (names[one], names[other]), int(same[one, other]), videos)
+        Finding("duplicate", task, (names[one], names[other]), int(same[one, other]), videos)
         for one, other in pairs
     ]
 

@@ -24,11 +24,11 @@ def on_cluster(address: str) -> Engine:
     """Make an engine for a cluster: its address, or ``auto`` to join or start one here."""
     ray = _ray()
 
-    def run(job: Job, work: Work, asked: Sequence[tuple[Piece, frozenset[str]]]) -> Iterator[Any]:
+    def run(job: Job, work: Work, tasks: Sequence[tuple[Piece, frozenset[str]]]) -> Iterator[Any]:
         # Messages of Ray, such as that a node was lost, are no part of the answer.
         with redirect_stdout(sys.stderr), _joined(ray, address):
             task = ray.remote(work).options(num_cpus=1, max_retries=_RETRIES)
-            shared, remaining = ray.put(job), iter(asked)
+            shared, remaining = ray.put(job), iter(tasks)
             waiting: list[Any] = []
             while True:
                 # Keep every CPU busy; machines come and go.

@@ -44,7 +44,7 @@ class EncodingJob(Job):
     doing: ClassVar[str] = "encoding"
     longest: ClassVar[int] = 2**20
 
-    def decided_by(self) -> tuple[Any, ...]:
+    def settings(self) -> tuple[Any, ...]:
         """See :class:`~stepgraph.pipeline.shards.Job`."""
         return ()
 

@@ -33,8 +33,8 @@ from stepgraph.errors import DataError
 from stepgraph.files.disk import read_json, read_text, write_text
 from stepgraph.problems import Problem, Problems
 from stepgraph.progress import counting
+from stepgraph.scoring.embeddings import VocabularyEmbeddings, embed_vocabulary
 from stepgraph.scoring.fusion import Fused, open_encoder
-from stepgraph.scoring.known import Known, know
 
 LARGE = 2**29
 """Bytes of captions from which on embeddings are cached only on request."""
@@ -88,7 +88,7 @@ class Job(ABC):
     """Most bytes of a shard, since its result is held in memory."""
 
     @abstractmethod
-    def decided_by(self) -> tuple[Any, ...]:
+    def settings(self) -> tuple[Any, ...]:
         """Return the further options that decide the result; their ``repr`` identifies them."""
 
     @abstractmethod
@@ -106,11 +106,11 @@ class Job(ABC):
     @cached_property
     def identity(self) -> str:
         """Short hash of all that decides the result of a shard."""
-        said = (
+        content = (
             *(__version__, type(self).__name__, self.source, self.encoder, dict(self.opening)),
-            *(self.strict, self.decided_by()),
+            *(self.strict, self.settings()),
         )
-        return sha256(repr(said).encode("utf-8", "surrogatepass")).hexdigest()[:16]
+        return sha256(repr(content).encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
     def open_encoder(self) -> Encoder | Fused:
         """Open the encoder; only ``remember`` lets it fill the cache."""
@@ -142,9 +142,9 @@ def opened(job: Job) -> _Opened:
     return _OPENED[0]
 
 
-def known_to(encoder: Encoder | Fused, vocabulary: Vocabulary) -> Known | None:
+def embeddings_of(encoder: Encoder | Fused, vocabulary: Vocabulary) -> VocabularyEmbeddings | None:
     """Embed a vocabulary once for all shards; None for two encoders, which run in each shard."""
-    return None if isinstance(encoder, Fused) else know(encoder, vocabulary)
+    return None if isinstance(encoder, Fused) else embed_vocabulary(encoder, vocabulary)
 
 
 def videos_of(job: Job, piece: Piece, problems: Problems) -> Iterable[Video]:
@@ -225,13 +225,13 @@ class Shards:
     def _write(self, found: ShardResult) -> None:
         self._job.keep(found, self.place(found.piece))
         problems = [asdict(problem) for problem in found.problems.found]
-        said = {"videos": found.videos, "problems": problems, "seen": found.problems.seen}
-        text = json.dumps(said)
+        content = {"videos": found.videos, "problems": problems, "seen": found.problems.seen}
+        text = json.dumps(content)
         # This file marks the shard as complete.
         write_text(self._mark(found.piece), f"{self._check(found.piece, text)}\n{text}\n")
 
-    def _check(self, piece: Piece, said: str) -> str:
-        check, mark = sha256(said.encode()), self._mark(piece)
+    def _check(self, piece: Piece, content: str) -> str:
+        check, mark = sha256(content.encode()), self._mark(piece)
         for file in sorted(self.folder.glob(f"{piece.number:05}.*")):
             if file != mark:
                 check.update(file.read_bytes())
@@ -241,9 +241,9 @@ class Shards:
         with suppress(DataError, OSError):
             check, _, text = read_text(self._mark(piece)).strip().partition("\n")
             if check == self._check(piece, text):
-                said = json.loads(text)
-                return tuple(said["videos"]), Problems.recall(
-                    (Problem(**one) for one in said["problems"]), said["seen"]
+                content = json.loads(text)
+                return tuple(content["videos"]), Problems.recall(
+                    (Problem(**one) for one in content["problems"]), content["seen"]
                 )
         return self._anew(piece)  # it was damaged
 
@@ -255,18 +255,18 @@ class Shards:
         self.where.clear()
         for piece in self.pieces:
             videos, problems = self._read(piece)
-            if twice := self.where.keys() & set(videos):
-                videos, problems = self._anew(piece, frozenset(twice))
+            if repeated := self.where.keys() & set(videos):
+                videos, problems = self._anew(piece, frozenset(repeated))
             self.where |= dict.fromkeys(videos, piece)
             self._dataset.problems.take(problems)
             yield ShardResult(piece, videos, self._job.load(self.place(piece)), problems)
 
     def _anew(
-        self, piece: Piece, twice: frozenset[str] = frozenset()
+        self, piece: Piece, repeated: frozenset[str] = frozenset()
     ) -> tuple[tuple[str, ...], Problems]:
         """Process a shard again without the videos that occur in an earlier one."""
-        found = make_piece(self._job, piece, twice)
-        for video in sorted(twice):
+        found = make_piece(self._job, piece, repeated)
+        for video in sorted(repeated):
             what = "must stand once, got it again; skipped"
             found.problems.add(f"{self._job.source}: video {video!r}", "duplicate video", what)
         self._write(found)
@@ -280,17 +280,17 @@ class Shards:
 def in_processes(workers: int) -> Engine:
     """Make an engine of ``workers`` processes on this machine."""
 
-    def run(job: Job, work: Work, asked: Sequence[tuple[Piece, frozenset[str]]]) -> Iterator[Any]:
-        if workers == 1 or len(asked) < 2:
-            yield from (work(job, *one) for one in asked)
+    def run(job: Job, work: Work, tasks: Sequence[tuple[Piece, frozenset[str]]]) -> Iterator[Any]:
+        if workers == 1 or len(tasks) < 2:
+            yield from (work(job, *one) for one in tasks)
             return
-        count = min(workers, len(asked))
+        count = min(workers, len(tasks))
         with (
             _few_threads(count),
             ProcessPoolExecutor(count, get_context("spawn"), _begin, (job,)) as pool,
         ):
             try:
-                remaining = iter(asked)
+                remaining = iter(tasks)
                 # Few results wait at a time, since each takes memory.
                 futures = {pool.submit(_go_on, work, *one) for one in islice(remaining, 2 * count)}
                 while futures:

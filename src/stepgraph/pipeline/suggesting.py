@@ -43,7 +43,7 @@ from stepgraph.vocabulary.suggesting import (
     choose,
     collect,
     examples,
-    said_often,
+    least_recurrence,
     title_near,
 )
 
@@ -51,7 +51,7 @@ from stepgraph.vocabulary.suggesting import (
 _ENGLISH = 0.2
 
 
-class Said(NamedTuple):
+class PhraseCorpus(NamedTuple):
     """Phrases for actions in the narration of a corpus.
 
     Attributes
@@ -68,9 +68,9 @@ class Said(NamedTuple):
     phrases: tuple[list[Phrase], ...]
     titles: tuple[list[Phrase], ...]
 
-    def of(self, places: Sequence[int]) -> Said:
+    def of(self, places: Sequence[int]) -> PhraseCorpus:
         """Select some videos by index."""
-        return Said(
+        return PhraseCorpus(
             tuple(self.videos[place] for place in places),
             tuple(self.phrases[place] for place in places),
             tuple(self.titles[place] for place in places),
@@ -114,35 +114,35 @@ def suggest_steps(
     """
     chosen, problems = SuggestOptions(**options), problems if problems is not None else Problems()
     dataset = as_dataset(videos)
-    said = listen(dataset, screen=screen, problems=problems)
+    corpus = listen(dataset, screen=screen, problems=problems)
     scorer = encoder or open_scorer()
     encode = encode_of(scorer)
-    if (chosen.tasks or 1) > len(said.videos):
+    if (chosen.tasks or 1) > len(corpus.videos):
         raise ConfigError(
-            f"tasks must be at most the {len(said.videos)} videos that are told in English, got "
+            f"tasks must be at most the {len(corpus.videos)} videos that are told in English, got "
             f"{chosen.tasks}"
         )
-    parts = group_videos([_words(video) for video in said.videos], chosen.tasks)
-    found: list[tuple[Said, list[Chosen]]] = []
+    parts = group_videos([_words(video) for video in corpus.videos], chosen.tasks)
+    found: list[tuple[PhraseCorpus, list[Chosen]]] = []
     for part in range(int(parts.max(initial=-1)) + 1):
-        own = said.of(np.flatnonzero(parts == part).tolist())
+        own = corpus.of(np.flatnonzero(parts == part).tolist())
         found.append((own, _choose_steps(own, chosen, encode)))
-    kept = [(own, steps) for own, steps in found if len(steps) > 1]
-    if not kept:
+    groups = [(own, steps) for own, steps in found if len(steps) > 1]
+    if not groups:
         several = {None: " (of several tasks with --tasks N)", 1: ""}
         raise DataError(
             f"{dataset.name}: videos must tell of steps that recur, got none in these "
-            f"{len(said.videos)} videos; give more videos of one task"
+            f"{len(corpus.videos)} videos; give more videos of one task"
             f"{several.get(chosen.tasks, ', fewer --tasks')}, or lower --min-videos"
         )
-    names = distinct([_task_name(own, said) for own, _ in kept])
+    names = distinct([_task_name(own, corpus) for own, _ in groups])
     tasks = tuple(
         SuggestedTask(name, tuple(video.id for video in own.videos), _as_steps(own, steps))
-        for name, (own, steps) in zip(names, kept, strict=True)
+        for name, (own, steps) in zip(names, groups, strict=True)
     )
-    known = {video for task in tasks for video in task.videos}
-    loose = tuple(video.id for video in dataset.videos if video.id not in known)
-    return _ordered(SuggestedVocabulary(tasks, loose), said.videos, scorer)
+    grouped = {video for task in tasks for video in task.videos}
+    unassigned = tuple(video.id for video in dataset.videos if video.id not in grouped)
+    return _ordered(SuggestedVocabulary(tasks, unassigned), corpus.videos, scorer)
 
 
 def as_dataset(videos: str | Path | Dataset | Iterable[Video]) -> Dataset:
@@ -154,7 +154,7 @@ def as_dataset(videos: str | Path | Dataset | Iterable[Video]) -> Dataset:
     return Dataset("videos", tuple(videos))
 
 
-def listen(dataset: Dataset, *, screen: bool = False, problems: Problems) -> Said:
+def listen(dataset: Dataset, *, screen: bool = False, problems: Problems) -> PhraseCorpus:
     """Find the phrases for actions in the videos with an English narration."""
     videos = []
     for video in dataset.videos:
@@ -171,12 +171,12 @@ def listen(dataset: Dataset, *, screen: bool = False, problems: Problems) -> Sai
     if not videos:
         raise nothing_left(dataset, "videos that are told in English", problems)
     usage = Usage(video.transcript for video in videos)
-    said, titles = [], []
+    corpus, titles = [], []
     for video in counted(videos, videos, "listening for steps"):
-        said.append(phrases.find_phrases(video.transcript, usage))
+        corpus.append(phrases.find_phrases(video.transcript, usage))
         name = phrases.words_of_name(video.id)
         titles.append(phrases.find_titles(video.transcript, usage, name))
-    return Said(tuple(videos), tuple(said), tuple(titles))
+    return PhraseCorpus(tuple(videos), tuple(corpus), tuple(titles))
 
 
 def encode_of(scorer: Scorer) -> Encode:
@@ -198,49 +198,49 @@ def _name_words(video: Video) -> list[str]:
     return list(dict.fromkeys(phrases.words_of_name(video.id).split()))
 
 
-def _choose_steps(said: Said, options: SuggestOptions, encode: Encode) -> list[Chosen]:
-    kinds = said.kinds()
-    title = _title(said, said)
+def _choose_steps(corpus: PhraseCorpus, options: SuggestOptions, encode: Encode) -> list[Chosen]:
+    kinds = corpus.kinds()
+    title = _title(corpus, corpus)
     about = title_near(kinds, [title] if title else [], encode)
     kinds = [kind for kind, only_title in zip(kinds, about, strict=True) if not only_title]
-    fewest = options.fewest(len(said.videos))
-    often = min(fewest, said_often(len(said.videos)))
+    fewest = options.fewest(len(corpus.videos))
+    often = min(fewest, least_recurrence(len(corpus.videos)))
     return choose(kinds, encode, most=options.steps or STEPS, fewest=fewest, often=often)
 
 
-def _title(said: Said, everything: Said) -> Phrase | None:
+def _title(corpus: PhraseCorpus, everything: PhraseCorpus) -> Phrase | None:
     """Find the subject that most videos of a group, and few others, announce."""
-    here = Counter(key for titles in said.titles for key in {one.key for one in titles})
+    here = Counter(key for titles in corpus.titles for key in {one.key for one in titles})
     there = Counter(key for titles in everything.titles for key in {one.key for one in titles})
     best = max(here, key=lambda key: (here[key] ** 2 / there[key], key), default=None)
-    if best is None or here[best] < said_often(len(said.videos)):
+    if best is None or here[best] < least_recurrence(len(corpus.videos)):
         return None
-    fitting = [one for titles in said.titles for one in titles if one.key == best]
+    fitting = [one for titles in corpus.titles for one in titles if one.key == best]
     texts = Counter(one.text for one in fitting)
     return max(fitting, key=lambda one: texts[one.text])
 
 
-def _task_name(said: Said, everything: Said) -> str:
-    title = _title(said, everything)
+def _task_name(corpus: PhraseCorpus, everything: PhraseCorpus) -> str:
+    title = _title(corpus, everything)
     if title:
         return title.text.capitalize()
-    named = Counter(word for video in said.videos for word in _name_words(video))
-    shared = [word for word, videos in named.items() if 2 * videos >= len(said.videos)]
+    named = Counter(word for video in corpus.videos for word in _name_words(video))
+    shared = [word for word, videos in named.items() if 2 * videos >= len(corpus.videos)]
     if shared:
         return " ".join(shared).capitalize()
-    here = Counter(thing for one in said.phrases for thing in {phrase.thing for phrase in one})
+    here = Counter(thing for one in corpus.phrases for thing in {phrase.thing for phrase in one})
     there = Counter(
         thing for one in everything.phrases for thing in {phrase.thing for phrase in one}
     )
     return max(here, key=lambda thing: (here[thing] ** 2 / there[thing], thing)).capitalize()
 
 
-def _as_steps(said: Said, chosen: Sequence[Chosen]) -> tuple[SuggestedStep, ...]:
+def _as_steps(corpus: PhraseCorpus, chosen: Sequence[Chosen]) -> tuple[SuggestedStep, ...]:
     steps: dict[str, SuggestedStep] = {}
     for one in chosen:
         also = Counter({kind.name: len(kind.videos) for kind in one.kinds[1:]})
         others = tuple(name for name, _ in also.most_common() if name != one.kind.name)
-        found = examples(one, said.videos)
+        found = examples(one, corpus.videos)
         steps.setdefault(
             one.kind.name, SuggestedStep(one.kind.name, len(one.videos), False, others, found)
         )

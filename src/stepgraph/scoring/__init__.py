@@ -23,8 +23,8 @@ from stepgraph.errors import ConfigError
 from stepgraph.files.arrays import ArrayContent, open_arrays
 from stepgraph.files.stored import Reading, check_seconds, note_length, stored_rows
 from stepgraph.problems import Problems
+from stepgraph.scoring.embeddings import VocabularyEmbeddings, embed_vocabulary
 from stepgraph.scoring.fusion import Fused, standardise, to_scale
-from stepgraph.scoring.known import Known, know
 from stepgraph.scoring.lazy import LazyScores
 
 
@@ -137,9 +137,9 @@ def score_each(
     scorer: Scorer,
     hop: float = 1.0,
     problems: Problems | None = None,
-    known: Known | None = None,
+    embeddings: VocabularyEmbeddings | None = None,
 ) -> Iterator[tuple[Video, Scores]]:
-    """Score each video; see :func:`score`.  ``known`` holds the encoded vocabulary."""
+    """Score each video; see :func:`score`.  ``embeddings`` holds the encoded vocabulary."""
     if isinstance(scorer, StoredScores):
         yield from scorer.read_each(videos, vocabulary, hop, problems)
     elif isinstance(scorer, Fused):
@@ -150,7 +150,7 @@ def score_each(
                 other = score_features(features, again, vocabulary, second.options, hop)
                 yield video, scorer.fusion.join(scores, other)
     else:
-        keysteps, tasks, encoder = known or know(scorer, vocabulary)
+        keysteps, tasks, encoder = embeddings or embed_vocabulary(scorer, vocabulary)
         for video, features in encode_each(videos, scorer, problems):
             yield video, score_features(features, keysteps, vocabulary, encoder, hop, tasks)
 

@@ -64,12 +64,12 @@ def standardise(scores: Scores) -> Scores:
     >>> standardise(raw).values.astype(float).round(2).tolist()
     [[-0.23, 0.53], [0.53, -0.23]]
     """
-    known = scores.values[scores.observed].astype(np.float64)
-    known = known[np.isfinite(known)]
-    if not known.size or known.min() == known.max():
+    finite = scores.values[scores.observed].astype(np.float64)
+    finite = finite[np.isfinite(finite)]
+    if not finite.size or finite.min() == finite.max():
         return scores  # all alike, or nothing to compare: there is no scale to change
-    stretch = max(1.0, _expected_best(_MANY) / _expected_best(len(scores.vocabulary)))
-    values = (scores.values - known.mean()) / known.std() * (stretch * COMMON_SPREAD) + COMMON_MEAN
+    scale = max(1.0, _expected_best(_MANY) / _expected_best(len(scores.vocabulary)))
+    values = (scores.values - finite.mean()) / finite.std() * (scale * COMMON_SPREAD) + COMMON_MEAN
     return scores.with_values(values.astype(np.float32))
 
 
@@ -144,15 +144,15 @@ class Fused:
     @property
     def options(self) -> EncoderOptions:
         """Options from which :func:`open_encoder` makes this."""
-        hearing = next(
-            (one.options for one in (self.first, self.second) if one.options.worded),
+        of_text = next(
+            (one.options for one in (self.first, self.second) if one.options.uses_text),
             self.first.options,
         )
         return replace(
             self.first.options,
-            context=hearing.context,
-            task_names=hearing.task_names,
-            blend=hearing.blend,
+            context=of_text.context,
+            task_names=of_text.task_names,
+            blend=of_text.blend,
             also=self.second.options.name,
             fusion=self.fusion.name,
         )
@@ -165,7 +165,7 @@ def open_encoder(options: EncoderOptions) -> Encoder | Fused:
     both = []
     for name in (options.name, options.also):
         one = EncoderOptions(name, task_names=options.task_names)
-        if one.worded:
+        if one.uses_text:
             one = replace(one, context=options.context, blend=options.blend)
         else:
             one = replace(one, window=options.window)
@@ -190,8 +190,8 @@ def fuse(first: Scores, second: Scores, *, weight: float = 0.5) -> Scores:
     # A keystep that is ruled out scores minus infinity, and no share of that is a number.
     values = np.where(shares[:, None] > 0, np.float32(0), second.values)
     for part, scores in ((shares, first), (1.0 - shares, second)):
-        heard = np.flatnonzero((part > 0) & (shares > 0))
-        values[heard] += part[heard, None].astype(np.float32) * scores.values[heard]
+        rows = np.flatnonzero((part > 0) & (shares > 0))
+        values[rows] += part[rows, None].astype(np.float32) * scores.values[rows]
     return Scores(
         first.video, values, first.observed | second.observed, first.vocabulary, first.hop
     )

@@ -68,7 +68,7 @@ class ClipStore:
         """Number of stored clips of a video; None if it is not stored, or its file has changed."""
         if not self._place(video, ".json").exists():
             return None
-        source, clips = self._said(video)
+        source, clips = self._note(video)
         return clips if source == _stamp(path) else None
 
     def read(self, video: str, clip: int) -> NDArray[np.uint8]:
@@ -82,29 +82,29 @@ class ClipStore:
         with replacing(self._place(video, ".npy")) as place, place.open("wb") as file:
             shape = (0, self.options.height, self.options.width, 3)
             _write_header(file, shape)
-            known: dict[int, int] = {}
+            stored: dict[int, int] = {}
             for clip in read_clips(path, self.options):
-                moments = self._moments(np.array([clips]))[0].tolist()
-                for moment, picture in zip(moments, clip.frames, strict=True):
-                    if moment not in known:
-                        known[moment] = len(known)
+                times = self._picture_times(np.array([clips]))[0].tolist()
+                for moment, picture in zip(times, clip.frames, strict=True):
+                    if moment not in stored:
+                        stored[moment] = len(stored)
                         file.write(np.ascontiguousarray(picture, dtype=np.uint8).tobytes())
                 clips += 1
             file.seek(0)
-            _write_header(file, (len(known), *shape[1:]))
+            _write_header(file, (len(stored), *shape[1:]))
         # Written last: with it the video is complete.
-        said = {"video": video, "source": _stamp(path), "clips": clips}
-        write_text(self._place(video, ".json"), json.dumps(said) + "\n")
+        content = {"video": video, "source": _stamp(path), "clips": clips}
+        write_text(self._place(video, ".json"), json.dumps(content) + "\n")
         return clips
 
     def bytes_of(self, clips: int) -> int:
         """Size in bytes of the first ``clips`` clips of a video."""
         size = self.options.height * self.options.width * 3
-        return size * len(np.unique(self._moments(np.arange(clips))))
+        return size * len(np.unique(self._picture_times(np.arange(clips))))
 
     def _open(self, video: str) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
         path = self._place(video, ".npy")
-        _, clips = self._said(video)
+        _, clips = self._note(video)
         try:
             # Of a size that is then refused, and of strange escapes in a header.
             with np.errstate(over="ignore"), warnings.catch_warnings(action="ignore"):
@@ -121,14 +121,14 @@ class ClipStore:
             ) from error
         return pictures, numbers
 
-    def _said(self, video: str) -> tuple[Any, int]:
+    def _note(self, video: str) -> tuple[Any, int]:
         """Read the stored stamp of a video's file, and its number of clips."""
         place = self._place(video, ".json")
-        said = read_json(place)
+        content = read_json(place)
         with reading_fields(place, _KIND):
-            return said["source"], as_whole(said["clips"])
+            return content["source"], as_whole(content["clips"])
 
-    def _moments(self, clips: NDArray[np.int64]) -> NDArray[np.int64]:
+    def _picture_times(self, clips: NDArray[np.int64]) -> NDArray[np.int64]:
         """Times of the pictures of clips in whole microseconds, which identify shared pictures."""
         o = self.options
         parts = (np.arange(o.frames) + 0.5) * (o.window / o.frames)
@@ -136,11 +136,11 @@ class ClipStore:
 
     def _numbers(self, clips: int) -> NDArray[np.int64]:
         """Indices of the stored pictures of each clip, shape (T, F), in order of first use."""
-        moments = self._moments(np.arange(clips))
-        _, first, number = np.unique(moments, return_index=True, return_inverse=True)
+        times = self._picture_times(np.arange(clips))
+        _, first, number = np.unique(times, return_index=True, return_inverse=True)
         rank = np.empty_like(first)
         rank[np.argsort(first)] = np.arange(len(first))
-        return rank[number].reshape(moments.shape)
+        return rank[number].reshape(times.shape)
 
     def _place(self, video: str, suffix: str) -> Path:
         # Ids hold slashes and may be longer than names of files.

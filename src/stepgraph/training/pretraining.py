@@ -171,12 +171,12 @@ def _only_stored(examples: Examples, store: ClipStore, problems: Problems) -> Ex
         if count is not None and count < examples.clips[position]:
             short = too_short(video, path, examples.clips[position], count)
             problems.add(short.where, short.kind, short.what)
-    kept = examples.clip < counts[examples.video]
-    if not kept.any():
+    mask = examples.clip < counts[examples.video]
+    if not mask.any():
         raise DataError(
             f"{store.folder}: must hold some of the labelled clips, got none: {problems.summary()}"
         )
-    return examples if kept.all() else examples.only(kept)
+    return examples if mask.all() else examples.only(mask)
 
 
 def load_initial(network: TimeSformer, path: Path, keysteps: Sequence[str]) -> Trained:
@@ -212,12 +212,12 @@ def _identity(
     """Collect everything that decides the outcome of a training."""
     decisive = asdict(options)
     del decisive["running"]
-    said = {"model": asdict(model), **decisive, "which": which, "labels": examples.digest()}
-    said["initial"] = initial
+    content = {"model": asdict(model), **decisive, "which": which, "labels": examples.digest()}
+    content["initial"] = initial
     if options.clips == "streamed":
         # The clips of a batch depend on the workers that decode them.
-        said |= {"processes": team.world, "workers": options.running.workers}
-    return said
+        content |= {"processes": team.world, "workers": options.running.workers}
+    return content
 
 
 def _digest(network: TimeSformer) -> str:

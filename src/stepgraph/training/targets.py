@@ -56,14 +56,14 @@ class Examples:
             digest.update(np.ascontiguousarray(values).tobytes())
         return digest.hexdigest()[:16]
 
-    def only(self, kept: NDArray[np.bool_]) -> Examples:
-        """Return the ``kept`` examples; the videos keep their positions."""
+    def only(self, mask: NDArray[np.bool_]) -> Examples:
+        """Return the ``mask`` examples; the videos keep their positions."""
         return replace(
             self,
-            video=self.video[kept],
-            clip=self.clip[kept],
-            keystep=self.keystep[kept],
-            soft=tuple(values[kept] for values in self.soft),
+            video=self.video[mask],
+            clip=self.clip[mask],
+            keystep=self.keystep[mask],
+            soft=tuple(values[mask] for values in self.soft),
         )
 
 

@@ -355,5 +355,5 @@ def _key(plain: str) -> str:
     if words[:2] == ["how", "to"]:
         words = words[2:]
     # At the end it is no article but a letter: vitamin A.
-    kept = [word for word in words[:-1] if word not in ("a", "an", "the")]
-    return " ".join([*kept, *words[-1:]])
+    left = [word for word in words[:-1] if word not in ("a", "an", "the")]
+    return " ".join([*left, *words[-1:]])

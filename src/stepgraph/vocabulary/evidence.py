@@ -43,10 +43,10 @@ def with_evidence(
         Names of the keysteps and of the tasks by line number; the first line is 1.
     """
     found: defaultdict[int, list[str]] = defaultdict(list)
-    for keystep, task, said in _comments(lines, named, headings):
+    for keystep, task, note in _comments(lines, named, headings):
         at = vocabulary.index(keystep)
         shared = task and len(vocabulary.tasks_of(at)) > 1
-        found[at].append(f"{task}: {said}" if shared else said)
+        found[at].append(f"{task}: {note}" if shared else note)
     return replace(vocabulary, evidence=_bounded(found)) if found else vocabulary
 
 
@@ -65,22 +65,22 @@ def _comments(
             keystep, task = named.get(number), headings.get(number, task)
             indent, first = depth, True
             continue
-        said = text.removeprefix(COMMENT).strip()
-        if _SAID.match(said) and not first:
+        note = text.removeprefix(COMMENT).strip()
+        if _SAID.match(note) and not first:
             keystep = None
         if keystep is not None:
-            yield keystep, task, said
+            yield keystep, task, note
         first = False
 
 
 def evidence_fields(vocabulary: Vocabulary) -> dict[str, Any]:
     """Field of a saved file that holds the notes; no field if there are none."""
-    known = {
+    notes = {
         name: list(vocabulary.evidence[at])
         for at, name in enumerate(vocabulary.keysteps)
         if vocabulary.evidence.get(at)
     }
-    return {"evidence": known} if known else {}
+    return {"evidence": notes} if notes else {}
 
 
 def evidence_of(fields: Any, keysteps: Sequence[str]) -> dict[int, tuple[str, ...]]:
@@ -88,14 +88,14 @@ def evidence_of(fields: Any, keysteps: Sequence[str]) -> dict[int, tuple[str, ..
     if fields is None:
         return {}
     place = {name: at for at, name in enumerate(keysteps)}
-    return _bounded({place[n]: map(as_text, as_list(said)) for n, said in fields.items()})
+    return _bounded({place[n]: map(as_text, as_list(note)) for n, note in fields.items()})
 
 
 def _bounded(found: Mapping[int, Iterable[str]]) -> dict[int, tuple[str, ...]]:
     """Limit the notes on each keystep to a few short lines that can be shown anywhere."""
     lines = {
         # Cutting may leave two spaces, but reading a note again must not change it again.
-        at: [" ".join(one_line(line, LONGEST).split()) for line in said]
-        for at, said in sorted(found.items())
+        at: [" ".join(one_line(line, LONGEST).split()) for line in note]
+        for at, note in sorted(found.items())
     }
     return {at: tuple(filter(None, some))[:MOST] for at, some in lines.items() if any(some)}

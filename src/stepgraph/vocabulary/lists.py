@@ -317,14 +317,14 @@ def _frequent(tasks: Iterable[tuple[str, int]], min_videos: int) -> list[str]:
     videos: Counter[str] = Counter()
     for name, found in tasks:
         videos[name] += found
-    kept = [name for name, found in videos.items() if found >= min_videos]
-    if not kept:
+    frequent = [name for name, found in videos.items() if found >= min_videos]
+    if not frequent:
         most = max(videos.values(), default=0)
         raise DataError(
             f"min_videos must leave some of the {len(videos)} tasks, got {min_videos}, and the "
             f"task with most videos has {most}; lower it"
         )
-    return kept
+    return frequent
 
 
 def _articles_of(

@@ -187,8 +187,8 @@ class Usage:
 def find_phrases(transcript: Sequence[Sentence], usage: Usage) -> list[Phrase]:
     """Find the actions that a transcript mentions, in the order of their mentions.
 
-    >>> said = [Sentence(0.0, 4.0, "so now we're gonna whisk two eggs then you add the milk")]
-    >>> [phrase.text for phrase in find_phrases(said, Usage([said]))]
+    >>> texts = [Sentence(0.0, 4.0, "so now we're gonna whisk two eggs then you add the milk")]
+    >>> [phrase.text for phrase in find_phrases(texts, Usage([texts]))]
     ['whisk two eggs', 'add the milk']
     """
     found: list[Phrase] = []
@@ -207,8 +207,8 @@ def content_words(transcript: Sequence[Sentence]) -> list[str]:
     >>> content_words([Sentence(0.0, 2.0, "She is whisking the eggs")])
     ['whisk', 'egg']
     """
-    said = (word.text for words in _sentences(transcript) for word in words)
-    plain = (_form(word, "NOUN") or _form(word, "VERB") for word in said if word not in _JOINING)
+    texts = (word.text for words in _sentences(transcript) for word in words)
+    plain = (_form(word, "NOUN") or _form(word, "VERB") for word in texts if word not in _JOINING)
     return [word for word in plain if word]
 
 
@@ -225,8 +225,8 @@ def words_of_name(name: str) -> str:
     ('how to change a tire', '')
     """
     words = [word for word in re.split(r"[\W\d_]+", name.casefold()) if word]
-    known = all(word in _JOINING or (len(word) > 2 and _lemmas(word)) for word in words)
-    return " ".join(words) if known else ""
+    are_words = all(word in _JOINING or (len(word) > 2 and _lemmas(word)) for word in words)
+    return " ".join(words) if are_words else ""
 
 
 def read_name(name: str) -> Phrase | None:
@@ -307,11 +307,11 @@ class _Reader:
         if (self._at(at - 2), before) == ("how", "to"):
             return None
         if word == verb:
-            clear = _leads_to_verb(self._words, at) or self._usage.is_verb(word)
+            unambiguous = _leads_to_verb(self._words, at) or self._usage.is_verb(word)
         else:
             # *Powdered sugar*, *a cooking spray*: the other forms are most often adjectives.
-            clear = before in _BEFORE_PARTICIPLE
-        return self.read(at, last) if clear else None
+            unambiguous = before in _BEFORE_PARTICIPLE
+        return self.read(at, last) if unambiguous else None
 
     def read(self, at: int, last: Phrase | None) -> Phrase | None:
         """Phrase of the verb at a position and the object that follows, or None without one."""
@@ -325,8 +325,8 @@ class _Reader:
         if noun is None or not verb:
             return self._of_last(at, verb, last)
         begin, end, thing = noun
-        said = [word.text for word in self._words[first if begin == place else begin : end]]
-        text = [verb, *filter(None, [particle]), *said]
+        texts = [word.text for word in self._words[first if begin == place else begin : end]]
+        text = [verb, *filter(None, [particle]), *texts]
         if not particle:  # what follows the object belongs to the verb: *jack the car up*
             follows = self._particles(end)
             text, end, particle = text + follows, end + len(follows), "".join(follows[-1:])

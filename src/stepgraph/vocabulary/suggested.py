@@ -97,12 +97,12 @@ class SuggestedVocabulary:
 
     Attributes
     ----------
-    loose
+    unassigned
         Unassigned videos: no task was found for them, or no step that recurs.
     """
 
     tasks: tuple[SuggestedTask, ...]
-    loose: tuple[str, ...] = ()
+    unassigned: tuple[str, ...] = ()
 
     @cached_property
     def vocabulary(self) -> Vocabulary:
@@ -142,7 +142,7 @@ class SuggestedVocabulary:
                 }
                 for task in self.tasks
             ],
-            "loose": list(self.loose),
+            "loose": list(self.unassigned),
         }
 
 
@@ -151,8 +151,8 @@ def _evidence(step: SuggestedStep, videos: int) -> Iterator[str]:
     optional = "optional, " if step.optional else ""
     yield f"    {COMMENT} {optional}said in {step.videos} of {videos} videos{also}"
     for one in step.examples:
-        said = one_line(f"{one.video} {short_clock(one.time)}: {one.text}")
-        yield f"    {COMMENT} {said}"
+        mention = one_line(f"{one.video} {short_clock(one.time)}: {one.text}")
+        yield f"    {COMMENT} {mention}"
 
 
 def distinct(names: Sequence[str]) -> list[str]:

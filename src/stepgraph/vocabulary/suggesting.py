@@ -90,26 +90,28 @@ class Chosen(NamedTuple):
         return [mention for kind in self.kinds for mention in kind.mentions]
 
 
-def collect(said: Sequence[Sequence[Phrase]], durations: Sequence[float]) -> list[PhraseGroup]:
+def collect(
+    narrations: Sequence[Sequence[Phrase]], durations: Sequence[float]
+) -> list[PhraseGroup]:
     """Group phrases that are the same, those of most videos first.
 
     Parameters
     ----------
-    said
+    narrations
         The phrases of each video.
     durations
         Duration of each video, in seconds.
     """
     places = Counter(
-        one for phrases in said for one in {(phrase.key, phrase.where) for phrase in phrases}
+        one for phrases in narrations for one in {(phrase.key, phrase.where) for phrase in phrases}
     )
-    enough = said_often(len(said))
+    enough = least_recurrence(len(narrations))
     found: defaultdict[tuple[str, str], list[tuple[int, Phrase]]] = defaultdict(list)
-    for video, phrases in enumerate(said):
+    for video, phrases in enumerate(narrations):
         for phrase in phrases:
             matters = phrase.verb in _MOVING or phrase.particle != ""
-            told = matters and places[phrase.key, phrase.where] >= enough
-            found[phrase.key, phrase.where if told else ""].append((video, phrase))
+            separate = matters and places[phrase.key, phrase.where] >= enough
+            found[phrase.key, phrase.where if separate else ""].append((video, phrase))
     kinds = []
     for (_, where), mentions in found.items():
         when = [min(1.0, p.time / max(durations[video], 1e-9)) for video, p in mentions]
@@ -141,8 +143,8 @@ def _shared(phrase: Phrase) -> str:
     """Words of a phrase without possessives: *crack the eggs* for *crack my eggs*."""
     words = phrase.text.split()
     owned = [at for at, word in enumerate(words) if word in _OWNERS]
-    kept = [word for at, word in enumerate(words) if at not in owned[1:]]
-    return " ".join("the" if word in _OWNERS else word for word in kept)
+    words_left = [word for at, word in enumerate(words) if at not in owned[1:]]
+    return " ".join("the" if word in _OWNERS else word for word in words_left)
 
 
 def nearness(
@@ -196,7 +198,7 @@ def nearest(
     return found
 
 
-def said_often(videos: int) -> int:
+def least_recurrence(videos: int) -> int:
     """Minimum number of videos that use the same words for these to be a name."""
     return max(_FEWEST, math.ceil(_SAME_WORDS * videos))
 

@@ -56,7 +56,7 @@ def open_generated(
     if spoken:
         folder = _spoken_folder(folder, write_scripts(seed, per_task, tasks)[::per_task])
     name = ":".join(["generated", *["captions"] * captions, *[str(seed)] * bool(seed)])
-    how = Own(listening=Listening(needed=not captions, hears=not captions))
+    how = Own(listening=Listening(needed=not captions, uses_speech=not captions))
     dataset = open_folder(folder, how, name=name)
     task_of = {script.video: script.task for script in write_scripts(seed, per_task, tasks)}
     # The keysteps of a video do not determine its task if all of them are shared.

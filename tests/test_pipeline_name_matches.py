@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from stepgraph.datasets import open_source
-from stepgraph.pipeline.checking import _unheard, check_steps
-from stepgraph.pipeline.spoken import NameMatches
+from stepgraph.pipeline.checking import _unmentioned, check_steps
+from stepgraph.pipeline.name_matches import NameMatches
 
 # Said once in six videos, and nothing to do with coffee.
 CHATTER = {"cut the cake", "train a new starter", "roast barley", "leave the building"}
@@ -64,8 +64,8 @@ def test_a_step_is_unheard_in_the_mean_of_both_ways():
     layer = SimpleNamespace(clear=np.array([3, 3, 20]), videos=20)
     both = spoken(np.zeros((20, 3), int), [[0, 1, 0]] * 2 + [[0, 0, 0]] * 18)
 
-    names = [one.keysteps[0] for one in _unheard("Tea", ["a", "b", "c"], layer, both)]
+    names = [one.keysteps[0] for one in _unmentioned("Tea", ["a", "b", "c"], layer, both)]
 
     assert names == ["a"]
     silent = both._replace(level=np.full(20, np.inf))
-    assert not _unheard("Tea", ["a", "b", "c"], layer, silent)
+    assert not _unmentioned("Tea", ["a", "b", "c"], layer, silent)

@@ -13,7 +13,7 @@ from stepgraph.encoders.text import TextEncoder
 from stepgraph.encoders.vectors import TaskVectors
 
 
-class Known(NamedTuple):
+class VocabularyEmbeddings(NamedTuple):
     """Embeddings of a vocabulary: vectors of its keysteps, also within each task."""
 
     keysteps: NDArray[np.float32]
@@ -21,7 +21,7 @@ class Known(NamedTuple):
     encoder: EncoderOptions
 
 
-def know(encoder: Encoder, vocabulary: Vocabulary) -> Known:
+def embed_vocabulary(encoder: Encoder, vocabulary: Vocabulary) -> VocabularyEmbeddings:
     """Embed a vocabulary."""
     tasks = encoder.encode_tasks(vocabulary) if isinstance(encoder, TextEncoder) else None
-    return Known(encoder.encode_keysteps(vocabulary), tasks, encoder.options)
+    return VocabularyEmbeddings(encoder.encode_keysteps(vocabulary), tasks, encoder.options)

@@ -17,9 +17,9 @@ from stepgraph.scoring.lazy import LazyScores
 from stepgraph.vocabulary.suggesting import Chosen, Encode, PhraseGroup, names_a_step, nearest
 
 # A match is salient from this quantile of the sentences' best similarities in a video on.
-_CLEAREST = 0.9
+_TOP = 0.9
 # A name covers another one that matches the same sentence in this share of the videos.
-SAME_MOMENT = 0.5
+SAME_SENTENCE = 0.5
 # Share of the videos with a salient match that a phrase needs where hardly any phrase recurs.
 _RECURS = 1 / 3
 
@@ -31,33 +31,35 @@ class NameMatches(NamedTuple):
     ----------
     videos
         Observations of the videos.
-    moment : shape (V, n)
+    sentence : shape (V, n)
         Index of the most similar sentence, -1 where a video has none.
-    clear : shape (V, n), bool
+    salient : shape (V, n), bool
         True where that similarity reaches the level of the video.
     level : shape (V,)
         Least similarity of a salient match; infinite where a video has no embeddings.
     """
 
     videos: tuple[Observations, ...]
-    moment: Integers
-    clear: NDArray[np.bool_]
+    sentence: Integers
+    salient: NDArray[np.bool_]
     level: Floats
 
     def covers(self, other: NameMatches) -> NDArray[np.bool_]:
         """Mark the others that mostly match the same sentence as one of these, shape (m,)."""
-        meet = self.clear[:, :, None] & (self.moment[:, :, None] == other.moment[:, None])
-        times = (meet & other.clear[:, None]).sum(axis=0)
-        enough = np.maximum(1, SAME_MOMENT * other.clear.sum(axis=0))
+        meet = self.salient[:, :, None] & (self.sentence[:, :, None] == other.sentence[:, None])
+        times = (meet & other.salient[:, None]).sum(axis=0)
+        enough = np.maximum(1, SAME_SENTENCE * other.salient.sum(axis=0))
         found: NDArray[np.bool_] = (times >= enough).any(axis=0)
         return found
 
     def at(self, number: int) -> NameMatches:
         """Return the matches of one name."""
-        return self._replace(moment=self.moment[:, [number]], clear=self.clear[:, [number]])
+        return self._replace(
+            sentence=self.sentence[:, [number]], salient=self.salient[:, [number]]
+        )
 
 
-def find_spoken(
+def match_names(
     videos: Sequence[Observations],
     names: Sequence[str],
     encode: Encode,
@@ -70,24 +72,24 @@ def find_spoken(
     level
         Least similarity of a salient match; computed from these names if not given.
     """
-    moment = np.full((len(videos), len(names)), -1, dtype=np.int64)
+    sentence = np.full((len(videos), len(names)), -1, dtype=np.int64)
     best = np.full((len(videos), len(names)), -np.inf)
-    told = np.full(len(videos), np.inf)
+    levels = np.full(len(videos), np.inf)
     vectors = encode(names)
     for number, one in enumerate(videos):
-        said = one.vectors()
-        if said is not None and len(said):
-            near = said @ vectors.T
-            moment[number], best[number] = near.argmax(axis=0), near.max(axis=0)
-            told[number] = np.quantile(near.max(axis=1), _CLEAREST, method="higher")
-    level = told if level is None else level
-    return NameMatches(tuple(videos), moment, best >= level[:, None], level)
+        matches = one.vectors()
+        if matches is not None and len(matches):
+            near = matches @ vectors.T
+            sentence[number], best[number] = near.argmax(axis=0), near.max(axis=0)
+            levels[number] = np.quantile(near.max(axis=1), _TOP, method="higher")
+    level = levels if level is None else level
+    return NameMatches(tuple(videos), sentence, best >= level[:, None], level)
 
 
 def recurring(
     kinds: Sequence[PhraseGroup],
     steps: NameMatches,
-    known: Sequence[Chosen],
+    earlier: Sequence[Chosen],
     encode: Encode,
     *,
     most: int,
@@ -101,7 +103,7 @@ def recurring(
         Phrases that no step covers.
     steps
         Matches of the listed steps.
-    known
+    earlier
         Phrases chosen before, which are not repeated.
     most
         Most phrases to choose.
@@ -111,26 +113,26 @@ def recurring(
     kinds = [kind for kind in kinds if names_a_step(kind)]
     if not kinds:
         return []
-    said = find_spoken(steps.videos, [kind.name for kind in kinds], encode, steps.level)
-    clear = said.clear.sum(axis=0)
-    free = (clear >= max(fewest, _RECURS * len(steps.videos))) & ~steps.covers(said)
-    free &= ~nearest(kinds, [one.kind for one in known], encode)
+    matches = match_names(steps.videos, [kind.name for kind in kinds], encode, steps.level)
+    salient = matches.salient.sum(axis=0)
+    free = (salient >= max(fewest, _RECURS * len(steps.videos))) & ~steps.covers(matches)
+    free &= ~nearest(kinds, [one.kind for one in earlier], encode)
     own = np.array([len(kind.videos) for kind in kinds])
-    order = np.lexsort((-own, -clear))
+    order = np.lexsort((-own, -salient))
     chosen: list[Chosen] = []
     for number in order.tolist():
         if len(chosen) < most and free[number]:
             kind = kinds[number]
-            chosen.append(Chosen(kind, (kind, _where_clear(kind, said.at(number)))))
-            free &= ~nearest(kinds, [kind], encode) & ~said.at(number).covers(said)
+            chosen.append(Chosen(kind, (kind, _with_mentions(kind, matches.at(number)))))
+            free &= ~nearest(kinds, [kind], encode) & ~matches.at(number).covers(matches)
     return chosen
 
 
-def _where_clear(kind: PhraseGroup, said: NameMatches) -> PhraseGroup:
+def _with_mentions(kind: PhraseGroup, matches: NameMatches) -> PhraseGroup:
     """Return the phrase with its salient matches as mentions."""
     mentions = []
-    for number, one in enumerate(said.videos):
-        if said.clear[number, 0] and isinstance(one.scores, LazyScores):
-            part = one.sources[said.moment[number, 0]]
+    for number, one in enumerate(matches.videos):
+        if matches.salient[number, 0] and isinstance(one.scores, LazyScores):
+            part = one.sources[matches.sentence[number, 0]]
             mentions.append((number, float(one.scores.features.intervals[part, 0])))
     return kind._replace(mentions=tuple(mentions))
