@@ -135,10 +135,10 @@ def by_transitions(chances: np.ndarray, first: int, last: int, length: int) -> t
         total = cost[:, None] - np.log(chances)
         back.append(total.argmin(axis=0))
         cost = total.min(axis=0)
-    way = [last]
+    task_order = [last]
     for step in reversed(back):
-        way.append(int(step[way[-1]]))
-    return tuple(reversed(way))
+        task_order.append(int(step[task_order[-1]]))
+    return tuple(reversed(task_order))
 
 
 def compare(said: Sequence[tuple[tuple[int, ...], tuple[int, ...]]]) -> dict[str, float]:
@@ -202,7 +202,7 @@ def measure_source(name: str, done: Executions) -> None:
     draws = [too_early(experience, tests, np.random.default_rng(draw)) for draw in range(DRAWS)]
     say(too_early=name, auc=float(np.mean(draws)), draws=DRAWS)
     whole = [
-        [(one.task, assistant.known(one.steps)) for one in done.of_split(split)]
+        [(one.task, assistant.listed(one.steps)) for one in done.of_split(split)]
         for split in ("train", "test")
     ]
     plan_all(name, size, (train, tests), (whole[0], whole[1]))

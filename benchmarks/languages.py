@@ -84,7 +84,7 @@ def main() -> None:
         os.environ["STEPGRAPH_CACHE"] = f"{folder}/cache"
         for known, path in sounds(Path(folder)):
             begun = time.process_time()
-            heard = speech.hear(path, problems=Problems())
+            heard = speech.add(path, problems=Problems())
             took = {"seconds": heard.end, "cpu_s": round(time.process_time() - begun, 2)}
             told = {"changed": heard.unsure, "warned": heard.unsure > twice.TOO_MUCH}
             print(json.dumps(known | told | took, ensure_ascii=False), flush=True)

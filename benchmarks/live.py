@@ -23,9 +23,9 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from benchmarks.suites import Suite, suite
-from stepgraph.assistant.live import Live, LiveOptions, OnlineState, Teller
-from stepgraph.assistant.live_ground import Ground
-from stepgraph.assistant.live_listening import Listener
+from stepgraph.assistant.live import FixedLagOutput, Live, LiveOptions, OnlineState
+from stepgraph.assistant.live_model import OnlineModel
+from stepgraph.assistant.live_recognition import OnlineRecognizer
 from stepgraph.core import BACKGROUND, Labels, Sentence, Video, Vocabulary
 from stepgraph.datasets import open_source
 from stepgraph.decoders import BayesFilter, TaskMarkov
@@ -67,24 +67,29 @@ class Known:
         return np.stack([self._vectors[text] for text in texts])
 
 
-def tell(
-    ground: Ground, video: Video, rows: int, length: float | None
+def emit(
+    model: OnlineModel, video: Video, rows: int, length: float | None
 ) -> dict[int, list[OnlineState]]:
     """What is told of a video with each delay: one ear, many mouths."""
-    listener, tellers = Listener(ground, length), [Teller(delay) for delay in DELAYS]
-    listener.take(np.inf, video.transcript)
+    recognizer, tellers = (
+        OnlineRecognizer(model, length),
+        [FixedLagOutput(delay) for delay in DELAYS],
+    )
+    recognizer.take(np.inf, video.transcript)
     told: dict[int, list[OnlineState]] = {delay: [] for delay in DELAYS}
     for _ in range(rows):
-        listener.listen()
+        recognizer.listen()
         for teller in tellers:
-            told[teller.delay] += filter(None, [teller.tell(listener)])
+            told[teller.delay] += filter(None, [teller.emit(recognizer)])
     for teller in tellers:
         for late in range(min(teller.delay, rows) - 1, -1, -1):
-            told[teller.delay] += filter(None, [teller.tell(listener, late)])
+            told[teller.delay] += filter(None, [teller.emit(recognizer, late)])
     return told
 
 
-def measure(ground: Ground, one: Suite, videos: Sequence[Video], *, known: bool) -> dict[int, Any]:
+def measure(
+    model: OnlineModel, one: Suite, videos: Sequence[Video], *, known: bool
+) -> dict[int, Any]:
     """Labels of all videos by delay, and how often the task is right in each tenth."""
     index = {name: number for number, name in enumerate(one.vocabulary.keysteps)}
     labels: dict[int, list[Labels]] = {delay: [] for delay in DELAYS}
@@ -92,7 +97,7 @@ def measure(ground: Ground, one: Suite, videos: Sequence[Video], *, known: bool)
     missing = np.zeros(4, dtype=np.int64)
     for video in videos:
         rows = len(one.truth[video.id])
-        told = tell(ground, video, rows, float(rows) if known else None)
+        told = emit(model, video, rows, float(rows) if known else None)
         for delay, states in told.items():
             found = [BACKGROUND if s.keystep is None else index[s.keystep] for s in states]
             labels[delay].append(Labels(video.id, np.array(found), one.vocabulary))
@@ -101,7 +106,7 @@ def measure(ground: Ground, one: Suite, videos: Sequence[Video], *, known: bool)
                 right = state.task == video.task
                 tenths[int(10 * state.at / rows)].append((right, state.tasks[state.task]))
         done = {one.vocabulary.keysteps[k] for k in set(one.truth[video.id].keysteps) if k >= 0}
-        listed = {one.vocabulary.keysteps[k] for k in ground.tasks[video.task or ""]}
+        listed = {one.vocabulary.keysteps[k] for k in model.tasks[video.task or ""]}
         told_missing = {each.keystep for each in told[10][-1].missing} & listed
         missing += [len(told_missing), len(told_missing - done), len(listed), len(listed - done)]
     return {"labels": labels, "tenths": tenths, "missing": missing}
@@ -113,9 +118,9 @@ def run_delays(one: Suite, encode: Known, encoder: TextEncoder) -> None:
     for name, decoder in (("offline", TaskMarkov()), ("bayes-filter", BayesFilter())):
         labels = [decoder.decode(each, graph) for each in one.scores]
         say(method=name, videos=len(labels), **percent(labels, one))
-    ground = replace(Ground.of_graph(graph, encoder), encode=encode.encode)
+    model = replace(OnlineModel.of_graph(graph, encoder), encode=encode.encode)
     for known in (True, False):
-        found = measure(ground, one, one.videos, known=known)
+        found = measure(model, one, one.videos, known=known)
         for delay, labels in found["labels"].items():
             say(method="live", delay=delay, length_known=known, **percent(labels, one))
     told, right, listed, absent = found["missing"].tolist()
@@ -132,8 +137,8 @@ def run_halves(one: Suite, encode: Known, encoder: TextEncoder) -> None:
         labels: list[Labels] = []
         for half in (0, 1):
             graph = learn_graph(one.scores[1 - half :: 2], one.vocabulary, encoder=encoder.options)
-            ground = replace(Ground.of_graph(graph, encoder), encode=encode.encode)
-            found = measure(ground, one, one.videos[half::2], known=known)
+            model = replace(OnlineModel.of_graph(graph, encoder), encode=encode.encode)
+            found = measure(model, one, one.videos[half::2], known=known)
             labels += found["labels"][10]
         name = "live, graph of other videos"
         say(method=name, delay=10, length_known=known, **percent(labels, one))
@@ -172,9 +177,9 @@ def run_speed(each: int, *, two_tasks: bool) -> None:
     another.
     """
     graph = large_graph(each=each)
-    ground = Ground.of_graph(graph, Noise())  # type: ignore[arg-type]
+    model = OnlineModel.of_graph(graph, Noise())  # type: ignore[arg-type]
     began = time.process_time()
-    ground.prepare()
+    model.prepare()
     prepared = time.process_time() - began
     spent = [0.0]
 
@@ -183,14 +188,14 @@ def run_speed(each: int, *, two_tasks: bool) -> None:
         vectors = Noise().encode_texts(texts)
         if two_tasks:
             said = np.array([int(text.split()[-1]) for text in texts])
-            assert ground.targets.vectors is not None, "keysteps have vectors"
-            first = ground.targets.first[np.where(said < 600, 3, 7)]
-            vectors += ground.targets.vectors[first + said // 60 % each]
+            assert model.targets.vectors is not None, "keysteps have vectors"
+            first = model.targets.first[np.where(said < 600, 3, 7)]
+            vectors += model.targets.vectors[first + said // 60 % each]
             vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
         spent[0] += time.process_time() - began
         return vectors
 
-    live = Live(replace(ground, encode=encode), LiveOptions(delay=30))
+    live = Live(replace(model, encode=encode), LiveOptions(delay=30))
     took = []
     for second in range(1, 1201):
         said = [Sentence(second - 3, second, f"sentence {second}")] if second % 3 == 0 else []

@@ -99,7 +99,7 @@ def published_rule(done: Executions) -> Executions:
         counts, shown = assistant.experience.before(one.task)
         past, marks = list[int](), []
         for step in one.steps:
-            known = [at for at in assistant.known([step]) if shown[at]]
+            known = [at for at in assistant.listed([step]) if shown[at]]
             lacking = known and np.flatnonzero(counts[:, known[0]] == shown[known[0]]).tolist()
             again = bool(known) and known[0] in past
             marks.append(not known or (not again and any(at not in past for at in lacking)))

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from stepgraph.assistant.live import OnlineState
-from stepgraph.assistant.live_ground import Likely
+from stepgraph.assistant.live_model import Likely
 from stepgraph.cli import main
 from stepgraph.cli.live import _watching
 from stepgraph.viewer.live import LiveServer, Stage

@@ -6,10 +6,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from stepgraph.assistant.live import Live, LiveOptions, Teller
-from stepgraph.assistant.live_following import Follower, Lengths, likely_lengths
-from stepgraph.assistant.live_ground import Ground
-from stepgraph.assistant.live_listening import Listener
+from stepgraph.assistant.live import FixedLagOutput, Live, LiveOptions
+from stepgraph.assistant.live_following import Lengths, OnlineHMM, likely_lengths
+from stepgraph.assistant.live_model import OnlineModel
+from stepgraph.assistant.live_recognition import OnlineRecognizer
 from stepgraph.core import Scores, Sentence, Video, Vocabulary
 from stepgraph.decoders.learning import learn_graph
 from stepgraph.decoders.observations import observe
@@ -67,7 +67,7 @@ def scored(video):
 @pytest.fixture(scope="module")
 def ground():
     graph = learn_graph([scored(video) for video in VIDEOS], VOCABULARY, encoder=Words.options)
-    return Ground.of_graph(graph, Words())
+    return OnlineModel.of_graph(graph, Words())
 
 
 def told(ground, sentences, until, **options):
@@ -93,7 +93,7 @@ def test_with_one_length_looking_back_over_all_is_forward_backward(rows):
     rng = np.random.default_rng(rows)
     expected = Expected(rng.normal(size=(3, 20)), rng.dirichlet(np.ones(3), size=3))
     emission = rng.normal(size=(rows, 3))
-    follower = Follower(expected, Lengths(np.array([float(rows)]), np.zeros(1)))
+    follower = OnlineHMM(expected, Lengths(np.array([float(rows)]), np.zeros(1)))
     follower.follow(emission)
 
     when = np.arange(rows) * 20 // rows
@@ -106,7 +106,7 @@ def test_several_lengths_are_as_many_models_each_as_probable_as_it_is():
     rng = np.random.default_rng(0)
     expected = Expected(rng.normal(size=(3, 20)), rng.dirichlet(np.ones(3), size=3))
     emission, lengths = rng.normal(size=(20, 3)), np.array([10.0, 25.0, 60.0])
-    follower = Follower(expected, Lengths(lengths, np.log([0.5, 0.3, 0.2])))
+    follower = OnlineHMM(expected, Lengths(lengths, np.log([0.5, 0.3, 0.2])))
     follower.follow(emission)
 
     slow = np.zeros((20, 3))
@@ -122,7 +122,7 @@ def test_rows_that_are_heard_anew_are_followed_as_if_for_the_first_time():
     expected = Expected(rng.normal(size=(2, 20)), np.array([[0.9, 0.1], [0.2, 0.8]]))
     emission = rng.normal(size=(30, 2))
     known = Lengths(np.array([30.0]), np.zeros(1))
-    once, twice = Follower(expected, known), Follower(expected, known)
+    once, twice = OnlineHMM(expected, known), OnlineHMM(expected, known)
     once.follow(emission)
     twice.follow(rng.normal(size=(25, 2)))
     twice.rewind(10)
@@ -138,8 +138,8 @@ def test_rows_that_are_not_kept_still_count():
     rng = np.random.default_rng(2)
     expected = Expected(rng.normal(size=(3, 20)), rng.dirichlet(np.ones(3), size=3))
     emission = rng.normal(size=(300, 3))
-    at_once = Follower(expected, Lengths(np.array([300.0]), np.zeros(1)))
-    one_by_one = Follower(expected, Lengths(np.array([300.0]), np.zeros(1)))
+    at_once = OnlineHMM(expected, Lengths(np.array([300.0]), np.zeros(1)))
+    one_by_one = OnlineHMM(expected, Lengths(np.array([300.0]), np.zeros(1)))
     at_once.follow(emission)
     for row in emission:
         one_by_one.follow(row[None])
@@ -155,7 +155,7 @@ def test_rows_that_are_not_kept_still_count():
 def test_what_was_done_is_what_was_surest_on_any_row_before():
     sure = np.log([[0.98, 0.01, 0.01]] * 3 + [[0.01, 0.98, 0.01]] * 200 + [[0.01, 0.01, 0.98]] * 5)
     expected = Expected(np.zeros((3, 20)), np.full((3, 3), 1 / 3))
-    follower = Follower(expected, Lengths(np.array([500.0]), np.zeros(1)))
+    follower = OnlineHMM(expected, Lengths(np.array([500.0]), np.zeros(1)))
     assert follower.done(0).tolist() == [0, 0, 0]
     follower.follow(sure)
 
@@ -164,7 +164,7 @@ def test_what_was_done_is_what_was_surest_on_any_row_before():
 
 
 def test_a_video_longer_than_any_is_at_its_end():
-    follower = Follower(
+    follower = OnlineHMM(
         Expected(np.zeros((2, 20)), np.full((2, 2), 0.5)), Lengths(np.array([3.0]), np.zeros(1))
     )
     follower.follow(np.zeros((2000, 2)))
@@ -185,7 +185,7 @@ def test_lengths_are_those_of_the_corpus_or_of_any_order():
 
 @pytest.mark.parametrize("video", VIDEOS[::2], ids=lambda video: video.id)
 def test_what_speaks_for_each_task_in_the_end_is_what_the_whole_video_says(ground, video):
-    listener = Listener(ground)
+    listener = OnlineRecognizer(ground)
     listener.take(np.inf, video.transcript)
     for _ in range(int(video.duration)):
         listener.listen()
@@ -220,7 +220,7 @@ def test_the_same_is_told_whether_the_future_exists_or_not(ground, delay, length
 @pytest.mark.parametrize("delay", [0, 10])
 def test_a_future_that_lies_at_hand_is_not_looked_at(ground, delay):
     def states(sentences, rows):
-        listener, teller = Listener(ground), Teller(delay)
+        listener, teller = OnlineRecognizer(ground), FixedLagOutput(delay)
         listener.take(np.inf, sentences)
         found = []
         for _ in range(rows):
@@ -265,7 +265,7 @@ def test_task_keystep_and_what_comes_next_are_told(ground, length):
 
 
 def test_what_comes_before_and_was_not_done_is_missing(ground):
-    listener, teller = Listener(ground), Teller(0)
+    listener, teller = OnlineRecognizer(ground), FixedLagOutput(0)
     listener.task = "make tea"
     assert teller._missing(listener) == ()
     teller._last, teller._done = ("make tea", 3), {0: 1.0, 1: 0.1, 2: 1.0, 3: 0.2}
@@ -305,10 +305,12 @@ def test_time_that_goes_back_is_heard_where_it_was(ground):
 
 
 def test_a_task_that_takes_the_lead_late_is_told_once_it_is_caught_up_with(ground, monkeypatch):
-    monkeypatch.setattr("stepgraph.assistant.live_listening._SIDE_BY_SIDE", 1)
+    monkeypatch.setattr("stepgraph.assistant.live_recognition._SIDE_BY_SIDE", 1)
     shares = iter([np.array([0.9, 0.1])] * 100 + [np.array([0.1, 0.9])] * 20)
-    monkeypatch.setattr("stepgraph.assistant.live_listening.task_shares", lambda *_: next(shares))
-    live, listener = Live(ground, LiveOptions(delay=0)), Listener(ground)
+    monkeypatch.setattr(
+        "stepgraph.assistant.live_recognition.task_shares", lambda *_: next(shares)
+    )
+    live, listener = Live(ground, LiveOptions(delay=0)), OnlineRecognizer(ground)
     said = [Sentence(float(at), at + 1.0, "add it") for at in range(120)]
     states = live.feed(120.0, said)
 
@@ -316,7 +318,7 @@ def test_a_task_that_takes_the_lead_late_is_told_once_it_is_caught_up_with(groun
     assert states[103].tasks == {"make tea": 0.1, "fry eggs": 0.9}
     # It is followed as if it had been all along.
     other = iter([np.array([0.1, 0.9])] * 120)
-    monkeypatch.setattr("stepgraph.assistant.live_listening.task_shares", lambda *_: next(other))
+    monkeypatch.setattr("stepgraph.assistant.live_recognition.task_shares", lambda *_: next(other))
     again = Live(ground, LiveOptions(delay=0)).feed(120.0, said)
     assert again[110].keysteps[0].keystep == states[110].keysteps[0].keystep
     assert listener.follower is None
@@ -336,9 +338,9 @@ def test_a_task_that_is_followed_by_another_is_left(ground, monkeypatch):
     later = [Sentence(one.start + 96, one.end + 96, one.text) for one in second]
     ears = []
     for at_hand, reheard in ((256, 99), (256, 1), (0, 6)):  # at once, and in parts
-        monkeypatch.setattr("stepgraph.assistant.live_hearing._AT_HAND", at_hand)
-        monkeypatch.setattr("stepgraph.assistant.live_listening._REHEARD", reheard)
-        listener, teller, seen = Listener(ground), Teller(0), []
+        monkeypatch.setattr("stepgraph.assistant.live_evidence._AT_HAND", at_hand)
+        monkeypatch.setattr("stepgraph.assistant.live_recognition._REHEARD", reheard)
+        listener, teller, seen = OnlineRecognizer(ground), FixedLagOutput(0), []
         listener.take(np.inf, [*first, *later])
         for _ in range(220):  # it is noticed at 188
             listener.listen()
@@ -379,7 +381,7 @@ def seen(video):
 
 def test_rows_of_scores_are_as_good_as_sentences(ground):
     video = VIDEOS[1]
-    live = Live(Ground.of_scores(ground.graph), LiveOptions(delay=5))
+    live = Live(OnlineModel.of_scores(ground.graph), LiveOptions(delay=5))
     states = live.feed_scores(seen(video)) + live.finish()
 
     assert [state.at for state in states] == list(range(72))
@@ -391,7 +393,7 @@ def test_rows_of_scores_are_as_good_as_sentences(ground):
 
 
 def test_the_same_is_told_of_scores_whether_more_come_or_not(ground):
-    bare, rows = Ground.of_scores(ground.graph), seen(VIDEOS[4])
+    bare, rows = OnlineModel.of_scores(ground.graph), seen(VIDEOS[4])
     whole = Live(bare).feed_scores(rows)
 
     assert Live(bare).feed_scores(rows[:33]) == whole[:23]
@@ -401,7 +403,7 @@ def test_the_same_is_told_of_scores_whether_more_come_or_not(ground):
 
 
 def test_what_are_no_scores_is_refused(ground):
-    bare = Ground.of_scores(ground.graph)
+    bare = OnlineModel.of_scores(ground.graph)
     with pytest.raises(ConfigError, match=r"shape \(k, 8\), got \(2, 3\)"):
         Live(bare).feed_scores(np.zeros((2, 3)))
     with pytest.raises(ConfigError, match="must be finite"):

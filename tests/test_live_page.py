@@ -11,7 +11,7 @@ import pytest
 
 from seeing import flaws
 from stepgraph.assistant.live import OnlineState
-from stepgraph.assistant.live_ground import Likely
+from stepgraph.assistant.live_model import Likely
 from test_cli_live import graph, live, server  # noqa: F401
 from test_export_report import browser  # noqa: F401
 from test_viewer_page import page, until  # noqa: F401

@@ -74,7 +74,7 @@ class Assistant:
         runs = [("", one) for some in self.experience.tasks.values() for one in some]
         return Experience.of(runs, len(self.names))
 
-    def known_task(self, task: str | None) -> str | None:
+    def listed_task(self, task: str | None) -> str | None:
         """Check that ``task`` is None or a task of the executions, and return it."""
         if task is not None and task not in self.experience.tasks:
             some = ", ".join(map(quoted, self.experience.names[:5]))
@@ -83,16 +83,16 @@ class Assistant:
             )
         return task
 
-    def known(self, steps: Sequence[str]) -> list[int]:
+    def listed(self, steps: Sequence[str]) -> list[int]:
         """Positions of the steps that occur in executions; others are dropped."""
-        known = {*self.names.keysteps}
-        return [self.names.index(step) for step in steps if step in known]
+        listed = {*self.names.keysteps}
+        return [self.names.index(step) for step in steps if step in listed]
 
     def next(
         self, done: Sequence[str], *, task: str | None = None, top: int = 5
     ) -> list[AssistantAnswer]:
         """Most probable successors; steps of ``done`` that no execution shows are ignored."""
-        shares = self.experience.next(self.known(done), self.known_task(task))
+        shares = self.experience.next(self.listed(done), self.listed_task(task))
         best = [at for at in np.argsort(-shares, kind="stable").tolist()[:top] if shares[at] > 0]
         return [
             AssistantAnswer(self.names.keysteps[at], "next", float(shares[at]), "") for at in best
@@ -102,8 +102,8 @@ class Assistant:
         self, done: Sequence[str], *, task: str | None = None, threshold: float = 0.5
     ) -> list[AssistantAnswer]:
         """Steps that should have been done by now, the most probable first."""
-        past = self.known(done)
-        found, task = self.experience.missing(past, self.known_task(task)), self._task(past, task)
+        past = self.listed(done)
+        found, task = self.experience.missing(past, self.listed_task(task)), self._task(past, task)
         return [
             AssistantAnswer(
                 self.names.keysteps[at], "missing", float(found[at]), self._why(at, past, task)
@@ -118,12 +118,12 @@ class Assistant:
         """Mistakes in the order of the steps: unknown, too early, or repeated."""
         threshold = self.threshold if threshold is None else threshold
         found, past = [], list[int]()
-        about = self._task(self.known(done), self.known_task(task))
+        about = self._task(self.listed(done), self.listed_task(task))
         for step, score, lacking in self.judge(done, about):
             if lacking is None and score == 1:
                 found.append(AssistantAnswer(step, "unknown", score, "no execution does it"))
                 continue
-            [place] = self.known([step])
+            [place] = self.listed([step])
             if lacking is not None and score >= threshold:
                 found.append(
                     AssistantAnswer(step, "too early", score, self._pair(lacking, place, about))
@@ -147,17 +147,17 @@ class Assistant:
         The executions are taken to be correct: it is the score that 8 % of their steps exceed
         when each fifth is scored against the others, kept between 0.2 and 0.6.
         """
-        told = [(one, (one.task, self._places(one.steps))) for one in self.done if one.steps]
-        done = [steps for one, steps in told if not one.written]
-        written = [steps for one, steps in told if one.written]
+        observed = [(one, (one.task, self._places(one.steps))) for one in self.done if one.steps]
+        done = [steps for one, steps in observed if not one.written]
+        written = [steps for one, steps in observed if one.written]
         every, scores = _FOLDS * (1 + len(done) // _MOST), list[float]()
         for fold in range(_FOLDS):
             rest = [one for at, one in enumerate(done) if at % _FOLDS != fold]
             others = Experience.of([*rest, *written], len(self.names))
             for task, places in done[fold::every]:
                 if task in others.tasks:
-                    known = [at for at in places if others.before(task)[1][at]]
-                    scores += [score for score, _ in _judge(others, known, task)]
+                    listed = [at for at in places if others.before(task)[1][at]]
+                    scores += [score for score, _ in _judge(others, listed, task)]
         if not scores:
             return _USUAL
         return float(np.clip(np.percentile(scores, 100 - _FALSE_ALARMS), *_BOUNDS))
@@ -171,13 +171,13 @@ class Assistant:
         A step that no execution of the task does scores 1 and does not enter the past.  For an
         unknown task, the executions of all tasks are pooled.
         """
-        is_known = task in self.experience.tasks
-        teacher, task = (self.experience, task) if is_known else (self._pooled, "")
+        is_listed = task in self.experience.tasks
+        teacher, task = (self.experience, task) if is_listed else (self._pooled, "")
         _, shown = teacher.before(task)
-        places = [next((at for at in self.known([step]) if shown[at]), None) for step in done]
-        said = iter(_judge(teacher, [at for at in places if at is not None], task))
+        places = [next((at for at in self.listed([step]) if shown[at]), None) for step in done]
+        judged = iter(_judge(teacher, [at for at in places if at is not None], task))
         return [
-            (step, 1.0, None) if at is None else (step, *next(said))
+            (step, 1.0, None) if at is None else (step, *next(judged))
             for step, at in zip(done, places, strict=True)
         ]
 
@@ -186,7 +186,7 @@ class Assistant:
     ) -> list[tuple[list[str], Plan]]:
         """Plans from one step to another, the most probable first."""
         ends = self.names.index(first), self.names.index(last)
-        task = self.known_task(task)
+        task = self.listed_task(task)
         found = make_plans(self.experience, *ends, steps=steps, task=task, top=top)
         return [([self.names.keysteps[at] for at in plan.keysteps], plan) for plan in found]
 

@@ -123,8 +123,8 @@ def open_executions(source: str | Path, *, strict: bool = False) -> Executions:
 
 def _split(text: str) -> str:
     name = text.strip().lower()
-    known = {**dict.fromkeys(_TRAIN, "train"), **dict.fromkeys(_TEST, "test"), "all": ""}
-    return known.get(name, name)
+    splits = {**dict.fromkeys(_TRAIN, "train"), **dict.fromkeys(_TEST, "test"), "all": ""}
+    return splits.get(name, name)
 
 
 def _of_truth(dataset: Dataset, split: str) -> Iterable[Execution]:

@@ -122,27 +122,27 @@ class Experience:
         return np.asarray(probability)
 
     @cached_property
-    def _moments(self) -> dict[int, tuple[NDArray[np.float32], Integers, Integers]]:
+    def _contexts(self) -> dict[int, tuple[NDArray[np.float32], Integers, Integers]]:
         """Pasts by their last keystep: the keysteps done (M, K), the successor or -1, the task."""
         found: defaultdict[int, list[tuple[set[int], int, int]]] = defaultdict(list)
         for place, name in enumerate(self.names):
             for steps in self.tasks[name]:
                 for at, after in enumerate((*steps[1:], -1), start=1):
                     found[steps[at - 1]].append(({*steps[:at]}, after, place))
-        moments = {}
+        contexts = {}
         for last, rows in found.items():
             done = np.zeros((len(rows), self.size), dtype=np.float32)
             for row, (before, _, _) in zip(done, rows, strict=True):
                 row[list(before)] = 1
             after, place = np.array([row[1:] for row in rows], dtype=np.int64).T
-            moments[last] = done, after, place
-        return moments
+            contexts[last] = done, after, place
+        return contexts
 
     def _alike(self, past: Past, tasks: Floats) -> tuple[Floats, NDArray[np.float32], Integers]:
         """Pasts with the same last keystep: weights by similarity, keysteps done, successors."""
-        if not past or past[-1] not in self._moments:
+        if not past or past[-1] not in self._contexts:
             return np.zeros(0), np.zeros((0, self.size), np.float32), np.zeros(0, np.int64)
-        done, after, place = self._moments[past[-1]]
+        done, after, place = self._contexts[past[-1]]
         mine = np.zeros(self.size, dtype=np.float32)
         mine[list({*past})] = 1
         both = done @ mine

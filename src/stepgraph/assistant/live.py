@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from stepgraph.assistant.live_following import Floats
-from stepgraph.assistant.live_ground import Ground, Likely
-from stepgraph.assistant.live_listening import Listener
+from stepgraph.assistant.live_model import Likely, OnlineModel
+from stepgraph.assistant.live_recognition import OnlineRecognizer
 from stepgraph.core import BACKGROUND, Sentence
 from stepgraph.core.videos import LONGEST
 from stepgraph.errors import ConfigError
@@ -114,33 +114,33 @@ class OnlineState:
         }
 
 
-class Teller:
+class FixedLagOutput:
     """Fixed-lag output: one state for each row, ``delay`` rows late, never revised."""
 
     def __init__(self, delay: int) -> None:
         self.delay = delay
-        self._told: tuple[str, int] | None = None  # task and keystep of the row before
+        self._previous: tuple[str, int] | None = None  # task and keystep of the row before
         self._last: tuple[str, int] | None = None  # those of the last row that is not background
         self._done: dict[int, float] = {}
         self._best = np.zeros(0)  # value of the best path to each label of the row before
 
-    def tell(self, listener: Listener, delay: int | None = None) -> OnlineState | None:
+    def emit(self, recognizer: OnlineRecognizer, delay: int | None = None) -> OnlineState | None:
         """Return the state of the row that lies ``delay`` rows back, or None before the first."""
         late = self.delay if delay is None else delay
-        row = listener.rows - 1 - late
+        row = recognizer.rows - 1 - late
         if row < 0:
             return None
-        if not listener.task or row < listener.origin:
-            return self._nothing(listener, row)
-        probability, background = listener.look_back(late + 1)
-        members = listener.ground.tasks[listener.task]
-        place, sure = self._choose(listener, probability, background)
+        if not recognizer.task or row < recognizer.origin:
+            return self._nothing(recognizer, row)
+        probability, background = recognizer.look_back(late + 1)
+        members = recognizer.model.tasks[recognizer.task]
+        place, sure = self._choose(recognizer, probability, background)
         keystep = BACKGROUND if place == len(members) else members[place]
-        self._note(listener, members, keystep, probability)
-        return self._state(listener, row, keystep, sure, probability[0])
+        self._note(recognizer, members, keystep, probability)
+        return self._state(recognizer, row, keystep, sure, probability[0])
 
     def _choose(
-        self, listener: Listener, probability: Floats, background: Floats
+        self, recognizer: OnlineRecognizer, probability: Floats, background: Floats
     ) -> tuple[int, float]:
         """Choose the column of a row's label, the last one for background; return its probability.
 
@@ -149,8 +149,8 @@ class Teller:
         worth = np.concatenate(
             [probability * (1 - background[:, None]), background[:, None]], axis=1
         )
-        cost = listener.ground.decoder.change_cost
-        if self._told is None or self._told[0] != listener.task:
+        cost = recognizer.model.decoder.change_cost
+        if self._previous is None or self._previous[0] != recognizer.task:
             self._best = np.zeros(worth.shape[1])
         arriving = np.maximum(self._best, self._best.max() - cost)
         self._best = arriving + worth[0]
@@ -163,61 +163,73 @@ class Teller:
         return column, float(worth[0, column])
 
     def _note(
-        self, listener: Listener, members: tuple[int, ...], keystep: int, probability: Floats
+        self,
+        recognizer: OnlineRecognizer,
+        members: tuple[int, ...],
+        keystep: int,
+        probability: Floats,
     ) -> None:
         """Keep the label of a row and the highest posterior of each keystep so far."""
-        if self._told is None or self._told[0] != listener.task:
+        if self._previous is None or self._previous[0] != recognizer.task:
             # Rows before the task was recognised may be a part of it.
-            assert listener.follower is not None, "there is a task"
-            past = listener.follower.done(len(probability))
+            assert recognizer.follower is not None, "there is a task"
+            past = recognizer.follower.done(len(probability))
             self._done = dict(zip(members, past.tolist(), strict=True))
         for each, sure in zip(members, probability[0].tolist(), strict=True):
             self._done[each] = max(self._done[each], sure)
-        self._told = listener.task, keystep
+        self._previous = recognizer.task, keystep
         if keystep != BACKGROUND:
-            self._last = self._told
+            self._last = self._previous
 
-    def _nothing(self, listener: Listener, row: int) -> OnlineState:
-        now, over = float(listener.rows), listener.progress(row)
+    def _nothing(self, recognizer: OnlineRecognizer, row: int) -> OnlineState:
+        now, over = float(recognizer.rows), recognizer.progress(row)
         return OnlineState(float(row), now, {}, None, 0.0, (), over, (), ())
 
     def _state(
-        self, listener: Listener, row: int, keystep: int, sure: float, probability: Floats
+        self,
+        recognizer: OnlineRecognizer,
+        row: int,
+        keystep: int,
+        sure: float,
+        probability: Floats,
     ) -> OnlineState:
-        ground, shares = listener.ground, listener.shares
-        members, names = ground.tasks[listener.task], ground.graph.vocabulary.keysteps
+        model, shares = recognizer.model, recognizer.shares
+        members, names = model.tasks[recognizer.task], model.graph.vocabulary.keysteps
         best = [int(place) for place in np.argsort(-shares, kind="stable")[:_SHOWN]]
-        told = listener.names.index(listener.task)
-        first = dict.fromkeys([told, *best])
-        tasks = {listener.names[place]: float(shares[place]) for place in [*first][:_SHOWN]}
+        current = recognizer.names.index(recognizer.task)
+        first = dict.fromkeys([current, *best])
+        tasks = {recognizer.names[place]: float(shares[place]) for place in [*first][:_SHOWN]}
         top = np.argsort(-probability, kind="stable")[:_SHOWN]
         return OnlineState(
             at=float(row),
-            now=float(listener.rows),
+            now=float(recognizer.rows),
             tasks=tasks,
             keystep=None if keystep == BACKGROUND else names[keystep],
-            confidence=ground.decoder.confidence(keystep, sure, tasks[listener.task]),
+            confidence=model.decoder.confidence(keystep, sure, tasks[recognizer.task]),
             keysteps=tuple(Likely(names[members[at]], float(probability[at])) for at in top),
-            progress=listener.progress(row - listener.origin),
-            next=self._next(listener),
-            missing=self._missing(listener),
+            progress=recognizer.progress(row - recognizer.origin),
+            next=self._next(recognizer),
+            missing=self._missing(recognizer),
         )
 
-    def _next(self, listener: Listener) -> tuple[Likely, ...]:
-        following = listener.ground.way(listener.task).following
-        if self._last is None or self._last[0] != listener.task:
+    def _next(self, recognizer: OnlineRecognizer) -> tuple[Likely, ...]:
+        following = recognizer.model.task_order(recognizer.task).following
+        if self._last is None or self._last[0] != recognizer.task:
             return following[START]
         return following[self._last[1]]
 
-    def _missing(self, listener: Listener) -> tuple[Likely, ...]:
-        if self._last is None or self._last[0] != listener.task:
+    def _missing(self, recognizer: OnlineRecognizer) -> tuple[Likely, ...]:
+        if self._last is None or self._last[0] != recognizer.task:
             return ()
-        way, members = listener.ground.way(listener.task), listener.ground.tasks[listener.task]
+        task_order, members = (
+            recognizer.model.task_order(recognizer.task),
+            recognizer.model.tasks[recognizer.task],
+        )
         here = members.index(self._last[1])
         undone = np.array([1 - self._done[keystep] for keystep in members])
         undone[here] = 0.0
-        chances = way.shown * way.before[:, here] * undone
-        names = listener.ground.graph.vocabulary.keysteps
+        chances = task_order.shown * task_order.before[:, here] * undone
+        names = recognizer.model.graph.vocabulary.keysteps
         order = np.argsort(-chances, kind="stable")
         return tuple(
             Likely(names[members[at]], float(chances[at]))
@@ -231,7 +243,7 @@ class Live:
 
     Parameters
     ----------
-    ground
+    model
         Graph and vectors of its keysteps.
     options
         Delay and length.
@@ -240,16 +252,16 @@ class Live:
     --------
     >>> from stepgraph import load_encoder, mine
     >>> graph = mine("demo")
-    >>> live = Live(Ground.of_graph(graph, load_encoder(graph.encoder)), LiveOptions(delay=2))
+    >>> live = Live(OnlineModel.of_graph(graph, load_encoder(graph.encoder)), LiveOptions(delay=2))
     >>> states = live.feed(9, [Sentence(4.0, 8.0, "turn the chair upside down on the blanket")])
     >>> states[-1].task, states[-1].at
     ('Repair a wobbly chair', 6.0)
     """
 
-    def __init__(self, ground: Ground, options: LiveOptions | None = None) -> None:
+    def __init__(self, model: OnlineModel, options: LiveOptions | None = None) -> None:
         options = options or LiveOptions()
-        self._listener = Listener(ground, options.length)
-        self._teller = Teller(round(options.delay))
+        self._recognizer = OnlineRecognizer(model, options.length)
+        self._output = FixedLagOutput(round(options.delay))
 
     def feed(self, now: float, sentences: Iterable[Sentence] = ()) -> list[OnlineState]:
         """Advance to ``now``, and return the state of each second for which the delay is over.
@@ -257,11 +269,11 @@ class Live:
         A sentence is observed at its end, or at ``now`` if that is sooner.  Time never goes back:
         an earlier ``now`` than the last one does not change the clock.
         """
-        self._listener.take(now, sentences)
+        self._recognizer.take(now, sentences)
         states = []
-        while self._listener.rows + 1 <= now:
-            self._listener.listen()
-            states.append(self._teller.tell(self._listener))
+        while self._recognizer.rows + 1 <= now:
+            self._recognizer.listen()
+            states.append(self._output.emit(self._recognizer))
         return [state for state in states if state is not None]
 
     def feed_scores(self, values: ArrayLike) -> list[OnlineState]:
@@ -273,9 +285,9 @@ class Live:
             Similarity of each second to each keystep; NaN where nothing was observed.
         """
         rows = np.asarray(values, dtype=np.float32)
-        ground = self._listener.ground
-        size = len(ground.graph.vocabulary)
-        if ground.targets.vectors is not None:
+        model = self._recognizer.model
+        size = len(model.graph.vocabulary)
+        if model.targets.vectors is not None:
             raise ConfigError("scores must be fed without an encoder; use Ground.of_scores")
         if rows.ndim != 2 or rows.shape[1] != size:
             raise ConfigError(f"scores must have the shape (k, {size}), got {rows.shape}")
@@ -284,15 +296,15 @@ class Live:
         states = []
         for row in rows:
             if not np.isnan(row).any():
-                self._listener.see(row)
-            states += self.feed(self._listener.rows + 1)
+                self._recognizer.see(row)
+            states += self.feed(self._recognizer.rows + 1)
         return states
 
     def finish(self) -> list[OnlineState]:
         """Return the states of the remaining seconds, at the end of the input."""
-        told = self.feed(self._listener.until())
-        for late in range(min(self._teller.delay, self._listener.rows) - 1, -1, -1):
-            state = self._teller.tell(self._listener, late)
+        current = self.feed(self._recognizer.until())
+        for late in range(min(self._output.delay, self._recognizer.rows) - 1, -1, -1):
+            state = self._output.emit(self._recognizer, late)
             assert state is not None, "so many rows were heard"
-            told.append(state)
-        return told
+            current.append(state)
+        return current

@@ -54,7 +54,7 @@ def likely_lengths(seen: Iterable[float]) -> Lengths:
     return Lengths(np.exp(at), log_density - np.logaddexp.reduce(log_density))
 
 
-class Follower:
+class OnlineHMM:
     """Posteriors of the keysteps of a task, row by row, for each possible length.
 
     Parameters
@@ -83,13 +83,15 @@ class Follower:
 
     def rewind(self, row: int) -> None:
         """Drop the rows from ``row`` on, as far as they are kept, to process them again."""
-        kept = max(row - self._first, 0)
-        del self._belief[kept:], self._likely[kept:]
+        length = max(row - self._first, 0)
+        del self._belief[length:], self._likely[length:]
 
     def follow(self, log_emission: Floats) -> None:
         """Process the log-emissions of the next rows, in nats, shape (k, n)."""
-        heard = np.exp(log_emission - log_emission.max(axis=1, keepdims=True, initial=-np.inf))
-        for likely in heard:
+        likelihoods = np.exp(
+            log_emission - log_emission.max(axis=1, keepdims=True, initial=-np.inf)
+        )
+        for likely in likelihoods:
             due = self._due[self._bins(self.rows)] * likely
             before = self._belief[-1] @ self._chain if self._belief else self._arriving
             belief = before * due

@@ -124,16 +124,16 @@ class LineParser:
         return self._arrived(*held)
 
     def _stamped(self, found: re.Match[str] | None, text: str) -> list[ArrivedSentence]:
-        start, said = self._last, text  # a line without a time goes on with the one before
+        start, rest_of_line = self._last, text  # a line without a time goes on with the one before
         if found is not None:
-            plain, hours, minutes, rest, said = found.groups()
+            plain, hours, minutes, rest, rest_of_line = found.groups()
             at = float(plain) if plain else 60.0 * int(minutes) + float(rest)
             start = self._on_clock(at + 3600.0 * int(hours or 0))
-        return self._spoken(Sentence(start, start + LAST_SECONDS, said), start)
+        return self._cleaned(Sentence(start, start + LAST_SECONDS, rest_of_line), start)
 
     def _arrived(self, text: str, arrived: float) -> list[ArrivedSentence]:
         start = min(max(self._last, arrived - LAST_SECONDS), arrived)
-        return self._spoken(Sentence(start, arrived, text), arrived)
+        return self._cleaned(Sentence(start, arrived, text), arrived)
 
     def _end_cue(self) -> list[ArrivedSentence]:
         cue, self._cue = self._cue, None
@@ -149,7 +149,7 @@ class LineParser:
             return []
         placed = self._on_clock(start)
         end = placed + end - start
-        return self._spoken(Sentence(placed, end, "\n".join(lines)), end)
+        return self._cleaned(Sentence(placed, end, "\n".join(lines)), end)
 
     def _on_clock(self, start: float) -> float:
         """Map a start, in seconds, to a clock that never goes back.
@@ -171,7 +171,7 @@ class LineParser:
         self._odd = start
         return self._last
 
-    def _spoken(self, raw: Sentence, now: float) -> list[ArrivedSentence]:
+    def _cleaned(self, raw: Sentence, now: float) -> list[ArrivedSentence]:
         """Clean a sentence of markup, and of text that only displays the one before again."""
         near = [raw] if self._before is None else [self._before, raw]
         found = [one for one in clean(near) if one.start == raw.start]

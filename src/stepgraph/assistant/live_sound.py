@@ -43,7 +43,7 @@ def listen_live(
     follow
         Wait for more at the end of the stream: it is a file that grows.
     """
-    held, at, told, last = np.zeros(0, np.float32), 0.0, 0, 0.0
+    held, at, emitted, last = np.zeros(0, np.float32), 0.0, 0, 0.0
     for samples in _samples(stream, origin, follow):
         held = np.concatenate([held, samples])
         now = at + len(held) / RATE
@@ -52,9 +52,9 @@ def listen_live(
                 yield ArrivedSentence(now, one._replace(start=max(one.start, last)))
                 last = one.end
             held, at = held[end:], at + end / RATE
-        if now >= told + 1:
-            told = int(now)
-            yield float(told)
+        if now >= emitted + 1:
+            emitted = int(now)
+            yield float(emitted)
     for one in hear_piece(at, held) if len(held) else ():
         yield ArrivedSentence(at + len(held) / RATE, one)
 

@@ -175,7 +175,7 @@ class _Seen:
 
 def _weighed(before: Bools, seen: _Seen, likely: Bools) -> tuple[Bools, float]:
     """Remove pairs, or add likely ones, greedily while that lowers the description length."""
-    total = float(_COST * _told(before[None])[0] + seen.cost(before[None])[0])
+    total = float(_COST * _explained(before[None])[0] + seen.cost(before[None])[0])
     while True:
         moves, added = _moves(reduced(before)), np.argwhere(likely & ~before & ~before.T)
         if not moves and not len(added):
@@ -187,7 +187,7 @@ def _weighed(before: Bools, seen: _Seen, likely: Bools) -> tuple[Bools, float]:
             early, late = before[:, first].copy(), before[second].copy()
             early[first] = late[second] = True
             order |= np.outer(early, late)
-        costs = _COST * _told(orders) + seen.cost(orders)
+        costs = _COST * _explained(orders) + seen.cost(orders)
         best = int(costs.argmin())
         if costs[best] >= total - 1e-9:
             break
@@ -209,7 +209,7 @@ def _moves(direct: Bools) -> list[Move]:
     return sorted(moves)
 
 
-def _told(before: Bools) -> Floats:
+def _explained(before: Bools) -> Floats:
     """Count prerequisites of orders, shape (m, n, n); sets that steps share count once.
 
     The mean of two counts: of sets of direct predecessors, and of sets of direct successors.

@@ -14,7 +14,7 @@ from typing import Any
 
 from stepgraph import progress
 from stepgraph.assistant.live import Live, LiveOptions, OnlineState
-from stepgraph.assistant.live_ground import Ground
+from stepgraph.assistant.live_model import OnlineModel
 from stepgraph.assistant.live_reading import ArrivedSentence, LineParser, arriving, read_live
 from stepgraph.assistant.live_sound import listen_live
 from stepgraph.cli import asked
@@ -45,28 +45,30 @@ _DEMO, _PLAYED = 20.0, "pancakes-2"
 def live(args: argparse.Namespace) -> str:
     """Show the current keystep, its successors and missing steps while somebody speaks."""
     options = LiveOptions(**asked.given_fields(args, LiveOptions))
-    listening, problems = Live(_ground(load_graph(args.graph)), options), Problems()
+    online, problems = Live(_model(load_graph(args.graph)), options), Problems()
     with progress.hidden(), ExitStack() as opened:
-        heard = _heard(args, opened, problems)
+        arrived = _arrivals(args, opened, problems)
         show = opened.enter_context(_serving(args)) if args.serve else _printing(args)
-        told = 0
+        count = 0
         with suppress(KeyboardInterrupt):
-            for state in _changes(_told(listening, heard)):
+            for state in _changes(_states(online, arrived)):
                 show(state)
-                told += 1
+                count += 1
             if args.serve:
                 show(None)
                 Event().wait()
-    if not told:
+    if not count:
         found = f": {problems.summary()}" if problems else ""
         origin = args.transcript or args.listen
         raise DataError(f"{origin}: must hold a second of narration, got none{found}")
     args.skip_bad = True  # a skipped line is reported, and loses nothing else
-    answer = _answer(args, f"{plural(told, 'change')} told", changes=told, problems=len(problems))
+    answer = _answer(
+        args, f"{plural(count, 'change')} told", changes=count, problems=len(problems)
+    )
     return asked.finish(answer, args, problems)
 
 
-def _heard(
+def _arrivals(
     args: argparse.Namespace, opened: ExitStack, problems: Problems
 ) -> Iterator[ArrivedSentence | float]:
     """Yield sentences or times as they arrive, from a transcript or from sound."""
@@ -82,37 +84,37 @@ def _heard(
     return read_live(lines, LineParser(str(path), problems), must_be_timed=fixed)
 
 
-def _ground(graph: TaskGraph) -> Ground:
+def _model(graph: TaskGraph) -> OnlineModel:
     scorer = open_scorer(graph=graph)
     if not isinstance(scorer, TextEncoder):
         raise ConfigError(
             "graph must be mined from what is said to listen with it, got one that was mined "
             "with another encoder; mine it with --encoder text:minilm"
         )
-    ground = Ground.of_graph(graph, scorer)
+    model = OnlineModel.of_graph(graph, scorer)
     if graph.layers is None or sum(graph.layers.videos.values()) <= _PREPARED:
-        ground.prepare()
-    return ground
+        model.prepare()
+    return model
 
 
-def _told(listening: Live, heard: Iterable[ArrivedSentence | float]) -> Iterator[OnlineState]:
+def _states(live: Live, arrived: Iterable[ArrivedSentence | float]) -> Iterator[OnlineState]:
     """Yield states as they are emitted, to the end of the input."""
-    for one in heard:
+    for one in arrived:
         if isinstance(one, ArrivedSentence):
-            yield from listening.feed(one.now, [one.sentence])
+            yield from live.feed(one.now, [one.sentence])
         else:
-            yield from listening.feed(one)
-    yield from listening.finish()
+            yield from live.feed(one)
+    yield from live.finish()
 
 
 def _changes(states: Iterable[OnlineState]) -> Iterator[OnlineState]:
     """Yield the states whose task, keystep or missing steps differ from the state before."""
     before: Any = None
     for state in states:
-        said = state.task, state.keystep, [one.keystep for one in state.missing]
-        if said != before:
+        current = state.task, state.keystep, [one.keystep for one in state.missing]
+        if current != before:
             yield state
-        before = said
+        before = current
 
 
 def _answer(args: argparse.Namespace, text: str, **content: Any) -> str:
@@ -174,21 +176,21 @@ def demo_live(args: argparse.Namespace) -> str:
     scores = score(corpus.videos, corpus.vocabulary, encoder)
     graph = learn_graph(scores, corpus.vocabulary, encoder=encoder.options)
     [video] = [one for one in corpus.videos if one.id == _PLAYED]
-    listening = Live(_ground(graph))
+    live = Live(_model(graph))
     with progress.hidden():
         if sys.stdout.isatty() and not args.json:
             late, fast = round(LiveOptions.delay), round(video.duration / _DEMO)
             print(f"A narration, {fast} times as fast as it was spoken.")
             print(f"What is done is told when {late} more seconds were heard.\n")
             with _watching() as draw:
-                for state, said in _played(listening, video, _DEMO / video.duration):
-                    draw(state, said)
+                for state, current in _played(live, video, _DEMO / video.duration):
+                    draw(state, current)
         else:
             if not args.json:
                 print("A line a change: when, task: what is done, what comes next, what is")
                 print("missing; how sure that is, in brackets.\n")
             show = _printing(args)
-            for state in _changes(state for state, _ in _played(listening, video)):
+            for state in _changes(state for state, _ in _played(live, video)):
                 show(state)
     names, done = corpus.vocabulary.keysteps, set(corpus.truth[video.id].keysteps.tolist())
     absent = [names[one] for one in corpus.vocabulary.tasks[str(video.task)] if one not in done]
@@ -200,20 +202,18 @@ def demo_live(args: argparse.Namespace) -> str:
     return _answer(args, text, played=video.id, seconds=video.duration, absent=absent)
 
 
-def _played(
-    listening: Live, video: Video, pause: float = 0.0
-) -> Iterator[tuple[OnlineState, str]]:
+def _played(live: Live, video: Video, pause: float = 0.0) -> Iterator[tuple[OnlineState, str]]:
     """Yield each state of a video and the latest sentence; each second takes a pause."""
-    said, waiting = "", list(video.transcript)
+    current, waiting = "", list(video.transcript)
     for second in range(1, int(video.duration) + 1):
-        heard = [one for one in waiting if one.end <= second]
-        waiting = waiting[len(heard) :]
-        said = heard[-1].text if heard else said
-        for state in listening.feed(second, heard):
-            yield state, said
+        arrived = [one for one in waiting if one.end <= second]
+        waiting = waiting[len(arrived) :]
+        current = arrived[-1].text if arrived else current
+        for state in live.feed(second, arrived):
+            yield state, current
         time.sleep(pause)
-    for state in listening.finish():
-        yield state, said
+    for state in live.finish():
+        yield state, current
 
 
 @contextmanager
@@ -222,11 +222,11 @@ def _watching() -> Iterator[Callable[[OnlineState, str], None]]:
     from rich.live import Live as Screen
     from rich.table import Table
 
-    def draw(state: OnlineState, said: str) -> Any:
+    def draw(state: OnlineState, current: str) -> Any:
         table = Table.grid(padding=(0, 2))
         over = round(30 * state.progress)
         rows = {
-            "heard": f"{short_clock(state.now)}  {said}",
+            "heard": f"{short_clock(state.now)}  {current}",
             "task": "–" if state.task is None else _sure(state.task, state.tasks[state.task]),
             "done": f"{short_clock(state.at)}  {state.keystep or '–'}",
             "progress": f"{'#' * over}{'.' * (30 - over)} {percent(state.progress)} %",
@@ -239,4 +239,4 @@ def _watching() -> Iterator[Callable[[OnlineState, str], None]]:
         return table
 
     with Screen(auto_refresh=False, transient=False) as screen:
-        yield lambda state, said: screen.update(draw(state, said), refresh=True)
+        yield lambda state, current: screen.update(draw(state, current), refresh=True)

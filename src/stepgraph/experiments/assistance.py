@@ -176,7 +176,7 @@ def _at(ranks: Sequence[int]) -> dict[str, float]:
 
 def numbers(assistant: Assistant, one: Execution) -> list[int]:
     """Return the steps of an execution that the assistant contains, repetitions collapsed."""
-    steps = np.array(assistant.known(one.steps), dtype=np.int64)
+    steps = np.array(assistant.listed(one.steps), dtype=np.int64)
     return [int(each) for each in without_repetitions(steps)]
 
 

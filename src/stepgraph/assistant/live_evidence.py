@@ -59,7 +59,7 @@ class ScoredSentence:
     rows: int = 0
 
 
-def hold_against(targets: Targets, vectors: Vector, where: slice = slice(None)) -> Vector:
+def similarities(targets: Targets, vectors: Vector, where: slice = slice(None)) -> Vector:
     """Similarities of sentences to keysteps and titles, all or a slice of them, shape (N, S).
 
     Where the targets have no vectors, ``vectors`` are scores of all keysteps already.
@@ -70,24 +70,24 @@ def hold_against(targets: Targets, vectors: Vector, where: slice = slice(None)) 
     return found
 
 
-class Ear:
+class EvidenceAccumulator:
     """Sums over the sentences so far, or since the task last changed.
 
     Parameters
     ----------
     targets
         Keysteps and titles of all tasks.
-    open_moments
+    open_sentences
         Number of last sentences that may still change.
     origin
         First row that is observed; rows count from there.
     """
 
-    def __init__(self, targets: Targets, open_moments: int, origin: int = 0) -> None:
+    def __init__(self, targets: Targets, open_sentences: int, origin: int = 0) -> None:
         self.targets, self.origin = targets, origin
-        self.moments: list[ScoredSentence] = []
+        self.sentences: list[ScoredSentence] = []
         self.part: list[int] = []
-        self._open_moments = open_moments
+        self._open_sentences = open_sentences
         self._settled = 0  # number of sentences in the sums
         self._revised: set[int] = set()
         sizes = np.diff(targets.first, append=len(targets.keysteps))
@@ -98,16 +98,16 @@ class Ear:
         )
         self._best, self._since = np.zeros(tasks), np.zeros(tasks, dtype=np.int64)
 
-    def hear(self, start: float, end: float, vector: Vector, found: Vector) -> None:
+    def add(self, start: float, end: float, vector: Vector, found: Vector) -> None:
         """Add a sentence, in seconds from the origin; cut the one before if they overlap."""
-        if self.moments and self.moments[-1].end > start:
-            self.moments[-1].end = start
-        self.moments.append(ScoredSentence(start, end, vector, found))
+        if self.sentences and self.sentences[-1].end > start:
+            self.sentences[-1].end = start
+        self.sentences.append(ScoredSentence(start, end, vector, found))
 
     def revise(self, number: int, vector: Vector, found: Vector) -> None:
         """Replace the vector and similarities of a sentence, if it is still open."""
         if number >= self._settled:
-            self.moments[number].vector, self.moments[number].found = vector, found
+            self.sentences[number].vector, self.sentences[number].found = vector, found
             self._revised.add(number)
 
     def advance(self, rows: int) -> int:
@@ -117,8 +117,8 @@ class Ear:
         """
         # The last settled sentence may cover a part of the first row that is open.
         first = max(0, self._settled - 1)
-        near = self.moments[first:]
-        opened = self.moments[self._settled :]
+        near = self.sentences[first:]
+        opened = self.sentences[self._settled :]
         base = min(len(self.part), floor(opened[0].start)) if opened else len(self.part)
         intervals = np.array([(one.start, one.end) for one in near]).reshape(-1, 2) - base
         part = part_of_row(intervals, rows - base, 1.0)
@@ -135,12 +135,12 @@ class Ear:
 
     def _settle(self) -> None:
         """Add the sentences to the sums that will not change any more."""
-        last = max(self._settled, len(self.moments) - self._open_moments)
-        for one in self.moments[self._settled : last]:
+        last = max(self._settled, len(self.sentences) - self._open_sentences)
+        for one in self.sentences[self._settled : last]:
             if one.rows:
                 self._turn(one)
                 self._sums = self._with(self._sums, one)
-        for one in self.moments[max(0, self._settled - _AT_HAND) : max(0, last - _AT_HAND)]:
+        for one in self.sentences[max(0, self._settled - _AT_HAND) : max(0, last - _AT_HAND)]:
             one.found = np.zeros(0, np.float32)  # it is in the sums
         self._settled = last
 
@@ -172,10 +172,10 @@ class Ear:
             sums.ahead_squared + one.rows * ahead**2,
         )
 
-    def heard(self) -> EvidenceAccumulator:
+    def state(self) -> EvidenceState:
         """Compute log-evidence and means over all sentences, open ones included."""
         sums = self._sums
-        for one in self.moments[self._settled :]:
+        for one in self.sentences[self._settled :]:
             if one.rows:
                 sums = self._with(sums, one)
         rows = max(sums.rows, 1.0)
@@ -184,13 +184,11 @@ class Ear:
         spread = np.sqrt(np.maximum(sums.ahead_squared / rows - mean**2, 0.0))
         evidence = (sums.explained / rows + ever) / NAT
         none = np.full(len(evidence), -np.inf)
-        return EvidenceAccumulator(
-            evidence if sums.rows else none, sums.total / rows, mean, spread
-        )
+        return EvidenceState(evidence if sums.rows else none, sums.total / rows, mean, spread)
 
 
 @dataclass(frozen=True, eq=False)
-class EvidenceAccumulator:
+class EvidenceState:
     """Log-evidence of the tasks, and means over rows.
 
     Attributes

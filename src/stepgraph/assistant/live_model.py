@@ -34,7 +34,7 @@ class Likely(NamedTuple):
     probability: float
 
 
-class Way(NamedTuple):
+class TaskOrder(NamedTuple):
     """Order statistics of a task, its keysteps in the listed order.
 
     Attributes
@@ -53,7 +53,7 @@ class Way(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Ground:
+class OnlineModel:
     """Context of online recognition: the graph, and vectors of all its keysteps.
 
     Attributes
@@ -74,7 +74,7 @@ class Ground:
     _made: dict[tuple[str, str], Any] = field(default_factory=dict, repr=False)
 
     @classmethod
-    def of_graph(cls, graph: TaskGraph, encoder: TextEncoder) -> Ground:
+    def of_graph(cls, graph: TaskGraph, encoder: TextEncoder) -> OnlineModel:
         """Encode the keysteps and task titles of a graph."""
         vocabulary, options = graph.vocabulary, encoder.options
         keysteps, tasks = encoder.encode_keysteps(vocabulary), tasks_of(graph)
@@ -84,7 +84,7 @@ class Ground:
         return cls(graph, tasks, targets, encoder.encode_texts, options.context, options.blend)
 
     @classmethod
-    def of_scores(cls, graph: TaskGraph) -> Ground:
+    def of_scores(cls, graph: TaskGraph) -> OnlineModel:
         """Use no encoder but given scores: see :meth:`~.live.Live.feed_scores`."""
 
         def refuse(texts: Sequence[str]) -> NDArray[np.float32]:
@@ -98,7 +98,7 @@ class Ground:
     def prepare(self) -> None:
         """Compute the priors and statistics of all tasks in advance."""
         for task in self.tasks:
-            self.expected(task), self.lengths(task), self.way(task)
+            self.expected(task), self.lengths(task), self.task_order(task)
 
     def expected(self, task: str) -> Expected:
         """Timing prior and transitions of the keysteps of a task."""
@@ -114,9 +114,9 @@ class Ground:
         every = [own] if len(own) > 1 else traces.values()
         return likely_lengths(c.rows.sum() * c.hop for some in every for c in some.values())
 
-    def way(self, task: str) -> Way:
+    def task_order(self, task: str) -> TaskOrder:
         """Order statistics of a task, from recognised videos or else from transitions."""
-        return self._once("way", task, lambda: self._way(task))
+        return self._once("way", task, lambda: self._task_order(task))
 
     def _once(self, what: str, task: str, make: Callable[[], _Made]) -> _Made:
         """Compute a value of a task on first use and keep it."""
@@ -125,12 +125,12 @@ class Ground:
         made: _Made = self._made[what, task]
         return made
 
-    def _way(self, task: str) -> Way:
+    def _task_order(self, task: str) -> TaskOrder:
         names, members = self.graph.vocabulary.keysteps, self.tasks[task]
-        known = task_map(self.graph, task, members)
-        steps = {step.keystep: step for step in known.steps}
+        procedure = task_map(self.graph, task, members)
+        steps = {step.keystep: step for step in procedure.steps}
         shown = np.array([steps[keystep].share for keystep in members])
-        if known.videos and self.graph.layers is not None:
+        if procedure.videos and self.graph.layers is not None:
             before = self.graph.layers.of_task(task).precedence()
         else:
             places = np.array([steps[keystep].place for keystep in members])
@@ -138,8 +138,8 @@ class Ground:
         following = {
             keystep: tuple(
                 Likely("(the end)" if one.second == END else names[one.second], one.share)
-                for one in known.arrows_from(keystep)[:_SHOWN]
+                for one in procedure.arrows_from(keystep)[:_SHOWN]
             )
             for keystep in (START, *members)
         }
-        return Way(shown, before, following)
+        return TaskOrder(shown, before, following)
