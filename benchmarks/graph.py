@@ -37,8 +37,8 @@ from stepgraph.evaluation.order import (
     count_before,
     count_next,
 )
-from stepgraph.graph.layers import END, Layers
-from stepgraph.graph.shares import NEXT, PRECEDENCE, SHOWN, Trust, shortest_intervals
+from stepgraph.graph.order_statistics import END, TaskStatistics
+from stepgraph.graph.shares import NEXT, PRECEDENCE, SHOWN, DirichletPrior, shortest_intervals
 
 SIZES, DRAWS = (10, 20, 50, 100, 250), 5
 LEAST = {"CrossTask": 10, "demo": 3, "YouCook2": 1}
@@ -63,12 +63,12 @@ def numbers(check: OrderCheck) -> dict[str, float | None]:
     return {name: None if math.isnan(one) else round(100 * one, 1) for name, one in shares.items()}
 
 
-def mined(one: Suite, videos: Sequence[str] | None = None, order: float = 1.0) -> Layers:
+def mined(one: Suite, videos: Sequence[str] | None = None, order: float = 1.0) -> TaskStatistics:
     """The layers of a graph of all videos, or of some."""
     scores = [each for each in one.scores if videos is None or each.video in videos]
     graph = learn_graph(scores, one.vocabulary, decoder=TaskMarkov(order=order))
-    assert graph.layers is not None, "narrated videos have courses"
-    return graph.layers
+    assert graph.statistics is not None, "narrated videos have courses"
+    return graph.statistics
 
 
 def truth_of(one: Suite) -> dict[str, list[Labels]]:
@@ -83,8 +83,8 @@ def truth_of(one: Suite) -> dict[str, list[Labels]]:
 def check_all(one: Suite) -> None:
     """The whole corpus, with the written order and without."""
     for order in (1.0, 0.0):
-        layers = mined(one, order=order)
-        found = check_order(layers, truth_of(one), least=LEAST[one.name])
+        statistics = mined(one, order=order)
+        found = check_order(statistics, truth_of(one), least=LEAST[one.name])
         for check in found[-1:] if one.name == "YouCook2" else found:
             say(
                 measure="map",
@@ -120,15 +120,15 @@ def check_listed(one: Suite) -> None:
 
 def show_strongest(one: Suite, limit: int = 10) -> None:
     """The strongest transitions of each task, beside how often each is true."""
-    layers, names = mined(one), one.vocabulary.keysteps
+    statistics, names = mined(one), one.vocabulary.keysteps
     for task, labels in truth_of(one).items():
         after = count_next(labels)
         true = Counter({(a, b): n for a, found in after.items() for b, n in found.items()})
         ranks = {pair: rank for rank, (pair, _) in enumerate(_keysteps(true).most_common(), 1)}
         said = [
             (found.share, keystep, found.keystep)
-            for keystep in layers.of_task(task).keysteps
-            for found in layers.next_after(keystep, len(names), tasks=[task])
+            for keystep in statistics.of_task(task).keysteps
+            for found in statistics.successors_of(keystep, len(names), tasks=[task])
             if found.keystep != END
         ]
         for share, first, second in sorted(said, reverse=True)[:limit]:
@@ -157,8 +157,8 @@ def check_sizes(one: Suite) -> None:
                 for draw in range(DRAWS):
                     rng = np.random.default_rng(draw)
                     chosen = set(rng.choice(videos, size, replace=False).tolist())
-                    layers = mined(one, chosen, order)
-                    found.append(check_order(layers, {task: truth}, least=LEAST[one.name])[0])
+                    statistics = mined(one, chosen, order)
+                    found.append(check_order(statistics, {task: truth}, least=LEAST[one.name])[0])
                 means = {
                     name: round(100 * float(np.mean([getattr(each, name) for each in found])), 1)
                     for name in ("right_directions", "next_share", "strongest")
@@ -166,24 +166,28 @@ def check_sizes(one: Suite) -> None:
                 say(measure="videos", task=task, videos=size, order=bool(order), **means)
 
 
-def cases(layers: Layers, truth: dict[str, list[Labels]], least: int) -> dict[str, list[Case]]:
+def cases(
+    statistics: TaskStatistics, truth: dict[str, list[Labels]], least: int
+) -> dict[str, list[Case]]:
     """What was counted beside what is true, of all that was seen often enough."""
     found: dict[str, list[Case]] = {name: [] for name in TRUSTS}
     for task, labels in truth.items():
-        layer, before, after = layers.of_task(task), count_before(labels), count_next(labels)
-        for (one, first), (other, second) in combinations(enumerate(layer.keysteps), 2):
+        counted, before, after = statistics.of_task(task), count_before(labels), count_next(labels)
+        for (one, first), (other, second) in combinations(enumerate(counted.keysteps), 2):
             true = np.array([before[first, second], before[second, first]], dtype=np.float64)
-            counts = np.array([layer.before[one, other], layer.before[other, one]])
+            counts = np.array([counted.before[one, other], counted.before[other, one]])
             found["precedence"].append(Case(counts, np.array([1.0, 0.0]), true))
-        for place, keystep in enumerate(layer.keysteps):
-            others = [*layer.keysteps, END]
+        for place, keystep in enumerate(counted.keysteps):
+            others = [*counted.keysteps, END]
             true = np.array([after.get(keystep, {}).get(one, 0) for one in others], np.float64)
-            order = replace(layer, ordered=1.0).next_weights(place)
-            parts = (layer.following[place].astype(np.float64), order, true)
+            order = replace(counted, ordered=1.0).next_weights(place)
+            parts = (counted.following[place].astype(np.float64), order, true)
             found["next"].append(Case(*(np.delete(part, place) for part in parts)))
             listed = np.array([1.0, 0.0])
             shown = sum(bool((one.keysteps == keystep).any()) for one in labels)
-            clear = np.array([layer.clear[place], layer.videos - layer.clear[place]], np.float64)
+            clear = np.array(
+                [counted.clear[place], counted.videos - counted.clear[place]], np.float64
+            )
             found["shown"].append(Case(clear, listed, np.array([shown, len(labels) - shown])))
     return {
         name: [case for case in every if case.truth.sum() >= least]
@@ -191,7 +195,7 @@ def cases(layers: Layers, truth: dict[str, list[Labels]], least: int) -> dict[st
     }
 
 
-def surprise(trust: Trust, some: Sequence[Case], order: float) -> float:
+def surprise(trust: DirichletPrior, some: Sequence[Case], order: float) -> float:
     """Mean negative log-likelihood of the truth (Dirichlet-multinomial)."""
     total = 0.0
     for case in some:
@@ -201,18 +205,18 @@ def surprise(trust: Trust, some: Sequence[Case], order: float) -> float:
     return float(total / len(some))
 
 
-def fit(groups: Sequence[Sequence[Case]], orders: Sequence[float]) -> Trust:
+def fit(groups: Sequence[Sequence[Case]], orders: Sequence[float]) -> DirichletPrior:
     """What makes the truth of some groups most probable, each group counting the same."""
 
     def cost(logs: NDArray[np.float64]) -> float:
-        trust = Trust(*np.exp(logs).tolist())
+        trust = DirichletPrior(*np.exp(logs).tolist())
         return sum(surprise(trust, some, order) for some in groups for order in orders)
 
     found = minimize(cost, np.log([0.1, 1.0]), method="Nelder-Mead")
-    return Trust(*np.exp(found.x).tolist())
+    return DirichletPrior(*np.exp(found.x).tolist())
 
 
-def held(trust: Trust, some: Sequence[Case], order: float) -> tuple[float, float]:
+def held(trust: DirichletPrior, some: Sequence[Case], order: float) -> tuple[float, float]:
     """Share of true shares that lie in their intervals, and how wide these are in the mean."""
     inside: list[bool] = []
     widths: list[float] = []
@@ -229,9 +233,9 @@ def check_intervals(suites: Sequence[Suite]) -> None:
     """Fit on all groups but one, and see how many true shares of that one are held."""
     groups: dict[str, dict[str, list[Case]]] = {}
     for one in suites:
-        layers, truth = mined(one), truth_of(one)
+        statistics, truth = mined(one), truth_of(one)
         parts = {one.name: truth} if one.name == "demo" else {t: {t: truth[t]} for t in truth}
-        groups |= {name: cases(layers, part, LEAST[one.name]) for name, part in parts.items()}
+        groups |= {name: cases(statistics, part, LEAST[one.name]) for name, part in parts.items()}
     for name, default in TRUSTS.items():
         orders = (1.0,) if name == "shown" else (0.0, 1.0)
         every = {group: found[name] for group, found in groups.items()}
@@ -255,7 +259,7 @@ def check_intervals(suites: Sequence[Suite]) -> None:
                 )
 
 
-def _rounded(trust: Trust) -> dict[str, float]:
+def _rounded(trust: DirichletPrior) -> dict[str, float]:
     return {name: float(f"{number:.2g}") for name, number in trust._asdict().items()}
 
 

@@ -43,7 +43,7 @@ from stepgraph.evaluation.comparison import (
 from stepgraph.evaluation.counts import Counts
 from stepgraph.evaluation.order import count_next
 from stepgraph.graph import TaskGraph, mine_graph
-from stepgraph.graph.layers import END, blend_transitions
+from stepgraph.graph.order_statistics import END, blend_transitions
 from stepgraph.scoring import score
 
 Found: TypeAlias = Mapping[str, Mapping[str, Counts]]
@@ -174,11 +174,11 @@ def next_counts(graph: TaskGraph, following: Mapping[tuple[int, int], int]) -> T
 def next_of_map(graph: TaskGraph) -> Counter[tuple[int, int]]:
     """How often one keystep is the next after another in the recognised videos of each task."""
     found: Counter[tuple[int, int]] = Counter()
-    layers = graph.layers
-    assert layers is not None, "narrated videos have courses"
-    for layer in map(layers.of_task, layers.traces.tasks):
-        for (place, other), count in np.ndenumerate(layer.following[:, :-1]):
-            found[layer.keysteps[place], layer.keysteps[other]] += int(count)
+    statistics = graph.statistics
+    assert statistics is not None, "narrated videos have courses"
+    for counted in map(statistics.of_task, statistics.traces.tasks):
+        for (place, other), count in np.ndenumerate(counted.following[:, :-1]):
+            found[counted.keysteps[place], counted.keysteps[other]] += int(count)
     return found
 
 

@@ -10,7 +10,7 @@ from scipy.sparse import csr_array
 from reference import make_courses
 from stepgraph.core import Labels, Vocabulary
 from stepgraph.graph import TaskGraph
-from stepgraph.graph.maps import END, START, Arrow, ProcedureStep, TaskMap
+from stepgraph.graph.maps import END, START, Procedure, ProcedureStep, Succession
 
 NAMES = ("boil water", "add leaves", "add milk", "stir", "pour")
 
@@ -36,13 +36,13 @@ def make_map(arrows, *, names=NAMES, videos=10, shown=None, task="Make tea"):
                 20.0,
             )
         )
-    return TaskMap(
+    return Procedure(
         task,
         videos,
         tuple(steps),
         tuple(
             sorted(
-                (Arrow(*one, max(0, one[3] - 0.1), min(1, one[3] + 0.1)) for one in shares),
+                (Succession(*one, max(0, one[3] - 0.1), min(1, one[3] + 0.1)) for one in shares),
                 key=lambda arrow: -arrow.seen,
             )
         ),

@@ -15,7 +15,7 @@ from stepgraph.evaluation.order import (
     count_before,
     count_next,
 )
-from stepgraph.graph.layers import END, Next
+from stepgraph.graph.order_statistics import END, Successor
 
 WORDS = Vocabulary(keysteps(4).keysteps, {"tea": (0, 1, 2, 3)})
 
@@ -30,7 +30,7 @@ def layers_of(*videos, order=0.0):
         Labels(f"{n}", np.repeat(one.keysteps, 9), WORDS, one.hop) for n, one in enumerate(videos)
     ]
     traces = make_courses({"tea": plain}, WORDS, order)
-    return make_graph(np.zeros((4, 4), np.int64), WORDS, traces=traces).layers
+    return make_graph(np.zeros((4, 4), np.int64), WORDS, traces=traces).statistics
 
 
 def clear(videos):
@@ -103,7 +103,7 @@ def test_intervals_are_judged_where_ten_videos_tell_the_true_share(videos, held)
 
 @pytest.mark.parametrize(("true", "covered"), [(1, 1.0), (4, 1.0), (5, 0.0)])
 def test_four_guesses_cover_what_is_truly_next(true, covered):
-    said = {0: [Next(END, 9, 0.5, 0, 1), *(Next(n, 1, 0.1, 0, 1) for n in range(1, 6))]}
+    said = {0: [Successor(END, 9, 0.5, 0, 1), *(Successor(n, 1, 0.1, 0, 1) for n in range(1, 6))]}
 
     hits, possible, found = _judge_next({0: Counter({true: 3, END: 7})}, said)
 
@@ -137,7 +137,7 @@ def test_what_is_truly_done_of_another_task_counts_as_nothing():
     words = Vocabulary(WORDS.keysteps, {"tea": (0, 1), "soup": (2, 3)})
     plain = [Labels(f"{n}", np.repeat([0, 1], 9), words) for n in range(12)]
     traces = make_courses({"tea": plain}, words, 0.0)
-    layers = make_graph(np.zeros((4, 4), np.int64), words, traces=traces).layers
+    layers = make_graph(np.zeros((4, 4), np.int64), words, traces=traces).statistics
 
     with_soup = check_order(layers, {"tea": [Labels("v", np.array([2, 0, 2, 1]), words)] * 12})
 

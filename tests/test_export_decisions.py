@@ -11,14 +11,14 @@ from reference import make_scores
 from stepgraph.cli import main
 from stepgraph.core import BACKGROUND, Chapter, Labels, Result, Segment, Timeline, Video
 from stepgraph.errors import DataError
-from stepgraph.export.decisions import (
-    Decision,
+from stepgraph.export.annotations import (
+    AnnotatedSegment,
     _around,
-    read_decisions,
+    read_annotations,
     to_segments,
-    write_decided,
+    write_annotated,
 )
-from stepgraph.export.results import load_result, read_layer, save_corrections
+from stepgraph.export.results import load_result, read_annotation, save_corrections
 from stepgraph.export.timeline import write_timeline
 from stepgraph.problems import Problems
 
@@ -33,7 +33,7 @@ PLAIN = [(one.start, one.end, one.keystep) for one in FOUND]
 def decided(folder: Path, steps, earlier=None):
     write_timeline(Result(Video("tea", 90.0), FOUND), folder)
     save_corrections(folder / "tea.steps.json", steps, earlier)
-    return read_decisions(folder).get("tea", ())
+    return read_annotations(folder).get("tea", ())
 
 
 def test_what_was_left_as_it_was_is_not_decided(tmp_path):
@@ -44,19 +44,19 @@ def test_a_border_that_was_moved_decides_both_sides_of_it(tmp_path):
     steps = [(10.0, 23.5, "boil"), (23.5, 40.0, "pour"), PLAIN[2]]
 
     assert decided(tmp_path, steps) == (
-        Decision(10.0, 23.5, "boil"),
-        Decision(23.5, 40.0, "pour"),
+        AnnotatedSegment(10.0, 23.5, "boil"),
+        AnnotatedSegment(23.5, 40.0, "pour"),
     )
 
 
 def test_a_step_that_was_taken_away_leaves_nothing_there(tmp_path):
-    assert decided(tmp_path, PLAIN[1:]) == (Decision(10.0, 20.0, None),)
+    assert decided(tmp_path, PLAIN[1:]) == (AnnotatedSegment(10.0, 20.0, None),)
 
 
 def test_of_a_step_that_was_shortened_the_rest_is_nothing(tmp_path):
     assert decided(tmp_path, [*PLAIN[:2], (50.0, 55.0, "stir")]) == (
-        Decision(50.0, 55.0, "stir"),
-        Decision(55.0, 60.0, None),
+        AnnotatedSegment(50.0, 55.0, "stir"),
+        AnnotatedSegment(55.0, 60.0, None),
     )
 
 
@@ -64,8 +64,8 @@ def test_a_step_that_gets_the_name_of_the_next_decides_it_too(tmp_path):
     steps = [(10.0, 20.0, "pour"), *PLAIN[1:]]
 
     assert decided(tmp_path, steps) == (
-        Decision(10.0, 20.0, "pour"),
-        Decision(20.0, 40.0, "pour"),
+        AnnotatedSegment(10.0, 20.0, "pour"),
+        AnnotatedSegment(20.0, 40.0, "pour"),
     )
 
 
@@ -73,19 +73,19 @@ def test_a_new_step_and_a_new_name_are_decided(tmp_path):
     steps = [*PLAIN[:2], (42.0, 45.0, "wait"), (50.0, 60.0, "serve")]
 
     assert decided(tmp_path, steps) == (
-        Decision(42.0, 45.0, "wait"),
-        Decision(50.0, 60.0, "serve"),
+        AnnotatedSegment(42.0, 45.0, "wait"),
+        AnnotatedSegment(50.0, 60.0, "serve"),
     )
 
 
 def test_what_was_decided_before_the_result_was_made_still_is(tmp_path):
     assert decided(tmp_path, PLAIN, [(10.0, 20.0), (70.0, 80.0)]) == (
-        Decision(10.0, 20.0, "boil"),
-        Decision(70.0, 80.0, None),
+        AnnotatedSegment(10.0, 20.0, "boil"),
+        AnnotatedSegment(70.0, 80.0, None),
     )
     save_corrections(tmp_path / "tea.steps.json", PLAIN[:2])
 
-    assert [one.start for one in read_decisions(tmp_path)["tea"]] == [10.0, 50.0, 70.0]
+    assert [one.start for one in read_annotations(tmp_path)["tea"]] == [10.0, 50.0, 70.0]
 
 
 @pytest.mark.parametrize(
@@ -112,34 +112,38 @@ def test_what_was_decided_before_the_result_was_made_still_is(tmp_path):
 def test_of_a_chapter_what_nobody_decided_is_left(spans, left):
     pour = Chapter(10.0, 40.0, "pour", 0.5, "path", 0.25)
 
-    found = [*_around(pour, [Decision(*one) for one in spans], 1.0)]
+    found = [*_around(pour, [AnnotatedSegment(*one) for one in spans], 1.0)]
 
     assert found == [Chapter(*one, "pour", 0.5, "path", 0.25) for one in left]
 
 
 def test_videos_of_a_folder_and_below_it_are_read_and_one_without_decisions_is_not(tmp_path):
-    assert read_decisions(tmp_path / "none") == {}
+    assert read_annotations(tmp_path / "none") == {}
     for name, steps in (("a/tea", PLAIN[1:]), ("b/tea", PLAIN), ("c", PLAIN[:2]), ("z", [])):
         write_timeline(Result(Video(name, 90.0), FOUND), tmp_path)
         save_corrections(tmp_path / f"{name}.steps.json", steps)
     save_corrections(tmp_path / "gone.steps.json", PLAIN)
     problems = Problems()
 
-    assert read_decisions(tmp_path, problems) == {
-        "a/tea": (Decision(10.0, 20.0, None),),
-        "c": (Decision(50.0, 60.0, None),),
-        "z": (Decision(10.0, 20.0, None), Decision(20.0, 40.0, None), Decision(50.0, 60.0, None)),
+    assert read_annotations(tmp_path, problems) == {
+        "a/tea": (AnnotatedSegment(10.0, 20.0, None),),
+        "c": (AnnotatedSegment(50.0, 60.0, None),),
+        "z": (
+            AnnotatedSegment(10.0, 20.0, None),
+            AnnotatedSegment(20.0, 40.0, None),
+            AnnotatedSegment(50.0, 60.0, None),
+        ),
     }
     assert len(problems.failed) == 1
     with pytest.raises(DataError, match=r"gone\.steps\.json"):
-        read_decisions(tmp_path)
+        read_annotations(tmp_path)
 
 
 def test_a_step_that_reaches_into_what_was_decided_is_decided_as_a_whole(tmp_path):
     assert decided(tmp_path, PLAIN, [(35.0, 52.0)]) == (
-        Decision(20.0, 40.0, "pour"),
-        Decision(40.0, 50.0, None),
-        Decision(50.0, 60.0, "stir"),
+        AnnotatedSegment(20.0, 40.0, "pour"),
+        AnnotatedSegment(40.0, 50.0, None),
+        AnnotatedSegment(50.0, 60.0, "stir"),
     )
 
 
@@ -147,10 +151,10 @@ def test_steps_over_each_other_are_decided_together(tmp_path):
     steps = [*PLAIN, (15.0, 18.0, "wait"), (55.0, 70.0, "serve")]
 
     assert decided(tmp_path, steps) == (
-        Decision(10.0, 20.0, "boil"),
-        Decision(15.0, 18.0, "wait"),
-        Decision(50.0, 60.0, "stir"),
-        Decision(55.0, 70.0, "serve"),
+        AnnotatedSegment(10.0, 20.0, "boil"),
+        AnnotatedSegment(15.0, 18.0, "wait"),
+        AnnotatedSegment(50.0, 60.0, "stir"),
+        AnnotatedSegment(55.0, 70.0, "serve"),
     )
 
 
@@ -158,9 +162,9 @@ def test_a_step_in_pieces_that_touch_is_decided_as_one_wherever_it_stands(tmp_pa
     steps = [*PLAIN, (60.0, 70.0, "stir"), (70.0, 75.0, "stir")]
 
     assert decided(tmp_path, steps) == (
-        Decision(50.0, 60.0, "stir"),
-        Decision(60.0, 70.0, "stir"),
-        Decision(70.0, 75.0, "stir"),
+        AnnotatedSegment(50.0, 60.0, "stir"),
+        AnnotatedSegment(60.0, 70.0, "stir"),
+        AnnotatedSegment(70.0, 75.0, "stir"),
     )
 
 
@@ -171,9 +175,9 @@ def test_a_timeline_is_written_with_what_was_decided_in_it(tmp_path):
     timeline = Timeline(
         Video("tea", 20.0), labels, make_scores(np.zeros((10, 2)), vocabulary=tea, hop=2.0)
     )
-    spans = (Decision(1.5, 5.25, None), Decision(9.0, 11.5, "wait"))
+    spans = (AnnotatedSegment(1.5, 5.25, None), AnnotatedSegment(9.0, 11.5, "wait"))
 
-    result = write_decided(timeline, spans, tmp_path)
+    result = write_annotated(timeline, spans, tmp_path)
 
     assert [(one.start, one.end, one.keystep, one.origin) for one in result] == [
         (5.25, 8.0, "boil", "label"),
@@ -187,15 +191,15 @@ def test_a_timeline_is_written_with_what_was_decided_in_it(tmp_path):
         tea.fingerprint,
         True,
     )
-    assert read_layer(tmp_path / "tea.steps.json")[1] == [one[:2] for one in spans]
+    assert read_annotation(tmp_path / "tea.steps.json")[1] == [one[:2] for one in spans]
     assert load_result(tmp_path / "tea.steps.json").chapters == result.chapters
-    assert read_decisions(tmp_path)["tea"] == spans
+    assert read_annotations(tmp_path)["tea"] == spans
 
 
 def test_a_step_that_the_vocabulary_does_not_know_is_none_of_its_keysteps():
     tea = sg.Vocabulary(("boil", "pour"))
 
-    found = to_segments([Decision(1, 2, "boil"), Decision(2, 3, "serve")], tea)
+    found = to_segments([AnnotatedSegment(1, 2, "boil"), AnnotatedSegment(2, 3, "serve")], tea)
 
     assert found == [Segment(1, 2, 0), Segment(2, 3, BACKGROUND)]
 

@@ -20,7 +20,7 @@ from stepgraph.export.drawing import draw_heat, draw_next, draw_task, legend, mo
 from stepgraph.export.svg import write_picture
 from stepgraph.export.transitions import draw_circle, draw_transitions
 from stepgraph.graph import TaskGraph
-from stepgraph.graph.maps import END, START, Arrow
+from stepgraph.graph.maps import END, START, Succession
 from task_maps import NAMES, chain, make_map, random_map, tea_graph
 from test_export_report import HOSTILE, browser  # noqa: F401
 
@@ -76,7 +76,7 @@ def test_a_keystep_is_optional_where_fewer_than_half_of_the_videos_are_expected_
 )
 def test_arrows_are_coloured_by_the_share_that_they_surely_have(low, kind):
     found = make_map(chain(2), names=("boil", "pour"))
-    arrows = tuple(Arrow(*one[:4], low, 0.99) for one in found.arrows)
+    arrows = tuple(Succession(*one[:4], low, 0.99) for one in found.successions)
 
     drawn = classes(draw_task(replace(found, arrows=arrows)), "edge")
 

@@ -34,7 +34,7 @@ def expected():
     graph = tea_graph()
     names = {START: "START", END: "END"} | dict(enumerate(NAMES))
     [found] = task_maps(graph)
-    return {(names[one.first], names[one.second]): one for one in found.arrows}
+    return {(names[one.first], names[one.second]): one for one in found.successions}
 
 
 def check(network):

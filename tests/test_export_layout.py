@@ -17,7 +17,7 @@ from stepgraph.export.layout import (
     text_width,
     wrap,
 )
-from stepgraph.graph.maps import END, START, Arrow
+from stepgraph.graph.maps import END, START, Succession
 from task_maps import chain, make_map, random_map
 
 
@@ -136,7 +136,7 @@ def test_an_arrow_that_leads_back_is_drawn_only_where_it_is_surely_common():
     assert (3, 1) not in ends(drawn_arrows(make_map(rare)))
     assert [edge.arrow[:2] for edge in lay_out(make_map(common)).edges if edge.back] == [(3, 1)]
     found = make_map(common)
-    sure = [one._replace(low=0.2) if one[:2] == (3, 1) else one for one in found.arrows]
+    sure = [one._replace(low=0.2) if one[:2] == (3, 1) else one for one in found.successions]
     assert (3, 1) in ends(drawn_arrows(replace(found, arrows=tuple(sure))))
 
 
@@ -152,7 +152,7 @@ def test_what_was_never_seen_is_joined_by_arrows_that_were_not_counted():
 def test_a_keystep_that_is_only_come_to_from_later_ones_is_joined_to_the_one_before_it():
     arrows = [(START, 0, 9), (0, 2, 9), (2, 1, 1), (2, 3, 8), (1, 3, 1), (3, 4, 9), (4, END, 9)]
 
-    assert Arrow(0, 1, 0, 0.0, 0.0, 0.0) in drawn_arrows(make_map(arrows))
+    assert Succession(0, 1, 0, 0.0, 0.0, 0.0) in drawn_arrows(make_map(arrows))
 
 
 def test_what_forks_and_meets_again_is_drawn_as_a_diamond():

@@ -7,8 +7,8 @@ import pytest
 from stepgraph.core import Vocabulary
 from stepgraph.errors import DataError
 from stepgraph.export.maps import load_maps, of_names, save_maps
-from stepgraph.graph.comparing import usual_of
-from stepgraph.graph.maps import END, START, task_map
+from stepgraph.graph.comparing import norm_of
+from stepgraph.graph.maps import END, START, procedure_of
 from test_graph_comparing import graph_of
 
 # The keysteps of the task are not the first ones of the vocabulary, nor in its order.
@@ -16,16 +16,16 @@ MANY = Vocabulary(("wash", "boil", "dry", "pour", "stir"), {"tea": (4, 1, 3), "d
 TEA = [(1, 3, 4)] * 12 + [(1, 4, 3), (3, 1, 1)]
 
 
-def named(usual):
+def named(norm):
     """All that is kept of a task, by the names of its keysteps."""
-    known = usual.known
+    known = norm.known
     name = {START: "START", END: "END"} | dict(enumerate(known.vocabulary.keysteps))
     return {
         "task": (known.task, known.videos),
         "steps": [(name[one.keystep], *one[1:]) for one in known.steps],
-        "arrows": [(name[one.first], name[one.second], *one[2:]) for one in known.arrows],
-        "before": [(name[a], name[b], *share) for (a, b), share in usual.before.items()],
-        "times": [(name[one], mean) for one, mean in usual.times.items()],
+        "arrows": [(name[one.first], name[one.second], *one[2:]) for one in known.successions],
+        "before": [(name[a], name[b], *share) for (a, b), share in norm.before.items()],
+        "times": [(name[one], mean) for one, mean in norm.times.items()],
     }
 
 
@@ -40,7 +40,7 @@ def near(rows, digits):
 
 def test_all_that_is_known_of_a_task_is_read_back(tmp_path):
     graph = graph_of(*TEA, vocabulary=MANY)
-    expected = named(usual_of(graph.layers, task_map(graph, "tea")))
+    expected = named(norm_of(graph.statistics, procedure_of(graph, "tea")))
     save_maps(graph, ["tea"], tmp_path)
 
     found = {task: named(one) for task, one in load_maps(tmp_path).items()}

@@ -6,8 +6,8 @@ import scipy.stats
 
 from reference import make_courses, make_graph
 from stepgraph.core import Labels, Segment, Vocabulary
-from stepgraph.graph.comparing import _both, _distances, compare, departures, usual_of
-from stepgraph.graph.maps import task_map
+from stepgraph.graph.comparing import _both, _distances, compare, deviations, norm_of
+from stepgraph.graph.maps import procedure_of
 from stepgraph.graph.traces import EmissionTrace, EmissionTraces
 
 WORDS = Vocabulary(("boil", "pour", "stir", "serve"), {"tea": (0, 1, 2, 3)})
@@ -24,7 +24,7 @@ def graph_of(*sequences, vocabulary=WORDS, task="tea"):
 
 
 def test_graphs_of_the_same_videos_differ_in_nothing():
-    one = graph_of(*[(0, 1, 2)] * 20).layers
+    one = graph_of(*[(0, 1, 2)] * 20).statistics
 
     assert compare(one, one) == []
 
@@ -32,24 +32,24 @@ def test_graphs_of_the_same_videos_differ_in_nothing():
 def test_what_one_team_does_the_other_way_round_is_the_clearest_difference():
     one, other = graph_of(*[(0, 1, 2)] * 30), graph_of(*[(1, 0, 2)] * 30)
 
-    [found] = compare(one.layers, other.layers)
+    [found] = compare(one.statistics, other.statistics)
 
     assert (found.task, found.what) == ("tea", "'boil' before 'pour'")
     assert found.first > 0.9 > 0.1 > found.second
-    [back] = compare(other.layers, one.layers)
+    [back] = compare(other.statistics, one.statistics)
     assert (back.first, back.second) == (found.second, found.first)
 
 
 def test_few_videos_prove_no_difference():
     one, other = graph_of((0, 1, 2)), graph_of((1, 0, 2))
 
-    assert compare(one.layers, other.layers) == []
+    assert compare(one.statistics, other.statistics) == []
 
 
 def test_what_is_left_out_by_one_is_told():
     one, other = graph_of(*[(0, 1, 2)] * 30), graph_of(*[(0, 2)] * 30)
 
-    found = compare(one.layers, other.layers)
+    found = compare(one.statistics, other.statistics)
 
     assert "'pour' is spoken of" in [each.what for each in found]
 
@@ -57,7 +57,7 @@ def test_what_is_left_out_by_one_is_told():
 def test_the_greatest_difference_is_told_first():
     one, other = graph_of(*[(0, 1, 2)] * 40), graph_of(*[(1, 0, 2)] * 26, *[(0, 1)] * 14)
 
-    found = compare(one.layers, other.layers)
+    found = compare(one.statistics, other.statistics)
 
     assert [each.what for each in found][:2] == ["'boil' before 'pour'", "'stir' is spoken of"]
     assert abs(found[0].first - found[0].second) > abs(found[1].first - found[1].second)
@@ -68,13 +68,13 @@ def test_keysteps_are_the_same_where_their_names_are():
     others = Vocabulary(("pour", "boil", "sip"), {"tea": (0, 1, 2), "soup": (2,)})
     one, other = graph_of(*[(0, 1)] * 30), graph_of(*[(0, 1)] * 30, vocabulary=others)
 
-    [found] = compare(one.layers, other.layers)
+    [found] = compare(one.statistics, other.statistics)
 
     assert found.what == "'boil' before 'pour'"
     soup = graph_of(*[(2,)] * 30, vocabulary=others, task="soup")
-    assert compare(one.layers, soup.layers) == []
+    assert compare(one.statistics, soup.statistics) == []
     strange = Vocabulary(("steep", "sip"), {"tea": (0, 1)})
-    assert compare(one.layers, graph_of((0, 1), vocabulary=strange).layers) == []
+    assert compare(one.statistics, graph_of((0, 1), vocabulary=strange).statistics) == []
 
 
 def mumbled(seed, videos=80):
@@ -87,7 +87,7 @@ def mumbled(seed, videos=80):
         for n, one in enumerate(said)
     }
     found = EmissionTraces({"tea": traces}, {"tea": videos})
-    return make_graph(np.zeros((size, size), np.int64), WORDS, traces=found).layers
+    return make_graph(np.zeros((size, size), np.int64), WORDS, traces=found).statistics
 
 
 def test_videos_of_one_kind_differ_in_nothing_however_unclear_they_are():
@@ -102,7 +102,7 @@ def test_transitions_of_both_graphs_are_added_up_by_their_names():
     one = make_graph(np.arange(16).reshape(4, 4), WORDS, traces=traces[0])
     other = make_graph(100 * np.arange(1, 10).reshape(3, 3), others, traces=traces[1])
 
-    found = _both(one.layers, other.layers, "tea")
+    found = _both(one.statistics, other.statistics, "tea")
 
     names = ("boil", "pour", "stir", "serve", "sip")
     expected = [
@@ -127,7 +127,7 @@ def test_one_of_twenty_splits_is_that_of_the_graphs(monkeypatch):
         "stepgraph.graph.comparing._distances",
         lambda both, order: (asked.append(order.tolist()), np.zeros((2, 10)), np.zeros(10))[1:],
     )
-    one = graph_of(*[(0, 1, 2)] * 3).layers
+    one = graph_of(*[(0, 1, 2)] * 3).statistics
 
     compare(one, one)
 
@@ -146,7 +146,7 @@ def slow_distance(first, second, number):
 def test_shares_differ_by_the_spreads_of_their_distributions():
     one, other = graph_of(*[(0, 1, 2)] * 6), graph_of(*[(0, 1)] * 4, (0, 2), (2, 0))
 
-    shares, distance = _distances(_both(one.layers, other.layers, "tea"), np.arange(12))
+    shares, distance = _distances(_both(one.statistics, other.statistics, "tea"), np.arange(12))
 
     # Of the four keysteps 6 and 6, 6 and 4, 6 and 2, 0 and 0 of six videos speak clearly.
     counts = [(6, 6), (6, 4), (6, 2), (0, 0)]
@@ -161,7 +161,7 @@ def seen(*sequence, length=10.0):
 
 
 def told(graph, *sequence):
-    found = departures(usual_of(graph.layers, task_map(graph, "tea")), seen(*sequence))
+    found = deviations(norm_of(graph.statistics, procedure_of(graph, "tea")), seen(*sequence))
     return [(one.start, one.kind, one.what) for one in found]
 
 
@@ -176,7 +176,7 @@ def test_what_is_missing_and_out_of_order_is_told():
         (None, "missing", "no 'stir'"),
         (0.0, "order", "'pour' before 'boil'"),
     ]
-    [missing, _] = departures(usual_of(graph.layers, task_map(graph, "tea")), seen(1, 0, 3))
+    [missing, _] = deviations(norm_of(graph.statistics, procedure_of(graph, "tea")), seen(1, 0, 3))
     assert missing.why == "done in 86 % (63 to 100 %) of videos"
 
 
@@ -184,7 +184,7 @@ def test_what_begins_together_is_in_no_order_and_hides_no_other():
     graph = graph_of(*[(0, 1, 2, 3)] * 20)
     together = [Segment(0, 5, 1), Segment(0, 5, 2), Segment(10, 15, 0), Segment(20, 25, 3)]
 
-    found = departures(usual_of(graph.layers, task_map(graph, "tea")), together)
+    found = deviations(norm_of(graph.statistics, procedure_of(graph, "tea")), together)
 
     assert [one.what for one in found] == ["'pour' before 'boil'", "'stir' before 'boil'"]
 

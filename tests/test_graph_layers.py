@@ -8,7 +8,7 @@ import pytest
 
 from reference import keysteps, make_courses, make_graph
 from stepgraph.core import BACKGROUND, Labels, Vocabulary
-from stepgraph.graph.layers import END, START, Layers, count_layer
+from stepgraph.graph.order_statistics import END, START, TaskStatistics, order_statistics
 from stepgraph.graph.shares import NEXT, PRECEDENCE, shares_of
 from stepgraph.graph.traces import EmissionTrace
 
@@ -27,7 +27,7 @@ def layers_of(*videos, order=0.0, vocabulary=WORDS, **tasks):
     size = len(vocabulary)
     graph = make_graph(np.zeros((size, size), np.int64), vocabulary)
     graph = replace(graph, traces=make_courses(found, vocabulary, order))
-    return graph.layers
+    return graph.statistics
 
 
 def slow_counts(videos):
@@ -131,7 +131,7 @@ def test_counts_of_unclear_videos_are_those_of_all_sequences_weighed_one_by_one(
             clear = rng.random(3) < 0.5
             traces[f"{n}"] = EmissionTrace.of_moments(rng.integers(1, 4, 3), said, clear, 0.5)
 
-        found = count_layer((4, 5, 6), traces, counts.astype(np.int64), 0.25)
+        found = order_statistics((4, 5, 6), traces, counts.astype(np.int64), 0.25)
 
         _, _, following = slow_layer(traces, counts)
         sums, before, following = slow_layer(traces, following[:, :-1])
@@ -192,7 +192,7 @@ def test_a_task_of_one_keystep_has_an_order():
 
     assert layers.of_task("tea").order() == [1]
     assert layers.of_task("tea").places() == {1: (1.0, 1.0)}
-    assert [(one.keystep, one.seen) for one in layers.next_after(1)] == [(END, 1)]
+    assert [(one.keystep, one.seen) for one in layers.successors_of(1)] == [(END, 1)]
 
 
 def test_a_second_pass_takes_the_transitions_that_the_first_recognised():
@@ -215,7 +215,7 @@ def test_shares_are_those_of_the_counts():
     assert found[2:5] == share
     assert found.tasks == ("tea",)
     assert layers.of_task("tea").precedence()[0, 1] == pytest.approx(found.share)
-    first, *others = layers.next_after(0)
+    first, *others = layers.successors_of(0)
     counts = layers.of_task("tea").following[0, 1:]
     assert (first.keystep, first.seen) == (1, 7)
     assert first[2:] == shares_of(NEXT.weigh(counts, np.zeros(SIZE)))[0]
@@ -289,9 +289,9 @@ def test_tasks_that_agree_are_put_together_and_others_kept_apart():
     assert apart.share < 0.1
     assert layers.precedences(0, 1, ["soup"]) == [apart]
     assert layers.precedences(0, 3) == []
-    assert [(n.keystep, n.seen) for n in layers.next_after(0)][:2] == [(1, 5), (END, 2)]
-    assert [(n.keystep, n.seen) for n in layers.next_after(0, 1, tasks=["soup"])] == [(END, 2)]
-    assert layers.next_after(3) == []
+    assert [(n.keystep, n.seen) for n in layers.successors_of(0)][:2] == [(1, 5), (END, 2)]
+    assert [(n.keystep, n.seen) for n in layers.successors_of(0, 1, tasks=["soup"])] == [(END, 2)]
+    assert layers.successors_of(3) == []
 
 
 def test_a_task_that_is_undecided_agrees_with_those_in_the_order_that_is_asked_about():
@@ -312,10 +312,10 @@ def test_next_are_the_most_probable_first_and_so_many_as_asked_for():
     sequences = [(0, 1), (0, 2), (0, 2), (0, 3), (0,)]
     layers = layers_of(*(labelled(*np.repeat(one, 9)) for one in sequences))
 
-    found = layers.next_after(0, 9)
+    found = layers.successors_of(0, 9)
 
     assert [(one.keystep, one.seen) for one in found] == [(2, 2), (1, 1), (3, 1), (END, 1)]
-    assert layers.next_after(0, 1) == found[:1]
+    assert layers.successors_of(0, 1) == found[:1]
     assert sum(one.share for one in found) == pytest.approx(1)
     assert layers.first_of("tea")[0][:2] == (0, 5)
 
@@ -326,8 +326,8 @@ def test_the_written_order_speaks_for_what_comes_next_in_the_mean_of_the_tasks()
     video = labelled(*[1] * 9, *[0] * 9, vocabulary=vocabulary)
     layers = layers_of(vocabulary=vocabulary, order=1.0, tea=[video], soup=[video])
 
-    alone = {one.keystep: one[2:] for one in layers.next_after(1, tasks=["tea"])}
-    both = {one.keystep: one[2:] for one in layers.next_after(1)}
+    alone = {one.keystep: one[2:] for one in layers.successors_of(1, tasks=["tea"])}
+    both = {one.keystep: one[2:] for one in layers.successors_of(1)}
 
     weights = NEXT.weigh(np.array([1, 0, 0, 0]), np.array([0, 1, 0.5, 0.25]))
     for keystep, share in zip((0, 2, 3, END), shares_of(weights), strict=True):
@@ -341,8 +341,8 @@ def test_four_are_told_unless_others_are_asked_for():
     vocabulary = Vocabulary(keysteps(7).keysteps, {"tea": tuple(range(7))})
     layers = layers_of(tea=[labelled(0, vocabulary=vocabulary)], vocabulary=vocabulary)
 
-    assert len(layers.next_after(0)) == 4
-    assert len(layers.next_after(0, 9)) == 7
+    assert len(layers.successors_of(0)) == 4
+    assert len(layers.successors_of(0, 9)) == 7
 
 
 def test_order_and_places_are_those_of_the_videos():
@@ -365,7 +365,7 @@ def test_a_task_is_counted_once():
     layers = layers_of(labelled(0, 1))
 
     assert layers.of_task("tea") is layers.of_task("tea")
-    assert isinstance(layers, Layers)
+    assert isinstance(layers, TaskStatistics)
 
 
 def test_what_is_done_in_each_video_is_told_in_its_order():

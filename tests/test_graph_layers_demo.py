@@ -24,7 +24,7 @@ def test_parts_of_a_corpus_add_up_to_exactly_what_it_tells_at_once(demo_scores):
     merged = parts[0].merge(parts[1]).merge(parts[2])
 
     for task in vocabulary.tasks:
-        one, other = whole.layers.of_task(task), merged.layers.of_task(task)
+        one, other = whole.statistics.of_task(task), merged.statistics.of_task(task)
         for name in ("clear", "shown", "first", "seconds", "place", "before", "following"):
             assert np.array_equal(getattr(one, name), getattr(other, name)), name
 
@@ -38,7 +38,7 @@ def test_two_swapped_steps_of_a_list_are_put_back(demo_scores):
     swapped[place : place + 2] = swapped[place + 1], swapped[place]
     vocabulary = Vocabulary(words.keysteps, {**words.tasks, "Make pancakes": tuple(swapped)})
 
-    layers = sg.mine("demo", vocabulary).layers
+    layers = sg.mine("demo", vocabulary).statistics
 
     order = layers.of_task("Make pancakes").order()
     assert order.index(members[place]) < order.index(members[place + 1])
@@ -51,7 +51,7 @@ def test_a_corpus_of_spoken_videos_tells_its_order_without_any_list(demo_scores)
     graph = learn_graph(scores, vocabulary, decoder=TaskMarkov(order=0.0))
     names = ("sift the flour", "crack the eggs", "ladle the batter into the pan")
 
-    order = graph.layers.of_task("Make pancakes").order()
+    order = graph.statistics.of_task("Make pancakes").order()
 
     places = [order.index(vocabulary.index(name)) for name in (*names, "flip the pancake")]
     assert places == sorted(places)

@@ -8,14 +8,14 @@ from stepgraph.graph.shares import (
     NEXT,
     PRECEDENCE,
     SHOWN,
-    Trust,
+    DirichletPrior,
     shares_of,
     shortest_intervals,
 )
 
 
 def test_any_number_of_videos_counts_as_no_more_than_a_certain_number():
-    trust = Trust(0.1, 2.0)
+    trust = DirichletPrior(0.1, 2.0)
 
     assert trust.weigh((2, 0), (0, 0)) == pytest.approx([1.1, 0.1])
     assert trust.weigh((6, 2), (0, 0)) == pytest.approx([0.1 + 1.2, 0.1 + 0.4])
@@ -24,7 +24,7 @@ def test_any_number_of_videos_counts_as_no_more_than_a_certain_number():
 
 
 def test_three_quarters_of_many_videos_overrule_a_written_order():
-    trust = Trust(0.1, 2.0)
+    trust = DirichletPrior(0.1, 2.0)
 
     assert trust.weigh((0, 0), (1, 0)) == pytest.approx([1.1, 0.1])
     tied = trust.weigh((25e9, 75e9), (1, 0))
@@ -32,7 +32,7 @@ def test_three_quarters_of_many_videos_overrule_a_written_order():
 
 
 def test_many_are_weighed_at_once():
-    trust = Trust(0.1, 2.0)
+    trust = DirichletPrior(0.1, 2.0)
     counts = np.array([[[0.0, 3.0], [1.0, 0.0]], [[0.0, 1.0], [3.0, 0.0]]])
     order = np.zeros((2, 2, 2))
 

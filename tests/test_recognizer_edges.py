@@ -174,7 +174,7 @@ def test_a_heading_may_be_called_everything():
 
     graph = learn_graph(videos, vocabulary)
 
-    assert {*graph.layers.videos} == {"everything"}
+    assert {*graph.statistics.videos} == {"everything"}
 
 
 @pytest.mark.parametrize("courses", [{"met": {"nope": 1}}, {"order": 1e308}, {"order": 1.1}])

@@ -26,8 +26,8 @@ from stepgraph.export.answers import (
 from stepgraph.export.answers import describe_graph as describe_graph_and_maps
 from stepgraph.export.drawing import task_maps
 from stepgraph.export.terminal import metrics_table
-from stepgraph.graph.comparing import Departure, Difference
-from stepgraph.graph.layers import END
+from stepgraph.graph.comparing import Deviation, Difference
+from stepgraph.graph.order_statistics import END
 from task_maps import NAMES as TEA
 from task_maps import make_map
 
@@ -184,7 +184,7 @@ def test_differences_are_listed_so_many_as_asked_for():
 
 
 def test_departures_are_told_video_by_video():
-    odd = Departure(63.0, "order", "'pour' before 'boil'", "never so")
+    odd = Deviation(63.0, "order", "'pour' before 'boil'", "never so")
     told = [VideoDeviations("monday", "tea", [odd]), VideoDeviations("friday", "tea", [])]
 
     text = describe_departures(told, as_json=False)

@@ -9,10 +9,10 @@ import stepgraph as sg
 from stepgraph.core import Chapter, Result, Video
 from stepgraph.errors import DataError
 from stepgraph.export.maps import load_maps, save_maps
-from stepgraph.graph.comparing import usual_of
-from stepgraph.graph.maps import END, START, task_map
+from stepgraph.graph.comparing import norm_of
+from stepgraph.graph.maps import END, START, procedure_of
 from stepgraph.problems import Problems
-from stepgraph.viewer.maps import picture, usual_in
+from stepgraph.viewer.maps import norm_in, picture
 from stepgraph.viewer.server import Shown
 from test_graph_comparing import graph_of
 from test_viewer_server import HOSTILE, folder, get, server, serving  # noqa: F401
@@ -49,7 +49,7 @@ def test_a_graph_tells_how_a_task_is_done_and_what_is_missing(folder):
 
 def test_maps_are_kept_as_they_were_and_others_beside_them(tmp_path):
     graph = graph_of(*[(0, 1, 2, 3)] * 20)
-    known = usual_of(graph.layers, task_map(graph, "tea"))
+    known = norm_of(graph.statistics, procedure_of(graph, "tea"))
     save_maps(graph, ["tea"], tmp_path)
     save_maps(graph_of((0, 1)), [], tmp_path)
 
@@ -59,9 +59,9 @@ def test_maps_are_kept_as_they_were_and_others_beside_them(tmp_path):
     assert [kept.known.vocabulary.keysteps[one.keystep] for one in kept.known.steps] == [
         names[one.keystep] for one in known.known.steps
     ]
-    assert [one[2:] for one in kept.known.arrows] == [
+    assert [one[2:] for one in kept.known.successions] == [
         (one.seen, *(pytest.approx(part, abs=1e-4) for part in one[3:]))
-        for one in known.known.arrows
+        for one in known.known.successions
     ]
     assert len(kept.before) == len(known.before) > 0
 
@@ -95,16 +95,16 @@ def line(*names, duration=10.0):
 
 
 def test_what_is_usual_is_counted_in_results():
-    usual = usual_in("tea", [line("boil", "pour", "stir"), line("boil", "pour", "boil")])
+    norm = norm_in("tea", [line("boil", "pour", "stir"), line("boil", "pour", "boil")])
 
-    names = usual.known.vocabulary.keysteps
+    names = norm.known.vocabulary.keysteps
     boil, pour, stir = (names.index(name) for name in ("boil", "pour", "stir"))
-    assert [(names[one.keystep], one.videos) for one in usual.known.steps] == [
+    assert [(names[one.keystep], one.videos) for one in norm.known.steps] == [
         ("boil", 2),
         ("pour", 2),
         ("stir", 1),
     ]
-    seen = {arrow[:2]: arrow.seen for arrow in usual.known.arrows}
+    seen = {arrow[:2]: arrow.seen for arrow in norm.known.successions}
     assert seen == {
         (START, boil): 2,
         (boil, pour): 2,
@@ -113,14 +113,14 @@ def test_what_is_usual_is_counted_in_results():
         (stir, END): 1,
         (boil, END): 1,
     }
-    assert usual.times == {boil: 1.5, pour: 1.0, stir: 1.0}
-    assert (boil, pour) in usual.before
-    assert (pour, boil) not in usual.before
+    assert norm.times == {boil: 1.5, pour: 1.0, stir: 1.0}
+    assert (boil, pour) in norm.before
+    assert (pour, boil) not in norm.before
 
 
 @pytest.mark.parametrize("lines", [[], [line()], [line("boil")]])
 def test_few_results_and_none_have_a_picture(lines):
-    found = picture(usual_in("tea", lines))
+    found = picture(norm_in("tea", lines))
 
     assert [one["name"] for one in found["nodes"] if one["end"]] == ["START", "END"]
 

@@ -141,12 +141,12 @@ def _of_truth(dataset: Dataset, split: str) -> Iterable[Execution]:
 
 def executions_of_graph(graph: TaskGraph, name: str) -> Executions:
     """Executions recognised in the videos of a graph, and pseudo-executions in listed order."""
-    if graph.layers is None:
+    if graph.statistics is None:
         raise ConfigError(
             f"{name}: must hold recognised videos to be asked this, got none; mine it from "
             f"narration with this version of stepgraph"
         )
-    names, layers, done = graph.vocabulary.keysteps, graph.layers, list[Execution]()
+    names, layers, done = graph.vocabulary.keysteps, graph.statistics, list[Execution]()
     for task in layers.videos:
         for video, recognised in layers.sequences(task).items():
             done.append(Execution(video, task, "", tuple(names[one] for one in recognised)))

@@ -18,7 +18,7 @@ from stepgraph.decoders.tasks import tasks_of
 from stepgraph.encoders.text import TextEncoder
 from stepgraph.errors import ConfigError
 from stepgraph.graph import TaskGraph
-from stepgraph.graph.maps import END, START, task_map
+from stepgraph.graph.maps import END, START, procedure_of
 from stepgraph.scoring.lazy import LazyScores
 
 _Made = TypeVar("_Made")
@@ -127,18 +127,18 @@ class OnlineModel:
 
     def _task_order(self, task: str) -> TaskOrder:
         names, members = self.graph.vocabulary.keysteps, self.tasks[task]
-        procedure = task_map(self.graph, task, members)
+        procedure = procedure_of(self.graph, task, members)
         steps = {step.keystep: step for step in procedure.steps}
         shown = np.array([steps[keystep].share for keystep in members])
-        if procedure.videos and self.graph.layers is not None:
-            before = self.graph.layers.of_task(task).precedence()
+        if procedure.videos and self.graph.statistics is not None:
+            before = self.graph.statistics.of_task(task).precedence()
         else:
             places = np.array([steps[keystep].place for keystep in members])
             before = (places[:, None] < places).astype(np.float64)
         following = {
             keystep: tuple(
                 Likely("(the end)" if one.second == END else names[one.second], one.share)
-                for one in procedure.arrows_from(keystep)[:_SHOWN]
+                for one in procedure.successions_from(keystep)[:_SHOWN]
             )
             for keystep in (START, *members)
         }

@@ -122,7 +122,7 @@ def needs_of(graph: TaskGraph, task: str) -> dict[str, list[str]]:
 
     The listed order counts as half as many executions, times the weight that it has.
     """
-    names, layers, done = graph.vocabulary.keysteps, graph.layers, list[Sequence[int]]()
+    names, layers, done = graph.vocabulary.keysteps, graph.statistics, list[Sequence[int]]()
     if layers:
         written = layers.of_task(task).keysteps
         done = [*layers.sequences(task).values(), *[written] * layers.written(task)]

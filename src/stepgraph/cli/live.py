@@ -92,7 +92,7 @@ def _model(graph: TaskGraph) -> OnlineModel:
             "with another encoder; mine it with --encoder text:minilm"
         )
     model = OnlineModel.of_graph(graph, scorer)
-    if graph.layers is None or sum(graph.layers.videos.values()) <= _PREPARED:
+    if graph.statistics is None or sum(graph.statistics.videos.values()) <= _PREPARED:
         model.prepare()
     return model
 

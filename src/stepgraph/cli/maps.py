@@ -19,9 +19,9 @@ from stepgraph.export.svg import write_picture
 from stepgraph.export.terminal import plural
 from stepgraph.export.transitions import draw_circle, draw_transitions
 from stepgraph.graph import TaskGraph
-from stepgraph.graph.comparing import Usual, compare, departures, usual_of
-from stepgraph.graph.layers import Layers
-from stepgraph.graph.maps import TaskMap, task_map
+from stepgraph.graph.comparing import Norm, compare, deviations, norm_of
+from stepgraph.graph.maps import Procedure, procedure_of
+from stepgraph.graph.order_statistics import TaskStatistics
 from stepgraph.graph.saving import load_graph
 from stepgraph.pipeline import recognize_all
 
@@ -29,9 +29,9 @@ from stepgraph.pipeline import recognize_all
 def graph_order(args: argparse.Namespace) -> str:
     """Print the keysteps of a task in the order in which they are done, with intervals."""
     graph = load_graph(args.graph)
-    layers = _layers(graph, args.graph)
+    statistics = _layers(graph, args.graph)
     found = find_task([one for one in task_maps(graph) if one.videos], args.task)
-    places = layers.of_task(found.task).places()
+    places = statistics.of_task(found.task).places()
     return answers.describe_order(
         found,
         [places[step.keystep] for step in found.steps],
@@ -54,23 +54,23 @@ def graph_compare(args: argparse.Namespace) -> str:
 def graph_video(args: argparse.Namespace) -> str:
     """Print deviations of videos from the norm: missing, repeated and unusually ordered steps."""
     graph = load_graph(args.graph)
-    layers, source = _layers(graph, args.graph), open_source(args.source)
-    told, usual = [], dict[str, Usual]()
+    statistics, source = _layers(graph, args.graph), open_source(args.source)
+    videos, norm = [], dict[str, Norm]()
     for timeline in recognize_all(source.videos, graph):
         task = next(iter(timeline.labels.tasks or {}), "")
-        if task not in layers.videos:
+        if task not in statistics.videos:
             continue
-        if task not in usual:
-            usual[task] = usual_of(layers, task_map(graph, task))
-        found = departures(usual[task], timeline.labels.segments())
-        told.append(answers.VideoDeviations(timeline.video.id, task, found))
-    return answers.describe_departures(told, as_json=args.json)
+        if task not in norm:
+            norm[task] = norm_of(statistics, procedure_of(graph, task))
+        found = deviations(norm[task], timeline.labels.segments())
+        videos.append(answers.VideoDeviations(timeline.video.id, task, found))
+    return answers.describe_deviations(videos, as_json=args.json)
 
 
 def graph_check(args: argparse.Namespace) -> str:
     """Compare the order that a graph estimates with the truth of a source, task by task."""
     graph = load_graph(args.graph)
-    layers = _layers(graph, args.graph)
+    statistics = _layers(graph, args.graph)
     dataset = open_source(args.source, vocabulary=graph.vocabulary)
     truth: dict[str, list[Labels]] = {}
     for video in dataset.videos:
@@ -78,19 +78,21 @@ def graph_check(args: argparse.Namespace) -> str:
             labels = dataset.truth[video.id]
             require_same_vocabulary(labels.vocabulary, graph.vocabulary, "truth and graph")
             truth.setdefault(video.task or "no task", []).append(labels)
-    if not truth.keys() & layers.videos.keys():
+    if not truth.keys() & statistics.videos.keys():
         raise DataError(f"{dataset.name}: must have a truth to check a graph with, got none")
-    return answers.describe_check(check_order(layers, truth, least=args.least), as_json=args.json)
+    return answers.describe_check(
+        check_order(statistics, truth, least=args.least), as_json=args.json
+    )
 
 
-def _layers(graph: TaskGraph, path: Path) -> Layers:
+def _layers(graph: TaskGraph, path: Path) -> TaskStatistics:
     """Return the order statistics of a graph, or raise an error where it has none."""
-    if graph.layers is None:
+    if graph.statistics is None:
         raise ConfigError(
             f"{path}: must hold recognised videos to be asked this, got none; mine it from "
             f"narration with this version of stepgraph"
         )
-    return graph.layers
+    return graph.statistics
 
 
 def graph_draw(args: argparse.Namespace) -> str:
@@ -132,19 +134,19 @@ def graph_export(args: argparse.Namespace) -> str:
     maps = task_maps(graph)
     chosen = [find_task(maps, args.task)] if args.task else maps
     files = write_network(graph, chosen, args.output, args.format)
-    arrows = sum(len(found.arrows) for found in chosen)
+    arrows = sum(len(found.successions) for found in chosen)
     return (
         f"{', '.join(map(str, files))}: {plural(len(chosen), 'task')}, {plural(arrows, 'arrow')}"
     )
 
 
-def find_task(maps: list[TaskMap], name: str) -> TaskMap:
+def find_task(maps: list[Procedure], name: str) -> Procedure:
     """Return the procedure of a task by name; the error for an unknown name lists the nearest."""
-    known = {found.task: found for found in maps}
-    if name not in known:
-        near = get_close_matches(name[:200], known, n=3, cutoff=0.4) or list(known)[:3]
+    listed = {found.task: found for found in maps}
+    if name not in listed:
+        near = get_close_matches(name[:200], listed, n=3, cutoff=0.4) or list(listed)[:3]
         raise ConfigError(
-            f"a task must be one of the {len(known)} of the graph, got {quoted(name)}; "
+            f"a task must be one of the {len(listed)} of the graph, got {quoted(name)}; "
             f"did you mean {' or '.join(map(quoted, near))}?"
         )
-    return known[name]
+    return listed[name]

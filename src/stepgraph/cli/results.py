@@ -11,8 +11,8 @@ from pathlib import Path
 
 from stepgraph.cli import asked
 from stepgraph.errors import DataError, one_line, quoted
+from stepgraph.export.annotations import AnnotatedSegment, read_annotations
 from stepgraph.export.corrections import AnnotatedStep, read_corrections, to_truth
-from stepgraph.export.decisions import Decision, read_decisions
 from stepgraph.export.formats import write_results
 from stepgraph.export.maps import load_maps
 from stepgraph.export.results import read_results
@@ -95,12 +95,12 @@ def truth(args: argparse.Namespace) -> str:
 
 def decisions_in(
     given: Path | None, problems: Problems, default: Path | None = None
-) -> dict[str, tuple[Decision, ...]]:
+) -> dict[str, tuple[AnnotatedSegment, ...]]:
     """Read annotation from results; a folder that the user names must hold some."""
     folder = given or default
     if folder is None:
         return {}
-    found = read_decisions(folder, problems)
+    found = read_annotations(folder, problems)
     if given is not None and not found and not problems:
         raise DataError(
             f"{given}: must hold results that were corrected, got none; "

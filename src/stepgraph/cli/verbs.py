@@ -36,7 +36,7 @@ from stepgraph.evaluation.comparison import (
 )
 from stepgraph.evaluation.report import ALL_METRICS, Report
 from stepgraph.experiments import authors
-from stepgraph.export.decisions import with_corrections, write_decided
+from stepgraph.export.annotations import with_corrections, write_annotated
 from stepgraph.export.formats import write_results
 from stepgraph.export.maps import save_maps
 from stepgraph.export.report import write_report
@@ -68,8 +68,8 @@ def mine(args: argparse.Namespace) -> str:
     vocabulary = pipeline.choose_vocabulary(dataset, args.vocabulary)
     decoder = TaskMarkov() if args.order is None else TaskMarkov(order=args.order)
     options = asked.given_fields(args, MiningOptions)
-    decisions = decisions_in(args.corrections, failed)
-    how = {"decoder": decoder, "decisions": decisions, **options}
+    annotations = decisions_in(args.corrections, failed)
+    how = {"decoder": decoder, "decisions": annotations, **options}
     graph = mine_shared(args, dataset, vocabulary, scorer, how) or pipeline.mine(
         dataset, vocabulary, encoder=scorer, problems=failed, **how
     )
@@ -78,8 +78,8 @@ def mine(args: argparse.Namespace) -> str:
         f"{args.output}: {len(vocabulary)} keysteps, {graph.counts.nnz} transitions between them, "
         f"mined from {len(graph.mined_on)} videos"
     )
-    if decisions:
-        text += f", {len(decisions.keys() & set(graph.mined_on))} of them corrected"
+    if annotations:
+        text += f", {len(annotations.keys() & set(graph.mined_on))} of them corrected"
     size = {"keysteps": len(vocabulary), "transitions": graph.counts.nnz}
     answer = asked.say(args, text, graph=str(args.output), **size, videos=len(graph.mined_on))
     return asked.finish(answer, args, dataset.problems, failed)
@@ -92,14 +92,14 @@ def recognize(args: argparse.Namespace) -> str:
     scorer, decoder = asked.open_asked(args, graph), asked.open_decoder(args)
     dataset = asked.open_dataset(args, uses_vision=uses_vision(scorer))
     pipeline.require_narration(dataset, scorer)
-    decisions = decisions_in(args.corrections, failed, args.output)
+    annotations = decisions_in(args.corrections, failed, args.output)
     timelines = pipeline.recognize_all(
         progress.track(dataset.videos, "recognising"),
         graph,
         decoder=decoder,
         encoder=scorer,
         problems=failed,
-        decisions=decisions,
+        annotations=annotations,
     )
     shown, written, tasks, few = "", list[str](), list[str | None](), 0
     for timeline in timelines:
@@ -107,8 +107,8 @@ def recognize(args: argparse.Namespace) -> str:
             timeline = replace(timeline, overlap=args.overlap)
         told: Told = timeline
         try:
-            if timeline.video.id in decisions:
-                told = write_decided(timeline, decisions[timeline.video.id], args.output)
+            if timeline.video.id in annotations:
+                told = write_annotated(timeline, annotations[timeline.video.id], args.output)
             else:
                 write_timeline(timeline, args.output)
         except DiskError:
@@ -128,7 +128,7 @@ def recognize(args: argparse.Namespace) -> str:
     text = f"{shown}{videos}: chapters in {args.output}"
     if few:
         text += f" ({few} with fewer than the three of ten seconds that YouTube needs)"
-    if kept := len(decisions.keys() & set(written)):
+    if kept := len(annotations.keys() & set(written)):
         text += f" ({kept} with what was corrected)"
     answer = asked.say(args, text, folder=str(args.output), videos=written)
     answer = asked.finish(answer, args, dataset.problems, failed)

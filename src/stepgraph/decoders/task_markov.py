@@ -30,7 +30,7 @@ from stepgraph.encoders import EncoderOptions
 from stepgraph.errors import ConfigError
 from stepgraph.graph import TIMING_BINS, TaskGraph
 from stepgraph.graph.chains import marginals
-from stepgraph.graph.layers import (
+from stepgraph.graph.order_statistics import (
     PRIOR_TRANSITIONS,
     PRIOR_VIDEOS,
     SELF_TRANSITION,

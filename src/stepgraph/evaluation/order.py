@@ -18,7 +18,7 @@ from typing import NamedTuple
 import numpy as np
 
 from stepgraph.core import BACKGROUND, Labels, without_repetitions
-from stepgraph.graph.layers import END, Layers, Next, Precedence
+from stepgraph.graph.order_statistics import END, Precedence, Successor, TaskStatistics
 
 CLEAR, LEAST = 0.75, 10
 """Least share and number of videos for a clear majority of one order."""
@@ -63,7 +63,7 @@ class OrderCheck(NamedTuple):
 
 
 def check_order(
-    layers: Layers, truth: Mapping[str, Iterable[Labels]], *, least: int = LEAST
+    statistics: TaskStatistics, truth: Mapping[str, Iterable[Labels]], *, least: int = LEAST
 ) -> list[OrderCheck]:
     """Check the statistics of each task; the last line is the mean of the tasks.
 
@@ -74,8 +74,8 @@ def check_order(
     least
         Least number of videos that must show both keysteps of a pair.
     """
-    known = {task: list(labels) for task, labels in truth.items() if task in layers.videos}
-    found = [_check_task(layers, task, labels, least) for task, labels in known.items()]
+    shared = {task: list(labels) for task, labels in truth.items() if task in statistics.videos}
+    found = [_check_task(statistics, task, labels, least) for task, labels in shared.items()]
     names = OrderCheck._fields[3:]
     means = {
         name: _mean([getattr(one, name) for one in found if not math.isnan(getattr(one, name))])
@@ -85,46 +85,48 @@ def check_order(
     return [*found, OrderCheck("mean of the tasks", videos, pairs, **means)]
 
 
-def _check_task(layers: Layers, task: str, labels: list[Labels], least: int) -> OrderCheck:
+def _check_task(
+    statistics: TaskStatistics, task: str, labels: list[Labels], least: int
+) -> OrderCheck:
     # Keysteps of other tasks are outside the task's statistics.
-    own = layers.of_task(task).keysteps
+    own = statistics.of_task(task).keysteps
     rows = [np.where(np.isin(one.keysteps, own), one.keysteps, BACKGROUND) for one in labels]
     labels = [replace(one, keysteps=row) for one, row in zip(labels, rows, strict=True)]
     before, after = count_before(labels), count_next(labels)
-    pairs = clear_pairs(before, least)
-    right = [_precedence(layers, task, *pair).share > 0.5 for pair in pairs]
+    pairs = majority_pairs(before, least)
+    right = [_precedence(statistics, task, *pair).share > 0.5 for pair in pairs]
     held = []
     for first, second in combinations(own, 2):
         both = before[first, second] + before[second, first]
         if both >= least:
-            told = _precedence(layers, task, first, second)
-            held.append(_holds(told, before[first, second] / both))
-    said = {one: layers.next_after(one, len(own) + 1, tasks=[task]) for one in own}
+            precedence = _precedence(statistics, task, first, second)
+            held.append(_holds(precedence, before[first, second] / both))
+    successors = {one: statistics.successors_of(one, len(own) + 1, tasks=[task]) for one in own}
     next_held = [
         _holds(one, true[one.keystep] / true.total())
         for keystep, true in after.items()
-        for one in said[keystep]
+        for one in successors[keystep]
         if true.total() >= least
     ]
     return OrderCheck(
-        *(task, len(labels), len(pairs), _mean(right), *_judge_next(after, said)),
-        *(*_strongest(after, said), _mean(held), _mean(next_held)),
+        *(task, len(labels), len(pairs), _mean(right), *_judge_next(after, successors)),
+        *(*_strongest(after, successors), _mean(held), _mean(next_held)),
     )
 
 
-def _precedence(layers: Layers, task: str, first: int, second: int) -> Precedence:
-    [found] = layers.precedences(first, second, [task])
+def _precedence(statistics: TaskStatistics, task: str, first: int, second: int) -> Precedence:
+    [found] = statistics.precedences(first, second, [task])
     return found
 
 
 def _judge_next(
-    after: Mapping[int, Counter[int]], said: Mapping[int, Sequence[Next]]
+    after: Mapping[int, Counter[int]], successors: Mapping[int, Sequence[Successor]]
 ) -> tuple[float, float, float]:
     """Share of right first guesses, their upper bound, and share covered by four guesses."""
     hits = possible = covered = total = 0
     for keystep, true in after.items():
         keysteps = Counter({one: count for one, count in true.items() if one != END})
-        guesses = [one.keystep for one in said[keystep] if one.keystep != END]
+        guesses = [one.keystep for one in successors[keystep] if one.keystep != END]
         first, *_ = guessed = guesses[:_COVERING] or [END]
         hits += keysteps[first]
         covered += sum(keysteps[one] for one in guessed)
@@ -134,12 +136,12 @@ def _judge_next(
 
 
 def _strongest(
-    after: Mapping[int, Counter[int]], said: Mapping[int, Sequence[Next]]
+    after: Mapping[int, Counter[int]], successors: Mapping[int, Sequence[Successor]]
 ) -> tuple[float, float]:
     """Precision of the ten most probable transitions, and average precision of all of them."""
     ranked = [
         (one.share, keystep, one.keystep)
-        for keystep, following in said.items()
+        for keystep, following in successors.items()
         for one in following
         if one.keystep != END
     ]
@@ -149,7 +151,7 @@ def _strongest(
         for one, count in counts.items()
         if one != END
     ]
-    quarter = len(said) * (len(said) - 1) // 4
+    quarter = len(successors) * (len(successors) - 1) // 4
     best = {pair[1:] for pair in sorted(true, reverse=True)[:quarter]}
     right = [pair[1:] in best for pair in sorted(ranked, reverse=True)]
     precision = [sum(right[:rank]) / rank for rank, one in enumerate(right, 1) if one]
@@ -175,7 +177,7 @@ def count_next(labels: Iterable[Labels]) -> dict[int, Counter[int]]:
     return dict(found)
 
 
-def clear_pairs(before: Counter[tuple[int, int]], least: int = LEAST) -> list[tuple[int, int]]:
+def majority_pairs(before: Counter[tuple[int, int]], least: int = LEAST) -> list[tuple[int, int]]:
     """List pairs whose first keystep begins before the second in a clear majority of videos."""
     return [
         (first, second)
@@ -185,10 +187,10 @@ def clear_pairs(before: Counter[tuple[int, int]], least: int = LEAST) -> list[tu
     ]
 
 
-def _holds(said: Precedence | Next, share: float) -> bool:
-    return said.low <= share <= said.high
+def _holds(successors: Precedence | Successor, share: float) -> bool:
+    return successors.low <= share <= successors.high
 
 
 def _mean(values: Iterable[float]) -> float:
-    known = list(values)
-    return sum(known) / len(known) if known else math.nan
+    shared = list(values)
+    return sum(shared) / len(shared) if shared else math.nan

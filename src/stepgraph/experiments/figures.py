@@ -22,7 +22,7 @@ from stepgraph.export.transitions import (
     most_used_keysteps,
 )
 from stepgraph.graph import TaskGraph
-from stepgraph.graph.maps import Arrow, TaskMap
+from stepgraph.graph.maps import Procedure, Succession
 
 # Numbers of directional pairs, of keysteps with successors, and of videos at each end.
 _PAIRS, _EXAMPLES, _ENDS = 6, 4, 2
@@ -83,7 +83,7 @@ def _directions(graph: TaskGraph) -> str:
     maps = []
     for one in directional_pairs(graph, _PAIRS):
         share = one.forward / (one.forward + one.backward)
-        arrow = Arrow(one.first, one.second, one.forward, share, share, share)
+        arrow = Succession(one.first, one.second, one.forward, share, share, share)
         maps.append((one.first, _bare(graph, [arrow])))
     note = "Beside each arrow the share of transitions between the two that go this way."
     return _fans("Directional keysteps", [note, _ROWS], maps)
@@ -101,17 +101,19 @@ def _nexts(graph: TaskGraph) -> str:
     maps = []
     for keystep in chosen[:_EXAMPLES]:
         found = changes_from(graph, keystep, NEXT)
-        arrows = [Arrow(keystep, to.keystep, to.count, share, share, share) for to, share in found]
+        arrows = [
+            Succession(keystep, to.keystep, to.count, share, share, share) for to, share in found
+        ]
         maps.append((keystep, _bare(graph, arrows)))
     note = "Most frequent keysteps of some tasks; percent of what follows, self-loops left out."
     return _fans(f"The {NEXT} most probable next keysteps", [note, _ROWS], maps)
 
 
-def _bare(graph: TaskGraph, arrows: Sequence[Arrow]) -> TaskMap:
-    return TaskMap("", 0, (), tuple(arrows), graph.vocabulary)
+def _bare(graph: TaskGraph, arrows: Sequence[Succession]) -> Procedure:
+    return Procedure("", 0, (), tuple(arrows), graph.vocabulary)
 
 
-def _fans(title: str, notes: Sequence[str], maps: Sequence[tuple[int, TaskMap]]) -> str:
+def _fans(title: str, notes: Sequence[str], maps: Sequence[tuple[int, Procedure]]) -> str:
     if not maps:
         raise DataError(f"{title.lower()} must be in the graph to be drawn, got none")
     parts = [part for keystep, found in maps for part in (fan(found, keystep), SvgPart(20))]

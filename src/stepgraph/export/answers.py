@@ -13,13 +13,13 @@ from stepgraph.export.drawing import made_of
 from stepgraph.export.terminal import as_json_text, columns, percent
 from stepgraph.export.timeline import short_clock
 from stepgraph.graph import Relation, TaskGraph
-from stepgraph.graph.comparing import Departure, Difference
-from stepgraph.graph.layers import END, Precedence
-from stepgraph.graph.maps import TaskMap
+from stepgraph.graph.comparing import Deviation, Difference
+from stepgraph.graph.maps import Procedure
+from stepgraph.graph.order_statistics import END, Precedence
 from stepgraph.graph.ties import TIED, Ties, share_a_task, ties_of
 
 
-def describe_graph(graph: TaskGraph, maps: Sequence[TaskMap], *, top: int, as_json: bool) -> str:
+def describe_graph(graph: TaskGraph, maps: Sequence[Procedure], *, top: int, as_json: bool) -> str:
     """Describe the size of a graph, its procedures, and its strongest directional pairs."""
     pairs = directional_pairs(graph, top)
     if as_json:
@@ -79,7 +79,7 @@ def _describe_ties(graph: TaskGraph, ties: Ties) -> str:
     )
 
 
-def _map_json(one: TaskMap) -> dict[str, Any]:
+def _map_json(one: Procedure) -> dict[str, Any]:
     """Convert the keysteps of a task to JSON, in the order in which recognised videos do them."""
     names = one.vocabulary.keysteps
     steps = [
@@ -88,7 +88,7 @@ def _map_json(one: TaskMap) -> dict[str, Any]:
         | {
             "next": [
                 arrow._asdict() | {"first": names[arrow.first], "second": _name(one, arrow.second)}
-                for arrow in one.arrows_from(step.keystep)[:4]
+                for arrow in one.successions_from(step.keystep)[:4]
             ]
         }
         for step in one.steps
@@ -96,20 +96,20 @@ def _map_json(one: TaskMap) -> dict[str, Any]:
     return {"task": one.task, "videos": one.videos, "keysteps": steps}
 
 
-def _map_table(one: TaskMap) -> str:
+def _map_table(one: Procedure) -> str:
     lines = [("keystep", "", "clearly in", "at", "takes", "most probably next", "")]
     for step in one.steps:
-        after = one.arrows_from(step.keystep)
+        after = one.successions_from(step.keystep)
         following = next(((_name(one, a.second), _share(a.share)) for a in after), ("", ""))
         often = "optional?" if step.optional else ""
         takes = f"{step.seconds:.0f} s" if step.seconds else "–"
-        clearly = f"{step.videos}" if one.videos else "–"
+        salient = f"{step.videos}" if one.videos else "–"
         name = one.vocabulary.keysteps[step.keystep]
-        lines.append((name, often, clearly, _share(step.place), takes, *following))
+        lines.append((name, often, salient, _share(step.place), takes, *following))
     return f"\n{printable(one.task)}, {made_of(one)}:\n{columns(lines)}\n"
 
 
-def _name(one: TaskMap, keystep: int) -> str:
+def _name(one: Procedure, keystep: int) -> str:
     return "(the end)" if keystep == END else one.vocabulary.keysteps[keystep]
 
 
@@ -118,11 +118,11 @@ def directional_pairs(graph: TaskGraph, top: int) -> list[Relation]:
     # Both directions of a pair meet in the difference; the positive one is the surplus.
     surplus = (graph.counts - graph.counts.T).tocoo()
     # Two keysteps that no task shares give no direction: one is not of the video's task.
-    kept = share_a_task(graph.vocabulary, *surplus.coords) & (surplus.data > 0)
+    shared = share_a_task(graph.vocabulary, *surplus.coords) & (surplus.data > 0)
     order = sorted(
         (-int(value), int(first), int(second))
         for first, second, value in zip(
-            *(x[kept] for x in (*surplus.coords, surplus.data)), strict=True
+            *(x[shared] for x in (*surplus.coords, surplus.data)), strict=True
         )
     )
     relations = (graph.relation(first, second) for _, first, second in order)
@@ -137,7 +137,7 @@ def describe_next(graph: TaskGraph, keystep: int, *, top: int, as_json: bool) ->
     found = [(names[e.keystep], e.count / changes, e.probability, e.count) for e in every[:top]]
     done = [
         one._asdict() | {"keystep": "(the end)" if one.keystep == END else names[one.keystep]}
-        for one in (graph.layers.next_after(keystep, top) if graph.layers else [])
+        for one in (graph.statistics.successors_of(keystep, top) if graph.statistics else [])
     ]
     if as_json:
         keys = ("keystep", "chance", "probability", "count")
@@ -174,12 +174,12 @@ def describe_path(graph: TaskGraph, first: int, second: int, *, as_json: bool) -
 def describe_relation(graph: TaskGraph, first: int, second: int, *, as_json: bool) -> str:
     """Describe the relation of two keysteps: precedence by task, and transitions."""
     relation = graph.relation(first, second)
-    orders = graph.layers.precedences(first, second) if graph.layers else []
+    orders = graph.statistics.precedences(first, second) if graph.statistics else []
     if as_json:
-        said = [one._asdict() for one in orders]
-        return as_json_text(**_relation_json(graph, relation), orders=said)
+        rows = [one._asdict() for one in orders]
+        return as_json_text(**_relation_json(graph, relation), orders=rows)
     by_rows = _describe_relation(graph, relation)
-    if not graph.layers:
+    if not graph.statistics:
         return by_rows
     lines = [_describe_order(graph, first, second, one) for one in orders]
     return "\n".join(
@@ -215,7 +215,7 @@ def _describe_relation(graph: TaskGraph, relation: Relation) -> str:
 
 
 def describe_order(
-    one: TaskMap,
+    one: Procedure,
     places: Sequence[tuple[float, float]],
     needs: Mapping[str, Sequence[str]] | None = None,
     *,
@@ -255,35 +255,35 @@ class VideoDeviations(NamedTuple):
 
     video: str
     task: str
-    departures: Sequence[Departure]
+    deviations: Sequence[Deviation]
 
 
-def describe_departures(told: Sequence[VideoDeviations], *, as_json: bool) -> str:
+def describe_deviations(videos: Sequence[VideoDeviations], *, as_json: bool) -> str:
     """Describe the deviations of videos from the norms of their tasks, one after the other."""
     if as_json:
-        videos = [
-            one._asdict() | {"departures": [each._asdict() for each in one.departures]}
-            for one in told
+        content = [
+            one._asdict() | {"deviations": [each._asdict() for each in one.deviations]}
+            for one in videos
         ]
-        return as_json_text(videos=videos)
-    return "\n\n".join(map(_departures_table, told)) or "No video of a task of the graph."
+        return as_json_text(videos=content)
+    return "\n\n".join(map(_deviations_table, videos)) or "No video of a task of the graph."
 
 
-def _departures_table(told: VideoDeviations) -> str:
-    video, task = printable(told.video), printable(told.task)
-    if not told.departures:
+def _deviations_table(one: VideoDeviations) -> str:
+    video, task = printable(one.video), printable(one.task)
+    if not one.deviations:
         return f"{video} does {task} as most videos do it."
     lines = [("at", "what", "why")]
-    for one in told.departures:
-        lines.append(("" if one.start is None else short_clock(one.start), one.what, one.why))
+    for each in one.deviations:
+        lines.append(("" if each.start is None else short_clock(each.start), each.what, each.why))
     return f"{video} ({task}):\n{columns(lines)}"
 
 
 def describe_check(found: Sequence[OrderCheck], *, as_json: bool) -> str:
     """Describe the agreement of a graph's order with the truth."""
     if as_json:
-        said = [one._asdict() for one in found]
-        defined = [{k: None if v != v else v for k, v in one.items()} for one in said]
+        content = [one._asdict() for one in found]
+        defined = [{k: None if v != v else v for k, v in one.items()} for one in content]
         return as_json_text(tasks=defined[:-1], mean=defined[-1])
     head = ("", "videos", "clear pairs", "right", "next", "possible", "covered")
     intervals = ("strongest", "precision", "before held", "next held")

@@ -23,7 +23,7 @@ from stepgraph.export.layout import (
 )
 from stepgraph.export.svg import Sign, SvgPart, alone, escape, inline, label, labels, stacked
 from stepgraph.graph import TaskGraph
-from stepgraph.graph.maps import END, START, Arrow, ProcedureStep, TaskMap, task_map
+from stepgraph.graph.maps import END, START, Procedure, ProcedureStep, Succession, procedure_of
 
 NEXT = 4
 """Number of successors that are listed for each keystep."""
@@ -49,7 +49,7 @@ _MEANINGS = {
 }
 
 
-def task_maps(graph: TaskGraph) -> list[TaskMap]:
+def task_maps(graph: TaskGraph) -> list[Procedure]:
     """List the procedure of every task of a graph, those of most videos first.
 
     A graph without tasks and recognised videos is divided into communities of its 300 most used
@@ -57,19 +57,21 @@ def task_maps(graph: TaskGraph) -> list[TaskMap]:
     """
     counts = graph.counts
     use = counts.sum(axis=0) + counts.sum(axis=1) - 2 * counts.diagonal()
-    kept = graph if graph.layers else graph.restrict(np.argsort(-use, kind="stable")[:MOST_DRAWN])
-    maps = [task_map(graph, task, members) for task, members in tasks_of(kept).items()]
-    seen = {found.task: sum(arrow.seen for arrow in found.arrows) for found in maps}
+    kept = (
+        graph if graph.statistics else graph.restrict(np.argsort(-use, kind="stable")[:MOST_DRAWN])
+    )
+    maps = [procedure_of(graph, task, members) for task, members in tasks_of(kept).items()]
+    seen = {found.task: sum(arrow.seen for arrow in found.successions) for found in maps}
     return sorted(maps, key=lambda found: (-found.videos, -seen[found.task]))
 
 
-def most_used(maps: Sequence[TaskMap]) -> list[TaskMap]:
+def most_used(maps: Sequence[Procedure]) -> list[Procedure]:
     """Select the tasks of most videos, up to the limit of a page."""
     keysteps = accumulate(len(found.steps) for found in maps)
     return [found for found, sum_of in zip(maps, keysteps, strict=True) if sum_of <= MOST_DRAWN]
 
 
-def draw_task(found: TaskMap, colours: Sequence[str] | None = None) -> str:
+def draw_task(found: Procedure, colours: Sequence[str] | None = None) -> str:
     """Draw how a task is done, from START at the top to END at the bottom.
 
     Parameters
@@ -93,31 +95,31 @@ def draw_task(found: TaskMap, colours: Sequence[str] | None = None) -> str:
     return alone(found.task, notes, part, legend([found]))
 
 
-def made_of(found: TaskMap) -> str:
+def made_of(found: Procedure) -> str:
     """Describe the data of a procedure."""
     if not found.videos:
         return "told from neighbouring rows, no video of it was recognised"
     return f"as {found.videos:,} recognised video{' does' if found.videos == 1 else 's do'} it"
 
 
-def name_of(found: TaskMap, keystep: int) -> str:
+def name_of(found: Procedure, keystep: int) -> str:
     """Return the name of a keystep, or of START or END."""
     return {START: "START", END: "END"}.get(keystep) or found.vocabulary.keysteps[keystep]
 
 
-def describe_arrow(arrow: Arrow) -> str:
+def describe_arrow(arrow: Succession) -> str:
     """Describe the proportion, its interval if any, and the count of a transition."""
     interval = f" ({_range(arrow)})" if arrow.low < arrow.high else ""
     return f"{share_text(arrow.share)}{interval}, {arrow.seen:,}×" if arrow.seen else "–"
 
 
-def tell_arrow(arrow: Arrow, found: TaskMap) -> str:
+def tell_arrow(arrow: Succession, found: Procedure) -> str:
     """Describe a transition: both ends, proportion and count."""
     ends = f"{name_of(found, arrow.first)} → {name_of(found, arrow.second)}"
     return f"{ends}: {describe_arrow(arrow)}"
 
 
-def describe_step(found: TaskMap, step: ProcedureStep) -> str:
+def describe_step(found: Procedure, step: ProcedureStep) -> str:
     """Describe a step: videos with a salient mention, proportion, position and duration."""
     place = f"{share_text(step.place)} through a video"
     if not found.videos:
@@ -131,11 +133,11 @@ def share_text(share: float) -> str:
     return f"{100 * share:.0f}\u00a0%"
 
 
-def _range(one: Arrow | ProcedureStep) -> str:
+def _range(one: Succession | ProcedureStep) -> str:
     return f"{100 * one.low:.0f} to {share_text(one.high)}"
 
 
-def legend(maps: Sequence[TaskMap]) -> list[Sign]:
+def legend(maps: Sequence[Procedure]) -> list[Sign]:
     """List the signs that occur in pictures of tasks, with their meaning."""
     edges = [edge for found in maps for edge in lay_out(found).edges]
     used = {kind_of(edge.arrow) for edge in edges} | {"back" for edge in edges if edge.back}
@@ -153,7 +155,7 @@ def legend(maps: Sequence[TaskMap]) -> list[Sign]:
     return signs
 
 
-def kind_of(arrow: Arrow) -> str:
+def kind_of(arrow: Succession) -> str:
     """Classify an arrow by its lower bound: ``sure``, ``likely``, ``rare``, or ``unseen``."""
     if not arrow.seen:
         return "unseen"
@@ -187,12 +189,14 @@ def drawn(edge: Edge, most: int) -> Drawn:
     return Drawn("".join(path), tip, wide, (aside, y0 + 0.34 * (y1 - y0) + 4))
 
 
-def _edge(edge: Edge, found: TaskMap, most: int) -> str:
+def _edge(edge: Edge, found: Procedure, most: int) -> str:
     """Draw an arrow along its points."""
     return _arrow(edge.arrow, found, drawn(edge, most)[:3], " back" * edge.back)
 
 
-def _arrow(arrow: Arrow, found: TaskMap, drawn: tuple[str, str, float], more: str = "") -> str:
+def _arrow(
+    arrow: Succession, found: Procedure, drawn: tuple[str, str, float], more: str = ""
+) -> str:
     path, tip, wide = drawn
     kind, ends = (
         f"edge {kind_of(arrow)}{more}",
@@ -211,14 +215,14 @@ def _share(edge: Edge, most: int) -> str:
     return f'<g class="edge" {ends}>{label(share_text(edge.arrow.share), x, y, "share")}</g>'
 
 
-def _thickness(arrow: Arrow, most: int) -> float:
+def _thickness(arrow: Succession, most: int) -> float:
     """Compute the width of an arrow from its count, relative to the largest."""
     return 1.2 + 5 * arrow.seen / most
 
 
 def _node(
     node: Node,
-    found: TaskMap,
+    found: Procedure,
     step: ProcedureStep | None = None,
     colours: Sequence[str] | None = None,
 ) -> str:
@@ -241,7 +245,7 @@ def _node(
     )
 
 
-def draw_next(maps: Sequence[TaskMap], keystep: int) -> str:
+def draw_next(maps: Sequence[Procedure], keystep: int) -> str:
     """Draw the most probable successors of a keystep, in every task that has it."""
     parts = []
     for found in maps[:_FANS]:
@@ -252,9 +256,9 @@ def draw_next(maps: Sequence[TaskMap], keystep: int) -> str:
     return alone(f"What comes next after “{name_of(maps[0], keystep)}”", notes, stacked(parts))
 
 
-def fan(found: TaskMap, keystep: int) -> SvgPart:
+def fan(found: Procedure, keystep: int) -> SvgPart:
     """Draw a keystep, and arrows to its successors, the most probable at the top."""
-    arrows = found.arrows_from(keystep)[:NEXT]
+    arrows = found.successions_from(keystep)[:NEXT]
     lines = [wrap(name_of(found, keystep), 16)]
     lines += [wrap(name_of(found, arrow.second)) for arrow in arrows]
     (wide, tall), *sizes = (box_size(one) for one in lines)
@@ -279,7 +283,7 @@ def fan(found: TaskMap, keystep: int) -> SvgPart:
     return SvgPart(high, content, left + max([180, *(width for width, _ in sizes)]) + MARGIN)
 
 
-def draw_heat(maps: Sequence[TaskMap], *, page: bool = False) -> str:
+def draw_heat(maps: Sequence[Procedure], *, page: bool = False) -> str:
     """Draw the use of keysteps by tasks, with the share of videos that mention each saliently."""
     ordered = _by_kinship(most_used(maps) or maps[:1])
     rows = list(dict.fromkeys(step.keystep for found in ordered for step in found.steps))
@@ -313,7 +317,7 @@ def draw_heat(maps: Sequence[TaskMap], *, page: bool = False) -> str:
     return inline(title, part) if page else alone(title, notes, part)
 
 
-def _by_kinship(maps: Sequence[TaskMap]) -> list[TaskMap]:
+def _by_kinship(maps: Sequence[Procedure]) -> list[Procedure]:
     """Order tasks greedily so that neighbours share keysteps, beginning with the first."""
     members = {found.task: {step.keystep for step in found.steps} for found in maps}
     waiting, ordered, last = list(maps), [], set[int]()
@@ -326,7 +330,7 @@ def _by_kinship(maps: Sequence[TaskMap]) -> list[TaskMap]:
 
 
 def _cell(
-    found: TaskMap, step: ProcedureStep, sides: Sequence[float], ends: Sequence[float]
+    found: Procedure, step: ProcedureStep, sides: Sequence[float], ends: Sequence[float]
 ) -> str:
     """Draw one task's use of one keystep; an empty frame for a listed one without videos."""
     words = f"{name_of(found, step.keystep)}, {found.task}: {describe_step(found, step)}"

@@ -21,7 +21,7 @@ from stepgraph.export.svg import xml_text
 from stepgraph.files.cells import write_cell
 from stepgraph.files.disk import write_text
 from stepgraph.graph import TaskGraph
-from stepgraph.graph.maps import END, START, TaskMap
+from stepgraph.graph.maps import END, START, Procedure
 
 if TYPE_CHECKING:
     import networkx
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 _ENDS = {START: "START", END: "END"}
 
 
-def to_networkx(graph: TaskGraph, maps: Sequence[TaskMap]) -> networkx.MultiDiGraph[str]:
+def to_networkx(graph: TaskGraph, maps: Sequence[Procedure]) -> networkx.MultiDiGraph[str]:
     """Build one network from the procedures of several tasks.
 
     A node has its ``name``, the ``tasks`` that use it, the number of their ``videos`` with a
@@ -41,7 +41,7 @@ def to_networkx(graph: TaskGraph, maps: Sequence[TaskMap]) -> networkx.MultiDiGr
     from networkx import MultiDiGraph
 
     network: networkx.MultiDiGraph[str] = MultiDiGraph()
-    used: defaultdict[int, list[tuple[TaskMap, int]]] = defaultdict(list)
+    used: defaultdict[int, list[tuple[Procedure, int]]] = defaultdict(list)
     for found in maps:
         steps = [(step.keystep, step.videos) for step in found.steps]
         for keystep, videos in [(START, found.videos), *steps, (END, found.videos)]:
@@ -56,7 +56,7 @@ def to_networkx(graph: TaskGraph, maps: Sequence[TaskMap]) -> networkx.MultiDiGr
             share=videos / of if of else 0.0,
         )
     for found in maps:
-        for arrow in found.arrows:
+        for arrow in found.successions:
             first, second = arrow[:2]
             rows = float(graph.probabilities[first, second]) if min(first, second) >= 0 else 0.0
             numbers = dict(zip(arrow._fields[2:], arrow[2:], strict=True))
@@ -70,7 +70,7 @@ def _id(keystep: int) -> str:
 
 
 def write_network(
-    graph: TaskGraph, maps: Sequence[TaskMap], path: Path, format: str | None = None
+    graph: TaskGraph, maps: Sequence[Procedure], path: Path, format: str | None = None
 ) -> list[Path]:
     """Write procedures as a file for another program; return the paths of the files.
 

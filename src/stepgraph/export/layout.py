@@ -17,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from stepgraph.graph.maps import END, START, Arrow, ProcedureStep, TaskMap
+from stepgraph.graph.maps import END, START, Procedure, ProcedureStep, Succession
 
 # Lengths are pixels at the size at which the picture is shown.
 CHARACTER, LINE, PADDING = 7.4, 16.0, 14.0
@@ -50,7 +50,7 @@ class Node(NamedTuple):
 class Edge(NamedTuple):
     """Arrow drawn through ``points``, from the border of one box to another's."""
 
-    arrow: Arrow
+    arrow: Succession
     points: tuple[tuple[float, float], ...]
     back: bool
 
@@ -65,17 +65,17 @@ class Layout:
     edges: tuple[Edge, ...]
 
 
-def drawn_steps(found: TaskMap) -> tuple[ProcedureStep, ...]:
+def drawn_steps(found: Procedure) -> tuple[ProcedureStep, ...]:
     """Select the steps to draw, in order: all, or those with mentions in most videos."""
     seen: Counter[int] = Counter()
-    for arrow in found.arrows:
+    for arrow in found.successions:
         seen.update({arrow.first: arrow.seen, arrow.second: arrow.seen})
     ranked = sorted(found.steps, key=lambda step: (-step.videos, -seen[step.keystep]))[:MOST]
     kept = {step.keystep for step in ranked}
     return tuple(step for step in found.steps if step.keystep in kept)
 
 
-def drawn_arrows(found: TaskMap) -> list[Arrow]:
+def drawn_arrows(found: Procedure) -> list[Succession]:
     """Select the arrows to draw, least probable first.
 
     Each step has the arrows with most of its successors.  Beyond them, every step can be reached
@@ -84,8 +84,10 @@ def drawn_arrows(found: TaskMap) -> list[Arrow]:
     """
     order = [START, *(step.keystep for step in drawn_steps(found)), END]
     place = {keystep: at for at, keystep in enumerate(order)}
-    known = [arrow for arrow in found.arrows if arrow.first in place and arrow.second in place]
-    chosen: dict[tuple[int, int], Arrow] = {}
+    known = [
+        arrow for arrow in found.successions if arrow.first in place and arrow.second in place
+    ]
+    chosen: dict[tuple[int, int], Succession] = {}
     for keystep in order:
         held = 0.0
         leaving = sorted((one for one in known if one.first == keystep), key=_strength)
@@ -99,21 +101,21 @@ def drawn_arrows(found: TaskMap) -> list[Arrow]:
         onward = [one for one in chosen if place[one[0]] < place[one[1]]]
         if all(first != before for first, _ in onward):
             leaving = [one for one in forward if one.first == before]
-            arrow = next(iter(leaving), Arrow(before, keystep, 0, 0.0, 0.0, 0.0))
+            arrow = next(iter(leaving), Succession(before, keystep, 0, 0.0, 0.0, 0.0))
             chosen[arrow[:2]] = arrow
             onward.append(arrow[:2])
         if all(second != keystep for _, second in onward):
             coming = [one for one in forward if one.second == keystep]
-            arrow = next(iter(coming), Arrow(before, keystep, 0, 0.0, 0.0, 0.0))
+            arrow = next(iter(coming), Succession(before, keystep, 0, 0.0, 0.0, 0.0))
             chosen[arrow[:2]] = arrow
     return sorted(chosen.values(), key=_strength, reverse=True)
 
 
-def _strength(arrow: Arrow) -> tuple[float, ...]:
+def _strength(arrow: Succession) -> tuple[float, ...]:
     return -arrow.share, -arrow.seen, arrow.first, arrow.second
 
 
-def lay_out(found: TaskMap) -> Layout:
+def lay_out(found: Procedure) -> Layout:
     """Lay out the steps of a task and the arrows between them."""
     names = found.vocabulary.keysteps
     order = [START, *(step.keystep for step in drawn_steps(found)), END]
@@ -189,7 +191,7 @@ def box_size(lines: Sequence[str], note: str = "") -> tuple[float, float]:
     return max(72.0, wide + 2 * PADDING), tall + PADDING
 
 
-def assign_layers(order: Sequence[int], arrows: Sequence[Arrow]) -> list[int]:
+def assign_layers(order: Sequence[int], arrows: Sequence[Succession]) -> list[int]:
     """Assign a layer to each keystep of ``order``, in which layers never decrease.
 
     Keysteps in one layer are consecutive in the order, with no arrow between them.
@@ -207,7 +209,7 @@ def assign_layers(order: Sequence[int], arrows: Sequence[Arrow]) -> list[int]:
     return layers
 
 
-def _slots(order: list[int], arrows: list[Arrow]) -> tuple[list[list[int]], list[list[int]]]:
+def _slots(order: list[int], arrows: list[Succession]) -> tuple[list[list[int]], list[list[int]]]:
     """List the slots of each layer, and of each edge from top to bottom.
 
     Slots are the keysteps in ``order``, then a lane for each layer that a long edge passes.

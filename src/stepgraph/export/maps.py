@@ -26,8 +26,8 @@ from stepgraph.files.headers import (
     write_fields,
 )
 from stepgraph.graph import TaskGraph
-from stepgraph.graph.comparing import Usual, usual_of
-from stepgraph.graph.maps import END, START, Arrow, ProcedureStep, TaskMap, task_map
+from stepgraph.graph.comparing import Norm, norm_of
+from stepgraph.graph.maps import END, START, Procedure, ProcedureStep, Succession, procedure_of
 from stepgraph.graph.shares import Share
 from stepgraph.vocabulary.evidence import evidence_of
 
@@ -39,20 +39,22 @@ MAPS_KIND = FileKind("stepgraph-maps", 1, "file of maps", "make it with: stepgra
 def save_maps(graph: TaskGraph, tasks: Iterable[str | None], folder: Path) -> None:
     """Store the norms of some tasks of a graph, and keep those of other tasks in the file."""
     path, members = folder / MAPS, tasks_of(graph)
-    kept: dict[str, Any] = {}
+    contents: dict[str, Any] = {}
     with suppress(StepgraphError):  # an unreadable file is replaced
-        kept = {task: _content(one) for task, one in load_maps(folder).items()}
+        contents = {task: _content(one) for task, one in load_maps(folder).items()}
     for task in dict.fromkeys(tasks):
         if task is not None and task in members:
-            known = task_map(graph, task, members[task])
-            layers = graph.layers if known.videos else None
-            kept[task] = _content(usual_of(layers, known) if layers else Usual(known, {}, {}))
-    if kept:
+            procedure = procedure_of(graph, task, members[task])
+            statistics = graph.statistics if procedure.videos else None
+            contents[task] = _content(
+                norm_of(statistics, procedure) if statistics else Norm(procedure, {}, {})
+            )
+    if contents:
         fields = {"format": MAPS_KIND.format, "version": MAPS_KIND.version}
-        write_fields(fields | {"stepgraph": __version__, "tasks": [*kept.values()]}, path)
+        write_fields(fields | {"stepgraph": __version__, "tasks": [*contents.values()]}, path)
 
 
-def load_maps(folder: Path) -> dict[str, Usual]:
+def load_maps(folder: Path) -> dict[str, Norm]:
     """Load the stored norm of each task; empty where there is no file."""
     path = folder / MAPS
     if not path.is_file():
@@ -60,8 +62,8 @@ def load_maps(folder: Path) -> dict[str, Usual]:
     content = read_json(path)
     check_header(content, path, MAPS_KIND)
     with reading_fields(path, MAPS_KIND):
-        found = [_usual(one) for one in as_list(content["tasks"])]
-    return {one.known.task: one for one in found}
+        found = [_norm(one) for one in as_list(content["tasks"])]
+    return {one.procedure.task: one for one in found}
 
 
 def of_names(names: Sequence[str], evidence: Any = None) -> Vocabulary:
@@ -70,25 +72,30 @@ def of_names(names: Sequence[str], evidence: Any = None) -> Vocabulary:
     return Vocabulary(filled, {}, evidence_of(evidence, names))
 
 
-def _content(usual: Usual) -> dict[str, Any]:
+def _content(norm: Norm) -> dict[str, Any]:
     """Convert a norm to JSON, with keysteps as indices of its own list of names."""
-    known = usual.known
-    place = {step.keystep: at for at, step in enumerate(known.steps)} | {START: START, END: END}
-    words = known.vocabulary
-    told = {
+    procedure = norm.procedure
+    place = {step.keystep: at for at, step in enumerate(procedure.steps)} | {
+        START: START,
+        END: END,
+    }
+    words = procedure.vocabulary
+    notes = {
         words.keysteps[step.keystep]: list(words.evidence[step.keystep])
-        for step in known.steps
+        for step in procedure.steps
         if step.keystep in words.evidence
     }
     return {
-        "task": known.task,
-        "videos": known.videos,
-        "keysteps": [words.keysteps[step.keystep] for step in known.steps],
-        "steps": [[place[step.keystep], *_rounded(step[1:])] for step in known.steps],
-        "arrows": [[place[a.first], place[a.second], *_rounded(a[2:])] for a in known.arrows],
-        "before": [[place[a], place[b], *_rounded(one)] for (a, b), one in usual.before.items()],
-        "times": [[place[one], round(mean, 3)] for one, mean in usual.times.items()],
-        **({"evidence": told} if told else {}),
+        "task": procedure.task,
+        "videos": procedure.videos,
+        "keysteps": [words.keysteps[step.keystep] for step in procedure.steps],
+        "steps": [[place[step.keystep], *_rounded(step[1:])] for step in procedure.steps],
+        "arrows": [
+            [place[a.first], place[a.second], *_rounded(a[2:])] for a in procedure.successions
+        ],
+        "before": [[place[a], place[b], *_rounded(one)] for (a, b), one in norm.before.items()],
+        "times": [[place[one], round(mean, 3)] for one, mean in norm.times.items()],
+        **({"evidence": notes} if notes else {}),
     }
 
 
@@ -96,23 +103,25 @@ def _rounded(numbers: Iterable[float]) -> list[float]:
     return [round(one, 4) for one in numbers]
 
 
-def _usual(content: Mapping[str, Any]) -> Usual:
+def _norm(content: Mapping[str, Any]) -> Norm:
     names = tuple(as_text(one) for one in as_list(content["keysteps"]))
     steps = tuple(
         ProcedureStep(_place(at, names), *_numbers(*rest)) for at, *rest in content["steps"]
     )
     arrows = tuple(
-        Arrow(_place(first, names, START), _place(second, names, END), *_numbers(*rest))
+        Succession(_place(first, names, START), _place(second, names, END), *_numbers(*rest))
         for first, second, *rest in content["arrows"]
     )
     words = of_names(names, content.get("evidence"))
-    known = TaskMap(as_text(content["task"]), _count(content["videos"]), steps, arrows, words)
+    procedure = Procedure(
+        as_text(content["task"]), _count(content["videos"]), steps, arrows, words
+    )
     before = {
         (_place(first, names), _place(second, names)): Share(*map(_finite, rest))
         for first, second, *rest in content["before"]
     }
     times = {_place(one, names): _finite(mean) for one, mean in content["times"]}
-    return Usual(known, before, times)
+    return Norm(procedure, before, times)
 
 
 def _place(value: Any, names: tuple[str, ...], end: int | None = None) -> int:

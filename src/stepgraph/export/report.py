@@ -32,7 +32,7 @@ from stepgraph.export.results import seen_from
 from stepgraph.export.terminal import plural
 from stepgraph.files.disk import replacing
 from stepgraph.graph import TaskGraph
-from stepgraph.graph.maps import ProcedureStep, TaskMap
+from stepgraph.graph.maps import Procedure, ProcedureStep
 from stepgraph.ingest.formats import MEDIA_SUFFIXES
 
 _DEFINITIONS = {
@@ -75,7 +75,7 @@ def write_report(
     command
         Command that made the labels, quoted in the page.
     """
-    maps = [found for found in drawing.task_maps(graph) if found.arrows]
+    maps = [found for found in drawing.task_maps(graph) if found.successions]
     groups = [*graph.vocabulary.tasks.values()]
     groups += [tuple(step.keystep for step in found.steps) for found in maps]
     colours = keystep_colours(len(graph.vocabulary), groups)
@@ -204,7 +204,7 @@ def _metric_cell(column: Sequence[float], position: int) -> str:
     return f"<td{' class=best' if best else ''}>{shown}{bar}</td>"
 
 
-def _graph(maps: Sequence[TaskMap], colours: Sequence[str]) -> str:
+def _graph(maps: Sequence[Procedure], colours: Sequence[str]) -> str:
     """Return pictures of the tasks of most videos, each with its numbers as a table."""
     if not maps:
         return "<p class=empty>The graph has no transitions yet.</p>"
@@ -233,7 +233,7 @@ def _graph(maps: Sequence[TaskMap], colours: Sequence[str]) -> str:
     )
 
 
-def _panel(found: TaskMap, colours: Sequence[str]) -> str:
+def _panel(found: Procedure, colours: Sequence[str]) -> str:
     lines = "".join(_next_line(found, step) for step in found.steps)
     return (
         f"<figure class=panel><h3><bdi>{html.escape(found.task)}</bdi></h3>"
@@ -245,13 +245,13 @@ def _panel(found: TaskMap, colours: Sequence[str]) -> str:
     )
 
 
-def _next_line(found: TaskMap, step: ProcedureStep) -> str:
+def _next_line(found: Procedure, step: ProcedureStep) -> str:
     """Return a table row of a keystep and its successors."""
     following = "".join(
         f'<li style="--share:{arrow.share:.3f}">'
         f"<bdi>{html.escape(drawing.name_of(found, arrow.second))}</bdi> "
         f"<span class=quiet>{drawing.describe_arrow(arrow)}</span></li>"
-        for arrow in found.arrows_from(step.keystep)[: drawing.NEXT]
+        for arrow in found.successions_from(step.keystep)[: drawing.NEXT]
     )
     said = found.vocabulary.evidence.get(step.keystep, ())
     evidence = "".join(f"<li><bdi>{html.escape(line)}</bdi></li>" for line in said)

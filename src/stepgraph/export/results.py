@@ -95,7 +95,7 @@ def load_result(path: Path | str, *, corrected: bool = True, brief: bool = False
     result = _load(path, brief=brief)
     if not corrected or not os.path.isfile(_corrections_of(path)):
         return result
-    steps, _ = read_layer(path)
+    steps, _ = read_annotation(path)
     same = {(one.start, one.end, one.keystep): one for one in result}
     task = result.chapters[0].task if result.chapters else None
     chapters = tuple(
@@ -104,16 +104,16 @@ def load_result(path: Path | str, *, corrected: bool = True, brief: bool = False
     return replace(result, chapters=chapters, corrected=True)
 
 
-def read_layer(
+def read_annotation(
     path: Path,
 ) -> tuple[list[tuple[float, float, str]], list[tuple[float, float]]]:
     """Read corrections of a result: all steps, and the intervals annotated before it was made."""
-    layer = corrections_file(path)
-    content = read_json(layer)
-    check_header(content, layer, CORRECTED_KIND)
-    with reading_fields(layer, CORRECTED_KIND):
-        decided = [_span(*as_list(one)) for one in as_list(content.get("decided", []))]
-        return as_steps(content["steps"]), decided
+    file = corrections_file(path)
+    content = read_json(file)
+    check_header(content, file, CORRECTED_KIND)
+    with reading_fields(file, CORRECTED_KIND):
+        spans = [_span(*as_list(one)) for one in as_list(content.get("decided", []))]
+        return as_steps(content["steps"]), spans
 
 
 def corrections_file(path: Path) -> Path:
@@ -128,25 +128,25 @@ def _corrections_of(path: Path) -> str:
 def save_corrections(
     path: Path,
     steps: Sequence[tuple[float, float, str]] | None,
-    decided: Sequence[tuple[float, float]] | None = None,
+    spans: Sequence[tuple[float, float]] | None = None,
 ) -> None:
     """Store a person's corrections of a video beside its result; None deletes them.
 
     Parameters
     ----------
-    decided
+    spans
         Intervals of the current result that were annotated before it was made; unchanged if
         not given.
     """
-    layer = corrections_file(path)
+    file = corrections_file(path)
     if steps is None:
-        layer.unlink(missing_ok=True)
+        file.unlink(missing_ok=True)
         return
-    if decided is None:
-        decided = read_layer(path)[1] if layer.is_file() else ()
+    if spans is None:
+        spans = read_annotation(path)[1] if file.is_file() else ()
     kind = CORRECTED_KIND
     fields = {"format": kind.format, "version": kind.version, "steps": sorted(steps)}
-    write_fields(fields | {"decided": sorted(decided)}, layer)
+    write_fields(fields | {"decided": sorted(spans)}, file)
 
 
 def as_steps(content: Any) -> list[tuple[float, float, str]]:
@@ -165,19 +165,19 @@ def _load(path: Path, *, brief: bool) -> Result:
     check_header(content, path, TIMELINE_KIND)
     with reading_fields(path, TIMELINE_KIND):
         media = content.get("media")
-        said = [] if brief else as_list(content.get("transcript", []))
+        sentences = [] if brief else as_list(content.get("transcript", []))
         video = Video(
             check_id(as_text(content["video"])),
             as_seconds(content["duration"]),
-            tuple(_sentence(*as_list(one)) for one in said),
+            tuple(_sentence(*as_list(one)) for one in sentences),
             None if media is None else path.parent / as_text(media),
         )
         tasks = content["tasks"]
         probable = {as_text(name): _share(p) for name, p in (tasks or {}).items()}
         probable.pop(NONE_OF_THEM, None)
         chapters = tuple([_chapter(one, brief=brief) for one in as_list(content["chapters"])])
-        print_of = as_text(content.get("fingerprint", ""))
-        return Result(video, chapters, None if tasks is None else probable, print_of)
+        fingerprint = as_text(content.get("fingerprint", ""))
+        return Result(video, chapters, None if tasks is None else probable, fingerprint)
 
 
 def _content(path: Path) -> Any:

@@ -10,8 +10,8 @@ from typing import NamedTuple
 import numpy as np
 
 from stepgraph.core import Segment
-from stepgraph.graph.layers import Layers, count_layer
-from stepgraph.graph.maps import ProcedureStep, TaskMap
+from stepgraph.graph.maps import Procedure, ProcedureStep
+from stepgraph.graph.order_statistics import TaskStatistics, order_statistics
 from stepgraph.graph.parameters import listed_tasks
 from stepgraph.graph.shares import Share
 from stepgraph.graph.traces import EmissionTrace, Floats, Integers
@@ -36,7 +36,7 @@ class Difference(NamedTuple):
     second: float
 
 
-class Departure(NamedTuple):
+class Deviation(NamedTuple):
     """Deviation of a video from the norm: start in seconds, kind, description, and the norm."""
 
     start: float | None
@@ -59,19 +59,19 @@ class _Both(NamedTuple):
     first: int
 
 
-def compare(one: Layers, other: Layers) -> list[Difference]:
+def compare(one: TaskStatistics, other: TaskStatistics) -> list[Difference]:
     """Find the significant differences between two graphs, the greatest first.
 
     Tasks and keysteps are matched by name.  Recognised videos are not independent of one another:
     each pass over them amplifies chance majorities.  So random splits of the pooled videos, which
     are recognised in the same way, estimate the differences that are due to chance.
     """
-    asked = [_both(one, other, task) for task in one.videos if task in other.videos]
+    compared = [_both(one, other, task) for task in one.videos if task in other.videos]
     random, by_chance, found = np.random.default_rng(0), 0.0, []
-    for both in asked * _SPLITS:
+    for both in compared * _SPLITS:
         _, distance = _distances(both, random.permutation(len(both.videos)))
         by_chance = max(by_chance, distance.max(initial=0.0))
-    for both in asked:
+    for both in compared:
         shares, distance = _distances(both, np.arange(len(both.videos)))
         questions = [f"{name!r} is spoken of" for name in both.names]
         questions += [f"{a!r} before {b!r}" for a, b in combinations(both.names, 2)]
@@ -80,15 +80,17 @@ def compare(one: Layers, other: Layers) -> list[Difference]:
     return sorted(found, key=lambda each: -abs(each.first - each.second))
 
 
-def _both(one: Layers, other: Layers, task: str) -> _Both:
-    graphs = [(layers, listed_tasks(layers.vocabulary)[task]) for layers in (one, other)]
-    lists = [[layers.vocabulary.keysteps[each] for each in own] for layers, own in graphs]
+def _both(one: TaskStatistics, other: TaskStatistics, task: str) -> _Both:
+    graphs = [
+        (statistics, listed_tasks(statistics.vocabulary)[task]) for statistics in (one, other)
+    ]
+    lists = [[statistics.vocabulary.keysteps[each] for each in own] for statistics, own in graphs]
     place = {name: at for at, name in enumerate(dict.fromkeys([*lists[0], *lists[1]]))}
     counts, videos = np.zeros((len(place), len(place)), dtype=np.int64), list[EmissionTrace]()
-    for (layers, own), names in zip(graphs, lists, strict=True):
+    for (statistics, own), names in zip(graphs, lists, strict=True):
         theirs = [place[name] for name in names]
-        counts[np.ix_(theirs, theirs)] += layers.transitions(own)
-        traces = layers.traces.tasks[task].values()
+        counts[np.ix_(theirs, theirs)] += statistics.transitions(own)
+        traces = statistics.traces.tasks[task].values()
         videos += [trace.among(theirs, len(place)) for trace in traces]
     shared = [name for name in lists[0] if name in lists[1]]
     places = [place[name] for name in shared]
@@ -104,10 +106,10 @@ def _distances(both: _Both, order: Integers) -> tuple[Floats, Floats]:
     votes = np.empty((2, 2, len(both.places) + len(pairs)))
     for part, chosen in enumerate((order[: both.first], order[both.first :])):
         traces = {f"{at}": both.videos[at] for at in chosen}
-        layer = count_layer((*range(len(both.counts)),), traces, both.counts, 0.0)
-        spoken = layer.salient[both.places]
-        votes[part, 0] = [*spoken, *(layer.before[a, b] for a, b in pairs)]
-        votes[part, 1] = [*(len(chosen) - spoken), *(layer.before[b, a] for a, b in pairs)]
+        counted = order_statistics((*range(len(both.counts)),), traces, both.counts, 0.0)
+        salient = counted.salient[both.places]
+        votes[part, 0] = [*salient, *(counted.before[a, b] for a, b in pairs)]
+        votes[part, 1] = [*(len(chosen) - salient), *(counted.before[b, a] for a, b in pairs)]
     # Means and variances of Beta distributions.
     number = votes.sum(axis=1)
     shares = (votes[:, 0] + 1) / (number + 2)
@@ -115,7 +117,7 @@ def _distances(both: _Both, order: Integers) -> tuple[Floats, Floats]:
     return shares, np.abs(shares[0] - shares[1]) / spread
 
 
-class Usual(NamedTuple):
+class Norm(NamedTuple):
     """Norm of a task, to compare a video with.
 
     Attributes
@@ -126,25 +128,25 @@ class Usual(NamedTuple):
         Mean number of segments of each keystep in the videos that show it.
     """
 
-    known: TaskMap
+    procedure: Procedure
     before: Mapping[tuple[int, int], Share]
     times: Mapping[int, float]
 
 
-def usual_of(layers: Layers, known: TaskMap) -> Usual:
+def norm_of(statistics: TaskStatistics, procedure: Procedure) -> Norm:
     """Compute the norm of a task from the order statistics of its videos."""
-    layer = layers.of_task(known.task)
+    counted = statistics.of_task(procedure.task)
     before = {}
-    for one, other in np.argwhere(layer.precedence() > 0.5):
-        first, second = layer.keysteps[one], layer.keysteps[other]
-        [found] = layers.precedences(first, second, [known.task])
+    for one, other in np.argwhere(counted.precedence() > 0.5):
+        first, second = counted.keysteps[one], counted.keysteps[other]
+        [found] = statistics.precedences(first, second, [procedure.task])
         if found.low > 0.5:
             before[first, second] = Share(found.share, found.low, found.high)
-    done = layer.following.sum(axis=1) / np.maximum(1, layer.shown)
-    return Usual(known, before, dict(zip(layer.keysteps, done.tolist(), strict=True)))
+    done = counted.following.sum(axis=1) / np.maximum(1, counted.shown)
+    return Norm(procedure, before, dict(zip(counted.keysteps, done.tolist(), strict=True)))
 
 
-def departures(usual: Usual, segments: Sequence[Segment]) -> list[Departure]:
+def deviations(norm: Norm, segments: Sequence[Segment]) -> list[Deviation]:
     """Find the deviations of a video from the norm: missing, misordered and repeated keysteps.
 
     Parameters
@@ -155,29 +157,29 @@ def departures(usual: Usual, segments: Sequence[Segment]) -> list[Departure]:
     begun: dict[int, float] = {}
     for segment in segments:
         begun.setdefault(segment.keystep, segment.start)
-    names = usual.known.vocabulary.keysteps
+    names = norm.procedure.vocabulary.keysteps
     found = [
-        Departure(
+        Deviation(
             None,
             "missing",
             f"no {names[step.keystep]!r}",
             f"done in {_percent(step)} of videos",
         )
-        for step in usual.known.steps
+        for step in norm.procedure.steps
         if step.keystep not in begun and not step.optional
     ]
-    found += _unusual_orders(usual, begun)
-    found += _repeated(usual, segments)
+    found += _misordered(norm, begun)
+    found += _repeated(norm, segments)
     return sorted(found, key=lambda one: -1.0 if one.start is None else one.start)
 
 
-def _unusual_orders(usual: Usual, begun: dict[int, float]) -> Iterator[Departure]:
+def _misordered(norm: Norm, begun: dict[int, float]) -> Iterator[Deviation]:
     """Yield a deviation for each pair of keysteps done against a credible precedence."""
-    names = usual.known.vocabulary.keysteps
+    names = norm.procedure.vocabulary.keysteps
     for first, second in combinations(sorted(begun, key=lambda one: begun[one]), 2):
-        other_way = usual.before.get((second, first))
+        other_way = norm.before.get((second, first))
         if other_way is not None and begun[first] != begun[second]:
-            yield Departure(
+            yield Deviation(
                 begun[first],
                 "order",
                 f"{names[first]!r} before {names[second]!r}",
@@ -189,15 +191,15 @@ def _percent(one: ProcedureStep | Share) -> str:
     return f"{100 * one.share:.0f} % ({100 * one.low:.0f} to {100 * one.high:.0f} %)"
 
 
-def _repeated(usual: Usual, segments: Sequence[Segment]) -> Iterator[Departure]:
+def _repeated(norm: Norm, segments: Sequence[Segment]) -> Iterator[Deviation]:
     """Yield a deviation for each keystep with at least two segments more than the mean."""
     last = {segment.keystep: segment.start for segment in segments}
     often = Counter(segment.keystep for segment in segments)
-    for keystep, mean in usual.times.items():
+    for keystep, mean in norm.times.items():
         if often[keystep] >= mean + 2:
-            yield Departure(
+            yield Deviation(
                 last[keystep],
                 "repeated",
-                f"{usual.known.vocabulary.keysteps[keystep]!r} {often[keystep]} times",
+                f"{norm.procedure.vocabulary.keysteps[keystep]!r} {often[keystep]} times",
                 f"{mean:.1f} times in the mean of recognised videos",
             )

@@ -15,10 +15,10 @@ from typing import NamedTuple
 import numpy as np
 
 from stepgraph.core import Vocabulary
-from stepgraph.graph.layers import END as END
-from stepgraph.graph.layers import START as START
-from stepgraph.graph.layers import Layers
 from stepgraph.graph.order import partial_order
+from stepgraph.graph.order_statistics import END as END
+from stepgraph.graph.order_statistics import START as START
+from stepgraph.graph.order_statistics import TaskStatistics
 from stepgraph.graph.parameters import listed_tasks
 from stepgraph.graph.shares import NEXT, SHOWN, shares_of
 from stepgraph.graph.task_graph import TaskGraph
@@ -57,7 +57,7 @@ class ProcedureStep(NamedTuple):
         return self.share < 0.5
 
 
-class Arrow(NamedTuple):
+class Succession(NamedTuple):
     """Succession: from a keystep or ``START`` to a keystep or ``END``.
 
     Attributes
@@ -77,55 +77,57 @@ class Arrow(NamedTuple):
 
 
 @dataclass(frozen=True)
-class TaskMap:
+class Procedure:
     """Procedure of a task: its steps in the order in which they are done, and successions.
 
     Attributes
     ----------
     videos
         Number of recognised videos of the task; 0 where all counts are of neighbouring rows.
-    arrows
+    successions
         Successions, the largest share first.
     """
 
     task: str
     videos: int
     steps: tuple[ProcedureStep, ...]
-    arrows: tuple[Arrow, ...]
+    successions: tuple[Succession, ...]
     vocabulary: Vocabulary
 
-    def arrows_from(self, keystep: int) -> list[Arrow]:
+    def successions_from(self, keystep: int) -> list[Succession]:
         """Successions from a keystep, the most probable first."""
-        return [arrow for arrow in self.arrows if arrow.first == keystep]
+        return [succession for succession in self.successions if succession.first == keystep]
 
 
-def task_map(graph: TaskGraph, task: str, members: Sequence[int] | None = None) -> TaskMap:
+def procedure_of(graph: TaskGraph, task: str, members: Sequence[int] | None = None) -> Procedure:
     """Derive the procedure of a task; ``members`` are its keysteps if not those listed."""
-    if graph.layers is not None and graph.layers.videos.get(task):
-        return _of_videos(graph.layers, task)
+    if graph.statistics is not None and graph.statistics.videos.get(task):
+        return _of_videos(graph.statistics, task)
     wanted = listed_tasks(graph.vocabulary)[task] if members is None else members
     return _of_rows(graph, task, list(wanted))
 
 
-def _of_videos(layers: Layers, task: str) -> TaskMap:
-    layer = layers.of_task(task)
+def _of_videos(statistics: TaskStatistics, task: str) -> Procedure:
+    counted = statistics.of_task(task)
     steps = []
-    for keystep in layer.order():
-        place = layer.keysteps.index(keystep)
-        salient, shown = int(layer.salient[place]), max(1, int(layer.shown[place]))
+    for keystep in counted.order():
+        place = counted.keysteps.index(keystep)
+        salient, shown = int(counted.salient[place]), max(1, int(counted.shown[place]))
         # That a keystep is listed is prior evidence that it is done, as the listed order is.
-        [share, _] = shares_of(SHOWN.weigh((salient, layer.videos - salient), (1.0, 0.0)))
-        where, seconds = float(layer.place[place]), float(layer.seconds[place] / shown)
+        [share, _] = shares_of(SHOWN.weigh((salient, counted.videos - salient), (1.0, 0.0)))
+        where, seconds = float(counted.place[place]), float(counted.seconds[place] / shown)
         steps.append(ProcedureStep(keystep, salient, *share, where, seconds))
-    arrows = [Arrow(START, *one) for one in layers.first_of(task)]
-    for keystep in layer.keysteps:
-        following = layers.next_after(keystep, len(layer.keysteps), tasks=[task])
-        arrows += [Arrow(keystep, *one) for one in following]
-    known = [one for one in arrows if one.seen or one.share >= _EXPECTED]
-    return TaskMap(task, layer.videos, tuple(steps), _strongest_first(known), layers.vocabulary)
+    successions = [Succession(START, *one) for one in statistics.first_of(task)]
+    for keystep in counted.keysteps:
+        following = statistics.successors_of(keystep, len(counted.keysteps), tasks=[task])
+        successions += [Succession(keystep, *one) for one in following]
+    shown_ones = [one for one in successions if one.seen or one.share >= _EXPECTED]
+    return Procedure(
+        task, counted.videos, tuple(steps), _strongest_first(shown_ones), statistics.vocabulary
+    )
 
 
-def _of_rows(graph: TaskGraph, task: str, members: list[int]) -> TaskMap:
+def _of_rows(graph: TaskGraph, task: str, members: list[int]) -> Procedure:
     """Derive it from transitions of neighbouring rows, without video counts, start and end."""
     between = graph.counts_between(members)
     np.fill_diagonal(between, 0)
@@ -135,13 +137,15 @@ def _of_rows(graph: TaskGraph, task: str, members: list[int]) -> TaskMap:
     for at, (time, _, keystep) in enumerate(ranked):
         place = (time if math.isfinite(time) else TIMING_BINS * at / len(ranked)) + 0.5
         steps.append(ProcedureStep(keystep, 0, 1.0, 0.0, 1.0, min(place / TIMING_BINS, 1.0), 0.0))
-    arrows = []
+    successions = []
     for first, counts in zip(members, between, strict=True):
         shares = shares_of(NEXT.weigh(counts, np.zeros(len(counts))))
         found = zip(members, counts.tolist(), shares, strict=True)
-        arrows += [Arrow(first, second, seen, *share) for second, seen, share in found if seen]
-    return TaskMap(task, 0, tuple(steps), _strongest_first(arrows), graph.vocabulary)
+        successions += [
+            Succession(first, second, seen, *share) for second, seen, share in found if seen
+        ]
+    return Procedure(task, 0, tuple(steps), _strongest_first(successions), graph.vocabulary)
 
 
-def _strongest_first(arrows: list[Arrow]) -> tuple[Arrow, ...]:
-    return tuple(sorted(arrows, key=lambda one: (-one.share, one.first, one.second)))
+def _strongest_first(successions: list[Succession]) -> tuple[Succession, ...]:
+    return tuple(sorted(successions, key=lambda one: (-one.share, one.first, one.second)))

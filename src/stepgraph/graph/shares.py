@@ -21,19 +21,19 @@ CREDIBLE = 0.9
 _STEPS = 21
 
 
-class Trust(NamedTuple):
+class DirichletPrior(NamedTuple):
     """Dirichlet prior of shares, and effective sample size of recognised videos.
 
     Attributes
     ----------
-    imagined
+    pseudo_count
         Prior concentration of each possibility, as a pseudo-count of watched videos; the smaller,
         the more one-sided the true shares are taken to be.
     most
         Upper limit of the effective sample size of any number of recognised videos.
     """
 
-    imagined: float
+    pseudo_count: float
     most: float
 
     def weigh(self, counts: ArrayLike, order: ArrayLike) -> Floats:
@@ -49,13 +49,13 @@ class Trust(NamedTuple):
         """
         seen = np.asarray(counts, dtype=np.float64)
         worth = self.most / (seen.sum(axis=0) + self.most)
-        weights: Floats = self.imagined + worth * seen + self.most / 2 * np.asarray(order)
+        weights: Floats = self.pseudo_count + worth * seen + self.most / 2 * np.asarray(order)
         return weights
 
 
-PRECEDENCE = Trust(0.03, 0.65)
-NEXT = Trust(0.09, 1.65)
-SHOWN = Trust(0.6, 2.1)
+PRECEDENCE = DirichletPrior(0.03, 0.65)
+NEXT = DirichletPrior(0.09, 1.65)
+SHOWN = DirichletPrior(0.6, 2.1)
 
 
 class Share(NamedTuple):
@@ -67,7 +67,7 @@ class Share(NamedTuple):
 
 
 def shares_of(weights: Floats) -> list[Share]:
-    """Compute the shares of possibilities from the weights of :meth:`Trust.weigh`.
+    """Compute the shares of possibilities from the weights of :meth:`DirichletPrior.weigh`.
 
     >>> [round(number, 2) for number in shares_of(np.array([3.0, 1.0]))[0]]
     [0.75, 0.46, 1.0]

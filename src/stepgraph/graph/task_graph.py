@@ -21,8 +21,8 @@ from stepgraph.core import Scores, Vocabulary, require_same_vocabulary
 from stepgraph.encoders import EncoderOptions
 from stepgraph.errors import ConfigError, DataError
 from stepgraph.graph.communities import find_communities
-from stepgraph.graph.layers import Layers
 from stepgraph.graph.order import DIRECTIONAL_SHARE
+from stepgraph.graph.order_statistics import TaskStatistics
 from stepgraph.graph.parameters import RecognizerParameters
 from stepgraph.graph.shortest_paths import Matrix, Network, cheapest_path, make_network
 from stepgraph.graph.traces import TIMING_BINS, EmissionTraces
@@ -205,11 +205,11 @@ class TaskGraph:
         return np.where(rows > 0, total / np.maximum(rows, 1), math.inf)
 
     @cached_property
-    def layers(self) -> Layers | None:
+    def statistics(self) -> TaskStatistics | None:
         """Order statistics of whole videos, or None where the graph has no emission traces."""
         if self.traces is None or not self.traces.tasks:
             return None
-        return Layers(self.vocabulary, self.traces, self.counts_between)
+        return TaskStatistics(self.vocabulary, self.traces, self.counts_between)
 
     @cached_property
     def communities(self) -> list[list[int]]:

@@ -23,7 +23,7 @@ from stepgraph.encoders.model_folders import require_named
 from stepgraph.encoders.stored_features import StoredEncoder
 from stepgraph.errors import ConfigError, DataError
 from stepgraph.evaluation.report import calibration_error, evaluate, task_accuracy
-from stepgraph.export.decisions import Decisions, decide
+from stepgraph.export.annotations import Annotations, annotate
 from stepgraph.export.report import MeasuredMethod
 from stepgraph.graph import TaskGraph
 from stepgraph.ingest import Listening, open_video
@@ -45,7 +45,7 @@ def mine(
     encoder: Scorer | None = None,
     decoder: TaskMarkov | None = None,
     problems: Problems | None = None,
-    decisions: Decisions | None = None,
+    annotations: Annotations | None = None,
     **mining: float,
 ) -> TaskGraph:
     """Mine a task graph from narrated videos.
@@ -64,8 +64,8 @@ def mine(
         ``TaskMarkov(order=0)`` ignores the listed order.
     problems
         Collects videos that cannot be encoded; if not given, the first is an error.
-    decisions
-        Annotation by people (:func:`read_decisions`), which clamps the rows that it covers.
+    annotations
+        Annotation by people (:func:`read_annotations`), which clamps the rows that it covers.
     mining
         ``min_score`` and ``max_gap``: see :func:`~stepgraph.mine_graph`.
 
@@ -80,7 +80,7 @@ def mine(
     scorer = encoder or open_scorer()
     require_narration(dataset, scorer)
     scores = (
-        decide(one, decisions)
+        annotate(one, annotations)
         for one in score(dataset.videos, keysteps, scorer, problems=problems)
     )
     graph = learn_graph(
@@ -141,7 +141,7 @@ def recognize_all(
     decoder: Decoder | None = None,
     encoder: Scorer | None = None,
     problems: Problems | None = None,
-    decisions: Decisions | None = None,
+    annotations: Annotations | None = None,
 ) -> Iterator[Timeline]:
     """Recognise the keysteps of many videos, one after the other.
 
@@ -150,13 +150,13 @@ def recognize_all(
     problems
         Collects videos that cannot be encoded, so that the others go on; if not given, the
         first such video is an error.
-    decisions
+    annotations
         Annotation by people: it clamps the rows that it covers; the others are recognised.
     """
     decoder = decoder or load_decoder()
     scorer = encoder or open_scorer(graph=graph)
     for video, scores in score_each(videos, graph.vocabulary, scorer, problems=problems):
-        annotated = decide(scores, decisions)
+        annotated = annotate(scores, annotations)
         yield Timeline(video, checked_decode(decoder, annotated, graph), annotated)
 
 

@@ -14,8 +14,8 @@ from stepgraph.decoders import TaskMarkov
 from stepgraph.decoders.learning import learn_graph
 from stepgraph.decoders.observations import observe
 from stepgraph.errors import DataError
-from stepgraph.graph.layers import Layer
 from stepgraph.graph.order import DIRECTIONAL_SHARE
+from stepgraph.graph.order_statistics import OrderStatistics
 from stepgraph.graph.parameters import listed_tasks
 from stepgraph.graph.traces import MOST_KEYSTEPS
 from stepgraph.pipeline import choose_vocabulary, counted, nothing_left, open_scorer, options_of
@@ -115,24 +115,24 @@ def check_steps(
     graph = learn_graph(
         scores.values(), listed, decoder=TaskMarkov(order=0.0), encoder=options_of(scorer)
     )
-    if graph.layers is None:
+    if graph.statistics is None:
         raise nothing_left(dataset, "a video that can be mined", problems)
     found: list[Finding] = []
-    for task in graph.layers.videos:
-        layer = graph.layers.of_task(task)
-        names = [listed.keysteps[keystep] for keystep in layer.keysteps]
+    for task in graph.statistics.videos:
+        of_task = graph.statistics.of_task(task)
+        names = [listed.keysteps[keystep] for keystep in of_task.keysteps]
         members = graph.traces.tasks[task] if graph.traces else {}
         own = corpus.of([n for n, video in enumerate(corpus.videos) if video.id in members])
         matches = match_names([observe(scores[video.id]) for video in own.videos], names, encode)
-        unmentioned = _unmentioned(task, names, layer, matches)
-        places = dict(zip(names, layer.place.tolist(), strict=True))
+        unmentioned = _unmentioned(task, names, of_task, matches)
+        places = dict(zip(names, of_task.place.tolist(), strict=True))
         missing = _missing(task, places, own, matches, chosen, encode)
         pairs = _duplicates(task, names, matches)
-        pairs += _out_of_order(task, names, layer, chosen.fewest(layer.videos))
+        pairs += _out_of_order(task, names, of_task, chosen.fewest(of_task.videos))
         # A step that is not mentioned has no sentence, so pairs with it are left out.
         silent = {one.keysteps[0] for one in unmentioned}
         found += unmentioned + missing + [one for one in pairs if not silent & {*one.keysteps}]
-    counts = {task: graph.layers.videos.get(task, 0) for task in listed_tasks(listed)}
+    counts = {task: graph.statistics.videos.get(task, 0) for task in listed_tasks(listed)}
     return Check(tuple(sorted(found, key=lambda one: -one.videos)), counts)
 
 
@@ -147,7 +147,7 @@ def _require_short(listed: Vocabulary) -> None:
 
 
 def _unmentioned(
-    task: str, names: Sequence[str], layer: Layer, matches: NameMatches
+    task: str, names: Sequence[str], counted: OrderStatistics, matches: NameMatches
 ) -> list[Finding]:
     """Find steps that few videos mention, averaged over two ways of matching.
 
@@ -155,11 +155,11 @@ def _unmentioned(
     without it may be similar to none.
     """
     in_words = np.isfinite(matches.level).any()
-    both = (layer.salient + matches.salient.sum(axis=0)) / 2 if in_words else layer.salient
+    both = (counted.salient + matches.salient.sum(axis=0)) / 2 if in_words else counted.salient
     return [
-        Finding("unmentioned", task, (name,), int(salient), layer.videos)
+        Finding("unmentioned", task, (name,), int(salient), counted.videos)
         for name, salient in zip(names, both.tolist(), strict=True)
-        if salient < MENTIONED * layer.videos
+        if salient < MENTIONED * counted.videos
     ]
 
 
@@ -210,9 +210,11 @@ def _duplicates(task: str, names: Sequence[str], matches: NameMatches) -> list[F
     ]
 
 
-def _out_of_order(task: str, names: Sequence[str], layer: Layer, fewest: int) -> list[Finding]:
-    after, both = layer.before.T, layer.before + layer.before.T
-    against = (both >= fewest) & (layer.precedence().T >= DIRECTIONAL_SHARE)
+def _out_of_order(
+    task: str, names: Sequence[str], counted: OrderStatistics, fewest: int
+) -> list[Finding]:
+    after, both = counted.before.T, counted.before + counted.before.T
+    against = (both >= fewest) & (counted.precedence().T >= DIRECTIONAL_SHARE)
     against &= after >= DIRECTIONAL_SHARE * both
     first, second = np.nonzero(np.triu(against, 1))
     pairs = zip(first.tolist(), second.tolist(), strict=True)

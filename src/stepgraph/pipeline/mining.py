@@ -19,7 +19,7 @@ from stepgraph.decoders import TaskMarkov
 from stepgraph.decoders.learning import ParameterFit, SentenceSample, fit_classifiers
 from stepgraph.encoders import WORDED
 from stepgraph.encoders.each import encode_each
-from stepgraph.export.decisions import Decisions, decide
+from stepgraph.export.annotations import Annotations, annotate
 from stepgraph.files.arrays import read_arrays
 from stepgraph.files.disk import read_json, replacing, write_text
 from stepgraph.graph import TaskGraph, mine_graph
@@ -75,7 +75,7 @@ class MiningJob(Job):
     vocabulary: Vocabulary
     decoder: TaskMarkov = field(default_factory=TaskMarkov)
     mining: Mapping[str, float] = field(default_factory=dict)
-    decisions: Decisions | None = None
+    annotations: Annotations | None = None
     embeddings: VocabularyEmbeddings | None = None
     features: int = _STORED
 
@@ -84,7 +84,7 @@ class MiningJob(Job):
     def settings(self) -> tuple[Any, ...]:
         """See :class:`~stepgraph.pipeline.shards.Job`."""
         decoder = asdict(self.decoder)
-        return self.vocabulary.fingerprint, decoder, dict(self.mining), self.decisions
+        return self.vocabulary.fingerprint, decoder, dict(self.mining), self.annotations
 
     @property
     def fits_classifiers(self) -> bool:
@@ -129,7 +129,7 @@ class MiningJob(Job):
         for _, scores in found:
             if keeps and isinstance(scores, LazyScores):
                 features.add("", scores.video, scores.features)
-            yield decide(scores, self.decisions)
+            yield annotate(scores, self.annotations)
 
     def keep(self, found: ShardResult, place: Path) -> None:
         """See :class:`~stepgraph.pipeline.shards.Job`."""
@@ -165,7 +165,7 @@ class MiningJob(Job):
         assert self.embeddings is not None, "only one encoder has features"
         keysteps, tasks, encoder = self.embeddings
         scores = score_features(features, keysteps, self.vocabulary, encoder, 1.0, tasks)
-        return decide(scores, self.decisions)
+        return annotate(scores, self.annotations)
 
 
 def encode_piece(job: MiningJob, piece: Piece, wanted: frozenset[str]) -> list[Features]:

@@ -20,7 +20,7 @@ from stepgraph.decoders import TaskMarkov
 from stepgraph.decoders.learning import learn_graph
 from stepgraph.errors import ConfigError, DataError
 from stepgraph.graph import TaskGraph
-from stepgraph.graph.maps import task_map
+from stepgraph.graph.maps import procedure_of
 from stepgraph.ingest.screen import read_screen
 from stepgraph.pipeline import counted, nothing_left, open_scorer, options_of
 from stepgraph.problems import Problems
@@ -255,7 +255,7 @@ def _ordered(
     tasks = []
     for task in proposed.tasks:
         own = {step.name: step for step in task.steps}
-        found = task_map(graph, task.name)
+        found = procedure_of(graph, task.name)
         steps = [
             replace(own[graph.vocabulary.keysteps[step.keystep]], optional=step.optional)
             for step in found.steps

@@ -14,8 +14,8 @@ from stepgraph.core import Segment
 from stepgraph.export import drawing
 from stepgraph.export.layout import lay_out
 from stepgraph.export.maps import of_names
-from stepgraph.graph.comparing import Usual, departures
-from stepgraph.graph.maps import END, START, Arrow, ProcedureStep, TaskMap
+from stepgraph.graph.comparing import Norm, deviations
+from stepgraph.graph.maps import END, START, Procedure, ProcedureStep, Succession
 from stepgraph.graph.shares import NEXT, PRECEDENCE, SHOWN, Share, shares_of, shortest_intervals
 
 NO_TASK = "all videos"
@@ -33,24 +33,24 @@ def task_of(line: Line) -> str:
     return line["task"] or NO_TASK
 
 
-def all_usual(lines: Iterable[Line], mined: Mapping[str, Usual]) -> dict[str, Usual]:
+def norms_of(lines: Iterable[Line], mined: Mapping[str, Norm]) -> dict[str, Norm]:
     """Compute the norm of each task of some videos, the task of most videos first."""
     groups = defaultdict(list)
     for line in lines:
         groups[task_of(line)].append(line)
     ranked = sorted(groups.items(), key=lambda one: (-len(one[1]), one[0]))
-    return {task: mined.get(task) or usual_in(task, some) for task, some in ranked}
+    return {task: mined.get(task) or norm_in(task, some) for task, some in ranked}
 
 
-def usual_in(task: str, lines: Sequence[Line]) -> Usual:
+def norm_in(task: str, lines: Sequence[Line]) -> Norm:
     """Compute the norm of a task from the recognised steps of its videos."""
     often = Counter(
         chain.from_iterable({step[2]: None for step in line["steps"]} for line in lines)
     )
-    kept = sorted(often, key=lambda name: -often[name])[:_MOST_KEYSTEPS]
-    at = {name: number for number, name in enumerate(kept)}
-    size = len(kept)
-    shown = np.array([often[name] for name in kept])
+    names = sorted(often, key=lambda name: -often[name])[:_MOST_KEYSTEPS]
+    at = {name: number for number, name in enumerate(names)}
+    size = len(names)
+    shown = np.array([often[name] for name in names])
     seconds, where, done = [0.0] * size, [0.0] * size, [0] * size
     follows = Counter[tuple[int, int]]()
     before = np.zeros((size, size), dtype=np.int64)
@@ -77,9 +77,9 @@ def usual_in(task: str, lines: Sequence[Line]) -> Usual:
     arrows = sorted(
         _arrows(_table(follows, size + 1)), key=lambda one: (-one.share, one.first, one.second)
     )
-    known = TaskMap(task, len(lines), steps, tuple(arrows), of_names(kept))
+    procedure = Procedure(task, len(lines), steps, tuple(arrows), of_names(names))
     times = dict(enumerate((often_done / np.maximum(shown, 1)).tolist()))
-    return Usual(known, _before(before), times)
+    return Norm(procedure, _before(before), times)
 
 
 def _table(counts: Mapping[tuple[int, int], int], size: int) -> NDArray[np.int64]:
@@ -91,12 +91,12 @@ def _table(counts: Mapping[tuple[int, int], int], size: int) -> NDArray[np.int64
 
 
 def _step(one: int, videos: int, shown: Any, where: Any, seconds: Any) -> ProcedureStep:
-    clear = int(shown[one])
-    [share, _] = shares_of(SHOWN.weigh((clear, videos - clear), (0.0, 0.0)))
-    return ProcedureStep(one, clear, *share, min(1.0, float(where[one])), float(seconds[one]))
+    salient = int(shown[one])
+    [share, _] = shares_of(SHOWN.weigh((salient, videos - salient), (0.0, 0.0)))
+    return ProcedureStep(one, salient, *share, min(1.0, float(where[one])), float(seconds[one]))
 
 
-def _arrows(following: Any) -> Iterable[Arrow]:
+def _arrows(following: Any) -> Iterable[Succession]:
     size = len(following) - 1
     for first, counts in enumerate(following):
         [others] = np.nonzero(counts)
@@ -105,7 +105,7 @@ def _arrows(following: Any) -> Iterable[Arrow]:
         )
         for other, share in zip(others.tolist(), shares, strict=True):
             ends = (START if first == size else first, END if other == size else other)
-            yield Arrow(*ends, int(counts[other]), *share)
+            yield Succession(*ends, int(counts[other]), *share)
 
 
 def _before(before: NDArray[np.int64]) -> dict[tuple[int, int], Share]:
@@ -125,19 +125,19 @@ def _before(before: NDArray[np.int64]) -> dict[tuple[int, int], Share]:
     return {(a, b): shares[at] for (a, b), at in found if shares[at].low > 0.5}
 
 
-def told(usual: Usual, line: Line) -> list[tuple[float | None, str, str, str]]:
+def deviation_rows(norm: Norm, line: Line) -> list[tuple[float | None, str, str, str]]:
     """List the deviations of a video from the norm: time, kind, text, and reason."""
-    if not usual.known.videos:
+    if not norm.procedure.videos:
         return []  # transitions between neighbouring rows give no norm for whole videos
-    place = {name: at for at, name in enumerate(usual.known.vocabulary.keysteps)}
+    place = {name: at for at, name in enumerate(norm.procedure.vocabulary.keysteps)}
     steps = [Segment(s, e, place[name]) for s, e, name, *_ in line["steps"] if name in place]
-    found = departures(usual, steps)
+    found = deviations(norm, steps)
     return [(one.start, one.kind, one.what, one.why) for one in found]
 
 
-def picture(usual: Usual) -> dict[str, Any]:
+def picture(norm: Norm) -> dict[str, Any]:
     """Convert the procedure of a task to boxes and arrows for the page."""
-    found, layout = usual.known, lay_out(usual.known)
+    found, layout = norm.procedure, lay_out(norm.procedure)
     most = max([1, *(edge.arrow.seen for edge in layout.edges)])
     steps = {step.keystep: step for step in found.steps}
     nodes, edges = [], []

@@ -14,9 +14,9 @@ from stepgraph.core import Result
 from stepgraph.export.report import media_address
 from stepgraph.export.svg import page_colours, picture_style
 from stepgraph.files.disk import replacing, write_text
-from stepgraph.graph.comparing import Usual
+from stepgraph.graph.comparing import Norm
 from stepgraph.ingest.formats import MEDIA_SUFFIXES, SOUND_SUFFIXES
-from stepgraph.viewer.maps import all_usual, picture, task_of, told
+from stepgraph.viewer.maps import deviation_rows, norms_of, picture, task_of
 from stepgraph.viewer.thumbnails import has_pictures, thumbnail
 
 COLOURS = "colours.css"
@@ -108,10 +108,10 @@ def details(result: Result) -> dict[str, Any]:
     }
 
 
-def overview_of(lines: Iterable[dict[str, Any]], usual: Mapping[str, Usual]) -> dict[str, Any]:
+def overview_of(lines: Iterable[dict[str, Any]], norm: Mapping[str, Norm]) -> dict[str, Any]:
     """Collect all videos and tasks, with the deviations of each video from the norm."""
-    videos = [line | {"departures": told(usual[task_of(line)], line)} for line in lines]
-    return {"videos": videos, "tasks": [*usual]}
+    videos = [line | {"departures": deviation_rows(norm[task_of(line)], line)} for line in lines]
+    return {"videos": videos, "tasks": [*norm]}
 
 
 def static(name: str) -> str:
@@ -124,7 +124,7 @@ def static(name: str) -> str:
 def write_site(
     results: Iterable[Result],
     folder: Path,
-    mined: Mapping[str, Usual] | None = None,
+    mined: Mapping[str, Norm] | None = None,
     *,
     youtube: bool = False,
 ) -> Path:
@@ -144,9 +144,9 @@ def write_site(
         parts[-1][result.video.id] = more
         lines.append(line | {"part": len(parts) - 1})
     _write_part(folder, parts)
-    usual = all_usual(lines, mined or {})
-    maps = {task: picture(one) for task, one in usual.items()}
-    data = overview_of(lines, usual) | {"maps": maps, "parts": len(parts)}
+    norm = norms_of(lines, mined or {})
+    maps = {task: picture(one) for task, one in norm.items()}
+    data = overview_of(lines, norm) | {"maps": maps, "parts": len(parts)}
     write_text(folder / "data.js", f"window.STEPGRAPH = {json.dumps(data, ensure_ascii=False)};\n")
     allowed = policy(youtube=youtube, on_disk=True)
     meta = f'<meta http-equiv="Content-Security-Policy" content="{allowed}">'

@@ -31,10 +31,10 @@ from stepgraph.export.results import (
     save_corrections,
 )
 from stepgraph.files.disk import parse_json
-from stepgraph.graph.comparing import Usual
+from stepgraph.graph.comparing import Norm
 from stepgraph.problems import Problems
 from stepgraph.viewer.loopback import Guarded, Loopback, Response
-from stepgraph.viewer.maps import all_usual, picture
+from stepgraph.viewer.maps import norms_of, picture
 from stepgraph.viewer.pages import STATIC, details, overview_of, playable, policy, summary
 from stepgraph.viewer.searching import Index
 from stepgraph.viewer.thumbnails import thumbnail
@@ -72,14 +72,14 @@ class Shown:
             self._media[result.video.id] = path
 
     @cached_property
-    def _usual(self) -> dict[str, Usual]:
-        return all_usual(self._lines.values(), self._mined)
+    def _norm(self) -> dict[str, Norm]:
+        return norms_of(self._lines.values(), self._mined)
 
     @cached_property
     def overview(self) -> bytes:
         """All videos and tasks, as JSON."""
         unread = self.problems.summary() if self.problems else ""
-        return orjson.dumps(overview_of(self._lines.values(), self._usual) | {"problems": unread})
+        return orjson.dumps(overview_of(self._lines.values(), self._norm) | {"problems": unread})
 
     @cached_property
     def _index(self) -> Index:
@@ -96,7 +96,7 @@ class Shown:
 
     def map(self, task: str) -> dict[str, Any] | None:
         """Return the procedure of a task, or None."""
-        return picture(self._usual[task]) if task in self._usual else None
+        return picture(self._norm[task]) if task in self._norm else None
 
     def thumbnail(self, video: str, seconds: str) -> bytes | None:
         """Return a small picture of a video, or None."""
@@ -116,7 +116,7 @@ class Shown:
             self._note(load_result(path))
             for made in ("overview", "_usual", "_index"):  # computed again on the next request
                 self.__dict__.pop(made, None)
-            [now] = overview_of([self._lines[video]], self._usual)["videos"]
+            [now] = overview_of([self._lines[video]], self._norm)["videos"]
         return dict(now)
 
     def search(self, question: str) -> list[dict[str, Any]]:
@@ -126,7 +126,7 @@ class Shown:
         return [one.__dict__ for one in index.search(question, 30)]
 
 
-def _maps_of(folder: Path, problems: Problems | None) -> dict[str, Usual]:
+def _maps_of(folder: Path, problems: Problems | None) -> dict[str, Norm]:
     """Load the norms beside results; damaged ones are noted and left out."""
     try:
         return load_maps(folder)

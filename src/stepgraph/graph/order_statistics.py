@@ -57,7 +57,7 @@ class Precedence(NamedTuple):
     tasks: tuple[str, ...]
 
 
-class Next(NamedTuple):
+class Successor(NamedTuple):
     """Successor of a keystep, or ``END``: its count, and its share with a 90 % interval."""
 
     keystep: int
@@ -68,7 +68,7 @@ class Next(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Layer:
+class OrderStatistics:
     """Order statistics of the recognised videos of one task.
 
     Attributes
@@ -135,9 +135,9 @@ class Layer:
         return np.where(ahead > 0, self.ordered * 0.5 ** (ahead - 1.0), 0.0)
 
 
-def count_layer(
+def order_statistics(
     keysteps: tuple[int, ...], traces: Mapping[str, EmissionTrace], counts: Integers, order: float
-) -> Layer:
+) -> OrderStatistics:
     """Decode the emission traces of a task twice, and compute its order statistics.
 
     Transitions of neighbouring rows carry hardly any direction.  The successions that the first
@@ -161,7 +161,7 @@ def count_layer(
         sums.before,
         sums.following,
     )
-    return Layer(keysteps, len(traces), *counted, order)
+    return OrderStatistics(keysteps, len(traces), *counted, order)
 
 
 def _due(traces: Mapping[str, EmissionTrace], size: int) -> Floats:
@@ -243,7 +243,7 @@ def blend_transitions(
 
 
 @dataclass(frozen=True, eq=False)
-class Layers:
+class TaskStatistics:
     """Order statistics of every task, each computed on first access.
 
     Attributes
@@ -255,28 +255,30 @@ class Layers:
     vocabulary: Vocabulary
     traces: EmissionTraces
     transitions: Callable[[tuple[int, ...]], Integers]
-    _made: dict[str, Layer] = field(default_factory=dict, repr=False)
+    _made: dict[str, OrderStatistics] = field(default_factory=dict, repr=False)
 
     @property
     def videos(self) -> dict[str, int]:
         """Number of videos of each task that are counted."""
         return {task: len(videos) for task, videos in self.traces.tasks.items()}
 
-    def of_task(self, task: str) -> Layer:
+    def of_task(self, task: str) -> OrderStatistics:
         """Return the order statistics of one task."""
         if task not in self._made:
             keysteps = listed_tasks(self.vocabulary)[task]
             order = self.traces.order if any(self.vocabulary.tasks.values()) else 0.0
             videos, counts = self.traces.tasks[task], self.transitions(keysteps)
-            self._made[task] = count_layer(keysteps, videos, counts, order)
+            self._made[task] = order_statistics(keysteps, videos, counts, order)
         return self._made[task]
 
     def sequences(self, task: str) -> dict[str, list[int]]:
         """Return the recognised execution of each video of a task: its sequence of keysteps."""
-        layer, traces = self.of_task(task), self.traces.tasks[task]
-        followed = _followed(traces, _due(traces, len(layer.keysteps)), layer.following[:, :-1])
+        counted, traces = self.of_task(task), self.traces.tasks[task]
+        followed = _followed(
+            traces, _due(traces, len(counted.keysteps)), counted.following[:, :-1]
+        )
         return {
-            video: [layer.keysteps[one] for one in without_repetitions(rows.argmax(axis=1))]
+            video: [counted.keysteps[one] for one in without_repetitions(rows.argmax(axis=1))]
             for video, rows in followed
         }
 
@@ -285,8 +287,8 @@ class Layers:
 
         At full weight they are half of the recognised videos, as in :meth:`.Trust.weigh`.
         """
-        layer = self.of_task(task)
-        return math.ceil(layer.ordered * layer.videos / 2)
+        counted = self.of_task(task)
+        return math.ceil(counted.ordered * counted.videos / 2)
 
     def _showing(self, *keysteps: int) -> Iterable[str]:
         listed = listed_tasks(self.vocabulary)
@@ -301,10 +303,10 @@ class Layers:
         """
         agree: dict[bool, list[tuple[str, Floats]]] = {}
         for task in self._showing(first, second) if tasks is None else tasks:
-            layer = self.of_task(task)
-            one, other = layer.keysteps.index(first), layer.keysteps.index(second)
-            order = (layer.ordered * (one < other), layer.ordered * (one > other))
-            found = np.array([(layer.before[one, other], layer.before[other, one]), order])
+            counted = self.of_task(task)
+            one, other = counted.keysteps.index(first), counted.keysteps.index(second)
+            order = (counted.ordered * (one < other), counted.ordered * (one > other))
+            found = np.array([(counted.before[one, other], counted.before[other, one]), order])
             weights = PRECEDENCE.weigh(*found)
             agree.setdefault(bool(weights[0] >= weights[1]), []).append((task, found))
         answers = []
@@ -318,41 +320,41 @@ class Layers:
             answers.append(Precedence(float(before), float(after), *share, names))
         return sorted(answers, key=lambda one: -(one.before + one.after))
 
-    def next_after(
+    def successors_of(
         self, keystep: int, limit: int = 4, *, tasks: Iterable[str] | None = None
-    ) -> list[Next]:
+    ) -> list[Successor]:
         """Most probable successors of a keystep, in all tasks that list it or in some of them."""
         among = list(self._showing(keystep) if tasks is None else tasks)
         # The end is the last entry, after the keysteps of the vocabulary.
         counts, order = np.zeros((2, len(self.vocabulary) + 1))
         possible = np.zeros(len(counts), dtype=bool)
-        for layer in map(self.of_task, among):
-            members, place = [*layer.keysteps, -1], layer.keysteps.index(keystep)
-            counts[members] += layer.following[place]
-            order[members] += layer.next_weights(place) / len(among)
+        for counted in map(self.of_task, among):
+            members, place = [*counted.keysteps, -1], counted.keysteps.index(keystep)
+            counts[members] += counted.following[place]
+            order[members] += counted.next_weights(place) / len(among)
             possible[members] = True
         possible[keystep] = False
         [others] = np.nonzero(possible)
         names = np.append(np.arange(len(self.vocabulary)), END)[others]
         return _ranked(names, counts[others], order[others])[:limit]
 
-    def first_of(self, task: str) -> list[Next]:
+    def first_of(self, task: str) -> list[Successor]:
         """Most probable first keysteps of a task: those that precede all others.
 
         The first sentences of a video often announce its last keystep.  So the number of times
         that a keystep was recognised as the first is reported, but does not enter its share.
         """
-        layer = self.of_task(task)
-        chances = np.exp(np.log(layer.precedence()).sum(axis=1))
-        counts = layer.videos * chances / chances.sum()
-        found = _ranked(np.array(layer.keysteps), counts, np.zeros(len(counts)))
-        seen = dict(zip(layer.keysteps, layer.first.tolist(), strict=True))
+        counted = self.of_task(task)
+        chances = np.exp(np.log(counted.precedence()).sum(axis=1))
+        counts = counted.videos * chances / chances.sum()
+        found = _ranked(np.array(counted.keysteps), counts, np.zeros(len(counts)))
+        seen = dict(zip(counted.keysteps, counted.first.tolist(), strict=True))
         return [one._replace(seen=seen[one.keystep]) for one in found]
 
 
-def _ranked(keysteps: NDArray[np.intp], counts: NDArray[Any], order: Floats) -> list[Next]:
+def _ranked(keysteps: NDArray[np.intp], counts: NDArray[Any], order: Floats) -> list[Successor]:
     """Rank possible successors, the most probable first; ties keep their order."""
     shares = shares_of(NEXT.weigh(counts, order))
     found = zip(keysteps.tolist(), counts.tolist(), shares, strict=True)
-    ranked = [Next(keystep, int(seen), *share) for keystep, seen, share in found]
+    ranked = [Successor(keystep, int(seen), *share) for keystep, seen, share in found]
     return sorted(ranked, key=lambda one: -one.share)

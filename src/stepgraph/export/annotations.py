@@ -28,7 +28,7 @@ from stepgraph.export.results import (
     CORRECTED_SUFFIX,
     RESULT_SUFFIX,
     load_result,
-    read_layer,
+    read_annotation,
     read_results,
     save_corrections,
 )
@@ -37,7 +37,7 @@ from stepgraph.files.ids import file_in
 from stepgraph.problems import Problems
 
 
-class Decision(NamedTuple):
+class AnnotatedSegment(NamedTuple):
     """Annotated interval in seconds; keystep None means background."""
 
     start: float
@@ -45,33 +45,33 @@ class Decision(NamedTuple):
     keystep: str | None
 
 
-Decisions = Mapping[str, tuple[Decision, ...]]
+Annotations = Mapping[str, tuple[AnnotatedSegment, ...]]
 """Annotation by video."""
 
 
-def read_decisions(
+def read_annotations(
     folder: Path, problems: Problems | None = None
-) -> dict[str, tuple[Decision, ...]]:
+) -> dict[str, tuple[AnnotatedSegment, ...]]:
     """Read the annotation of results in a folder, by video; videos without any are left out."""
     found = {}
-    for layer in sorted(folder.rglob(f"*{CORRECTED_SUFFIX}")) if folder.is_dir() else ():
-        path = layer.with_name(layer.name.removesuffix(CORRECTED_SUFFIX) + RESULT_SUFFIX)
+    for file in sorted(folder.rglob(f"*{CORRECTED_SUFFIX}")) if folder.is_dir() else ():
+        path = file.with_name(file.name.removesuffix(CORRECTED_SUFFIX) + RESULT_SUFFIX)
         try:
             result = load_result(path, corrected=False)
-            decided = (*_decisions(result, *read_layer(path)),)
+            annotated = (*_annotated(result, *read_annotation(path)),)
         except StepgraphError as error:
             if problems is None:
                 raise
-            problems.add_error(error, "unreadable correction", str(layer), lost=True)
+            problems.add_error(error, "unreadable correction", str(file), lost=True)
             continue
-        if decided:
-            found[result.video.id] = decided
+        if annotated:
+            found[result.video.id] = annotated
     return found
 
 
-def _decisions(
+def _annotated(
     result: Result, steps: list[tuple[float, float, str]], earlier: list[tuple[float, float]]
-) -> Iterator[Decision]:
+) -> Iterator[AnnotatedSegment]:
     """Yield the differences between corrections and result, and earlier annotation."""
     plain = {(one.start, one.end, one.keystep) for one in result}
     changed = plain ^ {*steps}
@@ -87,72 +87,76 @@ def _decisions(
             runs.append((start, end, name))
     spans += [(start, end, False) for start, end, _ in runs]
     groups: list[tuple[float, float, bool]] = []
-    for start, end, decided in sorted(spans):
+    for start, end, annotated in sorted(spans):
         if groups and start < groups[-1][1]:
             first, last, before = groups[-1]
-            groups[-1] = (first, max(last, end), before or decided)
+            groups[-1] = (first, max(last, end), before or annotated)
         else:
-            groups.append((start, end, decided))
+            groups.append((start, end, annotated))
     left = sorted(steps, reverse=True)
-    for start, end, decided in groups:
+    for start, end, annotated in groups:
         at = start
         while left and left[-1][0] < end:
-            step = Decision(*left.pop())
-            if decided and at < step.start:
-                yield Decision(at, step.start, None)
-            if decided:
+            step = AnnotatedSegment(*left.pop())
+            if annotated and at < step.start:
+                yield AnnotatedSegment(at, step.start, None)
+            if annotated:
                 yield step
             at = max(at, step.end)
-        if decided and at < end:
-            yield Decision(at, end, None)
+        if annotated and at < end:
+            yield AnnotatedSegment(at, end, None)
 
 
-def decide(scores: Scores, decisions: Decisions | None) -> Scores:
+def annotate(scores: Scores, annotations: Annotations | None) -> Scores:
     """Clamp the scores of a video to its annotation, if it has any."""
-    decided = (decisions or {}).get(scores.video)
-    return scores.annotate(to_segments(decided, scores.vocabulary)) if decided else scores
+    annotated = (annotations or {}).get(scores.video)
+    return scores.annotate(to_segments(annotated, scores.vocabulary)) if annotated else scores
 
 
-def to_segments(decided: Iterable[Decision], vocabulary: Vocabulary) -> list[Segment]:
+def to_segments(annotated: Iterable[AnnotatedSegment], vocabulary: Vocabulary) -> list[Segment]:
     """Convert annotation to segments of a vocabulary; an unknown keystep becomes background."""
     place = {name: at for at, name in enumerate(vocabulary.keysteps)}
     return [
-        Segment(one.start, one.end, place.get(one.keystep or "", BACKGROUND)) for one in decided
+        Segment(one.start, one.end, place.get(one.keystep or "", BACKGROUND)) for one in annotated
     ]
 
 
-def write_decided(timeline: Timeline, decided: tuple[Decision, ...], folder: Path) -> Result:
+def write_annotated(
+    timeline: Timeline, annotated: tuple[AnnotatedSegment, ...], folder: Path
+) -> Result:
     """Write a timeline with its annotation, whose times and names are kept exactly.
 
     The file of corrections beside it is updated: it contains all steps of the new result, and the
     annotated intervals.
     """
-    result = _with_decisions(timeline, decided)
+    result = _with_annotations(timeline, annotated)
     steps = [(one.start, one.end, one.keystep) for one in result]
-    spans = [(one.start, one.end) for one in decided]
+    spans = [(one.start, one.end) for one in annotated]
     # First, so that no annotation is lost on an interruption.
     save_corrections(file_in(folder, result.video.id, RESULT_SUFFIX), steps, spans)
     write_timeline(result, folder)
     return result
 
 
-def _with_decisions(timeline: Timeline, decided: tuple[Decision, ...]) -> Result:
+def _with_annotations(timeline: Timeline, annotated: tuple[AnnotatedSegment, ...]) -> Result:
     chapters = [
         Chapter(one.start, one.end, one.keystep, None, "corrected", 1.0, None, timeline.task)
-        for one in decided
+        for one in annotated
         if one.keystep is not None
     ]
     for chapter in timeline:
-        chapters += _around(chapter, decided, timeline.labels.hop)
+        chapters += _around(chapter, annotated, timeline.labels.hop)
     chapters.sort(key=lambda one: (one.start, one.end))
     video = timeline.video
     return Result(video, tuple(chapters), timeline.tasks, timeline.fingerprint, corrected=True)
 
 
-def _around(chapter: Chapter, decided: Iterable[Decision], hop: float) -> Iterator[Chapter]:
+def _around(
+    chapter: Chapter, annotated: Iterable[AnnotatedSegment], hop: float
+) -> Iterator[Chapter]:
     """Yield the unannotated parts of a chapter; an annotated step is not extended."""
     parts = [(chapter.start, chapter.end)]
-    for one in decided:
+    for one in annotated:
         near = hop / 2 if one.keystep == chapter.keystep else 0.0
         hit = [part for part in parts if part[0] < one.end + near and one.start - near < part[1]]
         parts = [part for part in parts if part not in hit]
@@ -171,9 +175,9 @@ def with_corrections(dataset: Dataset, folder: Path) -> Dataset:
             f"{dataset.name}: must come with a vocabulary, got none; give it with --vocabulary"
         )
     segments: dict[str, list[Segment]] = {}
-    known = {video.id for video in dataset.videos}
+    ids = {video.id for video in dataset.videos}
     for result in read_results(folder, dataset.problems):
-        if result.corrected and result.video.id in known:
+        if result.corrected and result.video.id in ids:
             segments[result.video.id] = []
             for one in result:
                 try:
