@@ -37,7 +37,7 @@ from stepgraph.encoders import EncoderOptions
 from stepgraph.encoders.text import TextEncoder
 from stepgraph.encoders.vectors import unit
 from stepgraph.graph.saving import save_graph
-from stepgraph.pipeline import Asked, encoder_options, mine, mining, open_scorer, shards
+from stepgraph.pipeline import ScorerChoice, encoder_options, mine, mining, open_scorer, shards
 
 HASHES = "benchmarks.corpus:hashing"
 COMPARED = 10_000  # videos up to which the plain path is run, too
@@ -83,7 +83,7 @@ def cpu() -> float:
 def measure(source: str, articles: Path, encoder: str, keysteps: int) -> dict[str, Any]:
     """Mine one source, after a little one to warm up."""
     vocabulary = build_vocabulary(f"articles:{articles}")
-    asked = Asked() if encoder == EncoderOptions.name else Asked({"name": encoder})
+    asked = ScorerChoice() if encoder == EncoderOptions.name else ScorerChoice({"name": encoder})
     # A small graph first: kernels are compiled, and the model is loaded.
     mine("demo", encoder=open_scorer(asked))
     meant = encoder_options(asked.encoder)

@@ -7,7 +7,7 @@ from typing import Literal
 
 import pytest
 
-from stepgraph.cli.asked import (
+from stepgraph.cli.arguments import (
     add_fields,
     describe_fields,
     given_fields,

@@ -13,7 +13,7 @@ import pytest
 from stepgraph.cli import main
 from stepgraph.encoders import EncoderOptions
 from stepgraph.errors import ConfigError
-from stepgraph.pipeline import Asked, mine, open_scorer
+from stepgraph.pipeline import ScorerChoice, mine, open_scorer
 
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")
 
@@ -167,7 +167,7 @@ def test_a_model_in_the_cache_is_used_without_a_network(folder, hub_cache, tiny,
 def test_a_bare_name_is_found_where_sentence_transformers_puts_it(hub_cache, tiny, asked):
     put_into(hub_cache, tiny, "sentence-transformers--tiny")
 
-    scorer = open_scorer(Asked({"name": "text:tiny"}))
+    scorer = open_scorer(ScorerChoice({"name": "text:tiny"}))
 
     assert scorer.encode_texts(["crack the eggs"]).shape == (1, 8)
     assert asked == []
@@ -183,7 +183,7 @@ def test_a_folder_that_is_named_again_is_used_as_the_graph_was_mined(folder, tin
 
     from stepgraph.graph.saving import load_graph
 
-    scorer = open_scorer(Asked({"name": name}), graph=load_graph(Path("graph.json")))
+    scorer = open_scorer(ScorerChoice({"name": name}), graph=load_graph(Path("graph.json")))
     assert scorer.options == EncoderOptions(name, context=1, blend=True)
 
 
@@ -198,10 +198,10 @@ def test_of_two_encoders_each_must_be_named(graph, tiny, hub_cache):
 
     with pytest.raises(ConfigError, match=r"--also text:.*tiny"):
         open_scorer(graph=mined)
-    fused = open_scorer(Asked({"also": f"text:{tiny}"}), graph=mined)
+    fused = open_scorer(ScorerChoice({"also": f"text:{tiny}"}), graph=mined)
     assert fused.options == both
     # One of them alone is no confirmation, but another choice.
-    assert open_scorer(Asked({"name": "colour:motion"}), graph=mined).options.also is None
+    assert open_scorer(ScorerChoice({"name": "colour:motion"}), graph=mined).options.also is None
 
 
 @pytest.mark.own_cache

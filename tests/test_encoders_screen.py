@@ -9,7 +9,7 @@ from stepgraph.core import Sentence, Video, Vocabulary
 from stepgraph.encoders import EncoderOptions, load_encoder, screen
 from stepgraph.errors import ConfigError, DataError
 from stepgraph.graph import TaskGraph
-from stepgraph.pipeline import Asked, open_scorer, uses_speech, uses_vision
+from stepgraph.pipeline import ScorerChoice, open_scorer, uses_speech, uses_vision
 from stepgraph.problems import Problems
 from stepgraph.scoring import score
 from stepgraph.scoring.fusion import Fused, open_encoder
@@ -94,12 +94,14 @@ def test_what_is_heard_and_read_is_fused(films):
 
 
 def test_alone_it_is_as_the_decoder_likes_it_and_needs_no_narration():
-    scorer = open_scorer(Asked({"name": "ocr"}))
+    scorer = open_scorer(ScorerChoice({"name": "ocr"}))
 
     assert scorer.options == EncoderOptions("ocr", context=1, task_names=True, blend=True)
     assert uses_vision(scorer)
     assert not uses_speech(scorer)
-    assert open_scorer(Asked({"name": "ocr", "context": 0})).options == EncoderOptions("ocr")
+    assert open_scorer(ScorerChoice({"name": "ocr", "context": 0})).options == EncoderOptions(
+        "ocr"
+    )
 
 
 def test_a_graph_that_was_read_is_used_again_by_either_name():
@@ -107,4 +109,4 @@ def test_a_graph_that_was_read_is_used_again_by_either_name():
     graph = replace(TaskGraph.from_order(EGGS, [(0, 1, 2)]), encoder=options)
 
     for given in ({}, {"name": "ocr"}, {"name": "ocr:minilm"}):
-        assert open_scorer(Asked(given), graph=graph).options == options
+        assert open_scorer(ScorerChoice(given), graph=graph).options == options

@@ -267,12 +267,12 @@ def test_it_is_said_how_many_videos_are_read(tmp_path, read_pictures_of, monkeyp
     videos = [Video(name, 2.0, path=path) for name, path in (("a", first), ("b", second))]
     others = [Video("c", 2.0), Video("d", 2.0, path=tmp_path / "gone.mp4")]
 
-    screen.say_who_is_read(videos[:1])
-    screen.say_who_is_read([*videos, *others])
+    screen.note_screen_reading(videos[:1])
+    screen.note_screen_reading([*videos, *others])
     read_screen(first)
-    screen.say_who_is_read([*videos, *others])
-    screen.say_who_is_read([*videos[:1], *others])
-    screen.say_who_is_read(others)
+    screen.note_screen_reading([*videos, *others])
+    screen.note_screen_reading([*videos[:1], *others])
+    screen.note_screen_reading(others)
 
     assert said == [
         f"reading the screen: {first}",

@@ -2,7 +2,7 @@
 
 Data sets as they are published contain mistakes.  A reader adds each one here with its file and
 line and goes on; a strict reader stops at the first.  Most concern an input that is still used.
-Fatal ones (``lost``) exclude their input, and only these make a command fail.
+Fatal ones (``fatal``) exclude their input, and only these make a command fail.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class Problem:
 
     Attributes
     ----------
-    lost
+    fatal
         True if it is fatal: an input, such as a video that cannot be read, has no result.
     scope
         Inputs concerned, if there are several: ``2,401 of 2,750 videos``.
@@ -34,7 +34,7 @@ class Problem:
     where: str
     kind: str
     what: str
-    lost: bool = False
+    fatal: bool = False
     scope: str = ""
 
     def __str__(self) -> str:
@@ -65,18 +65,18 @@ class Problems:
         self._seen: Counter[tuple[str, bool]] = Counter()  # by kind and whether it is fatal
 
     def add(
-        self, where: str, kind: str, what: str, *, lost: bool = False, scope: str = ""
+        self, where: str, kind: str, what: str, *, fatal: bool = False, scope: str = ""
     ) -> None:
         """Count one mistake, or raise it if strict; see :class:`Problem`."""
         if self.strict:
             raise DataError(f"{where}: {what}")
-        self._seen[kind, lost] += 1
-        if self._seen[kind, lost] <= _KEPT:
+        self._seen[kind, fatal] += 1
+        if self._seen[kind, fatal] <= _KEPT:
             where, what = one_line(where), one_line(what)
-            self.found.append(Problem(where, kind, what, lost, scope))
+            self.found.append(Problem(where, kind, what, fatal, scope))
 
     def add_error(
-        self, error: StepgraphError, kind: str, origin: str, *, lost: bool = False
+        self, error: StepgraphError, kind: str, origin: str, *, fatal: bool = False
     ) -> None:
         """Count an error whose message may begin with its place, or raise it if strict."""
         if self.strict:
@@ -84,7 +84,7 @@ class Problems:
         message = str(error)
         found = re.match(rf"({re.escape(origin)}(?::\d+)?): ", message)
         where, begin = (found[1], found.end()) if found else (origin, 0)
-        self.add(where, kind, message[begin:], lost=lost)
+        self.add(where, kind, message[begin:], fatal=fatal)
 
     def take(self, other: Problems, *kinds: str) -> None:
         """Add the mistakes of another collection, all or those of some kinds."""
@@ -95,14 +95,14 @@ class Problems:
     @property
     def seen(self) -> list[tuple[str, bool, int]]:
         """Number of mistakes of each kind, fatal ones apart: (kind, fatal, count)."""
-        return [(kind, lost, count) for (kind, lost), count in self._seen.items()]
+        return [(kind, fatal, count) for (kind, fatal), count in self._seen.items()]
 
     @classmethod
     def recall(cls, found: Iterable[Problem], seen: Iterable[tuple[str, bool, int]]) -> Problems:
         """Rebuild the collection of another process or run."""
         problems = cls()
         problems.found = list(found)
-        problems._seen = Counter({(kind, lost): count for kind, lost, count in seen})
+        problems._seen = Counter({(kind, fatal): count for kind, fatal, count in seen})
         return problems
 
     @property
@@ -116,10 +116,10 @@ class Problems:
     @property
     def failed(self) -> Problems:
         """Fatal mistakes; where there are any, a command has failed in part."""
-        lost = Problems()
-        lost.found = [problem for problem in self.found if problem.lost]
-        lost._seen = Counter({key: count for key, count in self._seen.items() if key[1]})
-        return lost
+        fatal = Problems()
+        fatal.found = [problem for problem in self.found if problem.fatal]
+        fatal._seen = Counter({key: count for key, count in self._seen.items() if key[1]})
+        return fatal
 
     def __len__(self) -> int:
         return self._seen.total()
@@ -130,8 +130,8 @@ class Problems:
 
     def _of_kind(self, kind: str, count: int) -> str:
         first, *others = (problem for problem in self.found if problem.kind == kind)
-        lost = [problem.where for problem in others if problem.lost]
-        more = self._seen[kind, True] - first.lost - len(lost)
-        named = ", ".join(lost) + (f" and {more:,} more" if more else "")
+        fatal = [problem.where for problem in others if problem.fatal]
+        more = self._seen[kind, True] - first.fatal - len(fatal)
+        named = ", ".join(fatal) + (f" and {more:,} more" if more else "")
         many = first.scope or (f"{count:,} ×" if count > 1 else "1")
-        return f"{many} {kind} ({first}{f'; also {named}' if lost else ''})"
+        return f"{many} {kind} ({first}{f'; also {named}' if fatal else ''})"

@@ -19,13 +19,13 @@ if TYPE_CHECKING:
 
 _Item = TypeVar("_Item")
 _drawing: ContextVar[Progress | None] = ContextVar("_drawing", default=None)
-_saying: ContextVar[bool] = ContextVar("_saying", default=False)
+_noting: ContextVar[bool] = ContextVar("_noting", default=False)
 
 
 @contextmanager
 def shown() -> Iterator[None]:
     """Draw progress bars on stderr inside this block, if stderr is a terminal."""
-    said = _saying.set(True)
+    noting = _noting.set(True)
     try:
         if not sys.stderr.isatty():
             yield
@@ -37,7 +37,7 @@ def shown() -> Iterator[None]:
             finally:
                 _drawing.reset(token)
     finally:
-        _saying.reset(said)
+        _noting.reset(noting)
 
 
 @contextmanager
@@ -54,12 +54,12 @@ def hidden() -> Iterator[None]:
             bars.start()
 
 
-def say(text: str) -> None:
+def note(text: str) -> None:
     """Write one line on stderr before long work, inside :func:`shown` and terminal or not."""
     bars = _drawing.get()
     if bars is not None:
         bars.console.print(f"stepgraph: {printable(text)}", markup=False, highlight=False)
-    elif _saying.get():
+    elif _noting.get():
         sys.stderr.write(f"stepgraph: {printable(text)}\n")
 
 

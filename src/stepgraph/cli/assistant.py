@@ -9,29 +9,29 @@ from difflib import get_close_matches
 
 from stepgraph.assistant import open_executions
 from stepgraph.assistant.answers import Assistant, AssistantAnswer
-from stepgraph.cli.asked import say
+from stepgraph.cli.arguments import render
 from stepgraph.errors import printable
 
 
 def ask_next(args: argparse.Namespace) -> str:
     """Print the most probable successors of the steps done so far."""
     assistant = _open(args)
-    done = _known(assistant, _done(args))
-    return _tell(args, assistant.next(done, task=args.task, top=args.top), "nothing")
+    done = _listed(assistant, _done(args))
+    return _render(args, assistant.next(done, task=args.task, top=args.top), "nothing")
 
 
 def ask_missing(args: argparse.Namespace) -> str:
     """Print steps that should be done by now and are not, with their support."""
     assistant = _open(args)
-    done = _known(assistant, _done(args))
+    done = _listed(assistant, _done(args))
     found = assistant.missing(done, task=args.task, threshold=args.threshold)
-    return _tell(args, found, "nothing is missing")
+    return _render(args, found, "nothing is missing")
 
 
 def ask_mistakes(args: argparse.Namespace) -> str:
     """Print steps that are early, repeated or unknown, with their support."""
     found = _open(args).mistakes(_done(args), task=args.task, threshold=args.threshold)
-    return _tell(args, found, "no mistake")
+    return _render(args, found, "no mistake")
 
 
 def plan(args: argparse.Namespace) -> str:
@@ -44,7 +44,7 @@ def plan(args: argparse.Namespace) -> str:
         {"keysteps": names, "probability": one.probability, "task": one.task}
         for names, one in found
     ]
-    return say(args, "\n".join(lines) or "no way leads there", plans=plans)
+    return render(args, "\n".join(lines) or "no way leads there", plans=plans)
 
 
 def _open(args: argparse.Namespace) -> Assistant:
@@ -57,20 +57,20 @@ def _done(args: argparse.Namespace) -> list[str]:
     return list(args.done)
 
 
-def _known(assistant: Assistant, done: Sequence[str]) -> list[str]:
+def _listed(assistant: Assistant, done: Sequence[str]) -> list[str]:
     """Return the steps that occur in executions; warn of the others."""
-    known = {*assistant.names.keysteps}
-    for step in dict.fromkeys(one for one in done if one not in known):
-        near = "".join(f"; the nearest is {one!r}" for one in get_close_matches(step, known, 1))
+    listed = {*assistant.names.keysteps}
+    for step in dict.fromkeys(one for one in done if one not in listed):
+        near = "".join(f"; the nearest is {one!r}" for one in get_close_matches(step, listed, 1))
         what = printable(f"{step!r} must be a step of the executions to tell anything{near}")
         print(f"stepgraph: warning: {what}", file=sys.stderr)
-    return [one for one in done if one in known]
+    return [one for one in done if one in listed]
 
 
-def _tell(args: argparse.Namespace, found: Sequence[AssistantAnswer], nothing: str) -> str:
+def _render(args: argparse.Namespace, found: Sequence[AssistantAnswer], nothing: str) -> str:
     lines = [
         f"{one.score:.2f}  {one.kind}: {printable(one.step)}"
         + (f"  ({printable(one.why)})" if one.why else "")
         for one in found
     ]
-    return say(args, "\n".join(lines) or nothing, told=[one._asdict() for one in found])
+    return render(args, "\n".join(lines) or nothing, told=[one._asdict() for one in found])

@@ -8,7 +8,7 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from stepgraph.cli import asked
+from stepgraph.cli import arguments
 from stepgraph.cli.sharing import encode_shared, label_shared
 from stepgraph.encoders import Encoder, EncoderOptions, load_encoder
 from stepgraph.encoders.each import encode_to
@@ -31,10 +31,12 @@ _BUILT_IN = "colour:motion"
 
 def encode(args: argparse.Namespace) -> str:
     """Encode videos into a folder of features; run it again to continue after an interruption."""
-    asked.must_be_writable(args.output)
-    options = EncoderOptions(**{"name": args.encoder} | asked.given_fields(args, EncoderOptions))
+    arguments.must_be_writable(args.output)
+    options = EncoderOptions(
+        **{"name": args.encoder} | arguments.given_fields(args, EncoderOptions)
+    )
     encoder = load_encoder(options)
-    dataset = asked.open_dataset(args, uses_vision=options.uses_vision)
+    dataset = arguments.open_dataset(args, uses_vision=options.uses_vision)
     failed = Problems(strict=args.strict)
     done = encode_shared(args, dataset, encoder, options) or encode_to(
         FeatureStore(args.output), dataset.videos, encoder, failed
@@ -44,8 +46,8 @@ def encode(args: argparse.Namespace) -> str:
         speed += f", {done.per_second(done.frames):,.1f} frames/s"
     there = f", {done.skipped} were there" if done.skipped else ""
     text = f"{args.output}: {done.written} videos encoded ({speed}){there}"
-    answer = asked.say(args, text, folder=str(args.output), **asdict(done))
-    return asked.finish(answer, args, dataset.problems, failed)
+    answer = arguments.render(args, text, folder=str(args.output), **asdict(done))
+    return arguments.conclude(answer, args, dataset.problems, failed)
 
 
 def label(args: argparse.Namespace) -> str:
@@ -53,22 +55,22 @@ def label(args: argparse.Namespace) -> str:
     from stepgraph.labelling.folders import label_source
     from stepgraph.labelling.statistics import label_statistics
 
-    asked.must_be_writable(args.output)
+    arguments.must_be_writable(args.output)
     graph, failed = load_graph(args.graph), Problems(strict=args.strict)
-    scorer, decoder = asked.open_asked(args, graph), asked.open_decoder(args)
-    dataset = asked.open_dataset(args, uses_vision=uses_vision(scorer))
+    scorer, decoder = arguments.open_chosen_scorer(args, graph), arguments.open_decoder(args)
+    dataset = arguments.open_dataset(args, uses_vision=uses_vision(scorer))
     require_narration(dataset, scorer)
     how: dict[str, Any] = {"decoder": decoder, "encoder": scorer, "problems": failed}
     if not label_shared(args, dataset, graph, how):
         label_source(dataset.videos, graph, args.output, **how)
     statistics = label_statistics(args.output)
-    answer = asked.say(args, str(statistics), folder=str(args.output), **asdict(statistics))
-    return asked.finish(answer, args, dataset.problems, failed)
+    answer = arguments.render(args, str(statistics), folder=str(args.output), **asdict(statistics))
+    return arguments.conclude(answer, args, dataset.problems, failed)
 
 
 def train(args: argparse.Namespace) -> str:
     """Train a video model on labels, in one process or in many started by torchrun."""
-    asked.must_be_writable(args.output)
+    arguments.must_be_writable(args.output)
     result = _trained(args)
     first, last = result.epochs[0].loss, result.epochs[-1].loss
     text = (
@@ -77,8 +79,8 @@ def train(args: argparse.Namespace) -> str:
         f"Use it: stepgraph recognize VIDEO --graph GRAPH --encoder own:{result.checkpoint}"
     )
     counts = {"clips": result.clips, "videos": result.videos, "losses": [first, last]}
-    answer = asked.say(args, text, checkpoint=str(result.checkpoint), **counts)
-    return asked.finish(answer, args, result.problems)
+    answer = arguments.render(args, text, checkpoint=str(result.checkpoint), **counts)
+    return arguments.conclude(answer, args, result.problems)
 
 
 def _trained(args: argparse.Namespace) -> TrainingResult:
@@ -91,13 +93,15 @@ def _trained(args: argparse.Namespace) -> TrainingResult:
     phases = PAPER if args.epochs is None else short_phases(args.epochs, PAPER)
     if args.rate is not None:
         phases = tuple(replace(phase, rate=args.rate * phase.rate) for phase in phases)
-    running = Running(**asked.given_fields(args, Running))
+    running = Running(**arguments.given_fields(args, Running))
     return run_training(
         args.labels,
         args.output,
-        model=TimeSformerOptions(len(keysteps), **asked.given_fields(args, TimeSformerOptions)),
+        model=TimeSformerOptions(
+            len(keysteps), **arguments.given_fields(args, TimeSformerOptions)
+        ),
         options=TrainingOptions(
-            phases, running=running, **asked.given_fields(args, TrainingOptions)
+            phases, running=running, **arguments.given_fields(args, TrainingOptions)
         ),
         initial=args.initial,
         which=args.use,
@@ -107,11 +111,11 @@ def _trained(args: argparse.Namespace) -> TrainingResult:
 def probe(args: argparse.Namespace) -> str:
     """Measure frozen features by probes for keysteps, tasks and next keysteps."""
     if args.output:
-        asked.must_be_writable(args.output)
+        arguments.must_be_writable(args.output)
     problems = Problems()
     features, encoders = named_places(args.features), named_places(args.encoder)
     table = probed(args, args.sources, open_backbones(features, encoders, problems), problems)
-    return asked.show_table(table, args, "downstream", problems)
+    return arguments.show_table(table, args, "downstream", problems)
 
 
 def probed(
@@ -121,7 +125,7 @@ def probed(
     problems: Problems,
 ) -> Table:
     """Measure the paper's table 4 with the options of probing."""
-    options = ProbeOptions(**asked.given_fields(args, ProbeOptions))
+    options = ProbeOptions(**arguments.given_fields(args, ProbeOptions))
     divided = [open_divided(source, options, problems) for source in sources]
     pretraining = open_pretraining(args)
     return make_downstream_table(divided, backbones, options, problems, pretraining)

@@ -17,7 +17,7 @@ from stepgraph.assistant.live import Live, LiveOptions, OnlineState
 from stepgraph.assistant.live_model import OnlineModel
 from stepgraph.assistant.live_reading import ArrivedSentence, LineParser, arriving, read_live
 from stepgraph.assistant.live_sound import listen_live
-from stepgraph.cli import asked
+from stepgraph.cli import arguments
 from stepgraph.core import Video
 from stepgraph.datasets import open_source
 from stepgraph.decoders import TaskMarkov
@@ -44,7 +44,7 @@ _DEMO, _PLAYED = 20.0, "pancakes-2"
 
 def live(args: argparse.Namespace) -> str:
     """Show the current keystep, its successors and missing steps while somebody speaks."""
-    options = LiveOptions(**asked.given_fields(args, LiveOptions))
+    options = LiveOptions(**arguments.given_fields(args, LiveOptions))
     online, problems = Live(_model(load_graph(args.graph)), options), Problems()
     with progress.hidden(), ExitStack() as opened:
         arrived = _arrivals(args, opened, problems)
@@ -65,7 +65,7 @@ def live(args: argparse.Namespace) -> str:
     answer = _answer(
         args, f"{plural(count, 'change')} told", changes=count, problems=len(problems)
     )
-    return asked.finish(answer, args, problems)
+    return arguments.conclude(answer, args, problems)
 
 
 def _arrivals(

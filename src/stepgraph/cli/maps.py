@@ -7,7 +7,7 @@ from difflib import get_close_matches
 from pathlib import Path
 
 from stepgraph.assistant.orders import needs_of
-from stepgraph.cli.asked import must_be_writable
+from stepgraph.cli.arguments import must_be_writable
 from stepgraph.core import Labels, require_same_vocabulary
 from stepgraph.datasets import open_source
 from stepgraph.errors import ConfigError, DataError, quoted

@@ -19,12 +19,12 @@ from stepgraph.errors import ConfigError, printable
 _WRITTEN = tomllib.loads(Path(__file__).with_name("verbs.toml").read_text("utf-8"))
 
 
-def make_parser(asked: Sequence[str] | None = None) -> argparse.ArgumentParser:
+def make_parser(arguments: Sequence[str] | None = None) -> argparse.ArgumentParser:
     """Make the parser of the command line; ``run`` of the parsed arguments is the verb's function.
 
     Parameters
     ----------
-    asked
+    arguments
         Arguments to parse: only their verb gets its options.  All verbs do if not given.
     """
     parser = _Parser(
@@ -34,7 +34,9 @@ def make_parser(asked: Sequence[str] | None = None) -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"stepgraph {__version__}")
     _add(parser, ("debug", "offline"))
-    chosen = None if asked is None else next((a for a in asked if not a.startswith("-")), "")
+    chosen = (
+        None if arguments is None else next((a for a in arguments if not a.startswith("-")), "")
+    )
     _add_verbs(parser, _WRITTEN["verbs"], "verb", chosen)
     return parser
 
@@ -99,7 +101,7 @@ def _group(place: Any, option: Mapping[str, Any]) -> Any:
 
 
 def _add_fields(place: Any, option: Mapping[str, Any]) -> None:
-    from stepgraph.cli.asked import add_fields
+    from stepgraph.cli.arguments import add_fields
 
     kind, left_out = _named(option["fields"]), option.get("without", ())
     names = option.get("names", kind.__dataclass_fields__)

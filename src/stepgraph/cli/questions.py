@@ -8,7 +8,7 @@ import warnings
 from functools import reduce
 from typing import Any
 
-from stepgraph.cli.asked import list_fields, must_be_writable, say
+from stepgraph.cli.arguments import list_fields, must_be_writable, render
 from stepgraph.cli.maps import find_task
 from stepgraph.datasets import build_vocabulary, survey
 from stepgraph.decoders import DECODERS
@@ -125,7 +125,7 @@ def encoders(args: argparse.Namespace) -> str:
     lines = [f"{one['name']}MODEL\n  {one['about']}" for one in found]
     own = "module:function\n  A function of your own that makes one: see docs/extending.md."
     text = "\n".join([*lines, own, "\nOptions that they share:", _options(options)])
-    return say(args, text, encoders=found, options=options)
+    return render(args, text, encoders=found, options=options)
 
 
 def _first_line(thing: Any) -> str:

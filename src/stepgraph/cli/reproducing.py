@@ -9,7 +9,7 @@ from functools import partial
 from typing import Any
 
 from stepgraph.assistant import open_executions
-from stepgraph.cli import asked
+from stepgraph.cli import arguments
 from stepgraph.cli.learning import named_places, open_models, open_pretraining, probed
 from stepgraph.cli.verbs import open_with_truth
 from stepgraph.core import Dataset, Scores
@@ -31,7 +31,7 @@ from stepgraph.experiments.probing import ProbeOptions
 from stepgraph.experiments.table import Table
 from stepgraph.files.disk import write_text
 from stepgraph.graph.saving import load_graph
-from stepgraph.pipeline import Asked, open_scorer, uses_vision
+from stepgraph.pipeline import ScorerChoice, open_scorer, uses_vision
 from stepgraph.problems import Problems
 from stepgraph.progress import track
 from stepgraph.scoring import Scorer, StoredScores, score
@@ -45,20 +45,20 @@ def reproduce(args: argparse.Namespace) -> str:
     """Measure a table of the paper, draw its figures, or do all that the source allows."""
     args.table = ALIASES.get(args.table, args.table)
     if args.output:
-        asked.must_be_writable(args.output)
+        arguments.must_be_writable(args.output)
     if args.table in ASSISTED:
         done = open_executions(args.source, strict=bool(args.strict))
-        return asked.show_table(measure(args.table, done), args, args.table, done.problems)
-    known = (*TABLES, _TABLE4, _FIGURES, _ALL)
-    if args.table not in known:
-        names = ", ".join((*known, *ASSISTED))
+        return arguments.show_table(measure(args.table, done), args, args.table, done.problems)
+    tables_known = (*TABLES, _TABLE4, _FIGURES, _ALL)
+    if args.table not in tables_known:
+        names = ", ".join((*tables_known, *ASSISTED))
         raise ConfigError(f"table must be one of {names}, got {args.table!r}")
     if args.table in (_FIGURES, _ALL) and not args.output:
         raise ConfigError(f"{args.table} must be written into a folder, got none; pass -o DIR")
     _refuse_what_would_be_ignored(args)
     if args.table == _TABLE4:
         problems = Problems()
-        return asked.show_table(_table4(args, problems), args, _TABLE4, problems)
+        return arguments.show_table(_table4(args, problems), args, _TABLE4, problems)
     dataset, encoder, options = _opened(args)
     if args.table == _FIGURES:
         setting = open_setting(dataset, encoder=encoder, **options)
@@ -72,7 +72,7 @@ def reproduce(args: argparse.Namespace) -> str:
         state=args.output / f"{args.table}.state.json" if args.output else None,
         **options,
     )
-    return asked.show_table(table, args, args.table, dataset.problems)
+    return arguments.show_table(table, args, args.table, dataset.problems)
 
 
 def _table4(args: argparse.Namespace, problems: Problems) -> Table:
@@ -89,14 +89,14 @@ def _table4(args: argparse.Namespace, problems: Problems) -> Table:
 def _opened(args: argparse.Namespace) -> tuple[Dataset, Encoder, dict[str, Any]]:
     """Open the data set, the encoder of its text, and the options of the tables."""
     named = {"name": args.encoder} if args.encoder else {}
-    encoder = EncoderOptions(**named, **asked.given_fields(args, EncoderOptions))
+    encoder = EncoderOptions(**named, **arguments.given_fields(args, EncoderOptions))
     if not encoder.uses_speech:
         raise ConfigError(
             f"--encoder must hear what is said, for the rows of text, got {encoder.name!r}; name "
             f"an encoder that looks with --video"
         )
     dataset = open_with_truth(
-        args, scorer_looks=bool(args.video or args.video_scores or args.model)
+        args, scorer_uses_vision=bool(args.video or args.video_scores or args.model)
     )
     _refuse_without_video(args, dataset)
     if dataset.vocabulary is None and args.vocabulary:
@@ -148,7 +148,7 @@ def _reproduce_all(
         except StepgraphError as error:
             missing[name] = str(error)
             continue
-        asked.write_table(tables[name], args.output, name)
+        arguments.write_table(tables[name], args.output, name)
     figures = draw_figures(setting, args.output)
     if not tables and not any(one.file for one in figures):
         why = "; ".join(dict.fromkeys(missing.values()))
@@ -161,8 +161,8 @@ def _reproduce_all(
     content: dict[str, Any] = {"tables": [*tables], "missing": missing, "page": str(page)}
     content["figures"] = _listed(figures)
     args.json = args.format == "json"
-    answer = asked.say(args, "\n".join([*lines, f"Open {page} in a browser."]), **content)
-    return asked.finish(answer, args, dataset.problems, problems)
+    answer = arguments.render(args, "\n".join([*lines, f"Open {page} in a browser."]), **content)
+    return arguments.conclude(answer, args, dataset.problems, problems)
 
 
 _OF_MODELS = ("models", "pretraining")
@@ -170,8 +170,8 @@ _OF_MODELS = ("models", "pretraining")
 
 def _show_figures(args: argparse.Namespace, figures: list[Figure], problems: Problems) -> str:
     args.json = args.format == "json"
-    answer = asked.say(args, "\n".join(_described(figures)), figures=_listed(figures))
-    return asked.finish(answer, args, problems)
+    answer = arguments.render(args, "\n".join(_described(figures)), figures=_listed(figures))
+    return arguments.conclude(answer, args, problems)
 
 
 def _described(figures: list[Figure]) -> list[str]:
@@ -196,12 +196,12 @@ def _video_scores(args: argparse.Namespace, dataset: Dataset) -> dict[str, list[
     args.stored = Problems(strict=bool(args.strict))
     how = {"scale": args.scale, "seconds_per_row": args.every, "problems": args.stored}
     if args.video_scores is not None:
-        scorer: Scorer = open_scorer(Asked(scores=args.video_scores, **how))
+        scorer: Scorer = open_scorer(ScorerChoice(scores=args.video_scores, **how))
     else:
         name = _video_encoder(args, dataset)
         if name is None:
             return {}
-        scorer = open_scorer(Asked({"name": name}, features=args.features, **how))
+        scorer = open_scorer(ScorerChoice({"name": name}, features=args.features, **how))
     scored = score(dataset.videos, dataset.vocabulary, scorer, problems=dataset.problems)
     return {"video": list(track(scored, "looking"))}
 
@@ -222,8 +222,8 @@ _SCORED = ("graph", "video", "video_scores", "features", "encoder", "video_thres
 def _refuse_what_would_be_ignored(args: argparse.Namespace) -> None:
     for name, tables in _ONLY.items():
         if getattr(args, name, None) and args.table not in (*tables, _ALL):
-            flag, known = f"--{name.replace('_', '-')}", " or ".join(tables)
-            raise ConfigError(f"{flag} must be of {known}, got {args.table}; remove it")
+            flag, tables_known = f"--{name.replace('_', '-')}", " or ".join(tables)
+            raise ConfigError(f"{flag} must be of {tables_known}, got {args.table}; remove it")
     if (args.pretrained_on or args.allow_shared) and not args.model:
         raise ConfigError(
             "--pretrained-on and --allow-shared must be of a model, got none; give --model"

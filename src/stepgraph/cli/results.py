@@ -9,7 +9,7 @@ from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
 
-from stepgraph.cli import asked
+from stepgraph.cli import arguments
 from stepgraph.errors import DataError, one_line, quoted
 from stepgraph.export.annotations import AnnotatedSegment, read_annotations
 from stepgraph.export.corrections import AnnotatedStep, read_corrections, to_truth
@@ -29,13 +29,15 @@ from stepgraph.viewer.server import Server, Shown
 def export(args: argparse.Namespace) -> str:
     """Write results in the formats of other programs."""
     folder = args.output or args.results
-    asked.must_be_writable(folder)
+    arguments.must_be_writable(folder)
     failed = Problems(strict=args.strict)
     results = track(read_results(args.results, failed), "exporting")
     written = write_results(results, folder, args.format, failed)
     text = f"{plural(len(written), 'file')} written to {folder}"
-    answer = asked.say(args, text, folder=str(folder), files=[str(path) for path in written])
-    return asked.finish(answer, args, failed)
+    answer = arguments.render(
+        args, text, folder=str(folder), files=[str(path) for path in written]
+    )
+    return arguments.conclude(answer, args, failed)
 
 
 def view(args: argparse.Namespace) -> str:
@@ -44,9 +46,9 @@ def view(args: argparse.Namespace) -> str:
     if args.export is not None:
         results = track(read_results(args.results, failed), "reading")
         page = write_site(results, args.export, load_maps(args.results), youtube=args.youtube)
-        return asked.finish(f"Open {page} in a browser.", args, failed)
+        return arguments.conclude(f"Open {page} in a browser.", args, failed)
     shown = Shown(args.results, failed, youtube=args.youtube)
-    return asked.finish(show_page(shown, args.port, browser=args.open), args, failed)
+    return arguments.conclude(show_page(shown, args.port, browser=args.open), args, failed)
 
 
 def serve(folder: Path, problems: Problems) -> str:
@@ -69,7 +71,7 @@ def show_page(shown: Shown, port: int = 0, *, browser: bool = True) -> str:
 
 def truth(args: argparse.Namespace) -> str:
     """Write corrections of results, and annotations of other programs, as a truth."""
-    asked.must_be_new(args)
+    arguments.must_be_new(args)
     steps: list[AnnotatedStep] = []
     for path in args.files:
         if path.is_dir():
@@ -90,7 +92,7 @@ def truth(args: argparse.Namespace) -> str:
     write_text(args.output, to_truth(steps))
     videos = len({step.video for step in steps})
     text = f"{args.output}: {plural(len(steps), 'step')} of {plural(videos, 'video')}"
-    return asked.say(args, text, truth=str(args.output), steps=len(steps), videos=videos)
+    return arguments.render(args, text, truth=str(args.output), steps=len(steps), videos=videos)
 
 
 def decisions_in(
@@ -113,14 +115,14 @@ def search(args: argparse.Namespace) -> str:
     """Find the sentences in results that match a question."""
     failed = Problems(strict=args.strict)
     index = Index(args.results, failed)
-    moments = index.search(" ".join(args.question), args.top)
-    text = "\n".join(map(_told, moments)) or "nothing is said in these results"
-    found = [asdict(one) for one in moments]
-    answer = asked.say(args, text, sentences=len(index), moments=found)
-    return asked.finish(answer, args, failed)
+    hits = index.search(" ".join(args.question), args.top)
+    text = "\n".join(map(_hit, hits)) or "nothing is said in these results"
+    found = [asdict(one) for one in hits]
+    answer = arguments.render(args, text, sentences=len(index), hits=found)
+    return arguments.conclude(answer, args, failed)
 
 
-def _told(moment: SearchHit) -> str:
-    done = f"  [{on_one_line(moment.keystep)}]" if moment.keystep else ""
-    said = on_one_line(moment.text)
-    return f"{moment.score:.2f}  {moment.video} {short_clock(moment.start)}{done}  {said}"
+def _hit(hit: SearchHit) -> str:
+    done = f"  [{on_one_line(hit.keystep)}]" if hit.keystep else ""
+    text = on_one_line(hit.text)
+    return f"{hit.score:.2f}  {hit.video} {short_clock(hit.start)}{done}  {text}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from stepgraph.cli import asked
+from stepgraph.cli import arguments
 from stepgraph.core import Dataset, Vocabulary
 from stepgraph.encoders import Encoder, EncoderOptions
 from stepgraph.encoders.each import Encoded
@@ -59,7 +59,7 @@ def mine_shared(
         return None
     names = MiningOptions.__dataclass_fields__
     job = MiningJob(
-        **_fields(args, encoder_options(args.asked.encoder)),
+        **_fields(args, encoder_options(args.arguments.encoder)),
         vocabulary=vocabulary,
         mining={name: value for name, value in how.items() if name in names},
         **{name: value for name, value in how.items() if name not in names},
@@ -79,7 +79,7 @@ def label_shared(
     engine = _engine(args, dataset, how["encoder"])
     if engine is None:
         return False
-    encoder = encoder_options(args.asked.encoder, graph, asked.decoder_name(args))
+    encoder = encoder_options(args.arguments.encoder, graph, arguments.decoder_name(args))
     job = LabellingJob(**_fields(args, encoder), graph=graph, decoder=how["decoder"])
     label_shards(job, dataset, args.output, engine, problems=how["problems"])
     return True

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from stepgraph.cli import asked
+from stepgraph.cli import arguments
 from stepgraph.errors import one_line
 from stepgraph.export.terminal import plural
 from stepgraph.files.disk import write_text
@@ -24,16 +24,18 @@ _SHARED = 0.2
 
 def suggest(args: argparse.Namespace) -> str:
     """Propose the steps that recur across narrated videos, as a list to be edited."""
-    asked.must_be_new(args)
-    problems, dataset = Problems(strict=args.strict), asked.open_dataset(args)
-    options = asked.given_fields(args, SuggestOptions)
+    arguments.must_be_new(args)
+    problems, dataset = Problems(strict=args.strict), arguments.open_dataset(args)
+    options = arguments.given_fields(args, SuggestOptions)
     proposed = suggest_steps(dataset, screen=args.screen, problems=problems, **options)
     write_text(args.output, proposed.to_text())
-    answer = asked.say(args, _told(proposed, args), file=str(args.output), **proposed.to_json())
-    return asked.finish(answer, args, dataset.problems, problems)
+    answer = arguments.render(
+        args, _proposal(proposed, args), file=str(args.output), **proposed.to_json()
+    )
+    return arguments.conclude(answer, args, dataset.problems, problems)
 
 
-def _told(proposed: SuggestedVocabulary, args: argparse.Namespace) -> str:
+def _proposal(proposed: SuggestedVocabulary, args: argparse.Namespace) -> str:
     lines = []
     for task in proposed.tasks:
         lines.append(f"{task.name} ({plural(len(task.videos), 'video')})")
@@ -68,37 +70,39 @@ def _doubt(task: SuggestedTask) -> str:
 def from_article(args: argparse.Namespace) -> str:
     """Take the steps of the articles whose titles match a question."""
     if args.output:
-        asked.must_be_new(args)
+        arguments.must_be_new(args)
     question, problems = " ".join(args.question), Problems(strict=args.strict)
     found = find_articles(question, args.articles, top=args.top, problems=problems)
     text = require_steps(as_list(found, args.max_steps), question)
     if args.output:
         write_text(args.output, text)
-    told: list[dict[str, Any]] = [
+    articles: list[dict[str, Any]] = [
         {"title": one.article.title, "score": round(one.score, 3), "steps": one.article.steps}
         for one in found
     ]
-    return asked.finish(asked.say(args, text.rstrip("\n"), articles=told), args, problems)
+    return arguments.conclude(
+        arguments.render(args, text.rstrip("\n"), articles=articles), args, problems
+    )
 
 
 def check(args: argparse.Namespace) -> str:
     """Check a list against videos: unmentioned, missing, duplicate and misordered steps."""
-    problems, dataset = Problems(strict=args.strict), asked.open_dataset(args)
+    problems, dataset = Problems(strict=args.strict), arguments.open_dataset(args)
     options = {"min_videos": args.min_videos}
     found = check_steps(args.steps, dataset, problems=problems, **options)
-    answer = asked.say(
+    answer = arguments.render(
         args,
-        _told_of(found),
+        _findings(found),
         videos=found.videos,
         findings=[
-            one._asdict() | {"examples": [said._asdict() for said in one.examples]}
+            one._asdict() | {"examples": [mention._asdict() for mention in one.examples]}
             for one in found.findings
         ],
     )
-    return asked.finish(answer, args, dataset.problems, problems)
+    return arguments.conclude(answer, args, dataset.problems, problems)
 
 
-def _told_of(found: Check) -> str:
+def _findings(found: Check) -> str:
     lines = []
     for task, videos in found.videos.items():
         lines.append(f"{task} ({plural(videos, 'video')})")
@@ -146,5 +150,5 @@ def _sentence(one: Finding) -> str:
         return "no step stands for anything that these videos often say; of another task?"
     if one.kind == "unmentioned":
         return f"hardly ever heard: {one.keysteps[0]} (clearly in {share})"
-    said = f", such as: {one.examples[0].text}" if one.examples else ""
-    return f"no step covers: {one.keysteps[0]} (in {share}{said})"
+    mention = f", such as: {one.examples[0].text}" if one.examples else ""
+    return f"no step covers: {one.keysteps[0]} (in {share}{mention})"

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from stepgraph import __version__, decoders, pipeline, progress
-from stepgraph.cli import asked
+from stepgraph.cli import arguments
 from stepgraph.cli.live import demo_live
 from stepgraph.cli.results import decisions_in, serve
 from stepgraph.cli.sharing import mine_shared
@@ -42,14 +42,14 @@ from stepgraph.export.maps import save_maps
 from stepgraph.export.report import write_report
 from stepgraph.export.results import RESULT_SUFFIX, load_result
 from stepgraph.export.terminal import differences_table, metrics_table
-from stepgraph.export.timeline import Told, fits_youtube, to_text, write_timeline
+from stepgraph.export.timeline import AnyTimeline, fits_youtube, to_text, write_timeline
 from stepgraph.files.ids import file_in
 from stepgraph.graph import MiningOptions, TaskGraph
 from stepgraph.graph.saving import load_graph, mining_fields, same_vocabulary, save_graph
-from stepgraph.ingest.screen import say_who_is_read
+from stepgraph.ingest.screen import note_screen_reading
 from stepgraph.pipeline import (
-    Asked,
     Evaluation,
+    ScorerChoice,
     open_scorer,
     options_of,
     run_evaluation,
@@ -62,12 +62,12 @@ from stepgraph.vocabulary import read_vocabulary
 
 def mine(args: argparse.Namespace) -> str:
     """Mine a task graph from many narrated videos."""
-    asked.must_be_writable(args.output.parent, args.output)
-    scorer, failed = asked.open_asked(args), Problems(strict=args.strict)
-    dataset = asked.open_dataset(args, uses_vision=uses_vision(scorer))
+    arguments.must_be_writable(args.output.parent, args.output)
+    scorer, failed = arguments.open_chosen_scorer(args), Problems(strict=args.strict)
+    dataset = arguments.open_dataset(args, uses_vision=uses_vision(scorer))
     vocabulary = pipeline.choose_vocabulary(dataset, args.vocabulary)
     decoder = TaskMarkov() if args.order is None else TaskMarkov(order=args.order)
-    options = asked.given_fields(args, MiningOptions)
+    options = arguments.given_fields(args, MiningOptions)
     annotations = decisions_in(args.corrections, failed)
     how = {"decoder": decoder, "decisions": annotations, **options}
     graph = mine_shared(args, dataset, vocabulary, scorer, how) or pipeline.mine(
@@ -81,16 +81,18 @@ def mine(args: argparse.Namespace) -> str:
     if annotations:
         text += f", {len(annotations.keys() & set(graph.mined_on))} of them corrected"
     size = {"keysteps": len(vocabulary), "transitions": graph.counts.nnz}
-    answer = asked.say(args, text, graph=str(args.output), **size, videos=len(graph.mined_on))
-    return asked.finish(answer, args, dataset.problems, failed)
+    answer = arguments.render(
+        args, text, graph=str(args.output), **size, videos=len(graph.mined_on)
+    )
+    return arguments.conclude(answer, args, dataset.problems, failed)
 
 
 def recognize(args: argparse.Namespace) -> str:
     """Recognise the keysteps of videos with a graph mined earlier."""
-    asked.must_be_writable(args.output)
+    arguments.must_be_writable(args.output)
     graph, failed = load_graph(args.graph), Problems(strict=args.strict)
-    scorer, decoder = asked.open_asked(args, graph), asked.open_decoder(args)
-    dataset = asked.open_dataset(args, uses_vision=uses_vision(scorer))
+    scorer, decoder = arguments.open_chosen_scorer(args, graph), arguments.open_decoder(args)
+    dataset = arguments.open_dataset(args, uses_vision=uses_vision(scorer))
     pipeline.require_narration(dataset, scorer)
     annotations = decisions_in(args.corrections, failed, args.output)
     timelines = pipeline.recognize_all(
@@ -105,10 +107,10 @@ def recognize(args: argparse.Namespace) -> str:
     for timeline in timelines:
         if args.overlap is not None:
             timeline = replace(timeline, overlap=args.overlap)
-        told: Told = timeline
+        final: AnyTimeline = timeline
         try:
             if timeline.video.id in annotations:
-                told = write_annotated(timeline, annotations[timeline.video.id], args.output)
+                final = write_annotated(timeline, annotations[timeline.video.id], args.output)
             else:
                 write_timeline(timeline, args.output)
         except DiskError:
@@ -116,10 +118,10 @@ def recognize(args: argparse.Namespace) -> str:
         except DataError as error:
             note_failure(timeline.video, error, failed, "timeline not written")
             continue
-        shown = f"{to_text(told)}\n" if not written else ""
+        shown = f"{to_text(final)}\n" if not written else ""
         written.append(timeline.video.id)
         tasks.append(next(iter(timeline.tasks or {}), None))
-        few += not fits_youtube(told)
+        few += not fits_youtube(final)
     save_maps(graph, tasks, args.output)
     if args.format and written:
         results = (load_result(file_in(args.output, one, RESULT_SUFFIX)) for one in written)
@@ -128,10 +130,10 @@ def recognize(args: argparse.Namespace) -> str:
     text = f"{shown}{videos}: chapters in {args.output}"
     if few:
         text += f" ({few} with fewer than the three of ten seconds that YouTube needs)"
-    if kept := len(annotations.keys() & set(written)):
-        text += f" ({kept} with what was corrected)"
-    answer = asked.say(args, text, folder=str(args.output), videos=written)
-    answer = asked.finish(answer, args, dataset.problems, failed)
+    if corrected := len(annotations.keys() & set(written)):
+        text += f" ({corrected} with what was corrected)"
+    answer = arguments.render(args, text, folder=str(args.output), videos=written)
+    answer = arguments.conclude(answer, args, dataset.problems, failed)
     if args.open and written:
         print(answer, flush=True)
         return serve(args.output, failed)
@@ -143,9 +145,9 @@ def evaluate(args: argparse.Namespace) -> str:
     if args.report is None and not args.json:
         args.report = Path("report.html")
     if args.report:
-        asked.must_be_writable(args.report.parent, args.report)
+        arguments.must_be_writable(args.report.parent, args.report)
     if args.output:
-        asked.must_be_writable(args.output)
+        arguments.must_be_writable(args.output)
     evaluation, scorer, options = _evaluate_compat(args) if args.compat else _evaluate(args)
     if args.report:
         write_evaluation(evaluation, args.report, shlex.join(["stepgraph", *args.given]))
@@ -170,34 +172,39 @@ def evaluate(args: argparse.Namespace) -> str:
     )
     text = show_metrics(evaluation)
     if args.compare:
-        found, second = compare_measured(evaluation, _compared(args)), asked.open_compared(args)
-        text += f"\n\n{differences_table(found)}\n\n{asked.open_decoder(args)} minus {second}."
+        found, second = (
+            compare_measured(evaluation, _compared(args)),
+            arguments.open_compared(args),
+        )
+        text += f"\n\n{differences_table(found)}\n\n{arguments.open_decoder(args)} minus {second}."
         differences = {metric: one._asdict() for metric, one in found.items()}
         given: dict[str, Any] = asdict(second) if is_dataclass(second) else {}
         about = {"decoder": args.compare, "options": given, "resamples": RESAMPLES}
         content["compared"] = about | differences
     text += f"\n\nOpen {args.report} in a browser."
     if args.output:
-        how = {"decoder": asked.open_decoder(args), "encoder": scorer}
+        how = {"decoder": arguments.open_decoder(args), "encoder": scorer}
         text += write_recognised(evaluation, args.output, **how)
-    return asked.finish(asked.say(args, text, **content), args, evaluation.dataset.problems)
+    return arguments.conclude(
+        arguments.render(args, text, **content), args, evaluation.dataset.problems
+    )
 
 
 def _evaluate(args: argparse.Namespace) -> tuple[Evaluation, Scorer, dict[str, Any]]:
     graph = load_graph(args.graph) if args.graph else None
-    mining = asked.given_fields(args, MiningOptions)
-    scorer, decoder = asked.open_asked(args, graph), asked.open_decoder(args)
-    dataset = open_with_truth(args, scorer_looks=uses_vision(scorer))
+    mining = arguments.given_fields(args, MiningOptions)
+    scorer, decoder = arguments.open_chosen_scorer(args, graph), arguments.open_decoder(args)
+    dataset = open_with_truth(args, scorer_uses_vision=uses_vision(scorer))
     if args.corrections:
         dataset = with_corrections(dataset, args.corrections)
     if graph and dataset.vocabulary:
         same_vocabulary(graph, dataset.vocabulary, args.graph)
     evaluation = measure(
         dataset,
-        asked.decoder_name(args),
+        arguments.decoder_name(args),
         decoder,
         scorer,
-        beside={_compared(args): asked.open_compared(args)} if args.compare else {},
+        beside={_compared(args): arguments.open_compared(args)} if args.compare else {},
         graph=graph,
         background_rows=args.rows != "keystep",
         mining=partial(
@@ -212,8 +219,8 @@ def _evaluate(args: argparse.Namespace) -> tuple[Evaluation, Scorer, dict[str, A
 def _evaluate_compat(args: argparse.Namespace) -> tuple[Evaluation, Scorer, dict[str, Any]]:
     """Measure path search with behaviors of the authors' scripts."""
     args.decoder = "path-search"
-    scorer = asked.open_asked(args)
-    dataset = open_with_truth(args, scorer_looks=uses_vision(scorer))
+    scorer = arguments.open_chosen_scorer(args)
+    dataset = open_with_truth(args, scorer_uses_vision=uses_vision(scorer))
     compat = authors.choose_behaviours(args.compat, dataset.name)
     clusters: tuple[int, ...] = ()
     if compat.limit is not None and compat.limit.kind == "cluster":
@@ -229,9 +236,9 @@ def _evaluate_compat(args: argparse.Namespace) -> tuple[Evaluation, Scorer, dict
     return evaluation, scorer, {"compat": asdict(compat)}
 
 
-def open_with_truth(args: argparse.Namespace, *, scorer_looks: bool) -> Dataset:
+def open_with_truth(args: argparse.Namespace, *, scorer_uses_vision: bool) -> Dataset:
     """Open a source to be measured; its truth determines the vocabulary."""
-    dataset = asked.open_dataset(args, uses_vision=scorer_looks)
+    dataset = arguments.open_dataset(args, uses_vision=scorer_uses_vision)
     given = read_vocabulary(args.vocabulary) if args.vocabulary else None
     if given is not None and dataset.vocabulary not in (None, given):
         raise ConfigError(
@@ -273,9 +280,9 @@ def compare_measured(evaluation: Evaluation, other: str) -> dict[str, PairedDiff
 
 def _compared(args: argparse.Namespace) -> str:
     """Name the second decoder of a comparison; it may be the first with other options."""
-    if args.compare != asked.decoder_name(args):
+    if args.compare != arguments.decoder_name(args):
         return str(args.compare)
-    if asked.open_compared(args) == asked.open_decoder(args):
+    if arguments.open_compared(args) == arguments.open_decoder(args):
         raise ConfigError(
             f"--compare must be another decoder, or have other options (--compare-option), got "
             f"{args.compare!r} twice"
@@ -298,17 +305,17 @@ def write_evaluation(evaluation: Evaluation, path: Path, command: str) -> None:
 def show_metrics(evaluation: Evaluation) -> str:
     """Render the metrics of all decoders, with the number of measured videos."""
     table = metrics_table([one.report for one in evaluation.measured])
-    measured, known = len(list(evaluation.dataset.videos)), evaluation.with_truth
-    if measured == known:
+    measured, of = len(list(evaluation.dataset.videos)), evaluation.with_truth
+    if measured == of:
         return table
-    return f"{table} Measured on {measured} of the {known} videos with a truth: those with scores."
+    return f"{table} Measured on {measured} of the {of} videos with a truth: those with scores."
 
 
 def demo(args: argparse.Namespace) -> str:
     """Run mining, recognition and evaluation on the embedded corpus and write a report."""
     if args.live:
         return demo_live(args)
-    asked.must_be_writable(args.output)
+    arguments.must_be_writable(args.output)
     path = args.output / "report.html"
     if args.video:
         evaluation, reports = _measure_video()
@@ -327,7 +334,7 @@ def demo(args: argparse.Namespace) -> str:
     there += write_recognised(evaluation, args.output / "keysteps")
     write_evaluation(evaluation, path, f"stepgraph demo{' --video' * args.video}")
     measured = [report.to_json() for report in reports]
-    return asked.say(args, f"{table}\n\n{there}", measured=measured, report=str(path))
+    return arguments.render(args, f"{table}\n\n{there}", measured=measured, report=str(path))
 
 
 def write_recognised(evaluation: Evaluation, folder: Path, **how: Any) -> str:
@@ -353,11 +360,11 @@ def _measure_video() -> tuple[Evaluation, list[Report]]:
     """
     from stepgraph.datasets.generated import open_generated
 
-    dataset, reports = open_generated(spoken=True), []
+    dataset, reports = open_generated(with_speech=True), []
     for way, how in {
-        "heard": Asked(),
-        "seen": Asked({"name": "colour:motion"}),
-        "both": Asked({"name": "colour:motion", "also": "text:minilm"}),
+        "heard": ScorerChoice(),
+        "seen": ScorerChoice({"name": "colour:motion"}),
+        "both": ScorerChoice({"name": "colour:motion", "also": "text:minilm"}),
     }.items():
         evaluation = measure(dataset, DEFAULT_DECODER, load_decoder(), open_scorer(how))
         for one in evaluation.measured:
@@ -371,8 +378,11 @@ def _measure_reading(graph: TaskGraph) -> Report:
     """Measure silent clips, one of each task, by the captions in their pictures."""
     from stepgraph.datasets.generated import open_generated
 
-    clips, reader = open_generated(per_task=1, captions=True), open_scorer(Asked({"name": "ocr"}))
-    say_who_is_read(tuple(clips.videos))
+    clips, reader = (
+        open_generated(per_task=1, captions=True),
+        open_scorer(ScorerChoice({"name": "ocr"})),
+    )
+    note_screen_reading(tuple(clips.videos))
     chosen = {f"read, {len(clips.truth)} silent clips: {DEFAULT_DECODER}": load_decoder()}
     [measured] = run_evaluation(clips, chosen, encoder=reader, graph=graph).measured
     return measured.report

@@ -150,11 +150,11 @@ def _read(path: Path, problems: Problems) -> _CoinRelease:
 
 
 def _read_entries(file: Path, problems: Problems) -> list[_Entry]:
-    twice: set[str] = set()
+    repeated: set[str] = set()
 
     def note(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         names = Counter(name for name, value in pairs if isinstance(value, dict))
-        twice.update(name for name, count in names.items() if count > 1)
+        repeated.update(name for name, count in names.items() if count > 1)
         return dict(pairs)
 
     record = parse_json(read_text(file, limit=_MAX_BYTES), str(file), note)
@@ -164,7 +164,7 @@ def _read_entries(file: Path, problems: Problems) -> list[_Entry]:
             f"{file}: must hold an object 'database' of videos, got {quoted(record, 60)}; "
             f"is it COIN's own file?"
         )
-    for video in sorted(twice & database.keys()):
+    for video in sorted(repeated & database.keys()):
         what = f"video {quoted(video, 80)} must be listed once, got it twice; the last is taken"
         problems.add(str(file), "duplicate video", what)
     found = (

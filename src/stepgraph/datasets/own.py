@@ -27,7 +27,7 @@ from stepgraph.files.ids import check_id
 from stepgraph.ingest import Listening, formats, open_video, speech, whisper
 from stepgraph.ingest.media import NoTextTrackError
 from stepgraph.problems import Problems
-from stepgraph.progress import say, track
+from stepgraph.progress import note, track
 from stepgraph.vocabulary import read_vocabulary
 
 VOCABULARY_FILES = ("steps.txt", "vocabulary.json")
@@ -76,7 +76,7 @@ def open_file(path: Path, how: Own) -> Dataset:
     except NoTextTrackError:
         if how.listening == how.listening.reading:
             raise
-        _say_who_is_heard([path], 1, how.listening.speech)
+        _note_transcription([path], 1, how.listening.speech)
         video = open_video(path, listening=how.listening, problems=problems)
     check_id(video.id)
     return Dataset(str(path), (video,), how.vocabulary, problems=problems)
@@ -100,14 +100,14 @@ def open_all(
 
     Speech recognition comes last: it takes long, so all other files are read before.
     """
-    failed, blemishes = Problems(), Problems(strict=how.strict is True)
+    failed, flaws = Problems(), Problems(strict=how.strict is True)
     videos: dict[str, Video] = {}
     unwritten: dict[str, Path] = {}
 
     def open_one(video_id: str, transcript: Path | None, listening: Listening) -> None:
         path = files[video_id][0]
         try:
-            video = open_video(path, transcript, listening=listening, problems=blemishes)
+            video = open_video(path, transcript, listening=listening, problems=flaws)
             videos[video_id] = replace(video, id=video_id)
         except StepgraphError as error:
             if isinstance(error, NoTextTrackError) and listening != how.listening:
@@ -115,18 +115,18 @@ def open_all(
                 return
             kind = "unreadable video or transcript"
             if isinstance(error, whisper.UnheardError) and how.strict is not True:
-                blemishes.add_error(error, kind, str(path), lost=True)
+                flaws.add_error(error, kind, str(path), fatal=True)
             else:
-                failed.add_error(error, kind, str(transcript or path), lost=True)
+                failed.add_error(error, kind, str(transcript or path), fatal=True)
 
     for video_id, (_, transcript) in track(files.items(), "reading", len(files)):
         open_one(video_id, transcript, how.listening.reading)
     if unwritten and not (failed and problems.strict):
-        _say_who_is_heard(unwritten.values(), len(files), how.listening.speech)
+        _note_transcription(unwritten.values(), len(files), how.listening.speech)
         for video_id in track(list(unwritten), "listening"):
             open_one(video_id, None, how.listening)
     if not videos:
-        failed.take(blemishes.failed)
+        failed.take(flaws.failed)
     if failed and (problems.strict or not videos):
         hint = "; --skip-bad goes on without" if videos else ""
         reasons = dict.fromkeys(one.what for one in failed.found)
@@ -138,17 +138,17 @@ def open_all(
         more = f"; {unnamed:,} more" if unnamed else ""
         several = f"{len(failed)} of {len(files)} videos cannot be read: {each}{more}"
         raise DataError(f"{failed.found[0] if len(failed) == 1 else several}{hint}")
-    for part in (failed, blemishes):
+    for part in (failed, flaws):
         problems.take(part)
     return tuple(videos[video_id] for video_id in files if video_id in videos)
 
 
-def _say_who_is_heard(paths: Iterable[Path], count: int, model: Path | None) -> None:
+def _note_transcription(paths: Iterable[Path], count: int, model: Path | None) -> None:
     new = [path for path in paths if speech.recall(path, model) is None]
     if len(new) == count == 1:
-        say(f"listening: {new[0]} has no transcript")
+        note(f"listening: {new[0]} has no transcript")
     elif new:
-        say(f"listening: {len(new)} of {count} videos have no transcript")
+        note(f"listening: {len(new)} of {count} videos have no transcript")
 
 
 def with_truth(
@@ -182,7 +182,7 @@ def _find(folder: Path, problems: Problems) -> dict[str, Path]:
 
     def note(error: OSError) -> None:
         what = f"must be a folder that can be listed, got {error.strerror}; check its permissions"
-        problems.add(str(error.filename), "unreadable folder", what, lost=True)
+        problems.add(str(error.filename), "unreadable folder", what, fatal=True)
 
     files = []
     for place, folders, names in os.walk(folder, onerror=note):
@@ -268,7 +268,7 @@ def _rows(path: Path, problems: Problems) -> dict[str, _Row]:
         row = _row(fields, where, path.parent, problems)
         if row is not None and rows.setdefault(row.id, row) is not row:
             what = f"ids must differ, got {row.id!r} again; give one of the two another id"
-            problems.add(where, "duplicate video", what, lost=True)
+            problems.add(where, "duplicate video", what, fatal=True)
     return rows
 
 
@@ -284,14 +284,14 @@ def _json_fields(
             record, got = None, f"an error ({error})"
         if not isinstance(record, dict):
             what = f"must be one JSON object, got {got}"
-            problems.add(where, "unreadable row", what, lost=True)
+            problems.add(where, "unreadable row", what, fatal=True)
             continue
         _check_columns(record, where, problems)
         fields = {name: record[name] for name in COLUMNS if record.get(name) not in (None, "")}
         wrong = [name for name, value in fields.items() if not isinstance(value, str)]
         if wrong:
             what = f"{wrong[0]} must be text, got {quoted(fields[wrong[0]], 60)}"
-            problems.add(where, "unreadable row", what, lost=True)
+            problems.add(where, "unreadable row", what, fatal=True)
         else:
             yield where, fields
 
@@ -310,7 +310,7 @@ def _csv_fields(path: Path, problems: Problems) -> Iterator[tuple[str, dict[str,
     for where, row in rows:
         if len(row) != len(header):
             what = f"must have {len(header)} columns, got {len(row)}"
-            problems.add(where, "wrong column count", what, lost=True)
+            problems.add(where, "wrong column count", what, fatal=True)
             continue
         named = zip(header, row, strict=True)
         yield where, {name: cell for name, cell in named if cell and name in COLUMNS}
@@ -332,13 +332,13 @@ def _row(fields: Mapping[str, str], where: str, folder: Path, problems: Problems
             paths[name] = path
             continue
         what = f"{name} must be a file, got {quoted(str(path))}, where none is"
-        problems.add(where, "missing file", what, lost=name != "truth")
+        problems.add(where, "missing file", what, fatal=name != "truth")
         if name != "truth":
             return None
     files = [paths[name] for name in ("media", "transcript") if name in paths]
     if not files:
         what = "must name a media file or a transcript, got none"
-        problems.add(where, "unreadable row", what, lost=True)
+        problems.add(where, "unreadable row", what, fatal=True)
         return None
     stem = files[0].stem if "media" in paths else formats.transcript_stem(files[0])
     video_id = fields.get("id") or stem

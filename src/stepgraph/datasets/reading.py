@@ -40,7 +40,7 @@ def has_id(id: str, where: str, problems: Problems) -> bool:
     try:
         return bool(check_id(id))
     except DataError as error:
-        problems.add(where, "bad id", str(error), lost=True)
+        problems.add(where, "bad id", str(error), fatal=True)
         return False
 
 
@@ -198,7 +198,7 @@ class Narration:
             try:
                 paths = [path for path in listed(place) if not path.name.startswith(".")]
             except DataError as error:
-                problems.add_error(error, "unreadable folder", str(place), lost=True)
+                problems.add_error(error, "unreadable folder", str(place), fatal=True)
                 continue
             found = best_transcripts(path for path in paths if is_transcript(path))
             files |= {video.name: path for video, path in found.items()}
@@ -216,7 +216,7 @@ class Narration:
             return None
 
     def check(
-        self, wanted: Sequence[str], known: Collection[str], where: Path, problems: Problems
+        self, wanted: Sequence[str], listed: Collection[str], where: Path, problems: Problems
     ) -> None:
         """Report wanted videos without narration, and narration of unlisted videos."""
         silent = [video for video in wanted if video not in self.files]
@@ -226,7 +226,7 @@ class Narration:
             what = f"a video must be narrated in {names}, got nothing for {silent[0]!r}{several}"
             scope = f"{len(silent):,} of {len(wanted):,} videos"
             problems.add(str(where), "without narration", what, scope=scope)
-        stray = [path for video, path in self.files.items() if video not in known]
+        stray = [path for video, path in self.files.items() if video not in listed]
         if stray:
             several = f"; so are {len(stray) - 1:,} more" if len(stray) > 1 else ""
             what = f"narration must be of a listed video, got that of another{several}"

@@ -93,7 +93,7 @@ def note_failure(
     """Note a video that failed, and why."""
     what = str(error) if isinstance(error, DataError) else f"got {error.strerror or error}"
     where = _place(video)
-    problems.add(where, kind, what.removeprefix(f"{where}: "), lost=True)
+    problems.add(where, kind, what.removeprefix(f"{where}: "), fatal=True)
 
 
 def _checked(block: list[Video], encoder: Encoder) -> list[Features]:

@@ -77,16 +77,16 @@ def fetch_folder(kind: str, model: str) -> Path:
         raise ConfigError(
             f"{rule} or lies in the local model cache; offline, nothing is fetched{_remedy(kind)}"
         )
-    said: Exception | None = None
+    first: Exception | None = None
     for name in _names(kind, model):
         try:
             return _download(name)
         except (OSError, ValueError) as error:
-            said = said or error
+            first = first or error
     raise ConfigError(
-        f"{rule}, lies in the local model cache, or can be downloaded; got: {first_line(said)}"
+        f"{rule}, lies in the local model cache, or can be downloaded; got: {first_line(first)}"
         f"{_remedy(kind)}"
-    ) from said
+    ) from first
 
 
 def _remedy(kind: str) -> str:

@@ -58,9 +58,9 @@ class Counts:
         metrics.compared(truth, predicted)
         outline = predicted.outline()
         if not background_rows:
-            kept = truth.keysteps != BACKGROUND
+            rows = truth.keysteps != BACKGROUND
             truth, predicted, outline = (
-                Labels(one.video, one.keysteps[kept], one.vocabulary, one.hop)
+                Labels(one.video, one.keysteps[rows], one.vocabulary, one.hop)
                 for one in (truth, predicted, outline)
             )
         counted = metrics.tally(truth, predicted)
@@ -96,8 +96,8 @@ class Counts:
         """Compute every metric of a report, by name."""
         tally = Tally(*self.rows)
         overlapping = segments.segment_f1(Tally(*self.segments)).tolist()
-        known = self.means[1] > 0
-        means = np.where(known, self.means[0] / np.maximum(self.means[1], 1), math.nan)
+        defined = self.means[1] > 0
+        means = np.where(defined, self.means[0] / np.maximum(self.means[1], 1), math.nan)
         return {
             **{name: getattr(metrics, name)(tally) for name in OF_ROWS},
             **{

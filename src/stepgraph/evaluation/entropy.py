@@ -47,8 +47,8 @@ def transition_entropy(graph: TaskGraph, *, self_loop: bool = False) -> NDArray[
     """
     size = len(graph.vocabulary)
     source = np.repeat(np.arange(size), np.diff(graph.counts.indptr))
-    kept = self_loop | (source != graph.counts.indices)
-    source, counts = source[kept], graph.counts.data[kept]
+    used = self_loop | (source != graph.counts.indices)
+    source, counts = source[used], graph.counts.data[used]
     totals = np.bincount(source, weights=counts, minlength=size)
     shares = counts / totals[source]
     entropy = np.bincount(source, weights=-shares * np.log2(shares), minlength=size)
@@ -116,10 +116,10 @@ def count_by_entropy(
         gathered.append(_rows_after_anchors(true, labels, anchored, entropies, anchors_too))
     sizes = [len(entropy) for entropy, _, _ in gathered]
     video = np.repeat(np.arange(len(gathered)), sizes) - 1
-    entropy, known, hit = (np.concatenate(parts) for parts in zip(*gathered, strict=True))
+    entropy, annotated, hit = (np.concatenate(parts) for parts in zip(*gathered, strict=True))
     lower = _lower_half(entropy)
     counts = np.zeros((len(gathered) - 1, 2, 2), dtype=np.int64)
-    for side, rows in enumerate((known & lower, known & ~lower)):
+    for side, rows in enumerate((annotated & lower, annotated & ~lower)):
         np.add.at(counts, (video[rows], side, 0), hit[rows])
         np.add.at(counts, (video[rows], side, 1), 1)
     return counts, float(entropy[lower].max()) if lower.any() else math.nan
@@ -156,5 +156,5 @@ def _rows_after_anchors(
     begun = (last >= 0) & (anchors_too | ~anchored.anchors) & (start != BACKGROUND)
     entropy = np.where(begun, entropies[start], np.nan)
     rows = ~np.isnan(entropy)
-    known, hit = true != BACKGROUND, true == found
-    return entropy[rows], known[rows], hit[rows]
+    annotated, hit = true != BACKGROUND, true == found
+    return entropy[rows], annotated[rows], hit[rows]

@@ -143,16 +143,16 @@ def split_videos(videos: Iterable[str], parts: int, *, seed: int = 0) -> list[tu
     >>> [len(part) for part in split_videos("abcdefg", 3)]
     [3, 2, 2]
     """
-    known = sorted(videos)
-    if len(set(known)) != len(known):
-        twice = sorted({video for video in known if known.count(video) > 1})
-        raise DataError(f"videos to divide must differ, got {twice[:5]} repeatedly")
-    if not 1 <= parts <= len(known):
+    ids = sorted(videos)
+    if len(set(ids)) != len(ids):
+        repeated = sorted({video for video in ids if ids.count(video) > 1})
+        raise DataError(f"videos to divide must differ, got {repeated[:5]} repeatedly")
+    if not 1 <= parts <= len(ids):
         raise ConfigError(
-            f"parts must be at least 1 and at most the {len(known)} videos, got {parts}"
+            f"parts must be at least 1 and at most the {len(ids)} videos, got {parts}"
         )
-    order = np.random.default_rng(seed).permutation(len(known))
-    return [tuple(known[at] for at in part) for part in np.array_split(order, parts)]
+    order = np.random.default_rng(seed).permutation(len(ids))
+    return [tuple(ids[at] for at in part) for part in np.array_split(order, parts)]
 
 
 def over_splits(

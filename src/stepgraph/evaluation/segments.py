@@ -194,12 +194,12 @@ def average_precisions(
     [0.6666666666666666, 0.16666666666666666]
     """
     least = _checked(overlaps)
-    known = truth if isinstance(truth, Mapping) else {"": truth}
+    truths = truth if isinstance(truth, Mapping) else {"": truth}
     true: dict[int, dict[str, list[Segment]]] = defaultdict(lambda: defaultdict(list))
-    for video, segments in known.items():
+    for video, segments in truths.items():
         for segment in segments:
             true[int(segment[2])][video].append(Segment(*segment))
-    ranked = _ranked(known, predicted if isinstance(predicted, Mapping) else {"": predicted})
+    ranked = _ranked(truths, predicted if isinstance(predicted, Mapping) else {"": predicted})
     return {
         keystep: _average_precisions(true[keystep], ranked.get(keystep, []), least)
         for keystep in sorted(true)

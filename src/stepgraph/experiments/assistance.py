@@ -74,8 +74,8 @@ def edges_of(order: Order) -> frozenset[Edge]:
     """List the direct pairs of an order; START and END join steps without another neighbour."""
     pairs = [(str(first), str(second)) for first, second in order.edges]
     steps = {str(step) for step in order.steps}
-    loose = steps - {second for _, second in pairs}, steps - {first for first, _ in pairs}
-    ends = [(START, one) for one in loose[0]] + [(one, END) for one in loose[1]]
+    ends_only = steps - {second for _, second in pairs}, steps - {first for first, _ in pairs}
+    ends = [(START, one) for one in ends_only[0]] + [(one, END) for one in ends_only[1]]
     return frozenset([*pairs, *ends])
 
 
@@ -116,9 +116,9 @@ def _measure_mistakes(executions: Executions) -> MeasuredExecutions:
         length = marks.index(True) + 1 if any(marks) else len(marks)
         scores += [score for _, score, _ in assistant.judge(one.steps[:length], one.task)]
         wrong += marks[:length]
-    said = [score >= assistant.threshold for score in scores]
-    mistake = _f1(wrong, said)
-    correct = _f1([not one for one in wrong], [not one for one in said])
+    predicted = [score >= assistant.threshold for score in scores]
+    mistake = _f1(wrong, predicted)
+    correct = _f1([not one for one in wrong], [not one for one in predicted])
     overall = {
         "macro_f1": (mistake + correct) / 2,
         "mistake_f1": mistake,
@@ -134,9 +134,9 @@ def _measure_mistakes(executions: Executions) -> MeasuredExecutions:
     return MeasuredExecutions("mistakes", {}, overall, note)
 
 
-def _f1(truth: Sequence[bool], said: Sequence[bool]) -> float:
-    right = sum(one and other for one, other in zip(truth, said, strict=True))
-    return 200 * right / (sum(truth) + sum(said)) if sum(truth) + sum(said) else math.nan
+def _f1(truth: Sequence[bool], predicted: Sequence[bool]) -> float:
+    right = sum(one and other for one, other in zip(truth, predicted, strict=True))
+    return 200 * right / (sum(truth) + sum(predicted)) if sum(truth) + sum(predicted) else math.nan
 
 
 def average_precision(truth: Sequence[bool], scores: Sequence[float]) -> float:
@@ -203,10 +203,12 @@ def _planned(
     for first, *_, last in {*windows}:
         found = make_plans(assistant.experience, first, last, steps=length, top=1)
         plans[first, last] = found[0].keysteps if found else ()
-    said = [(one, plans[one[0], one[-1]]) for one in windows]
-    right = [sum(a == b for a, b in zip(one, plan, strict=False)) / length for one, plan in said]
-    either = [len({*one} & {*plan}) / len({*one} | {*plan}) for one, plan in said]
-    exact = [one == plan for one, plan in said]
+    predicted = [(one, plans[one[0], one[-1]]) for one in windows]
+    right = [
+        sum(a == b for a, b in zip(one, plan, strict=False)) / length for one, plan in predicted
+    ]
+    either = [len({*one} & {*plan}) / len({*one} | {*plan}) for one, plan in predicted]
+    exact = [one == plan for one, plan in predicted]
     return {
         "success": 100 * _mean(exact),
         "accuracy": 100 * _mean(right),

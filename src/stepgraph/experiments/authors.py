@@ -68,7 +68,7 @@ class Behaviours:
     """
 
     raw_costs: bool = False
-    first_counted_twice: bool = False
+    double_first_count: bool = False
     adjacent_forgotten: bool = False
     unlabelled_end: bool = False
     threshold: float | None = None
@@ -90,7 +90,7 @@ class Behaviours:
             fixed["limit"] = Limit(**fixed["limit"])
         return cls(
             raw_costs=True,
-            first_counted_twice=True,
+            double_first_count=True,
             adjacent_forgotten=True,
             unlabelled_end=True,
             extrema=EXTREMA[key],
@@ -134,9 +134,9 @@ def mine_as_authors(
 ) -> TaskGraph:
     """Mine a graph as :func:`~stepgraph.graph.mine_graph` does, or as the scripts do.
 
-    With ``first_counted_twice`` the graph depends on the order of the videos.
+    With ``double_first_count`` the graph depends on the order of the videos.
     """
-    if not behaviours.first_counted_twice:
+    if not behaviours.double_first_count:
         return mine_graph(videos, vocabulary, encoder=encoder)
     size = len(vocabulary)
     first = np.full(size, -1, dtype=np.int64)
@@ -310,8 +310,8 @@ class AuthorsBayesFilter:
             return BayesFilter(self.epsilon).decode(scores, graph)
         graph.require_vocabulary_of(scores)
         allowed = scores.values > -math.inf
-        heard = allowed & scores.observed[:, None]
-        measured = np.where(heard, scores.values, 0).astype(np.float64)
+        measured_rows = allowed & scores.observed[:, None]
+        measured = np.where(measured_rows, scores.values, 0).astype(np.float64)
         keysteps = np.full(len(scores), BACKGROUND, dtype=np.int64)
         belief = np.zeros(len(scores.vocabulary))
         for row, possible in enumerate(allowed):

@@ -87,34 +87,34 @@ def make_tasks_table(dataset: Dataset, encoder: Encoder, options: Options) -> Ta
     """
     vocabulary = choose_vocabulary(dataset, None)
     videos = tuple(track(dataset.videos, "reading"))
-    known = {v.id: v.task for v in videos if v.task and v.task in vocabulary.tasks}
-    if not known:
+    task_of = {v.id: v.task for v in videos if v.task and v.task in vocabulary.tasks}
+    if not task_of:
         raise DataError(
             f"{dataset.name}: must hold videos whose task is known and in the vocabulary, got "
             f"none of {len(videos)}; does the vocabulary come with tasks?"
         )
-    shared = options.pretraining.check(options.models, {dataset.name: known})
-    sections = _sections(replace(dataset, videos=videos), encoder, known, options)
+    shared = options.pretraining.check(options.models, {dataset.name: task_of})
+    sections = _sections(replace(dataset, videos=videos), encoder, task_of, options)
     rows = [
         row
         for section, found in sections.items()
-        for row in _section(section, found, known, options)
+        for row in _section(section, found, task_of, options)
     ]
     notes = written_notes(
         "tasks",
         dataset=dataset.name,
-        known=len(known),
+        known=len(task_of),
         videos=len(videos),
-        shown=len(set(known.values())),
+        shown=len(set(task_of.values())),
         tasks=len(vocabulary.tasks),
         keysteps=len(vocabulary),
         fingerprint=vocabulary.fingerprint,
         encoder=encoder.options.name,
-        graphs=_mined(options.graph, known),
+        graphs=_mined(options.graph, task_of),
         own=_OWN,
     )
     for section, found in sections.items():
-        if 0 < (measured_on := len(next(iter(found.values()), ()))) < len(known):
+        if 0 < (measured_on := len(next(iter(found.values()), ()))) < len(task_of):
             notes.append(f"{section}: measured on {measured_on} videos.")
     if _ONE_MODEL in sections:
         notes.append(
@@ -127,7 +127,7 @@ def make_tasks_table(dataset: Dataset, encoder: Encoder, options: Options) -> Ta
 
 
 def _sections(
-    dataset: Dataset, encoder: Encoder, known: Mapping[str, str], options: Options
+    dataset: Dataset, encoder: Encoder, task_of: Mapping[str, str], options: Options
 ) -> dict[str, dict[str, Ranked]]:
     """Rank the tasks of each video by each method, by sections of the table."""
     vocabulary, videos = choose_vocabulary(dataset, None), tuple(dataset.videos)
@@ -137,26 +137,26 @@ def _sections(
         # Without narration, text has nothing to rank tasks by.
         narrated = tuple(one for one in videos if uses_vision(encoder) or one.transcript)
         scores = tuple(score(narrated, vocabulary, encoder))
-        found[text] = _decoded(scores, vocabulary, known, options, "text")
-        found[text] |= _own(narrated, vocabulary, known)
-    asked = tuple(one for one in videos if one.id in known)
-    found[video] = _predicted(asked, vocabulary, options, dataset.problems)
+        found[text] = _decoded(scores, vocabulary, task_of, options, "text")
+        found[text] |= _own(narrated, vocabulary, task_of)
+    wanted = tuple(one for one in videos if one.id in task_of)
+    found[video] = _predicted(wanted, vocabulary, options, dataset.problems)
     if seen := options.scores.get("video"):
-        found[_ONE_MODEL] = _decoded(seen, vocabulary, known, options, "video")
+        found[_ONE_MODEL] = _decoded(seen, vocabulary, task_of, options, "video")
     return found
 
 
-def _mined(graph: TaskGraph | None, known: Collection[str]) -> str:
+def _mined(graph: TaskGraph | None, task_of: Collection[str]) -> str:
     if graph is None:
         return "Graphs are mined on the same videos."
-    where = mined_where(graph, set(known))
+    where = mined_where(graph, set(task_of))
     return f"The graph was given, mined on {where}; that of {_OWN} is mined on the same videos."
 
 
 def _decoded(
     scores: Sequence[Scores],
     vocabulary: Vocabulary,
-    known: Mapping[str, str],
+    task_of: Mapping[str, str],
     options: Options,
     modality: str,
 ) -> dict[str, Ranked]:
@@ -171,20 +171,20 @@ def _decoded(
         METHODS["anchors"].name: AnchorsOnly(least),
         METHODS["hold"].name: ArgmaxHold(),
     }
-    asked = [one for one in scores if one.video in known]
+    wanted = [one for one in scores if one.video in task_of]
     return {
-        name: {one.video: rank_tasks(decoder.decode(one, graph)) for one in asked}
+        name: {one.video: rank_tasks(decoder.decode(one, graph)) for one in wanted}
         for name, decoder in decoders.items()
     }
 
 
 def _own(
-    videos: Sequence[Video], vocabulary: Vocabulary, known: Mapping[str, str]
+    videos: Sequence[Video], vocabulary: Vocabulary, task_of: Mapping[str, str]
 ) -> dict[str, Ranked]:
     """Rank tasks by our recogniser: by its labels, and by its task posterior."""
     scores = tuple(score(videos, vocabulary, load_encoder(TaskMarkov.encoder)))
     graph = learn_graph(scores, vocabulary)
-    labels = [TaskMarkov().decode(one, graph) for one in scores if one.video in known]
+    labels = [TaskMarkov().decode(one, graph) for one in scores if one.video in task_of]
     return {
         f"{_OWN}, by keysteps": {one.video: rank_tasks(one) for one in labels},
         f"{_OWN}, as it says": {one.video: tuple(one.tasks or ()) for one in labels},
@@ -214,7 +214,7 @@ def _predicted(
 
 
 def _section(
-    section: str, found: Mapping[str, Ranked], known: Mapping[str, str], options: Options
+    section: str, found: Mapping[str, Ranked], task_of: Mapping[str, str], options: Options
 ) -> Iterator[Row]:
     """Make the rows of a modality: those of the paper, filled or with a reason, and others."""
     of_video, of_text = section == MODALITIES["video"], section == MODALITIES["text"]
@@ -223,30 +223,33 @@ def _section(
         modality, reason = _MODELS.get(name, (ANY, "")) if of_video else ("text", "")
         cells: list[Cell] = [Cell(None, reason=reason) for _ in range(2)] + [NOTHING]
         if ranked := found.get(name):
-            cells = [*_shares(ranked, known, options), _difference(ranked, ours, known, options)]
+            cells = [
+                *_shares(ranked, task_of, options),
+                _difference(ranked, ours, task_of, options),
+            ]
         printed = _BESIDE.cells(name, modality) if of_video or of_text else (NOTHING, NOTHING)
         yield Row(section, name, (*cells, *printed))
 
 
 def _difference(
-    ranked: Ranked, ours: Ranked | None, known: Mapping[str, str], options: Options
+    ranked: Ranked, ours: Ranked | None, task_of: Mapping[str, str], options: Options
 ) -> Cell:
     """Compute the difference to our accuracy over videos, with its bootstrap interval."""
     if ours is None or ranked is ours:
         return NOTHING
-    right = [[one[video][:1] == (known[video],) for video in ours] for one in (ranked, ours)]
+    right = [[one[video][:1] == (task_of[video],) for video in ours] for one in (ranked, ours)]
     first, second = np.asarray(right, np.float64)
     found = bootstrap_mean(second - first, seed=options.seed)
     return measured_cell(found.difference, "points", interval=(found.low, found.high))
 
 
-def _shares(ranked: Ranked, known: Mapping[str, str], options: Options) -> Iterator[Cell]:
+def _shares(ranked: Ranked, task_of: Mapping[str, str], options: Options) -> Iterator[Cell]:
     """Measure the share of videos whose true task ranks first, and among the first five."""
     parts = min(options.parts, len(ranked))
     for first in (1, 5):
 
         def share(videos: Iterable[str], first: int = first) -> float:
-            return float(np.mean([known[video] in ranked[video][:first] for video in videos]))
+            return float(np.mean([task_of[video] in ranked[video][:first] for video in videos]))
 
         error = over_splits(share, ranked, parts=parts, seed=options.seed).standard_error
         yield measured_cell(share(ranked), "percent", error)

@@ -191,12 +191,12 @@ def on_task(
 def _decoder(name: str, options: Mapping[str, Any], setting: Setting, modality: str) -> Decoder:
     if name == "auto-regressive":
         return _auto_regressive(setting, modality)
-    asked: dict[str, dict[str, Any]] = {
+    wanted: dict[str, dict[str, Any]] = {
         "random": {"seed": setting.options.seed},
     }
     for anchored in ("path-search", "halved-gaps", "anchors-only"):
-        asked[anchored] = {"threshold": setting.options.threshold_of(modality)}
-    return load_decoder(name, **{**asked.get(name, {}), **options})
+        wanted[anchored] = {"threshold": setting.options.threshold_of(modality)}
+    return load_decoder(name, **{**wanted.get(name, {}), **options})
 
 
 def _auto_regressive(setting: Setting, modality: str) -> Decoder:

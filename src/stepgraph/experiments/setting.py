@@ -181,8 +181,8 @@ class Options:
                 raise ConfigError(f"{name} must be at least {least}, got {getattr(self, name)}")
         for modality in self.scores:
             if modality not in MODALITIES:
-                known = ", ".join(MODALITIES)
-                raise ConfigError(f"scores must be of one of {known}, got {modality!r}")
+                modalities = ", ".join(MODALITIES)
+                raise ConfigError(f"scores must be of one of {modalities}, got {modality!r}")
 
 
 @dataclass(frozen=True, eq=False)
@@ -236,10 +236,12 @@ class _Scored:
     encoder: EncoderOptions
 
     def __iter__(self) -> Iterator[Scores]:
-        return iter(self._kept) if self._rows * len(self.vocabulary) <= _KEPT else self._computed()
+        return (
+            iter(self._cached) if self._rows * len(self.vocabulary) <= _KEPT else self._computed()
+        )
 
     @cached_property
-    def _kept(self) -> list[Scores]:
+    def _cached(self) -> list[Scores]:
         return [one.with_values(one.values) for one in self._computed()]
 
     @property
@@ -304,10 +306,10 @@ def _by_priority(
     video: Iterable[Scores], text: Iterable[Scores], options: Options
 ) -> tuple[Scores, ...]:
     """Combine scores of video and text, on the scale of the text's threshold."""
-    heard = {one.video: one for one in text}
+    by_text = {one.video: one for one in text}
     least = {"first_threshold": options.video_threshold, "second_threshold": options.threshold}
     return tuple(
-        prioritise(seen, heard[seen.video], **least) for seen in video if seen.video in heard
+        prioritise(seen, by_text[seen.video], **least) for seen in video if seen.video in by_text
     )
 
 

@@ -62,7 +62,7 @@ def read_annotations(
         except StepgraphError as error:
             if problems is None:
                 raise
-            problems.add_error(error, "unreadable correction", str(file), lost=True)
+            problems.add_error(error, "unreadable correction", str(file), fatal=True)
             continue
         if annotated:
             found[result.video.id] = annotated

@@ -16,7 +16,7 @@ from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
 from stepgraph.core import Sentence
 from stepgraph.export.svg import xml_text
-from stepgraph.export.timeline import Told, on_one_line
+from stepgraph.export.timeline import AnyTimeline, on_one_line
 from stepgraph.files.cells import write_cell
 
 FRAMES = 25.0
@@ -36,7 +36,7 @@ def whole(start: float, end: float, rate: float) -> tuple[int, int]:
     return first, max(first + 1, round(end * rate))
 
 
-def to_elan(timeline: Told) -> str:
+def to_elan(timeline: AnyTimeline) -> str:
     """Render a document of ELAN (``.eaf``) with a tier of keysteps and one of sentences."""
     schema = "{http://www.w3.org/2001/XMLSchema-instance}noNamespaceSchemaLocation"
     document = Element(
@@ -71,7 +71,7 @@ def to_elan(timeline: Told) -> str:
     return _xml(document)
 
 
-def to_via(results: Sequence[Told]) -> str:
+def to_via(results: Sequence[AnyTimeline]) -> str:
     """Render a project of the VGG Image Annotator for video (VIA 3)."""
     names = _names(results)
     files, views, found = {}, {}, {}
@@ -115,12 +115,12 @@ def to_via(results: Sequence[Told]) -> str:
     return _json(content | {"file": files, "metadata": found, "view": views})
 
 
-def to_label_studio(results: Sequence[Told]) -> str:
+def to_label_studio(results: Sequence[AnyTimeline]) -> str:
     """Render tasks of Label Studio with predictions, for :func:`label_studio_config`."""
     return _json([_label_studio_task(result) for result in results])
 
 
-def _label_studio_task(result: Told) -> dict[str, Any]:
+def _label_studio_task(result: AnyTimeline) -> dict[str, Any]:
     path = result.video.path
     regions = [
         {
@@ -145,7 +145,7 @@ def _label_studio_task(result: Told) -> dict[str, Any]:
     return {"data": {"video": video, "id": result.video.id}, "predictions": [prediction]}
 
 
-def label_studio_config(results: Sequence[Told]) -> str:
+def label_studio_config(results: Sequence[AnyTimeline]) -> str:
     """Render the labelling interface that belongs to the tasks."""
     view = Element("View")
     labels = SubElement(view, "TimelineLabels", name="keystep", toName="video")
@@ -156,7 +156,7 @@ def label_studio_config(results: Sequence[Told]) -> str:
     return _xml(view, declared=False)
 
 
-def to_activitynet(results: Sequence[Told]) -> str:
+def to_activitynet(results: Sequence[AnyTimeline]) -> str:
     """Render ActivityNet's JSON, which many programs read (FiftyOne among them)."""
     database = {
         result.video.id: {
@@ -183,7 +183,7 @@ def to_activitynet(results: Sequence[Told]) -> str:
     return _json({"version": "stepgraph", "taxonomy": taxonomy, "database": database})
 
 
-def to_xes(results: Sequence[Told]) -> str:
+def to_xes(results: Sequence[AnyTimeline]) -> str:
     """Render an event log (XES, IEEE 1849): a trace for each video, an event for each end."""
     log = Element("log", {"xes.version": "1.0", "xes.features": "nested-attributes"})
     for name in ("Concept", "Time", "Lifecycle"):
@@ -210,7 +210,7 @@ def _attribute(element: Element, key: str, value: str) -> None:
     SubElement(element, "string", key=key, value=xml_text(value))
 
 
-def _names(results: Iterable[Told]) -> list[str]:
+def _names(results: Iterable[AnyTimeline]) -> list[str]:
     """List every keystep once, in order of first occurrence."""
     return list(dict.fromkeys(one.keystep for result in results for one in result))
 
@@ -251,7 +251,7 @@ def execution_rows(done: Iterable[Done]) -> str:
     return buffer.getvalue()
 
 
-def to_executions(timelines: Sequence[Told]) -> str:
+def to_executions(timelines: Sequence[AnyTimeline]) -> str:
     """Render recognised or corrected steps as executions of each video's most probable task."""
     return execution_rows(
         (
@@ -265,7 +265,7 @@ def to_executions(timelines: Sequence[Told]) -> str:
     )
 
 
-TOGETHER: dict[str, dict[str, Callable[[Sequence[Told]], str]]] = {
+TOGETHER: dict[str, dict[str, Callable[[Sequence[AnyTimeline]], str]]] = {
     "via": {"via.json": to_via},
     "label-studio": {
         "label-studio.json": to_label_studio,

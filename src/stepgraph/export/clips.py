@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from stepgraph.errors import DataError, reason
-from stepgraph.export.timeline import Told, on_one_line
+from stepgraph.export.timeline import AnyTimeline, on_one_line
 from stepgraph.files.disk import replacing
 from stepgraph.files.ids import file_in
 from stepgraph.ingest.formats import MEDIA_SUFFIXES
@@ -28,7 +28,7 @@ _LONGEST_NAME = 80
 _WANTED = "a file to be copied"
 
 
-def mux(timeline: Told, folder: Path) -> list[Path]:
+def mux(timeline: AnyTimeline, folder: Path) -> list[Path]:
     """Copy the video file with its chapters inside; pictures and sound stay as they are.
 
     In an MP4 or MOV file a chapter lasts until the next one begins: it can hold no gaps.
@@ -52,7 +52,7 @@ def mux(timeline: Told, folder: Path) -> list[Path]:
     return [target]
 
 
-def cut(timeline: Told, folder: Path) -> list[Path]:
+def cut(timeline: AnyTimeline, folder: Path) -> list[Path]:
     """Cut a clip for each chapter, without decoding, from the last keyframe before it.
 
     A clip may begin some seconds early, since other frames depend on the frames before them.
@@ -70,7 +70,7 @@ def cut(timeline: Told, folder: Path) -> list[Path]:
     return written
 
 
-def media_of(timeline: Told, wanted: str) -> Path:
+def media_of(timeline: AnyTimeline, wanted: str) -> Path:
     """Return the video file of a result; files of other types are never opened.
 
     Parameters
@@ -159,5 +159,5 @@ def _clip(source: Any, tracks: Sequence[Any], until: float) -> Iterator[Any]:
         yield packet
 
 
-COPIES: dict[str, Callable[[Told, Path], list[Path]]] = {"mux": mux, "cut": cut}
+COPIES: dict[str, Callable[[AnyTimeline, Path], list[Path]]] = {"mux": mux, "cut": cut}
 """Copies of video files: name, and the function that writes them into a folder."""

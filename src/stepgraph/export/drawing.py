@@ -57,10 +57,10 @@ def task_maps(graph: TaskGraph) -> list[Procedure]:
     """
     counts = graph.counts
     use = counts.sum(axis=0) + counts.sum(axis=1) - 2 * counts.diagonal()
-    kept = (
+    drawn = (
         graph if graph.statistics else graph.restrict(np.argsort(-use, kind="stable")[:MOST_DRAWN])
     )
-    maps = [procedure_of(graph, task, members) for task, members in tasks_of(kept).items()]
+    maps = [procedure_of(graph, task, members) for task, members in tasks_of(drawn).items()]
     seen = {found.task: sum(arrow.seen for arrow in found.successions) for found in maps}
     return sorted(maps, key=lambda found: (-found.videos, -seen[found.task]))
 
@@ -113,7 +113,7 @@ def describe_arrow(arrow: Succession) -> str:
     return f"{share_text(arrow.share)}{interval}, {arrow.seen:,}×" if arrow.seen else "–"
 
 
-def tell_arrow(arrow: Succession, found: Procedure) -> str:
+def describe_succession(arrow: Succession, found: Procedure) -> str:
     """Describe a transition: both ends, proportion and count."""
     ends = f"{name_of(found, arrow.first)} → {name_of(found, arrow.second)}"
     return f"{ends}: {describe_arrow(arrow)}"
@@ -124,8 +124,8 @@ def describe_step(found: Procedure, step: ProcedureStep) -> str:
     place = f"{share_text(step.place)} through a video"
     if not found.videos:
         return f"on average {place}"
-    spoken = f"clearly in {step.videos:,} of {found.videos:,} videos, done in {_range(step)}"
-    return f"{spoken}, {place}, {step.seconds:.0f}\u00a0s long" if step.seconds else spoken
+    shown = f"clearly in {step.videos:,} of {found.videos:,} videos, done in {_range(step)}"
+    return f"{shown}, {place}, {step.seconds:.0f}\u00a0s long" if step.seconds else shown
 
 
 def share_text(share: float) -> str:
@@ -203,7 +203,7 @@ def _arrow(
         f'data-from="{arrow.first}" data-to="{arrow.second}"',
     )
     return (
-        f'<g class="{kind}" {ends}><title>{escape(tell_arrow(arrow, found))}</title>'
+        f'<g class="{kind}" {ends}><title>{escape(describe_succession(arrow, found))}</title>'
         f'<path d="{path}" stroke-width="{wide:.1f}"/><path class="tip" d="{tip}"/></g>'
     )
 

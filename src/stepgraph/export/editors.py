@@ -6,12 +6,12 @@ import json
 from typing import Any
 
 from stepgraph.export.annotators import FRAMES, whole
-from stepgraph.export.timeline import Told, on_one_line
+from stepgraph.export.timeline import AnyTimeline, on_one_line
 
 _RATE = round(FRAMES)
 
 
-def to_otio(timeline: Told) -> str:
+def to_otio(timeline: AnyTimeline) -> str:
     """Render a timeline of OpenTimelineIO: the video as its clip, a marker for each chapter."""
     video = timeline.video
     address = video.id if video.path is None else video.path.as_posix()
@@ -57,7 +57,7 @@ def _time(seconds: float) -> dict[str, Any]:
     }
 
 
-def to_edl(timeline: Told) -> str:
+def to_edl(timeline: AnyTimeline) -> str:
     """Render an edit decision list with an event for each chapter, named in a comment."""
     lines = [f"TITLE: {on_one_line(timeline.video.id)}", "FCM: NON-DROP FRAME", ""]
     at = 0

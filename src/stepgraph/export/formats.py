@@ -42,17 +42,17 @@ def write_results(
         raise ConfigError(f"format must be one of {', '.join(NAMES)}, got {unknown[0]!r}")
     written: list[Path] = []
     shown: list[Result] = []
-    known = set[str]()
+    seen = set[str]()
     for result in results:
         try:
-            _require_one(result, known)
+            _require_one(result, seen)
             written += _write_one(result, folder, formats)
         except DiskError:
             raise
         except DataError as error:
             if problems is None:
                 raise
-            problems.add_error(error, "video not written", result.video.id, lost=True)
+            problems.add_error(error, "video not written", result.video.id, fatal=True)
             continue
         shown.append(timeline.seen_in(result, folder))
     for name in [name for name in formats if name in annotators.TOGETHER]:
@@ -62,11 +62,11 @@ def write_results(
     return written
 
 
-def _require_one(result: Result, known: set[str]) -> None:
+def _require_one(result: Result, seen: set[str]) -> None:
     """Refuse a second result of a video, whose files would replace those of the first."""
-    if result.video.id in known:
+    if result.video.id in seen:
         raise DataError(f"results must be of different videos, got two of {result.video.id!r}")
-    known.add(result.video.id)
+    seen.add(result.video.id)
 
 
 def _write_one(result: Result, folder: Path, formats: Sequence[str]) -> list[Path]:

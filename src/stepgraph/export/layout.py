@@ -71,8 +71,8 @@ def drawn_steps(found: Procedure) -> tuple[ProcedureStep, ...]:
     for arrow in found.successions:
         seen.update({arrow.first: arrow.seen, arrow.second: arrow.seen})
     ranked = sorted(found.steps, key=lambda step: (-step.videos, -seen[step.keystep]))[:MOST]
-    kept = {step.keystep for step in ranked}
-    return tuple(step for step in found.steps if step.keystep in kept)
+    drawn = {step.keystep for step in ranked}
+    return tuple(step for step in found.steps if step.keystep in drawn)
 
 
 def drawn_arrows(found: Procedure) -> list[Succession]:
@@ -84,19 +84,21 @@ def drawn_arrows(found: Procedure) -> list[Succession]:
     """
     order = [START, *(step.keystep for step in drawn_steps(found)), END]
     place = {keystep: at for at, keystep in enumerate(order)}
-    known = [
+    drawn_ones = [
         arrow for arrow in found.successions if arrow.first in place and arrow.second in place
     ]
     chosen: dict[tuple[int, int], Succession] = {}
     for keystep in order:
         held = 0.0
-        leaving = sorted((one for one in known if one.first == keystep), key=_strength)
+        leaving = sorted((one for one in drawn_ones if one.first == keystep), key=_strength)
         for arrow in leaving[:_EACH]:
             if held < _HELD and (not held or arrow.share >= _FURTHER):
                 held += arrow.share
                 if place[arrow.second] > place[keystep] or arrow.low >= _BACK:
                     chosen[arrow[:2]] = arrow
-    forward = sorted((one for one in known if place[one.first] < place[one.second]), key=_strength)
+    forward = sorted(
+        (one for one in drawn_ones if place[one.first] < place[one.second]), key=_strength
+    )
     for before, keystep in pairwise(order):
         onward = [one for one in chosen if place[one[0]] < place[one[1]]]
         if all(first != before for first, _ in onward):

@@ -6,11 +6,11 @@ import json
 import re
 
 from stepgraph.core import Sentence
-from stepgraph.export.timeline import Told, on_one_line
+from stepgraph.export.timeline import AnyTimeline, on_one_line
 from stepgraph.ingest.speech import to_srt
 
 
-def to_ffmetadata(timeline: Told) -> str:
+def to_ffmetadata(timeline: AnyTimeline) -> str:
     """Render chapters as FFmpeg reads them (``ffmpeg -i talk.mp4 -i talk.ffmetadata …``)."""
     lines = [";FFMETADATA1"]
     for chapter in timeline:
@@ -20,7 +20,7 @@ def to_ffmetadata(timeline: Told) -> str:
     return "\n".join(lines) + "\n"
 
 
-def to_podcast(timeline: Told) -> str:
+def to_podcast(timeline: AnyTimeline) -> str:
     """Render chapters of Podcasting 2.0."""
     chapters = [
         {"startTime": one.start, "endTime": one.end, "title": on_one_line(one.keystep)}
@@ -30,7 +30,7 @@ def to_podcast(timeline: Told) -> str:
     return json.dumps(content, ensure_ascii=False, indent=1) + "\n"
 
 
-def to_steps_srt(timeline: Told) -> str:
+def to_steps_srt(timeline: AnyTimeline) -> str:
     """Render keysteps as subtitles."""
     return to_srt(Sentence(one.start, one.end, on_one_line(one.keystep)) for one in timeline)
 

@@ -253,8 +253,8 @@ def _next_line(found: Procedure, step: ProcedureStep) -> str:
         f"<span class=quiet>{drawing.describe_arrow(arrow)}</span></li>"
         for arrow in found.successions_from(step.keystep)[: drawing.NEXT]
     )
-    said = found.vocabulary.evidence.get(step.keystep, ())
-    evidence = "".join(f"<li><bdi>{html.escape(line)}</bdi></li>" for line in said)
+    notes = found.vocabulary.evidence.get(step.keystep, ())
+    evidence = "".join(f"<li><bdi>{html.escape(line)}</bdi></li>" for line in notes)
     return (
         f"<tr data-k={step.keystep}><th scope=row><bdi>"
         f"{html.escape(drawing.name_of(found, step.keystep))}</bdi> "

@@ -66,7 +66,7 @@ def each_result(
         except StepgraphError as error:
             if problems is None:
                 raise
-            problems.add_error(error, "unreadable result", str(path), lost=True)
+            problems.add_error(error, "unreadable result", str(path), fatal=True)
             yield None
 
 

@@ -136,8 +136,8 @@ def alone(title: str, notes: Sequence[str], part: SvgPart, legend: Sequence[Sign
         for side in (0, 1)
     )
     style = f"<style>{light}@media (prefers-color-scheme:dark){{{dark}}}</style>"
-    ground = '<rect class="ground" width="100%" height="100%"/>'
-    drawn = SvgPart(whole.height, [style, ground, *whole.content], width)
+    backdrop = '<rect class="ground" width="100%" height="100%"/>'
+    drawn = SvgPart(whole.height, [style, backdrop, *whole.content], width)
     size = f'width="{width:.0f}" height="{whole.height:.0f}" role="img"'
     return _svg(title, drawn, f'xmlns="http://www.w3.org/2000/svg" {size}') + "\n"
 

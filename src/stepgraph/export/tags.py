@@ -12,13 +12,13 @@ from xml.sax.saxutils import escape, quoteattr
 from stepgraph.errors import DataError
 from stepgraph.export.clips import media_of
 from stepgraph.export.svg import xml_text
-from stepgraph.export.timeline import Told, on_one_line
+from stepgraph.export.timeline import AnyTimeline, on_one_line
 from stepgraph.files.disk import write_text
 from stepgraph.files.ids import file_in
 from stepgraph.ingest.media import opened
 
 
-def write_cvat(timeline: Told, folder: Path) -> list[Path]:
+def write_cvat(timeline: AnyTimeline, folder: Path) -> list[Path]:
     """Write tags in CVAT's format for images 1.1, for a task of CVAT made from the video file."""
     path = media_of(timeline, "a file whose pictures can be counted")
     target = file_in(folder, timeline.video.id, ".cvat.xml")
@@ -26,7 +26,7 @@ def write_cvat(timeline: Told, folder: Path) -> list[Path]:
     return [target]
 
 
-def to_cvat(timeline: Told, times: list[float], wide: int, high: int) -> str:
+def to_cvat(timeline: AnyTimeline, times: list[float], wide: int, high: int) -> str:
     """Render a tag on each frame of a chapter; ``times`` are the frames' times in seconds."""
     names = [xml_text(on_one_line(one.keystep)) for one in timeline]
     labels = "".join(

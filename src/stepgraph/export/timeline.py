@@ -21,7 +21,7 @@ from stepgraph.files.cells import write_cell
 from stepgraph.files.disk import write_text
 from stepgraph.files.ids import file_in
 
-Told = Timeline | Result
+AnyTimeline = Timeline | Result
 """Types that can be written: a timeline, or a result read from files."""
 
 # YouTube's own rules: chapters begin at 0:00, are at least three, and last at least this long.
@@ -29,7 +29,7 @@ _FEWEST_CHAPTERS, _SHORTEST_CHAPTER = 3, 10.0
 _LONGEST_TITLE = 100
 
 
-def to_json(timeline: Told) -> str:
+def to_json(timeline: AnyTimeline) -> str:
     """Render the whole timeline as JSON, for programs."""
     video = timeline.video
     media = video.path.as_posix() if video.path else None
@@ -54,7 +54,7 @@ def to_json(timeline: Told) -> str:
     return json.dumps(content, ensure_ascii=False, indent=1) + "\n"
 
 
-def _tasks(timeline: Told) -> dict[str, float] | None:
+def _tasks(timeline: AnyTimeline) -> dict[str, float] | None:
     """Return the five most probable tasks of the video, or None without task posteriors."""
     tasks = timeline.tasks
     if tasks is None:
@@ -67,7 +67,7 @@ def _rounded(value: float | None) -> float | None:
     return None if value is None else round(value, 4)
 
 
-def to_csv(timeline: Told) -> str:
+def to_csv(timeline: AnyTimeline) -> str:
     """Render one line a chapter, for spreadsheets."""
     buffer = io.StringIO()
     writer = csv.writer(buffer)  # with the line ends of its standard, which quotes all others
@@ -84,7 +84,7 @@ def to_csv(timeline: Told) -> str:
     return buffer.getvalue()
 
 
-def to_vtt(timeline: Told) -> str:
+def to_vtt(timeline: AnyTimeline) -> str:
     """Render WebVTT chapters, for players."""
     blocks = ["WEBVTT"]
     for chapter in timeline:
@@ -94,7 +94,7 @@ def to_vtt(timeline: Told) -> str:
     return "\n\n".join(blocks) + "\n"
 
 
-def to_youtube(timeline: Told) -> str:
+def to_youtube(timeline: AnyTimeline) -> str:
     """Render text for a video's description: from 0:00 on, nothing shorter than ten seconds.
 
     Shorter keysteps share a chapter with their neighbours, and its title names them all.  YouTube
@@ -104,12 +104,12 @@ def to_youtube(timeline: Told) -> str:
     return "".join(f"{short_clock(start)} {title}\n" for start, title in _youtube(timeline))
 
 
-def fits_youtube(timeline: Told) -> bool:
+def fits_youtube(timeline: AnyTimeline) -> bool:
     """Check whether there are enough chapters for YouTube to show them."""
     return len(_youtube(timeline)) >= _FEWEST_CHAPTERS
 
 
-def _youtube(timeline: Told) -> list[tuple[float, str]]:
+def _youtube(timeline: AnyTimeline) -> list[tuple[float, str]]:
     """Compute start and title of the most chapters possible: each ends as soon as allowed."""
     groups: list[tuple[float, list[str]]] = [(0.0, [])]
     for chapter in timeline:
@@ -139,7 +139,7 @@ def on_one_line(name: str) -> str:
     return " ".join(name.split())
 
 
-def to_text(timeline: Told) -> str:
+def to_text(timeline: AnyTimeline) -> str:
     """Render one line a chapter, for a terminal, under the most probable task of the video."""
     title, tasks = [], timeline.tasks
     if tasks and sum(tasks.values()) >= 0.5:
@@ -160,7 +160,7 @@ def _clock(seconds: float) -> str:
     return f"{ms // 3_600_000:02}:{ms // 60_000 % 60:02}:{ms // 1000 % 60:02}.{ms % 1000:03}"
 
 
-FORMATS: dict[str, tuple[str, Callable[[Told], str]]] = {
+FORMATS: dict[str, tuple[str, Callable[[AnyTimeline], str]]] = {
     "json": (RESULT_SUFFIX, to_json),
     "csv": (".steps.csv", to_csv),
     "webvtt": (".chapters.vtt", to_vtt),
@@ -169,16 +169,16 @@ FORMATS: dict[str, tuple[str, Callable[[Told], str]]] = {
 """Formats of a timeline: name, suffix of its file, and the function that renders it."""
 
 
-def write_timeline(timeline: Told, folder: Path | str) -> list[Path]:
+def write_timeline(timeline: AnyTimeline, folder: Path | str) -> list[Path]:
     """Write a timeline in every format; each file whole or not at all."""
     paths = [file_in(folder, timeline.video.id, suffix) for suffix, _ in FORMATS.values()]
-    told = seen_in(timeline, paths[0].parent)
+    written = seen_in(timeline, paths[0].parent)
     for path, (_, convert) in zip(paths, FORMATS.values(), strict=True):
-        write_text(path, convert(told))
+        write_text(path, convert(written))
     return paths
 
 
-def seen_in(timeline: Told, folder: Path) -> Result:
+def seen_in(timeline: AnyTimeline, folder: Path) -> Result:
     """Make the path of the video relative to a folder where possible, so both can be moved."""
     path = timeline.video.path and seen_from(timeline.video.path, folder)
     video = replace(timeline.video, path=path)

@@ -127,15 +127,15 @@ def most_used_keysteps(graph: TaskGraph, limit: int) -> list[int]:
 
 def _blocks(graph: TaskGraph, ties: Ties, most: int) -> dict[int, list[int]]:
     """Group the most used keysteps by task; a shared keystep belongs to the first task."""
-    kept = set(most_used_keysteps(graph, most))
-    if not kept:
+    drawn = set(most_used_keysteps(graph, most))
+    if not drawn:
         raise DataError("a graph must have transitions between keysteps to be drawn, got none")
     found: dict[int, list[int]] = {}
     tasks = [*listed_tasks(graph.vocabulary).values()]
     for at in ties.order():
-        if members := [one for one in tasks[at] if one in kept]:
+        if members := [one for one in tasks[at] if one in drawn]:
             found[at] = members
-            kept.difference_update(members)
+            drawn.difference_update(members)
     return found
 
 

@@ -62,7 +62,7 @@ class Reading:
         self.first = self.first or error
         where = self.stored.where(video)
         what = str(error).removeprefix(f"{where}: ")
-        self.problems.add(where, f"unreadable stored {self.stored.kind.noun}", what, lost=True)
+        self.problems.add(where, f"unreadable stored {self.stored.kind.noun}", what, fatal=True)
 
     def finish(self) -> None:
         """Raise the first error if no array at all could be used."""

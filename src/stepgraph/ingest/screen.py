@@ -77,14 +77,14 @@ def recall(path: Path) -> tuple[Sentence, ...] | None:
     return None if found is None else found[0]
 
 
-def say_who_is_read(videos: Sequence[Video]) -> None:
+def note_screen_reading(videos: Sequence[Video]) -> None:
     """Report how many videos have to be read, which takes time."""
     paths = [video.path for video in videos if video.path is not None]
     new = [path for path in paths if path.is_file() and recall(path) is None]
     if len(new) == len(videos) == 1:
-        progress.say(f"reading the screen: {new[0]}")
+        progress.note(f"reading the screen: {new[0]}")
     elif new:
-        progress.say(f"reading the screen: {len(new)} of {len(videos)} videos were not read yet")
+        progress.note(f"reading the screen: {len(new)} of {len(videos)} videos were not read yet")
 
 
 def _place(path: Path) -> Path:

@@ -224,7 +224,7 @@ def _groups(
             continue
         if not is_writable(video):
             what = f"names must be Unicode text, got {video.id!r}; rename the file"
-            problems.add(f"video {video.id!r}", "video that cannot be labelled", what, lost=True)
+            problems.add(f"video {video.id!r}", "video that cannot be labelled", what, fatal=True)
             continue
         given.add(video.id)
         group.append(video)

@@ -41,7 +41,7 @@ _Product: TypeAlias = Callable[[Tensor], Tensor]
 
 
 class _EncoderLayer(NamedTuple):
-    asked: _Product  # queries, keys and values in one
+    projected: _Product  # queries, keys and values in one
     joined: _Product
     joined_norm: _Affine
     widened: _Product
@@ -137,8 +137,10 @@ class MiniLM:
         found = self._words[ids].to(self._dtype) + self._kind + self._places[:length]
         rows = layer_norm(found.view(-1, _SIZE), (_SIZE,), *self._norm, _EPSILON)
         for layer in self._layers:
-            asked = layer.asked(rows).view(texts, length, 3, _HEADS, -1).permute(2, 0, 3, 1, 4)
-            seen = scaled_dot_product_attention(*asked).transpose(1, 2).reshape(-1, _SIZE)
+            projected = (
+                layer.projected(rows).view(texts, length, 3, _HEADS, -1).permute(2, 0, 3, 1, 4)
+            )
+            seen = scaled_dot_product_attention(*projected).transpose(1, 2).reshape(-1, _SIZE)
             rows = _joined(layer, seen, rows)
         return rows.view(texts, length, _SIZE).float().mean(dim=1)
 
@@ -183,10 +185,10 @@ def _alike(texts: Sequence[Sequence[int]]) -> Iterator[_Alike]:
 
 
 def _through(layer: _EncoderLayer, rows: Tensor, groups: Sequence[_Alike]) -> Tensor:
-    asked = layer.asked(rows)
+    projected = layer.projected(rows)
     seen = torch.zeros_like(rows)
     for one in groups:
-        seen[one.rows] = _attention(asked[one.rows], one)
+        seen[one.rows] = _attention(projected[one.rows], one)
     return _joined(layer, seen, rows)
 
 
@@ -196,15 +198,15 @@ def _joined(layer: _EncoderLayer, seen: Tensor, rows: Tensor) -> Tensor:
     return layer_norm(narrow.add_(rows), (_SIZE,), *layer.norm, _EPSILON)
 
 
-def _attention(asked: Tensor, alike: _Alike) -> Tensor:
+def _attention(projected: Tensor, alike: _Alike) -> Tensor:
     """Attention of the tokens within each text; heads first, so that all products are one call."""
-    heads = asked.view(alike.texts, alike.length, 3 * _HEADS, -1).permute(2, 0, 1, 3)
+    heads = projected.view(alike.texts, alike.length, 3 * _HEADS, -1).permute(2, 0, 1, 3)
     flat = heads.reshape(-1, alike.length, _SIZE // _HEADS).float()
     queries, keys, values = flat.chunk(3)
     products = torch.bmm(queries, keys.transpose(1, 2)).mul_((_SIZE // _HEADS) ** -0.5)
     shares = products.sub_(products.amax(dim=-1, keepdim=True)).exp_()
     total = shares.sum(dim=-1, keepdim=True)
-    seen = torch.bmm(shares.to(asked.dtype).float(), values).div_(total)
+    seen = torch.bmm(shares.to(projected.dtype).float(), values).div_(total)
     seen = seen.view(_HEADS, alike.texts, alike.length, -1)
     return seen.permute(1, 2, 0, 3).reshape(-1, _SIZE)
 
@@ -218,9 +220,9 @@ def _layer(named: Mapping[str, Tensor], name: str, dtype: torch.dtype) -> _Encod
         _affine(named, f"{name}.attention.self.{part}", dtype)
         for part in ("query", "key", "value")
     ]
-    asked = _Affine(*(torch.cat(both) for both in zip(*parts, strict=True)))
+    projected = _Affine(*(torch.cat(both) for both in zip(*parts, strict=True)))
     return _EncoderLayer(
-        _product(asked),
+        _product(projected),
         _product(_affine(named, f"{name}.attention.output.dense", dtype)),
         _affine(named, f"{name}.attention.output.LayerNorm", dtype),
         _product(_affine(named, f"{name}.intermediate.dense", dtype)),

@@ -155,10 +155,10 @@ class Block(nn.Module):
         to_query, to_key, to_value = self.space.qkv.weight.chunk(3)
         query_bias, _, value_bias = self.space.qkv.bias.chunk(3)
         query = F.linear(tokens[:shots], to_query, query_bias).view(shots, heads, head)
-        asked = torch.einsum("she,hed->shd", query, to_key.view(heads, head, width))
-        asked = F.pad(asked, (0, 0, 0, -heads % 8))  # matrix units want rows of 16 bytes
+        projected = torch.einsum("she,hed->shd", query, to_key.view(heads, head, width))
+        projected = F.pad(projected, (0, 0, 0, -heads % 8))  # matrix units want rows of 16 bytes
         frames = tokens.view(-1, shots, width).transpose(0, 1)
-        score = frames @ asked.transpose(1, 2) * head**-0.5
+        score = frames @ projected.transpose(1, 2) * head**-0.5
         total = (score.softmax(dim=1).transpose(1, 2) @ frames)[:, :heads]
         seen = torch.einsum("shd,hed->she", total, to_value.view(heads, head, width))
         return self.space.out(seen.flatten(1) + value_bias)  # type: ignore[no-any-return]

@@ -26,28 +26,28 @@ class WordPieces:
         self._tokenizer.no_padding()
         self._tokenizer.no_truncation()
         self._first, self._last = self._tokenizer.encode("").ids
-        self._known: dict[str, tuple[int, ...]] = {"": ()}
+        self._pieces_of: dict[str, tuple[int, ...]] = {"": ()}
 
     def of(self, texts: Sequence[str]) -> list[list[int]]:
         """Token ids of each text with its marks, at most as many as the model takes."""
         # Half of a pair of surrogates is in no encoding of characters.
         words = [text.encode("utf-8", "replace").decode().split(" ") for text in texts]
-        known = self._learn({word for text in words for word in text})
+        pieces_of = self._learn({word for text in words for word in text})
         found = []
         for text in words:
             ids = [self._first]
             for word in text:
-                ids += known[word]
+                ids += pieces_of[word]
             ids[_LONGEST - 1 :] = [self._last]
             found.append(ids)
         return found
 
     def _learn(self, words: Iterable[str]) -> dict[str, tuple[int, ...]]:
         """Return the pieces of these words, with those of all cached words."""
-        new = [word for word in words if word not in self._known]
+        new = [word for word in words if word not in self._pieces_of]
         cut = self._tokenizer.encode_batch_fast(new, add_special_tokens=False)
         pieces = {word: tuple(one.ids) for word, one in zip(new, cut, strict=True)}
-        if len(self._known) + len(pieces) > _WORDS:
-            return self._known | pieces
-        self._known.update(pieces)
-        return self._known
+        if len(self._pieces_of) + len(pieces) > _WORDS:
+            return self._pieces_of | pieces
+        self._pieces_of.update(pieces)
+        return self._pieces_of

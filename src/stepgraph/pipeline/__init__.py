@@ -281,7 +281,7 @@ def mined_where(graph: TaskGraph, shown: Set[str]) -> str:
 
 
 @dataclass(frozen=True)
-class Asked:
+class ScorerChoice:
     """Scoring options that a user gave; the rest follows from the graph and the decoder.
 
     Attributes
@@ -321,7 +321,7 @@ class Asked:
 
 
 def open_scorer(
-    asked: Asked | None = None,
+    choice: ScorerChoice | None = None,
     *,
     graph: TaskGraph | None = None,
     decoder: str = DEFAULT_DECODER,
@@ -332,20 +332,20 @@ def open_scorer(
     decoder.  Without a graph, any option of the encoder other than its precision starts from a
     plain encoder.
     """
-    asked = asked or Asked()
-    if asked.scores is not None:
-        return StoredScores(asked.scores, asked.scale, asked.seconds_per_row, asked.all_videos)
-    if asked.features is None:
-        return open_encoder(encoder_options(asked.encoder, graph, decoder))
+    choice = choice or ScorerChoice()
+    if choice.scores is not None:
+        return StoredScores(choice.scores, choice.scale, choice.seconds_per_row, choice.all_videos)
+    if choice.features is None:
+        return open_encoder(encoder_options(choice.encoder, graph, decoder))
     encoder = None  # the folder names its encoder, or has the keysteps
-    if asked.encoder.keys() & {"name", "also"}:
-        encoder = open_encoder(encoder_options(asked.encoder, graph, decoder))
+    if choice.encoder.keys() & {"name", "also"}:
+        encoder = open_encoder(encoder_options(choice.encoder, graph, decoder))
     stored = StoredEncoder(
-        asked.features,
+        choice.features,
         encoder.first if isinstance(encoder, Fused) else encoder,
-        seconds_per_row=asked.seconds_per_row,
-        problems=asked.problems,
-        all_videos=asked.all_videos,
+        seconds_per_row=choice.seconds_per_row,
+        problems=choice.problems,
+        all_videos=choice.all_videos,
     )
     return replace(encoder, first=stored) if isinstance(encoder, Fused) else stored
 

@@ -171,7 +171,7 @@ class StreamedSource(Source):
                 if wanted:
                     failed.append(too_short(name, path, max(wanted) + 1, number + 1))
             except DataError as error:
-                failed.append(Problem(f"video {name!r}", UNDECODABLE, str(error), lost=True))
+                failed.append(Problem(f"video {name!r}", UNDECODABLE, str(error), fatal=True))
 
 
 def _which_worker() -> tuple[int, int]:

@@ -191,7 +191,7 @@ def fill(
     with counting("decoding (videos)", len(missing)) as done:
         for video, error in zip(missing, _decode(store, missing, workers), strict=True):
             if error is not None:
-                problems.add(f"video {video!r}", UNDECODABLE, error, lost=True)
+                problems.add(f"video {video!r}", UNDECODABLE, error, fatal=True)
             done(1)
 
 

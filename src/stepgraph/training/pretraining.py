@@ -113,7 +113,7 @@ def train(
             save_checkpoint(output / BEST_ENCODER, network, keysteps, extra)
         team.wait()
     for one in failed:
-        problems.add(one.where, one.kind, one.what, lost=one.lost)
+        problems.add(one.where, one.kind, one.what, fatal=one.fatal)
     used = source.examples
     return TrainingResult(
         output / ENCODER,

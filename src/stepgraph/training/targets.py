@@ -107,7 +107,7 @@ def _find(one: ClipLabels, moved: Path | None, problems: Problems) -> Path | Non
         if path.is_file():
             return path
         what = f"a video must lie where it was labelled, got nothing at {path}; was it moved?"
-    problems.add(f"video {one.video!r}", "video without file", what, lost=True)
+    problems.add(f"video {one.video!r}", "video without file", what, fatal=True)
     return None
 
 

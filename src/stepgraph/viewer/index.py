@@ -191,14 +191,14 @@ def _make(
         words.execute("CREATE VIRTUAL TABLE said USING fts5(text, tokenize='porter')")
         count = 0
         for one, result, vector in _encoded(folder, found, encoder, old, problems):
-            said = [sentence.text for sentence in result.video.transcript]
+            sentences = [sentence.text for sentence in result.video.transcript]
             words.executemany(
-                "INSERT INTO said(rowid, text) VALUES (?, ?)", enumerate(said, count)
+                "INSERT INTO said(rowid, text) VALUES (?, ?)", enumerate(sentences, count)
             )
             rows.write(_rows(result, keysteps).tobytes())
             vectors.write(vector.tobytes())
             places.append(one)
-            count, size = count + len(said), max(size, vector.shape[1])
+            count, size = count + len(sentences), max(size, vector.shape[1])
         words.commit()
     _write_coarse(target, _mapped(target / "vectors", np.float16, (count, size)))
     # Old files go before the new index counts; a killed run only makes it once more.
@@ -225,7 +225,7 @@ def _encoded(
 ) -> Iterator[tuple[IndexedResult, Result, NDArray[np.float16]]]:
     """Yield each result with the embeddings of its sentences, from the old index or encoded."""
     # A matching file with another number of sentences is a sign of a damaged index.
-    known = {one: number for number, one in enumerate(old.places)} if old else {}
+    numbers = {one: number for number, one in enumerate(old.places)} if old else {}
     for start in range(0, len(found), _TOGETHER):
         group: list[tuple[IndexedResult, Result]] = []
         for one in found[start : start + _TOGETHER]:
@@ -236,11 +236,11 @@ def _encoded(
             except StepgraphError as error:
                 if problems is None:
                     raise
-                problems.add_error(error, "unreadable result", str(folder / one[0]), lost=True)
-        features = encoder.encode_videos([r.video for place, r in group if place not in known])
+                problems.add_error(error, "unreadable result", str(folder / one[0]), fatal=True)
+        features = encoder.encode_videos([r.video for place, r in group if place not in numbers])
         for place, result in group:
-            if place in known and old is not None:
-                first = int(old.firsts[known[place]])
+            if place in numbers and old is not None:
+                first = int(old.firsts[numbers[place]])
                 vectors = np.asarray(old.vectors[first : first + place.rows])
             else:
                 vectors = unit(next(features).vectors).astype(np.float16)
@@ -249,9 +249,9 @@ def _encoded(
 
 def _rows(result: Result, keysteps: dict[str, int]) -> NDArray[Any]:
     """Make a row of :data:`ROW` for each sentence; a new keystep gets the next number."""
-    said = result.video.transcript
-    rows = np.zeros(len(said), ROW)
-    rows["start"], rows["end"] = (np.array([one[at] for one in said]) for at in (0, 1))
+    sentences = result.video.transcript
+    rows = np.zeros(len(sentences), ROW)
+    rows["start"], rows["end"] = (np.array([one[at] for one in sentences]) for at in (0, 1))
     middle = (rows["start"] + rows["end"]) / 2
     rows["keystep"] = -1
     for one in result:

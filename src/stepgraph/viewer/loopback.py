@@ -68,12 +68,12 @@ class Guarded(BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         """Answer a request with the right secret, host and origin."""
-        asked = urlsplit(self.path)
-        if not self.has_secret(asked.path):
+        url = urlsplit(self.path)
+        if not self.has_secret(url.path):
             return self.refuse(HTTPStatus.NOT_FOUND)
         if not self.is_own():
             return self.refuse(HTTPStatus.FORBIDDEN)
-        return self.answer(asked.path.removeprefix("/").partition("/")[2], asked.query)
+        return self.answer(url.path.removeprefix("/").partition("/")[2], url.query)
 
     do_HEAD = do_GET
 

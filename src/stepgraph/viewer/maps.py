@@ -167,7 +167,7 @@ def picture(norm: Norm) -> dict[str, Any]:
                 "wide": round(wide, 1),
                 "share": f"{100 * edge.arrow.share:.0f}\u00a0%" if seen else "",
                 "beside": [round(one, 1) for one in beside],
-                "told": drawing.tell_arrow(edge.arrow, found),
+                "told": drawing.describe_succession(edge.arrow, found),
             }
         )
     return {

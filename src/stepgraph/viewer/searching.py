@@ -68,22 +68,22 @@ class Index:
             raise ConfigError(f"top must be at least 1, got {most}")
         if not len(self):
             return []
-        asked = self._encoder.encode_question(question)
+        query = self._encoder.encode_question(question)
         try:
-            return self._find(question, asked, most)
+            return self._find(question, query, most)
         except (sqlite3.Error, LookupError, TypeError, ValueError):  # its files are damaged
             self._open(anew=True)
-            return self._find(question, asked, most)
+            return self._find(question, query, most)
 
-    def _find(self, question: str, asked: NDArray[np.float32], most: int) -> list[SearchHit]:
+    def _find(self, question: str, query: NDArray[np.float32], most: int) -> list[SearchHit]:
         files = self._files
-        near = nearest(files.coarse, asked @ files.directions, _CANDIDATES)
+        near = nearest(files.coarse, query @ files.directions, _CANDIDATES)
         rows = np.union1d(near, np.array(files.containing(question, _CANDIDATES), np.int64))
-        said = np.asarray(files.vectors[rows], np.float32) @ asked
+        of_text = np.asarray(files.vectors[rows], np.float32) @ query
         keysteps = files.rows["keystep"][rows]
         # Background (-1) contributes a similarity of 0.
-        done = np.append(self._keysteps @ asked if len(self._keysteps) else [], 0.0)[keysteps]
-        score = (said + done) / 2
+        done = np.append(self._keysteps @ query if len(self._keysteps) else [], 0.0)[keysteps]
+        score = (of_text + done) / 2
         videos = np.searchsorted(files.firsts, rows, side="right") - 1
         best: dict[tuple[int, float], int] = {}
         for at in np.argsort(-score, kind="stable"):
@@ -94,11 +94,11 @@ class Index:
                 break
         texts = files.texts(rows[list(best.values())].tolist())
         return [
-            self._moment(int(rows[at]), video, float(score[at]), texts)
+            self._hit(int(rows[at]), video, float(score[at]), texts)
             for (video, _), at in best.items()
         ]
 
-    def _moment(self, row: int, video: int, score: float, texts: dict[int, str]) -> SearchHit:
+    def _hit(self, row: int, video: int, score: float, texts: dict[int, str]) -> SearchHit:
         files, found = self._files, self._files.rows[row]
         keystep = int(found["keystep"])
         return SearchHit(
@@ -112,7 +112,7 @@ class Index:
         )
 
 
-def nearest(coarse: NDArray[np.int8], asked: NDArray[np.float32], most: int) -> NDArray[np.int64]:
+def nearest(coarse: NDArray[np.int8], query: NDArray[np.float32], most: int) -> NDArray[np.int64]:
     """Return the ``most`` rows with the greatest products with the query, unordered.
 
     Blocks of rows are ranked by their greatest product first, so that nothing as long as the index
@@ -120,13 +120,13 @@ def nearest(coarse: NDArray[np.int8], asked: NDArray[np.float32], most: int) -> 
     """
     if len(coarse) <= most:
         return np.arange(len(coarse))
-    query = np.rint(asked * (32_000 / max(1e-9, float(np.abs(asked).max())))).astype(np.int16)
-    blocks = compiled(_best_of_blocks)(coarse, query, _BLOCK)
-    kept = min(most, len(blocks))
-    chosen = np.argpartition(-blocks, kept - 1)[:kept]
+    scaled = np.rint(query * (32_000 / max(1e-9, float(np.abs(query).max())))).astype(np.int16)
+    blocks = compiled(_best_of_blocks)(coarse, scaled, _BLOCK)
+    count = min(most, len(blocks))
+    chosen = np.argpartition(-blocks, count - 1)[:count]
     rows = (chosen[:, None] * _BLOCK + np.arange(_BLOCK)).ravel()
     rows = rows[rows < len(coarse)]
-    products = coarse[rows].astype(np.int64) @ query.astype(np.int64)
+    products = coarse[rows].astype(np.int64) @ scaled.astype(np.int64)
     return rows[np.argpartition(-products, most - 1)[:most]]
 
 

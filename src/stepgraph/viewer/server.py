@@ -153,9 +153,9 @@ class Handler(Guarded):
     def do_POST(self) -> None:
         """Store a correction, only from the page itself, as the Origin header shows."""
         self.close_connection = True  # the body of a refused request is not read
-        asked = urlsplit(self.path)
+        url = urlsplit(self.path)
         length = self.headers.get("Content-Length", "")
-        if not self.has_secret(asked.path):
+        if not self.has_secret(url.path):
             return self.refuse(HTTPStatus.NOT_FOUND)
         if not self.is_own() or self.headers.get("Origin") is None:
             return self.refuse(HTTPStatus.FORBIDDEN)
@@ -163,8 +163,8 @@ class Handler(Guarded):
         if not (is_json and _LENGTH.fullmatch(length) and int(length) <= _LONGEST_BODY):
             return self.refuse(HTTPStatus.BAD_REQUEST)
         body = self.rfile.read(int(length))
-        of = parse_qs(asked.query).get("of", [""])[0]
-        if asked.path.rpartition("/")[2] != "correct":
+        of = parse_qs(url.query).get("of", [""])[0]
+        if url.path.rpartition("/")[2] != "correct":
             return self.refuse(HTTPStatus.NOT_FOUND)
         shown = self.server.shown
         return self.send(
@@ -184,15 +184,15 @@ class Handler(Guarded):
 
     def _data(self, name: str, of: str) -> Response:
         shown = self.server.shown
-        known: dict[str, Callable[[], Any]] = {
+        answers: dict[str, Callable[[], Any]] = {
             "overview": lambda: shown.overview,
             "result": lambda: shown.result(of),
             "map": lambda: shown.map(of),
             "search": lambda: shown.search(of),
         }
-        if name not in known:
+        if name not in answers:
             return Response(b"{}", status=HTTPStatus.NOT_FOUND)
-        return self._found(known[name])
+        return self._found(answers[name])
 
     def _found(self, find: Callable[[], Any]) -> Response:
         try:

@@ -27,7 +27,7 @@ from stepgraph.datasets.own import TRUTH_FILE, VOCABULARY_FILES, Own, open_folde
 from stepgraph.errors import ConfigError, DataError, MissingExtraError
 from stepgraph.files.disk import cache_folder, write_text
 from stepgraph.ingest import Listening
-from stepgraph.progress import counting, say, track
+from stepgraph.progress import counting, note, track
 
 VERSION = 2  # of scripts and pictures; a folder of another version is not taken
 PER_TASK = 12  # clips of each task
@@ -42,19 +42,19 @@ def open_generated(
     per_task: int = PER_TASK,
     *,
     tasks: Sequence[str] | None = None,
-    spoken: bool = False,
+    with_speech: bool = False,
     captions: bool = False,
 ) -> Dataset:
     """Open the generated corpus; the first time it is rendered, in less than a minute.
 
     Another ``seed`` gives other clips of the same tasks, ``per_task`` of each of the ``tasks``,
-    which are all six if not given.  If ``spoken``, the first clip of each task has its narration
-    as sound and is transcribed, if espeak-ng and moonshine-voice are installed.  With
+    which are all six if not given.  If ``with_speech``, the first clip of each task has its
+    narration as sound and is transcribed, if espeak-ng and moonshine-voice are installed.  With
     ``captions``, the narration stands in the pictures, and nowhere else.
     """
     folder = generated_folder(seed, per_task=per_task, tasks=tasks, captions=captions)
-    if spoken:
-        folder = _spoken_folder(folder, write_scripts(seed, per_task, tasks)[::per_task])
+    if with_speech:
+        folder = _folder_with_speech(folder, write_scripts(seed, per_task, tasks)[::per_task])
     name = ":".join(["generated", *["captions"] * captions, *[str(seed)] * bool(seed)])
     how = Own(listening=Listening(needed=not captions, uses_speech=not captions))
     dataset = open_folder(folder, how, name=name)
@@ -88,12 +88,12 @@ def generated_folder(
     return folder
 
 
-def _spoken_folder(written: Path, scripts: Sequence[Script]) -> Path:
+def _folder_with_speech(written: Path, scripts: Sequence[Script]) -> Path:
     """Folder with the same clips, the given ones with speech; its name includes the voice."""
     speaker = speaking.speaker()
     if speaker is None or find_spec("moonshine_voice") is None:
         missing = speaking.PROGRAM if speaker is None else "moonshine-voice"
-        say(f"{missing} is not installed: no clip speaks, all keep their text track")
+        note(f"{missing} is not installed: no clip speaks, all keep their text track")
         return written
     folder = written.with_name(f"{written.name}-{speaker}")
     if not is_whole(folder):

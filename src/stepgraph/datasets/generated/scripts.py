@@ -64,7 +64,9 @@ TASKS = {
 """The true procedures: an order of keysteps, and the shares of deviations from it."""
 
 # Comments in the file describe each of these.
-SAID: dict[str, list[str]] = {name: _WRITTEN[name] for name in ("now", "soon", "done", "astray")}
+MENTIONS: dict[str, list[str]] = {
+    name: _WRITTEN[name] for name in ("now", "soon", "done", "astray")
+}
 HUES: dict[str, int] = _WRITTEN["hues"]
 VIEWS: dict[View, float] = _WRITTEN["views"]
 VOICES: dict[View, dict[Voice, float]] = _WRITTEN["voices"]
@@ -177,7 +179,7 @@ def _mention(
     if shot.kind != "step" or shot.keystep is None:
         if rng.random() < 0.06:
             keystep = _other(None, task, rng)
-            yield shot.start, _one(SAID["astray"], rng).format(_one(keystep.plain, rng))
+            yield shot.start, _one(MENTIONS["astray"], rng).format(_one(keystep.plain, rng))
         return
     keystep = KEYSTEPS[shot.keystep]
     time = shot.start + rng.uniform(0.05, 0.55) * (shot.end - shot.start)
@@ -187,8 +189,8 @@ def _mention(
         time = shot.end + rng.uniform(0.0, 1.0)
     elif voice == "astray":
         keystep = _other(shot.keystep, task, rng)
-    if voice in SAID:
-        yield time, _one(SAID[voice], rng).format(_one(keystep.plain, rng))
+    if voice in MENTIONS:
+        yield time, _one(MENTIONS[voice], rng).format(_one(keystep.plain, rng))
 
 
 def _chatter(
@@ -198,7 +200,7 @@ def _chatter(
     rng: np.random.Generator,
 ) -> Iterator[Sentence]:
     """Fill the gaps between the mentions with small talk, hints and silence."""
-    said = {sentence.text for sentence in mentions}
+    used = {sentence.text for sentence in mentions}
     starts = [*(sentence.start for sentence in mentions), shots[-1].end]
     ends = [0.0, *(sentence.end for sentence in mentions)]
     for time, until in zip(ends, starts, strict=True):
@@ -208,11 +210,11 @@ def _chatter(
             hints = KEYSTEPS[shot.keystep].vague if shot.kind == "step" and shot.keystep else None
             text = _one(hints if hints and rng.random() < 0.8 else CHAT, rng)
             end = round(time + _length(text), 2)
-            if shot in quiet or text in said or end > until or rng.random() < 0.15:
+            if shot in quiet or text in used or end > until or rng.random() < 0.15:
                 time += rng.uniform(0.3, 1.0)
                 continue
             yield Sentence(round(time, 2), end, text)
-            said.add(text)
+            used.add(text)
             time = end + rng.uniform(0.1, 0.6)
 
 
@@ -240,11 +242,11 @@ def _draw(shares: Mapping[_Name, float], rng: np.random.Generator) -> _Name:
 
 def _in_turn(wanted: Iterable[tuple[float, str]], duration: float) -> Iterator[Sentence]:
     """Schedule sentences one after the other; late, overlong and repeated ones are left out."""
-    free, said = 0.0, set()
+    free, used = 0.0, set()
     for time, text in sorted(wanted):
         start = round(max(time, free), 2)
         end = round(start + _length(text), 2)
-        if start <= time + _PATIENCE and end <= duration and text not in said:
+        if start <= time + _PATIENCE and end <= duration and text not in used:
             yield Sentence(start, end, text)
             free = end + 0.1
-            said.add(text)
+            used.add(text)

@@ -26,10 +26,10 @@ _HUSHED = 0.003  # what is quieter before and after a sentence is no part of it
 def speaker() -> str | None:
     """Program, version and voice of the speech; None if the program is not installed."""
     try:
-        said = subprocess.run([PROGRAM, "--version"], capture_output=True, check=True).stdout
+        sound = subprocess.run([PROGRAM, "--version"], capture_output=True, check=True).stdout
     except (OSError, subprocess.CalledProcessError):
         return None
-    version = re.search(rb"\d[\w.]*", said)
+    version = re.search(rb"\d[\w.]*", sound)
     return f"{PROGRAM}-{version[0].decode() if version else 0}-{VOICE}-{SPEED}"
 
 
@@ -42,16 +42,16 @@ def speak(narration: Sequence[Sentence], seconds: float) -> NDArray[np.float32]:
     ):
         start = max(sentence.start, free)
         room = max(0.5, until - start - _BREATH)
-        said = _say(sentence.text, SPEED)
-        if len(said) > room * RATE:  # pauses do not become shorter, so words must
-            said = _say(sentence.text, round(1.1 * SPEED * len(said) / (room * RATE)))
-        place = sound[round(start * RATE) :][: len(said)]
-        place[:] = said[: len(place)]
-        free = start + len(said) / RATE + _BREATH
+        speech = _synthesise(sentence.text, SPEED)
+        if len(speech) > room * RATE:  # pauses do not become shorter, so words must
+            speech = _synthesise(sentence.text, round(1.1 * SPEED * len(speech) / (room * RATE)))
+        place = sound[round(start * RATE) :][: len(speech)]
+        place[:] = speech[: len(place)]
+        free = start + len(speech) / RATE + _BREATH
     return sound
 
 
-def _say(text: str, speed: int) -> NDArray[np.float32]:
+def _synthesise(text: str, speed: int) -> NDArray[np.float32]:
     command = [PROGRAM, "-v", VOICE, "-s", str(speed), "-z", "--stdout", text]
     wave = subprocess.run(command, capture_output=True, check=True).stdout
     sound = np.frombuffer(wave[_HEADER:], "<i2").astype(np.float32) / np.float32(1 << 15)
@@ -67,15 +67,15 @@ def give_voice(script: Script, written: Path, path: Path) -> None:
     with av.open(str(written)) as source, av.open(str(path), "w") as container:
         pictures = source.streams.video[0]
         shown = container.add_stream_from_template(pictures)
-        heard = container.add_stream("aac", rate=RATE, layout="mono")
+        stream = container.add_stream("aac", rate=RATE, layout="mono")
         for packet in source.demux(pictures):
             if packet.dts is not None:
                 packet.stream = shown
                 container.mux(packet)
-        size = heard.codec_context.frame_size
+        size = stream.codec_context.frame_size
         for first in range(0, len(sound), size):
             block = np.ascontiguousarray(sound[None, first : first + size])
             frame = av.AudioFrame.from_ndarray(block, "fltp", "mono")
             frame.sample_rate, frame.pts = RATE, first
-            container.mux(heard.encode(frame))
-        container.mux(heard.encode())
+            container.mux(stream.encode(frame))
+        container.mux(stream.encode())

@@ -69,8 +69,8 @@ class _Dtype:
 
     def __init__(self, code: Any, *_: Any) -> None:
         if type(code) is not str or not _NUMBERS.fullmatch(code):
-            said = repr(code[:20]) if type(code) is str else "none"
-            raise Refusal(f"an array of type {said}, not of real numbers")
+            shown = repr(code[:20]) if type(code) is str else "none"
+            raise Refusal(f"an array of type {shown}, not of real numbers")
         self.numpy = np.dtype(code)
 
     def __setstate__(self, state: Any) -> None:
@@ -112,7 +112,7 @@ def _spelt(text: Any, encoding: Any) -> bytes:
     return text.encode("latin1")
 
 
-_KNOWN: dict[str, Any] = {
+_ALLOWED: dict[str, Any] = {
     "numpy.ndarray": None,
     "numpy.dtype": StandIn(_Dtype),
     "_codecs.encode": StandIn(_spelt),
@@ -120,14 +120,14 @@ _KNOWN: dict[str, Any] = {
     "builtins.bytes": StandIn(lambda: b""),
 }
 for _core in ("core", "_core"):  # before numpy 2, and since
-    _KNOWN[f"numpy.{_core}.multiarray._reconstruct"] = StandIn(lambda *_: _Array())
-    _KNOWN[f"numpy.{_core}.numeric._frombuffer"] = StandIn(_restored)
+    _ALLOWED[f"numpy.{_core}.multiarray._reconstruct"] = StandIn(lambda *_: _Array())
+    _ALLOWED[f"numpy.{_core}.numeric._frombuffer"] = StandIn(_restored)
 
 
 def _find(name: str) -> Any:
-    if name not in _KNOWN:
+    if name not in _ALLOWED:
         raise Refusal(f"a call for {name[:80]!r}, which was not made", _CONVERT)
-    return _KNOWN[name]
+    return _ALLOWED[name]
 
 
 def read_pkl(path: Path) -> NDArray[Any]:

@@ -80,19 +80,19 @@ class _Server:
         self._open: dict[str, tuple[list[int], _Arrays]] = {}
         self._last: Any = None
 
-    def answer(self, asked: dict[str, Any]) -> tuple[dict[str, Any], Any]:
+    def answer(self, request: dict[str, Any]) -> tuple[dict[str, Any], Any]:
         """Return a reply, and the numbers that follow it."""
-        if asked["what"] == "send":
+        if request["what"] == "send":
             last, self._last = self._last, None
             return {}, np.ascontiguousarray(last[()]).reshape(-1).view(np.uint8)
         self._last = None
-        path, suffix, name = Path(asked["path"]), asked["suffix"], asked["name"]
-        if asked["what"] == "open":
+        path, suffix, name = Path(request["path"]), request["suffix"], request["name"]
+        if request["what"] == "open":
             arrays = self._opened(path, suffix)
             return {"names": sorted(arrays)[:5] if isinstance(arrays, dict) else []}, b""
         if name is not None:
             read = self._opened(path, suffix).get(name)
-            if asked["what"] == "has":
+            if request["what"] == "has":
                 return {"has": read is not None}, b""
             if read is None:
                 raise DataError("must be an array in that file, got none")
@@ -124,10 +124,10 @@ def serve() -> None:
     for line in sys.stdin.buffer:
         numbers: Any = b""
         try:
-            asked = json.loads(line)
-            of_torch = asked["suffix"] in (".pt", WEIGHTS, STATE)
-            _limit_memory(os.path.getsize(asked["path"]) if of_torch else 0)
-            answer, numbers = server.answer(asked)
+            request = json.loads(line)
+            of_torch = request["suffix"] in (".pt", WEIGHTS, STATE)
+            _limit_memory(os.path.getsize(request["path"]) if of_torch else 0)
+            answer, numbers = server.answer(request)
         except DataError as error:
             answer = {"refused": str(error)}
         except Exception as error:  # foreign files fail in any way there is
@@ -164,5 +164,5 @@ def _limit_memory(size: int = 0) -> None:
 
 
 def _unreadable(error: Exception) -> Refusal:
-    said = " ".join(str(error).split())[:120]
-    return Refusal(f"one that cannot be read ({type(error).__name__}: {said})")
+    message = " ".join(str(error).split())[:120]
+    return Refusal(f"one that cannot be read ({type(error).__name__}: {message})")

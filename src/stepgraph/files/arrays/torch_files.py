@@ -54,7 +54,7 @@ def _parameter(tensor: Any, *_: Any) -> Any:
     return tensor if isinstance(tensor, Tensor) else Blank
 
 
-_KNOWN: dict[str, Any] = {
+_ALLOWED: dict[str, Any] = {
     "collections.OrderedDict": OrderedDict,
     "torch._utils._rebuild_tensor": StandIn(_tensor),
     "torch._utils._rebuild_tensor_v2": StandIn(_tensor),
@@ -64,13 +64,13 @@ _KNOWN: dict[str, Any] = {
 
 
 def _blanked(name: str) -> Any:
-    return _KNOWN.get(name, Blank)
+    return _ALLOWED.get(name, Blank)
 
 
 def _plain(name: str) -> Any:
-    if name not in _KNOWN:
+    if name not in _ALLOWED:
         raise Refusal("more than plain values and tensors")
-    return _KNOWN[name]
+    return _ALLOWED[name]
 
 
 def _load(path: Path, find: Callable[[str], Any], *, whole: bool) -> Any:

@@ -29,8 +29,8 @@ from stepgraph.errors import ConfigError, DataError, IncompleteError, one_line
 from stepgraph.files.disk import write_text
 from stepgraph.graph import TaskGraph
 from stepgraph.ingest import Listening
-from stepgraph.ingest.screen import say_who_is_read
-from stepgraph.pipeline import Asked, open_scorer, options_of, uses_speech
+from stepgraph.ingest.screen import note_screen_reading
+from stepgraph.pipeline import ScorerChoice, open_scorer, options_of, uses_speech
 from stepgraph.problems import Problems
 from stepgraph.scoring import Scorer
 from stepgraph.vocabulary import read_vocabulary
@@ -40,11 +40,11 @@ _WORDS = {"true": True, "yes": True, "false": False, "no": False}
 
 def add_fields(verb: Any, kind: type[Any], names: Iterable[str] = ()) -> None:
     """Add an option for each field of a dataclass, or for some; absent options are not set."""
-    known = {one.name: one for one in fields(kind)}
+    accepted = {one.name: one for one in fields(kind)}
     hints, meanings = get_type_hints(kind), describe_fields(kind)
-    for name in names or known:
+    for name in names or accepted:
         flag, hint = f"--{name.replace('_', '-')}", hints[name]
-        meaning = f"{meanings.get(name, '')} {_default(known[name])}".strip().replace("%", "%%")
+        meaning = f"{meanings.get(name, '')} {_default(accepted[name])}".strip().replace("%", "%%")
         if hint in (bool, bool | None):
             action = argparse.BooleanOptionalAction
             verb.add_argument(flag, action=action, default=argparse.SUPPRESS, help=meaning)
@@ -80,8 +80,8 @@ def parse_option(text: str, kind: type[Any]) -> tuple[str, Any]:
         return name, value
     hints = {one.name: get_type_hints(kind)[one.name] for one in fields(kind)}
     if name not in hints:
-        known = ", ".join(hints) if hints else "none"
-        raise ConfigError(f"{kind.__name__} has no option {name!r}; it has {known}")
+        accepted = ", ".join(hints) if hints else "none"
+        raise ConfigError(f"{kind.__name__} has no option {name!r}; it has {accepted}")
     return name, parse_value(value, hints[name], f"--option {name}")
 
 
@@ -196,11 +196,11 @@ def open_dataset(args: argparse.Namespace, *, uses_vision: bool = False) -> Data
     Visual encoders need no transcript; unreadable files are skipped unless ``--strict`` is given.
     """
     strict = True if args.strict else False if args.skip_bad or uses_vision else None
-    asked = getattr(args, "vocabulary", None)
+    arguments = getattr(args, "vocabulary", None)
     args.opening = {
         "strict": strict,
         "split": args.split,
-        "vocabulary": read_vocabulary(asked) if asked else None,
+        "vocabulary": read_vocabulary(arguments) if arguments else None,
         "shard": args.shard,
         "listening": Listening(
             needed=not uses_vision,
@@ -211,21 +211,21 @@ def open_dataset(args: argparse.Namespace, *, uses_vision: bool = False) -> Data
     }
     dataset = open_source(args.source, **args.opening)
     if getattr(args, "reads", False) and isinstance(dataset.videos, Sequence):
-        say_who_is_read(dataset.videos)
+        note_screen_reading(dataset.videos)
     return dataset
 
 
-def open_asked(args: argparse.Namespace, graph: TaskGraph | None = None) -> Scorer:
+def open_chosen_scorer(args: argparse.Namespace, graph: TaskGraph | None = None) -> Scorer:
     """Open the scorer that the options of a verb select."""
     given = given_fields(args, EncoderOptions)
     if args.encoder:
         given["name"] = args.encoder
     args.stored = Problems(strict=bool(args.strict))
-    args.asked = Asked(
+    args.arguments = ScorerChoice(
         given, args.features, args.scores, args.scale, args.every, args.all_videos, args.stored
     )
     decoder = decoder_name(args) if "decoder" in args else DEFAULT_DECODER
-    scorer = open_scorer(args.asked, graph=graph, decoder=decoder)
+    scorer = open_scorer(args.arguments, graph=graph, decoder=decoder)
     args.uses_speech = uses_speech(scorer)
     options = options_of(scorer)
     args.reads = options is not None and options.uses_screen_text and args.features is None
@@ -250,10 +250,10 @@ def open_decoder(args: argparse.Namespace) -> Decoder:
 def open_compared(args: argparse.Namespace) -> Decoder:
     """Make the decoder to compare with: the same options where it has them, and its own."""
     kind = decoder_class(args.compare)
-    known = {one.name for one in fields(kind)} if is_dataclass(kind) else set()
+    accepted = {one.name for one in fields(kind)} if is_dataclass(kind) else set()
     given = {one.partition("=")[0].strip().replace("-", "_"): one for one in args.option}
-    shared = [one for name, one in given.items() if name in known]
-    options = {name: value for name, value in _plain_options(args).items() if name in known}
+    shared = [one for name, one in given.items() if name in accepted]
+    options = {name: value for name, value in _plain_options(args).items() if name in accepted}
     named = dict(parse_option(one, kind) for one in (*shared, *args.compare_option))
     return load_decoder(args.compare, **(options | named))
 
@@ -264,21 +264,21 @@ def _plain_options(args: argparse.Namespace) -> dict[str, Any]:
     return {name: value for name, value in own.items() if value is not None}
 
 
-def say(args: argparse.Namespace, text: str, **content: Any) -> str:
+def render(args: argparse.Namespace, text: str, **content: Any) -> str:
     """Render the answer of a verb: text for people, or one JSON object."""
     return json.dumps(content, ensure_ascii=False, indent=1) if args.json else text
 
 
-def finish(answer: str, args: argparse.Namespace, *found: Problems) -> str:
+def conclude(answer: str, args: argparse.Namespace, *found: Problems) -> str:
     """Return the answer after reporting problems; a failed input is an error unless skipped."""
-    all_found, lost = Problems(), Problems()
+    all_found, fatal = Problems(), Problems()
     for problems in (*found, getattr(args, "stored", Problems())):
         all_found.take(problems)
-        lost.take(problems.failed)
-    if lost and not args.skip_bad:
-        for problem in lost.found if len(lost) > 1 else ():
+        fatal.take(problems.failed)
+    if fatal and not args.skip_bad:
+        for problem in fatal.found if len(fatal) > 1 else ():
             print(f"stepgraph: failed: {one_line(str(problem))}", file=sys.stderr)
-        raise IncompleteError(f"{len(lost)} failed, the rest is done: {lost.summary()}", answer)
+        raise IncompleteError(f"{len(fatal)} failed, the rest is done: {fatal.summary()}", answer)
     if all_found:
         source = f"{args.source}: " if "source" in args else ""
         found_in = f"{source}problems, the rest was used: {all_found.summary()}"
@@ -291,7 +291,7 @@ def show_table(table: Any, args: argparse.Namespace, name: str, problems: Proble
     if args.output:
         write_table(table, args.output, name)
     shown = {"text": table.to_text, "markdown": table.to_markdown, "json": table.to_json}
-    return finish(shown[args.format](), args, problems)
+    return conclude(shown[args.format](), args, problems)
 
 
 def write_table(table: Any, folder: Path, name: str) -> None:
