@@ -67,7 +67,7 @@ def hmmlearn_model(graph: TaskGraph, decoder: Viterbi) -> Any:
         def _check(self) -> None:
             pass
 
-    chain = make_chain(graph, decoder.stay, decoder.floor)
+    chain = make_chain(graph, decoder.self_transition, decoder.floor)
     size = len(graph.vocabulary)
     source = np.repeat(np.arange(size), np.diff(chain.out.first))
     dense = np.full((size, size), np.exp(chain.floor))

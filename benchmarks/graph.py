@@ -33,7 +33,7 @@ from stepgraph.decoders.learning import learn_graph
 from stepgraph.evaluation.order import (
     OrderCheck,
     check_order,
-    clear_pairs,
+    majority_pairs,
     count_before,
     count_next,
 )
@@ -66,7 +66,7 @@ def numbers(check: OrderCheck) -> dict[str, float | None]:
 def mined(one: Suite, videos: Sequence[str] | None = None, order: float = 1.0) -> TaskStatistics:
     """The layers of a graph of all videos, or of some."""
     scores = [each for each in one.scores if videos is None or each.video in videos]
-    graph = learn_graph(scores, one.vocabulary, decoder=TaskMarkov(order=order))
+    graph = learn_graph(scores, one.vocabulary, decoder=TaskMarkov(order_weight=order))
     assert graph.statistics is not None, "narrated videos have courses"
     return graph.statistics
 
@@ -104,7 +104,7 @@ def check_listed(one: Suite) -> None:
         following = dict(zip(own, (*own[1:], END), strict=True))
         rows = [np.where(np.isin(each.keysteps, own), each.keysteps, -1) for each in labels]
         only = [replace(each, keysteps=row) for each, row in zip(labels, rows, strict=True)]
-        pairs = clear_pairs(count_before(only), LEAST[one.name])
+        pairs = majority_pairs(count_before(only), LEAST[one.name])
         right = [own.index(first) < own.index(second) for first, second in pairs]
         after = count_next(only)
         hits = sum(true[following[keystep]] for keystep, true in after.items())

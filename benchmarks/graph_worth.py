@@ -192,7 +192,7 @@ def change_transitions(one: Suite, graph: TaskGraph) -> None:
     """Our own recogniser with transitions from several sources; all else is as it is."""
     mapped = next_counts(graph, next_of_map(graph))
     true = next_counts(graph, next_in_truth(one))
-    calm, unordered = TaskMarkov(stay=0.97), TaskMarkov(order_votes=1.0)
+    calm, unordered = TaskMarkov(self_transition=0.97), TaskMarkov(order_prior_transitions=1.0)
     ways: dict[str, tuple[Decoder, TaskGraph]] = {
         "flat": (Flat(), graph),
         "listed order alone": (TaskMarkov(), next_counts(graph, {})),

@@ -140,8 +140,8 @@ def parts(one: Suite) -> None:
         "no prior over tasks": (TaskMarkov(), replace(graph, parameters=even), one.scores),
         "nothing learned": (TaskMarkov(), replace(graph, parameters=None), one.scores),
         "no titles": (TaskMarkov(), learn_graph(plain.scores, one.vocabulary), plain.scores),
-        "no common score taken away": (TaskMarkov(common=0.0), graph, one.scores),
-        "graph hardly used": (TaskMarkov(order_votes=1e9), graph, one.scores),
+        "no common score taken away": (TaskMarkov(mean_subtraction=0.0), graph, one.scores),
+        "graph hardly used": (TaskMarkov(order_prior_transitions=1e9), graph, one.scores),
         "changes cost nothing": (TaskMarkov(change_cost=0.0), graph, one.scores),
         "path search, same scores": (PathSearch(), graph, one.scores),
     }
@@ -200,7 +200,13 @@ def best_options(scores: Sequence[Scores], graph: TaskGraph, one: Suite) -> dict
         return report.accuracy + report.iou
 
     best = max(grid, key=worth)
-    raw = TaskMarkov(**best, slope=1.0, bias=0.0, background_slope=1.0, background_bias=0.0)
+    raw = TaskMarkov(
+        **best,
+        calibration_slope=1.0,
+        calibration_intercept=0.0,
+        background_slope=1.0,
+        background_intercept=0.0,
+    )
     labels = [raw.decode(each, graph) for each in scores]
     slope, bias = fit(labels, one, empty=False)
     background_slope, background_bias = fit(labels, one, empty=True)

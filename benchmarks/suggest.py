@@ -152,7 +152,7 @@ def _worst_half(words: Sequence[Sequence[str]], true: Sequence[str], draws: int 
 
 def recognised(names: Vocabulary, dataset: Dataset, order: float) -> list[Labels]:
     """Labels of the recogniser with a list, as a user would get them."""
-    decoder = TaskMarkov(order=order)
+    decoder = TaskMarkov(order_weight=order)
     scores = list(score(dataset.videos, names, load_encoder(TaskMarkov.encoder)))
     graph = learn_graph(scores, names, decoder=decoder)
     return [decoder.decode(one, graph) for one in scores]

@@ -473,15 +473,15 @@ def test_an_unknown_table_is_answered_with_the_known_ones(capsys):
 
 
 def test_any_option_of_a_decoder_may_be_given(capsys):
-    main(["evaluate", "demo", "--option", "stay=0.9", "--json"])
+    main(["evaluate", "demo", "--option", "self-transition=0.9", "--json"])
 
-    assert json.loads(capsys.readouterr().out)["options"]["stay"] == 0.9
+    assert json.loads(capsys.readouterr().out)["options"]["self_transition"] == 0.9
 
 
 def test_an_option_that_is_no_number_is_refused(capsys):
-    said = failed(capsys, "evaluate", "demo", "--option", "stay", "--json")
+    said = failed(capsys, "evaluate", "demo", "--option", "order", "--json")
 
-    assert "--option must be like stay=0.9, got 'stay'" in said
+    assert "--option must be like self-transition=0.9, got 'order'" in said
 
 
 def test_a_vocabulary_that_the_truth_does_not_refer_to_is_refused(videos, capsys):

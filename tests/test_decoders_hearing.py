@@ -367,7 +367,9 @@ def slow_talk(scores, task, members, background):
 
 def test_rows_are_left_empty_as_far_from_the_middle_and_as_close_to_the_title_as_they_are():
     """Confidence of a row left empty is how probable that is."""
-    decoder = TaskMarkov(background=1.0, change_cost=0.0, background_slope=1, background_bias=0)
+    decoder = TaskMarkov(
+        background=1.0, change_cost=0.0, background_slope=1, background_intercept=0
+    )
     vocabulary = Vocabulary(keysteps(3).keysteps, {"tea": (0, 1, 2)})
     graph, empty = make_graph(np.eye(3, k=1, dtype=np.int64), vocabulary), 0
     for seed in range(20):

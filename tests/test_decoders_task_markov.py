@@ -17,7 +17,12 @@ NAMES = tuple("abcdefg")
 VOCABULARY = Vocabulary(NAMES, {"tea": (0, 1, 2), "soup": (3, 4, 5)})
 GRAPH = make_graph(np.eye(7, k=1, dtype=np.int64), VOCABULARY)
 # Confidence as the model itself has it, before it is mapped to how often it is right.
-RAW = {"slope": 1, "bias": 0, "background_slope": 1, "background_bias": 0}
+RAW = {
+    "calibration_slope": 1,
+    "calibration_intercept": 0,
+    "background_slope": 1,
+    "background_intercept": 0,
+}
 
 
 def clear_scores(keysteps_of_rows, *, observed=None, high=0.9, low=0.1):
@@ -43,13 +48,15 @@ def slow_emission(scores, decoder, members):
     """What speaks for each keystep of a task on each row, one cell at a time."""
     rows, size, values = len(scores), len(members), scores.values.astype(float)
     heard = [t for t in range(rows) if scores.observed[t]]
-    common = [decoder.common * sum(values[t, k] for t in heard) / len(heard) for k in members]
+    common = [
+        decoder.mean_subtraction * sum(values[t, k] for t in heard) / len(heard) for k in members
+    ]
     emission = np.zeros((rows, size))
     for t, place in product(range(rows), range(size)):
         soft = [(values[t, k] - common[n]) / decoder.temperature for n, k in enumerate(members)]
         if t in heard:
             emission[t, place] = soft[place] - math.log(sum(math.exp(one) for one in soft))
-        away = [((b + 0.5) / 20 - (place + 0.5) / size) / decoder.spread for b in range(20)]
+        away = [((b + 0.5) / 20 - (place + 0.5) / size) / decoder.order_sigma for b in range(20)]
         due = [math.exp(-(one**2) / 2) for one in away]
         emission[t, place] += math.log(20 * due[t * 20 // rows] / sum(due))
     return emission
@@ -87,8 +94,8 @@ def small_problem(rng):
     decoder = TaskMarkov(
         background=float(rng.choice([0.0, 0.3, 1.0])),
         temperature=rng.uniform(0.05, 0.5),
-        stay=rng.uniform(0.2, 0.95),
-        spread=rng.uniform(0.1, 1),
+        self_transition=rng.uniform(0.2, 0.95),
+        order_sigma=rng.uniform(0.1, 1),
         change_cost=float(rng.choice([0.0, 0.1, 1.0])),
         **RAW,
     )
@@ -121,7 +128,7 @@ def test_transitions_add_up_to_one_with_stay_on_the_diagonal(stay):
         rng = np.random.default_rng(seed)
         members = tuple(rng.permutation(6)[: int(rng.integers(2, 7))].tolist())
 
-        table = TaskMarkov(stay=stay).transitions(members, random_graph(rng, 6))
+        table = TaskMarkov(self_transition=stay).transitions(members, random_graph(rng, 6))
 
         assert table.shape == (len(members), len(members))
         assert table.sum(axis=1) == pytest.approx(1)
@@ -379,14 +386,14 @@ def test_calibration_keeps_the_order_of_confidence(empty):
     rows = np.flatnonzero((raw.keysteps == BACKGROUND) == empty)
     order = rows[np.argsort(raw.confidence[rows])]
 
-    for decoder in (TaskMarkov(background=0.4), TaskMarkov(background=0.4, slope=500)):
+    for decoder in (TaskMarkov(background=0.4), TaskMarkov(background=0.4, calibration_slope=500)):
         assert (np.diff(decoder.decode(scores, GRAPH).confidence[order]) >= -1e-9).all()
     assert len(rows) > 5
 
 
 @pytest.mark.parametrize("spread", [1e-4, 0.001, 0.01])
 def test_confidence_is_a_probability_where_places_are_strict(spread):
-    labels = TaskMarkov(spread=spread).decode(clear_scores([0] * 20 + [2] * 40), GRAPH)
+    labels = TaskMarkov(order_sigma=spread).decode(clear_scores([0] * 20 + [2] * 40), GRAPH)
 
     assert ((labels.confidence >= 0) & (labels.confidence <= 1)).all()
 
@@ -429,14 +436,32 @@ def test_two_graphs_of_one_vocabulary_are_not_confused():
     assert 2 in other
 
 
-@pytest.mark.parametrize("name", ["temperature", "spread", "order_votes", "order_videos", "slope"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "temperature",
+        "order_sigma",
+        "order_prior_transitions",
+        "order_prior_videos",
+        "calibration_slope",
+    ],
+)
 @pytest.mark.parametrize("value", [0, -1.5, math.nan])
 def test_options_that_must_be_positive_are_checked(name, value):
     with pytest.raises(ConfigError, match=f"^{name} must be more than 0, got {value}"):
         TaskMarkov(**{name: value})
 
 
-@pytest.mark.parametrize("name", ["order_votes", "order_videos", "slope", "common", "bias"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "order_prior_transitions",
+        "order_prior_videos",
+        "calibration_slope",
+        "mean_subtraction",
+        "calibration_intercept",
+    ],
+)
 @pytest.mark.parametrize("value", [math.inf, math.nan])
 def test_options_must_be_numbers_to_reckon_with(name, value):
     with pytest.raises(ConfigError, match=f"^{name} must be .*, got {value}"):
@@ -445,8 +470,10 @@ def test_options_must_be_numbers_to_reckon_with(name, value):
 
 @pytest.mark.parametrize("stay", [0, 1, -0.5, 1.5, math.nan])
 def test_stay_must_be_between_0_and_1(stay):
-    with pytest.raises(ConfigError, match=f"^stay must be (between 0 and 1|finite), got {stay}"):
-        TaskMarkov(stay=stay)
+    with pytest.raises(
+        ConfigError, match=f"^self_transition must be (between 0 and 1|finite), got {stay}"
+    ):
+        TaskMarkov(self_transition=stay)
 
 
 @pytest.mark.parametrize("background", [-0.1, 1.1, math.nan, math.inf])
@@ -463,7 +490,9 @@ def test_a_change_must_not_be_worth_anything_by_itself(change_cost):
 
 def test_decoder_is_loaded_by_name_and_is_the_default():
     assert load_decoder() == TaskMarkov()
-    assert load_decoder("task-markov", stay=0.9, common=0) == TaskMarkov(stay=0.9, common=0)
+    assert load_decoder("task-markov", self_transition=0.9, mean_subtraction=0) == TaskMarkov(
+        self_transition=0.9, mean_subtraction=0
+    )
 
 
 def test_a_long_video_of_ten_thousand_keysteps_is_decoded():

@@ -32,9 +32,25 @@ def logistic(odds):
 
 def test_options_stay_those_that_were_published():
     assert asdict(TaskMarkov()) == {
-        **{"background": 0.13, "temperature": 0.1, "common": 0.5, "stay": 0.9, "spread": 0.25},
-        **{"order": 1.0, "order_videos": 10.0, "order_votes": 100.0, "change_cost": 1.0},
-        **{"slope": 0.4, "bias": -1.6, "background_slope": 0.55, "background_bias": 2.0},
+        **{
+            "background": 0.13,
+            "temperature": 0.1,
+            "mean_subtraction": 0.5,
+            "self_transition": 0.9,
+            "order_sigma": 0.25,
+        },
+        **{
+            "order_weight": 1.0,
+            "order_prior_videos": 10.0,
+            "order_prior_transitions": 100.0,
+            "change_cost": 1.0,
+        },
+        **{
+            "calibration_slope": 0.4,
+            "calibration_intercept": -1.6,
+            "background_slope": 0.55,
+            "background_intercept": 2.0,
+        },
     }
     assert TaskMarkov.encoder == EncoderOptions(context=1, task_names=True, blend=True)
 
@@ -49,14 +65,15 @@ def slow_transitions(decoder, members, counts, order):
             if end != start
         ]
         votes = [
-            decoder.order_votes * (order * vote / sum(ahead) + (1 - order) / (size - 1))
+            decoder.order_prior_transitions
+            * (order * vote / sum(ahead) + (1 - order) / (size - 1))
             for vote in ahead
         ]
         others = [end for end in range(size) if end != start]
         for at, end in enumerate(others):
             votes[at] += counts[members[start], members[end]]
-        row = [(1 - decoder.stay) * vote / sum(votes) for vote in votes]
-        row.insert(start, decoder.stay)
+        row = [(1 - decoder.self_transition) * vote / sum(votes) for vote in votes]
+        row.insert(start, decoder.self_transition)
         rows.append(row)
     return rows
 
@@ -64,7 +81,7 @@ def slow_transitions(decoder, members, counts, order):
 @pytest.mark.parametrize("order", [1.0, 0.6, 0.0])
 @pytest.mark.parametrize("task", ["tea", "soup", "long"])
 def test_transitions_are_counts_beside_imagined_ones(task, order):
-    decoder = TaskMarkov(order=order, stay=0.8, order_votes=20.0)
+    decoder = TaskMarkov(order_weight=order, self_transition=0.8, order_prior_transitions=20.0)
     counts = random_counts(3)
 
     found = decoder.transitions(TASKS[task], make_graph(counts, VOCABULARY))
@@ -73,7 +90,9 @@ def test_transitions_are_counts_beside_imagined_ones(task, order):
 
 
 def test_without_headings_there_is_no_order():
-    found = TaskMarkov(stay=0.7).transitions((0, 1, 2, 3), make_graph(np.zeros((4, 4), int)))
+    found = TaskMarkov(self_transition=0.7).transitions(
+        (0, 1, 2, 3), make_graph(np.zeros((4, 4), int))
+    )
 
     assert found == pytest.approx(np.where(np.eye(4), 0.7, 0.1))
 
@@ -86,7 +105,7 @@ def test_a_task_of_one_keystep_never_changes():
 
 @pytest.mark.parametrize("order", [1.0, 0.6, 0.0])
 def test_a_keystep_is_due_around_its_place_in_the_order(order):
-    decoder = TaskMarkov(order=order, spread=0.3)
+    decoder = TaskMarkov(order_weight=order, order_sigma=0.3)
 
     found = decoder.log_timing("tea", 3, make_graph(random_counts(0), VOCABULARY))
 
@@ -110,7 +129,7 @@ def slow_smoothed(times):
 
 
 def test_a_keystep_is_due_when_the_corpus_speaks_of_it():
-    decoder = TaskMarkov(spread=0.3, order_videos=5.0)
+    decoder = TaskMarkov(order_sigma=0.3, order_prior_videos=5.0)
     timing = np.random.default_rng(0).exponential(2, (3, 20))
     parameters = RecognizerParameters(tuple(LISTED), {}, {"tea": 9.0}, {"tea": timing}, {})
     graph = make_graph(random_counts(0), VOCABULARY)
@@ -139,7 +158,7 @@ def test_a_moment_is_emitted_by_the_keysteps_that_may_be_there():
     values = np.array([[0.5, 0.1, never], [0.2, never, never], [never] * 3, [0.4, 0.3, never]])
     weight = np.array([3.0, 1.0, 5.0, 2.0])
 
-    found = TaskMarkov(temperature=0.2, common=0.5).log_emission(values, weight)
+    found = TaskMarkov(temperature=0.2, mean_subtraction=0.5).log_emission(values, weight)
 
     means = [(3 * 0.5 + 0.2 + 2 * 0.4) / 6, (3 * 0.1 + 2 * 0.3) / 5]
     for moment in (0, 3):
@@ -160,7 +179,7 @@ def test_what_may_not_be_on_one_row_may_be_on_silent_ones(turned):
     scores = Scores("v", values.astype(np.float32), observed, VOCABULARY)
 
     found = (
-        TaskMarkov(background=0.0, order=0.0)
+        TaskMarkov(background=0.0, order_weight=0.0)
         ._decode_task(
             observe(scores), "tea", TASKS["tea"], make_graph(np.zeros((7, 7), int), VOCABULARY)
         )
@@ -273,7 +292,12 @@ def test_words_speak_for_the_keysteps_that_they_were_learned_for():
 
 
 def test_confidence_is_calibrated_on_the_scale_of_log_odds():
-    decoder = TaskMarkov(slope=0.5, bias=-1.0, background_slope=0.25, background_bias=1.5)
+    decoder = TaskMarkov(
+        calibration_slope=0.5,
+        calibration_intercept=-1.0,
+        background_slope=0.25,
+        background_intercept=1.5,
+    )
     probability = [0.9, 0.2, 0.0, 1.0, 0.9, 0.2, 1.0]
     found = decoder._confidence(
         _Decoded(np.array([2, 2, 2, 2, -1, -1, -1]), np.array(probability), Alternatives.none(7)),
@@ -346,7 +370,9 @@ def test_a_graph_remembers_how_far_the_order_is_believed():
     rng = np.random.default_rng(0)
     videos = [random_products(rng, VOCABULARY, parts=6, titles=True, video=f"{n}") for n in "abc"]
 
-    graph = learn_graph(videos, VOCABULARY, decoder=TaskMarkov(order=0.5, order_videos=8.0))
+    graph = learn_graph(
+        videos, VOCABULARY, decoder=TaskMarkov(order_weight=0.5, order_prior_videos=8.0)
+    )
 
     assert graph.traces.order == 0.5
 

@@ -11,7 +11,7 @@ from stepgraph.core import Labels, Vocabulary
 from stepgraph.evaluation.order import (
     _judge_next,
     check_order,
-    clear_pairs,
+    majority_pairs,
     count_before,
     count_next,
 )
@@ -34,7 +34,7 @@ def layers_of(*videos, order=0.0):
 
 
 def clear(videos):
-    return clear_pairs(count_before(videos))
+    return majority_pairs(count_before(videos))
 
 
 def test_a_pair_is_clear_from_three_quarters_of_ten_videos_on():

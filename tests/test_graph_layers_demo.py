@@ -48,7 +48,7 @@ def test_two_swapped_steps_of_a_list_are_put_back(demo_scores):
 def test_a_corpus_of_spoken_videos_tells_its_order_without_any_list(demo_scores):
     """The demo's pancakes: the batter is made before it is fried."""
     scores, vocabulary = demo_scores
-    graph = learn_graph(scores, vocabulary, decoder=TaskMarkov(order=0.0))
+    graph = learn_graph(scores, vocabulary, decoder=TaskMarkov(order_weight=0.0))
     names = ("sift the flour", "crack the eggs", "ladle the batter into the pan")
 
     order = graph.statistics.of_task("Make pancakes").order()

@@ -177,7 +177,7 @@ def test_a_heading_may_be_called_everything():
     assert {*graph.statistics.videos} == {"everything"}
 
 
-@pytest.mark.parametrize("courses", [{"met": {"nope": 1}}, {"order": 1e308}, {"order": 1.1}])
+@pytest.mark.parametrize("traces", [{"met": {"nope": 1}}, {"order": 1e308}, {"order": 1.1}])
 def test_courses_of_unknown_tasks_and_of_endless_belief_are_refused(traces, tmp_path):
     videos = [sentences_of(np.random.default_rng(0), f"{n}") for n in range(3)]
     sg.save(learn_graph(videos, VOCABULARY), tmp_path / "graph.json")

@@ -15,7 +15,7 @@ from stepgraph.evaluation.report import Report
 from stepgraph.export.answers import (
     VideoDeviations,
     describe_check,
-    describe_departures,
+    describe_deviations,
     describe_differences,
     describe_next,
     describe_order,
@@ -187,14 +187,14 @@ def test_departures_are_told_video_by_video():
     odd = Deviation(63.0, "order", "'pour' before 'boil'", "never so")
     told = [VideoDeviations("monday", "tea", [odd]), VideoDeviations("friday", "tea", [])]
 
-    text = describe_departures(told, as_json=False)
-    content = json.loads(describe_departures(told, as_json=True))
+    text = describe_deviations(told, as_json=False)
+    content = json.loads(describe_deviations(told, as_json=True))
 
     assert text.splitlines()[0] == "monday (tea):"
     assert text.splitlines()[2].split() == ["1:03", "'pour'", "before", "'boil'", "never", "so"]
     assert text.endswith("friday does tea as most videos do it.")
     assert content["videos"][0]["departures"][0]["kind"] == "order"
-    assert describe_departures([], as_json=False) == "No video of a task of the graph."
+    assert describe_deviations([], as_json=False) == "No video of a task of the graph."
 
 
 def test_an_order_is_shown_beside_the_truth_with_the_mean_at_the_end():

@@ -73,7 +73,7 @@ def parse_option(text: str, kind: type[Any]) -> tuple[str, Any]:
     name, equals, value = text.partition("=")
     name = name.strip().replace("-", "_")
     if not equals or not name:
-        raise ConfigError(f"--option must be like stay=0.9, got {text!r}")
+        raise ConfigError(f"--option must be like self-transition=0.9, got {text!r}")
     if not is_dataclass(kind):
         with suppress(ValueError, SyntaxError):
             return name, ast.literal_eval(value)
@@ -260,7 +260,7 @@ def open_compared(args: argparse.Namespace) -> Decoder:
 
 def _plain_options(args: argparse.Namespace) -> dict[str, Any]:
     """Options of decoders that have a flag of their own, as far as they were given."""
-    own = {name: getattr(args, name, None) for name in ("threshold", "background", "order")}
+    own = {name: getattr(args, name, None) for name in ("threshold", "background", "order_weight")}
     return {name: value for name, value in own.items() if value is not None}
 
 

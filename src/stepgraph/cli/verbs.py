@@ -66,7 +66,9 @@ def mine(args: argparse.Namespace) -> str:
     scorer, failed = arguments.open_chosen_scorer(args), Problems(strict=args.strict)
     dataset = arguments.open_dataset(args, uses_vision=uses_vision(scorer))
     vocabulary = pipeline.choose_vocabulary(dataset, args.vocabulary)
-    decoder = TaskMarkov() if args.order is None else TaskMarkov(order=args.order)
+    decoder = (
+        TaskMarkov() if args.order_weight is None else TaskMarkov(order_weight=args.order_weight)
+    )
     options = arguments.given_fields(args, MiningOptions)
     annotations = decisions_in(args.corrections, failed)
     how = {"decoder": decoder, "decisions": annotations, **options}

@@ -188,7 +188,7 @@ class ParameterFit:
     def traces(self) -> EmissionTraces:
         """Return the emission traces of the sampled videos of each task."""
         met = dict(sorted(self._traces.met.items()))
-        return EmissionTraces(self._traces.chosen(), met, self._decoder.order)
+        return EmissionTraces(self._traces.chosen(), met, self._decoder.order_weight)
 
     def _fit_classifiers(
         self, graph: TaskGraph, sampled: Mapping[str, Mapping[str, LazyScores]]

@@ -75,27 +75,29 @@ class Viterbi:
 
     The emission of a row is ``softmax(scores / temperature)``, and uniform on an unobserved row.
     Transitions are those of the graph, with two changes: the self-transition has probability
-    ``stay``, and with a small probability any keystep follows, so that no row is impossible.
+    ``self_transition``, and with a small probability any keystep follows, so that no row is impossible.
 
     Attributes
     ----------
     temperature
         Softness of the scores: the lower, the more they count against the graph.
-    stay
+    self_transition
         Probability that a keystep goes on for another row; None takes the mined one.
     floor
         Probability of ignoring the graph, spread evenly over all keysteps.
     """
 
     temperature: float = 0.1
-    stay: float | None = 0.97
+    self_transition: float | None = 0.97
     floor: float = 1e-3
 
     def __post_init__(self) -> None:
         if not 0 < self.temperature < math.inf:
             raise ConfigError(f"temperature must be a number above 0, got {self.temperature}")
-        if self.stay is not None and not 0 <= self.stay <= 1:
-            raise ConfigError(f"stay must be between 0 and 1 or None, got {self.stay}")
+        if self.self_transition is not None and not 0 <= self.self_transition <= 1:
+            raise ConfigError(
+                f"self_transition must be between 0 and 1 or None, got {self.self_transition}"
+            )
         if not 0 < self.floor <= 1:
             raise ConfigError(
                 f"floor must be above 0 and at most 1, got {self.floor}; "
@@ -114,21 +116,21 @@ class Viterbi:
             emission = np.where(scores.observed[:, None], values, 0.0)
             emission[~allowed] = -math.inf
             emission[~possible] = 0.0
-            path = most_likely_path(emission, make_chain(graph, self.stay, self.floor))
+            path = most_likely_path(emission, make_chain(graph, self.self_transition, self.floor))
             keysteps = np.where(possible, path, BACKGROUND)
         return Labels(scores.video, keysteps, scores.vocabulary, scores.hop)
 
 
-def make_chain(graph: TaskGraph, stay: float | None, floor: float) -> Chain:
+def make_chain(graph: TaskGraph, self_transition: float | None, floor: float) -> Chain:
     """Mix the graph's transitions with a uniform distribution of weight ``floor``."""
     even = floor / len(graph.vocabulary)
-    moves, stays = _transitions(graph, stay)
+    moves, stays = _transitions(graph, self_transition)
     moves.data = np.log((1 - floor) * moves.data + even)
     return Chain.of_edges(np.log((1 - floor) * stays + even), moves, math.log(even))
 
 
-def _transitions(graph: TaskGraph, stay: float | None) -> tuple[Matrix, Vector]:
-    """Transition probabilities between keysteps, and self-transitions: ``stay`` or the mined ones.
+def _transitions(graph: TaskGraph, self_transition: float | None) -> tuple[Matrix, Vector]:
+    """Transition probabilities between keysteps, and self-transitions: ``self_transition`` or the mined ones.
 
     A keystep without another transition has a self-transition of 1.
     """
@@ -139,7 +141,7 @@ def _transitions(graph: TaskGraph, stay: float | None) -> tuple[Matrix, Vector]:
     moves = csr_array((mined.data[others], mined.indices[others], first), shape=mined.shape)
     leaving = np.asarray(moves.sum(axis=1)).ravel()
     stays = mined.diagonal()
-    if stay is not None:
-        moves.data *= (1 - stay) / leaving[source[others]]
-        stays = np.full_like(stays, stay)
+    if self_transition is not None:
+        moves.data *= (1 - self_transition) / leaving[source[others]]
+        stays = np.full_like(stays, self_transition)
     return moves, np.where(leaving > 0, stays, 1.0)

@@ -81,22 +81,22 @@ class TaskMarkov:
         Share of a video that introduction and farewell take in the mean; 0 labels every row.
     temperature
         Softness of the scores: a difference of this much is a factor of e in probability.
-    common
+    mean_subtraction
         Share of each keystep's mean score over the video that is subtracted from its scores,
         since a keystep that always scores well discriminates little.
-    stay
+    self_transition
         Probability that a keystep goes on for another row.
-    spread
+    order_sigma
         Standard deviation of a keystep's time from its listed place, as a share of the video.
-    order
+    order_weight
         Weight of the listed order, from 0, where a list is in no order, to 1.
-    order_videos
+    order_prior_videos
         Weight of the prior timing, as a number of videos beside those of the corpus.
-    order_votes
+    order_prior_transitions
         Weight of the prior transitions, as a count for each keystep beside those of the graph.
     change_cost
         Least expected gain, in correct rows, for a change of keystep.
-    slope, bias, background_slope, background_bias
+    calibration_slope, calibration_intercept, background_slope, background_intercept
         Calibration of the model's probability of a keystep, and of background, to the share of
         correct labels, on the scale of log odds (Platt, 1999).
     """
@@ -106,28 +106,36 @@ class TaskMarkov:
 
     background: float = 0.13
     temperature: float = 0.1
-    common: float = 0.5
-    stay: float = SELF_TRANSITION
-    spread: float = 0.25
-    order: float = 1.0
-    order_videos: float = PRIOR_VIDEOS
-    order_votes: float = PRIOR_TRANSITIONS
+    mean_subtraction: float = 0.5
+    self_transition: float = SELF_TRANSITION
+    order_sigma: float = 0.25
+    order_weight: float = 1.0
+    order_prior_videos: float = PRIOR_VIDEOS
+    order_prior_transitions: float = PRIOR_TRANSITIONS
     change_cost: float = 1.0
-    slope: float = 0.4
-    bias: float = -1.6
+    calibration_slope: float = 0.4
+    calibration_intercept: float = -1.6
     background_slope: float = 0.55
-    background_bias: float = 2.0
+    background_intercept: float = 2.0
 
     def __post_init__(self) -> None:
-        for name in ("temperature", "spread", "order_videos", "order_votes", "slope"):
+        for name in (
+            "temperature",
+            "order_sigma",
+            "order_prior_videos",
+            "order_prior_transitions",
+            "calibration_slope",
+        ):
             if not getattr(self, name) > 0:
                 raise ConfigError(f"{name} must be more than 0, got {getattr(self, name)}")
         for one in fields(self):
-            if not math.isfinite(getattr(self, one.name)) and one.name not in ("spread",):
+            if not math.isfinite(getattr(self, one.name)) and one.name != "order_sigma":
                 raise ConfigError(f"{one.name} must be finite, got {getattr(self, one.name)}")
-        if not 0 < self.stay < 1:
-            raise ConfigError(f"stay must be between 0 and 1, got {self.stay}")
-        for name in ("background", "order"):
+        if not 0 < self.self_transition < 1:
+            raise ConfigError(
+                f"self_transition must be between 0 and 1, got {self.self_transition}"
+            )
+        for name in ("background", "order_weight"):
             if not 0 <= getattr(self, name) <= 1:
                 raise ConfigError(f"{name} must be between 0 and 1, got {getattr(self, name)}")
         if self.change_cost < 0:
@@ -170,8 +178,8 @@ class TaskMarkov:
         empty = found.keysteps == BACKGROUND
         own = np.where(empty, found.probability, task * found.probability)
         odds = logit(np.clip(own, 1e-6, 1 - 1e-6))
-        slope = np.where(empty, self.background_slope, self.slope)
-        bias = np.where(empty, self.background_bias, self.bias)
+        slope = np.where(empty, self.background_slope, self.calibration_slope)
+        bias = np.where(empty, self.background_intercept, self.calibration_intercept)
         return np.where(own > 0, expit(bias + slope * odds), 0.0)
 
     def _decode_task(
@@ -244,7 +252,9 @@ class TaskMarkov:
     def soften(self, values: Floats, mean: Floats) -> Floats:
         """Log-emission, given the mean score of each keystep over the video, shape (n,)."""
         possible = np.isfinite(values)
-        scaled = np.where(possible, (values - self.common * mean) / self.temperature, -np.inf)
+        scaled = np.where(
+            possible, (values - self.mean_subtraction * mean) / self.temperature, -np.inf
+        )
         scaled[~possible.any(axis=1)] = 0.0
         softened: Floats = np.maximum(log_softmax(scaled, axis=1), _LEAST)
         return softened
@@ -257,8 +267,8 @@ class TaskMarkov:
         """
         place = (np.arange(size) + 0.5)[:, None] / size
         away = (np.arange(TIMING_BINS) + 0.5) / TIMING_BINS - place
-        around = np.exp(log_softmax(-0.5 * (away / self.spread) ** 2, axis=1))
-        due = self.order_videos * self._mix_prior(graph, around, 1 / TIMING_BINS)
+        around = np.exp(log_softmax(-0.5 * (away / self.order_sigma) ** 2, axis=1))
+        due = self.order_prior_videos * self._mix_prior(graph, around, 1 / TIMING_BINS)
         timing = graph.parameters.timing if graph.parameters is not None else {}
         return log_due(due, timing.get(task, np.zeros_like(due)))
 
@@ -309,7 +319,7 @@ class TaskMarkov:
 
     def _mix_prior(self, graph: TaskGraph, ordered: Floats, even: float) -> Floats:
         """Mix a prior of the listed order with a uniform one; without headings it is uniform."""
-        share = self.order if any(graph.vocabulary.tasks.values()) else 0.0
+        share = self.order_weight if any(graph.vocabulary.tasks.values()) else 0.0
         return share * ordered + (1 - share) * even
 
     def transitions(self, members: Sequence[int], graph: TaskGraph) -> Floats:
@@ -317,13 +327,17 @@ class TaskMarkov:
         size = len(members)
         if size == 1:
             return np.ones((1, 1))
-        ahead = _order_votes(size)
+        ahead = _order_weights(size)
         ahead /= ahead.sum(axis=1, keepdims=True)
-        pseudo_counts = self.order_votes * self._mix_prior(graph, ahead, 1 / (size - 1))
-        return blend_transitions(graph.counts_between(members), pseudo_counts, self.stay)
+        pseudo_counts = self.order_prior_transitions * self._mix_prior(
+            graph, ahead, 1 / (size - 1)
+        )
+        return blend_transitions(
+            graph.counts_between(members), pseudo_counts, self.self_transition
+        )
 
 
-def _order_votes(size: int) -> Floats:
+def _order_weights(size: int) -> Floats:
     """Weights of transitions by the listed order: the next keystep most, backward ones half."""
     ahead = np.arange(size)[None, :] - np.arange(size)[:, None]
     # The distance is limited, so that no weight rounds to zero.

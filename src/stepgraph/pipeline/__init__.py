@@ -61,7 +61,7 @@ def mine(
         Scorer of the videos; built-in MiniLM with the recogniser's options, if not given.
     decoder
         Options of the recogniser whose parameters are fitted; the defaults if not given.
-        ``TaskMarkov(order=0)`` ignores the listed order.
+        ``TaskMarkov(order_weight=0)`` ignores the listed order.
     problems
         Collects videos that cannot be encoded; if not given, the first is an error.
     annotations

@@ -113,7 +113,7 @@ def check_steps(
         for one in counted(score(corpus.videos, listed, scorer), corpus.videos, "scoring")
     }
     graph = learn_graph(
-        scores.values(), listed, decoder=TaskMarkov(order=0.0), encoder=options_of(scorer)
+        scores.values(), listed, decoder=TaskMarkov(order_weight=0.0), encoder=options_of(scorer)
     )
     if graph.statistics is None:
         raise nothing_left(dataset, "a video that can be mined", problems)

@@ -267,5 +267,5 @@ def _ordered(
 def mine_unordered(videos: Sequence[Video], vocabulary: Vocabulary, scorer: Scorer) -> TaskGraph:
     """Mine a graph with weight 0 for the listed order."""
     scores = counted(score(videos, vocabulary, scorer), videos, "finding their order")
-    decoder = TaskMarkov(order=0.0)
+    decoder = TaskMarkov(order_weight=0.0)
     return learn_graph(scores, vocabulary, decoder=decoder, encoder=options_of(scorer))
