@@ -135,10 +135,10 @@ def by_transitions(chances: np.ndarray, first: int, last: int, length: int) -> t
         total = cost[:, None] - np.log(chances)
         back.append(total.argmin(axis=0))
         cost = total.min(axis=0)
-    task_order = [last]
+    way = [last]
     for step in reversed(back):
-        task_order.append(int(step[task_order[-1]]))
-    return tuple(reversed(task_order))
+        way.append(int(step[way[-1]]))
+    return tuple(reversed(way))
 
 
 def compare(said: Sequence[tuple[tuple[int, ...], tuple[int, ...]]]) -> dict[str, float]:

@@ -163,19 +163,19 @@ def chapters_table() -> str:
     """One line a way of telling chapters, one column a data set."""
     cells: dict[str, dict[str, str]] = {}
     for one in recognizer_lines("chapters_in"):
-        task_order = f"`--overlap {one['overlap']:g}`"
+        way = f"`--overlap {one['overlap']:g}`"
         if one["background"] != 0.13:
-            task_order = f"`--background {one['background']:g}`"
+            way = f"`--background {one['background']:g}`"
         if one["change_cost"] != 1:
-            task_order = f"`--option change_cost={one['change_cost']:g}`"
+            way = f"`--option change_cost={one['change_cost']:g}`"
         empty = f"{one['empty']:.1f} ({one['empty_by_chance']:.1f})"
         rest = (f"{one[name]:.1f}" for name in ("true_segments_found", "f1_10", "f1_50"))
         told = f"{one['chapters']:.1f}: {' / '.join([empty, *rest])}"
-        cells.setdefault(task_order, {})[one["chapters_in"]] = told
+        cells.setdefault(way, {})[one["chapters_in"]] = told
     names = list(next(iter(cells.values())))
     lines = [f"| | {' | '.join(names)} |", f"| --- |{' ---: |' * len(names)}"]
     lines += [
-        f"| {task_order} | {' | '.join(told.values())} |" for task_order, told in cells.items()
+        f"| {way} | {' | '.join(told.values())} |" for way, told in cells.items()
     ]
     return "\n".join(lines)
 

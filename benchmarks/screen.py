@@ -62,12 +62,12 @@ def keysteps(seed: int, per_task: int) -> Iterator[dict[str, Any]]:
     datasets = {name: open_generated(seed, per_task, captions=name == "ocr") for name in WAYS}
     for decoder in DECODERS:
         row: dict[str, Any] = {"decoder": decoder}
-        for name, task_order in WAYS.items():
+        for name, way in WAYS.items():
             encoder = open_encoder(replace(encoder_for(decoder), name=name))
             chosen = {decoder: load_decoder(decoder)}
             [measured] = run_evaluation(datasets[name], chosen, encoder=encoder).measured
-            row[f"{task_order}_accuracy"] = round(100 * measured.report.accuracy, 1)
-            row[f"{task_order}_iou"] = round(100 * measured.report.iou, 1)
+            row[f"{way}_accuracy"] = round(100 * measured.report.accuracy, 1)
+            row[f"{way}_iou"] = round(100 * measured.report.iou, 1)
         yield row
 
 

@@ -53,16 +53,16 @@ def main(arguments: Sequence[str]) -> None:
     usage = Usage(video.transcript for video in videos)
     ways: dict[str, Find] = {"rules": phrases.find_phrases, "PatternTagger": tagged_phrases}
     places: dict[str, set[tuple[str, float]]] = {}
-    for task_order, find in ways.items():
+    for way, find in ways.items():
         find(videos[0].transcript, usage)  # loads what it needs
         begin = time.process_time()
         said = {video.id: find(video.transcript, usage) for video in videos}
         seconds = time.process_time() - begin
-        places[task_order] = {(video, one.time) for video, found in said.items() for one in found}
+        places[way] = {(video, one.time) for video, found in said.items() for one in found}
         captions = sum(len(video.transcript) for video in videos)
         say(
-            tagger=task_order,
-            phrases=len(places[task_order]),
+            tagger=way,
+            phrases=len(places[way]),
             captions=captions,
             captions_a_second=round(captions / seconds),
         )
@@ -77,7 +77,7 @@ def main(arguments: Sequence[str]) -> None:
     for video in videos:
         if video.id in shown:
             groups[shown[video.id]].append(video)
-    for task_order, find in ways.items():
+    for way, find in ways.items():
         numbers = []
         with patch.object(phrases, "find_phrases", find):
             for title, own in groups.items():
@@ -88,7 +88,7 @@ def main(arguments: Sequence[str]) -> None:
                     names = ()
                 numbers.append(by_meaning(lists[title], names))
         means = {key: float(np.mean([one[key] for one in numbers])) for key in numbers[0]}
-        say(articles="HowTo100M", phrases_by=task_order, groups=len(groups), **percent(means))
+        say(articles="HowTo100M", phrases_by=way, groups=len(groups), **percent(means))
 
 
 if __name__ == "__main__":
