@@ -174,9 +174,7 @@ def chapters_table() -> str:
         cells.setdefault(way, {})[one["chapters_in"]] = told
     names = list(next(iter(cells.values())))
     lines = [f"| | {' | '.join(names)} |", f"| --- |{' ---: |' * len(names)}"]
-    lines += [
-        f"| {way} | {' | '.join(told.values())} |" for way, told in cells.items()
-    ]
+    lines += [f"| {way} | {' | '.join(told.values())} |" for way, told in cells.items()]
     return "\n".join(lines)
 
 
@@ -187,13 +185,13 @@ def graph_lines(measure: str) -> list[dict[str, Any]]:
 
 
 def map_table() -> str:
-    """How far the map is true, a line a task, with the written order and without."""
+    """How far the map is true, a line a task, with the listed order and without."""
     held = {
         (one["what"], one["left_out"], one["order"]): one["held"]
         for one in graph_lines("intervals")
     }
     lines = [
-        "| | written order | clear pairs | right directions | next | possible | ten strongest "
+        "| | listed order | clear pairs | right directions | next | possible | ten strongest "
         "| average precision | before held | next held |",
         f"| --- | --- |{' ---: |' * 8}",
     ]
@@ -205,7 +203,7 @@ def map_table() -> str:
         names = ("right_directions", "next_share", "next_share_possible", "strongest")
         cells = [shown(one[name], name) for name in (*names, "strongest_precision")]
         cells += [shown(held.get((what, group, one["order"])), what) for what in _HELD]
-        order = "believed" if one["order"] else "not used"
+        order = "used" if one["order"] else "not used"
         told = f"{one['corpus']}, mean of its tasks" if mean else group
         lines.append(f"| {told} | {order} | {one['pairs']} | {' | '.join(cells)} |")
     return "\n".join(lines)
@@ -217,8 +215,7 @@ _HELD = ("precedence", "next")
 def videos_table() -> str:
     """Right directions and next keysteps by how many videos were mined."""
     lines = [
-        "| | videos | right directions, order believed | not used | next, order believed "
-        "| not used |",
+        "| | videos | right directions, order used | not used | next, order used | not used |",
         f"| --- |{' ---: |' * 5}",
     ]
     found = {(one["task"], one["videos"], one["order"]): one for one in graph_lines("videos")}
@@ -232,7 +229,7 @@ def videos_table() -> str:
 def edges_table() -> str:
     """The strongest transitions of the map, beside the truth."""
     lines = [
-        "| task | first | next | share, % | truly so, times | rank among the true |",
+        "| task | first | next | share, % | times in the truth | rank in the truth |",
         "| --- | --- | --- | ---: | ---: | ---: |",
     ]
     for one in graph_lines("edge"):

@@ -33,9 +33,9 @@ from stepgraph.decoders.learning import learn_graph
 from stepgraph.evaluation.order import (
     OrderCheck,
     check_order,
-    majority_pairs,
     count_before,
     count_next,
+    majority_pairs,
 )
 from stepgraph.graph.order_statistics import END, TaskStatistics
 from stepgraph.graph.shares import NEXT, PRECEDENCE, SHOWN, DirichletPrior, shortest_intervals

@@ -12,7 +12,7 @@ from stepgraph.decoders.observations import observe
 from stepgraph.decoders.tasks import (
     cheapest_changes,
     listed_tasks,
-    task_evidence,
+    task_log_evidence,
     task_posterior,
     task_segments,
     tasks_of,
@@ -36,12 +36,12 @@ def clear_scores(keysteps_of_rows, *, size=6, high=0.8, low=0.1):
 
 
 def posterior_of(scores, tasks=TASKS, parameters=None):
-    return task_posterior(tasks, task_evidence(observe(scores), tasks), parameters)
+    return task_posterior(tasks, task_log_evidence(observe(scores), tasks), parameters)
 
 
 def stretches_of(scores, tasks=TASKS):
     heard = observe(scores)
-    found = task_segments(heard, tasks, task_evidence(heard, tasks))
+    found = task_segments(heard, tasks, task_log_evidence(heard, tasks))
     return [(rows.start, rows.stop) for rows in found]
 
 
@@ -162,7 +162,7 @@ def test_evidence_is_how_list_and_video_explain_each_other():
         scores = random_scored(rng, int(rng.integers(1, 12)), low=-0.5)
         scores.observed[0] = True
 
-        found = task_evidence(observe(scores), TASKS)
+        found = task_log_evidence(observe(scores), TASKS)
 
         assert found == pytest.approx(slow_evidence(scores, TASKS), rel=1e-5, abs=1e-5)
 
@@ -171,19 +171,19 @@ def test_evidence_is_how_list_and_video_explain_each_other():
 def test_a_video_without_speech_speaks_for_no_task(rows):
     scores = make_scores(np.ones((rows, 6)), [False] * rows)
 
-    assert task_evidence(observe(scores), TASKS).tolist() == [-math.inf] * 3
+    assert task_log_evidence(observe(scores), TASKS).tolist() == [-math.inf] * 3
 
 
 def test_large_scores_do_not_overflow():
     scores = make_scores([[1e6, 0, 0, 0, 0, 0], [-1e6] * 6])
 
-    assert np.isfinite(task_evidence(observe(scores), TASKS)).all()
+    assert np.isfinite(task_log_evidence(observe(scores), TASKS)).all()
 
 
 def test_a_task_whose_keysteps_may_not_be_has_no_evidence():
     scores = clear_scores([0, 1]).restrict([3, 4, 5])
 
-    assert np.isneginf(task_evidence(observe(scores), TASKS)).tolist() == [True, False, True]
+    assert np.isneginf(task_log_evidence(observe(scores), TASKS)).tolist() == [True, False, True]
 
 
 @pytest.mark.parametrize("order", [1, -1])
@@ -208,7 +208,7 @@ def test_noise_prefers_neither_a_short_nor_a_long_list_by_much(match):
         values = np.random.default_rng(seed).normal(0.15, 0.05, (66, 14))
         for row in range(66):
             values[row, [row % 3, 3 + row % 11]] += match
-        short, long = task_evidence(observe(make_scores(values)), tasks)
+        short, long = task_log_evidence(observe(make_scores(values)), tasks)
         ahead.append(short - long)
 
     assert abs(np.mean(ahead)) < 1.5

@@ -11,9 +11,9 @@ from stepgraph.core import Labels, Vocabulary
 from stepgraph.evaluation.order import (
     _judge_next,
     check_order,
-    majority_pairs,
     count_before,
     count_next,
+    majority_pairs,
 )
 from stepgraph.graph.order_statistics import END, Successor
 

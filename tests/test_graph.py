@@ -212,8 +212,8 @@ def test_merge_keeps_evidence_whichever_graph_has_it():
     with_it = replace(without, vocabulary=words)
 
     for merged in (with_it.merge(without), without.merge(with_it), with_it.merge(with_it)):
-        assert merged.vocabulary.evidence == words.evidence
-    assert without.merge(without).vocabulary.evidence == {}
+        assert merged.vocabulary.notes == words.notes
+    assert without.merge(without).vocabulary.notes == {}
 
 
 def test_merge_refuses_another_vocabulary():

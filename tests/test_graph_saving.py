@@ -10,7 +10,7 @@ from reference import make_graph
 from stepgraph.errors import DataError
 from stepgraph.graph import MiningOptions
 from stepgraph.graph.saving import load_graph, mining_fields, save_graph
-from stepgraph.vocabulary.evidence import LONGEST, MOST
+from stepgraph.vocabulary.notes import LONGEST, MOST
 
 COUNTS = [[0, 3], [1, 0]]
 
@@ -93,8 +93,8 @@ def test_evidence_is_saved_and_of_much_of_it_a_little(path):
     graph = load_graph(edit(path, evidence=many))
 
     save_graph(graph, path)
-    [said] = load_graph(path).vocabulary.evidence.values()
+    [said] = load_graph(path).vocabulary.notes.values()
 
-    assert graph.vocabulary.evidence == {1: said}
+    assert graph.vocabulary.notes == {1: said}
     assert (len(said), said[1]) == (MOST, "said")
     assert len(said[0]) <= LONGEST

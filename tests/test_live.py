@@ -14,7 +14,7 @@ from stepgraph.core import Scores, Sentence, Video, Vocabulary
 from stepgraph.decoders.learning import learn_graph
 from stepgraph.decoders.observations import observe
 from stepgraph.decoders.task_markov import Expected
-from stepgraph.decoders.tasks import task_evidence
+from stepgraph.decoders.tasks import task_log_evidence
 from stepgraph.encoders import EncoderOptions
 from stepgraph.encoders.text import TextEncoder
 from stepgraph.encoders.vectors import unit
@@ -65,13 +65,13 @@ def scored(video):
 
 
 @pytest.fixture(scope="module")
-def ground():
+def model():
     graph = learn_graph([scored(video) for video in VIDEOS], VOCABULARY, encoder=Words.options)
     return OnlineModel.of_graph(graph, Words())
 
 
-def told(ground, sentences, until, **options):
-    live = Live(ground, LiveOptions(**options))
+def told(model, sentences, until, **options):
+    live = Live(model, LiveOptions(**options))
     return [
         state for now in range(1, until + 1) for state in live.feed(now, sentences.pop(now, ()))
     ]
@@ -184,19 +184,21 @@ def test_lengths_are_those_of_the_corpus_or_of_any_order():
 
 
 @pytest.mark.parametrize("video", VIDEOS[::2], ids=lambda video: video.id)
-def test_what_speaks_for_each_task_in_the_end_is_what_the_whole_video_says(ground, video):
-    listener = OnlineRecognizer(ground)
-    listener.take(np.inf, video.transcript)
+def test_what_speaks_for_each_task_in_the_end_is_what_the_whole_video_says(model, video):
+    recognizer = OnlineRecognizer(model)
+    recognizer.take(np.inf, video.transcript)
     for _ in range(int(video.duration)):
-        listener.listen()
+        recognizer.listen()
 
     heard = observe(scored(video))
-    assert listener._told.evidence == pytest.approx(task_evidence(heard, ground.tasks), rel=1e-4)
-    assert listener._ear.part == heard.index.tolist()
-    close = heard.similarity(video.task, ground.tasks[video.task])
+    assert recognizer._told.log_evidence == pytest.approx(
+        task_log_evidence(heard, model.tasks), rel=1e-4
+    )
+    assert recognizer._ear.part == heard.index.tolist()
+    close = heard.similarity(video.task, model.tasks[video.task])
     ahead = close.title - close.keysteps.max(axis=1)
-    number = list(ground.tasks).index(video.task)
-    assert listener._told.ahead[number] == pytest.approx(
+    number = list(model.tasks).index(video.task)
+    assert recognizer._told.ahead[number] == pytest.approx(
         np.average(ahead, weights=heard.weight), abs=1e-5
     )
 
@@ -206,26 +208,26 @@ def test_what_speaks_for_each_task_in_the_end_is_what_the_whole_video_says(groun
 
 @pytest.mark.parametrize("delay", [0, 4, 30])
 @pytest.mark.parametrize("length", [None, 72.0])
-def test_the_same_is_told_whether_the_future_exists_or_not(ground, delay, length):
+def test_the_same_is_told_whether_the_future_exists_or_not(model, delay, length):
     video = VIDEOS[1]
-    whole = told(ground, by_end(video.transcript), 72, delay=delay, length=length)
+    whole = told(model, by_end(video.transcript), 72, delay=delay, length=length)
     for until in (1, 13, 40):
         known = [one for one in video.transcript if one.end <= until]
         assert (
-            told(ground, by_end(known), until, delay=delay, length=length)
+            told(model, by_end(known), until, delay=delay, length=length)
             == whole[: max(0, until - delay)]
         )
 
 
 @pytest.mark.parametrize("delay", [0, 10])
-def test_a_future_that_lies_at_hand_is_not_looked_at(ground, delay):
+def test_a_future_that_lies_at_hand_is_not_looked_at(model, delay):
     def states(sentences, rows):
-        listener, teller = OnlineRecognizer(ground), FixedLagOutput(delay)
-        listener.take(np.inf, sentences)
+        recognizer, teller = OnlineRecognizer(model), FixedLagOutput(delay)
+        recognizer.take(np.inf, sentences)
         found = []
         for _ in range(rows):
-            listener.listen()
-            found.append(teller.tell(listener))
+            recognizer.listen()
+            found.append(teller.emit(recognizer))
         return found
 
     first, second = VIDEOS[0].transcript, VIDEOS[5].transcript  # the second task begins at 60
@@ -240,19 +242,19 @@ def test_a_future_that_lies_at_hand_is_not_looked_at(ground, delay):
         assert states(known, until) == states([*known, *rest], until) == whole[:until]
 
 
-def test_how_often_it_is_fed_makes_no_difference(ground):
-    video, live = VIDEOS[4], Live(ground)
+def test_how_often_it_is_fed_makes_no_difference(model):
+    video, live = VIDEOS[4], Live(model)
 
     known = [one for one in video.transcript if one.end <= 60]
     at_once = live.feed(60.0, known)
 
-    assert at_once == told(ground, by_end(known), 60)
+    assert at_once == told(model, by_end(known), 60)
     assert [state.at for state in at_once] == list(range(50))
 
 
 @pytest.mark.parametrize("length", [None, 72.0])
-def test_task_keystep_and_what_comes_next_are_told(ground, length):
-    live = Live(ground, LiveOptions(delay=5, length=length))
+def test_task_keystep_and_what_comes_next_are_told(model, length):
+    live = Live(model, LiveOptions(delay=5, length=length))
     states = live.feed(72.0, VIDEOS[1].transcript) + live.finish()
 
     assert [state.at for state in states] == list(range(72))
@@ -264,31 +266,31 @@ def test_task_keystep_and_what_comes_next_are_told(ground, length):
     assert overs[60] > overs[10]
 
 
-def test_what_comes_before_and_was_not_done_is_missing(ground):
-    listener, teller = OnlineRecognizer(ground), FixedLagOutput(0)
-    listener.task = "make tea"
-    assert teller._missing(listener) == ()
+def test_what_comes_before_and_was_not_done_is_missing(model):
+    recognizer, teller = OnlineRecognizer(model), FixedLagOutput(0)
+    recognizer.task = "make tea"
+    assert teller._missing(recognizer) == ()
     teller._last, teller._done = ("make tea", 3), {0: 1.0, 1: 0.1, 2: 1.0, 3: 0.2}
 
-    [found] = teller._missing(listener)
+    [found] = teller._missing(recognizer)
 
-    way = ground.way("make tea")
+    way = model.task_order("make tea")
     assert found.keystep == "warm the pot"
     assert found.probability == pytest.approx(way.shown[1] * way.before[1, 3] * 0.9)
 
 
-def test_silence_is_told_as_nothing(ground):
-    live = Live(ground, LiveOptions(delay=2))
+def test_silence_is_told_as_nothing(model):
+    live = Live(model, LiveOptions(delay=2))
 
     states = live.feed(9.5) + live.finish()
 
     assert [state.at for state in states] == list(range(9))
     assert {(state.task, state.keystep, state.next) for state in states} == {(None, None, ())}
-    assert Live(ground).finish() == []
+    assert Live(model).finish() == []
 
 
-def test_one_sentence_without_any_length_is_heard(ground):
-    live = Live(ground, LiveOptions(delay=0))
+def test_one_sentence_without_any_length_is_heard(model):
+    live = Live(model, LiveOptions(delay=0))
 
     [state] = live.feed(1.0, [Sentence(0.0, 0.0, "boil the water")])
 
@@ -296,21 +298,21 @@ def test_one_sentence_without_any_length_is_heard(ground):
     assert live.feed(3.0, [Sentence(1.0, 3.0, "boil the water")])[-1].task == "make tea"
 
 
-def test_time_that_goes_back_is_heard_where_it_was(ground):
-    live = Live(ground, LiveOptions(delay=0))
+def test_time_that_goes_back_is_heard_where_it_was(model):
+    live = Live(model, LiveOptions(delay=0))
     live.feed(20.0, [Sentence(14.0, 19.0, "boil the water")])
 
     assert live.feed(5.0, [Sentence(1.0, 4.0, "pour the tea")]) == []
     assert len(live.feed(30.0)) == 10
 
 
-def test_a_task_that_takes_the_lead_late_is_told_once_it_is_caught_up_with(ground, monkeypatch):
+def test_a_task_that_takes_the_lead_late_is_told_once_it_is_caught_up_with(model, monkeypatch):
     monkeypatch.setattr("stepgraph.assistant.live_recognition._SIDE_BY_SIDE", 1)
     shares = iter([np.array([0.9, 0.1])] * 100 + [np.array([0.1, 0.9])] * 20)
     monkeypatch.setattr(
         "stepgraph.assistant.live_recognition.task_shares", lambda *_: next(shares)
     )
-    live, listener = Live(ground, LiveOptions(delay=0)), OnlineRecognizer(ground)
+    live, recognizer = Live(model, LiveOptions(delay=0)), OnlineRecognizer(model)
     said = [Sentence(float(at), at + 1.0, "add it") for at in range(120)]
     states = live.feed(120.0, said)
 
@@ -319,51 +321,51 @@ def test_a_task_that_takes_the_lead_late_is_told_once_it_is_caught_up_with(groun
     # It is followed as if it had been all along.
     other = iter([np.array([0.1, 0.9])] * 120)
     monkeypatch.setattr("stepgraph.assistant.live_recognition.task_shares", lambda *_: next(other))
-    again = Live(ground, LiveOptions(delay=0)).feed(120.0, said)
+    again = Live(model, LiveOptions(delay=0)).feed(120.0, said)
     assert again[110].keysteps[0].keystep == states[110].keysteps[0].keystep
-    assert listener.follower is None
+    assert recognizer.follower is None
 
 
-def test_what_is_known_of_all_tasks_can_be_prepared(ground):
-    fresh = replace(ground, _made={})
+def test_what_is_known_of_all_tasks_can_be_prepared(model):
+    fresh = replace(model, _made={})
     fresh.prepare()
 
     assert len(fresh._made) == 3 * len(TASKS)
     states = Live(fresh).feed(40.0, VIDEOS[1].transcript)
-    assert states == Live(ground).feed(40.0, VIDEOS[1].transcript)
+    assert states == Live(model).feed(40.0, VIDEOS[1].transcript)
 
 
-def test_a_task_that_is_followed_by_another_is_left(ground, monkeypatch):
+def test_a_task_that_is_followed_by_another_is_left(model, monkeypatch):
     first, second = VIDEOS[2].transcript, VIDEOS[5].transcript
     later = [Sentence(one.start + 96, one.end + 96, one.text) for one in second]
     ears = []
     for at_hand, reheard in ((256, 99), (256, 1), (0, 6)):  # at once, and in parts
         monkeypatch.setattr("stepgraph.assistant.live_evidence._AT_HAND", at_hand)
         monkeypatch.setattr("stepgraph.assistant.live_recognition._REHEARD", reheard)
-        listener, teller, seen = OnlineRecognizer(ground), FixedLagOutput(0), []
-        listener.take(np.inf, [*first, *later])
+        recognizer, teller, seen = OnlineRecognizer(model), FixedLagOutput(0), []
+        recognizer.take(np.inf, [*first, *later])
         for _ in range(220):  # it is noticed at 188
-            listener.listen()
-            seen.append(teller.tell(listener).task)
-        ears.append(listener)
+            recognizer.listen()
+            seen.append(teller.emit(recognizer).task)
+        ears.append(recognizer)
 
         assert (seen[80], seen[-1]) == ("make tea", "fry eggs")
-        assert 64 < listener.origin < 112  # in the talk between both
+        assert 64 < recognizer.origin < 112  # in the talk between both
 
     for other in ears[1:]:
         assert (other.origin, other._ear.part) == (ears[0].origin, ears[0]._ear.part)
-        assert other._told.evidence == pytest.approx(ears[0]._told.evidence)
+        assert other._told.log_evidence == pytest.approx(ears[0]._told.log_evidence)
 
 
-def test_who_begins_to_speak_late_is_followed_from_the_beginning_in_parts(ground):
-    live = Live(ground, LiveOptions(delay=0))
+def test_who_begins_to_speak_late_is_followed_from_the_beginning_in_parts(model):
+    live = Live(model, LiveOptions(delay=0))
     states = live.feed(420.0, [Sentence(399.0 + n, 400.0 + n, "boil the water") for n in range(9)])
 
     assert [states[at].task for at in (398, 400, 405)] == [None, None, "make tea"]
 
 
-def test_a_graph_without_habits_or_courses_is_enough(ground):
-    bare = replace(ground, graph=replace(ground.graph, parameters=None, traces=None), _made={})
+def test_a_graph_without_habits_or_courses_is_enough(model):
+    bare = replace(model, graph=replace(model.graph, parameters=None, traces=None), _made={})
     states = Live(bare, LiveOptions(delay=5)).feed(72.0, VIDEOS[1].transcript)
 
     assert states[-1].task == "make tea"
@@ -379,21 +381,21 @@ def seen(video):
     return np.where(scores.observed[:, None], scores.values, np.nan)
 
 
-def test_rows_of_scores_are_as_good_as_sentences(ground):
+def test_rows_of_scores_are_as_good_as_sentences(model):
     video = VIDEOS[1]
-    live = Live(OnlineModel.of_scores(ground.graph), LiveOptions(delay=5))
+    live = Live(OnlineModel.of_scores(model.graph), LiveOptions(delay=5))
     states = live.feed_scores(seen(video)) + live.finish()
 
     assert [state.at for state in states] == list(range(72))
     assert {state.task for state in states[20:]} == {"make tea"}
     assert [states[at].keystep for at in (18, 30, 42, 54)] == list(TASKS["make tea"])
     plain = Scores(video.id, scored(video).values, scored(video).observed, VOCABULARY)
-    evidence = task_evidence(observe(plain), ground.tasks)
-    assert live._listener._told.evidence == pytest.approx(evidence, rel=1e-4)
+    evidence = task_log_evidence(observe(plain), model.tasks)
+    assert live._recognizer._told.log_evidence == pytest.approx(evidence, rel=1e-4)
 
 
-def test_the_same_is_told_of_scores_whether_more_come_or_not(ground):
-    bare, rows = OnlineModel.of_scores(ground.graph), seen(VIDEOS[4])
+def test_the_same_is_told_of_scores_whether_more_come_or_not(model):
+    bare, rows = OnlineModel.of_scores(model.graph), seen(VIDEOS[4])
     whole = Live(bare).feed_scores(rows)
 
     assert Live(bare).feed_scores(rows[:33]) == whole[:23]
@@ -402,20 +404,20 @@ def test_the_same_is_told_of_scores_whether_more_come_or_not(ground):
     assert Live(bare).feed_scores(np.zeros((0, 8))) == Live(bare).finish() == []
 
 
-def test_what_are_no_scores_is_refused(ground):
-    bare = OnlineModel.of_scores(ground.graph)
+def test_what_are_no_scores_is_refused(model):
+    bare = OnlineModel.of_scores(model.graph)
     with pytest.raises(ConfigError, match=r"shape \(k, 8\), got \(2, 3\)"):
         Live(bare).feed_scores(np.zeros((2, 3)))
     with pytest.raises(ConfigError, match="must be finite"):
         Live(bare).feed_scores(np.full((1, 8), np.inf))
     with pytest.raises(ConfigError, match="fed without an encoder"):
-        Live(ground).feed_scores(np.zeros((1, 8)))
+        Live(model).feed_scores(np.zeros((1, 8)))
     with pytest.raises(ConfigError, match="must be encoded"):
         Live(bare).feed(3.0, [Sentence(0.0, 1.0, "boil")])
 
 
-def test_a_state_is_plain_json(ground):
-    state = Live(ground).feed(40.0, VIDEOS[1].transcript)[-1]
+def test_a_state_is_plain_json(model):
+    state = Live(model).feed(40.0, VIDEOS[1].transcript)[-1]
 
     content = state.to_json()
     assert (content["task"], content["at"]) == ("make tea", 29.0)

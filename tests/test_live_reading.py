@@ -107,7 +107,7 @@ class Stalling(io.BytesIO):
     """Lines of which each but the first lets wait."""
 
     def readline(self, *limit):
-        if self.tell():
+        if self.emit():
             time.sleep(0.2)
         return super().readline(*limit)
 

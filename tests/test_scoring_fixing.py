@@ -10,7 +10,7 @@ from stepgraph.core import BACKGROUND, UNANNOTATED, Features, Labels, Scores, Se
 from stepgraph.decoders import DECODERS, PathSearch, TaskMarkov, checked_decode, load_decoder
 from stepgraph.decoders.learning import learn_graph
 from stepgraph.decoders.observations import observe
-from stepgraph.decoders.tasks import task_evidence
+from stepgraph.decoders.tasks import task_log_evidence
 from stepgraph.graph import TaskGraph, mine_graph
 from stepgraph.scoring.lazy import LazyScores
 
@@ -125,8 +125,8 @@ def test_paths_run_between_what_was_decided():
 
 def test_a_keystep_that_was_decided_speaks_for_its_task():
     scores = spoken(np.random.default_rng(1))
-    before = task_evidence(observe(scores), TWO.tasks)
-    after = task_evidence(observe(scores.annotate([Segment(0, 30, 4)])), TWO.tasks)
+    before = task_log_evidence(observe(scores), TWO.tasks)
+    after = task_log_evidence(observe(scores.annotate([Segment(0, 30, 4)])), TWO.tasks)
 
     assert np.diff(after) > np.diff(before) + 3
 

@@ -182,9 +182,9 @@ class EvidenceAccumulator:
         ever = np.add.reduceat(np.maximum(sums.ever, -1.0), self.targets.first) / self._sizes
         mean = sums.ahead / rows
         spread = np.sqrt(np.maximum(sums.ahead_squared / rows - mean**2, 0.0))
-        evidence = (sums.explained / rows + ever) / NAT
-        none = np.full(len(evidence), -np.inf)
-        return EvidenceState(evidence if sums.rows else none, sums.total / rows, mean, spread)
+        log_evidence = (sums.explained / rows + ever) / NAT
+        none = np.full(len(log_evidence), -np.inf)
+        return EvidenceState(log_evidence if sums.rows else none, sums.total / rows, mean, spread)
 
 
 @dataclass(frozen=True, eq=False)
@@ -193,7 +193,7 @@ class EvidenceState:
 
     Attributes
     ----------
-    evidence : shape (Z,)
+    log_evidence : shape (Z,)
         Log-evidence of each task, in nats.
     mean : shape (S,)
         Mean similarity to each keystep and title.
@@ -201,7 +201,7 @@ class EvidenceState:
         Mean and standard deviation of the similarity of each title less that of the best keystep.
     """
 
-    evidence: Floats
+    log_evidence: Floats
     mean: Floats
     ahead: Floats
     spread: Floats

@@ -92,8 +92,8 @@ class OnlineRecognizer:
         if self._begin_anew():
             changed = 0
         self._state = self._evidence.state()
-        if np.isfinite(self._state.evidence).any():
-            self.shares = task_shares(self._state.evidence, self._parameters)
+        if np.isfinite(self._state.log_evidence).any():
+            self.shares = task_shares(self._state.log_evidence, self._parameters)
             self._follow(changed)
 
     def _observe(self, sentence: Sentence) -> None:

@@ -16,7 +16,7 @@ from stepgraph.errors import DataError, quoted
 class Vocabulary:
     """The keysteps that may occur, in a fixed order, and the tasks they belong to.
 
-    A keystep that several tasks share is one entry that each of them lists.  ``evidence`` holds
+    A keystep that several tasks share is one entry that each of them lists.  ``notes`` holds
     the notes of a list on a keystep; vocabularies that differ only there are equal.
 
     >>> tea = Vocabulary(("boil water", "add leaves"), {"make tea": (0, 1)})
@@ -26,9 +26,7 @@ class Vocabulary:
 
     keysteps: tuple[str, ...]
     tasks: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
-    evidence: Mapping[int, tuple[str, ...]] = field(
-        default_factory=dict, compare=False, repr=False
-    )
+    notes: Mapping[int, tuple[str, ...]] = field(default_factory=dict, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         if len(self.keysteps) < 2:

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from stepgraph.core import BACKGROUND, UNANNOTATED, Scores, Vocabulary
 from stepgraph.decoders.observations import Observations, observe
 from stepgraph.decoders.task_markov import TaskMarkov
-from stepgraph.decoders.tasks import task_evidence, task_posterior, task_segments
+from stepgraph.decoders.tasks import task_log_evidence, task_posterior, task_segments
 from stepgraph.graph import TIMING_BINS, TaskGraph, mine_graph
 from stepgraph.graph.parameters import (
     SAMPLE,
@@ -114,7 +114,7 @@ class ParameterFit:
         self._tasks = listed_tasks(vocabulary)
         self._listed = any(vocabulary.tasks.values())
         self._decoder = decoder or TaskMarkov()
-        self._evidence: Sample[NDArray[np.float32]] = Sample(SAMPLE, SAMPLE)
+        self._log_evidence: Sample[NDArray[np.float32]] = Sample(SAMPLE, SAMPLE)
         self._videos: defaultdict[str, float] = defaultdict(float)
         self._timing: dict[str, Floats] = {}
         self._sentences: Sample[LazyScores] = Sample(_VIDEOS, _ALL_VIDEOS)
@@ -130,16 +130,16 @@ class ParameterFit:
         observations = observe(scores)
         if not len(observations.sources):
             return
-        evidence = task_evidence(observations, self._tasks)
-        posterior = task_posterior(self._tasks, evidence, None)
+        log_evidence = task_log_evidence(observations, self._tasks)
+        posterior = task_posterior(self._tasks, log_evidence, None)
         task = next(iter(posterior))
         total = sum(posterior.values())
         if not total:
             return
-        if len(task_segments(observations, self._tasks, evidence)) > 1:
+        if len(task_segments(observations, self._tasks, log_evidence)) > 1:
             return  # a video of several tasks has no trace of one
         share = float(_fine(posterior[task] / total))
-        self._evidence.add("", scores.video, evidence.astype(np.float32))
+        self._log_evidence.add("", scores.video, log_evidence.astype(np.float32))
         self._videos[task] += share
         timing = _fine(share * self._follow(observations, task))
         self._timing[task] = timing + self._timing.get(task, 0.0)
@@ -171,10 +171,10 @@ class ParameterFit:
     def parameters(self, graph: TaskGraph, *, words: bool = True) -> RecognizerParameters:
         """Fit the recogniser's parameters, for the graph that was mined from the same videos."""
         names = tuple(self._tasks)
-        evidence = self._evidence.chosen().get("", {})
+        log_evidence = self._log_evidence.chosen().get("", {})
         videos = {task: self._videos[task] for task in names if task in self._videos}
         timing = {task: self._timing[task] for task in videos}
-        found = RecognizerParameters(names, evidence, videos, timing, {})
+        found = RecognizerParameters(names, log_evidence, videos, timing, {})
         if not self._listed or not words:
             return found
         learned = self._fit_classifiers(replace(graph, parameters=found), self._sentences.chosen())

@@ -21,7 +21,7 @@ from stepgraph.core import BACKGROUND, UNANNOTATED, Alternatives, Labels, Scores
 from stepgraph.decoders.observations import Observations, TaskSimilarity, observe
 from stepgraph.decoders.tasks import (
     cheapest_changes,
-    task_evidence,
+    task_log_evidence,
     task_posterior,
     task_segments,
     tasks_of,
@@ -145,20 +145,22 @@ class TaskMarkov:
         """See :class:`~stepgraph.decoders.Decoder`."""
         graph.require_vocabulary_of(scores)
         tasks, observations = tasks_of(graph), observe(scores)
-        evidence = task_evidence(observations, tasks)
+        log_evidence = task_log_evidence(observations, tasks)
         posterior = (
-            task_posterior(tasks, evidence, graph.parameters) if len(observations.sources) else {}
+            task_posterior(tasks, log_evidence, graph.parameters)
+            if len(observations.sources)
+            else {}
         )
         keysteps = np.full(len(scores), BACKGROUND, dtype=np.int64)
         confidence = np.zeros(len(scores))
         others = Alternatives.none(len(scores))
-        segments = task_segments(observations, tasks, evidence) if posterior else []
+        segments = task_segments(observations, tasks, log_evidence) if posterior else []
         for rows in segments:
             part, own = observations, posterior
             if len(segments) > 1:
                 # The posterior of a task segment is that of its own rows.
                 part = observe(scores, rows)
-                own = task_posterior(tasks, task_evidence(part, tasks), graph.parameters)
+                own = task_posterior(tasks, task_log_evidence(part, tasks), graph.parameters)
             task = next(iter(own))
             found = self._decode_task(part, task, tasks[task], graph)
             keysteps[rows] = found.keysteps

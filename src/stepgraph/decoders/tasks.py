@@ -50,7 +50,7 @@ def tasks_of(graph: TaskGraph) -> dict[str, tuple[int, ...]]:
     return found or tasks
 
 
-def task_evidence(observations: Observations, tasks: Tasks) -> Floats:
+def task_log_evidence(observations: Observations, tasks: Tasks) -> Floats:
     """Log-evidence of each task for a video, in nats, shape (Z,)."""
     if not len(observations.sources):
         return np.full(len(tasks), -np.inf)
@@ -58,24 +58,24 @@ def task_evidence(observations: Observations, tasks: Tasks) -> Floats:
 
 
 def task_posterior(
-    tasks: Tasks, evidence: Floats, parameters: RecognizerParameters | None
+    tasks: Tasks, log_evidence: Floats, parameters: RecognizerParameters | None
 ) -> dict[str, float]:
     """Posterior of each task for the whole video, the most probable first.
 
     They add up to the probability that the video shows any of the tasks.
     """
-    if not np.isfinite(evidence).any():
+    if not np.isfinite(log_evidence).any():
         return dict.fromkeys(tasks, 0.0)
     fitting = parameters if parameters is not None and parameters.tasks == tuple(tasks) else None
-    shares = _related(evidence.max(), fitting) * task_shares(evidence, fitting)
+    shares = _related(log_evidence.max(), fitting) * task_shares(log_evidence, fitting)
     named = zip(tasks, shares.tolist(), strict=True)
     return dict(sorted(named, key=lambda pair: -pair[1]))
 
 
-def task_shares(evidence: Floats, parameters: RecognizerParameters | None) -> Floats:
+def task_shares(log_evidence: Floats, parameters: RecognizerParameters | None) -> Floats:
     """Posterior of each task, given that the video shows one of them, shape (Z,)."""
-    weighted = evidence if parameters is None else evidence + parameters.log_prior
-    shares: Floats = np.exp(weighted - np.logaddexp.reduce(weighted[np.isfinite(evidence)]))
+    weighted = log_evidence if parameters is None else log_evidence + parameters.log_prior
+    shares: Floats = np.exp(weighted - np.logaddexp.reduce(weighted[np.isfinite(log_evidence)]))
     return shares
 
 
@@ -94,10 +94,10 @@ def _related(highest: float, parameters: RecognizerParameters | None) -> float:
     return float(expit(odds + (highest - (low + high) / 2) * (high - low) / spread))
 
 
-def task_segments(observations: Observations, tasks: Tasks, evidence: Floats) -> list[slice]:
+def task_segments(observations: Observations, tasks: Tasks, log_evidence: Floats) -> list[slice]:
     """Cut a video into task segments at lasting changes of task; most videos stay whole."""
     names = list(tasks)
-    likely = [names[place] for place in np.argsort(-evidence, kind="stable")[:CANDIDATES]]
+    likely = [names[place] for place in np.argsort(-log_evidence, kind="stable")[:CANDIDATES]]
     if not len(observations.sources):
         return [slice(0, len(observations.index))]
     closest = observations.closest({task: tasks[task] for task in names if task in likely})

@@ -29,7 +29,7 @@ from stepgraph.graph import TaskGraph
 from stepgraph.graph.comparing import Norm, norm_of
 from stepgraph.graph.maps import END, START, Procedure, ProcedureStep, Succession, procedure_of
 from stepgraph.graph.shares import Share
-from stepgraph.vocabulary.evidence import evidence_of
+from stepgraph.vocabulary.notes import notes_of
 
 MAPS = "maps.json"
 """Name of the file in a folder of results."""
@@ -66,10 +66,10 @@ def load_maps(folder: Path) -> dict[str, Norm]:
     return {one.procedure.task: one for one in found}
 
 
-def of_names(names: Sequence[str], evidence: Any = None) -> Vocabulary:
+def of_names(names: Sequence[str], notes: Any = None) -> Vocabulary:
     """Make a vocabulary of some names, with unused names added up to the minimum of two."""
     filled = (*names, *(" " * count for count in range(1, 3 - len(names))))
-    return Vocabulary(filled, {}, evidence_of(evidence, names))
+    return Vocabulary(filled, {}, notes_of(notes, names))
 
 
 def _content(norm: Norm) -> dict[str, Any]:
@@ -81,9 +81,9 @@ def _content(norm: Norm) -> dict[str, Any]:
     }
     words = procedure.vocabulary
     notes = {
-        words.keysteps[step.keystep]: list(words.evidence[step.keystep])
+        words.keysteps[step.keystep]: list(words.notes[step.keystep])
         for step in procedure.steps
-        if step.keystep in words.evidence
+        if step.keystep in words.notes
     }
     return {
         "task": procedure.task,

@@ -253,13 +253,13 @@ def _next_line(found: Procedure, step: ProcedureStep) -> str:
         f"<span class=quiet>{drawing.describe_arrow(arrow)}</span></li>"
         for arrow in found.successions_from(step.keystep)[: drawing.NEXT]
     )
-    notes = found.vocabulary.evidence.get(step.keystep, ())
-    evidence = "".join(f"<li><bdi>{html.escape(line)}</bdi></li>" for line in notes)
+    notes = found.vocabulary.notes.get(step.keystep, ())
+    items = "".join(f"<li><bdi>{html.escape(line)}</bdi></li>" for line in notes)
     return (
         f"<tr data-k={step.keystep}><th scope=row><bdi>"
         f"{html.escape(drawing.name_of(found, step.keystep))}</bdi> "
         f"<span class=quiet>{drawing.describe_step(found, step)}</span>"
-        f"{evidence and f'<ul class=evidence>{evidence}</ul>'}</th>"
+        f"{items and f'<ul class=evidence>{items}</ul>'}</th>"
         f"<td><ol>{following or '<li class=quiet>nothing</li>'}</ol></td></tr>"
     )
 

@@ -36,8 +36,8 @@ from stepgraph.graph.saving_parameters import (
 from stepgraph.graph.shortest_paths import Matrix
 from stepgraph.graph.task_graph import MiningOptions, TaskGraph
 from stepgraph.graph.traces import TIMING_BINS
-from stepgraph.vocabulary.evidence import evidence_fields
 from stepgraph.vocabulary.lists import vocabulary_fields, vocabulary_of
+from stepgraph.vocabulary.notes import notes_fields
 
 GRAPH_KIND = FileKind("stepgraph-graph", 1, "task graph", "make one with: stepgraph mine")
 
@@ -55,7 +55,7 @@ def graph_fields(graph: TaskGraph) -> dict[str, Any]:
         header(GRAPH_KIND.format, GRAPH_KIND.version, graph.vocabulary)
         | {"encoder": encoder, "mining": mining_fields(graph.mining)}
         | vocabulary_fields(graph.vocabulary)
-        | evidence_fields(graph.vocabulary)
+        | notes_fields(graph.vocabulary)
         | {"mined_on": list(graph.mined_on), "counts": _triples(graph.counts), "timing": timing}
         | {"habits": parameters_fields(graph.parameters), "courses": traces_fields(graph.traces)}
     )

@@ -49,13 +49,14 @@ def parameters_of(fields: Any, vocabulary: Vocabulary) -> RecognizerParameters |
         raise DataError("habits of other tasks than those of the vocabulary")
     videos = {as_text(task): _amount(number) for task, number in fields["videos"].items()}
     timing = {task: _times(fields["timing"][task], len(tasks[task])) for task in videos}
-    evidence = {
-        as_text(video): _evidence(text, len(tasks)) for video, text in fields["evidence"].items()
+    log_evidence = {
+        as_text(video): _log_evidence(text, len(tasks))
+        for video, text in fields["evidence"].items()
     }
     classifiers = {
         task: _classifier(one, len(timing[task])) for task, one in fields["words"].items()
     }
-    return RecognizerParameters(tuple(tasks), evidence, videos, timing, classifiers)
+    return RecognizerParameters(tuple(tasks), log_evidence, videos, timing, classifiers)
 
 
 def _times(text: Any, size: int) -> NDArray[np.float64]:
@@ -65,7 +66,7 @@ def _times(text: Any, size: int) -> NDArray[np.float64]:
     return times.reshape(size, TIMING_BINS)
 
 
-def _evidence(text: Any, size: int) -> NDArray[np.float32]:
+def _log_evidence(text: Any, size: int) -> NDArray[np.float32]:
     found = _array(text, np.float32, finite=False)
     if len(found) != size or not np.isfinite(found.max(initial=-np.inf)):
         raise DataError(f"evidence for {len(found)} tasks, where some number for {size} is meant")

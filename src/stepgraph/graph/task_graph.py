@@ -300,7 +300,7 @@ class TaskGraph:
             timing = self.timing + other.timing
         return replace(
             self,
-            vocabulary=self.vocabulary if self.vocabulary.evidence else other.vocabulary,
+            vocabulary=self.vocabulary if self.vocabulary.notes else other.vocabulary,
             counts=self.counts + other.counts,
             mined_on=self.mined_on + other.mined_on,
             timing=timing,

@@ -150,7 +150,7 @@ def picture(norm: Norm) -> dict[str, Any]:
                 "optional": step is not None and step.optional,
                 "told": drawing.describe_step(found, step) if step else "",
                 "box": [round(one, 1) for one in (node.x, node.y, node.width, node.height)],
-                "evidence": found.vocabulary.evidence.get(node.keystep, ()),
+                "evidence": found.vocabulary.notes.get(node.keystep, ()),
                 "lines": node.lines,
                 "note": node.note,
             }

@@ -27,7 +27,7 @@ from stepgraph.files.headers import (
 )
 from stepgraph.problems import Problems
 from stepgraph.vocabulary.articles import Article, join_methods, match_articles
-from stepgraph.vocabulary.evidence import COMMENT, evidence_fields, evidence_of, with_evidence
+from stepgraph.vocabulary.notes import COMMENT, notes_fields, notes_of, with_notes
 
 VOCABULARY_KIND = FileKind(
     "stepgraph-vocabulary", 1, "vocabulary", "make one with: stepgraph vocabulary"
@@ -66,14 +66,14 @@ def vocabulary_of(content: Mapping[str, Any]) -> Vocabulary:
             as_text(name): tuple(map(as_whole, as_list(ks)))
             for name, ks in content["tasks"].items()
         },
-        evidence_of(content.get("evidence"), content["keysteps"]),
+        notes_of(content.get("evidence"), content["keysteps"]),
     )
 
 
 def save_vocabulary(vocabulary: Vocabulary, path: str | Path) -> None:
     """Save a vocabulary as JSON, whole or not at all."""
     first = header(VOCABULARY_KIND.format, VOCABULARY_KIND.version, vocabulary)
-    write_fields(first | vocabulary_fields(vocabulary) | evidence_fields(vocabulary), path)
+    write_fields(first | vocabulary_fields(vocabulary) | notes_fields(vocabulary), path)
 
 
 def vocabulary_fields(vocabulary: Vocabulary) -> dict[str, Any]:
@@ -191,7 +191,7 @@ def _parse(lines: Sequence[str], origin: str) -> Vocabulary:
     members = {name: [names[key] for key in keys] for name, (_, keys) in tasks.items()}
     headings = {number: name for name, (number, _) in tasks.items()}
     vocabulary = vocabulary_of_tasks(names.values(), members, origin)
-    return with_evidence(vocabulary, lines, named, headings)
+    return with_notes(vocabulary, lines, named, headings)
 
 
 def _open_task(line: _Line, tasks: dict[str, _Task], origin: str) -> dict[str, None]:
@@ -260,7 +260,7 @@ def add_noise(
             f"from a larger vocabulary"
         )
     noise = tuple(candidates[key] for key in drawn[:wanted])
-    return Vocabulary((*vocabulary.keysteps, *noise), vocabulary.tasks, vocabulary.evidence)
+    return Vocabulary((*vocabulary.keysteps, *noise), vocabulary.tasks, vocabulary.notes)
 
 
 def compared(name: str) -> str:

@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 from stepgraph.core import Vocabulary
 from stepgraph.core.videos import short_clock
 from stepgraph.errors import ConfigError, one_line
-from stepgraph.vocabulary.evidence import COMMENT
 from stepgraph.vocabulary.lists import make_vocabulary
+from stepgraph.vocabulary.notes import COMMENT
 
 STEPS = 12
 """Maximum number of steps that are proposed for a task, by default."""
@@ -119,7 +119,7 @@ class SuggestedVocabulary:
         for task in self.tasks:
             lines += ["", f"# {task.name}", f"{COMMENT} {len(task.videos)} videos"]
             for step in task.steps:
-                lines += [step.name, *_evidence(step, len(task.videos))]
+                lines += [step.name, *_notes(step, len(task.videos))]
         return "\n".join(lines) + "\n"
 
     def to_json(self) -> dict[str, Any]:
@@ -146,7 +146,7 @@ class SuggestedVocabulary:
         }
 
 
-def _evidence(step: SuggestedStep, videos: int) -> Iterator[str]:
+def _notes(step: SuggestedStep, videos: int) -> Iterator[str]:
     also = f", also: {'; '.join(step.also[:_SHOWN])}" if step.also else ""
     optional = "optional, " if step.optional else ""
     yield f"    {COMMENT} {optional}said in {step.videos} of {videos} videos{also}"

@@ -27,7 +27,7 @@ LONGEST = 300
 _SAID = re.compile(r"(optional, )?said in \d+ of \d+ videos")
 
 
-def with_evidence(
+def with_notes(
     vocabulary: Vocabulary,
     lines: Sequence[str],
     named: Mapping[int, str],
@@ -47,7 +47,7 @@ def with_evidence(
         at = vocabulary.index(keystep)
         shared = task and len(vocabulary.tasks_of(at)) > 1
         found[at].append(f"{task}: {note}" if shared else note)
-    return replace(vocabulary, evidence=_bounded(found)) if found else vocabulary
+    return replace(vocabulary, notes=_bounded(found)) if found else vocabulary
 
 
 def _comments(
@@ -73,17 +73,17 @@ def _comments(
         first = False
 
 
-def evidence_fields(vocabulary: Vocabulary) -> dict[str, Any]:
+def notes_fields(vocabulary: Vocabulary) -> dict[str, Any]:
     """Field of a saved file that holds the notes; no field if there are none."""
     notes = {
-        name: list(vocabulary.evidence[at])
+        name: list(vocabulary.notes[at])
         for at, name in enumerate(vocabulary.keysteps)
-        if vocabulary.evidence.get(at)
+        if vocabulary.notes.get(at)
     }
     return {"evidence": notes} if notes else {}
 
 
-def evidence_of(fields: Any, keysteps: Sequence[str]) -> dict[int, tuple[str, ...]]:
+def notes_of(fields: Any, keysteps: Sequence[str]) -> dict[int, tuple[str, ...]]:
     """Check the notes in the field of a saved file; older files have no such field."""
     if fields is None:
         return {}

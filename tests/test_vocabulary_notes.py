@@ -13,7 +13,7 @@ from reference import make_graph
 from stepgraph.cli import main
 from stepgraph.export.maps import load_maps, save_maps
 from stepgraph.vocabulary import add_noise
-from stepgraph.vocabulary.evidence import LONGEST, MOST
+from stepgraph.vocabulary.notes import LONGEST, MOST
 from test_cli_steps import TOLD, omelettes  # noqa: F401
 from test_export_report import HOSTILE, browser, omelette, visit, write  # noqa: F401
 from test_graph_comparing import WORDS, graph_of
@@ -44,7 +44,7 @@ def read(text):
 def told(text):
     """What a list says of each of its keysteps, by name."""
     words = read(text)
-    return {words.keysteps[at]: [*said] for at, said in words.evidence.items()}
+    return {words.keysteps[at]: [*said] for at, said in words.notes.items()}
 
 
 def test_comments_indented_below_a_step_are_of_it():
@@ -90,18 +90,18 @@ def test_evidence_makes_no_other_vocabulary():
     plain = read("\n".join(line for line in LIST.split("\n") if "//" not in line))
     words = read(LIST)
 
-    assert words.evidence
-    assert not plain.evidence
+    assert words.notes
+    assert not plain.notes
     assert (words, words.fingerprint, hash(words)) == (plain, plain.fingerprint, hash(plain))
     assert repr(words) == repr(plain)
-    assert add_noise(words, ["mow the lawn"], factor=0.3).evidence == words.evidence
+    assert add_noise(words, ["mow the lawn"], factor=0.3).notes == words.notes
 
 
 def test_a_strangers_comments_are_few_short_and_harmless(tmp_path):
     lines = ["boil", f"  // {HOSTILE}", "  // \x1b[2J\x00\u202eevil\ud800", f"  // {'x ' * 10**5}"]
     lines += ["  // again"] * 100
     words = sg.make_vocabulary([*lines, "pour"])
-    [said] = words.evidence.values()
+    [said] = words.notes.values()
 
     assert len(said) == MOST
     assert max(map(len, said)) <= LONGEST
@@ -111,26 +111,24 @@ def test_a_strangers_comments_are_few_short_and_harmless(tmp_path):
     for value in (words, make_graph(np.eye(2, dtype=np.int64), words)):
         sg.save(value, tmp_path / "saved.json")
         again = sg.load(tmp_path / "saved.json")
-        assert getattr(again, "vocabulary", again).evidence == words.evidence
+        assert getattr(again, "vocabulary", again).notes == words.notes
 
 
 def test_maps_keep_evidence_beside_maps_without(tmp_path):
-    words = replace(WORDS, evidence={2: (HOSTILE,)})
+    words = replace(WORDS, notes={2: (HOSTILE,)})
     save_maps(graph_of((0, 1, 2, 3), vocabulary=words), ["tea"], tmp_path)
     save_maps(graph_of((0, 1)), [], tmp_path)
 
     [kept] = load_maps(tmp_path).values()
 
     words = kept.known.vocabulary
-    assert {words.keysteps[at]: said for at, said in words.evidence.items()} == {
-        "stir": (HOSTILE,)
-    }
+    assert {words.keysteps[at]: said for at, said in words.notes.items()} == {"stir": (HOSTILE,)}
 
 
 def test_a_report_shows_evidence_as_text(tmp_path):
     plain = write(tmp_path / "plain.html")
     page = write(
-        tmp_path / "r.html", vocabulary=replace(omelette(), evidence={1: (HOSTILE, "{{script}}")})
+        tmp_path / "r.html", vocabulary=replace(omelette(), notes={1: (HOSTILE, "{{script}}")})
     )
 
     shown = f"<li><bdi>{html.escape(HOSTILE)}</bdi></li><li><bdi>{{{{script}}}}</bdi></li>"
@@ -198,7 +196,7 @@ def test_choosing_a_step_shows_what_the_list_says_of_it(recognised, page):
 
 @pytest.mark.browser
 def test_hostile_evidence_does_nothing_in_a_report(tmp_path, visit):
-    write(tmp_path / "r.html", vocabulary=replace(omelette(), evidence={1: (HOSTILE, "x" * 300)}))
+    write(tmp_path / "r.html", vocabulary=replace(omelette(), notes={1: (HOSTILE, "x" * 300)}))
     report = visit(tmp_path / "r.html", width=380)
     report.locator('.node[data-k="1"]').focus()
 
