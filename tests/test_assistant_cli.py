@@ -57,11 +57,11 @@ def test_next_missing_mistakes_and_plans_are_asked(source, capsys):
     ways = ("--from", "boil", "--to", "pour", "--json")
     plans = answer(capsys, "ask", "plan", source, *ways)
 
-    assert following["told"][0]["step"] == "leaves"
-    assert "boil" not in {one["step"] for one in following["told"]}
-    assert [one["step"] for one in missing["told"]] == ["leaves"]
-    assert [(one["step"], one["kind"]) for one in mistakes["told"]] == [("pour", "too early")]
-    assert "executions 'leaves' comes before 'pour'" in mistakes["told"][0]["why"]
+    assert following["answers"][0]["step"] == "leaves"
+    assert "boil" not in {one["step"] for one in following["answers"]}
+    assert [one["step"] for one in missing["answers"]] == ["leaves"]
+    assert [(one["step"], one["kind"]) for one in mistakes["answers"]] == [("pour", "too early")]
+    assert "executions 'leaves' comes before 'pour'" in mistakes["answers"][0]["why"]
     assert plans["plans"][0]["keysteps"] == ["boil", "pour"]
     assert answer(capsys, "plan", source, *ways) == plans
     longer = answer(capsys, "plan", source, *ways, "--steps", "3")
@@ -92,7 +92,7 @@ def test_a_mined_graph_is_asked_alike(tmp_path, capsys):
         capsys, "ask", "next", str(tmp_path / "graph.json"), "--done", "boil water", "--json"
     )
 
-    assert found["told"][0]["step"] == "add leaves"
+    assert found["answers"][0]["step"] == "add leaves"
 
 
 def test_the_order_of_a_graph_is_the_one_that_is_learned(tmp_path, capsys):
@@ -166,7 +166,7 @@ def test_an_odd_execution_spoils_no_other(source, tmp_path, capsys, steps):
 
     for what in ("next", "missing", "mistakes"):
         assert main(["ask", what, source, *asked, "--json"]) == 0
-        assert json.loads(capsys.readouterr().out)["told"] is not None
+        assert json.loads(capsys.readouterr().out)["answers"] is not None
     for what in ("order", "mistakes", "next", "planning"):
         found = answer(capsys, "reproduce", what, source, "--format", "json")
         assert found["name"] == what
@@ -221,4 +221,4 @@ def test_published_truth_is_asked(real_data, capsys, name, done):
 
     found = answer(capsys, "ask", "next", place, "--done", done, "--json")
 
-    assert sum(one["score"] for one in found["told"]) > 0.5
+    assert sum(one["score"] for one in found["answers"]) > 0.5

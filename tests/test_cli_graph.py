@@ -74,7 +74,7 @@ def test_how_videos_depart_from_the_map_is_told(demo_graph, ask):
     found = json.loads(ask("video", demo_graph, "demo", "--json"))["videos"]
 
     assert len(found) == 36
-    kinds = {one["kind"] for video in found for one in video["departures"]}
+    kinds = {one["kind"] for video in found for one in video["deviations"]}
     assert kinds <= {"missing", "order", "repeated"}
     assert "missing" in kinds
 

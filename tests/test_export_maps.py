@@ -18,14 +18,16 @@ TEA = [(1, 3, 4)] * 12 + [(1, 4, 3), (3, 1, 1)]
 
 def named(norm):
     """All that is kept of a task, by the names of its keysteps."""
-    known = norm.known
+    known = norm.procedure
     name = {START: "START", END: "END"} | dict(enumerate(known.vocabulary.keysteps))
     return {
         "task": (known.task, known.videos),
         "steps": [(name[one.keystep], *one[1:]) for one in known.steps],
-        "arrows": [(name[one.first], name[one.second], *one[2:]) for one in known.successions],
-        "before": [(name[a], name[b], *share) for (a, b), share in norm.before.items()],
-        "times": [(name[one], mean) for one, mean in norm.times.items()],
+        "successions": [
+            (name[one.first], name[one.second], *one[2:]) for one in known.successions
+        ],
+        "precedences": [(name[a], name[b], *share) for (a, b), share in norm.before.items()],
+        "repetitions": [(name[one], mean) for one, mean in norm.times.items()],
     }
 
 
@@ -47,7 +49,7 @@ def test_all_that_is_known_of_a_task_is_read_back(tmp_path):
 
     assert [*found] == ["tea"]
     assert found["tea"]["task"] == expected["task"] == ("tea", len(TEA))
-    for part, digits in (("steps", 4), ("arrows", 4), ("before", 4), ("times", 3)):
+    for part, digits in (("steps", 4), ("successions", 4), ("precedences", 4), ("repetitions", 3)):
         assert expected[part]
         assert found["tea"][part] == near(expected[part], digits)
 
@@ -58,20 +60,20 @@ def test_how_often_a_keystep_is_done_is_kept_to_the_thousandth(tmp_path):
 
     [found] = load_maps(tmp_path).values()
 
-    assert dict(named(found)["times"]) == {"boil": 1.125, "pour": 1.0, "stir": 1.0}
+    assert dict(named(found)["repetitions"]) == {"boil": 1.125, "pour": 1.0, "stir": 1.0}
 
 
 def test_tasks_are_kept_beside_those_of_other_graphs_and_made_anew(tmp_path):
     save_maps(graph_of(*TEA, vocabulary=MANY), ["tea"], tmp_path)
     save_maps(graph_of((0, 2), vocabulary=MANY, task="dishes"), ["dishes", None], tmp_path)
 
-    assert {task: one.known.videos for task, one in load_maps(tmp_path).items()} == {
+    assert {task: one.procedure.videos for task, one in load_maps(tmp_path).items()} == {
         "tea": len(TEA),
         "dishes": 1,
     }
     save_maps(graph_of((1, 3), vocabulary=MANY), ["tea", "unknown"], tmp_path)
 
-    assert {task: one.known.videos for task, one in load_maps(tmp_path).items()} == {
+    assert {task: one.procedure.videos for task, one in load_maps(tmp_path).items()} == {
         "tea": 1,
         "dishes": 1,
     }
@@ -82,8 +84,8 @@ def test_a_task_of_no_video_has_its_keysteps_and_nothing_usual(tmp_path):
 
     [found] = load_maps(tmp_path).values()
 
-    assert (found.known.videos, found.before, found.times) == (0, {}, {})
-    assert found.known.vocabulary.keysteps == ("wash", "dry")
+    assert (found.procedure.videos, found.before, found.times) == (0, {}, {})
+    assert found.procedure.vocabulary.keysteps == ("wash", "dry")
 
 
 def test_what_cannot_be_read_is_made_anew(tmp_path):
@@ -123,16 +125,16 @@ def test_few_names_are_filled_up_to_a_vocabulary(names):
 @pytest.mark.parametrize(
     ("change", "good"),
     [
-        ({"times": [[2, 999_999_999]]}, True),
-        ({"times": [[2, 1e9]]}, False),
-        ({"times": [[2, -1e9]]}, False),
-        ({"times": [[2, True]]}, False),
-        ({"times": [[3, 1.0]]}, False),
-        ({"times": [[-1, 1.0]]}, False),
-        ({"arrows": [[START, 0, 1, 0.5, 0.1, 0.9], [2, END, 1, 0.5, 0.1, 0.9]]}, True),
-        ({"arrows": [[END, 0, 1, 0.5, 0.1, 0.9]]}, False),
-        ({"arrows": [[0, START, 1, 0.5, 0.1, 0.9]]}, False),
-        ({"arrows": [[0, 1, 1.5, 0.5, 0.1, 0.9]]}, False),
+        ({"repetitions": [[2, 999_999_999]]}, True),
+        ({"repetitions": [[2, 1e9]]}, False),
+        ({"repetitions": [[2, -1e9]]}, False),
+        ({"repetitions": [[2, True]]}, False),
+        ({"repetitions": [[3, 1.0]]}, False),
+        ({"repetitions": [[-1, 1.0]]}, False),
+        ({"successions": [[START, 0, 1, 0.5, 0.1, 0.9], [2, END, 1, 0.5, 0.1, 0.9]]}, True),
+        ({"successions": [[END, 0, 1, 0.5, 0.1, 0.9]]}, False),
+        ({"successions": [[0, START, 1, 0.5, 0.1, 0.9]]}, False),
+        ({"successions": [[0, 1, 1.5, 0.5, 0.1, 0.9]]}, False),
     ],
 )
 def test_places_and_numbers_of_a_file_are_checked(tmp_path, change, good):
@@ -144,7 +146,7 @@ def test_places_and_numbers_of_a_file_are_checked(tmp_path, change, good):
 
     if good:
         [found] = load_maps(tmp_path).values()
-        assert found.known.task == "tea"
+        assert found.procedure.task == "tea"
     else:
         with pytest.raises(DataError, match=r"maps.json: must be a file of maps"):
             load_maps(tmp_path)

@@ -181,7 +181,7 @@ def test_what_was_decided_before_stays_until_it_is_said_anew(tmp_path):
     path, layer = tmp_path / "tea.steps.json", tmp_path / "tea.corrected.json"
 
     def kept():
-        return json.loads(layer.read_text())["decided"]
+        return json.loads(layer.read_text())["annotated"]
 
     save_corrections(path, [])
     assert kept() == []

@@ -202,8 +202,8 @@ def packed(*numbers, kind=np.uint32):
         {"rows": packed(1, 0, 1)},
         {"rows": packed(1, 1, 2**32 - 1)},
         {"rows": "no base 64!"},
-        {"heard": packed(*[0] * 8, kind=np.int8)},
-        {"clear": packed(1, 1, kind=np.uint8)},
+        {"emissions": packed(*[0] * 8, kind=np.int8)},
+        {"salient": packed(1, 1, kind=np.uint8)},
         {"hop": 0},
         {"hop": "1"},
     ],
@@ -211,7 +211,7 @@ def packed(*numbers, kind=np.uint32):
 def test_damaged_courses_are_refused(damage, tmp_path):
     sg.save(graph_with_courses(), tmp_path / "graph.json")
     content = json.loads((tmp_path / "graph.json").read_text("utf-8"))
-    content["courses"]["tasks"]["tea"]["0"] |= damage
+    content["traces"]["tasks"]["tea"]["0"] |= damage
     (tmp_path / "graph.json").write_text(json.dumps(content), "utf-8")
 
     with pytest.raises(DataError, match=r"graph\.json: must be a task graph as"):
@@ -219,12 +219,19 @@ def test_damaged_courses_are_refused(damage, tmp_path):
 
 
 @pytest.mark.parametrize(
-    "damage", [{"met": {"tea": 2}}, {"met": {}}, {"order": -1}, {"order": 2}, {"tasks": 3}]
+    "damage",
+    [
+        {"videos": {"tea": 2}},
+        {"videos": {}},
+        {"order_weight": -1},
+        {"order_weight": 2},
+        {"tasks": 3},
+    ],
 )
 def test_damaged_fields_of_courses_are_refused(damage, tmp_path):
     sg.save(graph_with_courses(), tmp_path / "graph.json")
     content = json.loads((tmp_path / "graph.json").read_text("utf-8"))
-    content["courses"] |= damage
+    content["traces"] |= damage
     (tmp_path / "graph.json").write_text(json.dumps(content), "utf-8")
 
     with pytest.raises(DataError, match=r"graph\.json: must be a task graph as"):
@@ -234,7 +241,7 @@ def test_damaged_fields_of_courses_are_refused(damage, tmp_path):
 def test_a_written_order_may_be_believed_wholly(tmp_path):
     sg.save(graph_with_courses(), tmp_path / "graph.json")
     content = json.loads((tmp_path / "graph.json").read_text("utf-8"))
-    content["courses"]["order"] = 1
+    content["traces"]["order_weight"] = 1
     (tmp_path / "graph.json").write_text(json.dumps(content), "utf-8")
 
     assert sg.load(tmp_path / "graph.json").traces.order == 1
@@ -243,9 +250,9 @@ def test_a_written_order_may_be_believed_wholly(tmp_path):
 def test_no_more_courses_are_loaded_than_are_kept(tmp_path):
     sg.save(graph_with_courses(), tmp_path / "graph.json")
     content = json.loads((tmp_path / "graph.json").read_text("utf-8"))
-    one = content["courses"]["tasks"]["tea"]["0"]
-    content["courses"] |= {
-        "met": {"tea": 500},
+    one = content["traces"]["tasks"]["tea"]["0"]
+    content["traces"] |= {
+        "videos": {"tea": 500},
         "tasks": {"tea": {f"{n}": one for n in range(401)}},
     }
     (tmp_path / "graph.json").write_text(json.dumps(content), "utf-8")

@@ -32,7 +32,7 @@ def layers_of(*videos, order=0.0, vocabulary=WORDS, **tasks):
 
 def slow_counts(videos):
     """What labels that are plain on every row count as, with loops over rows."""
-    found = {name: np.zeros(SIZE) for name in ("clear", "shown", "first", "seconds")}
+    found = {name: np.zeros(SIZE) for name in ("salient", "shown", "first", "seconds")}
     before, following = np.zeros((SIZE, SIZE)), np.zeros((SIZE, SIZE + 1), int)
     for labels in videos:
         rows = labels.keysteps.tolist()
@@ -40,7 +40,7 @@ def slow_counts(videos):
         for keystep in rows:
             found["seconds"][keystep] += labels.hop
         for keystep in set(rows):
-            found["clear"][keystep] += 1
+            found["salient"][keystep] += 1
             found["shown"][keystep] += 1
         found["first"][sequence[0]] += 1
         for one, other in pairwise([*sequence, SIZE]):

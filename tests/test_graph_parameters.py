@@ -229,7 +229,7 @@ def test_a_graph_without_habits_and_one_of_an_older_version_have_none(tmp_path):
     assert sg.load(path).parameters is None
 
     content = json.loads(path.read_text("utf-8"))
-    del content["habits"]
+    del content["parameters"]
     path.write_text(json.dumps(content), "utf-8")
     assert sg.load(path).parameters is None
 
@@ -249,7 +249,7 @@ def nodes(value, path=()):
 def changed(content, path, change):
     """A copy of nested fields in which one place is changed, or taken away (...)."""
     copy = json.loads(json.dumps(content))
-    *above, last = ("habits", *path)
+    *above, last = ("parameters", *path)
     place = copy
     for key in above:
         place = place[key]
@@ -277,7 +277,7 @@ def whole(tmp_path):
 
 def test_a_value_of_another_kind_anywhere_in_habits_is_refused(whole):
     path, content = whole
-    for place, value in nodes(content["habits"]):
+    for place, value in nodes(content["parameters"]):
         for other in (None, True, 7, 0.5, "", [], {}):
             number = isinstance(value, float) and type(other) in (int, float)
             if type(other) is type(value) or number or (not place and other is None):
@@ -287,10 +287,14 @@ def test_a_value_of_another_kind_anywhere_in_habits_is_refused(whole):
 
 def test_habits_of_which_a_field_is_missing_are_refused(whole):
     path, content = whole
-    for field in content["habits"]:
+    for field in content["parameters"]:
         assert_refused(changed(content, (field,), lambda _: ...), path, field)
     for task in TASKS:
-        for place in (("timing", task), ("words", task, "bias"), ("words", task, "vectors")):
+        for place in (
+            ("timing", task),
+            ("classifiers", task, "bias"),
+            ("classifiers", task, "vectors"),
+        ):
             assert_refused(changed(content, place, lambda _: ...), path, place)
 
 
@@ -302,7 +306,7 @@ def test_a_task_that_is_missing_from_habits_is_refused(whole):
 
 
 def texts(content):
-    return [place for place, value in nodes(content["habits"]) if isinstance(value, str)][2:]
+    return [place for place, value in nodes(content["parameters"]) if isinstance(value, str)][2:]
 
 
 def test_text_that_is_not_base_64_is_refused(whole):
@@ -336,14 +340,14 @@ def test_words_that_cannot_be_are_refused(number, whole):
     path, content = whole
     for task in TASKS:
         for name, kind in (("vectors", "f4"), ("bias", "f8")):
-            place = ("words", task, name)
+            place = ("classifiers", task, name)
             assert_refused(changed(content, place, _with(number, kind)), path, place)
 
 
 @pytest.mark.parametrize("number", [math.nan, math.inf])
 def test_evidence_that_is_no_number_is_refused(number, whole):
     path, content = whole
-    assert_refused(changed(content, ("evidence", "1"), _with(number, "f4")), path, number)
+    assert_refused(changed(content, ("log_evidence", "1"), _with(number, "f4")), path, number)
 
 
 @pytest.mark.parametrize("number", [0, 0.0, 1e12])

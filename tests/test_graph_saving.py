@@ -84,13 +84,13 @@ def test_a_graph_of_no_transitions_is_loaded(path):
 )
 def test_evidence_that_is_none_is_refused(evidence, path):
     with pytest.raises(DataError, match="must be a task graph as stepgraph saves it, got"):
-        load_graph(edit(path, evidence=evidence))
+        load_graph(edit(path, notes=evidence))
 
 
 def test_evidence_is_saved_and_of_much_of_it_a_little(path):
     first, second = make_graph(COUNTS).vocabulary.keysteps
     many = {second: ["\x07" * 10**4, *["said"] * 50], first: ["", " "]}
-    graph = load_graph(edit(path, evidence=many))
+    graph = load_graph(edit(path, notes=many))
 
     save_graph(graph, path)
     [said] = load_graph(path).vocabulary.notes.values()

@@ -100,7 +100,7 @@ def loaded_with(tmp_path, **changed):
     )
     sg.save(replace(GRAPH, parameters=parameters), tmp_path / "graph.json")
     content = json.loads((tmp_path / "graph.json").read_text("utf-8"))
-    content["habits"] |= changed
+    content["parameters"] |= changed
     (tmp_path / "graph.json").write_text(json.dumps(content), "utf-8")
     return sg.load(tmp_path / "graph.json")
 
@@ -177,12 +177,14 @@ def test_a_heading_may_be_called_everything():
     assert {*graph.statistics.videos} == {"everything"}
 
 
-@pytest.mark.parametrize("traces", [{"met": {"nope": 1}}, {"order": 1e308}, {"order": 1.1}])
+@pytest.mark.parametrize(
+    "traces", [{"videos": {"nope": 1}}, {"order_weight": 1e308}, {"order_weight": 1.1}]
+)
 def test_courses_of_unknown_tasks_and_of_endless_belief_are_refused(traces, tmp_path):
     videos = [sentences_of(np.random.default_rng(0), f"{n}") for n in range(3)]
     sg.save(learn_graph(videos, VOCABULARY), tmp_path / "graph.json")
     content = json.loads((tmp_path / "graph.json").read_text("utf-8"))
-    content["courses"] |= traces
+    content["traces"] |= traces
     (tmp_path / "graph.json").write_text(json.dumps(content), "utf-8")
 
     with pytest.raises(DataError, match=r"graph\.json: must be a task graph as"):

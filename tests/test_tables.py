@@ -193,7 +193,7 @@ def test_departures_are_told_video_by_video():
     assert text.splitlines()[0] == "monday (tea):"
     assert text.splitlines()[2].split() == ["1:03", "'pour'", "before", "'boil'", "never", "so"]
     assert text.endswith("friday does tea as most videos do it.")
-    assert content["videos"][0]["departures"][0]["kind"] == "order"
+    assert content["videos"][0]["deviations"][0]["kind"] == "order"
     assert describe_deviations([], as_json=False) == "No video of a task of the graph."
 
 
@@ -338,7 +338,7 @@ def test_chance_is_among_all_changes_even_when_few_are_listed():
 
     assert only == {
         "keystep": "pour",
-        "chance": 0.75,
+        "proportion": 0.75,
         "probability": pytest.approx(6 / 13),
         "count": 6,
     }

@@ -56,12 +56,12 @@ def test_maps_are_kept_as_they_were_and_others_beside_them(tmp_path):
     [kept] = load_maps(tmp_path).values()
 
     names = graph.vocabulary.keysteps
-    assert [kept.known.vocabulary.keysteps[one.keystep] for one in kept.known.steps] == [
-        names[one.keystep] for one in known.known.steps
+    assert [kept.procedure.vocabulary.keysteps[one.keystep] for one in kept.procedure.steps] == [
+        names[one.keystep] for one in known.procedure.steps
     ]
-    assert [one[2:] for one in kept.known.successions] == [
+    assert [one[2:] for one in kept.procedure.successions] == [
         (one.seen, *(pytest.approx(part, abs=1e-4) for part in one[3:]))
-        for one in known.known.successions
+        for one in known.procedure.successions
     ]
     assert len(kept.before) == len(known.before) > 0
 
@@ -70,13 +70,13 @@ def test_maps_are_kept_as_they_were_and_others_beside_them(tmp_path):
     "change",
     [
         {"steps": [[9, 1, 1.0, 0.0, 1.0, 0.5, 3.0]]},
-        {"arrows": [[0, -1, 1, 1.0, 0.0, 1.0]]},
+        {"successions": [[0, -1, 1, 1.0, 0.0, 1.0]]},
         {"videos": "many"},
         {"videos": 10**400},
-        {"arrows": [[0, 1, 10**400, 1.0, 0.0, 1.0]]},
+        {"successions": [[0, 1, 10**400, 1.0, 0.0, 1.0]]},
         {"evidence": {"fry": ["said"]}},
         {"keysteps": ["a", "a"]},
-        {"times": [[0, float("nan")]]},
+        {"repetitions": [[0, float("nan")]]},
     ],
 )
 def test_maps_that_somebody_changed_are_one_line(tmp_path, change):
@@ -97,14 +97,14 @@ def line(*names, duration=10.0):
 def test_what_is_usual_is_counted_in_results():
     norm = norm_in("tea", [line("boil", "pour", "stir"), line("boil", "pour", "boil")])
 
-    names = norm.known.vocabulary.keysteps
+    names = norm.procedure.vocabulary.keysteps
     boil, pour, stir = (names.index(name) for name in ("boil", "pour", "stir"))
-    assert [(names[one.keystep], one.videos) for one in norm.known.steps] == [
+    assert [(names[one.keystep], one.videos) for one in norm.procedure.steps] == [
         ("boil", 2),
         ("pour", 2),
         ("stir", 1),
     ]
-    seen = {arrow[:2]: arrow.seen for arrow in norm.known.successions}
+    seen = {arrow[:2]: arrow.seen for arrow in norm.procedure.successions}
     assert seen == {
         (START, boil): 2,
         (boil, pour): 2,

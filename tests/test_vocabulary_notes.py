@@ -149,17 +149,15 @@ def recognised(omelettes, tmp_path, monkeypatch):
 def test_a_proposed_list_tells_where_its_steps_come_from(recognised, capsys):
     graph = json.loads((recognised / "graph.json").read_text())
     name = next(one for one in graph["keysteps"] if one.startswith("whisk the eggs"))
-    first, *sentences = graph["evidence"][name]
+    first, *sentences = graph["notes"][name]
     assert "said in 6 of 6 videos" in first
     assert any(TOLD["whisk"] in one for one in sentences)
 
     [one] = json.loads((recognised / "chapters/maps.json").read_text())["tasks"]
-    assert one["evidence"] == graph["evidence"]
+    assert one["notes"] == graph["notes"]
     with serving(recognised / "chapters") as server:
         shown = json.loads(get(server, f"map?of={one['task'].replace(' ', '%20')}")[1])["nodes"]
-    assert {node["name"]: node["evidence"] for node in shown if node["evidence"]} == one[
-        "evidence"
-    ]
+    assert {node["name"]: node["notes"] for node in shown if node["notes"]} == one["notes"]
 
     truth = "video,start,end,keystep\n" + f"x0q,10,20,{name}\n"
     (recognised / "videos/truth.csv").write_text(truth)
@@ -176,8 +174,8 @@ def test_a_list_without_comments_is_saved_as_ever(recognised):
 
     plain, full = (recognised / one for one in ("bare.json", "graph.json"))
 
-    kept = [one for one in full.read_text().split("\n") if not one.startswith('"evidence"')]
-    assert "evidence" not in json.loads(plain.read_text())
+    kept = [one for one in full.read_text().split("\n") if not one.startswith('"notes"')]
+    assert "notes" not in json.loads(plain.read_text())
     assert len(kept) == len(full.read_text().split("\n")) - 1
     assert plain.read_text() == "\n".join(kept)
 

@@ -10,7 +10,11 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from stepgraph.renamed import install
+
 __version__ = "0.2.0"
+
+install()
 
 if TYPE_CHECKING:
     from stepgraph.assistant import Executions, Order, learn_order, open_executions

@@ -73,4 +73,4 @@ def _render(args: argparse.Namespace, found: Sequence[AssistantAnswer], nothing:
         + (f"  ({printable(one.why)})" if one.why else "")
         for one in found
     ]
-    return render(args, "\n".join(lines) or nothing, told=[one._asdict() for one in found])
+    return render(args, "\n".join(lines) or nothing, answers=[one._asdict() for one in found])

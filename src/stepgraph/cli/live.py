@@ -199,7 +199,7 @@ def demo_live(args: argparse.Namespace) -> str:
         f"That was {video.id}, {long} of narration. Its truth, which nothing above knew, lacks: "
         f"{', '.join(absent)}.\nYours: stepgraph live --help"
     )
-    return _answer(args, text, played=video.id, seconds=video.duration, absent=absent)
+    return _answer(args, text, media=video.id, seconds=video.duration, missing=absent)
 
 
 def _played(live: Live, video: Video, pause: float = 0.0) -> Iterator[tuple[OnlineState, str]]:

@@ -95,7 +95,7 @@ def truth(args: argparse.Namespace) -> str:
     return arguments.render(args, text, truth=str(args.output), steps=len(steps), videos=videos)
 
 
-def decisions_in(
+def annotations_in(
     given: Path | None, problems: Problems, default: Path | None = None
 ) -> dict[str, tuple[AnnotatedSegment, ...]]:
     """Read annotation from results; a folder that the user names must hold some."""

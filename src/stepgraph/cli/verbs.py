@@ -19,7 +19,7 @@ from typing import Any
 from stepgraph import __version__, decoders, pipeline, progress
 from stepgraph.cli import arguments
 from stepgraph.cli.live import demo_live
-from stepgraph.cli.results import decisions_in, serve
+from stepgraph.cli.results import annotations_in, serve
 from stepgraph.cli.sharing import mine_shared
 from stepgraph.core import Dataset
 from stepgraph.datasets import open_source
@@ -70,8 +70,8 @@ def mine(args: argparse.Namespace) -> str:
         TaskMarkov() if args.order_weight is None else TaskMarkov(order_weight=args.order_weight)
     )
     options = arguments.given_fields(args, MiningOptions)
-    annotations = decisions_in(args.corrections, failed)
-    how = {"decoder": decoder, "decisions": annotations, **options}
+    annotations = annotations_in(args.corrections, failed)
+    how = {"decoder": decoder, "annotations": annotations, **options}
     graph = mine_shared(args, dataset, vocabulary, scorer, how) or pipeline.mine(
         dataset, vocabulary, encoder=scorer, problems=failed, **how
     )
@@ -96,7 +96,7 @@ def recognize(args: argparse.Namespace) -> str:
     scorer, decoder = arguments.open_chosen_scorer(args, graph), arguments.open_decoder(args)
     dataset = arguments.open_dataset(args, uses_vision=uses_vision(scorer))
     pipeline.require_narration(dataset, scorer)
-    annotations = decisions_in(args.corrections, failed, args.output)
+    annotations = annotations_in(args.corrections, failed, args.output)
     timelines = pipeline.recognize_all(
         progress.track(dataset.videos, "recognising"),
         graph,

@@ -75,7 +75,7 @@ class Viterbi:
 
     The emission of a row is ``softmax(scores / temperature)``, and uniform on an unobserved row.
     Transitions are those of the graph, with two changes: the self-transition has probability
-    ``self_transition``, and with a small probability any keystep follows, so that no row is impossible.
+    ``self_transition``, and any keystep follows with a small one, so that no row is impossible.
 
     Attributes
     ----------
@@ -130,7 +130,7 @@ def make_chain(graph: TaskGraph, self_transition: float | None, floor: float) ->
 
 
 def _transitions(graph: TaskGraph, self_transition: float | None) -> tuple[Matrix, Vector]:
-    """Transition probabilities between keysteps, and self-transitions: ``self_transition`` or the mined ones.
+    """Transition probabilities between keysteps, and self-transitions, mined unless given.
 
     A keystep without another transition has a self-transition of 1.
     """

@@ -140,7 +140,7 @@ def describe_next(graph: TaskGraph, keystep: int, *, top: int, as_json: bool) ->
         for one in (graph.statistics.successors_of(keystep, top) if graph.statistics else [])
     ]
     if as_json:
-        keys = ("keystep", "chance", "probability", "count")
+        keys = ("keystep", "proportion", "probability", "count")
         rows = [dict(zip(keys, one, strict=True)) for one in found]
         return as_json_text(keystep=names[keystep], next=rows, recognised=done)
     if not found and not done:

@@ -33,7 +33,7 @@ from stepgraph.vocabulary.notes import notes_of
 
 MAPS = "maps.json"
 """Name of the file in a folder of results."""
-MAPS_KIND = FileKind("stepgraph-maps", 1, "file of maps", "make it with: stepgraph recognize")
+MAPS_KIND = FileKind("stepgraph-maps", 2, "file of maps", "make it with: stepgraph recognize")
 
 
 def save_maps(graph: TaskGraph, tasks: Iterable[str | None], folder: Path) -> None:
@@ -90,12 +90,14 @@ def _content(norm: Norm) -> dict[str, Any]:
         "videos": procedure.videos,
         "keysteps": [words.keysteps[step.keystep] for step in procedure.steps],
         "steps": [[place[step.keystep], *_rounded(step[1:])] for step in procedure.steps],
-        "arrows": [
+        "successions": [
             [place[a.first], place[a.second], *_rounded(a[2:])] for a in procedure.successions
         ],
-        "before": [[place[a], place[b], *_rounded(one)] for (a, b), one in norm.before.items()],
-        "times": [[place[one], round(mean, 3)] for one, mean in norm.times.items()],
-        **({"evidence": notes} if notes else {}),
+        "precedences": [
+            [place[a], place[b], *_rounded(one)] for (a, b), one in norm.before.items()
+        ],
+        "repetitions": [[place[one], round(mean, 3)] for one, mean in norm.times.items()],
+        **({"notes": notes} if notes else {}),
     }
 
 
@@ -110,17 +112,17 @@ def _norm(content: Mapping[str, Any]) -> Norm:
     )
     arrows = tuple(
         Succession(_place(first, names, START), _place(second, names, END), *_numbers(*rest))
-        for first, second, *rest in content["arrows"]
+        for first, second, *rest in content["successions"]
     )
-    words = of_names(names, content.get("evidence"))
+    words = of_names(names, content.get("notes"))
     procedure = Procedure(
         as_text(content["task"]), _count(content["videos"]), steps, arrows, words
     )
     before = {
         (_place(first, names), _place(second, names)): Share(*map(_finite, rest))
-        for first, second, *rest in content["before"]
+        for first, second, *rest in content["precedences"]
     }
-    times = {_place(one, names): _finite(mean) for one, mean in content["times"]}
+    times = {_place(one, names): _finite(mean) for one, mean in content["repetitions"]}
     return Norm(procedure, before, times)
 
 

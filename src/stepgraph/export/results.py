@@ -33,7 +33,7 @@ from stepgraph.problems import Problems
 TIMELINE_KIND = FileKind("stepgraph-timeline", 2, "timeline", "make it with: stepgraph recognize")
 RESULT_SUFFIX = ".steps.json"
 CORRECTED_KIND = FileKind(
-    "stepgraph-corrections", 1, "file of corrections", "correct the video again, or delete it"
+    "stepgraph-corrections", 2, "file of corrections", "correct the video again, or delete it"
 )
 CORRECTED_SUFFIX = ".corrected.json"
 NONE_OF_THEM = "none of them"
@@ -112,7 +112,7 @@ def read_annotation(
     content = read_json(file)
     check_header(content, file, CORRECTED_KIND)
     with reading_fields(file, CORRECTED_KIND):
-        spans = [_span(*as_list(one)) for one in as_list(content.get("decided", []))]
+        spans = [_span(*as_list(one)) for one in as_list(content.get("annotated", []))]
         return as_steps(content["steps"]), spans
 
 
@@ -146,7 +146,7 @@ def save_corrections(
         spans = read_annotation(path)[1] if file.is_file() else ()
     kind = CORRECTED_KIND
     fields = {"format": kind.format, "version": kind.version, "steps": sorted(steps)}
-    write_fields(fields | {"decided": sorted(spans)}, file)
+    write_fields(fields | {"annotated": sorted(spans)}, file)
 
 
 def as_steps(content: Any) -> list[tuple[float, float, str]]:

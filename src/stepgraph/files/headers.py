@@ -14,6 +14,7 @@ from stepgraph import __version__
 from stepgraph.core import LONGEST, Vocabulary
 from stepgraph.errors import DataError, and_got, one_line, quoted
 from stepgraph.files.disk import MIB, read_json, reading, write_text
+from stepgraph.renamed import KEYS, with_new_keys
 
 # Every file of ours begins like this; one that another program wrote again may not.
 _FORMAT = re.compile(rb'(?:\xef\xbb\xbf)?\s*\{\s*"format"\s*:\s*"([\w. -]+)"')
@@ -43,7 +44,7 @@ def read_format(path: Path, *, limit: int = 64 * MIB) -> str:
 
 
 def check_header(content: Any, path: Path, kind: FileKind) -> None:
-    """Refuse content of another format, or of a newer version."""
+    """Refuse content of another format or a newer version; give an older one the new keys."""
     found = content.get("format") if isinstance(content, dict) else type(content).__name__
     if found != kind.format:
         raise DataError(
@@ -59,6 +60,10 @@ def check_header(content: Any, path: Path, kind: FileKind) -> None:
             f"{path}: format version must be at most {kind.version}, got {quoted(version)}; "
             f"it was saved by a newer stepgraph ({program}), so upgrade this one"
         )
+    if version < kind.version:
+        current = with_new_keys(content, KEYS.get(kind.format, {}))
+        content.clear()
+        content.update(current)
 
 
 @contextmanager

@@ -39,7 +39,7 @@ from stepgraph.graph.traces import TIMING_BINS
 from stepgraph.vocabulary.lists import vocabulary_fields, vocabulary_of
 from stepgraph.vocabulary.notes import notes_fields
 
-GRAPH_KIND = FileKind("stepgraph-graph", 1, "task graph", "make one with: stepgraph mine")
+GRAPH_KIND = FileKind("stepgraph-graph", 2, "task graph", "make one with: stepgraph mine")
 
 
 def save_graph(graph: TaskGraph, path: str | Path) -> None:
@@ -57,7 +57,10 @@ def graph_fields(graph: TaskGraph) -> dict[str, Any]:
         | vocabulary_fields(graph.vocabulary)
         | notes_fields(graph.vocabulary)
         | {"mined_on": list(graph.mined_on), "counts": _triples(graph.counts), "timing": timing}
-        | {"habits": parameters_fields(graph.parameters), "courses": traces_fields(graph.traces)}
+        | {
+            "parameters": parameters_fields(graph.parameters),
+            "traces": traces_fields(graph.traces),
+        }
     )
 
 
@@ -77,8 +80,8 @@ def load_graph(path: str | Path) -> TaskGraph:
             EncoderOptions(**options) if options else None,
             _mining_of(content["mining"]),
             None if timing is None else _matrix(timing, shape).toarray(),
-            parameters_of(content.get("habits"), vocabulary),
-            traces_of(content.get("courses"), vocabulary),
+            parameters_of(content.get("parameters"), vocabulary),
+            traces_of(content.get("traces"), vocabulary),
         )
     if vocabulary.fingerprint != content.get("fingerprint"):
         raise DataError(

@@ -30,10 +30,10 @@ def parameters_fields(parameters: RecognizerParameters | None) -> dict[str, Any]
         return None
     return {
         "tasks": list(parameters.tasks),
-        "evidence": {video: _packed(one) for video, one in parameters.log_evidence.items()},
+        "log_evidence": {video: _packed(one) for video, one in parameters.log_evidence.items()},
         "videos": dict(parameters.videos),
         "timing": {task: _packed(one) for task, one in parameters.timing.items()},
-        "words": {
+        "classifiers": {
             task: {"vectors": _packed(classifiers.vectors), "bias": _packed(classifiers.bias)}
             for task, classifiers in parameters.classifiers.items()
         },
@@ -51,10 +51,10 @@ def parameters_of(fields: Any, vocabulary: Vocabulary) -> RecognizerParameters |
     timing = {task: _times(fields["timing"][task], len(tasks[task])) for task in videos}
     log_evidence = {
         as_text(video): _log_evidence(text, len(tasks))
-        for video, text in fields["evidence"].items()
+        for video, text in fields["log_evidence"].items()
     }
     classifiers = {
-        task: _classifier(one, len(timing[task])) for task, one in fields["words"].items()
+        task: _classifier(one, len(timing[task])) for task, one in fields["classifiers"].items()
     }
     return RecognizerParameters(tuple(tasks), log_evidence, videos, timing, classifiers)
 
@@ -90,28 +90,28 @@ def traces_fields(traces: EmissionTraces | None) -> dict[str, Any] | None:
             video: {
                 "hop": one.hop,
                 "rows": _packed(one.rows.astype(np.uint32)),
-                "heard": _packed(one.emissions),
-                "clear": _packed(one.salient),
+                "emissions": _packed(one.emissions),
+                "salient": _packed(one.salient),
             }
             for video, one in videos.items()
         }
         for task, videos in traces.tasks.items()
     }
-    return {"order": traces.order, "met": dict(traces.met), "tasks": tasks}
+    return {"order_weight": traces.order, "videos": dict(traces.met), "tasks": tasks}
 
 
 def traces_of(fields: Any, vocabulary: Vocabulary) -> EmissionTraces | None:
     """Check the fields, and build the emission traces; older graphs have none."""
     if fields is None:
         return None
-    listed, order = listed_tasks(vocabulary), _amount(fields["order"])
+    listed, order = listed_tasks(vocabulary), _amount(fields["order_weight"])
     tasks = {
         as_text(task): {
             as_text(video): _trace(one, len(listed[task])) for video, one in of.items()
         }
         for task, of in fields["tasks"].items()
     }
-    met = {as_text(task): as_whole(number) for task, number in fields["met"].items()}
+    met = {as_text(task): as_whole(number) for task, number in fields["videos"].items()}
     sampled, most = {task: len(of) for task, of in tasks.items()}, videos_each(met.values())
     if (
         order > 1
@@ -123,8 +123,8 @@ def traces_of(fields: Any, vocabulary: Vocabulary) -> EmissionTraces | None:
 
 
 def _trace(fields: Any, size: int) -> EmissionTrace:
-    rows, emissions = _array(fields["rows"], np.uint32), _array(fields["heard"], np.int8)
-    salient, hop = _array(fields["clear"], np.uint8), _amount(fields["hop"])
+    rows, emissions = _array(fields["rows"], np.uint32), _array(fields["emissions"], np.int8)
+    salient, hop = _array(fields["salient"], np.uint8), _amount(fields["hop"])
     many = rows.astype(np.int64)
     if len(emissions) != len(rows) * size or len(salient) != size or (many < 1).any() or not hop:
         raise DataError(f"a course of {len(emissions)} numbers of {size} keysteps")

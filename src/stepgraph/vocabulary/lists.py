@@ -30,7 +30,7 @@ from stepgraph.vocabulary.articles import Article, join_methods, match_articles
 from stepgraph.vocabulary.notes import COMMENT, notes_fields, notes_of, with_notes
 
 VOCABULARY_KIND = FileKind(
-    "stepgraph-vocabulary", 1, "vocabulary", "make one with: stepgraph vocabulary"
+    "stepgraph-vocabulary", 2, "vocabulary", "make one with: stepgraph vocabulary"
 )
 
 
@@ -66,7 +66,7 @@ def vocabulary_of(content: Mapping[str, Any]) -> Vocabulary:
             as_text(name): tuple(map(as_whole, as_list(ks)))
             for name, ks in content["tasks"].items()
         },
-        notes_of(content.get("evidence"), content["keysteps"]),
+        notes_of(content.get("notes"), content["keysteps"]),
     )
 
 

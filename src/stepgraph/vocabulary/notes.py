@@ -80,7 +80,7 @@ def notes_fields(vocabulary: Vocabulary) -> dict[str, Any]:
         for at, name in enumerate(vocabulary.keysteps)
         if vocabulary.notes.get(at)
     }
-    return {"evidence": notes} if notes else {}
+    return {"notes": notes} if notes else {}
 
 
 def notes_of(fields: Any, keysteps: Sequence[str]) -> dict[int, tuple[str, ...]]:

@@ -142,7 +142,7 @@ class SuggestedVocabulary:
                 }
                 for task in self.tasks
             ],
-            "loose": list(self.unassigned),
+            "unassigned": list(self.unassigned),
         }
 
 
