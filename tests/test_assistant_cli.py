@@ -72,7 +72,7 @@ def test_a_step_that_nobody_knows_is_named(source, capsys):
     assert main(["ask", "next", source, "--done", "boils"]) == 0
 
     told = capsys.readouterr()
-    assert "'boils' must be a step of the executions to tell anything; the nearest is 'boil'" in (
+    assert "'boils' must be a step of the executions, so it is ignored; the nearest is 'boil'" in (
         told.err
     )
     assert "next: boil" in told.out

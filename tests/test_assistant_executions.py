@@ -197,7 +197,7 @@ def test_the_written_order_counts_as_half_as_many_executions(believed, execution
 
 
 def test_a_graph_without_videos_cannot_be_asked():
-    with pytest.raises(ConfigError, match="must hold recognised videos to be asked this"):
+    with pytest.raises(ConfigError, match="must hold recognised videos for this question"):
         executions_of_graph(tea_graph(layers=False), "graph.json")
 
 

@@ -313,7 +313,7 @@ def test_an_interrupted_run_goes_on_where_it_was(videos, tmp_path, monkeypatch):
     third = main(MINE)
 
     assert first.returncode == 1
-    assert "interrupted; what was encoded so far is kept" in first.stderr
+    assert "interrupted; finished encodings are kept" in first.stderr
     assert first.stderr.count("\n") == 1
     assert sorted(left) == ["cache", "steps.txt", "videos"]
     assert second == third == 0
@@ -447,13 +447,13 @@ def test_compat_does_not_silently_ignore_another_option(capsys):
         capsys, "evaluate", "demo", "--compat", "authors", "--threshold", "0.3", "--json"
     )
 
-    assert "--threshold must not stand beside --compat, got both; remove one" in said
+    assert "--compat and --threshold are mutually exclusive: remove one" in said
 
 
 def test_mining_is_not_asked_for_beside_a_graph_that_is_mined(graph, capsys):
     said = failed(capsys, "evaluate", "demo", "--graph", graph, "--min-score", "0.5")
 
-    assert "--min-score must not stand beside --graph, got both; remove one" in said
+    assert "--graph and --min-score are mutually exclusive: remove one" in said
 
 
 def test_a_table_of_the_paper_is_printed_written_and_resumed(tmp_path, capsys):
@@ -481,10 +481,10 @@ def test_any_option_of_a_decoder_may_be_given(capsys):
 def test_an_option_that_is_no_number_is_refused(capsys):
     said = failed(capsys, "evaluate", "demo", "--option", "order", "--json")
 
-    assert "--option must be like self-transition=0.9, got 'order'" in said
+    assert "--option must be NAME=VALUE, such as temperature=0.1, got 'order'" in said
 
 
 def test_a_vocabulary_that_the_truth_does_not_refer_to_is_refused(videos, capsys):
     said = failed(capsys, "evaluate", "demo", "--vocabulary", "steps.txt", "--json")
 
-    assert "must be measured with the vocabulary that its truth refers to" in said
+    assert "--vocabulary must be the vocabulary of the truth of" in said

@@ -101,7 +101,7 @@ def test_a_wrong_option_of_a_decoder_is_refused():
         parse_option("seed=1.5", Random)
     with pytest.raises(ConfigError, match="PathSearch has no option 'stay'; it has threshold"):
         parse_option("stay=1", PathSearch)
-    with pytest.raises(ConfigError, match=r"--option must be like stay=0\.9, got 'stay'"):
+    with pytest.raises(ConfigError, match=r"--option must be NAME=VALUE, .*got 'stay'"):
         parse_option("stay", PathSearch)
 
 

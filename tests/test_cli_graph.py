@@ -67,7 +67,7 @@ def test_graphs_are_compared(demo_graph, ask, tmp_path):
     assert json.loads(ask("compare", demo_graph, demo_graph, "--json")) == {"differences": []}
     other = tmp_path / "other.json"
     sg.save(sg.mine("demo", ["whisk", "pour"]), other)
-    assert "must hold videos of a task that" in ask("compare", demo_graph, other, code=1)
+    assert "must hold recognised videos of a task of" in ask("compare", demo_graph, other, code=1)
 
 
 def test_how_videos_depart_from_the_map_is_told(demo_graph, ask):
@@ -86,7 +86,7 @@ def test_a_graph_without_recognised_videos_cannot_answer(question, ask, tmp_path
 
     text = ask(verb, tmp_path / "graph.json", *rest, code=1)
 
-    assert "must hold recognised videos to be asked this, got none" in text
+    assert "must hold recognised videos for this question, got none" in text
 
 
 @pytest.mark.parametrize("top", ["-3", "some"])

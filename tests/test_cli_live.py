@@ -43,7 +43,7 @@ def test_changes_are_printed_one_a_line(graph, capsys):
     *lines, last = capsys.readouterr().out.splitlines()
     assert "boil the water" in lines[0] or "boil the water" in lines[1]
     assert "next: " in lines[-1]
-    assert last == f"{len(lines)} changes told"
+    assert last == f"{len(lines)} changes shown"
 
 
 def test_states_are_json_lines(graph, capsys, monkeypatch):
@@ -85,7 +85,7 @@ def test_a_transcript_without_a_sentence_is_an_error(graph, capsys, data):
     Path("said.txt").write_bytes(data)
     capsys.readouterr()
 
-    assert "must hold a second of narration" in failed(capsys, *live("--transcript", "said.txt"))
+    assert "must hold at least a second" in failed(capsys, *live("--transcript", "said.txt"))
 
 
 def test_what_cannot_be_used_is_refused(graph, capsys):
@@ -104,7 +104,7 @@ def test_the_demo_plays_a_narration(tmp_path, monkeypatch, capsys):
     assert main(["demo", "--live"]) == 0
 
     said = capsys.readouterr().out
-    for shown in ("A line a change", "Make pancakes", "next: ", "missing: "):
+    for shown in ("One line for each change", "Make pancakes", "next: ", "missing: "):
         assert shown in said
     # What was told as missing is so in the truth.
     assert "lacks: sift the flour, melt the butter, rest the batter.\n" in said

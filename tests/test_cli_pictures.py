@@ -28,16 +28,16 @@ def run(capsys, *words):
     [
         ((), "'Make tea', as 3 recognised videos do it; 1 other task: --task", "Make tea"),
         (("--task", "Make iced tea"), "'Make iced tea', told from neigh", "Make iced tea"),
-        (("--heat",), "which of 2 tasks uses which keystep", "Which task uses which keystep"),
+        (("--heat",), "heat map of the keysteps of 2 tasks", "Which task uses which keystep"),
         (
             ("--next", "boil water"),
-            "what comes next after 'boil water'",
+            "successors of 'boil water'",
             "What comes next after “boil water”",
         ),
-        (("--transitions",), "which keystep follows which", "Which keystep follows which"),
+        (("--transitions",), "transitions between keysteps", "Which keystep follows which"),
         (
             ("--keysteps", "4", "--top", "2"),
-            "what follows the keysteps with most transitions",
+            "the keysteps with most transitions",
             "The 4 keysteps with most transitions, of 5",
         ),
     ],
@@ -67,14 +67,14 @@ def test_a_graph_without_recognised_videos_is_drawn_too(tmp_path, capsys):
     [
         (
             ("--task", "Make tee", "-o", "a.svg"),
-            "a task must be one of the 2 of the graph, got 'Make tee'; "
+            "task must be one of the 2 of the graph, got 'Make tee'; "
             "did you mean 'Make tea' or 'Make iced tea'?",
         ),
         (
             ("--next", "boil whater", "-o", "a.svg"),
             "keystep 'boil whater' is not among the 5 known ones; did you mean 'boil water'?",
         ),
-        (("--top", "3", "-o", "a.svg"), "--top must stand beside --keysteps, got it alone"),
+        (("--top", "3", "-o", "a.svg"), "--top requires --keysteps; remove it"),
         (
             ("--keysteps", "1", "-o", "a.svg"),
             "at least 2 keysteps and 1 transition of each, got 1",

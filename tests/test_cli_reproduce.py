@@ -165,7 +165,7 @@ def test_figures_alone_are_written(omelette_folder, capsys, tmp_path):
 def test_what_is_many_files_needs_a_folder(name, capsys):
     said = failed(capsys, "reproduce", name, "demo")
 
-    assert f"{name} must be written into a folder, got none; pass -o DIR" in said
+    assert f"{name} requires -o DIR, the folder to write to" in said
 
 
 def test_a_table_of_another_name_is_answered_with_all_names(capsys):
@@ -190,12 +190,12 @@ def test_table_4_is_probed_from_stored_features(omelette_folder, capsys, tmp_pat
 @pytest.mark.parametrize(
     ("table", "options", "problem"),
     [
-        ("table4", ("--graph", "nope.json"), "--graph must not be of table4"),
-        ("table4", ("--video", "clip:nope"), "--video must not be of table4"),
-        ("table1", ("--allow-shared",), "--allow-shared must be of table3 or table4, got table1"),
-        ("table1", ("--heads", "mlp"), "--heads must be of table4, got table1"),
-        ("table3", ("--pretrained-on", "Ours=x"), "must be of a model, got none; give --model"),
-        ("table3", ("--model", "Ours=text:minilm"), "--model must look at video, got 'text:mini"),
+        ("table4", ("--graph", "nope.json"), "--graph does not apply to table4"),
+        ("table4", ("--video", "clip:nope"), "--video does not apply to table4"),
+        ("table1", ("--allow-shared",), "--allow-shared requires table3 or table4, got table1"),
+        ("table1", ("--heads", "mlp"), "--heads requires table4, got table1"),
+        ("table3", ("--pretrained-on", "Ours=x"), "--allow-shared require --model"),
+        ("table3", ("--model", "Ours=text:minilm"), "--model must encode video, got 'text:mini"),
         ("table3", ("--model", "="), "a model must be given as NAME=PLACE, got '='"),
     ],
 )
@@ -243,7 +243,7 @@ def test_a_wrong_option_of_everything_is_an_error_and_no_page(omelette_folder, c
 def test_models_are_refused_where_they_would_be_ignored(table, capsys):
     said = failed(capsys, "reproduce", table, "demo", "--model", "Ours=text:minilm")
 
-    assert f"--model must be of table3 or table4, got {table}; remove it" in said
+    assert f"--model requires table3 or table4, got {table}; remove it" in said
 
 
 # --- the page

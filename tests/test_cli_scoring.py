@@ -103,7 +103,7 @@ def test_all_videos_can_be_asked_for(scores, capsys):
 def test_the_table_says_of_how_many_videos_it_is(scores, capsys):
     assert main(["evaluate", "videos", "--scores", str(scores), "--decoder", "argmax"]) == 0
 
-    assert "Measured on 2 of the 4 videos with a truth" in capsys.readouterr().out
+    assert "Only 2 of the 4 videos with a truth have scores" in capsys.readouterr().out
 
 
 def test_stored_features_are_measured_on_the_videos_that_have_them(folder, tmp_path, capsys):
@@ -216,7 +216,7 @@ def test_scores_that_cannot_be_read_lose_their_video(scores, capsys):
         *("--scores", scores, "-o", "steps", "--json"),
     )
 
-    assert "1 failed, the rest is done: 1 unreadable stored scores" in said
+    assert "1 failed, the others are done: 1 unreadable stored scores" in said
     assert [path.name for path in Path("steps").glob("*.steps.json")] == ["a.steps.json"]
 
 
@@ -249,7 +249,7 @@ def test_compat_uses_stored_scores(scores, capsys):
 def test_compat_refuses_what_it_would_ignore(folder, capsys, option):
     said = failed(capsys, "evaluate", "videos", "--compat", "authors", *option, "--json")
 
-    assert f"{option[0]} must not stand beside --compat, got both; remove one" in said
+    assert f"--compat and {option[0]} are mutually exclusive: remove one" in said
 
 
 def test_an_encoder_that_answers_for_another_video_is_an_error(folder, capsys):
@@ -291,7 +291,7 @@ def test_stored_scores_and_an_encoder_are_refused_together(scores, capsys):
 def test_reproduce_refuses_to_print_what_is_seen_under_text(folder, capsys):
     said = failed(capsys, "reproduce", "table2", "videos", "--encoder", "colour:motion")
 
-    assert "--encoder must hear what is said, for the rows of text, got 'colour:motion'" in said
+    assert "--encoder must encode sentences, for the rows of text, got 'colour:motion'" in said
 
 
 def test_reproduce_refuses_another_vocabulary_than_that_of_the_truth(folder, tmp_path, capsys):
@@ -299,7 +299,7 @@ def test_reproduce_refuses_another_vocabulary_than_that_of_the_truth(folder, tmp
 
     said = failed(capsys, "reproduce", "table2", "videos", "--vocabulary", "other.txt")
 
-    assert "must be measured with the vocabulary that its truth refers to" in said
+    assert "--vocabulary must be the vocabulary of the truth of" in said
 
 
 def test_probe_says_which_videos_cannot_be_read(folder, capsys):

@@ -112,7 +112,7 @@ def test_the_demo_reads_some_of_its_clips(folder, capsys, monkeypatch):
     assert main(["demo", "--video", "-o", "report"]) == 0
 
     out, err = capsys.readouterr()
-    assert "read, 1 silent clips: task-markov" in out
+    assert "text, 1 silent clips: task-markov" in out
     assert "reading the screen: " in err
     assert Path("report/report.html").is_file()
     [result] = map(sg.load, Path("report/keysteps").glob("*.steps.json"))

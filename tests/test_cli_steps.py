@@ -40,7 +40,7 @@ def test_propose_check_edit_mine(omelettes, tmp_path, monkeypatch, capsys):
     assert main(["steps", "suggest", "videos", "-o", "steps.txt"]) == 0
     out = capsys.readouterr().out
     assert "whisk the eggs" in out
-    assert out.endswith("then: stepgraph steps check steps.txt videos\n")
+    assert out.endswith("then run: stepgraph steps check steps.txt videos\n")
     words = sg.read_vocabulary("steps.txt")
     assert words.keysteps[0].startswith("crack the eggs")
     assert "// said in 6 of 6 videos" in (tmp_path / "steps.txt").read_text()
@@ -50,8 +50,8 @@ def test_propose_check_edit_mine(omelettes, tmp_path, monkeypatch, capsys):
     (tmp_path / "steps.txt").write_text("\n".join([*kept, "feed the goldfish"]))
     assert main(["steps", "check", "steps.txt", "videos"]) == 0
     out = capsys.readouterr().out
-    assert "no step covers: whisk the eggs" in out
-    assert "hardly ever heard: feed the goldfish" in out
+    assert "missing: whisk the eggs" in out
+    assert "unmentioned: feed the goldfish" in out
 
     assert main(["mine", "videos", "--vocabulary", "steps.txt", "-o", "graph.json"]) == 0
 
@@ -61,7 +61,7 @@ def test_a_list_that_was_edited_is_not_overwritten(omelettes, tmp_path, capsys):
 
     assert main(["steps", "suggest", str(omelettes), "-o", str(tmp_path / "steps.txt")]) == 1
 
-    assert "must not be there yet" in capsys.readouterr().err
+    assert "must not exist yet" in capsys.readouterr().err
     assert (tmp_path / "steps.txt").read_text() == "mine\n"
 
 
@@ -148,7 +148,7 @@ def test_steps_come_from_the_article_that_answers(tmp_path, capsys):
 
     assert file.read_text() == "# Change a Tire\nLoosen the nuts\nJack up\n"
     assert main([*asked, "-o", str(file)]) == 1
-    assert "must not be there yet" in capsys.readouterr().err
+    assert "must not exist yet" in capsys.readouterr().err
     assert main([*asked, "--top", "0"]) == 1
     assert "top must be at least 1" in capsys.readouterr().err
 
@@ -215,9 +215,9 @@ def test_a_list_of_another_task_is_said_to_be_one(omelettes, tmp_path, capsys):
     out = capsys.readouterr().out
     assert out.splitlines()[:2] == [
         "Music (6 videos)",
-        "  no step stands for anything that these videos often say; of another task?",
+        "  no step matches what these videos often mention; is the list of another task?",
     ]
-    assert "no step covers: whisk the eggs" in out
+    assert "missing: whisk the eggs" in out
 
 
 def test_videos_that_hardly_share_a_step_may_be_of_several_tasks(
@@ -231,7 +231,7 @@ def test_videos_that_hardly_share_a_step_may_be_of_several_tasks(
     asked = ["steps", "suggest", str(omelettes), "-o", str(tmp_path / "steps.txt"), "--overwrite"]
 
     assert main(asked) == 0
-    assert "If they show several tasks, say how many: --tasks N" in capsys.readouterr().out
+    assert "If they show several tasks, pass their number: --tasks N" in capsys.readouterr().out
     assert main([*asked, "--tasks", "1"]) == 0
     assert "--tasks N" not in capsys.readouterr().out
 
@@ -261,12 +261,11 @@ def test_pairs_that_share_a_step_are_told_together():
     found.append(Finding("unmentioned", "Toast", ("cut",), 0, 7))
 
     assert [*_sentences(found)] == [
-        "hardly ever heard: cut (clearly in 0 of 7 videos)",
-        "order: beat stands before crack (3 of 7 videos), and is done after",
-        "order: beat stands after dip (5 of 7 videos), flip (4 of 7 videos), and is done before",
-        "order: melt stands before soak (2 of 7 videos), and is done after",
-        "cannot be told apart: dip and, heard at the same moment, soak (6 of 7 videos), "
-        "cut (5 of 7 videos)",
+        "unmentioned: cut (among the best matches in 0 of 7 videos)",
+        "order: beat is listed before crack (3 of 7 videos), but done after",
+        "order: beat is listed after dip (5 of 7 videos), flip (4 of 7 videos), but done before",
+        "order: melt is listed before soak (2 of 7 videos), but done after",
+        "duplicate: dip matches the same sentences as soak (6 of 7 videos), cut (5 of 7 videos)",
     ]
 
 

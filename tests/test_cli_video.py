@@ -179,7 +179,7 @@ def test_encoding_again_does_nothing(folder, capsys):
 
     assert main(["encode", "videos", "--encoder", "painting:make"]) == 0
 
-    assert "0 videos encoded (0 rows, 0.0 rows/s), 3 were there" in said(capsys)[0]
+    assert "0 videos encoded (0 rows, 0.0 rows/s), 3 were already there" in said(capsys)[0]
     assert {path: path.stat().st_mtime_ns for path in Path("features").iterdir()} == before
 
 
@@ -202,7 +202,7 @@ def test_bad_files_are_counted_and_the_others_go_on(graph, folder, capsys, verb)
     out, err = said(capsys)
     assert "3 videos" in out
     *each, summary = err.splitlines()
-    assert summary.startswith("stepgraph: error: 4 failed, the rest is done:")
+    assert summary.startswith("stepgraph: error: 4 failed, the others are done:")
     for name in bad:
         [line] = [line for line in each if f"videos/{name}.mp4: must" in line]
         assert line.startswith("stepgraph: failed: ")
@@ -379,4 +379,4 @@ def test_a_trained_network_is_not_probed_on_the_videos_of_its_training(graph, ca
 def test_probing_without_features_is_refused(folder, capsys):
     assert main(["probe", "videos"]) == 1
 
-    assert "backbones must be at least one to be probed, got none" in said(capsys)[1]
+    assert "backbones must be at least one, got none" in said(capsys)[1]

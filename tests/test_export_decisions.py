@@ -239,7 +239,7 @@ def test_recognising_again_keeps_what_was_decided(corrected, capsys, decoder):
     for _ in range(2):  # and then once more
         assert main([*again, "--decoder", decoder]) == 0
 
-        assert "(1 with what was corrected)" in capsys.readouterr().out
+        assert "(1 with corrections)" in capsys.readouterr().out
         found = sg.load("out/chair-1.steps.json")
         spans = [(one.start, one.end, one.keystep) for one in found]
         kept = [step for step in spans if step in (steps[1], steps[2], steps[-1])]
@@ -295,7 +295,7 @@ def test_corrections_are_the_truth_of_their_videos(corrected, capsys):
 @pytest.mark.parametrize(
     ("verb", "message"),
     [
-        (["mine", "demo", "--corrections", "none"], "none: must hold results that were corrected"),
+        (["mine", "demo", "--corrections", "none"], "none: must hold corrected results"),
         (["evaluate", "demo", "--corrections", "out"], "'polish the chair' is not among the 49"),
         (["evaluate", "demo", "--corrections", "none"], "none: must hold results"),
     ],
@@ -314,5 +314,5 @@ def test_a_damaged_correction_stops_no_other_video(corrected, capsys):
     assert main(args) == 1
 
     printed = capsys.readouterr()
-    assert "36 videos: chapters in out (1 with what was corrected)" in printed.out
+    assert "36 videos: chapters written to out (1 with corrections)" in printed.out
     assert "chair-2.corrected.json" in printed.err

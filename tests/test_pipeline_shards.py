@@ -181,7 +181,7 @@ def test_workers_on_the_command_line_write_the_same_file(tmp_path, capsys, monke
     ("more", "message"),
     [
         (["--workers", "0"], "--workers must be at least 1, got 0"),
-        (["--workers", "2", "--cluster", "auto"], "--cluster must not stand beside --workers"),
+        (["--workers", "2", "--cluster", "auto"], "--workers and --cluster are mutually excl"),
         (["--cluster", "auto"], "--cluster needs the 'cluster' extra; run: pip install 'stepgr"),
     ],
 )

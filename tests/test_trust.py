@@ -69,7 +69,7 @@ def test_a_folder_where_a_file_should_be_is_a_problem_of_that_video(capsys):
     code, out, err = recognize(capsys, "videos")
 
     assert code == 1
-    assert "1 video: chapters in out" in out
+    assert "1 video: chapters written to out" in out
     assert "good.steps.csv: cannot be written: Is a directory" in err
     assert err.count("\n") == 1
     assert Path("out/other.chapters.txt").exists()

@@ -393,7 +393,7 @@ def test_a_truth_that_is_there_or_would_be_empty_is_not_written(server, capsys):
     Path("truth.csv").write_text("by hand")
 
     assert main(["truth", "out"]) == 1
-    assert "truth.csv: must not be there yet, got a file" in capsys.readouterr().err
+    assert "truth.csv: must not exist yet, got a file" in capsys.readouterr().err
     assert main(["truth", "out", "--overwrite"]) == 1
     assert "must hold steps that a person corrected or annotated, got" in capsys.readouterr().err
     assert Path("truth.csv").read_text() == "by hand"

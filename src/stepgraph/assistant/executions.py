@@ -143,7 +143,7 @@ def executions_of_graph(graph: TaskGraph, name: str) -> Executions:
     """Executions recognised in the videos of a graph, and pseudo-executions in listed order."""
     if graph.statistics is None:
         raise ConfigError(
-            f"{name}: must hold recognised videos to be asked this, got none; mine it from "
+            f"{name}: must hold recognised videos for this question, got none; mine it from "
             f"narration with this version of stepgraph"
         )
     names, layers, done = graph.vocabulary.keysteps, graph.statistics, list[Execution]()

@@ -35,9 +35,9 @@ class LiveOptions:
     Attributes
     ----------
     delay
-        Output delay in seconds, from 0 to 30.
+        Output delay in seconds, from 0 to 30: later speech that a label may use.
     length
-        Total length in seconds, if known.
+        Total length of the narration in seconds, if known.
     """
 
     delay: float = 10.0

@@ -47,7 +47,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             return _fail(failed)
     except KeyboardInterrupt:
         return _fail(
-            "interrupted; what was encoded so far is kept, run the same command again to go on"
+            "interrupted; finished encodings are kept, run the same command again to continue"
         )
     except BrokenPipeError:
         # The reader of a pipe left; python must not complain about it again at exit.

@@ -73,7 +73,7 @@ def parse_option(text: str, kind: type[Any]) -> tuple[str, Any]:
     name, equals, value = text.partition("=")
     name = name.strip().replace("-", "_")
     if not equals or not name:
-        raise ConfigError(f"--option must be like self-transition=0.9, got {text!r}")
+        raise ConfigError(f"--option must be NAME=VALUE, such as temperature=0.1, got {text!r}")
     if not is_dataclass(kind):
         with suppress(ValueError, SyntaxError):
             return name, ast.literal_eval(value)
@@ -278,7 +278,9 @@ def conclude(answer: str, args: argparse.Namespace, *found: Problems) -> str:
     if fatal and not args.skip_bad:
         for problem in fatal.found if len(fatal) > 1 else ():
             print(f"stepgraph: failed: {one_line(str(problem))}", file=sys.stderr)
-        raise IncompleteError(f"{len(fatal)} failed, the rest is done: {fatal.summary()}", answer)
+        raise IncompleteError(
+            f"{len(fatal)} failed, the others are done: {fatal.summary()}", answer
+        )
     if all_found:
         source = f"{args.source}: " if "source" in args else ""
         found_in = f"{source}problems, the rest was used: {all_found.summary()}"
@@ -305,8 +307,8 @@ def must_be_new(args: argparse.Namespace) -> None:
     must_be_writable(args.output.parent, args.output)
     if args.output.exists() and not args.overwrite:
         raise ConfigError(
-            f"{args.output}: must not be there yet, got a file, perhaps one that was edited; "
-            f"name another with -o, or give --overwrite"
+            f"{args.output}: must not exist yet, got a file, perhaps one that you edited; "
+            f"name another one with -o, or replace it with --overwrite"
         )
 
 

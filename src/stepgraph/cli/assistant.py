@@ -17,7 +17,7 @@ def ask_next(args: argparse.Namespace) -> str:
     """Print the most probable successors of the steps done so far."""
     assistant = _open(args)
     done = _listed(assistant, _done(args))
-    return _render(args, assistant.next(done, task=args.task, top=args.top), "nothing")
+    return _render(args, assistant.next(done, task=args.task, top=args.top), "no step follows")
 
 
 def ask_missing(args: argparse.Namespace) -> str:
@@ -44,7 +44,7 @@ def plan(args: argparse.Namespace) -> str:
         {"keysteps": names, "probability": one.probability, "task": one.task}
         for names, one in found
     ]
-    return render(args, "\n".join(lines) or "no way leads there", plans=plans)
+    return render(args, "\n".join(lines) or "no plan found", plans=plans)
 
 
 def _open(args: argparse.Namespace) -> Assistant:
@@ -62,7 +62,7 @@ def _listed(assistant: Assistant, done: Sequence[str]) -> list[str]:
     listed = {*assistant.names.keysteps}
     for step in dict.fromkeys(one for one in done if one not in listed):
         near = "".join(f"; the nearest is {one!r}" for one in get_close_matches(step, listed, 1))
-        what = printable(f"{step!r} must be a step of the executions to tell anything{near}")
+        what = printable(f"{step!r} must be a step of the executions, so it is ignored{near}")
         print(f"stepgraph: warning: {what}", file=sys.stderr)
     return [one for one in done if one in listed]
 

@@ -30,7 +30,7 @@ _BUILT_IN = "colour:motion"
 
 
 def encode(args: argparse.Namespace) -> str:
-    """Encode videos into a folder of features; run it again to continue after an interruption."""
+    """Encode videos into a folder of features; run the command again to continue it."""
     arguments.must_be_writable(args.output)
     options = EncoderOptions(
         **{"name": args.encoder} | arguments.given_fields(args, EncoderOptions)
@@ -44,14 +44,14 @@ def encode(args: argparse.Namespace) -> str:
     speed = f"{done.rows:,} rows, {done.per_second(done.rows):,.1f} rows/s"
     if done.frames:
         speed += f", {done.per_second(done.frames):,.1f} frames/s"
-    there = f", {done.skipped} were there" if done.skipped else ""
+    there = f", {done.skipped} were already there" if done.skipped else ""
     text = f"{args.output}: {done.written} videos encoded ({speed}){there}"
     answer = arguments.render(args, text, folder=str(args.output), **asdict(done))
     return arguments.conclude(answer, args, dataset.problems, failed)
 
 
 def label(args: argparse.Namespace) -> str:
-    """Label every clip of many videos with a task graph, for training."""
+    """Label every clip of many videos with a task graph, for stepgraph train."""
     from stepgraph.labelling.folders import label_source
     from stepgraph.labelling.statistics import label_statistics
 
@@ -69,7 +69,7 @@ def label(args: argparse.Namespace) -> str:
 
 
 def train(args: argparse.Namespace) -> str:
-    """Train a video model on labels, in one process or in many started by torchrun."""
+    """Train a video model on labels, in one process or in several that torchrun starts."""
     arguments.must_be_writable(args.output)
     result = _trained(args)
     first, last = result.epochs[0].loss, result.epochs[-1].loss
@@ -109,7 +109,7 @@ def _trained(args: argparse.Namespace) -> TrainingResult:
 
 
 def probe(args: argparse.Namespace) -> str:
-    """Measure frozen features by probes for keysteps, tasks and next keysteps."""
+    """Measure frozen features by probes: classifiers for keysteps, tasks and next keysteps."""
     if args.output:
         arguments.must_be_writable(args.output)
     problems = Problems()
@@ -139,8 +139,8 @@ def open_backbones(
         raise ConfigError(f"backbones must have different names, got {name!r} twice")
     if not (features or encoders):
         raise ConfigError(
-            "backbones must be at least one to be probed, got none; pass --features NAME=DIR, "
-            "filled by stepgraph encode, or --encoder NAME"
+            "backbones must be at least one, got none; pass --features NAME=DIR, a folder that "
+            "stepgraph encode wrote, or --encoder NAME"
         )
     stored = {name: StoredEncoder(Path(one), problems=problems) for name, one in features.items()}
     return {**stored, **{name: load_encoder(one) for name, one in encoders.items()}}

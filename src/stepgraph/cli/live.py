@@ -43,7 +43,7 @@ _DEMO, _PLAYED = 20.0, "pancakes-2"
 
 
 def live(args: argparse.Namespace) -> str:
-    """Show the current keystep, its successors and missing steps while somebody speaks."""
+    """Show the current keystep, the next steps and missing steps while somebody speaks."""
     options = LiveOptions(**arguments.given_fields(args, LiveOptions))
     online, problems = Live(_model(load_graph(args.graph)), options), Problems()
     with progress.hidden(), ExitStack() as opened:
@@ -60,10 +60,10 @@ def live(args: argparse.Namespace) -> str:
     if not count:
         found = f": {problems.summary()}" if problems else ""
         origin = args.transcript or args.listen
-        raise DataError(f"{origin}: must hold a second of narration, got none{found}")
+        raise DataError(f"{origin}: must hold at least a second of narration, got none{found}")
     args.skip_bad = True  # a skipped line is reported, and loses nothing else
     answer = _answer(
-        args, f"{plural(count, 'change')} told", changes=count, problems=len(problems)
+        args, f"{plural(count, 'change')} shown", changes=count, problems=len(problems)
     )
     return arguments.conclude(answer, args, problems)
 
@@ -88,8 +88,8 @@ def _model(graph: TaskGraph) -> OnlineModel:
     scorer = open_scorer(graph=graph)
     if not isinstance(scorer, TextEncoder):
         raise ConfigError(
-            "graph must be mined from what is said to listen with it, got one that was mined "
-            "with another encoder; mine it with --encoder text:minilm"
+            "graph must be mined from narration for live recognition, got one mined with "
+            "another encoder; mine it with --encoder text:minilm"
         )
     model = OnlineModel.of_graph(graph, scorer)
     if graph.statistics is None or sum(graph.statistics.videos.values()) <= _PREPARED:
@@ -124,7 +124,7 @@ def _answer(args: argparse.Namespace, text: str, **content: Any) -> str:
 
 def _printing(args: argparse.Namespace) -> Callable[[OnlineState | None], None]:
     def show(state: OnlineState | None) -> None:
-        assert state is not None, "only a page is told of the end"
+        assert state is not None, "only a page shows the end"
         line = json.dumps(state.to_json(), ensure_ascii=False) if args.json else _line(state)
         print(printable(line), flush=True)
 
@@ -180,15 +180,15 @@ def demo_live(args: argparse.Namespace) -> str:
     with progress.hidden():
         if sys.stdout.isatty() and not args.json:
             late, fast = round(LiveOptions.delay), round(video.duration / _DEMO)
-            print(f"A narration, {fast} times as fast as it was spoken.")
-            print(f"What is done is told when {late} more seconds were heard.\n")
+            print(f"This is a narration, played {fast} times as fast as it was spoken.")
+            print(f"Each second gets its keystep {late} seconds of narration later.\n")
             with _watching() as draw:
                 for state, current in _played(live, video, _DEMO / video.duration):
                     draw(state, current)
         else:
             if not args.json:
-                print("A line a change: when, task: what is done, what comes next, what is")
-                print("missing; how sure that is, in brackets.\n")
+                print("One line for each change: time, task: keystep, next steps, missing steps.")
+                print("Probabilities are in brackets.\n")
             show = _printing(args)
             for state in _changes(state for state, _ in _played(live, video)):
                 show(state)
@@ -196,8 +196,8 @@ def demo_live(args: argparse.Namespace) -> str:
     absent = [names[one] for one in corpus.vocabulary.tasks[str(video.task)] if one not in done]
     long = short_clock(video.duration)
     text = (
-        f"That was {video.id}, {long} of narration. Its truth, which nothing above knew, lacks: "
-        f"{', '.join(absent)}.\nYours: stepgraph live --help"
+        f"That was {video.id}, {long} of narration. Its truth, which was not used, lacks: "
+        f"{', '.join(absent)}.\nFor your own narration: stepgraph live --help"
     )
     return _answer(args, text, media=video.id, seconds=video.duration, missing=absent)
 
@@ -226,9 +226,9 @@ def _watching() -> Iterator[Callable[[OnlineState, str], None]]:
         table = Table.grid(padding=(0, 2))
         over = round(30 * state.progress)
         rows = {
-            "heard": f"{short_clock(state.now)}  {current}",
+            "speech": f"{short_clock(state.now)}  {current}",
             "task": "–" if state.task is None else _sure(state.task, state.tasks[state.task]),
-            "done": f"{short_clock(state.at)}  {state.keystep or '–'}",
+            "keystep": f"{short_clock(state.at)}  {state.keystep or '–'}",
             "progress": f"{'#' * over}{'.' * (30 - over)} {percent(state.progress)} %",
         }
         for name, text in rows.items():

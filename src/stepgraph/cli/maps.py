@@ -45,8 +45,8 @@ def graph_compare(args: argparse.Namespace) -> str:
     first, second = (_layers(load_graph(path), path) for path in (args.first, args.second))
     if not first.videos.keys() & second.videos.keys():
         raise ConfigError(
-            f"{args.second}: must hold videos of a task that {args.first} holds videos of, "
-            f"got none; were they mined with the same headings?"
+            f"{args.second}: must hold recognised videos of a task of {args.first}, got none; "
+            f"were both mined with the same headings?"
         )
     return answers.describe_differences(compare(first, second), top=args.top, as_json=args.json)
 
@@ -79,7 +79,7 @@ def graph_check(args: argparse.Namespace) -> str:
             require_same_vocabulary(labels.vocabulary, graph.vocabulary, "truth and graph")
             truth.setdefault(video.task or "no task", []).append(labels)
     if not truth.keys() & statistics.videos.keys():
-        raise DataError(f"{dataset.name}: must have a truth to check a graph with, got none")
+        raise DataError(f"{dataset.name}: must have a truth of a task of the graph, got none")
     return answers.describe_check(
         check_order(statistics, truth, least=args.least), as_json=args.json
     )
@@ -89,8 +89,8 @@ def _layers(graph: TaskGraph, path: Path) -> TaskStatistics:
     """Return the order statistics of a graph, or raise an error where it has none."""
     if graph.statistics is None:
         raise ConfigError(
-            f"{path}: must hold recognised videos to be asked this, got none; mine it from "
-            f"narration with this version of stepgraph"
+            f"{path}: must hold recognised videos for this question, got none; mine it again "
+            f"from narration, with this version of stepgraph"
         )
     return graph.statistics
 
@@ -100,25 +100,25 @@ def graph_draw(args: argparse.Namespace) -> str:
     must_be_writable(args.output.parent, args.output)
     graph = load_graph(args.graph)
     if args.top is not None and args.keysteps is None:
-        raise ConfigError("--top must stand beside --keysteps, got it alone; remove it")
+        raise ConfigError("--top requires --keysteps; remove it")
     if args.transitions:
         write_picture(draw_transitions(graph), args.output)
-        return f"{args.output}: which keystep follows which"
+        return f"{args.output}: transitions between keysteps"
     if args.keysteps is not None:
         top = 5 if args.top is None else args.top
         write_picture(draw_circle(graph, args.keysteps, top), args.output)
-        return f"{args.output}: what follows the keysteps with most transitions"
+        return f"{args.output}: the keysteps with most transitions"
     maps = task_maps(graph)
     if args.heat:
         write_picture(draw_heat(maps), args.output)
-        return f"{args.output}: which of {len(maps)} tasks uses which keystep"
+        return f"{args.output}: heat map of the keysteps of {len(maps)} tasks"
     if args.next:
         keystep = graph.vocabulary.index(args.next)
         having = [one for one in maps if keystep in {step.keystep for step in one.steps}]
         if not having:
-            raise DataError(f"keystep {quoted(args.next)} must follow or lead somewhere, got none")
+            raise DataError(f"keystep {quoted(args.next)} must have a transition, got none")
         write_picture(draw_next(having, keystep), args.output)
-        return f"{args.output}: what comes next after {quoted(args.next)}"
+        return f"{args.output}: successors of {quoted(args.next)}"
     found = find_task(maps, args.task) if args.task else maps[0]
     write_picture(draw_task(found), args.output)
     others = (
@@ -146,7 +146,7 @@ def find_task(maps: list[Procedure], name: str) -> Procedure:
     if name not in listed:
         near = get_close_matches(name[:200], listed, n=3, cutoff=0.4) or list(listed)[:3]
         raise ConfigError(
-            f"a task must be one of the {len(listed)} of the graph, got {quoted(name)}; "
+            f"task must be one of the {len(listed)} of the graph, got {quoted(name)}; "
             f"did you mean {' or '.join(map(quoted, near))}?"
         )
     return listed[name]

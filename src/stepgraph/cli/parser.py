@@ -30,7 +30,7 @@ def make_parser(arguments: Sequence[str] | None = None) -> argparse.ArgumentPars
     parser = _Parser(
         prog="stepgraph",
         description="Mine a task graph from narrated how-to videos, and recognise the keysteps "
-        "of new ones.",
+        "(steps of a task) of these or of new videos. 'stepgraph VERB --help' explains a verb.",
     )
     parser.add_argument("--version", action="version", version=f"stepgraph {__version__}")
     _add(parser, ("debug", "offline"))
@@ -76,7 +76,7 @@ def refuse_what_would_be_ignored(args: argparse.Namespace) -> None:
     for one, others in args.refuses.items():
         for other in others:
             if is_given(one) and is_given(other):
-                raise ConfigError(f"--{other} must not stand beside --{one}, got both; remove one")
+                raise ConfigError(f"--{one} and --{other} are mutually exclusive: remove one")
 
 
 def _add(place: Any, names: Iterable[str], own: Mapping[str, Any] | None = None) -> None:

@@ -24,7 +24,12 @@ from stepgraph.vocabulary.lists import save_vocabulary
 
 
 def graph_show(args: argparse.Namespace) -> str:
-    """Print how the tasks of a graph are done, and its strongest directional pairs."""
+    """Print the size of a graph, how each task is done, and its strongest directional pairs.
+
+    The table of a task has a line for each keystep: the number of videos in which it is salient
+    (among the best tenth of the scores of the video), its place in them, its length, its most
+    probable successor.
+    """
     graph = load_graph(args.graph)
     maps = [one for one in task_maps(graph) if one.videos and one.videos >= args.min_videos]
     if args.task:
@@ -40,14 +45,14 @@ def graph_next(args: argparse.Namespace) -> str:
 
 
 def graph_path(args: argparse.Namespace) -> str:
-    """Print the most probable path between two keysteps."""
+    """Print the most probable path of transitions from one keystep to another."""
     graph = load_graph(args.graph)
     first, second = graph.vocabulary.index(args.first), graph.vocabulary.index(args.second)
     return answers.describe_path(graph, first, second, as_json=args.json)
 
 
 def graph_relation(args: argparse.Namespace) -> str:
-    """Print the relation of two keysteps."""
+    """Print how often one keystep is done before another, and the transitions between them."""
     graph = load_graph(args.graph)
     first, second = graph.vocabulary.index(args.first), graph.vocabulary.index(args.second)
     return answers.describe_relation(graph, first, second, as_json=args.json)
@@ -61,8 +66,8 @@ def graph_merge(args: argparse.Namespace) -> str:
     if bare and len(bare) < len(graphs):
         # Shown as one line by the command line.
         warnings.warn(
-            f"{', '.join(bare[:5])}: holds nothing that was recognised, like graphs of 0.1.0; "
-            f"nor does the sum",
+            f"{', '.join(bare[:5])}: holds no recognised videos, like all graphs of release 0.1; "
+            f"so the merged graph holds none",
             stacklevel=2,
         )
     merged = reduce(TaskGraph.merge, graphs)
@@ -74,7 +79,7 @@ def graph_merge(args: argparse.Namespace) -> str:
 
 
 def vocabulary(args: argparse.Namespace) -> str:
-    """Build a vocabulary, show it, and save it."""
+    """Build a vocabulary, the list of all keysteps with their tasks, and print its size."""
     if args.output:
         must_be_writable(args.output.parent)
     problems = Problems(strict=args.strict)
@@ -88,8 +93,7 @@ def vocabulary(args: argparse.Namespace) -> str:
     if args.noise:
         if args.noise_from is None:
             raise ConfigError(
-                "noise must come from somewhere, got nothing; pass a source with --noise-from, "
-                "for example --noise-from articles:PATH"
+                "--noise requires --noise-from; pass a source, such as --noise-from articles:PATH"
             )
         others = build_vocabulary(args.noise_from)
         built = add_noise(built, others, factor=args.noise, seed=args.seed)

@@ -42,7 +42,7 @@ _TABLE4, _FIGURES, _ALL = "table4", "figures", "all"
 
 
 def reproduce(args: argparse.Namespace) -> str:
-    """Measure a table of the paper, draw its figures, or do all that the source allows."""
+    """Measure a table of the paper, draw its figures, or write all that the source allows."""
     args.table = ALIASES.get(args.table, args.table)
     if args.output:
         arguments.must_be_writable(args.output)
@@ -54,7 +54,7 @@ def reproduce(args: argparse.Namespace) -> str:
         names = ", ".join((*tables_known, *ASSISTED))
         raise ConfigError(f"table must be one of {names}, got {args.table!r}")
     if args.table in (_FIGURES, _ALL) and not args.output:
-        raise ConfigError(f"{args.table} must be written into a folder, got none; pass -o DIR")
+        raise ConfigError(f"{args.table} requires -o DIR, the folder to write to")
     _refuse_what_would_be_ignored(args)
     if args.table == _TABLE4:
         problems = Problems()
@@ -80,8 +80,8 @@ def _table4(args: argparse.Namespace, problems: Problems) -> Table:
     backbones = {name: one for name, one in models.items() if not isinstance(one, StoredScores)}
     if not backbones:
         raise ConfigError(
-            "table4 must have features to probe, got none; pass --model NAME=DIR, filled by "
-            "stepgraph encode, or --model NAME=ENCODER"
+            "table4 must have features to probe, got none; pass --model NAME=DIR, a folder that "
+            "stepgraph encode wrote, or --model NAME=ENCODER"
         )
     return probed(args, [args.source], backbones, problems)
 
@@ -92,8 +92,8 @@ def _opened(args: argparse.Namespace) -> tuple[Dataset, Encoder, dict[str, Any]]
     encoder = EncoderOptions(**named, **arguments.given_fields(args, EncoderOptions))
     if not encoder.uses_speech:
         raise ConfigError(
-            f"--encoder must hear what is said, for the rows of text, got {encoder.name!r}; name "
-            f"an encoder that looks with --video"
+            f"--encoder must encode sentences, for the rows of text, got {encoder.name!r}; name "
+            f"a video encoder with --video"
         )
     dataset = open_with_truth(
         args, scorer_uses_vision=bool(args.video or args.video_scores or args.model)
@@ -121,7 +121,7 @@ def _opened(args: argparse.Namespace) -> tuple[Dataset, Encoder, dict[str, Any]]
         options["models"] = opened = open_models(models, dataset.problems)
         for name, model in opened.items():
             if not uses_vision(model):
-                raise ConfigError(f"--model must look at video, got {models[name]!r} for {name!r}")
+                raise ConfigError(f"--model must encode video, got {models[name]!r} for {name!r}")
         options["pretraining"] = open_pretraining(args)
     return dataset, load_encoder(encoder), options
 
@@ -223,22 +223,20 @@ def _refuse_what_would_be_ignored(args: argparse.Namespace) -> None:
     for name, tables in _ONLY.items():
         if getattr(args, name, None) and args.table not in (*tables, _ALL):
             flag, tables_known = f"--{name.replace('_', '-')}", " or ".join(tables)
-            raise ConfigError(f"{flag} must be of {tables_known}, got {args.table}; remove it")
+            raise ConfigError(f"{flag} requires {tables_known}, got {args.table}; remove it")
     if (args.pretrained_on or args.allow_shared) and not args.model:
-        raise ConfigError(
-            "--pretrained-on and --allow-shared must be of a model, got none; give --model"
-        )
+        raise ConfigError("--pretrained-on and --allow-shared require --model")
     for name in _SCORED if args.table == _TABLE4 else ():
         if getattr(args, name):
             flag = f"--{name.replace('_', '-')}"
-            raise ConfigError(f"{flag} must not be of table4, which probes features; remove it")
+            raise ConfigError(f"{flag} does not apply to table4, which probes features; remove it")
 
 
 def _refuse_without_video(args: argparse.Namespace, dataset: Dataset) -> None:
     if args.features and not _video_encoder(args, dataset):
-        raise ConfigError("--features must be of a video encoder, got none; name it with --video")
+        raise ConfigError("--features requires --video, the encoder of these features")
     if args.scale != "raw" and not args.video_scores:
-        raise ConfigError("--scale must be of stored scores, got none; give --video-scores DIR")
+        raise ConfigError("--scale requires --video-scores")
 
 
 def _video_encoder(args: argparse.Namespace, dataset: Dataset) -> str | None:

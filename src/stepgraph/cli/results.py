@@ -41,7 +41,11 @@ def export(args: argparse.Namespace) -> str:
 
 
 def view(args: argparse.Namespace) -> str:
-    """Look at results in a browser: watch, search."""
+    """Watch, search and correct results in a browser.
+
+    A correction is saved beside its result, as VIDEO.corrected.json; the result stays as it is.
+    Run stepgraph recognize again to recognise the other rows around the corrections.
+    """
     failed = Problems(strict=args.strict)
     if args.export is not None:
         results = track(read_results(args.results, failed), "reading")
@@ -70,7 +74,7 @@ def show_page(shown: Shown, port: int = 0, *, browser: bool = True) -> str:
 
 
 def truth(args: argparse.Namespace) -> str:
-    """Write corrections of results, and annotations of other programs, as a truth."""
+    """Write corrections, and annotations of other programs, as a truth for stepgraph evaluate."""
     arguments.must_be_new(args)
     steps: list[AnnotatedStep] = []
     for path in args.files:
@@ -86,8 +90,8 @@ def truth(args: argparse.Namespace) -> str:
     if not steps:
         raise DataError(
             f"{quoted(', '.join(map(str, args.files)))}: must hold steps that a person corrected "
-            f"or annotated, got none; correct some in stepgraph view or another program (what was "
-            f"only predicted is not taken)"
+            f"or annotated, got none; correct some in stepgraph view or another program "
+            f"(predictions are not a truth)"
         )
     write_text(args.output, to_truth(steps))
     videos = len({step.video for step in steps})
@@ -105,7 +109,7 @@ def annotations_in(
     found = read_annotations(folder, problems)
     if given is not None and not found and not problems:
         raise DataError(
-            f"{given}: must hold results that were corrected, got none; "
+            f"{given}: must hold corrected results, got none; "
             f"correct some with: stepgraph view {given}"
         )
     return found
@@ -116,7 +120,7 @@ def search(args: argparse.Namespace) -> str:
     failed = Problems(strict=args.strict)
     index = Index(args.results, failed)
     hits = index.search(" ".join(args.question), args.top)
-    text = "\n".join(map(_hit, hits)) or "nothing is said in these results"
+    text = "\n".join(map(_hit, hits)) or "no result has a transcript to search"
     found = [asdict(one) for one in hits]
     answer = arguments.render(args, text, sentences=len(index), hits=found)
     return arguments.conclude(answer, args, failed)

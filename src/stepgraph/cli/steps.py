@@ -23,7 +23,7 @@ _SHARED = 0.2
 
 
 def suggest(args: argparse.Namespace) -> str:
-    """Propose the steps that recur across narrated videos, as a list to be edited."""
+    """Propose the steps that recur across narrated videos, as a list (steps.txt) to be edited."""
     arguments.must_be_new(args)
     problems, dataset = Problems(strict=args.strict), arguments.open_dataset(args)
     options = arguments.given_fields(args, SuggestOptions)
@@ -41,17 +41,17 @@ def _proposal(proposed: SuggestedVocabulary, args: argparse.Namespace) -> str:
         lines.append(f"{task.name} ({plural(len(task.videos), 'video')})")
         for step in task.steps:
             optional = ", optional" if step.optional else ""
-            lines.append(f"  {step.name}  (said in {step.videos}{optional})")
+            lines.append(f"  {step.name}  (in {plural(step.videos, 'video')}{optional})")
     steps = sum(len(task.steps) for task in proposed.tasks)
     next_one = one_line(shlex.join(["stepgraph", "steps", "check", str(args.output), args.source]))
     lines.append(
         f"\n{args.output}: {plural(steps, 'step')} of {plural(len(proposed.tasks), 'task')}, with "
-        f"what was said of each; correct it, then: {next_one}"
+        f"notes from the narration; edit it, then run: {next_one}"
     )
     if "tasks" not in args:  # the hint is only for users who did not choose the number
         lines += [_doubt(task) for task in proposed.tasks if _hardly_shared(task)]
     if proposed.unassigned:
-        lines.append(f"In {plural(len(proposed.unassigned), 'other video')} no steps recur.")
+        lines.append(f"No step recurs in {plural(len(proposed.unassigned), 'other video')}.")
     return "\n".join(lines)
 
 
@@ -62,8 +62,8 @@ def _hardly_shared(task: SuggestedTask) -> bool:
 
 def _doubt(task: SuggestedTask) -> str:
     return (
-        f"No step of {one_line(task.name)!r} is said in a fifth of its {len(task.videos)} videos. "
-        f"If they show several tasks, say how many: --tasks N"
+        f"No step of {one_line(task.name)!r} occurs in a fifth of its {len(task.videos)} videos. "
+        f"If they show several tasks, pass their number: --tasks N"
     )
 
 
@@ -109,7 +109,7 @@ def _findings(found: Check) -> str:
         own = [*_sentences([one for one in found.findings if one.task == task])]
         lines += [f"  {one_line(line)}" for line in own]
         if not own:
-            lines.append("  nothing to say against it" if videos else "  no video shows it")
+            lines.append("  no finding" if videos else "  no video shows it")
     return "\n".join(lines)
 
 
@@ -121,11 +121,11 @@ def _sentences(findings: Sequence[Finding]) -> Iterator[str]:
     for step, own in _shared(one for one in findings if one.kind == "order"):
         late, early = ([one for one in own if one.keysteps[side] == step] for side in (0, 1))
         if late:
-            yield f"order: {step} stands before {_others(late, step)}, and is done after"
+            yield f"order: {step} is listed before {_others(late, step)}, but done after"
         if early:
-            yield f"order: {step} stands after {_others(early, step)}, and is done before"
+            yield f"order: {step} is listed after {_others(early, step)}, but done before"
     for step, own in _shared(one for one in findings if one.kind == "duplicate"):
-        yield f"cannot be told apart: {step} and, heard at the same moment, {_others(own, step)}"
+        yield f"duplicate: {step} matches the same sentences as {_others(own, step)}"
 
 
 def _shared(pairs: Iterable[Finding]) -> Iterator[tuple[str, list[Finding]]]:
@@ -147,8 +147,8 @@ def _others(pairs: Sequence[Finding], step: str) -> str:
 def _sentence(one: Finding) -> str:
     share = f"{one.videos} of {one.of} videos"
     if one.kind == "unrelated":
-        return "no step stands for anything that these videos often say; of another task?"
+        return "no step matches what these videos often mention; is the list of another task?"
     if one.kind == "unmentioned":
-        return f"hardly ever heard: {one.keysteps[0]} (clearly in {share})"
+        return f"unmentioned: {one.keysteps[0]} (among the best matches in {share})"
     mention = f", such as: {one.examples[0].text}" if one.examples else ""
-    return f"no step covers: {one.keysteps[0]} (in {share}{mention})"
+    return f"missing: {one.keysteps[0]} (in {share}{mention})"

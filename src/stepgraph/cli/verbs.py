@@ -61,7 +61,11 @@ from stepgraph.vocabulary import read_vocabulary
 
 
 def mine(args: argparse.Namespace) -> str:
-    """Mine a task graph from many narrated videos."""
+    """Mine a task graph from many narrated videos.
+
+    The graph holds the transitions between keysteps, the parameters of the recogniser, and the
+    order in which each task is done.  Mining needs a list of keysteps, and no truth.
+    """
     arguments.must_be_writable(args.output.parent, args.output)
     scorer, failed = arguments.open_chosen_scorer(args), Problems(strict=args.strict)
     dataset = arguments.open_dataset(args, uses_vision=uses_vision(scorer))
@@ -90,7 +94,12 @@ def mine(args: argparse.Namespace) -> str:
 
 
 def recognize(args: argparse.Namespace) -> str:
-    """Recognise the keysteps of videos with a graph mined earlier."""
+    """Recognise the keysteps of videos with a mined graph, and write their chapters to a folder.
+
+    Correct the results with stepgraph view, then run the same command again: your corrections
+    stay, and all other rows are recognised anew.  Your own transcript that cannot be read stops
+    the command before any work.  A video that fails later is listed, and the others are done.
+    """
     arguments.must_be_writable(args.output)
     graph, failed = load_graph(args.graph), Problems(strict=args.strict)
     scorer, decoder = arguments.open_chosen_scorer(args, graph), arguments.open_decoder(args)
@@ -129,11 +138,11 @@ def recognize(args: argparse.Namespace) -> str:
         results = (load_result(file_in(args.output, one, RESULT_SUFFIX)) for one in written)
         write_results(results, args.output, args.format, failed)
     videos = "1 video" if len(written) == 1 else f"{len(written)} videos"
-    text = f"{shown}{videos}: chapters in {args.output}"
+    text = f"{shown}{videos}: chapters written to {args.output}"
     if few:
-        text += f" ({few} with fewer than the three of ten seconds that YouTube needs)"
+        text += f" ({few} with fewer than the three chapters of ten seconds that YouTube needs)"
     if corrected := len(annotations.keys() & set(written)):
-        text += f" ({corrected} with what was corrected)"
+        text += f" ({corrected} with corrections)"
     answer = arguments.render(args, text, folder=str(args.output), videos=written)
     answer = arguments.conclude(answer, args, dataset.problems, failed)
     if args.open and written:
@@ -143,7 +152,7 @@ def recognize(args: argparse.Namespace) -> str:
 
 
 def evaluate(args: argparse.Namespace) -> str:
-    """Measure a decoder on videos with a truth."""
+    """Measure a decoder on videos with a truth: the keysteps that people found in them."""
     if args.report is None and not args.json:
         args.report = Path("report.html")
     if args.report:
@@ -244,8 +253,8 @@ def open_with_truth(args: argparse.Namespace, *, scorer_uses_vision: bool) -> Da
     given = read_vocabulary(args.vocabulary) if args.vocabulary else None
     if given is not None and dataset.vocabulary not in (None, given):
         raise ConfigError(
-            f"{args.source}: must be measured with the vocabulary that its truth refers to, got "
-            f"another one with --vocabulary; remove that option"
+            f"--vocabulary must be the vocabulary of the truth of {args.source}, got another one; "
+            f"remove the option"
         )
     return dataset
 
@@ -314,7 +323,7 @@ def show_metrics(evaluation: Evaluation) -> str:
 
 
 def demo(args: argparse.Namespace) -> str:
-    """Run mining, recognition and evaluation on the embedded corpus and write a report."""
+    """Run mining, recognition and evaluation on the included corpus, and write a report."""
     if args.live:
         return demo_live(args)
     arguments.must_be_writable(args.output)
@@ -322,13 +331,13 @@ def demo(args: argparse.Namespace) -> str:
     if args.video:
         evaluation, reports = _measure_video()
         table, there = metrics_table(reports), "it plays the clips beside their timelines"
-        there = f"Open {path} in a browser: {there} (both: seen and heard)."
+        there = f"Open {path} in a browser: {there} (both: picture and sound)."
     else:
         corpus, decoder = open_source("demo"), load_decoder()
         evaluation = measure(corpus, DEFAULT_DECODER, decoder, open_scorer())
         reports = [one.report for one in evaluation.measured]
         table = show_metrics(evaluation)
-        there = f"Open {path} in a browser; graph and keysteps lie beside it."
+        there = f"Open {path} in a browser. The graph and the keysteps are beside it."
     save_graph(evaluation.graph, args.output / "graph.json")
     if args.video:
         dataset = _beside(evaluation.dataset, args.output / "clips")

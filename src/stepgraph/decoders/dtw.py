@@ -32,7 +32,7 @@ class DropDTW:
     Attributes
     ----------
     percentile
-        Percentile of a video's match costs that is the cost of dropping.
+        Percentile of the match costs of a video that is the cost of dropping a row.
     temperature
         Divisor of the scores before the softmax.
     drop_keysteps

@@ -80,11 +80,11 @@ class Viterbi:
     Attributes
     ----------
     temperature
-        Softness of the scores: the lower, the more they count against the graph.
+        Temperature of the softmax of the scores: the lower, the less the graph counts.
     self_transition
         Probability that a keystep goes on for another row; None takes the mined one.
     floor
-        Probability of ignoring the graph, spread evenly over all keysteps.
+        Probability that the graph does not apply, and any keystep is equally probable.
     """
 
     temperature: float = 0.1

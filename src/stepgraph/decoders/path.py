@@ -36,7 +36,7 @@ class PathSearch:
     Attributes
     ----------
     threshold
-        Least score of an anchor (the paper's gamma).
+        Least score of an anchor, a row that keeps its best keystep (the paper's gamma).
 
     Examples
     --------

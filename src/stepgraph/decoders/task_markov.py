@@ -78,27 +78,28 @@ class TaskMarkov:
     Attributes
     ----------
     background
-        Share of a video that introduction and farewell take in the mean; 0 labels every row.
+        Expected share of introduction and farewell in a video, 0 to label every row.
     temperature
-        Softness of the scores: a difference of this much is a factor of e in probability.
+        Temperature of the softmax of the scores: a difference of this much is a factor of e.
     mean_subtraction
-        Share of each keystep's mean score over the video that is subtracted from its scores,
-        since a keystep that always scores well discriminates little.
+        Share of the mean score of a keystep over the video to subtract from its scores, since a
+        keystep that scores well on every row discriminates little.
     self_transition
         Probability that a keystep goes on for another row.
     order_sigma
-        Standard deviation of a keystep's time from its listed place, as a share of the video.
+        Standard deviation of the time of a keystep around its listed place, in shares of a video.
     order_weight
-        Weight of the listed order, from 0, where a list is in no order, to 1.
+        Weight of the listed order, from 0 (the list is no order) to 1.
     order_prior_videos
-        Weight of the prior timing, as a number of videos beside those of the corpus.
+        Weight of the prior timing, from the listed order, as a number of videos of the corpus.
     order_prior_transitions
-        Weight of the prior transitions, as a count for each keystep beside those of the graph.
+        Weight of the prior transitions, from the listed order, as a number of counts of each
+        keystep beside those of the graph.
     change_cost
-        Least expected gain, in correct rows, for a change of keystep.
+        Least gain, in expected correct rows, that a change of keystep must bring.
     calibration_slope, calibration_intercept, background_slope, background_intercept
-        Calibration of the model's probability of a keystep, and of background, to the share of
-        correct labels, on the scale of log odds (Platt, 1999).
+        Calibration (Platt, 1999) of the probability of a label to the share of correct labels:
+        slope and intercept of its log odds, for a keystep and for background.
     """
 
     encoder: ClassVar[EncoderOptions] = EncoderOptions(context=1, task_names=True, blend=True)

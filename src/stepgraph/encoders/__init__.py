@@ -59,29 +59,28 @@ class EncoderOptions:
     Attributes
     ----------
     name
-        ``text:minilm`` (built in), ``ocr`` (the same for text in the picture), a kind of
-        :data:`KINDS` with the folder or name of its weights (``clip:FOLDER``), or
-        ``module:function``: a function of your own that takes these options and returns an
-        encoder.
+        ``text:minilm`` (built in), ``ocr`` (the same for text in the picture), a kind with the
+        folder or name of its weights (``clip:FOLDER``), or ``module:function``, a function of
+        your own that takes these options and returns an encoder.  See :data:`KINDS`.
     context
         Number of sentences before and after a sentence that are embedded together with it.
     task_names
-        Embed each keystep also after the name of its task, and average both.
+        Embed each keystep twice, alone and after the name of its task, and average both.
     blend
-        Average the embedding of a sentence alone with that of it and its neighbours.  The result
-        keeps both the sentence itself and its context.
+        Embed each sentence twice, alone and with its context, and average both (requires
+        ``context`` of 1 or more).
     window
-        Seconds of video that the vector of a row covers; None for the model's own.
+        Seconds of video that a visual encoder embeds for a row (default: those of its model).
     also
-        A second encoder whose scores are fused with those of the first, such as
-        ``text:minilm`` beside ``clip:FOLDER``; ``context`` and ``blend`` then apply to the one
-        that encodes sentences.
+        Second encoder, such as ``text:minilm`` beside ``clip:FOLDER``, whose scores are fused
+        with those of the first; ``context`` and ``blend`` then apply to the one that encodes
+        sentences.
     fusion
-        Rule of the fusion: ``priority`` (the first where it is confident), ``mean``, or the
-        weight of the first; see :class:`~stepgraph.scoring.fusion.Fusion`.
+        Rule of the fusion: ``priority`` (the first where it is confident, else the second),
+        ``mean``, or the weight of the first; see :class:`~stepgraph.scoring.fusion.Fusion`.
     precision
-        Number format of the network.  bfloat16 is faster on a GPU and on some processors,
-        and its results differ a little from one kind of processor to another.
+        Number format of the network: bfloat16 is faster on a GPU and on some processors, and
+        its results differ a little from one kind of processor to another.
     """
 
     name: str = "text:minilm"

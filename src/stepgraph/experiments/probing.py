@@ -79,19 +79,19 @@ class ProbeOptions:
     Attributes
     ----------
     length
-        Most rows of an example; longer ones are thinned out evenly.
+        Maximum number of rows of an example; longer ones are thinned out evenly.
     seeds
-        Number of seeds that each head is trained with, for standard errors.
+        Number of trainings of each head, with different seeds, for standard errors.
     heads
         Heads to train on the features: mlp, transformer, or both.
     probes
         Classes to predict: keystep, task, forecast (the next keystep), or several.
     epochs
-        Passes of a head over its examples.
+        Number of passes of a head over its examples.
     share
-        Part of the videos to train on, where a source has no split of its own.
+        Share of the videos to train on, where a source has no split of its own.
     seed
-        Seed of that division.
+        Seed of the division into training and test videos.
     """
 
     length: int = 32

@@ -59,10 +59,10 @@ class MiningOptions:
     Attributes
     ----------
     min_score
-        Rows whose best score is lower are skipped, like unobserved rows.  The paper's equation
-        counts every row, hence no limit.
+        Least best score of a counted row; other rows are skipped, like unobserved rows.  The
+        paper's equation counts every row, hence no limit.
     max_gap
-        Longest time without a counted row, in seconds, across which a transition still counts.
+        Longest gap between counted rows, in seconds, across which a transition counts.
         The paper's clips all carry narration and follow one another whatever lies between,
         hence no limit; 0 counts only rows that touch.
     """

@@ -100,20 +100,20 @@ class Running:
     Attributes
     ----------
     device
-        ``cpu`` or ``cuda``, by default the GPU if there is one.
+        ``cpu`` or ``cuda`` (default: the GPU if there is one).
     workers
-        Number of processes that read clips.  By default one for each CPU, up to 8, for training
-        on a GPU, and none (the process itself reads) on a CPU.
+        Number of processes that read clips (default: on a GPU one for each CPU, up to 8, on a
+        CPU none, so that the process itself reads).
     compile
-        Let torch compile the model first (default: on a GPU): a minute at the start, faster
+        Compile the model with torch first (default: on a GPU): a minute at the start, faster
         afterwards.  If it fails without having been requested, training goes on without.
     save_every
-        Number of steps after which the state is saved, besides at the end of every epoch.
+        Number of steps between saved states, beside one at the end of every epoch.
     store
-        Folder of decoded clips, which trainings on the same videos may share, by default beside
-        the result.
+        Folder of decoded clips, which trainings on the same videos may share (default: beside
+        the result).
     videos
-        Folder in which the videos lie now, if not where they were labelled.
+        Folder of the videos, if they were moved since they were labelled.
     logs
         Write logs for TensorBoard.
     """
@@ -143,9 +143,9 @@ class TrainingOptions:
     batch
         Number of clips in a step, over all processes.
     window
-        Length of a clip in seconds, from the start of its row on.
+        Length of a clip in seconds, from the start of its row.
     loss
-        Learn the labels (cross entropy), or the distribution over the three best keysteps
+        Loss on the labels (cross entropy), or on the distribution over the three best keysteps
         (divergence from the softmax of their scores).
     temperature
         Divisor of scores before the softmax of the distribution.
@@ -153,14 +153,14 @@ class TrainingOptions:
         Number format of the network: float32 gives the same on every machine, bfloat16 is several
         times as fast on a GPU.
     clips
-        Decode every video once into a folder (stored), or anew in every epoch (streamed), for a
-        corpus too large to store.
+        Decode every video once into a folder (stored), or again in every epoch (streamed), for
+        a corpus too large to store.
     buffer
         Number of clips in the shuffle buffer of a streaming worker.
     flip
         Mirror half of the clips.  Off by default, since keysteps may distinguish left and right.
     crop
-        Least share of a picture that a random square crop keeps, 1 to crop nothing.
+        Least share of a picture that a random square crop keeps, 1 for no crop.
     light
         Strength of random changes of contrast, brightness and colour, from 0 to 1 (0.3 is strong).
     seed

@@ -30,12 +30,12 @@ class SuggestOptions:
     Attributes
     ----------
     tasks
-        Number of tasks that the videos show; estimated from the videos if not given.
+        Number of tasks that the videos show (default: estimated from the videos).
     steps
-        Maximum number of steps of a task, 2 or more; 12 if not given.
+        Maximum number of steps of a task, 2 or more (default: 12).
     min_videos
-        Minimum number of videos of its task that mention a step; a tenth of them, at least 2, if
-        not given.
+        Minimum number of videos of its task that mention a step (default: a tenth of them, at
+        least 2).
     """
 
     tasks: int | None = None
