@@ -216,8 +216,7 @@ _HELD = ("precedence", "next")
 def videos_table() -> str:
     """Make the table of right directions and successors by the number of mined videos."""
     lines = [
-        "| | videos | right directions, order used | not used | next, order used "
-        "| not used |",
+        "| | videos | right directions, order used | not used | next, order used | not used |",
         f"| --- |{' ---: |' * 5}",
     ]
     found = {(one["task"], one["videos"], one["order"]): one for one in graph_lines("videos")}
