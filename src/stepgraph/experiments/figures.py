@@ -103,7 +103,7 @@ def _nexts(graph: TaskGraph) -> str:
         found = changes_from(graph, keystep, NEXT)
         arrows = [Arrow(keystep, to.keystep, to.count, share, share, share) for to, share in found]
         maps.append((keystep, _bare(graph, arrows)))
-    note = "Most frequent keysteps of some tasks; percent of their transitions, without self-loops."
+    note = "Most frequent keysteps of some tasks; percent of their transitions, no self-loops."
     return _fans(f"The {NEXT} most probable next keysteps", [note, _ROWS], maps)
 
 
