@@ -186,13 +186,13 @@ def graph_lines(measure: str) -> list[dict[str, Any]]:
 
 
 def map_table() -> str:
-    """Make the table of true answers, a line a task, with the listed order and without."""
+    """How far the map is true, a line a task, with the listed order and without."""
     held = {
         (one["what"], one["left_out"], one["order"]): one["held"]
         for one in graph_lines("intervals")
     }
     lines = [
-        "| | listed order | pairs | right directions | next | possible | ten strongest "
+        "| | listed order | clear pairs | right directions | next | possible | ten strongest "
         "| average precision | before held | next held |",
         f"| --- | --- |{' ---: |' * 8}",
     ]
@@ -205,8 +205,8 @@ def map_table() -> str:
         cells = [shown(one[name], name) for name in (*names, "strongest_precision")]
         cells += [shown(held.get((what, group, one["order"])), what) for what in _HELD]
         order = "used" if one["order"] else "not used"
-        row = f"{one['corpus']}, mean of its tasks" if mean else group
-        lines.append(f"| {row} | {order} | {one['pairs']} | {' | '.join(cells)} |")
+        told = f"{one['corpus']}, mean of its tasks" if mean else group
+        lines.append(f"| {told} | {order} | {one['pairs']} | {' | '.join(cells)} |")
     return "\n".join(lines)
 
 
@@ -214,7 +214,7 @@ _HELD = ("precedence", "next")
 
 
 def videos_table() -> str:
-    """Make the table of right directions and successors by the number of mined videos."""
+    """Right directions and next keysteps by how many videos were mined."""
     lines = [
         "| | videos | right directions, order used | not used | next, order used | not used |",
         f"| --- |{' ---: |' * 5}",
@@ -228,9 +228,9 @@ def videos_table() -> str:
 
 
 def edges_table() -> str:
-    """Make the table of the strongest successions, beside the truth."""
+    """The strongest transitions of the map, beside the truth."""
     lines = [
-        "| task | first | next | share, % | true count | rank among the true |",
+        "| task | first | next | share, % | times in the truth | rank in the truth |",
         "| --- | --- | --- | ---: | ---: | ---: |",
     ]
     for one in graph_lines("edge"):
