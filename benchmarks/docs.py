@@ -1,7 +1,7 @@
 """Write measured tables into the docs, and wrap their lines: ``python -m benchmarks.docs``.
 
-No number is typed by hand: docs/tables.md is what ``stepgraph reproduce`` wrote, and the table of
-docs/recognizer.md is what ``python -m benchmarks.recognizer`` printed.
+No number is typed by hand: ``stepgraph reproduce`` wrote docs/tables.md, and
+``python -m benchmarks.recognizer`` printed the tables of docs/recognizer.md.
 """
 
 from __future__ import annotations
@@ -23,32 +23,33 @@ RESULTS = ROOT / "benchmarks" / "results" / "tables"
 WIDTH = 100
 HEAD = """# The paper's tables, measured here
 
-Every row of the paper that text can give, on the narrated videos of CrossTask that were at hand:
-349 videos of 2 of its 18 tasks; task classification also on 562 videos of HowTo100M. Rows that
-need pictures are measured on the generated corpus ([generated.md](generated.md)), at the end: it
-is fiction. What is *measured here* and what the *paper* prints stand side by side and are never
-mixed; what a source cannot give is n/a, with the reason.
-`stepgraph reproduce TABLE SOURCE` does the same on any source with truth, resumes when interrupted
-(`-o DIR`), and prints text, Markdown or JSON; `--video ENCODER` or `--video-scores DIR`
-fills the rows of video and of video with text. `stepgraph reproduce all SOURCE -o DIR` writes
-every table and figure that the source allows, and one page of them.
+This page has every row of the paper's tables that text can give, on the narrated videos of
+CrossTask that were at hand: 349 videos of 2 of its 18 tasks; task classification also on 562
+videos of HowTo100M. Rows that need pictures are at the end, measured on the generated corpus
+([generated.md](generated.md)): it is fiction. *Measured here* and the numbers of the *paper* stand
+side by side and are never mixed; n/a marks what a source cannot give, with the reason. `stepgraph
+reproduce TABLE SOURCE` does the same on any source with truth, resumes when interrupted (`-o
+DIR`), and prints text, Markdown or JSON. `--video ENCODER` or `--video-scores DIR` fills the rows
+of video and of video with text. `stepgraph reproduce all SOURCE -o DIR` writes every table and
+figure that the source allows, and one page of them.
 
 The code has every method, baseline and table of the paper. Of the {all} numbers that the paper's
 tables print, {beside} have a counterpart here that was measured on real data: narration of
 CrossTask, and HowTo100M with another vocabulary. None of COIN and none of video is among them,
-since no narration of COIN and no weights of the paper's video models were at hand. The command in
-the paper's own setting, for whoever has both, is `recipes/paper-setting.toml`.
+because no narration of COIN and no weights of the paper's video models were at hand. The command
+in the paper's own setting, for readers who have both, is `recipes/paper-setting.toml`.
 
-Three controls without a graph stand in every table of recognition that has *Ours*; [does the graph
-help?](does-the-graph-help.md) says what follows from them. *Ours − this* is the difference in
-points, with the 95 % interval of a paired bootstrap over videos.
+Every table of recognition that has *Ours* also has three controls without a graph; [does the graph
+help?](does-the-graph-help.md) draws the conclusions. *Ours − this* is the difference in points,
+with the 95 % interval of a paired bootstrap over videos.
 
-Chosen with the truth of these same videos in sight, and so flattered here: the threshold 0.4 (the
-best of the five in the table of thresholds; *Ours, γ chosen on other tasks* is without that),
-Graph2Vid's majority of 0.75, the Bayes filter's ε. The graph is mined on the evaluated videos,
-without their truth. That changes 0.1 points at most: on the 40 validation videos of CrossTask, Acc
-per keystep and pooled is {inductive} with a graph of the 309 others and {transductive} with one of
-themselves (`recipes/crosstask-inductive.toml` and `crosstask-transductive.toml`).
+We chose three settings with the truth of these same videos in sight, so they are flattered here:
+the threshold 0.4 (the best of the five in the table of thresholds; *Ours, γ chosen on other tasks*
+does without that), Graph2Vid's majority of 0.75, and the Bayes filter's ε. The graph is mined on
+the evaluated videos, without their truth. That changes 0.1 points at most: on the 40 validation
+videos of CrossTask, Acc per keystep and pooled is {inductive} with a graph of the 309 others and
+{transductive} with one of themselves (`recipes/crosstask-inductive.toml` and
+`crosstask-transductive.toml`).
 """
 
 _NOISE = {"noise": " --noise-from articles:PATH"}
@@ -111,11 +112,11 @@ COLUMNS = {
     "path_search_accuracy": "path search: Acc",
     "path_search_iou": "IoU",
 }
-"""Columns of the table of suites, as people see them."""
+"""Columns of the table of suites, with their headings."""
 
 
 def recognizer_lines(kind: str) -> list[dict[str, Any]]:
-    """What was measured of the recogniser: its suites, or its parts."""
+    """Read the results of the recogniser: its suites, its parts, or its chapters."""
     text = (RESULTS.parent / "recognizer.jsonl").read_text()
     return [one for one in map(json.loads, text.splitlines()) if kind in one]
 
@@ -127,7 +128,7 @@ def shown(value: float | None, name: str) -> str:
 
 
 def suites_table() -> str:
-    """One line a suite, and the worst of each column."""
+    """Make the table of suites, one line each, with the worst of each column."""
     lines = [
         f"| | {' | '.join(COLUMNS.values())} |",
         f"| --- |{' ---: |' * len(COLUMNS)}",
@@ -146,7 +147,7 @@ def suites_table() -> str:
 
 
 def parts_table() -> str:
-    """The parts of the recogniser, one line each."""
+    """Make the table of the parts of the recogniser, one line each."""
     lines = [
         "| | Acc | IoU | F1@50 | task right |",
         "| --- | ---: | ---: | ---: | ---: |",
@@ -160,7 +161,7 @@ def parts_table() -> str:
 
 
 def chapters_table() -> str:
-    """One line a way of telling chapters, one column a data set."""
+    """Make the table of chapters: one line a setting, one column a data set."""
     cells: dict[str, dict[str, str]] = {}
     for one in recognizer_lines("chapters_in"):
         way = f"`--overlap {one['overlap']:g}`"
@@ -170,16 +171,16 @@ def chapters_table() -> str:
             way = f"`--option change_cost={one['change_cost']:g}`"
         empty = f"{one['empty']:.1f} ({one['empty_by_chance']:.1f})"
         rest = (f"{one[name]:.1f}" for name in ("true_segments_found", "f1_10", "f1_50"))
-        told = f"{one['chapters']:.1f}: {' / '.join([empty, *rest])}"
-        cells.setdefault(way, {})[one["chapters_in"]] = told
+        cell = f"{one['chapters']:.1f}: {' / '.join([empty, *rest])}"
+        cells.setdefault(way, {})[one["chapters_in"]] = cell
     names = list(next(iter(cells.values())))
     lines = [f"| | {' | '.join(names)} |", f"| --- |{' ---: |' * len(names)}"]
-    lines += [f"| {way} | {' | '.join(told.values())} |" for way, told in cells.items()]
+    lines += [f"| {way} | {' | '.join(row.values())} |" for way, row in cells.items()]
     return "\n".join(lines)
 
 
 def graph_lines(measure: str) -> list[dict[str, Any]]:
-    """What was measured of the map, of one kind."""
+    """Read the results of the procedures, of one measure."""
     lines = map(json.loads, (RESULTS.parent / "graph.jsonl").read_text().splitlines())
     return [one for one in lines if one["measure"] == measure]
 
@@ -239,20 +240,20 @@ def edges_table() -> str:
 
 
 def filled(page: str, mark: str, text: str) -> str:
-    """A page with new text between the two comments of a mark."""
+    """Return a page with new text between the two comments of a mark."""
     before, _, rest = page.partition(f"<!-- {mark} -->")
     _, _, after = rest.partition(f"<!-- /{mark} -->")
     return f"{before}<!-- {mark} -->\n{text}\n<!-- /{mark} -->{after}"
 
 
 def body(name: str, heading: str) -> str:
-    """A table without its title, under a heading of the page."""
+    """Return a table without its title, under a heading of the page."""
     _, _, rest = (RESULTS / f"{name}.md").read_text().partition("\n")
     return wrap(f"**{heading}**\n\n{rest.strip()}")
 
 
 def measured_on_real_data() -> int:
-    """How many numbers of the paper have a counterpart in the committed tables of real data."""
+    """Count the paper's numbers with a counterpart in the committed tables of real data."""
     names = [name for name in TABLES if name not in ("transfer", "table3")]
     tables = [read_table(RESULTS / f"{name}.json") for name in names]
     tasks = [read_table(RESULTS / "howto100m/table3.json")]
@@ -260,7 +261,7 @@ def measured_on_real_data() -> int:
 
 
 def read_table(path: Path) -> Table:
-    """A committed table, as far as its numbers are concerned."""
+    """Read the numbers of a committed table."""
     content = json.loads(path.read_text())
     columns = tuple(Column(**one) for one in content["columns"])
     rows = (
@@ -275,7 +276,7 @@ def read_table(path: Path) -> Table:
 
 
 def head() -> str:
-    """The introduction of the page of tables, with its numbers."""
+    """Make the introduction of the page of tables, with its numbers."""
     validated = {}
     for kind in ("inductive", "transductive"):
         recipe = tomllib.loads((ROOT / "recipes" / f"crosstask-{kind}.toml").read_text())
@@ -285,7 +286,7 @@ def head() -> str:
 
 
 def tables_page() -> str:
-    """The page of all tables."""
+    """Make the page of all tables."""
     pieces = [head()]
     for name, source, more, folder in JOBS:
         place = f"benchmarks/results/tables{folder}"
@@ -299,7 +300,7 @@ def tables_page() -> str:
 
 
 def pages() -> dict[str, str]:
-    """Every page that holds measured tables, as it must read."""
+    """Make every page that holds measured tables."""
     training = (ROOT / "docs" / "training.md").read_text()
     tasks = [body("table3", "CrossTask"), body("howto100m/table3", "HowTo100M")]
     training = filled(training, "tasks", "\n\n".join(tasks))

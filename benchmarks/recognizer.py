@@ -125,22 +125,22 @@ def parts(one: Suite) -> None:
     known = {video.id: one.vocabulary.tasks[video.task or ""] for video in one.videos}
     rows: dict[str, tuple[Decoder, TaskGraph, Sequence[Scores]]] = {
         "whole": (TaskMarkov(), graph, one.scores),
-        "task told": (TaskMarkov(), graph, [s.restrict(known[s.video]) for s in one.scores]),
+        "task given": (TaskMarkov(), graph, [s.restrict(known[s.video]) for s in one.scores]),
         "every row labelled": (TaskMarkov(background=0.0), graph, one.scores),
-        "no words learned": (
+        "no sentence classifiers": (
             TaskMarkov(),
             replace(graph, parameters=replace(parameters, classifiers={})),
             one.scores,
         ),
-        "no times learned": (
+        "no timing, no sentence classifiers": (
             TaskMarkov(),
             replace(graph, parameters=replace(parameters, timing={}, classifiers={})),
             one.scores,
         ),
-        "no prior over tasks": (TaskMarkov(), replace(graph, parameters=even), one.scores),
+        "no task prior": (TaskMarkov(), replace(graph, parameters=even), one.scores),
         "nothing learned": (TaskMarkov(), replace(graph, parameters=None), one.scores),
         "no titles": (TaskMarkov(), learn_graph(plain.scores, one.vocabulary), plain.scores),
-        "no common score taken away": (TaskMarkov(mean_subtraction=0.0), graph, one.scores),
+        "no mean subtracted": (TaskMarkov(mean_subtraction=0.0), graph, one.scores),
         "graph hardly used": (TaskMarkov(order_prior_transitions=1e9), graph, one.scores),
         "changes cost nothing": (TaskMarkov(change_cost=0.0), graph, one.scores),
         "path search, same scores": (PathSearch(), graph, one.scores),

@@ -1,4 +1,4 @@
-"""Pages of the site that are made from the code: the command line, the Python names, the changes.
+"""Make pages of the site from the code: the command line, the Python names, the changes.
 
 mkdocs calls :func:`on_files`; nothing is written into the folder of the sources.
 """
@@ -23,7 +23,7 @@ STAGES = {
     "Files": ("load", "save", "write_timeline"),
     "Errors": (),
 }
-"""Headings of the Python page, with the names that stand under each; the rest is sorted in."""
+"""Headings of the Python page, with the first names under each; the others are sorted in."""
 HOMES = {
     "stepgraph.core": "Nouns",
     "stepgraph.decoders": "Decoders",
@@ -48,7 +48,7 @@ def on_files(files: Any, config: Any) -> Any:
 
 
 def commands_page() -> str:
-    """The page of every verb and its options, from the parser itself."""
+    """Make the page of every verb and its options, from the parser itself."""
     from stepgraph.cli.parser import make_parser
 
     parser = make_parser()
@@ -56,8 +56,8 @@ def commands_page() -> str:
         "# The command line",
         parser.description or "",
         "Results go to stdout, progress and warnings to stderr. Exit code 0 is success, 1 an "
-        "error said in one line or work of which a part failed, 2 wrong usage. "
-        "`stepgraph VERB --help` says what is said here.",
+        "error, in one line, or work that failed in part, 2 wrong usage. "
+        "`stepgraph VERB --help` prints the same text.",
         *_options(parser),
         *(piece for name, verb in _verbs(parser) for piece in _verb(f"stepgraph {name}", verb, 2)),
     ]
@@ -82,7 +82,7 @@ def _verbs(parser: argparse.ArgumentParser) -> Iterator[tuple[str, argparse.Argu
 
 
 def _options(parser: argparse.ArgumentParser) -> Iterator[str]:
-    """What a verb takes in one table, and another for each named group of options."""
+    """Make a table of a verb's arguments, and one for each named group of options."""
     first, named = [], []
     for group in parser._action_groups:
         rows = [row for action in group._group_actions for row in _row(action)]
@@ -104,8 +104,8 @@ def _row(action: argparse.Action) -> Iterator[str]:
     value = "" if action.nargs == 0 or not action.option_strings else f" {_value(action)}"
     written = ", ".join(f"`{name}{value}`" for name in names)
     # help may hold %(default)s, as argparse fills it in
-    said = ((action.help or "") % {**vars(action), "prog": "stepgraph"}).replace("|", "\\|")
-    yield f"| {written} | {said} |"
+    text = ((action.help or "") % {**vars(action), "prog": "stepgraph"}).replace("|", "\\|")
+    yield f"| {written} | {text} |"
 
 
 def _value(action: argparse.Action) -> str:
@@ -117,12 +117,12 @@ def _value(action: argparse.Action) -> str:
 
 
 def python_page() -> str:
-    """The page of the public names, each described by its own docstring."""
+    """Make the page of the public names, each described by its own docstring."""
     import stepgraph
 
     pieces = [
         "# Python",
-        "`import stepgraph as sg` gives these names; everything else is imported from its room.",
+        "`import stepgraph as sg` gives these names. Import everything else from its module.",
     ]
     for heading, names in grouped(stepgraph).items():
         pieces.append(f"## {heading}")
@@ -131,7 +131,7 @@ def python_page() -> str:
 
 
 def grouped(package: Any) -> dict[str, list[str]]:
-    """Names of the package under the headings of the page."""
+    """Group the names of the package under the headings of the page."""
     groups = {heading: list(names) for heading, names in STAGES.items()}
     placed = {name for names in groups.values() for name in names}
     for name in package.__all__:
@@ -142,8 +142,8 @@ def grouped(package: Any) -> dict[str, list[str]]:
 
 
 def home_of(package: Any, name: str) -> str:
-    """Where a public name is defined, as ``module.name``."""
+    """Return the place of definition of a public name, as ``module.name``."""
     value = getattr(package, name)
-    if name == "BACKGROUND":  # a number knows no module
+    if name == "BACKGROUND":  # a number has no module
         return "stepgraph.core.BACKGROUND"
     return value.__name__ if name == "metrics" else f"{value.__module__}.{name}"

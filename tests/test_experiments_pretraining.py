@@ -68,7 +68,7 @@ def test_one_note_names_all_models_of_which_videos_are_not_known(tmp_path):
     )
 
     assert len(notes) == 1
-    assert notes[0].endswith("measured on: scores, S3D.")
+    assert notes[0].endswith("measured videos: scores, S3D.")
 
 
 def test_videos_of_a_model_that_is_not_there_are_refused():

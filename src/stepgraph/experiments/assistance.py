@@ -128,8 +128,8 @@ def _measure_mistakes(executions: Executions) -> MeasuredExecutions:
         "mistakes": sum(wrong),
     }
     note = (
-        f"Each step of the test, up to the first mistake; one from a score of "
-        f"{assistant.threshold:.2f} on, set by the correct executions alone."
+        f"Each step of the test, up to the first mistake; a mistake scores at least "
+        f"{assistant.threshold:.2f}, set by the correct executions alone."
     )
     return MeasuredExecutions("mistakes", {}, overall, note)
 
@@ -163,7 +163,7 @@ def _measure_next(executions: Executions) -> MeasuredExecutions:
             shares = assistant.experience.next(steps[:at])
             ranks.setdefault(one.task, []).append(int((shares > shares[steps[at]]).sum()))
     rows = {task: _at(found) for task, found in ranks.items()}
-    note = "What comes next after the true past, the task unknown; @1 and @5 in percent."
+    note = "The next step after the true past, the task unknown; @1 and @5 in percent."
     return MeasuredExecutions(
         "next", rows, _at([one for found in ranks.values() for one in found]), note
     )

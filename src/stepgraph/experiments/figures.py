@@ -85,7 +85,7 @@ def _directions(graph: TaskGraph) -> str:
         share = one.forward / (one.forward + one.backward)
         arrow = Succession(one.first, one.second, one.forward, share, share, share)
         maps.append((one.first, _bare(graph, [arrow])))
-    note = "Beside each arrow the share of transitions between the two that go this way."
+    note = "Beside each arrow: the share of the pair's transitions in its direction."
     return _fans("Directional keysteps", [note, _ROWS], maps)
 
 
@@ -105,7 +105,7 @@ def _nexts(graph: TaskGraph) -> str:
             Succession(keystep, to.keystep, to.count, share, share, share) for to, share in found
         ]
         maps.append((keystep, _bare(graph, arrows)))
-    note = "Most frequent keysteps of some tasks; percent of what follows, self-loops left out."
+    note = "Most frequent keysteps of some tasks; percent of their transitions, no self-loops."
     return _fans(f"The {NEXT} most probable next keysteps", [note, _ROWS], maps)
 
 
@@ -144,7 +144,7 @@ def _examples(labels: Mapping[str, Mapping[str, Labels]], truth: Mapping[str, La
         )
     before, *_, after = labels
     note = (
-        f"Of {len(known):,} videos those in which {after} gains most beside {before}, then those "
+        f"Of {len(known):,} videos: those in which {after} gains most beside {before}, then those "
         f"in which it gains least or loses."
     )
     return draw_tracks("Labels beside the truth", [note], videos)

@@ -300,7 +300,7 @@ def make_behaviours_table(setting: Setting) -> Table:
     notes = [*protocol(setting, used), *written_notes("means")]
     notes += written_notes("compat", dataset=DATASETS[numbers_of])
     notes += paper_notes([numbers_of])
-    title = "What each behaviour of the authors' released scripts is worth"
+    title = "Effect of each behaviour of the authors' released scripts"
     columns = (*plan.columns, *COLUMNS["prices"], *beside.columns)
     return Table("compat", title, columns, tuple(rows), tuple(notes))
 

@@ -71,8 +71,8 @@ class Pretraining:
                 )
         if unknown:
             notes.append(
-                f"Trained on videos that are not all known, so that some may be among those "
-                f"measured on: {', '.join(unknown)}."
+                f"No full list of training videos, so some of them may be among the measured "
+                f"videos: {', '.join(unknown)}."
             )
         return tuple(notes)
 
