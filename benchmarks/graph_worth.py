@@ -68,7 +68,7 @@ class Flat(TaskMarkov):
         """Give every other keystep the same share."""
         size = len(members)
         return blend_transitions(
-            np.zeros((size, size), np.int64), np.ones((size, size)), self.stay
+            np.zeros((size, size), np.int64), np.ones((size, size)), self.self_transition
         )
 
 

@@ -103,7 +103,7 @@ def test_without_a_task_nothing_is_written(tmp_path):
     assert load_maps(tmp_path) == {}
 
 
-@pytest.mark.parametrize("change", [{"version": 2}, {"format": "stepgraph-graph"}])
+@pytest.mark.parametrize("change", [{"version": 3}, {"format": "stepgraph-graph"}])
 def test_a_file_of_another_kind_or_a_later_version_is_refused(tmp_path, change):
     save_maps(graph_of(*TEA, vocabulary=MANY), ["tea"], tmp_path)
     content = json.loads((tmp_path / "maps.json").read_text())
@@ -140,7 +140,7 @@ def test_few_names_are_filled_up_to_a_vocabulary(names):
 def test_places_and_numbers_of_a_file_are_checked(tmp_path, change, good):
     save_maps(graph_of(*TEA, vocabulary=MANY), ["tea"], tmp_path)
     content = json.loads((tmp_path / "maps.json").read_text())
-    assert (content["format"], content["version"]) == ("stepgraph-maps", 1)
+    assert (content["format"], content["version"]) == ("stepgraph-maps", 2)
     content["tasks"][0] |= change
     (tmp_path / "maps.json").write_text(json.dumps(content))
 

@@ -173,7 +173,7 @@ def test_what_was_corrected_is_certain_and_of_the_same_task(tmp_path):
         Chapter(30.0, 40.0, "wait", None, "corrected", 1.0, None, "Make tea"),
     )
     layer = json.loads((tmp_path / "monday" / "tea.corrected.json").read_text())
-    assert (layer["format"], layer["version"]) == ("stepgraph-corrections", 1)
+    assert (layer["format"], layer["version"]) == ("stepgraph-corrections", 2)
     assert layer["steps"] == [[1.0, 20.0, "boil"], [30.0, 40.0, "wait"]]
 
 
@@ -205,9 +205,9 @@ def test_a_correction_that_was_never_made_is_taken_back(tmp_path):
 def test_corrections_of_a_newer_release_are_refused(tmp_path):
     corrected(tmp_path, TEA, [])
     [layer] = tmp_path.rglob("*.corrected.json")
-    layer.write_text(layer.read_text().replace('"version": 1', '"version": 2'))
+    layer.write_text(layer.read_text().replace('"version": 2', '"version": 3'))
 
-    with pytest.raises(DataError, match="format version must be at most 1, got 2"):
+    with pytest.raises(DataError, match="format version must be at most 2, got 3"):
         load_result(tmp_path / "monday" / "tea.steps.json")
 
 

@@ -208,7 +208,7 @@ def test_merge_keeps_an_encoder_that_both_share():
 
 def test_merge_keeps_evidence_whichever_graph_has_it():
     without = make_graph(np.eye(2, dtype=np.int64))
-    words = replace(without.vocabulary, evidence={1: ("said in 2 of 3 videos",)})
+    words = replace(without.vocabulary, notes={1: ("said in 2 of 3 videos",)})
     with_it = replace(without, vocabulary=words)
 
     for merged in (with_it.merge(without), without.merge(with_it), with_it.merge(with_it)):

@@ -83,7 +83,7 @@ def mumbled(seed, videos=80):
     said = rng.normal(0, 0.5, (videos, 30, size))
     said -= np.logaddexp.reduce(said, axis=2, keepdims=True)
     traces = {
-        f"{seed}-{n}": EmissionTrace.of_moments(np.full(30, 5), one, np.zeros(size, bool), 1.0)
+        f"{seed}-{n}": EmissionTrace.of_runs(np.full(30, 5), one, np.zeros(size, bool), 1.0)
         for n, one in enumerate(said)
     }
     found = EmissionTraces({"tea": traces}, {"tea": videos})

@@ -142,4 +142,4 @@ def test_evidence_of_two_thousand_videos_is_kept_together():
     parts = dict([*evidence.items()][:1001]), dict([*evidence.items()][1001:])
     one, other = (RecognizerParameters(("tea",), part, {}, {}, {}) for part in parts)
 
-    assert len(one.merge(other).notes) == 2000
+    assert len(one.merge(other).log_evidence) == 2000

@@ -129,7 +129,7 @@ def test_counts_of_unclear_videos_are_those_of_all_sequences_weighed_one_by_one(
             said = rng.normal(0, 2.0, (3, 3))
             said -= np.logaddexp.reduce(said, axis=1, keepdims=True)
             clear = rng.random(3) < 0.5
-            traces[f"{n}"] = EmissionTrace.of_moments(rng.integers(1, 4, 3), said, clear, 0.5)
+            traces[f"{n}"] = EmissionTrace.of_runs(rng.integers(1, 4, 3), said, clear, 0.5)
 
         found = order_statistics((4, 5, 6), traces, counts.astype(np.int64), 0.25)
 
@@ -137,7 +137,7 @@ def test_counts_of_unclear_videos_are_those_of_all_sequences_weighed_one_by_one(
         sums, before, following = slow_layer(traces, following[:, :-1])
         assert (found.keysteps, found.videos, found.ordered) == ((4, 5, 6), 3, 0.25)
         assert (
-            found.clear.tolist() == sum(one.clear.astype(int) for one in traces.values()).tolist()
+            found.salient.tolist() == sum(one.salient.astype(int) for one in traces.values()).tolist()
         )
         for name in ("shown", "first", "seconds"):
             assert getattr(found, name).tolist() == sums[name].tolist()
@@ -182,7 +182,7 @@ def test_a_video_in_which_nothing_is_said_tells_nothing_clearly(rows):
     found = layers_of(labelled(*rows)).of_task("tea")
 
     assert found.videos == 1
-    assert not found.clear.any()
+    assert not found.salient.any()
     assert found.precedence() == pytest.approx(np.full((SIZE, SIZE), 0.5), abs=0.02)
 
 
@@ -391,7 +391,7 @@ def test_what_is_not_clear_in_a_video_is_what_follows_in_others():
     layers = layers_of(*plain, *unclear)
     traces = layers.traces.tasks["tea"]
     for video in ("10", "11"):
-        traces[video].heard[5:, [0, 3]] = -127  # either 1 or 2 is done
+        traces[video].emissions[5:, [0, 3]] = -127  # either 1 or 2 is done
 
     found = layers.sequences("tea")
 

@@ -31,7 +31,7 @@ def labelled(video, keysteps, anchors=None):
 def test_flat_transitions_know_neither_counts_nor_order(worth):
     graph = make_graph([[0, 9, 0], [0, 0, 9], [0, 0, 0]], WORDS)
 
-    found = worth.Flat(stay=0.8).transitions((0, 1, 2), graph)
+    found = worth.Flat(self_transition=0.8).transitions((0, 1, 2), graph)
 
     assert found == pytest.approx(np.where(np.eye(3), 0.8, 0.1))
 

@@ -118,7 +118,7 @@ def test_times_of_another_number_of_keysteps_than_the_task_has_are_refused(rows,
 @pytest.mark.parametrize("evidence", [[1, np.inf, 1], [-np.inf] * 3])
 def test_evidence_that_leaves_no_probabilities_is_refused(evidence, tmp_path):
     with pytest.raises(DataError, match=r"graph\.json: must be a task graph as"):
-        loaded_with(tmp_path, evidence={"v": packed(*evidence, kind="f4")})
+        loaded_with(tmp_path, log_evidence={"v": packed(*evidence, kind="f4")})
 
 
 @pytest.mark.parametrize("tasks", [["tea", "cake", "other keysteps"], ["tea"] * 3])

@@ -74,7 +74,7 @@ def test_maps_are_kept_as_they_were_and_others_beside_them(tmp_path):
         {"videos": "many"},
         {"videos": 10**400},
         {"successions": [[0, 1, 10**400, 1.0, 0.0, 1.0]]},
-        {"evidence": {"fry": ["said"]}},
+        {"notes": {"fry": ["said"]}},
         {"keysteps": ["a", "a"]},
         {"repetitions": [[0, float("nan")]]},
     ],

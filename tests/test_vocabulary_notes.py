@@ -121,7 +121,7 @@ def test_maps_keep_evidence_beside_maps_without(tmp_path):
 
     [kept] = load_maps(tmp_path).values()
 
-    words = kept.known.vocabulary
+    words = kept.procedure.vocabulary
     assert {words.keysteps[at]: said for at, said in words.notes.items()} == {"stir": (HOSTILE,)}
 
 

@@ -25,7 +25,7 @@ WORDS = Vocabulary(keysteps(3).keysteps, {"tea": (0, 1, 2)})
 
 def trace(rows, emission, hop=1.0):
     emission = np.asarray(emission, float)
-    return EmissionTrace.of_moments(
+    return EmissionTrace.of_runs(
         np.array(rows), emission, np.zeros(emission.shape[1], bool), hop
     )
 
@@ -38,12 +38,12 @@ def test_a_course_keeps_what_is_said_in_tenths():
 
 def test_the_moments_of_a_long_video_are_put_together(monkeypatch):
     monkeypatch.setattr("stepgraph.graph.traces._NUMBERS", 4)
-    monkeypatch.setattr("stepgraph.graph.traces._MOMENTS", 2)
+    monkeypatch.setattr("stepgraph.graph.traces._RUNS", 2)
 
     found = trace([1, 3, 2, 2, 5], [[-1, 0], [-2, 0], [0, -4], [0, -2], [-3, -3]])
 
     assert found.rows.tolist() == [6, 7]
-    assert found.heard.tolist() == [[-12, -13], [-21, -27]]
+    assert found.emissions.tolist() == [[-12, -13], [-21, -27]]
     assert len(found.log_emission()) == 13
 
 
@@ -54,9 +54,9 @@ def test_the_moments_of_a_long_video_are_put_together(monkeypatch):
 def test_forty_thousand_numbers_are_kept_and_at_least_fifty_moments(keysteps, moments, kept):
     said = np.zeros((moments, keysteps))
 
-    trace = EmissionTrace.of_moments(np.full(moments, 2), said, np.zeros(keysteps, bool), 1.0)
+    trace = EmissionTrace.of_runs(np.full(moments, 2), said, np.zeros(keysteps, bool), 1.0)
 
-    assert len(trace.rows) == len(trace.heard) == kept
+    assert len(trace.rows) == len(trace.emissions) == kept
     assert trace.rows.sum() == 2 * moments
 
 
@@ -66,7 +66,7 @@ def test_never_more_than_twice_as_many_are_held_as_are_kept(tasks):
     for video in range(200):
         sample.add(f"task {video % tasks}", f"{video}", video)
 
-        assert sum(map(len, sample._kept.values())) <= most
+        assert sum(map(len, sample._items.values())) <= most
 
 
 def test_a_video_without_rows_has_a_course():
@@ -109,14 +109,14 @@ def test_one_keystep_alone_leads_nothing():
 
 
 def test_among_more_keysteps_nothing_is_said_of_the_others():
-    said = EmissionTrace.of_moments(
+    said = EmissionTrace.of_runs(
         np.array([2, 1]), np.array([[-0.5, -1.0], [-2.0, -0.2]]), np.array([True, False]), 0.5
     )
 
     found = said.among([3, 1], 4)
 
-    assert found.heard.tolist() == [[-127, -10, -127, -5], [-127, -2, -127, -20]]
-    assert found.clear.tolist() == [False, False, False, True]
+    assert found.emissions.tolist() == [[-127, -10, -127, -5], [-127, -2, -127, -20]]
+    assert found.salient.tolist() == [False, False, False, True]
     assert (found.rows.tolist(), found.hop) == ([2, 1], 0.5)
 
 
