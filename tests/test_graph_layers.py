@@ -137,7 +137,8 @@ def test_counts_of_unclear_videos_are_those_of_all_sequences_weighed_one_by_one(
         sums, before, following = slow_layer(traces, following[:, :-1])
         assert (found.keysteps, found.videos, found.ordered) == ((4, 5, 6), 3, 0.25)
         assert (
-            found.salient.tolist() == sum(one.salient.astype(int) for one in traces.values()).tolist()
+            found.salient.tolist()
+            == sum(one.salient.astype(int) for one in traces.values()).tolist()
         )
         for name in ("shown", "first", "seconds"):
             assert getattr(found, name).tolist() == sums[name].tolist()

@@ -25,9 +25,7 @@ WORDS = Vocabulary(keysteps(3).keysteps, {"tea": (0, 1, 2)})
 
 def trace(rows, emission, hop=1.0):
     emission = np.asarray(emission, float)
-    return EmissionTrace.of_runs(
-        np.array(rows), emission, np.zeros(emission.shape[1], bool), hop
-    )
+    return EmissionTrace.of_runs(np.array(rows), emission, np.zeros(emission.shape[1], bool), hop)
 
 
 def test_a_course_keeps_what_is_said_in_tenths():

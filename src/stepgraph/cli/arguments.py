@@ -32,6 +32,7 @@ from stepgraph.ingest import Listening
 from stepgraph.ingest.screen import note_screen_reading
 from stepgraph.pipeline import ScorerChoice, open_scorer, options_of, uses_speech
 from stepgraph.problems import Problems
+from stepgraph.renamed import renamed
 from stepgraph.scoring import Scorer
 from stepgraph.vocabulary import read_vocabulary
 
@@ -80,8 +81,9 @@ def parse_option(text: str, kind: type[Any]) -> tuple[str, Any]:
         return name, value
     hints = {one.name: get_type_hints(kind)[one.name] for one in fields(kind)}
     if name not in hints:
-        accepted = ", ".join(hints) if hints else "none"
-        raise ConfigError(f"{kind.__name__} has no option {name!r}; it has {accepted}")
+        new, accepted = renamed(kind.__name__, name), ", ".join(hints) or "none"
+        hint = f"that is now {new!r}" if new else f"it has {accepted}"
+        raise ConfigError(f"{kind.__name__} has no option {name!r}; {hint}")
     return name, parse_value(value, hints[name], f"--option {name}")
 
 

@@ -15,6 +15,7 @@ from typing import Any
 
 from stepgraph import __version__
 from stepgraph.errors import ConfigError, printable
+from stepgraph.renamed import OPTIONS
 
 _WRITTEN = tomllib.loads(Path(__file__).with_name("verbs.toml").read_text("utf-8"))
 
@@ -42,7 +43,14 @@ def make_parser(arguments: Sequence[str] | None = None) -> argparse.ArgumentPars
 
 
 class _Parser(argparse.ArgumentParser):
-    """Parser that removes control characters from the arguments that it quotes."""
+    """Parser that quotes arguments without control characters, and refuses old options."""
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        # Without this, an old option would pass as the abbreviation of a new one.
+        for old in (one.partition("=")[0] for one in args or ()):
+            if old in OPTIONS:
+                self.error(f"{old} is now {OPTIONS[old]}")
+        return super().parse_known_args(args, namespace)
 
     def _print_message(self, message: str, file: Any = None) -> None:
         super()._print_message(printable(message, lines=True), file)

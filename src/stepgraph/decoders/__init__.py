@@ -26,6 +26,7 @@ from stepgraph.decoders.task_markov import TaskMarkov
 from stepgraph.encoders import EncoderOptions
 from stepgraph.errors import ConfigError
 from stepgraph.graph import TaskGraph
+from stepgraph.renamed import renamed
 
 __all__ = [
     "DECODERS",
@@ -130,9 +131,9 @@ def load_decoder(name: str = DEFAULT_DECODER, /, **options: Any) -> Decoder:
     takes_any = Parameter.VAR_KEYWORD in (p.kind for p in signature(kind).parameters.values())
     for option in options:
         if option not in known and not takes_any:
-            raise ConfigError(
-                f"decoder {name!r} has no option {option!r}; it has {', '.join(known) or 'none'}"
-            )
+            new = renamed(kind.__name__, option)
+            hint = f"that is now {new!r}" if new else f"it has {', '.join(known) or 'none'}"
+            raise ConfigError(f"decoder {name!r} has no option {option!r}; {hint}")
     for option, parameter in known.items():
         if option not in options and parameter.default is Parameter.empty:
             raise ConfigError(f"decoder {name!r} must be given its option {option!r}, got none")
