@@ -3,7 +3,7 @@
 Neither needs a change of the package.  On the command line they are named by module, which must
 lie on the path:
 
-    PYTHONPATH=examples stepgraph evaluate demo --decoder own_parts:Hold --option clear=0.45
+    PYTHONPATH=examples stepgraph evaluate demo --decoder own_parts:Hold --option threshold=0.45
     PYTHONPATH=examples stepgraph evaluate demo --encoder own_parts:make_words --decoder viterbi
 """
 
@@ -25,11 +25,11 @@ from stepgraph.encoders import EncoderOptions
 class Hold:
     """The last keystep that was heard clearly goes on until another one is."""
 
-    clear: float = 0.4
+    threshold: float = 0.4
 
     def decode(self, scores: sg.Scores, graph: sg.TaskGraph) -> sg.Labels:
         """Label every row; those before the first clear one are background."""
-        heard = scores.observed & (scores.values.max(axis=1) >= self.clear)
+        heard = scores.observed & (scores.values.max(axis=1) >= self.threshold)
         last = np.maximum.accumulate(np.where(heard, np.arange(len(heard)), -1))
         best = scores.values.argmax(axis=1)
         labels = np.where(last >= 0, best[last], sg.BACKGROUND)
@@ -78,12 +78,12 @@ def main() -> None:
     encoder = sg.load_encoder("own_parts:make_words")
     scores = list(sg.score(dataset.videos, dataset.vocabulary, encoder))
     graph = sg.mine_graph(scores, dataset.vocabulary)
-    for decoder in (sg.Argmax(), sg.load_decoder("own_parts:Hold", clear=0.45)):
+    for decoder in (sg.Argmax(), sg.load_decoder("own_parts:Hold", threshold=0.45)):
         labels = [decoder.decode(one, graph) for one in scores]
         print(f"{decoder}: {sg.evaluate(labels, dataset.truth).accuracy:.1%} of the rows right")
 
     asked = "evaluate demo --encoder own_parts:make_words --decoder own_parts:Hold"
-    stepgraph([*asked.split(), "--option", "clear=0.45", "--json"])
+    stepgraph([*asked.split(), "--option", "threshold=0.45", "--json"])
 
 
 if __name__ == "__main__":

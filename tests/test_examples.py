@@ -54,8 +54,8 @@ def test_ones_own_decoder_and_encoder_serve_python_and_the_command_line_alike(ru
     answer = json.loads("{" + report)
     assert answer["decoder"] == "own_parts:Hold"
     assert answer["encoder"]["name"] == "own_parts:make_words"
-    assert answer["options"] == {"clear": 0.45}
-    assert f"Hold(clear=0.45): {answer['accuracy']:.1%}" in python
+    assert answer["options"] == {"threshold": 0.45}
+    assert f"Hold(threshold=0.45): {answer['accuracy']:.1%}" in python
 
 
 def test_ones_own_decoder_writes_chapters(run, omelette_folder, monkeypatch, tmp_path):
