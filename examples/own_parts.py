@@ -23,14 +23,14 @@ from stepgraph.encoders import EncoderOptions
 
 @dataclass(frozen=True)
 class Hold:
-    """The last keystep that was heard clearly goes on until another one is."""
+    """Hold the last confident keystep until another one is confident."""
 
     threshold: float = 0.4
 
     def decode(self, scores: sg.Scores, graph: sg.TaskGraph) -> sg.Labels:
-        """Label every row; those before the first clear one are background."""
-        heard = scores.observed & (scores.values.max(axis=1) >= self.threshold)
-        last = np.maximum.accumulate(np.where(heard, np.arange(len(heard)), -1))
+        """Label every row; those before the first confident one are background."""
+        confident = scores.observed & (scores.values.max(axis=1) >= self.threshold)
+        last = np.maximum.accumulate(np.where(confident, np.arange(len(confident)), -1))
         best = scores.values.argmax(axis=1)
         labels = np.where(last >= 0, best[last], sg.BACKGROUND)
         return sg.Labels(scores.video, labels, scores.vocabulary, scores.hop)

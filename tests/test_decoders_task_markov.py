@@ -436,32 +436,17 @@ def test_two_graphs_of_one_vocabulary_are_not_confused():
     assert 2 in other
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        "temperature",
-        "order_sigma",
-        "order_prior_transitions",
-        "order_prior_videos",
-        "calibration_slope",
-    ],
-)
+PRIORS = ("order_prior_transitions", "order_prior_videos", "calibration_slope")
+
+
+@pytest.mark.parametrize("name", ["temperature", "order_sigma", *PRIORS])
 @pytest.mark.parametrize("value", [0, -1.5, math.nan])
 def test_options_that_must_be_positive_are_checked(name, value):
     with pytest.raises(ConfigError, match=f"^{name} must be more than 0, got {value}"):
         TaskMarkov(**{name: value})
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        "order_prior_transitions",
-        "order_prior_videos",
-        "calibration_slope",
-        "mean_subtraction",
-        "calibration_intercept",
-    ],
-)
+@pytest.mark.parametrize("name", [*PRIORS, "mean_subtraction", "calibration_intercept"])
 @pytest.mark.parametrize("value", [math.inf, math.nan])
 def test_options_must_be_numbers_to_reckon_with(name, value):
     with pytest.raises(ConfigError, match=f"^{name} must be .*, got {value}"):
