@@ -125,7 +125,7 @@ def spoken() -> Iterator[dict[str, object]]:
         return
     said = wrong = 0
     scripts = {script.video: script for script in write_scripts(per_task=1)}
-    for video in open_generated(per_task=1, spoken=True).videos:
+    for video in open_generated(per_task=1, with_speech=True).videos:
         words = words_in(" ".join(one.text for one in scripts[video.id].narration))
         heard = words_in(" ".join(one.text for one in video.transcript))
         said, wrong = said + len(words), wrong + wrong_words(words, heard)

@@ -40,8 +40,8 @@ SHOWN = (
 WORST_IS_MOST = ("calibration_error", "empty_segments", "empty_chapters")
 GRID = {
     "temperature": (0.07, 0.1, 0.15),
-    "common": (0.0, 0.5),
-    "stay": (0.9, 0.95),
+    "mean_subtraction": (0.0, 0.5),
+    "self_transition": (0.9, 0.95),
     "background": (0.1, 0.13, 0.16),
 }
 

@@ -58,7 +58,7 @@ def read_steps(path, out):
     vocabulary = sg.read_vocabulary(path)
     sg.save(vocabulary, out / "vocabulary.json")
     again = sg.load(out / "vocabulary.json")
-    assert (again, again.evidence) == (vocabulary, vocabulary.evidence)
+    assert (again, again.notes) == (vocabulary, vocabulary.notes)
     command("vocabulary", path, "-o", out / "again.json")
     return vocabulary
 
@@ -84,7 +84,7 @@ def read_graph(path, out):
         sg.save(graph, out / "again.json")
         again = sg.load(out / "again.json")
         assert (again.counts != graph.counts).nnz == 0
-        assert again.vocabulary.evidence == graph.vocabulary.evidence
+        assert again.vocabulary.notes == graph.vocabulary.notes
     return graph
 
 

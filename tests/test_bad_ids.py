@@ -62,7 +62,7 @@ def test_a_hostile_id_is_one_problem_and_the_rest_goes_on(tmp_path, source, id):
     assert [video.id for video in dataset.videos] == ["good"]
     [found] = dataset.problems.found
     assert found.kind == "bad id"
-    assert found.lost
+    assert found.fatal
     with pytest.raises(DataError, match=LINE):
         raise DataError(found.what)
     assert len(str(found)) < 600

@@ -185,11 +185,11 @@ def test_a_graph_cut_in_half(capsys, graph):
 
 
 def test_a_graph_of_a_newer_version(capsys, graph):
-    graph.write_text(graph.read_text().replace('"version": 1', '"version": 2'))
+    graph.write_text(graph.read_text().replace('"version": 2', '"version": 3'))
 
     said = recognize(capsys)
 
-    assert "graph.json: format version must be at most 1, got 2; it was saved by a newer" in said
+    assert "graph.json: format version must be at most 2, got 3; it was saved by a newer" in said
 
 
 def test_a_graph_whose_vocabulary_was_changed(capsys, graph):

@@ -92,7 +92,7 @@ def test_fields_are_listed_with_default_type_and_meaning():
 
 def test_options_of_a_decoder_have_the_types_of_its_fields():
     assert parse_option("seed=3", Random) == ("seed", 3)
-    assert parse_option("stay=none", Viterbi) == ("stay", None)
+    assert parse_option("self-transition=none", Viterbi) == ("self_transition", None)
     assert isinstance(parse_option("threshold=1", PathSearch)[1], float)
 
 

@@ -245,7 +245,7 @@ def test_compat_uses_stored_scores(scores, capsys):
     assert (found["videos"], found["encoder"]) == (2, None)
 
 
-@pytest.mark.parametrize("option", [["--min-score", "0.2"], ["--option", "stay=1"]])
+@pytest.mark.parametrize("option", [["--min-score", "0.2"], ["--option", "self-transition=1"]])
 def test_compat_refuses_what_it_would_ignore(folder, capsys, option):
     said = failed(capsys, "evaluate", "videos", "--compat", "authors", *option, "--json")
 

@@ -102,7 +102,7 @@ def test_the_demo_reads_some_of_its_clips(folder, capsys, monkeypatch):
     render, pictures = generated.open_generated, count()
     lines = [[screen.ScreenLine("spin the green wheel", 1.0, (0, 0, 99, 9))], []]
 
-    def few(seed=0, per_task=1, *, spoken=False, **how):  # none speaks: another test listens
+    def few(seed=0, per_task=1, *, with_speech=False, **how):  # none speaks: another test listens
         return render(seed, 1, tasks=["Build a toy cart"], **how)
 
     monkeypatch.setattr(generated, "open_generated", few)

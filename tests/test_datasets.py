@@ -215,7 +215,7 @@ def test_a_bad_cue_is_noted_and_the_rest_is_read(tmp_path):
 
     for dataset in (open_source(tmp_path), open_source(tmp_path / "a.vtt")):
         [problem] = dataset.problems.found
-        assert (problem.kind, problem.lost) == ("unreadable cue", False)
+        assert (problem.kind, problem.fatal) == ("unreadable cue", False)
         assert [len(video.transcript) for video in dataset.videos] == [1]
         with pytest.raises(DataError, match=r"a\.vtt:\d+: end must not be before start"):
             open_source(dataset.name, strict=True)
@@ -229,7 +229,7 @@ def test_bad_transcripts_are_left_out_when_asked(tmp_path):
 
     assert [video.id for video in dataset.videos] == ["a"]
     [problem] = dataset.problems.found
-    assert (problem.kind, problem.lost) == ("unreadable video or transcript", True)
+    assert (problem.kind, problem.fatal) == ("unreadable video or transcript", True)
     assert str(problem).startswith(f"{tmp_path / 'b.json'}: must be complete JSON")
 
 

@@ -119,7 +119,7 @@ def test_published_numbers_are_those_of_these_defaults():
         "halved-gaps": {"threshold": 0.4},
         "path-search": {"threshold": 0.4},
         "random": {"seed": 0, "silence": False},
-        "viterbi": {"temperature": 0.1, "stay": 0.97, "floor": 0.001},
+        "viterbi": {"temperature": 0.1, "self_transition": 0.97, "floor": 0.001},
     }
 
 

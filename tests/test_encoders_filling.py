@@ -90,7 +90,7 @@ def test_a_video_that_fails_is_counted_with_its_reason_and_the_others_go_on(tmp_
     done = encode_to(FeatureStore(tmp_path), VIDEOS, encoder, problems)
 
     assert (done.written, done.skipped) == (1, 0)
-    assert [problem.lost for problem in problems.found] == [True, True]
+    assert [problem.fatal for problem in problems.found] == [True, True]
     assert str(problems.found[0]) == "video 'a': a.mp4: must be a whole video, got half"
     assert str(problems.found[1]) == "video 'c': got Input/output error"
     assert dict(problems.counts) == {"video that cannot be encoded": 2}

@@ -166,7 +166,7 @@ def test_a_clip_that_speaks_is_heard(tmp_path):
 def test_the_corpus_opens_with_what_was_heard(tmp_path):
     needs_voice()
 
-    dataset = open_generated(0, 1, tasks=TWO[:1], spoken=True)
+    dataset = open_generated(0, 1, tasks=TWO[:1], with_speech=True)
 
     [video], written = dataset.videos, open_generated(0, 1, tasks=TWO[:1]).videos[0]
     assert video.task == TWO[0]

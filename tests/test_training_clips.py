@@ -325,7 +325,7 @@ def test_a_stream_goes_on_after_a_bad_or_short_video(tmp_path, videos):
     failed = {one.where: one for batch in batches for one in batch.failed}
     assert "must be a readable video file" in failed["video 'v6'"].what
     assert failed["video 'v7'"].what.endswith("that were labelled, got 6; label it again")
-    assert [one.lost for one in failed.values()] in ([True, False], [False, True])
+    assert [one.fatal for one in failed.values()] in ([True, False], [False, True])
 
 
 def test_only_labelled_clips_are_streamed(videos):

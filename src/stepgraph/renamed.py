@@ -90,7 +90,6 @@ encoders EncoderOptions.hears=uses_speech EncoderOptions.looks=uses_vision
     EncoderOptions.reads=uses_screen_text EncoderOptions.worded=uses_text
 evaluation.order clear_pairs=majority_pairs
 experiments.assistance Measured=MeasuredExecutions
-experiments.authors Behaviours.first_counted_twice=double_first_count
 experiments.plans Plan=TablePlan
 experiments.probing Example=ProbeExample
 experiments.setting State=ResultStore

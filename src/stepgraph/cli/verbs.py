@@ -319,7 +319,9 @@ def show_metrics(evaluation: Evaluation) -> str:
     measured, of = len(list(evaluation.dataset.videos)), evaluation.with_truth
     if measured == of:
         return table
-    return f"{table} Measured on {measured} of the {of} videos with a truth: those with scores."
+    return (
+        f"{table} Only {measured} of the {of} videos with a truth have scores: these are measured."
+    )
 
 
 def demo(args: argparse.Namespace) -> str:

@@ -68,7 +68,7 @@ class Behaviours:
     """
 
     raw_costs: bool = False
-    double_first_count: bool = False
+    first_counted_twice: bool = False
     adjacent_forgotten: bool = False
     unlabelled_end: bool = False
     threshold: float | None = None
@@ -90,7 +90,7 @@ class Behaviours:
             fixed["limit"] = Limit(**fixed["limit"])
         return cls(
             raw_costs=True,
-            double_first_count=True,
+            first_counted_twice=True,
             adjacent_forgotten=True,
             unlabelled_end=True,
             extrema=EXTREMA[key],
@@ -134,9 +134,9 @@ def mine_as_authors(
 ) -> TaskGraph:
     """Mine a graph as :func:`~stepgraph.graph.mine_graph` does, or as the scripts do.
 
-    With ``double_first_count`` the graph depends on the order of the videos.
+    With ``first_counted_twice`` the graph depends on the order of the videos.
     """
-    if not behaviours.double_first_count:
+    if not behaviours.first_counted_twice:
         return mine_graph(videos, vocabulary, encoder=encoder)
     size = len(vocabulary)
     first = np.full(size, -1, dtype=np.int64)

@@ -335,7 +335,7 @@ def _method(name: str, chosen: Behaviours, decoder: str) -> Method:
 
 def _behaving(chosen: Behaviours, decoder: str, setting: Setting, modality: str) -> Labeller:
     graph, limit = setting.graphs[modality], chosen.limit
-    if chosen.double_first_count:
+    if chosen.first_counted_twice:
         if setting.options.graph is not None:
             raise NotAvailableError("the graph was given: which transition was first is not known")
         graph = mine_as_authors(setting.scored(modality), setting.vocabulary, chosen)
