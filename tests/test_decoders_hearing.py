@@ -49,7 +49,7 @@ def test_every_observed_row_shows_one_moment_and_every_other_none():
         heard = observe(scores)
 
         assert (heard.index >= 0).tolist() == scores.observed.tolist()
-        assert sorted({*heard.index.tolist()} - {-1}) == list(range(len(heard.said)))
+        assert sorted({*heard.index.tolist()} - {-1}) == list(range(len(heard.sources)))
 
 
 def test_a_moment_weighs_as_many_rows_as_it_lasts():
@@ -57,7 +57,7 @@ def test_a_moment_weighs_as_many_rows_as_it_lasts():
         heard = observe(some_scores(seed))
 
         rows = heard.index.tolist()
-        assert heard.weight.tolist() == [rows.count(one) for one in range(len(heard.said))]
+        assert heard.weight.tolist() == [rows.count(one) for one in range(len(heard.sources))]
 
 
 def test_a_sentence_is_one_moment_however_long_it_lasts():
@@ -76,14 +76,14 @@ def test_a_sentence_that_fills_no_row_is_no_moment():
 
     heard = observe(LazyScores(features, np.eye(7, 8, dtype=np.float32), VOCABULARY))
 
-    assert heard.said.tolist() == [1]
+    assert heard.sources.tolist() == [1]
 
 
 def test_of_scores_without_vectors_each_observed_row_is_a_moment():
     heard = observe(make_scores(np.ones((4, 7)), [True, False, True, True], vocabulary=VOCABULARY))
 
     assert heard.index.tolist() == [0, -1, 1, 2]
-    assert heard.said.tolist() == [0, 2, 3]
+    assert heard.sources.tolist() == [0, 2, 3]
     assert heard.vectors() is None
 
 
@@ -111,8 +111,8 @@ def test_some_rows_are_heard_as_if_there_were_no_others():
         for row, moment in enumerate(rows):
             said = whole.index[middle + row]
             assert (moment < 0) == (said < 0)
-            assert moment < 0 or heard.said[moment] == whole.said[said]
-        assert heard.weight.tolist() == [rows.count(one) for one in range(len(heard.said))]
+            assert moment < 0 or heard.sources[moment] == whole.sources[said]
+        assert heard.weight.tolist() == [rows.count(one) for one in range(len(heard.sources))]
 
 
 @pytest.mark.parametrize("rows", [0, 1, 6])
@@ -120,7 +120,7 @@ def test_where_nothing_is_said_there_is_no_moment(rows):
     heard = observe(make_scores(np.ones((rows, 7)), [False] * rows, vocabulary=VOCABULARY))
 
     assert heard.index.tolist() == [-1] * rows
-    assert len(heard.said) == len(heard.weight) == 0
+    assert len(heard.sources) == len(heard.weight) == 0
 
 
 # --- Closeness to one task

@@ -446,7 +446,7 @@ def test_words_of_more_videos_weigh_more():
     rng = np.random.default_rng(0)
     scores = spoken_video(rng, "tea", "video")
     heard = observe(scores)
-    close = np.zeros((len(heard.said), 3))
+    close = np.zeros((len(heard.sources), 3))
     words = SentenceClassifier(np.zeros((3, 16), np.float32), np.array([0.0, 0.0, 5.0]))
 
     shares = [
