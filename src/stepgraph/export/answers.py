@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from stepgraph.errors import printable
 from stepgraph.evaluation.order import OrderCheck
 from stepgraph.export.drawing import made_of
-from stepgraph.export.terminal import as_json_text, columns, percent
+from stepgraph.export.terminal import as_json_text, columns, percent, plural
 from stepgraph.export.timeline import short_clock
 from stepgraph.graph import Relation, TaskGraph
 from stepgraph.graph.comparing import Deviation, Difference
@@ -42,7 +42,7 @@ def describe_graph(graph: TaskGraph, maps: Sequence[Procedure], *, top: int, as_
     found = columns(lines) if pairs else "No pair of keysteps has a clear direction yet."
     orders = "".join(map(_map_table, maps[:top]))
     if maps[top:]:
-        orders += f"\n… and {len(maps) - top} more tasks (--top, --task)\n"
+        orders += f"\n… and {plural(len(maps) - top, 'more task')} (--top, --task)\n"
     directions = f"Strongest directions between neighbouring rows, within a task:\n{found}"
     return f"{size}\n{orders}\n{directions}{_describe_ties(graph, ties_of(graph))}"
 
@@ -193,7 +193,7 @@ def _describe_order(graph: TaskGraph, first: int, second: int, found: Precedence
     """Describe the proportion of videos with one keystep first, for tasks that agree about it."""
     names = graph.vocabulary.keysteps
     where = ", ".join(map(printable, found.tasks[:3]))
-    where += f" and {len(found.tasks) - 3} more tasks" if found.tasks[3:] else ""
+    where += f" and {plural(len(found.tasks) - 3, 'more task')}" if found.tasks[3:] else ""
     return (
         f"{where}: {names[first]!r} is done before {names[second]!r} in {_share(found.share)} of "
         f"videos (90 % interval: {_range(found._asdict())}); recognised in this order in "
