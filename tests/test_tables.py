@@ -180,7 +180,7 @@ def test_differences_are_listed_so_many_as_asked_for():
     assert text.endswith("… and 1 more (--top)")
     assert "more" not in describe_differences(found, top=3, as_json=False)
     assert len(json.loads(describe_differences(found, top=2, as_json=True))["differences"]) == 2
-    assert describe_differences([], top=2, as_json=False).endswith("show no significant difference.")
+    assert describe_differences([], top=2, as_json=False).endswith("no significant difference.")
 
 
 def test_departures_are_told_video_by_video():

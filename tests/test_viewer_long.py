@@ -19,7 +19,7 @@ CHAPTERS = tuple(
     Chapter(20.0 * n, 20.0 * n + 18, f"step {n % 50}", 0.4, "anchor", 0.5) for n in range(4000)
 )
 SAID = tuple(Sentence(8.0 * n, 8.0 * n + 7, f"sentence {n}") for n in range(10_000))
-SPOKEN = ".sentences [aria-current] .text"
+SPOKEN = ".cues [aria-current] .text"
 DONE = ".steps [aria-current] .name"
 SEARCH = "[aria-label='Search the transcript']"
 
@@ -50,7 +50,7 @@ def seen(one, text):
 
 def press(page, key):
     """Press a key until the transcript moves: Chromium drops one at the end of a scroll."""
-    place = "document.querySelector('.sentences').scrollTop"
+    place = "document.querySelector('.cues').scrollTop"
     before = page.evaluate(place)
     for _ in range(20):
         page.keyboard.press(key)
@@ -69,7 +69,7 @@ def test_it_opens_where_it_was_asked_to_and_is_followed(day, page):
     until(page, seen(DONE, "step 10"))
     until(page, seen(SPOKEN, "sentence 5401"))
     assert count(page, ".steps > li:not(.gap)") <= 200
-    assert count(page, ".sentences > li:not(.gap)") <= 200
+    assert count(page, ".cues > li:not(.gap)") <= 200
     assert flaws(page) == []
     page.focus("[aria-label=timeline]")
     page.keyboard.press("ArrowRight")
@@ -92,21 +92,21 @@ def test_what_is_far_away_is_searched(day, page):
     page.goto(day)
     until(page, seen(SPOKEN, "sentence 5401"))
     page.fill(SEARCH, "Sentence 99")
-    page.wait_for_selector(".sentences li:has-text('sentence 99')")
-    found = page.locator(".sentences .text").all_inner_texts()
+    page.wait_for_selector(".cues li:has-text('sentence 99')")
+    found = page.locator(".cues .text").all_inner_texts()
     assert found == [f"sentence {n}" for n in (99, *range(990, 1000), *range(9900, 10_000))]
-    assert {*page.locator(".sentences mark").all_inner_texts()} == {"sentence 99"}
-    page.click(".sentences .sentence >> nth=-1")
+    assert {*page.locator(".cues mark").all_inner_texts()} == {"sentence 99"}
+    page.click(".cues .sentence >> nth=-1")
     until(page, "document.querySelector('[aria-label=timeline]').ariaValueNow == '79992'")
     page.fill(SEARCH, "")
     until(page, seen(SPOKEN, "sentence 9999"))
     page.fill(SEARCH, "e")
-    page.wait_for_selector(".sentences .gap", state="attached")
-    assert count(page, ".sentences mark") <= 200
-    page.evaluate("document.querySelector('.sentences').scrollTop = 1e9")
-    until(page, "document.querySelector('.sentences').lastChild.querySelectorAll('mark').length == 1")
+    page.wait_for_selector(".cues .gap", state="attached")
+    assert count(page, ".cues mark") <= 200
+    page.evaluate("document.querySelector('.cues').scrollTop = 1e9")
+    until(page, "document.querySelector('.cues').lastChild.querySelectorAll('mark').length == 1")
     page.fill(SEARCH, "nowhere")
-    until(page, "document.querySelector('.sentences').childElementCount == 0")
+    until(page, "document.querySelector('.cues').childElementCount == 0")
 
 
 def test_what_is_far_away_is_scrolled_to(day, page):
@@ -114,9 +114,9 @@ def test_what_is_far_away_is_scrolled_to(day, page):
     until(page, seen(SPOKEN, "sentence 5401"))
     page.focus("[aria-label=transcript]")
     press(page, "End")
-    until(page, seen(".sentences > :last-child .text", "sentence 9999"))
+    until(page, seen(".cues > :last-child .text", "sentence 9999"))
     press(page, "Home")
-    until(page, seen(".sentences > :first-child .text", "sentence 0"))
+    until(page, seen(".cues > :first-child .text", "sentence 0"))
     page.evaluate("document.querySelector('.steps').scrollTop = 1e9")
     until(page, seen(".steps > :last-child .name", "step 49"))
     page.click(".steps > :last-child .why")
@@ -128,7 +128,7 @@ def test_what_is_far_away_is_scrolled_to(day, page):
 def test_it_is_gone_through_with_the_keyboard(day, page):
     page.goto(day)
     until(page, seen(SPOKEN, "sentence 5401"))
-    page.focus(".sentences [aria-current]")
+    page.focus(".cues [aria-current]")
     names = tabbed(page, 120)
     assert [name.partition("sentence ")[2] for name in names] == [*map(str, range(5402, 5522))]
 
@@ -136,25 +136,25 @@ def test_it_is_gone_through_with_the_keyboard(day, page):
 def test_the_browser_finds_what_is_far_away(day, page):
     page.goto(day)
     until(page, seen(SPOKEN, "sentence 5401"))
-    text = "[...document.querySelectorAll('.sentences > *')].map((one) => one.textContent).join('\\n')"
+    text = "[...document.querySelectorAll('.cues > *')].map((one) => one.textContent).join('\\n')"
     words = re.findall(r"sentence (\d+)", page.evaluate(text))
     assert words == [*map(str, range(10_000))]
     assert page.evaluate("find('sentence 9876')")
     # A browser brings what it found into sight; without a window it does not, so this does.
     page.evaluate(
         """() => {
-            const list = document.querySelector(".sentences");
+            const list = document.querySelector(".cues");
             const box = getSelection().getRangeAt(0).getBoundingClientRect();
             list.scrollTop += box.top - list.getBoundingClientRect().top - 200;
         }"""
     )
     row = (
-        "[...document.querySelectorAll('.sentences .text')].find((e) => e.innerText.endsWith(' 9876'))"
+        "[...document.querySelectorAll('.cues .text')].find((e) => e.innerText.endsWith(' 9876'))"
     )
     until(page, row)
     top, bottom, middle = page.evaluate(
         f"""() => {{
-            const [one, list] = [{row}, document.querySelector(".sentences").getBoundingClientRect()];
+            const [one, list] = [{row}, document.querySelector(".cues").getBoundingClientRect()];
             const box = one.getBoundingClientRect();
             return [list.top, list.bottom, (box.top + box.bottom) / 2];
         }}"""

@@ -197,7 +197,7 @@ function explanation(video, more, at, jump) {
     others.length ? make("h3", {}, "It may also be") : null,
     others.length ? make("ul", { class: "others" }, ...others) : null,
     list.length ? make("h3", {}, "Sentences during this step") : null,
-    list.length ? make("ul", { class: "sentences" }, ...list) : null,
+    list.length ? make("ul", { class: "cues" }, ...list) : null,
     sentences.length > list.length ? make("p", { class: "quiet" }, `… and ${plural(sentences.length - list.length, "more sentence")}`) : null,
     make("p", {}, make("a", { href: `#graph/${part(taskOf(video))}/${part(keystep)}` }, "All places where this step is done")),
   );
@@ -232,7 +232,7 @@ function transcript(sentences, jump) {
     );
     return make("li", {}, go);
   };
-  const list = make("ul", { class: "sentences panel", tabindex: "0", "aria-label": "transcript" });
+  const list = make("ul", { class: "cues panel", tabindex: "0", "aria-label": "transcript" });
   if (sentences.at(-1)[0] >= 36000) list.style.setProperty("--clock", "4.6rem"); // ten hours
   const rows = growing(list, build, (at) => `${clock(sentences[at][0])} ${sentences[at][2]}`);
   const all = [...sentences.keys()];
