@@ -33,7 +33,7 @@ def draw(folder: Path) -> None:
         "page-video": (f"#video/{first}@20.0", ".steps .step"),
         "page-tasks": (f"#graph/{task}/{step}", ".places"),
         "page-compare": (f"#compare/{first}/{second}", ".pairs"),
-        "page-search": (f"#search/{step}", ".moments"),
+        "page-search": (f"#search/{step}", ".hits"),
     }
     with Server(shown) as server, browser() as chromium:
         threading.Thread(target=server.serve_forever, daemon=True).start()

@@ -26,8 +26,8 @@ def run(capsys, *words):
 @pytest.mark.parametrize(
     ("asked", "said", "title"),
     [
-        ((), "'Make tea', as 3 recognised videos do it; 1 other task: --task", "Make tea"),
-        (("--task", "Make iced tea"), "'Make iced tea', told from neigh", "Make iced tea"),
+        ((), "'Make tea', estimated from 3 recognised videos; 1 other task: --task", "Make tea"),
+        (("--task", "Make iced tea"), "'Make iced tea', estimated from neigh", "Make iced tea"),
         (("--heat",), "heat map of the keysteps of 2 tasks", "Which task uses which keystep"),
         (
             ("--next", "boil water"),
@@ -58,7 +58,7 @@ def test_a_graph_without_recognised_videos_is_drawn_too(tmp_path, capsys):
     code, out, _ = run(capsys, "graph", "draw", tmp_path / "graph.json", "-o", tmp_path / "a.svg")
 
     assert code == 0
-    assert "told from neighbouring rows, no video of it was recognised" in out
+    assert "estimated from neighbouring rows; no video of this task was recognised" in out
     assert "START" in (tmp_path / "a.svg").read_text("utf-8")
 
 

@@ -61,9 +61,9 @@ def test_annotations_of_label_studio_come_back_and_predictions_do_not(tmp_path):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("", "must be whole XML, got no element found"),
-        ("<a", "must be whole XML"),
-        ('<!DOCTYPE x [<!ENTITY a "b">]><x/>', "XML without declarations of types"),
+        ("", "must be valid XML, got no element found"),
+        ("<a", "must be valid XML"),
+        ('<!DOCTYPE x [<!ENTITY a "b">]><x/>', "XML without type declarations"),
         ("<x><TIER TIER_ID='other'/></x>", "a tier 'keysteps' was expected, got tiers 'other'"),
         ("7", "a list was expected, got 7"),
         ("[7]", "got something else"),
@@ -94,7 +94,7 @@ def test_only_some_tiers_and_the_beginning_of_what_was_found_are_said(tmp_path):
         read_corrections(path)
     with pytest.raises(DataError, match=r"got one without 'y{200}'…$"):
         read_corrections(other)
-    with pytest.raises(DataError, match=r"y\.eaf: must be whole XML, got unclosed token: line 1"):
+    with pytest.raises(DataError, match=r"y\.eaf: must be valid XML, got unclosed token: line 1"):
         read_corrections(broken)
 
 
@@ -133,7 +133,7 @@ def test_a_step_has_a_length_and_a_name(tmp_path, old, new):
 def test_any_declaration_is_refused(tmp_path, text):
     (path := tmp_path / "x.eaf").write_text(text)
 
-    with pytest.raises(DataError, match="XML without declarations of types, got some"):
+    with pytest.raises(DataError, match="XML without type declarations, got some"):
         read_corrections(path)
 
 

@@ -55,12 +55,12 @@ def test_a_task_is_drawn_with_its_names_its_ends_and_how_many_videos_show_what()
     picture = draw_task(make_map(chain(5), shown={2: 2}))
 
     text = words(picture)
-    assert text[:2] == ["Make tea", "As 10 recognised videos do it."]
+    assert text[:2] == ["Make tea", "Estimated from 10 recognised videos."]
     assert {"START", "END", *NAMES} <= set(text)
     assert text.count("10 of 10 videos") == 4
     assert text.count("2 of 10 videos") == 1
     assert classes(picture, "node").count(["optional"]) == 2  # the keystep, and in the legend
-    assert "pale: hardly spoken of, perhaps optional" in " ".join(text)
+    assert "pale: few confident matches, perhaps optional" in " ".join(text)
 
 
 def test_a_keystep_is_optional_where_fewer_than_half_of_the_videos_are_expected_to_show_it():
@@ -98,7 +98,7 @@ def test_shares_and_intervals_are_told():
     titles = words(picture, "title")
     assert "boil → pour: 75\u00a0% (65 to 85\u00a0%), 3×" in titles
     assert any(
-        one.startswith("boil: clearly in 10 of 10 videos, done in 90 to 100\u00a0%")
+        one.startswith("boil: confident match in 10 of 10 videos, done in 90 to 100\u00a0%")
         for one in titles
     )
 
@@ -116,15 +116,13 @@ def test_what_was_never_seen_and_what_leads_back_are_explained():
 def test_a_map_of_neighbouring_rows_says_so_and_counts_no_videos():
     picture = draw_task(task_maps(tea_graph(layers=False))[0])
 
-    assert "no video of it was recognised" in " ".join(words(picture))
+    assert "no video of this task was recognised" in " ".join(words(picture))
     assert not [text for text in words(picture) if "of 0 videos" in text]
     assert {"START", "END", *NAMES} <= set(words(picture))
 
 
 def test_a_task_of_hundreds_says_what_is_left_out():
-    assert "Without the 40 keysteps that fewest videos speak of." in words(
-        draw_task(random_map(100))
-    )
+    assert "Left out: the 40 keysteps of the fewest videos." in words(draw_task(random_map(100)))
 
 
 def test_the_task_of_most_videos_comes_first():
@@ -161,11 +159,11 @@ def test_the_four_most_probable_next_keysteps_are_drawn_for_each_task():
         "6\u00a0%",
     ] * 2
     assert "END" not in text
-    assert "in “Make iced tea”, as 10 recognised" in " ".join(text)
+    assert "in “Make iced tea”, estimated from 10 recognised" in " ".join(text)
 
 
 def test_nothing_follows_what_nothing_was_seen_to_follow():
-    assert "nothing was seen to follow" in words(draw_next([make_map([(1, 2, 3)])], 0))
+    assert "no next keystep was seen" in words(draw_next([make_map([(1, 2, 3)])], 0))
 
 
 def test_the_most_used_keysteps_are_those_that_others_lead_to_or_follow(monkeypatch):
@@ -200,14 +198,14 @@ def test_a_page_shows_three_hundred_keysteps(monkeypatch):
 def test_next_in_nine_tasks_is_drawn_for_eight_and_says_so():
     maps = [make_map(chain(5), task=f"task {n}") for n in range(9)]
 
-    assert "In 8 of the 9 tasks that use it." in words(draw_next(maps, 0))
+    assert "Shown for 8 of the 9 tasks that use it." in words(draw_next(maps, 0))
     assert not [text for text in words(draw_next(maps[:8], 0)) if "that use it" in text]
 
 
 def test_next_in_many_tasks_is_drawn_for_eight():
     picture = draw_next([make_map(chain(5), task=f"task {n}") for n in range(20)], 0)
 
-    assert "In 8 of the 20 tasks that use it." in words(picture)
+    assert "Shown for 8 of the 20 tasks that use it." in words(picture)
     assert sum(text.startswith("in “task") for text in words(picture)) == 8
 
 
@@ -221,7 +219,7 @@ def test_the_heat_map_has_a_cell_for_each_keystep_of_a_task():
     assert sorted(told.values()) == ["100"] * 6 + ["30"]
     [words_of] = [name for name, number in told.items() if number == "30"]
     assert words_of.startswith(
-        "add milk, Make tea: clearly in 3 of 10 videos, done in 20 to 40\u00a0%, 40"
+        "add milk, Make tea: confident match in 3 of 10 videos, done in 20 to 40\u00a0%, on"
     )
     assert {"Make tea", "Make iced tea", *NAMES} <= set(words(picture))
 
@@ -231,7 +229,7 @@ def test_a_task_too_large_for_a_heat_map_is_shown_alone():
 
     text = words(draw_heat(maps))
 
-    assert "Shown are 1 of 2 tasks, those of most" in " ".join(text)
+    assert "Shown: the 1 of 2 tasks with the most" in " ".join(text)
     assert [one for one in text if one in "ab"] == ["a"]
 
 
@@ -258,7 +256,7 @@ def test_a_heat_map_of_very_many_tasks_shows_those_of_most_videos():
 
     text = words(draw_heat(maps))
 
-    assert "Shown are 60 of 100 tasks, those of most" in " ".join(text)
+    assert "Shown: the 60 of 100 tasks with the most" in " ".join(text)
     assert sum(one.startswith("task ") for one in text) == 60
 
 

@@ -101,8 +101,8 @@ def test_the_page_says_which_tasks_are_left_out(tmp_path):
     page = write(tmp_path / "r.html", graph=TaskGraph(Vocabulary(names, tasks), counts), **content)
 
     assert page.count("<figure class=panel>") == 15
-    assert "Drawn are 15 of 16 tasks, those of most videos" in page
-    assert "Drawn are" not in write(tmp_path / "r.html")
+    assert "Shown: the 15 of 16 tasks with the most videos" in page
+    assert "Shown: the" not in write(tmp_path / "r.html")
 
 
 def test_a_task_too_large_for_a_page_is_drawn_alone(tmp_path):

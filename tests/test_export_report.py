@@ -215,7 +215,7 @@ def test_the_most_probable_next_are_listed_in_their_order(tmp_path):
 
     [line] = re.findall(r"<tr data-k=0>.*?</tr>", page)
     assert re.findall(r"<bdi>(.*?)</bdi>", line) == ["crack eggs", "whisk eggs"]
-    assert "<li class=quiet>nothing</li>" in page
+    assert "<li class=quiet>none observed</li>" in page
 
 
 def test_no_truth_means_no_metrics(tmp_path):
@@ -224,7 +224,7 @@ def test_no_truth_means_no_metrics(tmp_path):
 
     page = write(tmp_path / "report.html", dataset=unknown, methods=methods)
 
-    assert "No truth was given" in page
+    assert "Metrics need a truth" in page
     assert "<table class=metrics>" not in page
 
 
@@ -312,7 +312,7 @@ def test_hovering_shows_the_narration_and_the_keysteps_of_that_second(tmp_path, 
         "0:05 truth whisk eggs argmax whisk eggs path-search whisk eggs now whisk the eggs"
     )
     card.locator(".probe").hover(position={"x": 18.5 * second, "y": 20})
-    assert "nothing is said" in card.locator(".readout").inner_text()
+    assert "no sentence" in card.locator(".readout").inner_text()
 
 
 @pytest.mark.browser
@@ -420,7 +420,7 @@ def test_nothing_to_show_is_said(tmp_path, visit):
 
     text = page.locator("main").inner_text()
     assert "There are no videos to show." in text
-    assert "No truth was given" in text
+    assert "Metrics need a truth" in text
     assert "The graph has no transitions yet." in text
 
 

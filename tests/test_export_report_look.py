@@ -82,7 +82,7 @@ def test_percentages_say_of_what_they_are(tmp_path, visit):
     page = visit(tmp_path / "report.html")
     card = page.locator(".card").first
 
-    assert card.locator(".lane.heads").inner_text().strip() == "rows right"
+    assert card.locator(".lane.heads").inner_text().strip() == "accuracy"
     figures = card.locator(".lane > :last-child").all_inner_texts()
     assert [one for one in figures if "%" in one] == ["25.0\u00a0%", "75.0\u00a0%"]
     assert "%" not in card.locator(".card-head").inner_text()
@@ -95,7 +95,7 @@ def test_a_legend_names_what_is_done_and_wrong_guesses_only_when_asked(tmp_path,
     page = visit(tmp_path / "report.html")
     legend = page.locator(".card", has_text="v1").locator(".legend")
 
-    assert legend.locator("button").all_inner_texts()[-1] == "+ 1 wrongly named"
+    assert legend.locator("button").all_inner_texts()[-1] == "+ 1 not in the truth"
     before = legend.locator("button").count()
     legend.locator(".toggle").click()
     assert legend.locator("button").count() == before

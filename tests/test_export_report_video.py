@@ -193,7 +193,7 @@ def test_a_video_file_plays_beside_its_timeline(tmp_path, visit, clip):
     assert card.locator("video").get_attribute("controls") == ""
     assert page.locator("video").count() == 1
     page.locator(".key summary").click()
-    assert "click a timeline" in page.locator("#key").inner_text()
+    assert "Click a timeline" in page.locator("#key").inner_text()
 
 
 @pytest.mark.browser
@@ -274,7 +274,7 @@ def test_hovering_looks_ahead_and_leaves_the_film_alone(tmp_path, visit, clip):
 def test_the_cursor_and_the_names_follow_a_film_that_runs(tmp_path, visit, clip):
     _, card, second = shown(tmp_path, visit, clip)
     card.locator(".probe").click(position={"x": 3.2 * second, "y": 20})
-    assert readout(card).startswith("0:03 truth – argmax – path-search – nothing is said")
+    assert readout(card).startswith("0:03 truth – argmax – path-search – no sentence")
 
     # The pointer rests on the timeline, as it does after a click.
     card.locator("video").evaluate("(film) => film.play()")
@@ -454,7 +454,7 @@ def test_a_server_that_cannot_jump_is_named_and_the_film_plays_from_its_start(vi
     card = page.locator(".card", has_text="v1")
     second = card.locator(".probe").bounding_box()["width"] / 20
 
-    card.get_by_text("This web server does not let a browser jump within a video.").wait_for()
+    card.get_by_text("This web server does not support jumps within a video.").wait_for()
     card.locator(".probe").click(position={"x": 5.5 * second, "y": 20})
     page.mouse.move(0, 0)
 

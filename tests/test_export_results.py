@@ -245,7 +245,7 @@ def test_all_that_a_result_may_say_is_read(tmp_path):
         ("confidence", 1.01, "a probability was expected, got 1.01"),
         ("confidence", -0.01, "a probability was expected, got -0.01"),
         ("confidence", True, "a probability was expected, got True"),
-        ("origin", "guess", "origin must be one of anchor, path, label, corrected"),
+        ("origin", "guess", "origin must be one of anchor, path, label, corrected, got 'guess'"),
         ("start", 2.5, "an end after its start was expected, got 2.5 and 2.0"),
         ("words", 7, "text was expected, got 7"),
         ("task", 7, "text was expected, got 7"),

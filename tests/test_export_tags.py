@@ -76,8 +76,8 @@ def test_without_pictures_there_is_nothing_to_tag(tmp_path):
     write_sound(tmp_path / "talk.wav", 2.0)
     for path, got in (
         (None, "must have a file .* got none;"),
-        (tmp_path / "gone.mp4", "must have a file .* got .*gone.mp4, where none is;"),
-        (tmp_path / "talk.wav", "must have pictures, got sound alone"),
+        (tmp_path / "gone.mp4", "must have a file .* got .*gone.mp4, which does not exist;"),
+        (tmp_path / "talk.wav", "must have pictures, got sound only"),
     ):
         with pytest.raises(DataError, match=got):
             write_results([Result(Video("talk", 2.0, path=path), STEPS)], tmp_path, ["cvat"])

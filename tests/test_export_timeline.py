@@ -172,10 +172,23 @@ def test_csv_has_one_line_a_chapter():
     text = to_csv(timeline_of((0, 2, 1), (2, 3, 0), duration=3.0))
 
     assert text.splitlines() == [
-        "video,start,end,keystep,score,origin,confidence,words,task",
-        "v,0.0,2.0,pour,0.5000,label,,,",
-        "v,2.0,3.0,boil,0.5000,label,,,",
+        "video,start,end,keystep,score,basis,confidence,words,task",
+        "v,0.0,2.0,pour,0.5000,unspecified,,,",
+        "v,2.0,3.0,boil,0.5000,unspecified,,,",
     ]
+
+
+@pytest.mark.parametrize(
+    ("anchors", "basis"), [([True, False, True], "matched"), ([False, False, True], "inferred")]
+)
+def test_csv_names_the_basis_of_a_chapter(anchors, basis):
+    timeline = timeline_of((0, 2, 1), (2, 3, 0), duration=3.0)
+    labels = replace(timeline.labels, anchors=np.array(anchors))
+    timeline = Timeline(timeline.video, labels, timeline.scores)
+
+    rows = [*csv.DictReader(io.StringIO(to_csv(timeline), newline=""))]
+
+    assert [row["basis"] for row in rows] == [basis, "matched"]
 
 
 def test_csv_has_the_confidence_the_words_and_the_task():

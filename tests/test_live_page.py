@@ -41,8 +41,8 @@ def test_the_page_follows_what_is_told(server, page):
     until(page, "document.querySelector('#keystep').textContent == 'boil the water'")
     assert page.inner_text("#task") == "Make tea (88 %)"
     assert page.inner_text("#next") == f"{HOSTILE} (25 %)"
-    assert page.inner_text("#missing") == "nothing"
-    assert page.inner_text("#when") == "at 0:05, heard until 0:15"
+    assert page.inner_text("#missing") == "none"
+    assert page.inner_text("#when") == "at 0:05, transcript until 0:15"
     assert flaws(page) == []
 
     server.stage.show(state(65.0, None, missing=(Likely("warm the pot", 0.6),)))
@@ -53,7 +53,7 @@ def test_the_page_follows_what_is_told(server, page):
     server.stage.show(state(70.0, None, tasks={}, next=()))
     until(page, "document.querySelector('#task').textContent == 'Listening …'")
     server.stage.finish()
-    until(page, "document.querySelector('#when').textContent.endsWith(', over')")
+    until(page, "document.querySelector('#when').textContent.endsWith(', finished')")
 
 
 @pytest.mark.browser
@@ -80,7 +80,7 @@ def test_a_person_watches_what_is_piped_in(graph, page):
                 running.stdin.flush()
                 until(page, f"document.querySelector('#keystep').textContent == {shown!r}")
             running.stdin.close()  # the last line has its newline, and nothing more comes
-            until(page, "document.querySelector('#when').textContent.endsWith(', over')")
+            until(page, "document.querySelector('#when').textContent.endsWith(', finished')")
         finally:
             running.kill()
     assert Path("said.txt").exists()  # nothing else was written

@@ -44,6 +44,8 @@ KINDS = {
 OWN = {"format", "version", "stepgraph", "fingerprint", "options", "encoder"}
 # Changed by design since 0.2.0: `graph show` lists directional pairs within a task only.
 CHANGED = {"directional"}
+# Since 0.3.0 a spreadsheet has the origin of a chapter in words.
+BASIS = {"anchor": "matched", "path": "inferred", "label": "unspecified"}
 EACH = pytest.mark.parametrize("release", ["0.1.0", "0.2.0"])
 
 
@@ -181,6 +183,7 @@ def test_videos_are_recognised_as_they_were(release, place, options, files, caps
 
     for video in VIDEOS:
         old, new = rows(files / place / f"{video}.steps.csv"), rows(Path(f"new/{video}.steps.csv"))
+        old = [[BASIS.get(cell, cell) for cell in row] for row in old]
         assert old
         assert same(old, new)
 

@@ -89,22 +89,22 @@ def recognised_graph():
 def test_tasks_are_shown_as_recognised_videos_do_them_the_most_frequent_first():
     text = describe_graph(recognised_graph(), top=1, as_json=False)
 
-    title = "tea, as 2 recognised videos do it:\n"
+    title = "tea, estimated from 2 recognised videos:\n"
     table = text.partition(title)[2].splitlines()[:4]
     assert [line.split() for line in table[1:]] == [
         ["boil", "2", "21", "%", "9", "s", "pour", "46", "%"],
         ["pour", "1", "50", "%", "9", "s", "stir", "80", "%"],
         ["stir", "2", "79", "%", "9", "s", "(the", "end)", "85", "%"],
     ]
-    assert "soup, as" not in text
-    assert "… and 1 tasks more (--top, --task)" in text
+    assert "soup, estimated" not in text
+    assert "… and 1 more task (--top, --task)" in text
 
 
 def test_a_task_without_recognised_videos_is_shown_without_their_numbers():
     found = [one for one in task_maps(GRAPH) if one.task == "tea"]
     text = describe_graph_and_maps(GRAPH, found, top=1, as_json=False)
 
-    assert "tea, told from neighbouring rows, no video of it was recognised:\n" in text
+    assert "tea, estimated from neighbouring rows; no video of this task was recognised:\n" in text
     [line] = [line.split() for line in text.splitlines() if line.startswith("boil  ")][:1]
     assert line[:2] == ["boil", "–"]
 
@@ -127,7 +127,7 @@ def test_what_follows_in_recognised_videos_is_told_first():
     lines = [line.split() for line in text.splitlines()[:3]]
     assert lines[0] == ["After", "'boil',", "in", "recognised", "videos:"]
     assert (lines[2][0], lines[2][-1]) == ("pour", "1")
-    assert "By neighbouring rows. After 'boil':" in text
+    assert "In neighbouring rows. After 'boil':" in text
 
 
 def test_what_was_recognised_is_said_where_no_neighbouring_rows_were_counted():
@@ -135,7 +135,7 @@ def test_what_was_recognised_is_said_where_no_neighbouring_rows_were_counted():
 
     text = describe_next(graph, 0, top=4, as_json=False)
 
-    assert text.splitlines()[-1] == "By neighbouring rows. None was seen."
+    assert text.splitlines()[-1] == "In neighbouring rows. None was seen."
 
 
 def test_a_relation_says_what_recognised_videos_do():
@@ -144,11 +144,11 @@ def test_a_relation_says_what_recognised_videos_do():
 
     line, by_rows = text.splitlines()
     assert line.startswith("tea: 'boil' is done before 'stir' in 9")
-    assert line.endswith("recognised so in 2, the other way round in 0.")
+    assert line.endswith("recognised in this order in 2, in the other in 0.")
     assert content["orders"][0]["tasks"] == ["tea"]
-    assert by_rows.startswith("By neighbouring rows directional: ")
+    assert by_rows.startswith("In neighbouring rows: directional: ")
     assert describe_relation(recognised_graph(), 0, 3, as_json=False).startswith(
-        "No recognised video is of a task that has both."
+        "No task with both has a recognised video."
     )
 
 
@@ -160,7 +160,7 @@ def test_an_order_is_told_with_the_places_it_may_have():
     lines = describe_order(found, places, needs, as_json=False).splitlines()
     content = json.loads(describe_order(found, places, needs, as_json=True))
 
-    assert lines[0] == "tea, as 2 recognised videos do it:"
+    assert lines[0] == "tea, estimated from 2 recognised videos:"
     assert [line.split() for line in lines[2:]] == [
         ["1", "boil", "1", "–", "2"],
         ["2", "pour", "1", "–", "3"],
@@ -180,7 +180,7 @@ def test_differences_are_listed_so_many_as_asked_for():
     assert text.endswith("… and 1 more (--top)")
     assert "more" not in describe_differences(found, top=3, as_json=False)
     assert len(json.loads(describe_differences(found, top=2, as_json=True))["differences"]) == 2
-    assert describe_differences([], top=2, as_json=False).startswith("The two graphs differ in no")
+    assert describe_differences([], top=2, as_json=False).endswith("no significant difference.")
 
 
 def test_departures_are_told_video_by_video():
@@ -192,9 +192,9 @@ def test_departures_are_told_video_by_video():
 
     assert text.splitlines()[0] == "monday (tea):"
     assert text.splitlines()[2].split() == ["1:03", "'pour'", "before", "'boil'", "never", "so"]
-    assert text.endswith("friday does tea as most videos do it.")
+    assert text.endswith("friday does not deviate from the norm of tea.")
     assert content["videos"][0]["deviations"][0]["kind"] == "order"
-    assert describe_deviations([], as_json=False) == "No video of a task of the graph."
+    assert describe_deviations([], as_json=False) == "No video shows a task of the graph."
 
 
 def test_an_order_is_shown_beside_the_truth_with_the_mean_at_the_end():
@@ -216,7 +216,7 @@ def test_an_order_is_shown_beside_the_truth_with_the_mean_at_the_end():
 
 def test_an_order_that_many_tasks_agree_about_names_three_of_them():
     tasks = ("tea", "soup", "milk", "cocoa")
-    for count, ending in ((3, "tea, soup, milk: 'boil'"), (4, "tea, soup, milk and 1 tasks more")):
+    for count, ending in ((3, "tea, soup, milk: 'boil'"), (4, "tea, soup, milk and 1 more task")):
         names = Vocabulary(NAMES.keysteps, dict.fromkeys(tasks[:count], (0, 1)))
         videos = {one: [Labels(one, np.repeat([0, 1], 9), names)] for one in names.tasks}
         graph = make_graph(GRAPH.counts.toarray(), names, traces=make_courses(videos, names))
@@ -235,8 +235,8 @@ def test_what_comes_next_is_named_up_to_four_times_and_so_are_its_numbers():
     [first, second, *_] = [line.split() for line in text.splitlines()[4:]]
     assert first[-4:] == ["add", "leaves", "40", "%"]
     assert second[-4:] == ["20", "%", "20", "s"]
-    assert "… and 1 tasks more" in text
-    assert "tasks more" not in describe_graph_and_maps(EMPTY, [many], top=1, as_json=False)
+    assert "… and 1 more task (" in text
+    assert "more task" not in describe_graph_and_maps(EMPTY, [many], top=1, as_json=False)
 
 
 def test_so_many_next_keysteps_are_told_as_asked_for():
@@ -265,8 +265,8 @@ def test_graph_is_described_by_size_and_directions():
         ["boil", "pour", "6", "1"],
         ["stir", "drink", "4", "0"],
     ]
-    assert lines[7].startswith("Ties across tasks: 42 % of 19 transitions from one keystep to")
-    assert lines[9:] == ["No two tasks are joined 1.5 times as by chance."]
+    assert lines[7].startswith("Ties across tasks: 42 % of 19 transitions between different")
+    assert lines[9:] == ["No two tasks are connected 1.5 times as often as by chance."]
 
 
 def tied_graph():
@@ -327,7 +327,7 @@ def test_next_keysteps_have_their_chance_among_changes():
 
     assert lines[0] == "After 'boil':"
     assert [line.split() for line in lines[1:]] == [
-        ["next", "chance", "seen"],
+        ["next", "proportion", "seen"],
         ["pour", "75", "%", "6"],
         ["stir", "25", "%", "2"],
     ]
@@ -346,7 +346,7 @@ def test_chance_is_among_all_changes_even_when_few_are_listed():
 
 @pytest.mark.parametrize("graph", [GRAPH, EMPTY])
 def test_nothing_follows_the_last_keystep(graph):
-    assert describe_next(graph, 3, top=4, as_json=False) == ("Nothing was seen to follow 'drink'.")
+    assert describe_next(graph, 3, top=4, as_json=False) == ("No keystep was seen after 'drink'.")
     assert json.loads(describe_next(graph, 3, top=4, as_json=True))["next"] == []
 
 

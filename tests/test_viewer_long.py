@@ -19,9 +19,9 @@ CHAPTERS = tuple(
     Chapter(20.0 * n, 20.0 * n + 18, f"step {n % 50}", 0.4, "anchor", 0.5) for n in range(4000)
 )
 SAID = tuple(Sentence(8.0 * n, 8.0 * n + 7, f"sentence {n}") for n in range(10_000))
-SPOKEN = ".said [aria-current] .text"
+SPOKEN = ".cues [aria-current] .text"
 DONE = ".steps [aria-current] .name"
-SEARCH = "[aria-label='Search in the transcript']"
+SEARCH = "[aria-label='Search the transcript']"
 
 pytestmark = pytest.mark.browser
 
@@ -50,7 +50,7 @@ def seen(one, text):
 
 def press(page, key):
     """Press a key until the transcript moves: Chromium drops one at the end of a scroll."""
-    place = "document.querySelector('.said').scrollTop"
+    place = "document.querySelector('.cues').scrollTop"
     before = page.evaluate(place)
     for _ in range(20):
         page.keyboard.press(key)
@@ -69,7 +69,7 @@ def test_it_opens_where_it_was_asked_to_and_is_followed(day, page):
     until(page, seen(DONE, "step 10"))
     until(page, seen(SPOKEN, "sentence 5401"))
     assert count(page, ".steps > li:not(.gap)") <= 200
-    assert count(page, ".said > li:not(.gap)") <= 200
+    assert count(page, ".cues > li:not(.gap)") <= 200
     assert flaws(page) == []
     page.focus("[aria-label=timeline]")
     page.keyboard.press("ArrowRight")
@@ -92,21 +92,21 @@ def test_what_is_far_away_is_searched(day, page):
     page.goto(day)
     until(page, seen(SPOKEN, "sentence 5401"))
     page.fill(SEARCH, "Sentence 99")
-    page.wait_for_selector(".said li:has-text('sentence 99')")
-    found = page.locator(".said .text").all_inner_texts()
+    page.wait_for_selector(".cues li:has-text('sentence 99')")
+    found = page.locator(".cues .text").all_inner_texts()
     assert found == [f"sentence {n}" for n in (99, *range(990, 1000), *range(9900, 10_000))]
-    assert {*page.locator(".said mark").all_inner_texts()} == {"sentence 99"}
-    page.click(".said .sentence >> nth=-1")
+    assert {*page.locator(".cues mark").all_inner_texts()} == {"sentence 99"}
+    page.click(".cues .sentence >> nth=-1")
     until(page, "document.querySelector('[aria-label=timeline]').ariaValueNow == '79992'")
     page.fill(SEARCH, "")
     until(page, seen(SPOKEN, "sentence 9999"))
     page.fill(SEARCH, "e")
-    page.wait_for_selector(".said .gap", state="attached")
-    assert count(page, ".said mark") <= 200
-    page.evaluate("document.querySelector('.said').scrollTop = 1e9")
-    until(page, "document.querySelector('.said').lastChild.querySelectorAll('mark').length == 1")
+    page.wait_for_selector(".cues .gap", state="attached")
+    assert count(page, ".cues mark") <= 200
+    page.evaluate("document.querySelector('.cues').scrollTop = 1e9")
+    until(page, "document.querySelector('.cues').lastChild.querySelectorAll('mark').length == 1")
     page.fill(SEARCH, "nowhere")
-    until(page, "document.querySelector('.said').childElementCount == 0")
+    until(page, "document.querySelector('.cues').childElementCount == 0")
 
 
 def test_what_is_far_away_is_scrolled_to(day, page):
@@ -114,13 +114,13 @@ def test_what_is_far_away_is_scrolled_to(day, page):
     until(page, seen(SPOKEN, "sentence 5401"))
     page.focus("[aria-label=transcript]")
     press(page, "End")
-    until(page, seen(".said > :last-child .text", "sentence 9999"))
+    until(page, seen(".cues > :last-child .text", "sentence 9999"))
     press(page, "Home")
-    until(page, seen(".said > :first-child .text", "sentence 0"))
+    until(page, seen(".cues > :first-child .text", "sentence 0"))
     page.evaluate("document.querySelector('.steps').scrollTop = 1e9")
     until(page, seen(".steps > :last-child .name", "step 49"))
     page.click(".steps > :last-child .why")
-    page.wait_for_selector(".evidence >> text=sentence 9999")
+    page.wait_for_selector(".explanation >> text=sentence 9999")
     page.click(".steps > :last-child .step")
     until(page, "document.querySelector('[aria-label=timeline]').ariaValueNow == '79980'")
 
@@ -128,7 +128,7 @@ def test_what_is_far_away_is_scrolled_to(day, page):
 def test_it_is_gone_through_with_the_keyboard(day, page):
     page.goto(day)
     until(page, seen(SPOKEN, "sentence 5401"))
-    page.focus(".said [aria-current]")
+    page.focus(".cues [aria-current]")
     names = tabbed(page, 120)
     assert [name.partition("sentence ")[2] for name in names] == [*map(str, range(5402, 5522))]
 
@@ -136,25 +136,25 @@ def test_it_is_gone_through_with_the_keyboard(day, page):
 def test_the_browser_finds_what_is_far_away(day, page):
     page.goto(day)
     until(page, seen(SPOKEN, "sentence 5401"))
-    text = "[...document.querySelectorAll('.said > *')].map((one) => one.textContent).join('\\n')"
+    text = "[...document.querySelectorAll('.cues > *')].map((one) => one.textContent).join('\\n')"
     words = re.findall(r"sentence (\d+)", page.evaluate(text))
     assert words == [*map(str, range(10_000))]
     assert page.evaluate("find('sentence 9876')")
     # A browser brings what it found into sight; without a window it does not, so this does.
     page.evaluate(
         """() => {
-            const list = document.querySelector(".said");
+            const list = document.querySelector(".cues");
             const box = getSelection().getRangeAt(0).getBoundingClientRect();
             list.scrollTop += box.top - list.getBoundingClientRect().top - 200;
         }"""
     )
     row = (
-        "[...document.querySelectorAll('.said .text')].find((e) => e.innerText.endsWith(' 9876'))"
+        "[...document.querySelectorAll('.cues .text')].find((e) => e.innerText.endsWith(' 9876'))"
     )
     until(page, row)
     top, bottom, middle = page.evaluate(
         f"""() => {{
-            const [one, list] = [{row}, document.querySelector(".said").getBoundingClientRect()];
+            const [one, list] = [{row}, document.querySelector(".cues").getBoundingClientRect()];
             const box = one.getBoundingClientRect();
             return [list.top, list.bottom, (box.top + box.bottom) / 2];
         }}"""
@@ -184,10 +184,10 @@ def test_a_day_is_drawn_and_can_be_spread_out(day, page):
     until(page, seen(DONE, "step 10"))
     drawn = count(page, ".track i")
     assert 300 < drawn < 1000
-    page.click("[aria-label='Show the timeline finer']")
+    page.click("[aria-label='Zoom into the timeline']")
     wide = [page.locator(one).bounding_box()["width"] for one in (".scroll", ".track")]
     assert wide[1] / wide[0] == pytest.approx(2, abs=0.1)
     assert count(page, ".track i") > 1.5 * drawn
     for _ in range(3):
-        page.click("[aria-label='Show the timeline finer']")
+        page.click("[aria-label='Zoom into the timeline']")
     assert count(page, ".track i") == 4000

@@ -24,7 +24,7 @@ def test_without_a_graph_the_results_tell_how_a_task_is_done(server):
     assert [one["name"] for one in found["nodes"]] == ["START", "boil the water", HOSTILE, "END"]
     assert [one["ends"] for one in found["edges"] if "rare" in one["kind"]] == []
     assert {"boil the water", HOSTILE} in [{*one["ends"]} for one in found["edges"]]
-    assert found["made"] == "as 1 recognised video does it"
+    assert found["made"] == "estimated from 1 recognised video"
 
 
 def test_a_graph_tells_how_a_task_is_done_and_what_is_missing(folder):
@@ -38,7 +38,7 @@ def test_a_graph_tells_how_a_task_is_done_and_what_is_missing(folder):
         lines = {one["id"]: one for one in json.loads(get(server, "overview")[1])["videos"]}
         found = json.loads(get(server, "map?of=tea")[1])
 
-    assert found["made"] == "as 20 recognised videos do it"
+    assert found["made"] == "estimated from 20 recognised videos"
     assert [one["name"] for one in found["nodes"]] == ["START", boil, pour, stir, serve, "END"]
     assert [one[:3] for one in lines["odd"]["departures"]] == [
         [None, "missing", f"no {stir!r}"],

@@ -67,8 +67,8 @@ def watch_and_search(page):
     jumped = page.inner_text(".steps [aria-current=true]")
     page.fill("#question", "water")
     page.keyboard.press("Enter")
-    page.wait_for_selector(".moments a")
-    page.click(".moments a")
+    page.wait_for_selector(".hits a")
+    page.click(".hits a")
     until(page, "document.querySelector('video')?.currentTime >= 5")
     found = page.inner_text(".steps [aria-current=true]")
     assert HOSTILE in jumped
@@ -99,9 +99,9 @@ def test_from_disk_the_best_moment_of_each_step_is_found(tmp_path, page):
     sentences = tuple(Sentence(start, start + 2, text) for start, text in said)
     result = replace(TEA, video=Video("tea", 60.0, sentences))
     page.goto(write_site([result], tmp_path / "site").absolute().as_uri() + "#search/boil%20water")
-    page.wait_for_selector(".moments a")
+    page.wait_for_selector(".hits a")
 
-    found = page.locator(".moments a").all_inner_texts()
+    found = page.locator(".hits a").all_inner_texts()
     assert [one.split() for one in found] == [
         ["0:09", "tea", "“boil", "water”", "1.00"],
         ["0:30", "tea", "“more", "water”", "0.25"],
@@ -170,7 +170,7 @@ def test_that_nobody_answers_any_more_is_said_in_words(folder, browser):
         said = page.inner_text("[role=alert]")
     page.close()
 
-    assert said.startswith("Nobody answers: stepgraph view was stopped.")
+    assert said.startswith("No response: stepgraph view was stopped.")
 
 
 @pytest.mark.browser
@@ -297,15 +297,15 @@ def test_what_speaks_for_a_step_is_told_when_asked_for(both, page):
     with serving(both) as server:
         page.goto(f"{server.address}#video/later")
         page.wait_for_selector(".steps .why")
-        assert page.locator(".evidence").count() == 0
+        assert page.locator(".explanation").count() == 0
         page.click(".why >> nth=0")
-        told = page.inner_text(".evidence")
+        told = page.inner_text(".explanation")
         page.click(".why >> nth=0")
 
-        assert page.locator(".evidence").count() == 0
+        assert page.locator(".explanation").count() == 0
     assert "boil the water" in told
     assert "60 %" in told
-    assert "20 % sure" in told
+    assert "confidence 20 %" in told
 
 
 @pytest.mark.browser
@@ -383,7 +383,7 @@ def test_everybody_can_use_every_page(both, browser, look):
                 page.click("text=Correct")
                 page.wait_for_selector("[aria-label^='name of step']")
                 page.click(".why >> nth=0")
-                page.wait_for_selector(".evidence")
+                page.wait_for_selector(".explanation")
             if place == "#graph/Make%20tea":
                 page.click(".node[role=button] >> nth=0")
                 page.wait_for_selector(".places")
@@ -426,7 +426,7 @@ def test_the_keyboard_alone_is_enough(both, page):
         until(page, "document.querySelector('[aria-label=timeline]').ariaValueNow == '5'")
         page.focus(".why")
         page.keyboard.press("Enter")
-        page.wait_for_selector(".evidence")
+        page.wait_for_selector(".explanation")
         page.goto(f"{server.address}#graph/Make%20tea")
         page.focus(".node[role=button]")
         page.keyboard.press("Enter")

@@ -431,7 +431,7 @@ def test_a_port_that_cannot_be_had_is_one_line(server, folder, capsys):
     for port in (server.server_port, 99_999):
         assert main(["view", "out", "--no-open", "--port", str(port)]) == 1
 
-        assert f"port must be a free one up to 65535, got {port} (" in capsys.readouterr().err
+        assert f"port must be free and at most 65535, got {port} (" in capsys.readouterr().err
 
 
 def test_two_servers_have_two_secrets(folder):

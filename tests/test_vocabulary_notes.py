@@ -132,8 +132,8 @@ def test_a_report_shows_evidence_as_text(tmp_path):
     )
 
     shown = f"<li><bdi>{html.escape(HOSTILE)}</bdi></li><li><bdi>{{{{script}}}}</bdi></li>"
-    assert page.count(f"<ul class=evidence>{shown}</ul>") == 1
-    assert page.replace(f"<ul class=evidence>{shown}</ul>", "") == plain
+    assert page.count(f"<ul class=notes>{shown}</ul>") == 1
+    assert page.replace(f"<ul class=notes>{shown}</ul>", "") == plain
 
 
 @pytest.fixture
@@ -163,7 +163,7 @@ def test_a_proposed_list_tells_where_its_steps_come_from(recognised, capsys):
     (recognised / "videos/truth.csv").write_text(truth)
     (recognised / "videos/steps.txt").write_text((recognised / "steps.txt").read_text())
     assert main(["evaluate", "videos", "--report", "report.html"]) == 0
-    assert TOLD["whisk"] in (recognised / "report.html").read_text().split("class=evidence")[2]
+    assert TOLD["whisk"] in (recognised / "report.html").read_text().split("class=notes")[2]
 
 
 def test_a_list_without_comments_is_saved_as_ever(recognised):
@@ -198,6 +198,6 @@ def test_hostile_evidence_does_nothing_in_a_report(tmp_path, visit):
     report = visit(tmp_path / "r.html", width=380)
     report.locator('.node[data-k="1"]').focus()
 
-    assert f"the list of steps says:\n{HOSTILE}" in report.locator(".panel-note").inner_text()
+    assert f"notes:\n{HOSTILE}" in report.locator(".panel-note").inner_text()
     assert report.evaluate("typeof window.broken") == "undefined"
     assert report.evaluate("document.documentElement.scrollWidth") <= 380

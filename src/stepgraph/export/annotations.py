@@ -172,7 +172,7 @@ def with_corrections(dataset: Dataset, folder: Path) -> Dataset:
     vocabulary = dataset.vocabulary
     if vocabulary is None:
         raise DataError(
-            f"{dataset.name}: must come with a vocabulary, got none; give it with --vocabulary"
+            f"{dataset.name}: must have a vocabulary, got none; pass it with --vocabulary"
         )
     segments: dict[str, list[Segment]] = {}
     ids = {video.id for video in dataset.videos}

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from stepgraph.errors import printable
 from stepgraph.evaluation.order import OrderCheck
 from stepgraph.export.drawing import made_of
-from stepgraph.export.terminal import as_json_text, columns, percent
+from stepgraph.export.terminal import as_json_text, columns, percent, plural
 from stepgraph.export.timeline import short_clock
 from stepgraph.graph import Relation, TaskGraph
 from stepgraph.graph.comparing import Deviation, Difference
@@ -42,8 +42,8 @@ def describe_graph(graph: TaskGraph, maps: Sequence[Procedure], *, top: int, as_
     found = columns(lines) if pairs else "No pair of keysteps has a clear direction yet."
     orders = "".join(map(_map_table, maps[:top]))
     if maps[top:]:
-        orders += f"\n… and {len(maps) - top} tasks more (--top, --task)\n"
-    directions = f"Strongest directions of neighbouring rows, within a task:\n{found}"
+        orders += f"\n… and {plural(len(maps) - top, 'more task')} (--top, --task)\n"
+    directions = f"Strongest directions between neighbouring rows, within a task:\n{found}"
     return f"{size}\n{orders}\n{directions}{_describe_ties(graph, ties_of(graph))}"
 
 
@@ -64,18 +64,17 @@ def _describe_ties(graph: TaskGraph, ties: Ties) -> str:
     if not ties.changes or len(ties.tasks) < 2:
         return ""
     names = graph.vocabulary.keysteps
-    lines = [("tasks joined most", "", "times as by chance", "mostly by")]
+    lines = [("most connected tasks", "", "times chance", "mostly by")]
     for one in ties.strongest(3, pairs=1):
         if one.ratio >= TIED:
             carried = " → ".join(names[keystep] for keystep in one.pairs[0][:2])
             lines.append((one.first, one.second, f"{one.ratio:.1f}", carried))
-    found = (
-        columns(lines) if lines[1:] else f"No two tasks are joined {TIED:g} times as by chance."
-    )
+    none = f"No two tasks are connected {TIED:g} times as often as by chance."
+    found = columns(lines) if lines[1:] else none
     return (
-        f"\n\nTies across tasks: {_share(ties.share)} of {ties.changes:,} transitions from one "
-        f"keystep to another join keysteps that\nno task shares, so that one of the two was "
-        f"matched wrongly, or goes by two names.\n{found}"
+        f"\n\nTies across tasks: {_share(ties.share)} of {ties.changes:,} transitions between "
+        f"different keysteps connect\nkeysteps without a common task: one of the two is a wrong "
+        f"match, or has two names.\n{found}"
     )
 
 
@@ -97,7 +96,7 @@ def _map_json(one: Procedure) -> dict[str, Any]:
 
 
 def _map_table(one: Procedure) -> str:
-    lines = [("keystep", "", "clearly in", "at", "takes", "most probably next", "")]
+    lines = [("keystep", "", "confident match in", "at", "takes", "most probably next", "")]
     for step in one.steps:
         after = one.successions_from(step.keystep)
         following = next(((_name(one, a.second), _share(a.share)) for a in after), ("", ""))
@@ -144,15 +143,15 @@ def describe_next(graph: TaskGraph, keystep: int, *, top: int, as_json: bool) ->
         rows = [dict(zip(keys, one, strict=True)) for one in found]
         return as_json_text(keystep=names[keystep], next=rows, recognised=done)
     if not found and not done:
-        return f"Nothing was seen to follow {names[keystep]!r}."
-    lines = [("next", "chance", "seen")]
+        return f"No keystep was seen after {names[keystep]!r}."
+    lines = [("next", "proportion", "seen")]
     lines += [(name, _share(chance), f"{seen}") for name, chance, _, seen in found]
     text = f"After {names[keystep]!r}:\n{columns(lines)}" if found else "None was seen."
     if done:
-        table = [("next", "share", "with 90 %", "seen")]
+        table = [("next", "proportion", "90 % interval", "seen")]
         table += [(n["keystep"], _share(n["share"]), _range(n), f"{n['seen']}") for n in done]
         seen = f"After {names[keystep]!r}, in recognised videos:\n{columns(table)}"
-        text = f"{seen}\n\nBy neighbouring rows. {text}"
+        text = f"{seen}\n\nIn neighbouring rows. {text}"
     return text
 
 
@@ -184,8 +183,8 @@ def describe_relation(graph: TaskGraph, first: int, second: int, *, as_json: boo
     lines = [_describe_order(graph, first, second, one) for one in orders]
     return "\n".join(
         [
-            *(lines or ["No recognised video is of a task that has both."]),
-            f"By neighbouring rows {by_rows}",
+            *(lines or ["No task with both has a recognised video."]),
+            f"In neighbouring rows: {by_rows}",
         ]
     )
 
@@ -194,11 +193,11 @@ def _describe_order(graph: TaskGraph, first: int, second: int, found: Precedence
     """Describe the proportion of videos with one keystep first, for tasks that agree about it."""
     names = graph.vocabulary.keysteps
     where = ", ".join(map(printable, found.tasks[:3]))
-    where += f" and {len(found.tasks) - 3} tasks more" if found.tasks[3:] else ""
+    where += f" and {plural(len(found.tasks) - 3, 'more task')}" if found.tasks[3:] else ""
     return (
         f"{where}: {names[first]!r} is done before {names[second]!r} in {_share(found.share)} of "
-        f"videos ({_range(found._asdict())} with 90 %); recognised so in {found.before:.0f}, the "
-        f"other way round in {found.after:.0f}."
+        f"videos (90 % interval: {_range(found._asdict())}); recognised in this order in "
+        f"{found.before:.0f}, in the other in {found.after:.0f}."
     )
 
 
@@ -243,7 +242,7 @@ def describe_differences(found: Sequence[Difference], *, top: int, as_json: bool
     if as_json:
         return as_json_text(differences=[one._asdict() for one in found[:top]])
     if not found:
-        return "The two graphs differ in nothing that their videos tell clearly."
+        return "The videos of the two graphs show no significant difference."
     lines = [("task", "what", "first", "second")]
     lines += [(one.task, one.what, _share(one.first), _share(one.second)) for one in found[:top]]
     more = f"\n… and {len(found) - top} more (--top)" if found[top:] else ""
@@ -266,13 +265,13 @@ def describe_deviations(videos: Sequence[VideoDeviations], *, as_json: bool) -> 
             for one in videos
         ]
         return as_json_text(videos=content)
-    return "\n\n".join(map(_deviations_table, videos)) or "No video of a task of the graph."
+    return "\n\n".join(map(_deviations_table, videos)) or "No video shows a task of the graph."
 
 
 def _deviations_table(one: VideoDeviations) -> str:
     video, task = printable(one.video), printable(one.task)
     if not one.deviations:
-        return f"{video} does {task} as most videos do it."
+        return f"{video} does not deviate from the norm of {task}."
     lines = [("at", "what", "why")]
     for each in one.deviations:
         lines.append(("" if each.start is None else short_clock(each.start), each.what, each.why))

@@ -82,9 +82,9 @@ def media_of(timeline: AnyTimeline, wanted: str) -> Path:
     if path is None:
         got = "none"
     elif path.suffix.lower() not in MEDIA_SUFFIXES:
-        got = f"{path}, which is not called like one ({' '.join(MEDIA_SUFFIXES)})"
+        got = f"{path}, which has none of the endings {' '.join(MEDIA_SUFFIXES)}"
     elif not os.path.isfile(path):  # Path.is_file raises at a name that is too long
-        got = f"{path}, where none is"
+        got = f"{path}, which does not exist"
     else:
         return path
     raise DataError(
@@ -119,8 +119,8 @@ def _copy_of(track: Any, output: Any) -> Any:
         if track.type == "subtitle":
             return None
         raise DataError(
-            f"{track.type} of a file must be of a kind that goes into one of its name, got: "
-            f"{reason(error)}; is it called as what it is?"
+            f"{track.type} of a file must be of a kind that its container can hold, got: "
+            f"{reason(error)}; does its ending match its content?"
         ) from error
 
 

@@ -63,11 +63,11 @@ def to_truth(steps: list[AnnotatedStep]) -> str:
 def _parsed(text: str, path: Path) -> Element:
     # Documents of ELAN declare no types; entities could be made to grow without bound.
     if "<!DOCTYPE" in text or "<!ENTITY" in text:
-        raise DataError(f"{path}: must be XML without declarations of types, got some")
+        raise DataError(f"{path}: must be XML without type declarations, got some")
     try:
         return fromstring(text)
     except ParseError as error:
-        raise DataError(f"{path}: must be whole XML, got {one_line(str(error), 80)}") from error
+        raise DataError(f"{path}: must be valid XML, got {one_line(str(error), 80)}") from error
 
 
 def _elan(document: Element, path: Path) -> Iterator[AnnotatedStep]:

@@ -34,18 +34,18 @@ MOST_DRAWN = 300
 # Limit on the tasks with a fan of successors, and on the letters of the line above each.
 _FANS, _HEAD = 8, 44
 
-HEAT_NOTE = "Numbers are percentages: how many of a task’s videos speak of the keystep clearly."
-BOX_NOTE = "In each box: how many of these videos speak of the keystep clearly."
+HEAT_NOTE = "Numbers: percentage of a task’s videos with a confident match of the keystep."
+BOX_NOTE = "Each box counts the videos with a confident match of the keystep."
 
 # The colour of an arrow depends on the lower end of its interval.
 _COMMON, _USUAL = 0.05, 0.2
 _MEANINGS = {
-    "sure": "next in at least a fifth of the cases (90\u00a0% sure)",
-    "likely": "next in at least a twentieth of the cases (90\u00a0% sure)",
-    "rare": "perhaps next in fewer than a twentieth",
+    "sure": "next in at least 20\u00a0% of cases (with 90\u00a0% certainty)",
+    "likely": "next in at least 5\u00a0% of cases (with 90\u00a0% certainty)",
+    "rare": "perhaps next in fewer than 5\u00a0% of cases",
     "back": "dashed: leads back to an earlier keystep",
-    "unseen": "dotted: never seen as next, only the order is known",
-    "optional": "pale: hardly spoken of, perhaps optional",
+    "unseen": "dotted: never seen as next; only the order is known",
+    "optional": "pale: few confident matches, perhaps optional",
 }
 
 
@@ -91,15 +91,15 @@ def draw_task(found: Procedure, colours: Sequence[str] | None = None) -> str:
         return inline(f"How “{found.task}” is done", part)
     notes = [f"{made_of(found).capitalize()}.", *[BOX_NOTE] * bool(found.videos)]
     left_out = len(found.steps) - len(layout.nodes) + 2
-    notes += [f"Without the {left_out} keysteps that fewest videos speak of."] if left_out else []
+    notes += [f"Left out: the {left_out} keysteps of the fewest videos."] if left_out else []
     return alone(found.task, notes, part, legend([found]))
 
 
 def made_of(found: Procedure) -> str:
     """Describe the data of a procedure."""
     if not found.videos:
-        return "told from neighbouring rows, no video of it was recognised"
-    return f"as {found.videos:,} recognised video{' does' if found.videos == 1 else 's do'} it"
+        return "estimated from neighbouring rows; no video of this task was recognised"
+    return f"estimated from {found.videos:,} recognised video{'' if found.videos == 1 else 's'}"
 
 
 def name_of(found: Procedure, keystep: int) -> str:
@@ -121,10 +121,11 @@ def describe_succession(arrow: Succession, found: Procedure) -> str:
 
 def describe_step(found: Procedure, step: ProcedureStep) -> str:
     """Describe a step: videos with a salient mention, proportion, position and duration."""
-    place = f"{share_text(step.place)} through a video"
+    place = f"on average {share_text(step.place)} through a video"
     if not found.videos:
-        return f"on average {place}"
-    shown = f"clearly in {step.videos:,} of {found.videos:,} videos, done in {_range(step)}"
+        return place
+    match = f"confident match in {step.videos:,} of {found.videos:,} videos"
+    shown = f"{match}, done in {_range(step)}"
     return f"{shown}, {place}, {step.seconds:.0f}\u00a0s long" if step.seconds else shown
 
 
@@ -142,7 +143,7 @@ def legend(maps: Sequence[Procedure]) -> list[Sign]:
     edges = [edge for found in maps for edge in lay_out(found).edges]
     used = {kind_of(edge.arrow) for edge in edges} | {"back" for edge in edges if edge.back}
     used |= {"optional" for found in maps for step in found.steps if step.optional}
-    wide = "share of all that comes next; the wider an arrow, the more often it was seen"
+    wide = "how often this comes next; a wider arrow was seen more often"
     signs = [Sign(label("46\u00a0%", 6, 12, "share"), wide)]
     for kind, meaning in _MEANINGS.items():
         tip = '<path class="tip" d="M44 8l-9 -5v10Z"/>'
@@ -252,7 +253,7 @@ def draw_next(maps: Sequence[Procedure], keystep: int) -> str:
         lines = wrap(f"in “{found.task}”, {made_of(found)}", _HEAD)
         head = [label(line, MARGIN, LINE * (at + 1), "quiet") for at, line in enumerate(lines)]
         parts += [SvgPart(LINE * len(lines) + 14, head), fan(found, keystep), SvgPart(20)]
-    notes = [f"In {_FANS} of the {len(maps):,} tasks that use it."] if maps[_FANS:] else []
+    notes = [f"Shown for {_FANS} of the {len(maps):,} tasks that use it."] if maps[_FANS:] else []
     return alone(f"What comes next after “{name_of(maps[0], keystep)}”", notes, stacked(parts))
 
 
@@ -279,7 +280,7 @@ def fan(found: Procedure, keystep: int) -> SvgPart:
         top += height + 12
     content.append(_node(Node(keystep, right - wide / 2, high / 2, wide, tall, lines[0]), found))
     if not arrows:
-        content.append(label("nothing was seen to follow", right + 12, high / 2 + 4, "quiet"))
+        content.append(label("no next keystep was seen", right + 12, high / 2 + 4, "quiet"))
     return SvgPart(high, content, left + max([180, *(width for width, _ in sizes)]) + MARGIN)
 
 
@@ -313,7 +314,7 @@ def draw_heat(maps: Sequence[Procedure], *, page: bool = False) -> str:
     title = "Which task uses which keystep"
     notes = [HEAT_NOTE]
     if len(ordered) < len(maps):
-        notes.append(f"Shown are {len(ordered):,} of {len(maps):,} tasks, those of most videos.")
+        notes.append(f"Shown: the {len(ordered):,} of {len(maps):,} tasks with the most videos.")
     return inline(title, part) if page else alone(title, notes, part)
 
 

@@ -128,7 +128,7 @@ def _norm(content: Mapping[str, Any]) -> Norm:
 
 def _place(value: Any, names: tuple[str, ...], end: int | None = None) -> int:
     if as_whole(value) != end and not 0 <= value < len(names):
-        raise TypeError(f"a place among {len(names)} keysteps was expected, got {value!r:.40}")
+        raise TypeError(f"an index of {len(names)} keysteps was expected, got {value!r:.40}")
     return int(value)
 
 

@@ -36,11 +36,11 @@ from stepgraph.graph.maps import Procedure, ProcedureStep
 from stepgraph.ingest.formats import MEDIA_SUFFIXES
 
 _DEFINITIONS = {
-    "accuracy": "Of all rows whose truth is a keystep, the share that was given that keystep.",
-    "accuracy_per_keystep": "The same share for each keystep, averaged: rare ones weigh as much.",
-    "iou": "Rows where truth and method agree on a keystep, over rows where either has it; "
-    "the rows of all keysteps of the truth are added up first.",
-    "iou_per_keystep": "The same ratio for each keystep of the truth, averaged.",
+    "accuracy": "Percentage of the rows with a true keystep that got this keystep.",
+    "accuracy_per_keystep": "Mean of the same percentage over keysteps: rare ones weigh as much.",
+    "iou": "Rows where truth and method agree on a keystep, divided by rows where either "
+    "has it; both counts are sums over all keysteps of the truth.",
+    "iou_per_keystep": "Mean of the same ratio over the keysteps of the truth.",
 }
 
 
@@ -90,7 +90,7 @@ def write_report(
         "script": script,
         "facts": _facts(dataset, methods, graph),
         "command": made if command else "",
-        "rows": ("the truth, then " if dataset.truth else "") + "what each method says,",
+        "rows": ("the truth and for " if dataset.truth else "") + "each method",
         "metrics": _metrics(dataset, methods),
         "graph": _graph(maps, colours),
         # JSON that cannot end the script element it stands in.
@@ -134,7 +134,7 @@ def _facts(dataset: Dataset, methods: Sequence[MeasuredMethod], graph: TaskGraph
         facts.append(plural(len(graph.vocabulary.tasks), "task"))
     mined = dict.fromkeys(method.report.graph_mined_on for method in methods)
     mined_on = "; ".join(filter(None, mined)) or (
-        plural(len(graph.mined_on), "video") if graph.mined_on else "videos not recorded"
+        plural(len(graph.mined_on), "video") if graph.mined_on else "unrecorded videos"
     )
     facts.append(f"graph mined on {mined_on}")
     return " ".join(f"<li><bdi>{html.escape(fact)}</bdi></li>" for fact in facts)
@@ -144,8 +144,8 @@ def _metrics(dataset: Dataset, methods: Sequence[MeasuredMethod]) -> str:
     """Return the table of metrics, or a note where there is no truth."""
     if not dataset.truth or not methods:
         return (
-            "<p class=empty>No truth was given, so there is nothing to measure against: "
-            "the timelines show what was recognised.</p>"
+            "<p class=empty>Metrics need a truth, and none was given. "
+            "The timelines show the recognised keysteps.</p>"
         )
     other = not methods[0].report.background_rows
     reports = [
@@ -209,11 +209,11 @@ def _graph(maps: Sequence[Procedure], colours: Sequence[str]) -> str:
     if not maps:
         return "<p class=empty>The graph has no transitions yet.</p>"
     drawn = drawing.most_used(maps) or maps[:1]
-    note = "How each task is done, from START to END, as told by its recognised videos. "
+    note = "How each task is done, from START to END, estimated from its recognised videos. "
     note += drawing.BOX_NOTE
     if len(drawn) < len(maps):
-        note += f" Drawn are {len(drawn):,} of {len(maps):,} tasks, those of most videos; "
-        note += "<code>stepgraph graph draw</code> draws any."
+        note += f" Shown: the {len(drawn):,} of {len(maps):,} tasks with the most videos; "
+        note += "<code>stepgraph graph draw</code> draws any task."
     signs = "".join(
         f'<li><svg class="picture" viewBox="0 0 44 16" aria-hidden="true">{sign.sample}</svg>'
         f"{html.escape(sign.meaning)}</li>"
@@ -228,7 +228,7 @@ def _graph(maps: Sequence[Procedure], colours: Sequence[str]) -> str:
             "</div></details>"
         )
     return (
-        f"<p class=lead>{note} Hover, tap or focus a keystep for what comes next.</p>"
+        f"<p class=lead>{note} Point at, tap or focus a keystep to see what comes next.</p>"
         f"<ul class=signs>{signs}</ul><div id=panels>{panels}</div>{heat}"
     )
 
@@ -259,8 +259,8 @@ def _next_line(found: Procedure, step: ProcedureStep) -> str:
         f"<tr data-k={step.keystep}><th scope=row><bdi>"
         f"{html.escape(drawing.name_of(found, step.keystep))}</bdi> "
         f"<span class=quiet>{drawing.describe_step(found, step)}</span>"
-        f"{items and f'<ul class=evidence>{items}</ul>'}</th>"
-        f"<td><ol>{following or '<li class=quiet>nothing</li>'}</ol></td></tr>"
+        f"{items and f'<ul class=notes>{items}</ul>'}</th>"
+        f"<td><ol>{following or '<li class=quiet>none observed</li>'}</ol></td></tr>"
     )
 
 

@@ -213,7 +213,7 @@ def _chapter(content: dict[str, Any], *, brief: bool) -> Chapter:
     score, words, task, confidence = get("score"), get("words"), get("task"), get("confidence")
     origin, others = content["origin"], [] if brief else as_list(get("alternatives", []))
     if origin not in _ORIGINS:
-        raise TypeError(f"origin must be one of {', '.join(_ORIGINS)}")
+        raise TypeError(f"origin must be one of {', '.join(_ORIGINS)}, got {origin!r:.40}")
     return Chapter(
         *_span(content["start"], content["end"]),
         as_text(content["keystep"]),

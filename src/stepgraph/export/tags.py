@@ -53,7 +53,7 @@ def _pictures(path: Path) -> tuple[list[float], int, int]:
     """Read the time of each frame in seconds from 0, and the width and height of frames."""
     with opened(path) as source:
         if not source.streams.video:
-            raise DataError(f"{path}: a file for CVAT must have pictures, got sound alone")
+            raise DataError(f"{path}: a video for CVAT must have pictures, got sound only")
         [track, *_] = source.streams.video
         begun = (source.start_time or 0) / 1_000_000
         times = sorted(

@@ -27,6 +27,8 @@ AnyTimeline = Timeline | Result
 # YouTube's own rules: chapters begin at 0:00, are at least three, and last at least this long.
 _FEWEST_CHAPTERS, _SHORTEST_CHAPTER = 3, 10.0
 _LONGEST_TITLE = 100
+# Origins of chapters in words for spreadsheets.
+_BASIS = {"anchor": "matched", "path": "inferred", "label": "unspecified"}
 
 
 def to_json(timeline: AnyTimeline) -> str:
@@ -73,9 +75,9 @@ def to_csv(timeline: AnyTimeline) -> str:
     writer = csv.writer(buffer)  # with the line ends of its standard, which quotes all others
     # Alternatives are a list, which no cell holds.
     own = [field.name for field in fields(Chapter) if field.name != "alternatives"]
-    writer.writerow(["video", *own])
+    writer.writerow(["video", *("basis" if name == "origin" else name for name in own)])
     for chapter in timeline:
-        cells = asdict(chapter)
+        cells = asdict(chapter) | {"origin": _BASIS.get(chapter.origin, chapter.origin)}
         for name in ("score", "confidence"):
             cells[name] = "" if cells[name] is None else f"{cells[name]:.4f}"
         for name in ("keystep", "words", "task"):
@@ -146,7 +148,7 @@ def to_text(timeline: AnyTimeline) -> str:
         task, sure = next(iter(tasks.items()))
         title = [f"{on_one_line(task)} ({100 * sure:.0f} %)"]
     elif tasks:
-        title = [f"none of the tasks, most probably ({100 * (1 - sum(tasks.values())):.0f} %)"]
+        title = [f"probably none of the tasks ({100 * (1 - sum(tasks.values())):.0f} %)"]
     chapters = [
         f"{short_clock(chapter.start):>8} - {short_clock(chapter.end):<8} "
         f"{on_one_line(chapter.keystep)}"

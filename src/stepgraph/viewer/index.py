@@ -108,12 +108,12 @@ def open_files(
         except (OSError, sqlite3.Error) as error:
             raise DataError(
                 f"{place}: the index cannot be written: {reason(error)}; set STEPGRAPH_CACHE to a "
-                f"folder with room for it"
+                f"folder with enough space"
             ) from error
         old = _load(place)
     if old is None:
         raise DataError(
-            f"{place}: the index must be readable once made, got none; is the disk full?"
+            f"{place}: the index must be readable after writing, got none; is the disk full?"
         )
     return old
 

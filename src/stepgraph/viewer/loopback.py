@@ -41,7 +41,7 @@ class Loopback(ThreadingHTTPServer):
             super().__init__(("127.0.0.1", port), handler)
         except (OSError, OverflowError) as error:
             raise ConfigError(
-                f"port must be a free one up to 65535, got {port} ({error}); name another, or none"
+                f"port must be free and at most 65535, got {port} ({error}); choose another"
             ) from error
 
     def handle_error(self, request: Any, client_address: Any) -> None:

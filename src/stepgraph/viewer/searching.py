@@ -63,7 +63,7 @@ class Index:
     def search(self, question: str, most: int = 10) -> list[SearchHit]:
         """Find the best sentences, best first, at most one of each chapter."""
         if not question.strip():
-            raise ConfigError("question must have words, got none; say what to look for")
+            raise ConfigError("question must have words, got none; enter some")
         if most < 1:
             raise ConfigError(f"top must be at least 1, got {most}")
         if not len(self):

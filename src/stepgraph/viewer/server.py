@@ -114,7 +114,7 @@ class Shown:
         with self._changing:
             save_corrections(path, None if content is None else as_steps(content))
             self._note(load_result(path))
-            for made in ("overview", "_usual", "_index"):  # computed again on the next request
+            for made in ("overview", "_norm", "_index"):  # computed again on the next request
                 self.__dict__.pop(made, None)
             [now] = overview_of([self._lines[video]], self._norm)["videos"]
         return dict(now)

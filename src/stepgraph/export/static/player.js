@@ -1,8 +1,8 @@
 "use strict";
-/* The film of one card: goes where it is told and tells where it is.
-   `show` is called when the moment changes, `place` at every frame while it runs. */
+/* The video player of one card.
+   It calls `show` when the time changes, and `place` at every frame while it plays. */
 const openFilm = (() => {
-  let running = null; // one at a time: two voices at once are no use to anyone
+  let running = null; // only one plays at a time
 
   function named(address) {
     try { return decodeURIComponent(address); } catch { return address; } // not UTF-8
@@ -15,8 +15,8 @@ const openFilm = (() => {
       place(film.currentTime);
       requestAnimationFrame(follow);
     };
-    const tell = () => show(film.currentTime);
-    // Some web servers hand out a file only as a whole; a browser cannot jump in it then.
+    const update = () => show(film.currentTime);
+    // Some web servers send a file only as a whole; then a browser cannot jump in it.
     const jumps = () => film.readyState === 0 || (film.seekable.length > 0 && film.seekable.end(0) > 0);
     const film = el("video", {
       src: video.src, controls: "", preload: "metadata", playsinline: "", "aria-label": `video ${video.id}`,
@@ -25,14 +25,14 @@ const openFilm = (() => {
         running = film;
         follow();
       },
-      ontimeupdate: tell, onseeking: tell, onpause: tell,
+      ontimeupdate: update, onseeking: update, onpause: update,
       onloadedmetadata: () => {
-        if (!jumps()) box.append(el("p", { class: "quiet" }, "This web server does not let a browser jump within a video. Open the page from disk, or serve it with one that answers range requests."));
+        if (!jumps()) box.append(el("p", { class: "quiet" }, "This web server does not support jumps within a video. Open the page from disk, or use a server that supports range requests."));
       },
       onerror: () => {
         broken = true;
         box.replaceChildren(el("p", { class: "empty", role: "status" },
-          el("span", {}, "This video cannot be played: ", el("bdi", {}, named(video.src)), " is missing, damaged or of a kind that this browser does not know.")));
+          el("span", {}, "This video cannot be played: ", el("bdi", {}, named(video.src)), " is missing, damaged or in a format that this browser does not support.")));
       },
     });
     const box = el("div", { class: "film" }, film);
@@ -42,7 +42,7 @@ const openFilm = (() => {
       works: () => !broken,
       runs: () => !broken && !film.paused && !film.ended,
       seek: (time) => { if (!broken && jumps()) film.currentTime = time; },
-      // What keeps a film from playing is told by its error event.
+      // The error event reports why a film does not play.
       toggle: () => (film.paused || film.ended ? film.play().catch(() => {}) : film.pause()),
     };
   };

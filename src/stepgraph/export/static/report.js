@@ -5,7 +5,7 @@
   const LEGEND = 12; // keysteps of a legend before "more"
   const SVG = "http://www.w3.org/2000/svg";
 
-  /* Text only ever enters the page as text nodes and attributes, never as markup. */
+  /* Text enters the page as text nodes and attributes only, never as markup. */
   function fill(node, attributes, children) {
     for (const [name, value] of Object.entries(attributes || {})) {
       if (name.startsWith("on")) node.addEventListener(name.slice(2), value);
@@ -28,7 +28,7 @@
   const swatch = (keystep) => el("span", { class: "swatch", style: `background:${data.colours[keystep]}` });
 
   const root = document.documentElement;
-  try { if (localStorage.theme) root.dataset.theme = localStorage.theme; } catch { /* storage is a luxury */ }
+  try { if (localStorage.theme) root.dataset.theme = localStorage.theme; } catch { /* storage is optional */ }
   byId("theme").addEventListener("click", () => {
     const dark = root.dataset.theme ? root.dataset.theme === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
     root.dataset.theme = dark ? "light" : "dark";
@@ -44,14 +44,14 @@
     const bar = (attributes) => svg("rect", { x: 8, y: 0, width: 28, height: 16, fill: colour, ...attributes });
     const tick = (x) => svg("line", { x1: x, x2: x, y1: 5, y2: 12, stroke: "currentColor" });
     const items = [
-      anyFilled && item(`heard ${anyFilm ? "or seen " : ""}clearly (an anchor)`, bar()),
-      anyFilled && item("filled in along the graph", bar({ "fill-opacity": 0.5 })),
+      anyFilled && item("confident match (anchor)", bar()),
+      anyFilled && item("inferred from the rows around it (path)", bar({ "fill-opacity": 0.5 })),
       anyOther && item("thin: keystep of another task", bar({ y: 5, height: 6 })),
-      data.videos.some((video) => video.cues.length) && item("a sentence begins", [6, 13, 16, 25, 31, 38].map(tick)),
+      data.videos.some((video) => video.cues.length) && item("start of a sentence", [6, 13, 16, 25, 31, 38].map(tick)),
     ].filter(Boolean);
     if (items.length) byId("key").append(el("ul", {}, items));
     if (anyFilm) {
-      byId("key").append(el("p", { class: "hint" }, "Videos play beside their timelines: click a timeline to go to that moment. With a timeline in focus, space plays and the arrow keys move."));
+      byId("key").append(el("p", { class: "hint" }, "Videos play beside their timelines. Click a timeline to jump to that time. When a timeline has focus, space plays and the arrow keys move."));
     }
   }
 
@@ -68,7 +68,7 @@
   };
   const signed = (share) => `${share < 0 ? "−" : "+"}${Math.abs(100 * share).toFixed(1)}`;
 
-  const low = (value) => (value === null ? -9 : value); // what is not known goes last
+  const low = (value) => (value === null ? -9 : value); // missing values go last
   const sorts = {};
   if (data.videos.some((video) => gain(video) !== null)) {
     const what = `${data.methods[last]} over ${data.methods[0]}`;
@@ -95,7 +95,7 @@
       return svg("path", { d, fill: data.colours[keystep], class: kind === "1" ? "run" : "run filled", "data-k": keystep });
     });
   }
-  // What was said where the keystep done at this time was heard clearly: the words that anchor it.
+  // Sentences at the anchors of the segment at this time.
   function anchorsAt(video, track, time) {
     let at = 0;
     while (at < track.length && !(track[at] <= time && time < track[at + 1])) at += 4;
@@ -104,15 +104,15 @@
     const joins = (a, b) => track[a + 1] === track[b] && track[a + 2] === track[b + 2];
     while (first >= 4 && joins(first - 4, first)) first -= 4;
     while (last + 4 < track.length && joins(last, last + 4)) last += 4;
-    const said = new Set();
+    const sentences = new Set();
     for (let one = first; one <= last; one += 4) {
       if (!track[one + 3]) continue;
-      for (const cue of video.cues) if (cue[0] < track[one + 1] && cue[1] > track[one]) said.add(cue[2]);
+      for (const cue of video.cues) if (cue[0] < track[one + 1] && cue[1] > track[one]) sentences.add(cue[2]);
     }
-    return [...said].slice(0, 3).join(" … ");
+    return [...sentences].slice(0, 3).join(" … ");
   }
   function sureAt(sure, time) {
-    for (let at = 0; sure && at < sure.length; at += 2) if (time < sure[at]) return `${sure[at + 1]}\u00a0% sure`;
+    for (let at = 0; sure && at < sure.length; at += 2) if (time < sure[at]) return `confidence ${sure[at + 1]}\u00a0%`;
     return "";
   }
   function keystepAt(track, time) {
@@ -122,8 +122,8 @@
   function tickStep(duration) {
     return [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600].find((step) => duration / step <= 10) || 7200;
   }
-  /* A moment worth looking at: what was searched for, else where the last method knows better. */
-  function moment(video, terms) {
+  /* The time to show first: of a sentence that matches the search, else where the last method gains. */
+  function firstTime(video, terms) {
     const cue = terms.length && video.cues.find((one) => terms.some((term) => one[2].toLowerCase().includes(term)));
     if (cue) return cue[0];
     const [truth, first, best] = [video.tracks[0], video.tracks[1], video.tracks[last + 1]];
@@ -153,7 +153,7 @@
     });
     const hit = (cue) => terms.some((term) => cue[2].toLowerCase().includes(term));
     const marks = (cues) => cues.map((cue) => `M${Math.min(cue[0], length)} 0V1`).join("");
-    const said = svg("svg", view,
+    const speech = svg("svg", view,
       svg("path", { d: marks(video.cues.filter((cue) => !hit(cue))) }),
       svg("path", { class: "hit", d: marks(video.cues.filter(hit)) }));
     const step = tickStep(length), ticks = el("div", { class: "ticks" });
@@ -161,8 +161,8 @@
       ticks.append(el("span", { class: number % 2 ? "odd" : "", style: `left:${(100 * time) / length}%` }, clock(time)));
     }
     const judged = data.methods.some((_, method) => accuracy(video, method) !== null);
-    if (judged) lanes.unshift(lane("heads", "", el("span"), "rows right"));
-    if (video.cues.length) lanes.push(lane("said", "", said, ""));
+    if (judged) lanes.unshift(lane("heads", "", el("span"), "accuracy"));
+    if (video.cues.length) lanes.push(lane("speech", "", speech, ""));
     return el("div", { class: "tracks" }, lanes, lane("axis", "", ticks, ""));
   }
 
@@ -173,7 +173,7 @@
       class: "probe", role: "slider", tabindex: "0", "aria-label": `time in video ${video.id}`,
       "aria-valuemin": 0, "aria-valuemax": Math.floor(video.duration),
     }, line, ghost);
-    let now = 0, told = "";
+    let now = 0, announced = "";
     const within = (time) => Math.max(0, Math.min(time, Math.max(0, video.duration - 0.01)));
     const place = (mark, time) => { mark.style.left = `${(100 * within(time)) / (video.duration || 1)}%`; };
     function read(time) {
@@ -187,8 +187,8 @@
       readout.replaceChildren(
         el("time", {}, clock(time)),
         el("ul", {}, found.map(([name, keystep, , sure]) => el("li", {}, el("bdi", {}, name), done(keystep, sure)))),
-        spoken ? el("q", { dir: "auto" }, spoken) : el("q", { class: "none" }, video.cues.length ? "nothing is said" : "no transcript"));
-      if (anchored && anchored !== spoken) readout.append(el("p", { class: "quiet" }, `${rowNames[chosen]} was told by `, el("q", { dir: "auto" }, anchored)));
+        spoken ? el("q", { dir: "auto" }, spoken) : el("q", { class: "none" }, video.cues.length ? "no sentence" : "no transcript"));
+      if (anchored && anchored !== spoken) readout.append(el("p", { class: "quiet" }, `${rowNames[chosen]} matched `, el("q", { dir: "auto" }, anchored)));
       const words = found.map(([name, keystep]) => `${name}: ${keystep === null ? "background" : data.keysteps[keystep]}`);
       return [...words, spoken].filter(Boolean).join("; ");
     }
@@ -196,14 +196,14 @@
       now = within(time);
       place(line, now);
       const words = read(now);
-      // While a film runs only what is new is worth saying aloud, not every second.
-      if (film && film.runs() && words === told) return;
-      told = words;
+      // While a film plays, screen readers announce changes only.
+      if (film && film.runs() && words === announced) return;
+      announced = words;
       probe.setAttribute("aria-valuenow", Math.floor(now));
       probe.setAttribute("aria-valuetext", [clock(now), words].filter(Boolean).join("; "));
     }
     const go = (time) => { show(time); if (film) film.seek(now); };
-    // The pointer looks ahead; a film that runs keeps the readout for itself.
+    // The pointer previews other times; while a film plays, the readout follows the film.
     const peek = (time) => {
       ghost.hidden = time === null;
       if (time !== null) place(ghost, time);
@@ -214,8 +214,8 @@
       return ((event.clientX - box.left) / box.width) * video.duration;
     };
     const plays = () => film && film.works();
-    // A finger that scrolls the page must not move the film: it goes along with what is dragged
-    // sideways, and to what is clicked, not to what is only touched.
+    // A finger that scrolls the page must not move the film: it follows sideways drags and clicks, not
+    // mere touches.
     let pressed = { clientX: 0, clientY: 0 };
     const off = (event, axis) => Math.abs(event[axis] - pressed[axis]);
     const drags = (event) => event.buttons & 1 && (event.pointerType !== "touch" || off(event, "clientX") > off(event, "clientY"));
@@ -242,7 +242,7 @@
       event.preventDefault();
     });
     tracks.append(probe);
-    const start = moment(video, terms);
+    const start = firstTime(video, terms);
     const film = video.src ? openFilm(el, video, start, { show, place: (time) => place(line, time) }) : null;
     show(start);
     return film;
@@ -258,9 +258,9 @@
         seconds.set(track[at + 2], before);
       }
     });
-    // What is really done, or without a truth what the last method says; other guesses are asked for.
-    const told = video.tracks[0] || video.tracks[video.tracks.length - 1] || [];
-    const meant = new Set(told.filter((_, at) => at % 4 === 2));
+    // Keysteps of the truth, or of the last method without a truth; a button shows the others.
+    const track = video.tracks[0] || video.tracks[video.tracks.length - 1] || [];
+    const meant = new Set(track.filter((_, at) => at % 4 === 2));
     const rank = (keystep) => (meant.has(keystep) ? 0 : members && !members.has(keystep) ? 2 : 1);
     const place = members ? (keystep) => data.tasks[video.task].indexOf(keystep) : () => 0;
     const keysteps = [...seconds.keys()].sort((a, b) =>
@@ -285,7 +285,7 @@
     const shown = Math.min(LEGEND, keysteps.filter((keystep) => !rank(keystep)).length);
     legend.append(...chips.slice(0, shown));
     if (chips.length > shown) {
-      const what = shown < LEGEND ? "wrongly named" : "more";
+      const what = shown < LEGEND ? "not in the truth" : "more";
       legend.append(el("button", { type: "button", class: "toggle",
         onclick: (event) => event.currentTarget.replaceWith(...chips.slice(shown)) }, `+ ${chips.length - shown} ${video.tracks[0] ? what : "more"}`));
     }
@@ -377,7 +377,7 @@
     drawVideos();
   }
 
-  /* A keystep that is pointed at stands out with its neighbours; its line of the table is told. */
+  /* Highlight the keystep under the pointer and its neighbours; show its row of the table. */
   function startPanel(panel) {
     const picture = panel.querySelector("svg"), note = panel.querySelector(".panel-note");
     const pick = (keystep) => {
@@ -394,8 +394,8 @@
       }
       const line = keystep && panel.querySelector(`tr[data-k="${keystep}"]`);
       if (!line) return;
-      const [name, shown, ...evidence] = line.querySelectorAll("th > *");
-      note.replaceChildren(el("b", {}, name.cloneNode(true)), " ", shown.cloneNode(true), el("div", {}, "most probably next:"), line.querySelector("ol").cloneNode(true), ...evidence.flatMap((one) => [el("div", {}, "the list of steps says:"), one.cloneNode(true)]));
+      const [name, shown, ...notes] = line.querySelectorAll("th > *");
+      note.replaceChildren(el("b", {}, name.cloneNode(true)), " ", shown.cloneNode(true), el("div", {}, "most probably next:"), line.querySelector("ol").cloneNode(true), ...notes.flatMap((one) => [el("div", {}, "notes:"), one.cloneNode(true)]));
     };
     for (const node of picture.querySelectorAll(".node")) {
       const leave = () => { if (document.activeElement !== node) pick(null); };

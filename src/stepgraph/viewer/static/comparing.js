@@ -1,7 +1,7 @@
 // Two videos side by side, aligned by step.
 "use strict";
 
-// The longest common course of two lists of steps: pairs of places, with null where one has none.
+// Align two lists by their longest common subsequence: pairs of positions, null where one has none.
 function aligned(one, other) {
   const lengths = Array.from({ length: one.length + 1 }, () => new Uint16Array(other.length + 1));
   for (let a = one.length - 1; a >= 0; a -= 1) {
@@ -20,7 +20,7 @@ function aligned(one, other) {
   return pairs;
 }
 
-const MOST_COMPARED = 1500; // steps of each; more are many hours, and nobody reads them side by side
+const MOST_COMPARED = 1500; // steps of each video: more are many hours, too long to read side by side
 
 async function showCompared(first, second) {
   const videos = [videoOf(first), videoOf(second)];
@@ -62,16 +62,16 @@ async function showCompared(first, second) {
   show(
     `${first} and ${second}`,
     make("h1", {}, "Side by side"),
-    make("div", { class: "tools" }, able.length ? button("Play both", toggle) : null, swap, make("span", { class: "quiet" }, `${both} of ${plural(pairs.length, "step")} in the same order in both`)),
+    make("div", { class: "tools" }, able.length ? button("Play both", toggle) : null, swap, make("span", { class: "quiet" }, `${both} of ${plural(pairs.length, "step")} match in the same order`)),
     make("div", { class: "two" }, ...columns),
     ribbons(videos, steps, pairs),
     make("ol", { class: "pairs" }, ...rows),
   );
 }
 
-// Both timelines, with a band between the same steps.
+// Draw both timelines, with bands that connect the same steps.
 function ribbons(videos, steps, pairs) {
-  const picture = draw("svg", { class: "ribbons", viewBox: "0 0 1000 120", preserveAspectRatio: "none", role: "img", "aria-label": "both timelines, with bands between the same steps" });
+  const picture = draw("svg", { class: "ribbons", viewBox: "0 0 1000 120", preserveAspectRatio: "none", role: "img", "aria-label": "both timelines; bands connect the same steps" });
   const span = (side, at) => steps[side][at].slice(0, 2).map((time) => (1000 * time) / (videos[side].duration || 1));
   for (const [a, b] of pairs) {
     if (a === null || b === null) continue;

@@ -1,10 +1,10 @@
-// Corrections: each gives all steps of a video as they are then, and is kept at once.
+// Corrections: each sends all steps of a video to the server, which saves them at once.
 "use strict";
 
 let correcting = false;
-const undoable = new Map(); // of each video, what its steps were before
-let saving = Promise.resolve(); // one correction after the other, each of what the last one left
-let released = Promise.resolve(); // a click that leaves a field happens before the page is drawn anew
+const undoable = new Map(); // earlier steps of each video
+let saving = Promise.resolve(); // corrections run one after the other, each on the result of the last
+let released = Promise.resolve(); // the page is drawn again only after the click that left a field
 document.addEventListener("pointerdown", () => {
   released = new Promise((done) => {
     for (const end of ["pointerup", "pointercancel"]) document.addEventListener(end, () => setTimeout(done), { once: true });
@@ -18,7 +18,7 @@ async function correct(id, steps) {
   byId.set(id, found);
 }
 
-// A step among others, which make way for it where it is new or longer than it was.
+// Insert a step; others are cut where they overlap it.
 function among(others, [start, end, name]) {
   const left = others.flatMap(([from, to, other]) =>
     [[from, Math.min(to, start), other], [Math.max(from, end), to, other]].filter(([a, b]) => a < b),
@@ -26,7 +26,7 @@ function among(others, [start, end, name]) {
   return [...left, [start, end, name]].sort(([one], [other]) => one - other);
 }
 
-// What changes the steps of a video, and shows it again.
+// Make the functions that change the steps of a video and show it again.
 function changing(video, now) {
   const plainly = ({ steps }) => steps.map(([start, end, keystep]) => [start, end, keystep]);
   const mine = visit;
@@ -37,9 +37,9 @@ function changing(video, now) {
     if (mine === visit) await showVideo(video.id, now());
   };
   const failed = (error) => {
-    const told = make("p", { role: "alert" }, error.message);
-    main.prepend(told);
-    told.scrollIntoView();
+    const alert = make("p", { role: "alert" }, error.message);
+    main.prepend(alert);
+    alert.scrollIntoView();
   };
   const past = () => undoable.get(video.id) ?? [];
   const next = (work) => (saving = saving.then(work).catch(failed));
@@ -66,7 +66,7 @@ function correctionTools(video, now, { change, undo }) {
     if (correcting) {
       const add = (at) => change((steps) => among(steps, [at, Math.min(at + 10, video.duration), "new step"]));
       tools.append(button("Add a step here", () => add(now())), button("Undo", undo, { disabled: undo ? null : "" }));
-      if (video.corrected) tools.append(button("Take all back", () => change(() => null)));
+      if (video.corrected) tools.append(button("Discard all corrections", () => change(() => null)));
     }
   }
   if (video.corrected) tools.append(make("span", { class: "badge" }, "corrected"));
@@ -77,7 +77,7 @@ function correctionTools(video, now, { change, undo }) {
 function corrections(at, now, { plain, change }) {
   const [start, end, old] = plain[at];
   const field = make("input", { list: "keysteps", value: old, "aria-label": `name of step ${at + 1}` });
-  // Instead of this one, these, under the name that stands in the field.
+  // Replace this step by others, under the name in the field.
   const put = (...spans) => {
     const name = field.value.trim() || old;
     const others = (steps) => steps.filter(([from]) => from !== start);
@@ -91,11 +91,11 @@ function corrections(at, now, { plain, change }) {
   const inside = () => start < now() && now() < end;
   const row = make("div", { class: "correct" }, field);
   for (const [text, can, to] of [
-    ["starts here", () => now() < end, () => put([now(), end])],
-    ["ends here", () => now() > start, () => put([start, now()])],
-    ["split here", inside, () => put([start, now()], [now(), end])],
-    ["join with next", () => at + 1 < plain.length, () => put([start, plain[at + 1][1]])],
-    ["nothing is done", () => true, () => put()],
+    ["Start here", () => now() < end, () => put([now(), end])],
+    ["End here", () => now() > start, () => put([start, now()])],
+    ["Split here", inside, () => put([start, now()], [now(), end])],
+    ["Join with next", () => at + 1 < plain.length, () => put([start, plain[at + 1][1]])],
+    ["Delete", () => true, () => put()],
   ]) {
     row.append(button(text, () => can() && to(), { "aria-label": `step ${at + 1}: ${text}` }));
   }

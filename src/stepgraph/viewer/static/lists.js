@@ -1,16 +1,16 @@
-// Lists of any length.  Of a long one, only rows near what is seen exist.  Gaps stand for the
-// others, about as high, with their words as plain text, so that the browser finds those, too.
+// Lists of any length.  In a long list, only rows near the visible ones exist.  Gaps of about the same
+// height replace the others and hold their words as plain text, so that the browser can find them.
 "use strict";
 
-const PIECE = 50; // rows that come and are missing together
-const SHORT = 200; // rows that are there from the beginning
-const REST = 8; // frames without a change after which a list that was scrolled stands still
+const PIECE = 50; // rows that are made together
+const SHORT = 200; // rows that are made at the beginning
+const REST = 8; // frames without a change after which scrolling has ended
 
-// build(item) makes a row; words(item) is what is written in it.
+// build(item) makes a row; words(item) returns its text.
 function growing(list, build, words) {
-  let pieces = []; // of each its items, and its rows or the gap that stands for them
-  let pieceOf = new Map(); // by item, its number
-  const waiting = new Set(); // gaps that are seen or nearly so
+  let pieces = []; // items of each piece, and its rows or the gap in their place
+  let pieceOf = new Map(); // number of the piece of each item
+  const waiting = new Set(); // visible gaps, or nearly visible ones
   let resting = 0;
   const grow = (piece) => {
     if (!piece?.gap) return;
@@ -20,7 +20,7 @@ function growing(list, build, words) {
     piece.gap.replaceWith(...piece.rows);
     piece.gap = null;
   };
-  // What stands in the middle as plain text, where the browser found it or led, stays there.
+  // Text of a gap in the middle, where the browser's search led, stays in the middle.
   const settle = () => {
     const box = list.getBoundingClientRect();
     const middle = box.top + box.height / 2;
@@ -31,7 +31,7 @@ function growing(list, build, words) {
       if (list.scrollTop > 0) centreIn(list, piece.rows[at]);
     }
   };
-  // A change during a smooth scroll would end it there.  A slow machine draws few frames a second.
+  // A change would end a smooth scroll too early.  A slow machine draws few frames a second.
   const rest = (_, frames = REST) => {
     cancelAnimationFrame(resting);
     resting = requestAnimationFrame(frames ? () => rest(_, frames - 1) : settle);
@@ -47,7 +47,7 @@ function growing(list, build, words) {
   const near = new IntersectionObserver((entries) => entries.forEach(see), { root: list, rootMargin: "600px 0px" });
   list.addEventListener("scroll", rest, { passive: true });
   return {
-    // Show some items and no others.
+    // Show these items only.
     fill: (items) => {
       near.disconnect();
       waiting.clear();
@@ -64,7 +64,7 @@ function growing(list, build, words) {
       pieces.slice(0, items.length > SHORT ? 1 : SHORT).forEach(grow);
       pieces.slice(1).forEach((piece) => piece.gap && near.observe(piece.gap));
     },
-    // The row of an item, if it exists, or with all about it if it is to be seen now.
+    // Return the row of an item if it exists; with anyway, make it and its neighbours first.
     row: (item, anyway = false) => {
       const at = pieceOf.get(item);
       if (anyway) pieces.slice(Math.max(0, at - 1), at + 2).forEach(grow);
@@ -74,7 +74,7 @@ function growing(list, build, words) {
   };
 }
 
-// Scroll a list, and nothing else, until something in it stands in its middle.
+// Scroll only this list, until an element is in its middle.
 function centreIn(list, one) {
   if (!one?.isConnected) return;
   const [inside, around] = [one.getBoundingClientRect(), list.getBoundingClientRect()];

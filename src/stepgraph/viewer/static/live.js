@@ -1,12 +1,12 @@
 "use strict";
-// All text is put in as text, never as markup: it was said by anybody.
+// All text is inserted as text, never as markup: it is untrusted.
 const place = name => document.getElementById(name);
 const percent = share => `${Math.round(100 * share)} %`;
 const clock = seconds => `${Math.floor(seconds / 60)}:${String(Math.floor(seconds % 60)).padStart(2, "0")}`;
 
 function list(name, likely) {
-  const said = likely.map(one => `${one.keystep} (${percent(one.probability)})`);
-  place(name).replaceChildren(...(said.length ? said : ["nothing"]).map(text => {
+  const lines = likely.map(one => `${one.keystep} (${percent(one.probability)})`);
+  place(name).replaceChildren(...(lines.length ? lines : ["none"]).map(text => {
     const item = document.createElement("li");
     item.textContent = text;
     return item;
@@ -22,10 +22,10 @@ events.onmessage = event => {
   place("progress").value = state.progress;
   list("next", state.next);
   list("missing", state.missing);
-  place("when").textContent = `at ${clock(state.at)}, heard until ${clock(state.now)}`;
+  place("when").textContent = `at ${clock(state.at)}, transcript until ${clock(state.now)}`;
 };
-events.onerror = () => { place("when").textContent = "Nothing comes any more: stepgraph live was stopped."; };
+events.onerror = () => { place("when").textContent = "Disconnected: stepgraph live was stopped."; };
 events.addEventListener("end", () => {
   events.close();
-  place("when").textContent += ", over";
+  place("when").textContent += ", finished";
 });

@@ -1,7 +1,7 @@
-// How a task is done, from START to END; and every place in all videos where a step is.
+// The procedure map of a task, from START to END, and every place in all videos with a step.
 "use strict";
 
-let left = () => {}; // of the places that are shown
+let left = () => {}; // stops the player of the places on the page
 
 async function showMap(task = tasks[0], keystep) {
   if (!tasks.includes(task)) throw new Error(`There is no task ${task}.`);
@@ -26,7 +26,7 @@ async function showMap(task = tasks[0], keystep) {
   const open = (name) => {
     history.replaceState(null, "", `#graph/${part(task)}/${part(name)}`);
     choose(name);
-    if (side.getBoundingClientRect().top > window.innerHeight / 2) side.scrollIntoView(); // it lies below
+    if (side.getBoundingClientRect().top > window.innerHeight / 2) side.scrollIntoView(); // it is below the map
   };
   const drawing = drawMap(found, open);
   leave = () => {
@@ -38,13 +38,13 @@ async function showMap(task = tasks[0], keystep) {
     { "aria-label": "Task", onchange: (event) => (location.hash = `graph/${part(event.target.value)}`) },
     ...tasks.map((name) => make("option", { value: name, ...(name === task ? { selected: "" } : {}) }, name)),
   );
-  const note = `${found.made[0].toUpperCase()}${found.made.slice(1)}. In each box: how many of them show the step clearly. At each arrow: how often that comes next, also by the written order; the wider it is, the more often it was seen. Choose one to see everywhere it is done.`;
-  const rest = found.left_out ? ` Without the ${found.left_out} steps that fewest videos show.` : "";
+  const note = `${found.made[0].toUpperCase()}${found.made.slice(1)}. Each box counts the videos with a confident match of the step. Each arrow shows how often a step comes next, the listed order included; a wider arrow was seen more often. Choose a step to see every place where it is done.`;
+  const rest = found.left_out ? ` Left out: ${plural(found.left_out, "step")} in the fewest videos.` : "";
   show(
     task,
     make("div", { class: "head" }, make("h1", {}, task), tasks.length > 1 ? select : null),
     make("p", { class: "quiet" }, note, rest),
-    make("div", { class: "mapped" }, make("div", { class: "card map", tabindex: "0", role: "region", "aria-label": "map of the task" }, drawing), side),
+    make("div", { class: "mapped" }, make("div", { class: "card map", tabindex: "0", role: "region", "aria-label": "procedure map of the task" }, drawing), side),
   );
   choose(keystep);
 }
@@ -106,11 +106,11 @@ function aboutStep(found, name) {
   const videos = new Set(places.map((one) => one.video)).size;
   const shown = placesOf(places);
   left = shown.gone;
-  const told = node?.told ? `${node.told[0].toUpperCase()}${node.told.slice(1)}.` : null;
+  const description = node?.told ? `${node.told[0].toUpperCase()}${node.told.slice(1)}.` : null;
   const count = `Done ${plural(places.length, "time")} in ${plural(videos, "video")} of this folder.`;
-  const said = (node?.evidence ?? []).map((line) => make("li", {}, make("bdi", {}, line)));
-  const evidence = said.length ? make("details", { open: "" }, make("summary", {}, "What the list of steps says of it"), make("ul", { class: "words" }, ...said)) : null;
-  return [make("h2", {}, dot(name), ` ${name}`), told ? make("p", { class: "quiet" }, told) : null, evidence, make("p", {}, count), ...shown.parts].filter(Boolean);
+  const lines = (node?.evidence ?? []).map((line) => make("li", {}, make("bdi", {}, line)));
+  const notes = lines.length ? make("details", { open: "" }, make("summary", {}, "Notes from the list of steps"), make("ul", { class: "words" }, ...lines)) : null;
+  return [make("h2", {}, dot(name), ` ${name}`), description ? make("p", { class: "quiet" }, description) : null, notes, make("p", {}, count), ...shown.parts].filter(Boolean);
 }
 
 function aboutTask(found, videos, open) {
@@ -120,5 +120,5 @@ function aboutTask(found, videos, open) {
   );
   const shown = videos.slice(0, 12).map((video) => make("li", {}, make("a", { href: addressOf(video.id), class: "mini" }, make("span", { class: "cut end", title: video.id }, make("bdi", {}, video.id)), strip(video))));
   const more = videos.length > shown.length ? make("p", { class: "quiet" }, `… and ${videos.length - shown.length} more`) : null;
-  return [make("h2", {}, "Steps, and how often they are done here"), make("ol", { class: "steps plain" }, ...rows), make("h2", {}, plural(videos.length, "video")), make("ul", { class: "minis" }, ...shown), more].filter(Boolean);
+  return [make("h2", {}, "Steps, and how often they occur here"), make("ol", { class: "steps plain" }, ...rows), make("h2", {}, plural(videos.length, "video")), make("ul", { class: "minis" }, ...shown), more].filter(Boolean);
 }

@@ -1,10 +1,10 @@
-// All videos in a list of which only the lines that can be seen exist.
+// The list of all videos; only its visible lines exist.
 "use strict";
 
 let sorted = { by: "id", down: false };
 let filter = "";
-let order = []; // ids as they were listed last
-let scrolled = 0; // how far the list was
+let order = []; // ids in the order of the last list
+let scrolled = 0; // position of the list
 
 const COLUMNS = [
   ["id", "video"],
@@ -12,21 +12,21 @@ const COLUMNS = [
   ["duration", "length"],
   ["count", "steps"],
   ["covered", "covered"],
-  ["sure", "sure"],
-  ["odd", "unlike most"],
+  ["sure", "confidence"],
+  ["deviations", "deviations"],
 ];
 const VALUES = {
   count: (video) => video.steps.length,
-  odd: (video) => video.departures.length,
+  deviations: (video) => video.departures.length,
 };
 
-// How a video departs from most of its task, in a few words and in all.
-function oddities(video) {
+// The deviations of a video from most videos of its task: counts, with all of them as the title.
+function deviationCounts(video) {
   const missing = video.departures.filter(([, kind]) => kind === "missing").length;
-  const unusual = video.departures.length - missing;
-  const short = [missing ? `${missing} missing` : "", unusual ? `${unusual} unusual` : ""].filter(Boolean);
+  const others = video.departures.length - missing;
+  const short = [missing ? `${missing} missing` : "", others ? `${others} unusual` : ""].filter(Boolean);
   const all = video.departures.map(([, , what, why]) => `${what} (${why})`).join("\n");
-  return make("span", { class: "cut odd", title: all }, short.join(", ") || "–");
+  return make("span", { class: "cut deviating", title: all }, short.join(", ") || "–");
 }
 
 function line(video) {
@@ -45,7 +45,7 @@ function line(video) {
     make("span", { class: "number" }, String(video.steps.length)),
     make("span", { class: "number" }, percent(video.covered)),
     make("span", { class: "number" }, percent(video.sure)),
-    oddities(video),
+    deviationCounts(video),
     strip(video),
   );
 }
@@ -59,7 +59,7 @@ function chosen() {
   const value = VALUES[sorted.by] ?? ((video) => video[sorted.by]);
   const found = wanted ? overview.filter(holds) : [...overview];
   const sign = sorted.down ? -1 : 1;
-  // What has no value comes last, whichever way round.
+  // Videos without a value come last in both directions.
   return found.sort((one, other) => {
     const [a, b] = [value(one) ?? null, value(other) ?? null];
     if (a === null || b === null) return (a === null) - (b === null);
@@ -107,7 +107,7 @@ function showOverview() {
   };
   const heads = make("div", { class: "row heads", role: "group", "aria-label": "sort by" });
   for (const [by, name] of COLUMNS) {
-    const turn = () => sort(by, sorted.by === by ? !sorted.down : by === "odd");
+    const turn = () => sort(by, sorted.by === by ? !sorted.down : by === "deviations");
     heads.append(button(name, turn, { "data-by": by }));
   }
   const field = make("input", {
@@ -121,7 +121,7 @@ function showOverview() {
     },
   });
   const tools = make("div", { class: "tools" }, field, button("What to check first", () => sort("sure", false)), count);
-  const missing = unread ? make("p", { role: "status" }, `Not all could be read: ${unread}`) : null;
+  const missing = unread ? make("p", { role: "status" }, `Some results could not be read: ${unread}`) : null;
   show("", make("h1", {}, "Videos"), missing, tools, heads, list);
   const waiting = () => requestAnimationFrame(drawLines);
   window.addEventListener("scroll", waiting, { passive: true });

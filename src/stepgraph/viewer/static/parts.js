@@ -1,37 +1,37 @@
-// What all pages are made of.  Everything from results is put in as text; nothing is ever parsed
-// as HTML.  A page on disk has all of it in files beside it; one that is served asks for it.
+// Functions that all pages share.  Content of results is inserted as text and never parsed as HTML.
+// A page on disk reads its data from files beside it; a served page requests it from the server.
 "use strict";
 
 const main = document.getElementById("main");
 const question = document.getElementById("question");
 let overview = [];
-let unread = ""; // what is wrong with results that are not in it
+let unread = ""; // problems of results that could not be read
 let tasks = [];
-let leave = () => {}; // what the page that is shown has to undo
-let visit = 0; // how many pages were asked for: a late answer draws none that was left
+let leave = () => {}; // ends the current page
+let visit = 0; // number of pages requested so far: a late response draws no page that was left
 
 async function ask(name, of = "", how = {}) {
   if (window.STEPGRAPH) return onDisk[name](of);
   const answer = await fetch(`${name}?of=${encodeURIComponent(of)}`, how).catch(() => {
-    throw new Error("Nobody answers: stepgraph view was stopped. Start it again, and open the address that it says then.");
+    throw new Error("No response: stepgraph view was stopped. Start it again and open the address that it prints.");
   });
   const found = await answer.json();
   if (!answer.ok) throw new Error(found?.error ?? `not found: ${of}`);
   return found;
 }
 
-// --- On disk: results lie in parts, which are loaded as scripts, since nothing else can be
+// --- On disk: results are in parts, which are loaded as scripts, since browsers allow nothing else
 
-const known = new Map();
+const loaded = new Map();
 const loading = new Map();
-if (window.STEPGRAPH) window.STEPGRAPH.results = (some) => Object.entries(some).forEach((one) => known.set(...one));
+if (window.STEPGRAPH) window.STEPGRAPH.results = (some) => Object.entries(some).forEach((one) => loaded.set(...one));
 
 function loadPart(number) {
   if (!loading.has(number)) {
     const script = document.createElement("script");
     const done = new Promise((resolve, reject) => {
       script.onload = resolve;
-      script.onerror = () => reject(new Error(`data/${number}.js is missing beside this page.`));
+      script.onerror = () => reject(new Error(`data/${number}.js is missing in the folder of this page.`));
     });
     script.src = `data/${number}.js`;
     document.head.append(script);
@@ -45,15 +45,15 @@ const onDisk = {
   map: (task) => window.STEPGRAPH.maps[task],
   result: async (id) => {
     await loadPart(videoOf(id).part);
-    return known.get(id);
+    return loaded.get(id);
   },
   search: async (words) => {
     const wanted = words.toLowerCase().split(/[^\p{L}\p{N}]+/u).filter(Boolean);
     const shared = (text) => wanted.filter((word) => text.toLowerCase().includes(word)).length / wanted.length;
-    const found = new Map(); // of each step its best moment
+    const found = new Map(); // best sentence of each step
     for (let part = 0; part < window.STEPGRAPH.parts; part += 1) await loadPart(part);
     for (const video of overview) {
-      for (const [start, end, text] of known.get(video.id).transcript) {
+      for (const [start, end, text] of loaded.get(video.id).transcript) {
         const step = video.steps.find(([from, to]) => from <= start && start < to);
         const score = (shared(text) + shared(step?.[2] ?? "")) / 2;
         const place = step ?? `${start} ${video.id}`;
@@ -101,7 +101,7 @@ function clock(seconds) {
 
 const percent = (share) => (share === null || share === undefined ? "–" : `${Math.round(100 * share)} %`);
 
-// The same step has the same colour everywhere: hue and lightness.
+// A step has the same colour, hue and lightness, everywhere.
 const colours = new Map();
 function colour(element, keystep) {
   giveColours([keystep]);
@@ -110,7 +110,7 @@ function colour(element, keystep) {
   element.style.setProperty("--light", light);
 }
 
-// Each new one of some steps gets, of a few dozen colours, that which is least like the others'.
+// Give each new step the colour, of a few dozen, that differs most from those of the other steps.
 function giveColours(keysteps) {
   const own = keysteps.flatMap((one) => (colours.has(one) ? [colours.get(one)] : []));
   const apart = ([hue, light], [other, its]) => Math.abs(((hue - other + 540) % 360) - 180) - (light === its ? 15 : 0);
@@ -129,12 +129,12 @@ function giveColours(keysteps) {
 
 const dot = (keystep) => make("span", { class: "dot", step: keystep });
 
-// How sure something is, as a number and a bar; a bar alone would say it to the eye only.
-function sureness(share, label = "sure") {
+// Show a probability as a number and a bar.
+function sureness(share, label = "confidence") {
   if (share === null || share === undefined) return make("span", { class: "sure quiet" }, "–");
   const bar = make("i", {});
   bar.style.setProperty("--share", share);
-  return make("span", { class: "sure", title: `${percent(share)} ${label}` }, bar, percent(share));
+  return make("span", { class: "sure", title: `${label} ${percent(share)}` }, bar, percent(share));
 }
 
 // --- Videos
@@ -171,19 +171,19 @@ function pictureOf(video, at) {
 
 function thumb(video, at) {
   const src = pictureOf(video, at);
-  // Names stand beside it, so that nothing is lost to those who do not see it.
+  // The name is beside it as text, so the picture needs no description.
   return src ? make("img", { class: "thumb", src, alt: "", loading: "lazy", decoding: "async" }) : null;
 }
 
-// Parts of a bar for the steps of a video.  Of thousands, those that share a pixel are drawn once;
-// where the bar is spread out, more of them are told apart.
+// Parts of a bar for the steps of a video.  Steps that share a pixel are drawn once; a bar that is
+// zoomed in shows more of them.
 function segments(video, spread = 1) {
   const parts = [];
   let drawn = -1;
   for (const [start, end, keystep] of video.steps) {
     const [left, right] = [(100 * start) / video.duration, (100 * end) / video.duration];
     if (right - drawn < 0.1 / spread) continue;
-    // Where two pixels are all that is left of a step, there is no room for a line beside it.
+    // A step of two pixels has no room for a separating line.
     const piece = make("i", { step: keystep, class: right - left < 0.4 / spread ? "thin" : null });
     piece.style.left = `${left}%`;
     piece.style.width = `${right - left}%`;
@@ -197,7 +197,7 @@ function strip(video) {
   return peekable(make("div", { class: "strip", "aria-hidden": "true" }, ...segments(video)), video);
 }
 
-// What lies under the pointer, with its picture.
+// Show the step under the pointer, with its picture.
 const peek = document.getElementById("peek");
 function peekable(bar, video) {
   let shown = -1;
@@ -206,7 +206,7 @@ function peekable(bar, video) {
     const time = ((event.clientX - box.left) / box.width) * video.duration;
     const at = video.steps.findIndex(([start, end]) => start <= time && time < end);
     if (at !== shown) {
-      const what = at < 0 ? "nothing is done" : video.steps[at][2];
+      const what = at < 0 ? "no step" : video.steps[at][2];
       const when = at < 0 ? clock(Math.max(0, time)) : video.steps[at].slice(0, 2).map(clock).join(" – ");
       const lines = [make("b", {}, what), make("span", { class: "time" }, when)];
       peek.replaceChildren(...[thumb(video, at), ...lines].filter(Boolean));

@@ -1,5 +1,5 @@
-// What plays a video: its file, or YouTube's player where the user allowed it; and moments of many
-// videos one after the other.
+// Players: of a video file, of YouTube where the user allowed it, and of places in many videos one
+// after the other.
 "use strict";
 
 function playerOf(video) {
@@ -9,10 +9,10 @@ function playerOf(video) {
 
 function filePlayer(src, sound) {
   const element = make(sound ? "audio" : "video", { controls: "", preload: "metadata", playsinline: "", "aria-label": sound ? "the sound" : "the video", src });
-  const unknown = () => element.replaceWith(make("p", { class: "empty" }, "This browser cannot play the file; times work all the same."));
+  const unknown = () => element.replaceWith(make("p", { class: "empty" }, "This browser cannot play the file. The timeline and the steps still work."));
   element.addEventListener("error", unknown, { once: true });
   let wanted = 0;
-  let ready = false; // before its length is known, a player stands at 0 wherever it is sent
+  let ready = false; // until its length is known, a player stays at 0
   const begin = () => {
     ready = true;
     element.currentTime = wanted;
@@ -26,19 +26,19 @@ function filePlayer(src, sound) {
       wanted = to;
       if (ready) element.currentTime = to;
     },
-    play: () => element.play().catch(() => {}), // it was stopped before it began
+    play: () => element.play().catch(() => {}), // it was paused before it started
     pause: () => element.pause(),
     failed: () => element.error !== null,
-    listen: (tell) => ["timeupdate", "seeked", "ended", "error"].forEach((name) => element.addEventListener(name, tell)),
+    listen: (notify) => ["timeupdate", "seeked", "ended", "error"].forEach((name) => element.addEventListener(name, notify)),
   };
 }
 
 function youtubePlayer(address) {
   const origin = new URL(address).origin;
-  const asked = location.origin === "null" ? "" : `&origin=${part(location.origin)}`;
+  const sender = location.origin === "null" ? "" : `&origin=${part(location.origin)}`;
   const element = make("iframe", {
-    src: `${address}?enablejsapi=1&playsinline=1&rel=0${asked}`,
-    title: "the video, played by YouTube",
+    src: `${address}?enablejsapi=1&playsinline=1&rel=0${sender}`,
+    title: "the video in the YouTube player",
     allow: "autoplay; fullscreen",
     referrerpolicy: "origin",
   });
@@ -49,9 +49,9 @@ function youtubePlayer(address) {
   element.addEventListener("load", () => send({ event: "listening" }));
   const receive = (event) => {
     if (event.source !== element.contentWindow || event.origin !== origin) return;
-    let told = null;
+    let message = null;
     try {
-      told = JSON.parse(event.data);
+      message = JSON.parse(event.data);
     } catch {
       return;
     }
@@ -59,9 +59,9 @@ function youtubePlayer(address) {
       ready = true;
       if (now) command("seekTo", now, true);
     }
-    if (typeof told?.info?.currentTime === "number") now = told.info.currentTime;
-    if (typeof told?.info?.playerState === "number") paused = told.info.playerState !== 1;
-    listeners.forEach((tell) => tell());
+    if (typeof message?.info?.currentTime === "number") now = message.info.currentTime;
+    if (typeof message?.info?.playerState === "number") paused = message.info.playerState !== 1;
+    listeners.forEach((notify) => notify());
   };
   window.addEventListener("message", receive);
   return {
@@ -74,12 +74,12 @@ function youtubePlayer(address) {
     },
     play: () => command("playVideo"),
     pause: () => command("pauseVideo"),
-    listen: (tell) => listeners.push(tell),
+    listen: (notify) => listeners.push(notify),
     gone: () => window.removeEventListener("message", receive),
   };
 }
 
-// Places in videos: a list to choose from, and a player that goes through them on its own.
+// Places in videos: a list to choose from, and a player that plays one after the other.
 // A place is {video, start, end, words}.
 function placesOf(places) {
   const stage = make("div", { class: "stage" });
@@ -130,7 +130,7 @@ function placesOf(places) {
   };
   const caption = make("p", { class: "quiet", "aria-live": "polite" });
   const follow = () => {
-    const end = Math.min(playing[at].end, of.duration - 0.3); // files are a little shorter than told
+    const end = Math.min(playing[at].end, of.duration - 0.3); // files are a little shorter than their stated duration
     if (going && (player.failed?.() || player.time() >= end)) go(at + 1);
   };
   const control = button("Play all", () => {
@@ -145,7 +145,7 @@ function placesOf(places) {
     more.remove();
   });
   const tools = make("div", { class: "tools" }, playing.length ? control : null);
-  const none = make("p", { class: "quiet" }, "There are no video files to play; times work all the same.");
+  const none = make("p", { class: "quiet" }, "There are no video files to play. The links still work.");
   return {
     parts: [playing.length ? tools : none, stage, list, places.length > most ? more : null],
     gone: () => {

@@ -1,4 +1,4 @@
-// What a search found: moments, grouped by step, playable one after the other.
+// Results of a search: sentences, grouped by step, which can be played one after the other.
 "use strict";
 
 async function showFound(words) {
@@ -7,37 +7,37 @@ async function showFound(words) {
   question.value = words;
   show(words, make("p", { class: "quiet" }, "Searching …"));
   const mine = visit;
-  const moments = await ask("search", words);
+  const hits = await ask("search", words);
   if (mine !== visit) return;
   const groups = new Map();
-  for (const moment of moments) {
-    const name = moment.keystep ?? "said where no step is done";
-    groups.set(name, [...(groups.get(name) ?? []), moment]);
+  for (const hit of hits) {
+    const name = hit.keystep ?? "outside of all steps";
+    groups.set(name, [...(groups.get(name) ?? []), hit]);
   }
   const items = [...groups].map(([name, found]) => [
     make("h2", {}, dot(name), ` ${name}`),
-    make("ol", { class: "moments" }, ...found.map((moment) => make("li", {}, momentLink(moment)))),
+    make("ol", { class: "hits" }, ...found.map((hit) => make("li", {}, hitLink(hit)))),
   ]);
-  const places = moments
-    .filter((moment) => byId.has(moment.video))
-    .map((moment) => ({ video: videoOf(moment.video), start: moment.start, end: Math.max(moment.end, moment.start + 8), keystep: moment.keystep, words: moment.text }));
+  const places = hits
+    .filter((hit) => byId.has(hit.video))
+    .map((hit) => ({ video: videoOf(hit.video), start: hit.start, end: Math.max(hit.end, hit.start + 8), keystep: hit.keystep, words: hit.text }));
   const shown = placesOf(places);
   const playable = places.some(({ video }) => video.plays || video.youtube);
   leave = shown.gone;
-  const found = make("div", {}, ...(items.length ? items.flat() : [make("p", { class: "empty" }, "Nothing was found.")]));
-  const side = playable ? make("div", { class: "side" }, make("h2", {}, "One after the other"), ...shown.parts.filter(Boolean)) : null;
-  show(words, make("h1", {}, words), make("p", { class: "quiet" }, `${plural(moments.length, "moment")}, the best first`), make("div", { class: side ? "mapped wide" : "" }, found, side));
+  const found = make("div", {}, ...(items.length ? items.flat() : [make("p", { class: "empty" }, "No sentence was found.")]));
+  const side = playable ? make("div", { class: "side" }, make("h2", {}, "Play one after the other"), ...shown.parts.filter(Boolean)) : null;
+  show(words, make("h1", {}, words), make("p", { class: "quiet" }, `${plural(hits.length, "sentence")}, the best match first`), make("div", { class: side ? "mapped wide" : "" }, found, side));
 }
 
-function momentLink(moment) {
-  const video = byId.get(moment.video);
-  const at = video ? stepAt(video, moment.start) : -1;
+function hitLink(hit) {
+  const video = byId.get(hit.video);
+  const at = video ? stepAt(video, hit.start) : -1;
   return make(
     "a",
-    { href: addressOf(moment.video, moment.start), class: "moment" },
+    { href: addressOf(hit.video, hit.start), class: "hit" },
     (video && thumb(video, at)) ?? make("span", { class: "thumb none" }),
-    make("span", { class: "time" }, clock(moment.start)),
-    make("span", { class: "name" }, moment.video, make("span", { class: "words" }, `“${moment.text}”`)),
-    make("span", { class: "quiet number", title: "how well it answers, at most 1" }, moment.score.toFixed(2)),
+    make("span", { class: "time" }, clock(hit.start)),
+    make("span", { class: "name" }, hit.video, make("span", { class: "words" }, `“${hit.text}”`)),
+    make("span", { class: "quiet number", title: "similarity to the question, at most 1" }, hit.score.toFixed(2)),
   );
 }

@@ -1,18 +1,18 @@
-// One video: player, timeline, steps with what speaks for them, transcript.
+// One video: player, timeline, steps with their explanation, transcript.
 "use strict";
 
 const ORIGINS = {
-  anchor: "It was heard or seen clearly.",
-  path: "None of it was clear; it was found from what comes before and after.",
-  label: "The method does not say what it was found by.",
-  corrected: "A person said so.",
+  anchor: "A sentence or picture of this chapter matches the step.",
+  path: "No sentence or picture matches the step well. It was inferred from what comes before and after.",
+  label: "The method does not record how it found the step.",
+  corrected: "A person corrected this step.",
 };
 
 async function showVideo(id, time) {
   const mine = visit;
   const more = await ask("result", videoOf(id).id);
   if (mine !== visit) return;
-  const video = videoOf(id); // as it was corrected meanwhile
+  const video = videoOf(id); // with the latest corrections
   leave();
   const again = document.activeElement?.getAttribute("aria-label");
   const player = playerOf(video);
@@ -27,12 +27,12 @@ async function showVideo(id, time) {
   const line = timeline(video, jump);
   const changes = changing(video, at);
   const steps = stepList(video, more, jump, (number) => (correcting ? corrections(number, at, changes) : null));
-  const said = transcript(more.transcript, jump);
+  const sentences = transcript(more.transcript, jump);
   function follow() {
     if (player) now = player.time();
     line.follow(now);
     steps.follow(now);
-    said.follow(now);
+    sentences.follow(now);
   }
   player?.listen(follow);
   const keys = videoKeys(video, player, () => now, jump);
@@ -44,17 +44,17 @@ async function showVideo(id, time) {
   };
   const options = () => [...colours.keys()].slice(0, 500).map((name) => make("option", { value: name }));
   const names = correcting ? make("datalist", { id: "keysteps" }, ...options()) : null;
-  const none = make("p", { class: "empty" }, "There is no video file to play; times work all the same.");
+  const none = make("p", { class: "empty" }, "There is no video file to play. The timeline and the steps still work.");
   const left = [
     make("div", { class: "screen" }, player?.element ?? none, line.element),
-    make("p", { class: "quiet small" }, player ? "Space plays, arrows move by 5 s, 1 to 9 jump to a step." : "Arrows move by 5 s, 1 to 9 jump to a step."),
+    make("p", { class: "quiet small" }, player ? "Keys: space plays, arrows move by 5 s, 1 to 9 jump to a step." : "Keys: arrows move by 5 s, 1 to 9 jump to a step."),
     make("h2", {}, "Transcript"),
-    ...said.parts,
+    ...sentences.parts,
   ];
-  const right = [make("h2", {}, "Steps"), correctionTools(video, at, changes), names, steps.element, unlike(video, jump)];
+  const right = [make("h2", {}, "Steps"), correctionTools(video, at, changes), names, steps.element, deviationList(video, jump)];
   show(id, heading(video, more), make("div", { class: "watch" }, make("div", {}, ...left), make("div", {}, ...right)));
   follow();
-  steps.row(Number(again?.match(/step (\d+)/)?.[1]) - 1); // it may be far away in a long list
+  steps.row(Number(again?.match(/step (\d+)/)?.[1]) - 1); // it may not exist yet in a long list
   if (again) main.querySelector(`[aria-label="${CSS.escape(again)}"]`)?.focus({ preventScroll: true });
 }
 
@@ -70,12 +70,12 @@ function heading(video, more) {
     make("option", { value: "", disabled: "", selected: "" }, "Compare with …"),
     ...others.map((one) => make("option", { value: one.id }, one.id)),
   );
-  const facts = make("ul", { class: "facts" }, ...shown, make("li", {}, clock(video.duration)), make("li", {}, `${percent(video.covered)} covered`));
+  const facts = make("ul", { class: "facts" }, ...shown, make("li", {}, clock(video.duration)), make("li", {}, `${percent(video.covered)} covered by steps`));
   const tools = make("div", { class: "tools" }, ...neighbours(video), others.length ? choice : null);
   return make("div", { class: "head" }, make("h1", {}, video.id), facts, tools);
 }
 
-// Links to those before and after it in the list as it was sorted, whatever was corrected since.
+// Links to the videos before and after it in the last sorting of the list, whatever was corrected.
 function neighbours(video) {
   if (!order.includes(video.id)) order = chosen().map((one) => one.id);
   const at = order.indexOf(video.id);
@@ -83,7 +83,7 @@ function neighbours(video) {
   return [link(order[at - 1], "← Previous"), link(order[at + 1], "Next →")];
 }
 
-// The bar under the player.  It is one control, however many steps there are.
+// The bar under the player: one control for any number of steps.
 function timeline(video, jump) {
   const needle = make("div", { class: "needle" });
   const track = make("div", {
@@ -102,7 +102,7 @@ function timeline(video, jump) {
   });
   const scroll = make("div", { class: "scroll" }, track);
   const element = make("div", { class: "timeline" }, scroll);
-  // Where steps are too many to be told apart, it can be spread out.
+  // A timeline with too many steps to distinguish can be zoomed.
   const fine = Math.min(400, Math.ceil(Math.max(video.steps.length / 40, video.duration / 3600)));
   if (fine > 1) {
     let spread = 1;
@@ -113,7 +113,7 @@ function timeline(video, jump) {
       centre();
     };
     element.append(
-      make("div", { class: "tools" }, button("−", () => zoom(0.5), { "aria-label": "Show more of the timeline" }), button("+", () => zoom(2), { "aria-label": "Show the timeline finer" })),
+      make("div", { class: "tools" }, button("−", () => zoom(0.5), { "aria-label": "Zoom out of the timeline" }), button("+", () => zoom(2), { "aria-label": "Zoom into the timeline" })),
     );
   }
   let place = 0;
@@ -125,7 +125,7 @@ function timeline(video, jump) {
     needle.style.left = `${100 * place}%`;
     const step = stepAt(video, now);
     track.setAttribute("aria-valuenow", String(Math.round(now)));
-    track.setAttribute("aria-valuetext", `${clock(now)}, ${step < 0 ? "nothing is done" : video.steps[step][2]}`);
+    track.setAttribute("aria-valuetext", `${clock(now)}, ${step < 0 ? "no step" : video.steps[step][2]}`);
     centre();
   };
   return { element, follow };
@@ -133,7 +133,7 @@ function timeline(video, jump) {
 
 const stepAt = (video, now) => video.steps.findLastIndex(([start, end]) => start <= now && now < end);
 
-// All steps; tools(at) is what stands under one of them, if anything.
+// All steps; tools(at) returns the element under one of them, or null.
 function stepList(video, more, jump, tools) {
   let current = -1;
   const build = (at) => {
@@ -152,8 +152,8 @@ function stepList(video, more, jump, tools) {
     const why = button("Why?", () => {
       const open = why.getAttribute("aria-expanded") !== "true";
       why.setAttribute("aria-expanded", String(open));
-      if (open) item.append(evidence(video, more, at, jump));
-      else item.querySelector(".evidence")?.remove();
+      if (open) item.append(explanation(video, more, at, jump));
+      else item.querySelector(".explanation")?.remove();
     }, { class: "why", "aria-expanded": "false", "aria-label": `Why ${keystep} at ${clock(start)}?` });
     const item = make("li", { "data-end": String(end) }, make("div", { class: "line" }, go, why), tools(at));
     return item;
@@ -172,53 +172,53 @@ function stepList(video, more, jump, tools) {
     item?.querySelector(".step").setAttribute("aria-current", "true");
     if (long) centreIn(list, item);
   };
-  const element = video.steps.length ? list : make("p", { class: "empty" }, "Nothing was recognised.");
+  const element = video.steps.length ? list : make("p", { class: "empty" }, "No step was recognised.");
   return { element, follow, row: (at) => rows.row(at, true) };
 }
 
-// What speaks for a step: how it was found, what is said in it, and what else it may be.
-function evidence(video, more, at, jump) {
+// Explain a step: how it was found, its alternatives, and the sentences during it.
+function explanation(video, more, at, jump) {
   const [start, end, keystep, sure] = video.steps[at];
   const { score, origin, words, alternatives } = more.chapters[at] ?? {};
-  const said = more.transcript.filter(([from, to]) => from < end && to > start);
-  const list = said.slice(0, 40).map(([from, , text]) =>
+  const sentences = more.transcript.filter(([from, to]) => from < end && to > start);
+  const list = sentences.slice(0, 40).map(([from, , text]) =>
     make(
       "li",
       {},
       make("button", { type: "button", class: "sentence", onclick: () => jump(from) }, make("span", { class: "time" }, clock(from)), text === words ? make("mark", {}, text) : text),
     ),
   );
-  const others = (alternatives ?? []).map(([name, share]) => make("li", {}, dot(name), make("span", { class: "name" }, name), sureness(share, "that it is this one")));
-  const number = score === null || score === undefined ? null : ` Its score is ${score.toFixed(2)}.`;
+  const others = (alternatives ?? []).map(([name, share]) => make("li", {}, dot(name), make("span", { class: "name" }, name), sureness(share, "probability")));
+  const number = score === null || score === undefined ? null : `, score ${score.toFixed(2)}`;
   return make(
     "div",
-    { class: "evidence" },
-    make("p", {}, `${ORIGINS[origin] ?? ""} From ${clock(start)} to ${clock(end)}, ${percent(sure)} sure.`, number),
+    { class: "explanation" },
+    make("p", {}, `${ORIGINS[origin] ?? ""} From ${clock(start)} to ${clock(end)}, confidence ${percent(sure)}`, number, "."),
     others.length ? make("h3", {}, "It may also be") : null,
     others.length ? make("ul", { class: "others" }, ...others) : null,
-    list.length ? make("h3", {}, "What is said meanwhile") : null,
-    list.length ? make("ul", { class: "said" }, ...list) : null,
-    said.length > list.length ? make("p", { class: "quiet" }, `… and ${plural(said.length - list.length, "sentence")} more`) : null,
-    make("p", {}, make("a", { href: `#graph/${part(taskOf(video))}/${part(keystep)}` }, "Everywhere it is done")),
+    list.length ? make("h3", {}, "Sentences during this step") : null,
+    list.length ? make("ul", { class: "cues" }, ...list) : null,
+    sentences.length > list.length ? make("p", { class: "quiet" }, `… and ${plural(sentences.length - list.length, "more sentence")}`) : null,
+    make("p", {}, make("a", { href: `#graph/${part(taskOf(video))}/${part(keystep)}` }, "All places where this step is done")),
   );
 }
 
-// How the video departs from most of its task.
-function unlike(video, jump) {
+// List the deviations of a video from most videos of its task.
+function deviationList(video, jump) {
   if (!video.departures.length) return null;
   const items = video.departures.map(([start, kind, what, why]) => {
     const text = make("span", {}, what, make("span", { class: "words" }, why));
-    const mark = make("span", { class: `kind ${kind}` }, kind === "order" ? "unusual" : kind);
+    const mark = make("span", { class: `kind ${kind}` }, kind === "order" ? "unusual order" : kind);
     if (start === null) return make("li", {}, mark, text);
     return make("li", {}, mark, make("button", { type: "button", class: "sentence", onclick: () => jump(start) }, text));
   });
-  return make("section", {}, make("h2", {}, "Unlike most videos of this task"), make("ul", { class: "unlike" }, ...items));
+  return make("section", {}, make("h2", {}, "Deviations from most videos of this task"), make("ul", { class: "deviations" }, ...items));
 }
 
 function transcript(sentences, jump) {
-  if (!sentences.length) return { parts: [make("p", { class: "empty" }, "Nothing is said.")], follow: () => {} };
+  if (!sentences.length) return { parts: [make("p", { class: "empty" }, "There is no transcript.")], follow: () => {} };
   let [spoken, wanted] = [-1, ""];
-  // Where what is looked for stands in a sentence; nothing stands nowhere.
+  // Position of the searched text in a sentence; -1 without any.
   const place = (at) => (wanted ? sentences[at][2].toLowerCase().indexOf(wanted) : -1);
   const build = (at) => {
     const [start, , text] = sentences[at];
@@ -232,7 +232,7 @@ function transcript(sentences, jump) {
     );
     return make("li", {}, go);
   };
-  const list = make("ul", { class: "said panel", tabindex: "0", "aria-label": "transcript" });
+  const list = make("ul", { class: "cues panel", tabindex: "0", "aria-label": "transcript" });
   if (sentences.at(-1)[0] >= 36000) list.style.setProperty("--clock", "4.6rem"); // ten hours
   const rows = growing(list, build, (at) => `${clock(sentences[at][0])} ${sentences[at][2]}`);
   const all = [...sentences.keys()];
@@ -252,7 +252,7 @@ function transcript(sentences, jump) {
     item?.firstChild.setAttribute("aria-current", "true");
     centreIn(list, item);
   };
-  const field = make("input", { type: "search", placeholder: "Search in it", "aria-label": "Search in the transcript", oninput: find });
+  const field = make("input", { type: "search", placeholder: "Search the transcript", "aria-label": "Search the transcript", oninput: find });
   return { parts: [field, list], follow };
 }
 

@@ -1,11 +1,11 @@
-// The way through the pages: which one the address asks for.
+// Navigation: show the page of the address.
 "use strict";
 
 let opened = false;
 
 async function route() {
   const [kind, ...rest] = location.hash.slice(1).split("/");
-  if (kind === "main") return main.focus(); // the link for those who skip the header
+  if (kind === "main") return main.focus(); // the link that skips the header
   peek.hidden = true;
   const mine = (visit += 1);
   for (const link of document.querySelectorAll("nav a")) {
