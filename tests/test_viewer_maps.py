@@ -40,7 +40,7 @@ def test_a_graph_tells_how_a_task_is_done_and_what_is_missing(folder):
 
     assert found["made"] == "estimated from 20 recognised videos"
     assert [one["name"] for one in found["nodes"]] == ["START", boil, pour, stir, serve, "END"]
-    assert [one[:3] for one in lines["odd"]["departures"]] == [
+    assert [one[:3] for one in lines["odd"]["deviations"]] == [
         [None, "missing", f"no {stir!r}"],
         [None, "missing", f"no {serve!r}"],
         [0.0, "order", f"{pour!r} before {boil!r}"],

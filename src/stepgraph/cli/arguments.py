@@ -207,7 +207,7 @@ def open_dataset(args: argparse.Namespace, *, uses_vision: bool = False) -> Data
         "listening": Listening(
             needed=not uses_vision,
             speech=args.speech,
-            uses_speech=not args.no_speech and getattr(args, "hears", not uses_vision),
+            uses_speech=not args.no_speech and getattr(args, "uses_speech", not uses_vision),
             save=args.save_transcripts,
         ),
     }

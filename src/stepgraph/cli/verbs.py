@@ -320,7 +320,7 @@ def show_metrics(evaluation: Evaluation) -> str:
     if measured == of:
         return table
     return (
-        f"{table} Only {measured} of the {of} videos with a truth have scores: these are measured."
+        f"{table} Only {measured} of the {of} videos with a truth have scores."
     )
 
 
@@ -375,8 +375,8 @@ def _measure_video() -> tuple[Evaluation, list[Report]]:
 
     dataset, reports = open_generated(with_speech=True), []
     for way, how in {
-        "heard": ScorerChoice(),
-        "seen": ScorerChoice({"name": "colour:motion"}),
+        "sound": ScorerChoice(),
+        "picture": ScorerChoice({"name": "colour:motion"}),
         "both": ScorerChoice({"name": "colour:motion", "also": "text:minilm"}),
     }.items():
         evaluation = measure(dataset, DEFAULT_DECODER, load_decoder(), open_scorer(how))
@@ -396,7 +396,7 @@ def _measure_reading(graph: TaskGraph) -> Report:
         open_scorer(ScorerChoice({"name": "ocr"})),
     )
     note_screen_reading(tuple(clips.videos))
-    chosen = {f"read, {len(clips.truth)} silent clips: {DEFAULT_DECODER}": load_decoder()}
+    chosen = {f"text, {len(clips.truth)} silent clips: {DEFAULT_DECODER}": load_decoder()}
     [measured] = run_evaluation(clips, chosen, encoder=reader, graph=graph).measured
     return measured.report
 

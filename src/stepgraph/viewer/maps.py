@@ -148,9 +148,9 @@ def picture(norm: Norm) -> dict[str, Any]:
                 "name": drawing.name_of(found, node.keystep),
                 "end": node.keystep < 0,
                 "optional": step is not None and step.optional,
-                "told": drawing.describe_step(found, step) if step else "",
+                "description": drawing.describe_step(found, step) if step else "",
                 "box": [round(one, 1) for one in (node.x, node.y, node.width, node.height)],
-                "evidence": found.vocabulary.notes.get(node.keystep, ()),
+                "notes": found.vocabulary.notes.get(node.keystep, ()),
                 "lines": node.lines,
                 "note": node.note,
             }
@@ -167,7 +167,7 @@ def picture(norm: Norm) -> dict[str, Any]:
                 "wide": round(wide, 1),
                 "share": f"{100 * edge.arrow.share:.0f}\u00a0%" if seen else "",
                 "beside": [round(one, 1) for one in beside],
-                "told": drawing.describe_succession(edge.arrow, found),
+                "description": drawing.describe_succession(edge.arrow, found),
             }
         )
     return {

@@ -110,7 +110,7 @@ def details(result: Result) -> dict[str, Any]:
 
 def overview_of(lines: Iterable[dict[str, Any]], norm: Mapping[str, Norm]) -> dict[str, Any]:
     """Collect all videos and tasks, with the deviations of each video from the norm."""
-    videos = [line | {"departures": deviation_rows(norm[task_of(line)], line)} for line in lines]
+    videos = [line | {"deviations": deviation_rows(norm[task_of(line)], line)} for line in lines]
     return {"videos": videos, "tasks": [*norm]}
 
 

@@ -56,7 +56,7 @@ function drawMap(found, open) {
   for (const edge of found.edges) {
     const [first, second] = edge.ends;
     const group = draw("g", { class: `edge ${edge.kind}`, "data-first": first, "data-second": second });
-    group.append(draw("title", {}, edge.told), draw("path", { d: edge.line, "stroke-width": edge.wide }), draw("path", { class: "tip", d: edge.tip }));
+    group.append(draw("title", {}, edge.description), draw("path", { d: edge.line, "stroke-width": edge.wide }), draw("path", { class: "tip", d: edge.tip }));
     picture.append(group);
   }
   for (const edge of found.edges.filter((one) => one.share)) {
@@ -73,7 +73,7 @@ function drawNode(node, open) {
   const kind = node.end ? "end" : node.optional ? "optional" : "";
   const group = draw("g", { class: `node ${kind}` });
   const rect = { x: x - width / 2, y: y - height / 2, width, height, rx: node.end ? height / 2 : 8 };
-  group.append(draw("title", {}, node.told ? `${node.name}: ${node.told}` : node.name), draw("rect", rect));
+  group.append(draw("title", {}, node.description ? `${node.name}: ${node.description}` : node.name), draw("rect", rect));
   const lead = 17;
   const top = y - (node.note ? 0.45 * lead : 0) + 4.5 - (lead * (node.lines.length - 1)) / 2;
   node.lines.forEach((line, at) => group.append(draw("text", { x, y: top + lead * at }, line)));
@@ -81,7 +81,7 @@ function drawNode(node, open) {
   if (!node.end) {
     const hue = { x: rect.x + 4, y: rect.y + 5, width: 4, height: height - 10, rx: 2 };
     group.append(draw("rect", { class: "hue", step: node.name, ...hue }));
-    fill(group, { role: "button", tabindex: "0", "data-name": node.name, "aria-pressed": "false", "aria-label": `${node.name}: ${node.told}` }, []);
+    fill(group, { role: "button", tabindex: "0", "data-name": node.name, "aria-pressed": "false", "aria-label": `${node.name}: ${node.description}` }, []);
     group.addEventListener("click", () => open(node.name));
     group.addEventListener("keydown", (event) => {
       if (event.key !== "Enter" && event.key !== " ") return;
@@ -106,9 +106,9 @@ function aboutStep(found, name) {
   const videos = new Set(places.map((one) => one.video)).size;
   const shown = placesOf(places);
   left = shown.gone;
-  const description = node?.told ? `${node.told[0].toUpperCase()}${node.told.slice(1)}.` : null;
+  const description = node?.description ? `${node.description[0].toUpperCase()}${node.description.slice(1)}.` : null;
   const count = `Done ${plural(places.length, "time")} in ${plural(videos, "video")} of this folder.`;
-  const lines = (node?.evidence ?? []).map((line) => make("li", {}, make("bdi", {}, line)));
+  const lines = (node?.notes ?? []).map((line) => make("li", {}, make("bdi", {}, line)));
   const notes = lines.length ? make("details", { open: "" }, make("summary", {}, "Notes from the list of steps"), make("ul", { class: "words" }, ...lines)) : null;
   return [make("h2", {}, dot(name), ` ${name}`), description ? make("p", { class: "quiet" }, description) : null, notes, make("p", {}, count), ...shown.parts].filter(Boolean);
 }

@@ -17,15 +17,15 @@ const COLUMNS = [
 ];
 const VALUES = {
   count: (video) => video.steps.length,
-  deviations: (video) => video.departures.length,
+  deviations: (video) => video.deviations.length,
 };
 
 // The deviations of a video from most videos of its task: counts, with all of them as the title.
 function deviationCounts(video) {
-  const missing = video.departures.filter(([, kind]) => kind === "missing").length;
-  const others = video.departures.length - missing;
+  const missing = video.deviations.filter(([, kind]) => kind === "missing").length;
+  const others = video.deviations.length - missing;
   const short = [missing ? `${missing} missing` : "", others ? `${others} unusual` : ""].filter(Boolean);
-  const all = video.departures.map(([, , what, why]) => `${what} (${why})`).join("\n");
+  const all = video.deviations.map(([, , what, why]) => `${what} (${why})`).join("\n");
   return make("span", { class: "cut deviating", title: all }, short.join(", ") || "–");
 }
 

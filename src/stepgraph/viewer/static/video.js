@@ -205,8 +205,8 @@ function explanation(video, more, at, jump) {
 
 // List the deviations of a video from most videos of its task.
 function deviationList(video, jump) {
-  if (!video.departures.length) return null;
-  const items = video.departures.map(([start, kind, what, why]) => {
+  if (!video.deviations.length) return null;
+  const items = video.deviations.map(([start, kind, what, why]) => {
     const text = make("span", {}, what, make("span", { class: "words" }, why));
     const mark = make("span", { class: `kind ${kind}` }, kind === "order" ? "unusual order" : kind);
     if (start === null) return make("li", {}, mark, text);
