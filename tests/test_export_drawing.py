@@ -78,7 +78,7 @@ def test_arrows_are_coloured_by_the_share_that_they_surely_have(low, kind):
     found = make_map(chain(2), names=("boil", "pour"))
     arrows = tuple(Succession(*one[:4], low, 0.99) for one in found.successions)
 
-    drawn = classes(draw_task(replace(found, arrows=arrows)), "edge")
+    drawn = classes(draw_task(replace(found, successions=arrows)), "edge")
 
     assert [kind] in drawn
     assert not {"sure", "likely", "rare"} - {kind} & {one[0] for one in drawn if one}

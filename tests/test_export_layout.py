@@ -137,7 +137,7 @@ def test_an_arrow_that_leads_back_is_drawn_only_where_it_is_surely_common():
     assert [edge.arrow[:2] for edge in lay_out(make_map(common)).edges if edge.back] == [(3, 1)]
     found = make_map(common)
     sure = [one._replace(low=0.2) if one[:2] == (3, 1) else one for one in found.successions]
-    assert (3, 1) in ends(drawn_arrows(replace(found, arrows=tuple(sure))))
+    assert (3, 1) in ends(drawn_arrows(replace(found, successions=tuple(sure))))
 
 
 def test_what_was_never_seen_is_joined_by_arrows_that_were_not_counted():

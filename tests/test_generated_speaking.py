@@ -43,7 +43,7 @@ def reader(monkeypatch):
         seconds = len(text.split()) / 4 * speaking.SPEED / speed
         return np.full(round(seconds * speaking.RATE), 0.5, np.float32)
 
-    monkeypatch.setattr(speaking, "_say", read)
+    monkeypatch.setattr(speaking, "_synthesise", read)
 
 
 @pytest.fixture
@@ -58,7 +58,9 @@ def corpus(monkeypatch):
         lambda script, written, path: path.write_text(f"spoken {written.read_text()}"),
     )
     scripts = generated.write_scripts(0, 2, TWO)
-    return lambda: generated._spoken_folder(generated_folder(per_task=2, tasks=TWO), scripts[::2])
+    return lambda: generated._folder_with_speech(
+        generated_folder(per_task=2, tasks=TWO), scripts[::2]
+    )
 
 
 def loud(sound):

@@ -41,8 +41,8 @@ def test_one_video_repeats_nothing(coffee):
     assert not check_steps(coffee[1][1:], coffee[0][:1]).of("missing")
 
 
-def spoken(moment, clear):
-    return NameMatches((), np.array(moment), np.array(clear, dtype=bool), np.zeros(len(moment)))
+def spoken(moment, salient):
+    return NameMatches((), np.array(moment), np.array(salient, dtype=bool), np.zeros(len(moment)))
 
 
 def test_a_name_covers_what_is_best_said_at_its_moment_in_half_of_the_videos():
@@ -52,16 +52,16 @@ def test_a_name_covers_what_is_best_said_at_its_moment_in_half_of_the_videos():
             spoken(rng.integers(3, size=(5, n)), rng.integers(2, size=(5, n))) for n in (2, 4)
         )
         for number, covered in enumerate(one.covers(other).tolist()):
-            where = [v for v in range(5) if other.clear[v, number]]
+            where = [v for v in range(5) if other.salient[v, number]]
             times = [
-                sum(one.clear[v, n] and one.index[v, n] == other.index[v, number] for v in where)
+                sum(one.salient[v, n] and one.index[v, n] == other.index[v, number] for v in where)
                 for n in range(2)
             ]
             assert covered == any(t and 2 * t >= len(where) for t in times)
 
 
 def test_a_step_is_unheard_in_the_mean_of_both_ways():
-    layer = SimpleNamespace(clear=np.array([3, 3, 20]), videos=20)
+    layer = SimpleNamespace(salient=np.array([3, 3, 20]), videos=20)
     both = spoken(np.zeros((20, 3), int), [[0, 1, 0]] * 2 + [[0, 0, 0]] * 18)
 
     names = [one.keysteps[0] for one in _unmentioned("Tea", ["a", "b", "c"], layer, both)]

@@ -119,7 +119,7 @@ def test_shards_of_something_else_are_not_added_up(captions, tmp_path):
     assert mined(job, path) == plain
 
 
-@pytest.mark.parametrize("name", ["00001.json", "00001.said"])
+@pytest.mark.parametrize("name", ["00001.json", "00001.sample"])
 @pytest.mark.parametrize("damage", [b"", b"\xff\n{", None, "gone"])
 def test_a_damaged_shard_is_mined_anew(captions, tmp_path, name, damage):
     job, plain = captions
@@ -209,7 +209,7 @@ def test_what_was_encoded_is_encoded_once_more_only_where_it_was_not_kept(
     job = replace(job, encoder=EncoderOptions("sharding:make_sentences"))
     plain = mine(job.source, job.vocabulary, encoder=load_encoder(job.encoder))
     assert plain.parameters.classifiers
-    monkeypatch.setattr(mining, "_HEARD", kept)
+    monkeypatch.setattr(mining, "_STORED", kept)
     heard = []
 
     def listening(job, work, asked):

@@ -61,7 +61,7 @@ SPELT = r"reading tea\u001b]0;owned\u0007\u000astepgraph: error: no"
 
 def test_the_name_of_a_file_is_said_in_one_line_without_control_characters(capsys):
     with progress.shown():
-        progress.say(NAMED)
+        progress.note(NAMED)
 
     assert capsys.readouterr().err == f"stepgraph: {SPELT}\n"
 
@@ -69,7 +69,7 @@ def test_the_name_of_a_file_is_said_in_one_line_without_control_characters(capsy
 def test_the_name_of_a_file_beside_a_bar_has_no_control_characters(bars, monkeypatch):
     said = []
     monkeypatch.setattr(bars.console, "print", lambda text, **_: said.append(text))
-    progress.say(NAMED)
+    progress.note(NAMED)
 
     with progress.counting(NAMED, 3):
         [task] = bars.tasks

@@ -319,9 +319,7 @@ def show_metrics(evaluation: Evaluation) -> str:
     measured, of = len(list(evaluation.dataset.videos)), evaluation.with_truth
     if measured == of:
         return table
-    return (
-        f"{table} Only {measured} of the {of} videos with a truth have scores."
-    )
+    return f"{table} Only {measured} of the {of} videos with a truth have scores."
 
 
 def demo(args: argparse.Namespace) -> str:
