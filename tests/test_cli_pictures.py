@@ -72,7 +72,7 @@ def test_a_graph_without_recognised_videos_is_drawn_too(tmp_path, capsys):
         ),
         (
             ("--next", "boil whater", "-o", "a.svg"),
-            "keystep 'boil whater' is not among the 5 known ones; did you mean 'boil water'?",
+            "of the 5 of the vocabulary, got 'boil whater'; did you mean 'boil water'?",
         ),
         (("--top", "3", "-o", "a.svg"), "--top requires --keysteps; remove it"),
         (

@@ -171,7 +171,7 @@ def test_video_rows_are_measured_where_there_are_scores(omelette, encoder):
 def test_task_rows_are_n_a_where_the_task_is_unknown(omelette, encoder):
     table = run_table("table2", omelette, encoder=encoder)
 
-    unknown = "task unknown: the source does not say which task a video shows"
+    unknown = "task unknown: the source does not have the tasks of its videos"
     assert table.reasons == (unknown,)
 
 

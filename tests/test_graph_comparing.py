@@ -51,7 +51,7 @@ def test_what_is_left_out_by_one_is_told():
 
     found = compare(one.statistics, other.statistics)
 
-    assert "'pour' is spoken of" in [each.what for each in found]
+    assert "'pour' occurs" in [each.what for each in found]
 
 
 def test_the_greatest_difference_is_told_first():
@@ -59,7 +59,7 @@ def test_the_greatest_difference_is_told_first():
 
     found = compare(one.statistics, other.statistics)
 
-    assert [each.what for each in found][:2] == ["'boil' before 'pour'", "'stir' is spoken of"]
+    assert [each.what for each in found][:2] == ["'boil' before 'pour'", "'stir' occurs"]
     assert abs(found[0].first - found[0].second) > abs(found[1].first - found[1].second)
     assert found[0].first + found[0].second < found[1].first + found[1].second
 

@@ -256,7 +256,9 @@ def test_a_cache_that_cannot_be_written_is_only_said(tmp_path, read_pictures_of)
     path = write_captions(tmp_path / "one.mp4", [WHISK])
     (tmp_path / "cache").write_text("no folder")
 
-    with pytest.warns(UserWarning, match="what was read cannot be kept .* reads again"):
+    with pytest.warns(
+        UserWarning, match="the text in the picture cannot be cached .* reads it again"
+    ):
         assert len(read_screen(path)) == 1
 
 
@@ -275,9 +277,9 @@ def test_it_is_said_how_many_videos_are_read(tmp_path, read_pictures_of, monkeyp
     screen.note_screen_reading(others)
 
     assert said == [
-        f"reading the screen: {first}",
-        "reading the screen: 2 of 4 videos were not read yet",
-        "reading the screen: 1 of 4 videos were not read yet",
+        f"reading text in the picture: {first}",
+        "reading text in the picture: 2 of 4 videos are new",
+        "reading text in the picture: 1 of 4 videos are new",
     ]
 
 

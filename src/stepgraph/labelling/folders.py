@@ -328,7 +328,7 @@ def read_labels(folder: Path | LabelFolder) -> Iterator[ClipLabels]:
         path = labels.path / part.file
         if finished(path, labels.provenance) != part:
             raise DataError(
-                f"{path}: must hold the clips and videos that {MANIFEST} says, got others; "
+                f"{path}: must hold the clips and videos that {MANIFEST} lists, got others; "
                 f"delete it and label again"
             )
         yield from read_table(path, len(labels.provenance.vocabulary))
