@@ -87,7 +87,7 @@ def test_true_orders_that_match_nothing_are_noted(tmp_path):
 
     assert {*found.graphs} == {"tea"}
     assert [str(one).replace(str(tmp_path), "") for one in found.problems.found] == [
-        "/graphs/tea.json: a step should be done in some execution of its task, got 'poor'",
+        "/graphs/tea.json: a true step must occur in an execution of its task, got 'poor'",
         "/graphs/coffee.json: a true order must be named after a task of the executions, got "
         "'coffee'; it is left out",
     ]

@@ -185,7 +185,7 @@ def test_nothing_to_hear_is_an_error_that_says_what_is_missing(tmp_path, capsys,
         said = failed(capsys, *asked)
 
         assert "must hold narration (" in said, asked
-        assert "--scores" in said
+        assert "give scores" in said
     assert {path.name for path in tmp_path.iterdir()} == {"COIN.json", "graph.json"}
 
 
