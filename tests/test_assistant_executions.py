@@ -198,7 +198,7 @@ def test_the_written_order_counts_as_half_as_many_executions(believed, execution
 
 def test_a_graph_without_videos_cannot_be_asked():
     with pytest.raises(ConfigError, match="must hold recognised videos for this question"):
-        executions_of_graph(tea_graph(layers=False), "graph.json")
+        executions_of_graph(tea_graph(statistics=False), "graph.json")
 
 
 def test_a_source_without_truth_is_refused(tmp_path):

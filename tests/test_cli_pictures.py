@@ -53,7 +53,7 @@ def test_a_picture_is_drawn(graph, tmp_path, capsys, asked, said, title):
 
 
 def test_a_graph_without_recognised_videos_is_drawn_too(tmp_path, capsys):
-    save_graph(tea_graph(layers=False), tmp_path / "graph.json")
+    save_graph(tea_graph(statistics=False), tmp_path / "graph.json")
 
     code, out, _ = run(capsys, "graph", "draw", tmp_path / "graph.json", "-o", tmp_path / "a.svg")
 

@@ -181,7 +181,7 @@ def test_several_bad_transcripts_are_counted(tmp_path):
     (tmp_path / "d.srt").write_text("")
 
     named = r"\(1\) .*b\.json, .*c\.json: must .*, \(2\) .*d\.srt: must .*; skip bad files"
-    with pytest.raises(DataError, match=rf"^3 of 4 videos cannot be read: {named} without$"):
+    with pytest.raises(DataError, match=rf"^3 of 4 videos cannot be read: {named} to go on"):
         open_source(tmp_path)
 
 
@@ -435,7 +435,7 @@ def test_unknown_sources_are_answered_with_the_known_ones(tmp_path, monkeypatch,
     monkeypatch.chdir(tmp_path)
 
     with pytest.raises(
-        ConfigError, match=rf"'demo', 'gen.*:PATH'.*, got '{source[:200]}'…?, where"
+        ConfigError, match=rf"'demo', 'gen.*:PATH'.*, got '{source[:200]}'…?, which"
     ):
         open_source(source)
 

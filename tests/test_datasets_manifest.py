@@ -166,10 +166,10 @@ def test_null_and_empty_text_are_nothing(here):
     [
         (row("a"), "duplicate video", "ids must differ, got 'a' again; give one of the two an"),
         ({"id": "x"}, "unreadable row", "must name a media file or a transcript, got none"),
-        (row("gone"), "missing file", r"transcript must be a file, got '.*gone\.en\.vtt', where"),
-        ({"media": "x.mp4"}, "missing file", r"media must be a file, got '.*x\.mp4', where none"),
-        (row("b", id="../b"), "bad id", "id of a video must be a name .*, got '../b'"),
-        (row("b", id="/b"), "bad id", "id of a video must be a name .*, got '/b'"),
+        (row("gone"), "missing file", r"transcript must be a file, got '.*gone\.en\.vtt', which"),
+        ({"media": "x.mp4"}, "missing file", r"media must be a file, got '.*x\.mp4', which"),
+        (row("b", id="../b"), "bad id", "id of a video must be usable .*, got '../b'"),
+        (row("b", id="/b"), "bad id", "id of a video must be usable .*, got '/b'"),
         (row("x" * 5000), "missing file", "transcript must be a file"),
     ],
 )
