@@ -134,7 +134,7 @@ def test_scores_are_as_long_as_their_rows():
 
 @pytest.mark.parametrize("wrong", [-2, 5])
 def test_labels_refuse_what_is_no_keystep(wrong):
-    with pytest.raises(DataError, match=r"video 'v' must lie between -1 and 4, got "):
+    with pytest.raises(DataError, match=r"video 'v' must be between -1 and 4, got "):
         make_labels([0, wrong, 4], 5, video="v")
 
 

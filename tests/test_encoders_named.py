@@ -151,7 +151,7 @@ def test_features_do_not_choose_a_model_to_fetch(folder, capsys, asked):
     code, said = run(capsys, *RECOGNIZE, "--features", "features")
 
     assert (code, asked) == (1, [])
-    assert "features: encoder must be named by you" in said
+    assert "features: encoder must be named explicitly" in said
     assert f"--encoder {NAME}" in said
 
 

@@ -312,7 +312,7 @@ def open_labels(folder: Path) -> LabelFolder:
 def _part(fields: Mapping[str, Any]) -> LabelFile:
     file = headers.as_text(fields["file"])
     if Path(file).name != file:
-        raise TypeError(f"files of labels must lie beside the manifest, got {file!r}"[:200])
+        raise TypeError(f"files of labels must be beside the manifest, got {file!r}"[:200])
     return LabelFile(
         file,
         headers.as_whole(fields["rows"]),
