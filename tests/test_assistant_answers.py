@@ -123,7 +123,7 @@ def test_mistakes_are_told_with_their_kind(assistant):
     assert found["repeated"].why == "0 of 12 executions do it more than once"
 
 
-def test_a_written_order_teaches_and_is_no_evidence():
+def test_a_listed_order_teaches_and_is_no_evidence():
     seen = [Execution(str(n), "tea", "", ("boil", "pour", "steep")) for n in range(4)]
     list_ = [Execution(f"w{n}", "tea", "", NAMES[:4], written=True) for n in range(2)]
 

@@ -186,7 +186,7 @@ def test_a_mined_graph_holds_executions(tmp_path):
 
 
 @pytest.mark.parametrize(("believed", "executions"), [(1.0, 2), (0.5, 1), (0.0, 0)])
-def test_the_written_order_counts_as_half_as_many_executions(believed, executions):
+def test_the_listed_order_counts_as_half_as_many_executions(believed, executions):
     graph = tea_graph()
     graph = replace(graph, traces=replace(graph.traces, order=believed))
 

@@ -438,7 +438,7 @@ def test_without_times_keysteps_are_due_when_the_list_says():
     assert TaskMarkov().log_timing("tea", 3, replace(graph_with(), parameters=None)) == expected
 
 
-def test_without_a_written_order_keysteps_are_due_at_any_time():
+def test_without_a_listed_order_keysteps_are_due_at_any_time():
     graph = make_graph(np.zeros((4, 4), np.int64))
 
     assert TaskMarkov().log_timing("everything", 4, graph) == pytest.approx(0, abs=1e-12)

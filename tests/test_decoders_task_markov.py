@@ -194,7 +194,7 @@ def test_the_shorter_of_two_joined_videos_has_confidence_of_its_own():
     assert labels.confidence[80:].mean() > 0.5
 
 
-def test_a_keystep_late_in_the_written_order_wins_late_in_the_video():
+def test_a_keystep_late_in_the_listed_order_wins_late_in_the_video():
     """All keysteps of the task score the same on every row."""
     values = np.full((30, 7), 0.1)
     values[:, :3] = 0.8

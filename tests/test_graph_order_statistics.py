@@ -252,7 +252,7 @@ def test_the_order_speaks_for_the_next_in_the_list_and_less_for_those_after_it()
     assert replace(statistic, ordered=0.0).next_weights(1).tolist() == [0] * 5
 
 
-def test_a_written_order_speaks_for_what_stands_next_to_each_other_as_for_all_others():
+def test_a_listed_order_speaks_for_what_stands_next_to_each_other_as_for_all_others():
     share = statistics_of(labelled(3), order=1.0).of_task("tea").precedence()
 
     assert share[0, 1] == pytest.approx(share[0, 2])
@@ -323,7 +323,7 @@ def test_next_are_the_most_probable_first_and_so_many_as_asked_for():
     assert statistics.first_of("tea")[0][:2] == (0, 5)
 
 
-def test_the_written_order_speaks_for_what_comes_next_in_the_mean_of_the_tasks():
+def test_the_listed_order_speaks_for_what_comes_next_in_the_mean_of_the_tasks():
     members = (0, 1, 2, 3)
     vocabulary = Vocabulary(WORDS.keysteps, {"tea": members, "soup": members[::-1]})
     video = labelled(*[1] * 9, *[0] * 9, vocabulary=vocabulary)
@@ -381,7 +381,7 @@ def test_what_is_done_in_each_video_is_told_in_its_order():
     assert found == {"0": [0, 1, 3], "1": [2, 0], "2": [1, 0, 1]}
 
 
-def test_the_written_order_is_worth_half_as_many_executions_where_it_is_trusted():
+def test_the_listed_order_is_worth_half_as_many_executions_where_it_is_trusted():
     vocabulary = Vocabulary(WORDS.keysteps, {"tea": (0, 1, 2, 3)})
     videos = [labelled(0, 1, vocabulary=vocabulary)] * 3
 

@@ -157,7 +157,7 @@ def test_the_same_videos_are_kept_in_whatever_order_and_parts_they_come(monkeypa
         assert merged.met == whole.met == tasks
 
 
-def test_a_written_order_is_trusted_unless_it_is_said_otherwise():
+def test_a_listed_order_is_trusted_unless_it_is_said_otherwise():
     assert EmissionTraces({}, {}).order == 1.0
 
 
@@ -236,7 +236,7 @@ def test_damaged_fields_of_traces_are_refused(damage, tmp_path):
         sg.load(tmp_path / "graph.json")
 
 
-def test_a_written_order_may_be_trusted_wholly(tmp_path):
+def test_a_listed_order_may_be_trusted_wholly(tmp_path):
     sg.save(graph_with_traces(), tmp_path / "graph.json")
     content = json.loads((tmp_path / "graph.json").read_text("utf-8"))
     content["traces"]["order_weight"] = 1
