@@ -151,7 +151,7 @@ def test_a_pickle_that_asks_for_code_is_refused_by_name(read, asked, tmp_path, m
         read(HOSTILE[asked])
 
     message = str(caught.value)
-    assert f"got a call for '{asked}" in message
+    assert f"got a call of '{asked}" in message
     assert "which was refused; if you trust the file, load it with pickle" in message
     assert "\n" not in message
     assert not (tmp_path / "PWNED").exists()

@@ -85,7 +85,7 @@ def test_a_picture_is_read_again_where_a_block_changed_by_more_than_eight(monkey
 
     assert rows == [[100], [100], [117], [108], [108]]
     assert end == 5.0
-    assert counted == ["reading talk.mp4", 5, 1, 1, 1, 1, 1]
+    assert counted == ["reading text in talk.mp4", 5, 1, 1, 1, 1, 1]
 
 
 def test_pictures_that_have_not_changed_are_not_read_again(tmp_path, read_pictures_of):
