@@ -264,7 +264,7 @@ def test_a_cache_that_cannot_be_written_is_only_said(tmp_path, read_pictures_of)
 
 def test_it_is_said_how_many_videos_are_read(tmp_path, read_pictures_of, monkeypatch):
     said = []
-    monkeypatch.setattr(screen.progress, "say", said.append)
+    monkeypatch.setattr(screen.progress, "note", said.append)
     first, second = (write_captions(tmp_path / f"{name}.mp4", [name]) for name in ("one", "two"))
     videos = [Video(name, 2.0, path=path) for name, path in (("a", first), ("b", second))]
     others = [Video("c", 2.0), Video("d", 2.0, path=tmp_path / "gone.mp4")]

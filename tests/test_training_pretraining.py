@@ -224,9 +224,7 @@ def test_videos_that_were_moved_are_found(tmp_path, corpus):
 def test_labels_without_a_label_are_an_error(tmp_path, corpus):
     labels = label(corpus, tmp_path / "labels", argmax_observed=False)
 
-    with pytest.raises(
-        DataError, match=r"that 'argmax' labels and .*, got none of 18; label them"
-    ):
+    with pytest.raises(DataError, match=r"labels of 'argmax' and .*, got none of 18; label them"):
         train(labels, tmp_path / "out", model=MODEL, options=QUICK, which="argmax")
 
 
