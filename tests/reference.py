@@ -38,17 +38,17 @@ def make_graph(counts, vocabulary=None, **fields):
     return TaskGraph(vocabulary or keysteps(len(counts)), csr_array(counts), **fields)
 
 
-def make_courses(tasks, vocabulary, order=0.0):
-    """Courses of videos in which every row says plainly what is done on it."""
+def make_traces(tasks, vocabulary, order=0.0):
+    """Emission traces of videos in which every row says plainly what is done on it."""
     found = {}
     for task, videos in tasks.items():
         members = np.array((vocabulary.tasks or {task: range(len(vocabulary))})[task])
         found[task] = {}
         for one in videos:
             said = one.keysteps[:, None] == members
-            heard = np.where(said | (one.keysteps < 0)[:, None], 0, -127).astype(np.int8)
-            rows, clear = np.ones(len(said), np.int64), said.any(axis=0)
-            found[task][one.video] = EmissionTrace(rows, heard, clear, one.hop)
+            emission = np.where(said | (one.keysteps < 0)[:, None], 0, -127).astype(np.int8)
+            rows, salient = np.ones(len(said), np.int64), said.any(axis=0)
+            found[task][one.video] = EmissionTrace(rows, emission, salient, one.hop)
     return EmissionTraces(found, {task: len(videos) for task, videos in found.items()}, order)
 
 

@@ -40,7 +40,7 @@ def random_task_vectors(rng, vocabulary, width=8):
     )
 
 
-def random_products(rng, vocabulary, *, parts, titles, video="video"):
+def random_lazy(rng, vocabulary, *, parts, titles, video="video"):
     """Scores of one video as products, with vectors of tasks or without."""
     features = random_sentences(rng, parts, video=video)
     tasks = random_task_vectors(rng, vocabulary) if titles else None

@@ -7,7 +7,7 @@ from itertools import pairwise
 import numpy as np
 from scipy.sparse import csr_array
 
-from reference import make_courses
+from reference import make_traces
 from stepgraph.core import Labels, Vocabulary
 from stepgraph.graph import TaskGraph
 from stepgraph.graph.maps import END, START, Procedure, ProcedureStep, Succession
@@ -72,7 +72,7 @@ def random_map(size, seed=0, videos=30, names=None):
     return make_map(arrows, names=names, videos=videos, shown=dict(enumerate(shown.tolist())))
 
 
-def tea_graph(names=NAMES, *, layers=True, tasks=None):
+def tea_graph(names=NAMES, *, statistics=True, tasks=None):
     """A graph of three videos, which all show the keysteps in order; the third leaves out milk."""
     tasks = {"Make tea": tuple(range(len(names)))} if tasks is None else tasks
     vocabulary = Vocabulary(tuple(names), tasks)
@@ -81,5 +81,5 @@ def tea_graph(names=NAMES, *, layers=True, tasks=None):
     videos.append(Labels("v2", np.where(rows == 2, -1, rows), vocabulary))
     counts = np.eye(len(names), dtype=np.int64) * 9 + 3 * np.eye(len(names), k=1, dtype=np.int64)
     task = next(iter(tasks), "everything")
-    found = make_courses({task: videos}, vocabulary) if layers else None
+    found = make_traces({task: videos}, vocabulary) if statistics else None
     return TaskGraph(vocabulary, csr_array(counts), ("v0", "v1", "v2"), traces=found)

@@ -87,7 +87,7 @@ def test_true_orders_that_match_nothing_are_noted(tmp_path):
 
     assert {*found.graphs} == {"tea"}
     assert [str(one).replace(str(tmp_path), "") for one in found.problems.found] == [
-        "/graphs/tea.json: a step should be done in some execution of its task, got 'poor'",
+        "/graphs/tea.json: a true step must occur in an execution of its task, got 'poor'",
         "/graphs/coffee.json: a true order must be named after a task of the executions, got "
         "'coffee'; it is left out",
     ]
@@ -186,7 +186,7 @@ def test_a_mined_graph_holds_executions(tmp_path):
 
 
 @pytest.mark.parametrize(("believed", "executions"), [(1.0, 2), (0.5, 1), (0.0, 0)])
-def test_the_written_order_counts_as_half_as_many_executions(believed, executions):
+def test_the_listed_order_counts_as_half_as_many_executions(believed, executions):
     graph = tea_graph()
     graph = replace(graph, traces=replace(graph.traces, order=believed))
 
@@ -198,7 +198,7 @@ def test_the_written_order_counts_as_half_as_many_executions(believed, execution
 
 def test_a_graph_without_videos_cannot_be_asked():
     with pytest.raises(ConfigError, match="must hold recognised videos for this question"):
-        executions_of_graph(tea_graph(layers=False), "graph.json")
+        executions_of_graph(tea_graph(statistics=False), "graph.json")
 
 
 def test_a_source_without_truth_is_refused(tmp_path):

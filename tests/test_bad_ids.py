@@ -12,7 +12,7 @@ from stepgraph.files.ids import check_id
 SAID = {"start": [0.0], "end": [2.0], "text": ["boil the water"]}
 VTT = "WEBVTT\n\n00:00.000 --> 00:04.000\nboil\n"
 HOSTILE = ["/etc/passwd", "../../a", "a/../../../b", "..\\a", "a\0b", "a\x1b[2Jb", "x" * 300, " "]
-LINE = r"id of a video must be a name for a file in its folder, got '.*'…?, "
+LINE = r"id of a video must be usable as a file name, got '.*'…?, "
 
 
 def write(folder, files):

@@ -225,11 +225,11 @@ def test_an_unknown_source_is_refused(videos, capsys):
     said = failed(capsys, "mine", "nowhere", "--vocabulary", "steps.txt")
 
     assert "source must be a folder" in said
-    assert "'nowhere', where nothing is" in said
+    assert "'nowhere', which does not exist" in said
 
 
 def test_a_source_without_vocabulary_asks_for_one(videos, capsys):
-    assert "pass it with --vocabulary steps.txt" in failed(capsys, "mine", "videos")
+    assert "give it as vocabulary" in failed(capsys, "mine", "videos")
 
 
 def test_an_unknown_decoder_is_answered_with_the_known_ones(capsys):
@@ -407,7 +407,7 @@ def test_a_vocabulary_of_howto100m_asks_for_articles(tmp_path, capsys):
 
     said = failed(capsys, "vocabulary", f"howto100m:{tmp_path}")
 
-    assert "pass WikiHow articles with --articles PATH" in said
+    assert "give WikiHow articles" in said
 
 
 @pytest.mark.data

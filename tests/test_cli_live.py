@@ -63,7 +63,7 @@ def test_what_was_left_out_is_said(graph, capsys):
 
     said = capsys.readouterr().err
     assert "1 jump in time (said.txt:5: " in said
-    assert "1 line that is no text (said.txt:6: " in said
+    assert "1 line that is not text (said.txt:6: " in said
 
 
 def test_a_stream_may_end_within_a_line_and_jump_back(graph, capsys, monkeypatch):

@@ -53,7 +53,7 @@ def test_a_picture_is_drawn(graph, tmp_path, capsys, asked, said, title):
 
 
 def test_a_graph_without_recognised_videos_is_drawn_too(tmp_path, capsys):
-    save_graph(tea_graph(layers=False), tmp_path / "graph.json")
+    save_graph(tea_graph(statistics=False), tmp_path / "graph.json")
 
     code, out, _ = run(capsys, "graph", "draw", tmp_path / "graph.json", "-o", tmp_path / "a.svg")
 
@@ -72,7 +72,7 @@ def test_a_graph_without_recognised_videos_is_drawn_too(tmp_path, capsys):
         ),
         (
             ("--next", "boil whater", "-o", "a.svg"),
-            "keystep 'boil whater' is not among the 5 known ones; did you mean 'boil water'?",
+            "of the 5 of the vocabulary, got 'boil whater'; did you mean 'boil water'?",
         ),
         (("--top", "3", "-o", "a.svg"), "--top requires --keysteps; remove it"),
         (

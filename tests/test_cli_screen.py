@@ -41,7 +41,7 @@ def test_chapters_of_a_silent_video(folder, capsys, monkeypatch):
     assert main([*mine, *READ]) == 0
     out, err = capsys.readouterr()
     assert "mined from 2 videos" in out
-    assert err == "stepgraph: reading the screen: 2 of 2 videos were not read yet\n"
+    assert err == "stepgraph: reading text in the picture: 2 of 2 videos are new\n"
 
     # A graph says that it was read, and nothing is read twice.
     monkeypatch.setattr(screen, "_load_reader", lambda: pytest.fail("read again"))
@@ -61,7 +61,7 @@ def test_what_is_written_joins_what_is_said(folder, capsys):
     Path("videos/a.srt").write_text("1\n00:00:00,000 --> 00:00:03,900\ncrack the eggs\n")
     mine = ["mine", "videos", "--vocabulary", "steps.txt", "-o", "graph.json", "--also", "ocr"]
     assert main(mine) == 0
-    assert capsys.readouterr().err == "stepgraph: reading the screen: videos/a.mp4\n"
+    assert capsys.readouterr().err == "stepgraph: reading text in the picture: videos/a.mp4\n"
 
     recognise = ["recognize", "videos", "--graph", "graph.json", "-o", "chapters"]
     assert main([*recognise, "--decoder", "argmax"]) == 0
@@ -93,7 +93,7 @@ def test_without_the_extra_one_line_says_what_to_install(folder, capsys, monkeyp
 
     last = capsys.readouterr().err.splitlines()[-1]
     assert last == (
-        "stepgraph: error: reading the screen of a video needs the 'ocr' extra; run: "
+        "stepgraph: error: reading text in the picture needs the 'ocr' extra; run: "
         "pip install 'stepgraph[ocr]'"
     )
 
@@ -113,7 +113,7 @@ def test_the_demo_reads_some_of_its_clips(folder, capsys, monkeypatch):
 
     out, err = capsys.readouterr()
     assert "text, 1 silent clips: task-markov" in out
-    assert "reading the screen: " in err
+    assert "reading text in the picture: " in err
     assert Path("report/report.html").is_file()
     [result] = map(sg.load, Path("report/keysteps").glob("*.steps.json"))
     assert result.video.path.resolve().parent == Path("report/clips").resolve()

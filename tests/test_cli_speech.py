@@ -58,10 +58,10 @@ def test_chapters_of_a_bare_video(folder, capsys, monkeypatch):
     assert main([*mine, "--skip-bad", "--save-transcripts"]) == 0
 
     said = capsys.readouterr().err.splitlines()
-    assert said[0] == "stepgraph: listening: 3 of 3 videos have no transcript"
+    assert said[0] == "stepgraph: transcribing: 3 of 3 videos have no transcript"
     assert len(said) == 2
-    assert "mute.mp4: must have sound to be listened to, got none" in said[1]
-    assert "hush.m4a: somebody must speak in it" in said[1]
+    assert "mute.mp4: must have sound to be transcribed, got none" in said[1]
+    assert "hush.m4a: must contain speech" in said[1]
     assert (folder / "talk.srt").is_file()
     (folder / "talk.srt").unlink()
 
@@ -100,7 +100,7 @@ def test_one_file_is_named(folder, capsys):
     main(["mine", "videos/talk.wav", "--vocabulary", "steps.txt", "-o", "graph.json"])
 
     first, *_ = capsys.readouterr().err.splitlines()
-    assert first == "stepgraph: listening: videos/talk.wav has no transcript"
+    assert first == "stepgraph: transcribing: videos/talk.wav has no transcript"
 
 
 def test_listening_can_be_turned_off(folder, capsys):

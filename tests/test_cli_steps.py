@@ -88,8 +88,8 @@ def test_a_list_that_was_edited_is_not_overwritten(omelettes, tmp_path, capsys):
             "got none in these 200 videos",
         ),
         ({f"x{n}q": ["jetzt schlagen wir die Eier auf", "dann Milch dazu"] for n in range(4)},
-         "told in English"),
-        ({f"x{n}q": [" ", "[Music]"] for n in range(3)}, "told in English, got none"),
+         "with an English narration"),
+        ({f"x{n}q": [" ", "[Music]"] for n in range(3)}, "with an English narration, got none"),
     ],
     ids=["one video", "a lecture", "two hundred tasks", "German", "no words"],
 )  # fmt: skip
@@ -107,9 +107,12 @@ def test_where_nothing_recurs_that_is_the_answer(videos, error, tmp_path, capsys
 @pytest.mark.parametrize(
     ("asked", "error"),
     [
-        (("--tasks", "7"), "tasks must be at most the 6 videos that are told in English, got 7"),
-        (("--min-videos", "9", "--tasks", "2"), "one task, fewer --tasks, or lower --min-videos"),
-        (("--min-videos", "9", "--tasks", "1"), "videos of one task, or lower --min-videos"),
+        (
+            ("--tasks", "7"),
+            "tasks must be at most the number of videos with an English narration, 6, got 7",
+        ),
+        (("--min-videos", "9", "--tasks", "2"), "one task, fewer tasks, or lower min_videos"),
+        (("--min-videos", "9", "--tasks", "1"), "videos of one task, or lower min_videos"),
     ],
 )
 def test_what_to_change_is_said(asked, error, omelettes, tmp_path, capsys):
@@ -132,7 +135,7 @@ def test_one_video_is_enough_for_whoever_says_so(tmp_path, capsys):
 def test_videos_without_words_are_left_out():
     silent = [sg.Video(f"s{n}", 10.0) for n in range(3)]
 
-    with pytest.raises(sg.DataError, match="must hold videos that are told in English, got none"):
+    with pytest.raises(sg.DataError, match="must hold videos with an English narration, got none"):
         sg.suggest_steps(silent)
 
 

@@ -27,12 +27,14 @@ def test_index_finds_every_keystep(vocabulary):
 
 
 def test_unknown_keystep_is_answered_with_the_nearest(vocabulary):
-    with pytest.raises(DataError, match=r"'crack eggs' is not among the 5 .* mean 'crack the eg"):
+    with pytest.raises(
+        DataError, match=r"one of the 5 .*, got 'crack eggs'; .* mean 'crack the eg"
+    ):
         vocabulary.index("crack eggs")
 
 
 def test_unknown_keystep_unlike_any_says_so(vocabulary):
-    with pytest.raises(DataError, match=r"'zzz' is not among the 5 .*; none is similar"):
+    with pytest.raises(DataError, match=r"one of the 5 .*, got 'zzz'; none is similar"):
         vocabulary.index("zzz")
 
 
@@ -132,7 +134,7 @@ def test_scores_are_as_long_as_their_rows():
 
 @pytest.mark.parametrize("wrong", [-2, 5])
 def test_labels_refuse_what_is_no_keystep(wrong):
-    with pytest.raises(DataError, match=r"video 'v' must lie between -1 and 4, got "):
+    with pytest.raises(DataError, match=r"video 'v' must be between -1 and 4, got "):
         make_labels([0, wrong, 4], 5, video="v")
 
 

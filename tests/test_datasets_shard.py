@@ -19,7 +19,7 @@ def test_shards_are_all_videos_once_each_with_its_truth():
 
 
 def test_a_shard_without_videos_is_refused(omelette_folder):
-    with pytest.raises(DataError, match=r"^shard 1/500 of .* must hold videos, got none; take f"):
+    with pytest.raises(DataError, match=r"^shard 1/500 of .* must hold videos, got none; use f"):
         open_source(omelette_folder, shard=Shard(1, 500))
 
 

@@ -181,7 +181,7 @@ def test_what_is_no_decoder_is_refused_with_a_reason(name, message):
 def test_options_of_a_decoder_of_the_user_are_checked():
     with pytest.raises(ConfigError, match="'own_decoders:Always' has no option 'x'; it has keys"):
         load_decoder("own_decoders:Always", x=1)
-    with pytest.raises(ConfigError, match="'own_decoders:Plain' must be given its option 'needed"):
+    with pytest.raises(ConfigError, match="'own_decoders:Plain' requires its option 'needed"):
         load_decoder("own_decoders:Plain", extra=1)
     with pytest.raises(ConfigError, match="has no option 'x'; it has needed, extra"):
         load_decoder("own_decoders:Plain", needed=1, x=1)

@@ -338,7 +338,7 @@ def test_bag_of_steps_is_argmax_among_the_keysteps_of_the_task():
     assert labels.keysteps.tolist() == [1, 2]
 
 
-def test_linear_steps_fill_gaps_in_the_written_order():
+def test_linear_steps_fill_gaps_in_the_listed_order():
     vocabulary = Vocabulary(tuple("abcd"), {"task": (2, 0, 1, 3)})
     scores = make_scores(
         np.eye(4)[[2, 0, 0, 0, 0, 0, 0, 3]], [True, *[False] * 6, True], vocabulary=vocabulary

@@ -89,7 +89,7 @@ def chain_of(*order, size=5):
     return TaskGraph.from_order(keysteps(size), [order])
 
 
-def heard(*rows, size=5, sure=0.9):
+def observed(*rows, size=5, sure=0.9):
     """Scores of rows, each a keystep that is heard clearly, "noise", or None for silence."""
     values = np.full((len(rows), size), 0.1)
     for row, what in enumerate(rows):
@@ -255,7 +255,7 @@ def test_too_many_states_are_refused():
 
 @pytest.mark.parametrize("decoder", DECODERS)
 def test_keysteps_are_found_in_order_and_noise_is_dropped(decoder):
-    scores = heard(3, 3, "noise", 0, None, 0, "noise", 2, 4, 4).restrict((3, 0, 2, 4))
+    scores = observed(3, 3, "noise", 0, None, 0, "noise", 2, 4, 4).restrict((3, 0, 2, 4))
 
     labels = decoded(replace(decoder, percentile=15), scores, chain_of(3, 0, 2, 4))
 
@@ -263,8 +263,8 @@ def test_keysteps_are_found_in_order_and_noise_is_dropped(decoder):
 
 
 @pytest.mark.parametrize("decoder", DECODERS)
-def test_a_keystep_heard_in_the_wrong_place_is_dropped(decoder):
-    scores = heard(0, 0, 2, 1, 1, 2, 2, size=3)
+def test_a_keystep_observed_in_the_wrong_place_is_dropped(decoder):
+    scores = observed(0, 0, 2, 1, 1, 2, 2, size=3)
 
     labels = decoded(decoder, scores, chain_of(0, 1, 2, size=3))
 
@@ -274,20 +274,20 @@ def test_a_keystep_heard_in_the_wrong_place_is_dropped(decoder):
 def test_graph2vid_finds_the_order_of_the_video():
     graph = make_graph([[0, 1, 1, 0], [0, 0, 0, 1], [0, 0, 0, 1], [0, 0, 0, 0]])
 
-    assert decoded(Graph2Vid(), heard(0, 2, 2, 1, 1, 3, size=4), graph) == [0, 2, 2, 1, 1, 3]
+    assert decoded(Graph2Vid(), observed(0, 2, 2, 1, 1, 3, size=4), graph) == [0, 2, 2, 1, 1, 3]
 
 
 def test_graph2vid_takes_a_mined_graph_with_cycles():
     graph = make_graph([[7, 9, 1], [2, 3, 8], [4, 0, 5]])
 
-    assert decoded(Graph2Vid(), heard(0, 1, 1, 2, size=3), graph) == [0, 1, 1, 2]
+    assert decoded(Graph2Vid(), observed(0, 1, 1, 2, size=3), graph) == [0, 1, 1, 2]
 
 
 @pytest.mark.parametrize(("majority", "found"), [(0.5, False), (0.75, True)])
 def test_graph2vid_follows_the_video_where_the_graph_is_undecided(majority, found):
     graph = make_graph([[0, 10], [9, 0]])
 
-    labels = decoded(Graph2Vid(majority=majority), heard(1, 1, 0, 0, size=2), graph)
+    labels = decoded(Graph2Vid(majority=majority), observed(1, 1, 0, 0, size=2), graph)
 
     assert (labels == [1, 1, 0, 0]) == found
 
@@ -347,26 +347,26 @@ def test_silence_changes_no_other_row(decoder):
 @pytest.mark.parametrize("decoder", DECODERS)
 @pytest.mark.parametrize("rows", [(), (None,), (None, None, None)])
 def test_a_video_without_speech_is_all_background(decoder, rows):
-    assert decoded(decoder, heard(*rows), chain_of(*range(5))) == [BACKGROUND] * len(rows)
+    assert decoded(decoder, observed(*rows), chain_of(*range(5))) == [BACKGROUND] * len(rows)
 
 
 @pytest.mark.parametrize("decoder", DECODERS)
-def test_one_row_gets_the_keystep_that_is_heard(decoder):
-    assert decoded(decoder, heard(None, 3), chain_of(0, 1, 2, 3, 4)) == [BACKGROUND, 3]
+def test_one_row_gets_the_keystep_that_is_observed(decoder):
+    assert decoded(decoder, observed(None, 3), chain_of(0, 1, 2, 3, 4)) == [BACKGROUND, 3]
 
 
 @pytest.mark.parametrize("decoder", DECODERS)
 def test_one_keystep_takes_all_rows(decoder):
-    assert decoded(decoder, heard(1, 0, 1).restrict([1]), chain_of(1)) == [1, 1, 1]
+    assert decoded(decoder, observed(1, 0, 1).restrict([1]), chain_of(1)) == [1, 1, 1]
 
 
 @pytest.mark.parametrize("decoder", DECODERS)
 def test_with_fewer_rows_than_keysteps_some_are_dropped(decoder):
-    assert decoded(decoder, heard(0, 3), chain_of(0, 1, 2, 3, 4)) == [0, 3]
+    assert decoded(decoder, observed(0, 3), chain_of(0, 1, 2, 3, 4)) == [0, 3]
 
 
 def test_each_keystep_is_matched_unless_it_may_be_dropped():
-    scores, graph = heard(0, 0, 0, 2, 2, 2, size=3), chain_of(0, 1, 2, size=3)
+    scores, graph = observed(0, 0, 0, 2, 2, 2, size=3), chain_of(0, 1, 2, size=3)
 
     assert 1 in decoded(DropDTW(), scores, graph)
     assert decoded(DropDTW(drop_keysteps=True), scores, graph) == [0, 0, 0, 2, 2, 2]
@@ -399,18 +399,18 @@ def test_drop_dtw_refuses_a_graph_that_is_not_a_chain(pairs, transitions):
     message = f"must chain its 4 candidate keysteps in one order, got {transitions} transitions"
 
     with pytest.raises(DataError, match=rf"graph for video 'video' {message}.*from_order"):
-        DropDTW().decode(heard(0, 1, 2, 3).restrict(range(4)), graph)
+        DropDTW().decode(observed(0, 1, 2, 3).restrict(range(4)), graph)
 
 
 def test_drop_dtw_refuses_scores_of_more_keysteps_than_the_chain():
     with pytest.raises(DataError, match=r"chain its 5 candidate keysteps.*restrict the scores"):
-        DropDTW().decode(heard(0, 1, 2), chain_of(0, 1, 2))
+        DropDTW().decode(observed(0, 1, 2), chain_of(0, 1, 2))
 
 
 def test_self_loops_do_not_break_a_chain():
     graph = make_graph([[9, 1, 0], [0, 9, 1], [0, 0, 9]])
 
-    assert decoded(DropDTW(), heard(0, 1, 2, size=3), graph) == [0, 1, 2]
+    assert decoded(DropDTW(), observed(0, 1, 2, size=3), graph) == [0, 1, 2]
 
 
 @pytest.mark.parametrize("decoder", DECODERS)
@@ -420,7 +420,7 @@ def test_a_graph_of_another_vocabulary_is_refused(decoder):
     with pytest.raises(
         DataError, match="scores of video 'video' and the graph must share one voc"
     ):
-        decoder.decode(heard(0, 1), other)
+        decoder.decode(observed(0, 1), other)
 
 
 @pytest.mark.parametrize("decoder", DECODERS)
@@ -436,7 +436,7 @@ def test_graph2vid_refuses_too_many_keysteps_without_order():
     empty = make_graph(np.zeros((5, 5), np.int64))
 
     with pytest.raises(DataError, match="5 keysteps must have at most 31 topological states"):
-        Graph2Vid(max_states=31).decode(heard(0, 1, 2, 3, 4), empty)
+        Graph2Vid(max_states=31).decode(observed(0, 1, 2, 3, 4), empty)
 
 
 @pytest.mark.parametrize(
@@ -464,7 +464,7 @@ def test_the_ends_of_a_range_are_in_it(share):
 
 
 def test_with_as_many_rows_as_keysteps_none_is_dropped():
-    backwards = heard(1, 0, size=2)
+    backwards = observed(1, 0, size=2)
 
     assert decoded(DropDTW(), backwards, chain_of(0, 1, size=2)) == [0, 1]
     assert decoded(DropDTW(drop_keysteps=True), backwards, chain_of(0, 1, size=2)) != [0, 1]
@@ -474,4 +474,4 @@ def test_two_keysteps_without_an_order_are_refused():
     graph = TaskGraph.from_order(keysteps(2), [])
 
     with pytest.raises(DataError, match="must chain its 2 candidate keysteps in one order, got 0"):
-        DropDTW().decode(heard(0, 1, size=2), graph)
+        DropDTW().decode(observed(0, 1, size=2), graph)

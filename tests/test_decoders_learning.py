@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from reference import keysteps, make_graph, make_scores
-from spoken import random_products, random_unit, sentences
+from spoken import random_lazy, random_unit, sentences
 from stepgraph.core import Vocabulary
 from stepgraph.decoders import TaskMarkov
 from stepgraph.decoders.learning import ParameterFit, learn_graph
@@ -23,10 +23,10 @@ LISTED = listed_tasks(VOCABULARY)
 KEYSTEPS = random_unit(np.random.default_rng(99), 7, 16)
 
 
-def weigh(heard, close, task, graph):
+def weigh(observations, close, task, graph):
     decoder = TaskMarkov()
-    words = decoder.log_classifier(heard.vectors(), task, graph.parameters)
-    return decoder.weigh(heard, close, decoder.expect(task, graph), words)
+    words = decoder.log_classifier(observations.vectors(), task, graph.parameters)
+    return decoder.weigh(observations, close, decoder.expect(task, graph), words)
 
 
 def spoken_video(rng, task, name):
@@ -45,7 +45,7 @@ def random_corpus(seed):
     """Products with and without titles, and dense scores, some restricted."""
     rng, videos = np.random.default_rng(seed), []
     for n in range(6):
-        scores = random_products(
+        scores = random_lazy(
             rng, VOCABULARY, parts=int(rng.integers(1, 9)), titles=n % 2 == 0, video=f"{n}"
         )
         videos.append(scores if n % 3 else scores.with_values(scores.values))
@@ -86,12 +86,12 @@ def slow_posterior(scores):
 
 def slow_times(scores, task):
     """When keysteps are said clearly, one row at a time."""
-    members, heard = LISTED[task], observe(scores)
-    close = heard.similarity(task, members).keysteps
+    members, observations = LISTED[task], observe(scores)
+    close = observations.similarity(task, members).keysteps
     counts = np.zeros((len(members), 20))
     if len(members) < 2 or np.isinf(close).any():
         return counts
-    rows = [(t, close[m]) for t, m in enumerate(heard.index.tolist()) if m >= 0]
+    rows = [(t, close[m]) for t, m in enumerate(observations.index.tolist()) if m >= 0]
     for t, values in rows:
         soft = []
         for place in range(len(members)):
@@ -135,9 +135,9 @@ def test_videos_and_times_of_a_task_are_those_of_the_videos_that_probably_show_i
 
 def test_a_video_counts_once_for_each_keystep_that_it_speaks_of():
     """Evenly of two of the three keysteps of tea: two are added, however long the list."""
-    clear = np.eye(7)[[0] * 5 + [1] * 5]
+    confident = np.eye(7)[[0] * 5 + [1] * 5]
 
-    found = learned([make_scores(clear, vocabulary=VOCABULARY)])
+    found = learned([make_scores(confident, vocabulary=VOCABULARY)])
 
     assert found.timing["tea"].sum() == pytest.approx(2 * found.videos["tea"])
 
@@ -188,7 +188,7 @@ def test_halves_merged_are_the_whole():
         assert_same(found, learned(videos), words=False)
 
 
-def test_graphs_of_halves_merged_have_the_habits_of_the_whole():
+def test_graphs_of_halves_merged_have_the_parameters_of_the_whole():
     videos = spoken_corpus(np.random.default_rng(0), 12)
     one, other = (learn_graph(part, VOCABULARY) for part in (videos[:5], videos[5:]))
 
@@ -197,7 +197,7 @@ def test_graphs_of_halves_merged_have_the_habits_of_the_whole():
     assert_same(found, learn_graph(videos, VOCABULARY).parameters, words=False)
 
 
-def test_a_learned_graph_is_the_mined_one_with_habits():
+def test_a_learned_graph_is_the_mined_one_with_parameters():
     for seed in range(5):
         videos = random_corpus(seed)[:-1]
         options = {"min_score": 0.1, "max_gap": 2.0}
@@ -304,11 +304,13 @@ def slow_words(videos, graph):
     said = {}
     for scores in sorted(videos, key=lambda one: one.video):
         shares = slow_posterior(scores)
-        task, heard = max(shares, key=shares.get), observe(scores)
-        close = heard.similarity(task, LISTED[task]).keysteps
-        rows = weigh(heard, close, task, graph)
-        for moment, vector in enumerate(heard.vectors().astype(float)):
-            said.setdefault(task, []).append((vector, rows[heard.index == moment].mean(axis=0)))
+        task, observations = max(shares, key=shares.get), observe(scores)
+        close = observations.similarity(task, LISTED[task]).keysteps
+        rows = weigh(observations, close, task, graph)
+        for sentence, vector in enumerate(observations.vectors().astype(float)):
+            said.setdefault(task, []).append(
+                (vector, rows[observations.index == sentence].mean(axis=0))
+            )
     scatter, number = np.zeros((16, 16)), 0
     for sentences_of_task in said.values():
         middle = np.mean([vector for vector, _ in sentences_of_task], axis=0)
@@ -382,13 +384,13 @@ def test_words_make_the_right_keystep_more_probable(secret_graph):
     plain = replace(secret_graph, parameters=replace(secret_graph.parameters, classifiers={}))
     for seed in range(10):
         scores, members = secret_video(np.random.default_rng(seed), "next", open_share=0.0)
-        heard = observe(scores)
-        close = heard.similarity("tea", (0, 1, 2)).keysteps
-        rows = np.flatnonzero(heard.index >= 0)
-        right = members[heard.index[rows]]
+        observations = observe(scores)
+        close = observations.similarity("tea", (0, 1, 2)).keysteps
+        rows = np.flatnonzero(observations.index >= 0)
+        right = members[observations.index[rows]]
 
         informed, uninformed = (
-            weigh(heard, close, "tea", graph)[rows, right].mean()
+            weigh(observations, close, "tea", graph)[rows, right].mean()
             for graph in (secret_graph, plain)
         )
 
@@ -415,8 +417,8 @@ def slow_due(times, size, order_videos=10.0, spread=0.25):
         smooth = [math.exp(-(n**2) / 2) for n in range(-4, 5)]
         for b in range(20):
             near = [times[place, min(19, max(0, b + n))] for n in range(-4, 5)]
-            heard = sum(s * one for s, one in zip(smooth, near, strict=True)) / sum(smooth)
-            table[place, b] = order_videos * written[b] / sum(written) + heard
+            observed = sum(s * one for s, one in zip(smooth, near, strict=True)) / sum(smooth)
+            table[place, b] = order_videos * written[b] / sum(written) + observed
     return np.log(20 * table / table.sum(axis=1, keepdims=True))
 
 
@@ -436,7 +438,7 @@ def test_without_times_keysteps_are_due_when_the_list_says():
     assert TaskMarkov().log_timing("tea", 3, replace(graph_with(), parameters=None)) == expected
 
 
-def test_without_a_written_order_keysteps_are_due_at_any_time():
+def test_without_a_listed_order_keysteps_are_due_at_any_time():
     graph = make_graph(np.zeros((4, 4), np.int64))
 
     assert TaskMarkov().log_timing("everything", 4, graph) == pytest.approx(0, abs=1e-12)
@@ -445,14 +447,14 @@ def test_without_a_written_order_keysteps_are_due_at_any_time():
 def test_words_of_more_videos_weigh_more():
     rng = np.random.default_rng(0)
     scores = spoken_video(rng, "tea", "video")
-    heard = observe(scores)
-    close = np.zeros((len(heard.sources), 3))
+    observations = observe(scores)
+    close = np.zeros((len(observations.sources), 3))
     words = SentenceClassifier(np.zeros((3, 16), np.float32), np.array([0.0, 0.0, 5.0]))
 
     shares = [
-        weigh(heard, close, "tea", graph_with(videos={"tea": n}, words={"tea": words})).mean(
-            axis=0
-        )[2]
+        weigh(
+            observations, close, "tea", graph_with(videos={"tea": n}, classifiers={"tea": words})
+        ).mean(axis=0)[2]
         for n in (1.0, 10.0, 1000.0)
     ]
 
@@ -462,19 +464,19 @@ def test_words_of_more_videos_weigh_more():
 
 def test_words_of_another_encoder_are_not_used():
     scores = spoken_video(np.random.default_rng(0), "tea", "video")
-    heard = observe(scores)
-    close = heard.similarity("tea", (0, 1, 2)).keysteps
+    observations = observe(scores)
+    close = observations.similarity("tea", (0, 1, 2)).keysteps
     words = {"tea": SentenceClassifier(np.ones((3, 5), np.float32), np.array([0.0, 0.0, 9.0]))}
 
     one, other = (
-        weigh(heard, close, "tea", graph)
+        weigh(observations, close, "tea", graph)
         for graph in (graph_with(videos={"tea": 9.0}, classifiers=words), graph_with())
     )
 
     assert one.tolist() == other.tolist()
 
 
-def test_habits_help_to_label_the_corpus_they_were_learned_from():
+def test_parameters_help_to_label_the_corpus_they_were_learned_from():
     """Keysteps are done in the opposite order of the list."""
     rng, videos = np.random.default_rng(0), []
     for n in range(60):

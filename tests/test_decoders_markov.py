@@ -210,10 +210,10 @@ def test_a_video_without_speech_is_all_background(decoder):
 
 @BOTH
 def test_values_of_unobserved_rows_are_ignored(decoder):
-    heard = [[0, 1, 0, 0, 0], [0, 0, 0, 0, 0], [0, 0.9, 0, 0, 0]]
-    noisy = [heard[0], [np.nan, 0, np.inf, 0, 9], heard[2]]
+    observed = [[0, 1, 0, 0, 0], [0, 0, 0, 0, 0], [0, 0.9, 0, 0, 0]]
+    noisy = [observed[0], [np.nan, 0, np.inf, 0, 9], observed[2]]
 
-    labels = [labels_of(decoder, make_scores(v, [1, 0, 1])) for v in (heard, noisy)]
+    labels = [labels_of(decoder, make_scores(v, [1, 0, 1])) for v in (observed, noisy)]
 
     assert labels[0] == labels[1]
 

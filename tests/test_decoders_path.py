@@ -16,7 +16,7 @@ CHAIN = make_graph(np.eye(5, k=1, dtype=np.int64))
 SURE, UNSURE = 0.9, 0.2
 
 
-def heard(*rows, size=5):
+def observed(*rows, size=5):
     """Scores of rows, each a keystep heard surely, (keystep, score), or None for silence."""
     values, observed = np.zeros((len(rows), size)), []
     for row, what in enumerate(rows):
@@ -58,51 +58,51 @@ def test_anchors_keep_their_labels():
 
 def test_keysteps_between_anchors_get_equal_shares():
     """The supplement: anchors at rows 1 and 10, three keysteps found, two rows each."""
-    scores = heard(0, *[None] * 8, 4)
+    scores = observed(0, *[None] * 8, 4)
 
     assert decoded(scores) == [0, 0, 1, 1, 2, 2, 3, 3, 4, 4]
 
 
 def test_unsure_rows_are_replaced():
-    scores = heard(0, (3, UNSURE), (3, UNSURE), 2)
+    scores = observed(0, (3, UNSURE), (3, UNSURE), 2)
 
     assert decoded(scores) == [0, 0, 1, 2]
 
 
 @pytest.mark.parametrize(("threshold", "kept"), [(0.25, True), (0.5, True), (0.75, False)])
 def test_threshold_is_inclusive(threshold, kept):
-    labels = PathSearch(threshold).decode(heard((1, 0.5), 0), CHAIN)
+    labels = PathSearch(threshold).decode(observed((1, 0.5), 0), CHAIN)
 
     assert labels.anchors.tolist() == [kept, True]
 
 
 def test_threshold_is_inclusive_in_single_precision():
-    labels = PathSearch(0.4).decode(heard((1, 0.4)), CHAIN)
+    labels = PathSearch(0.4).decode(observed((1, 0.4)), CHAIN)
 
     assert labels.anchors.tolist() == [True]
 
 
 def test_first_anchor_reaches_back_to_the_beginning():
-    assert decoded(heard(None, (4, UNSURE), 2)) == [2, 2, 2]
+    assert decoded(observed(None, (4, UNSURE), 2)) == [2, 2, 2]
 
 
 def test_last_anchor_goes_on_to_the_end():
-    assert decoded(heard(2, (4, UNSURE), None)) == [2, 2, 2]
+    assert decoded(observed(2, (4, UNSURE), None)) == [2, 2, 2]
 
 
 def test_without_any_anchor_the_preliminary_labels_stay():
-    labels = PathSearch(0.5).decode(heard((3, UNSURE), None, (1, UNSURE)), CHAIN)
+    labels = PathSearch(0.5).decode(observed((3, UNSURE), None, (1, UNSURE)), CHAIN)
 
     assert labels.keysteps.tolist() == [3, BACKGROUND, 1]
     assert not labels.anchors.any()
 
 
 def test_without_a_path_each_anchor_takes_half():
-    assert decoded(heard(3, None, None, None, None, 1)) == [3, 3, 3, 1, 1, 1]
+    assert decoded(observed(3, None, None, None, None, 1)) == [3, 3, 3, 1, 1, 1]
 
 
 def test_without_a_path_the_middle_of_an_odd_gap_goes_to_the_first():
-    assert decoded(heard(3, None, 1)) == [3, 3, 1]
+    assert decoded(observed(3, None, 1)) == [3, 3, 1]
 
 
 @pytest.mark.parametrize(
@@ -110,20 +110,20 @@ def test_without_a_path_the_middle_of_an_odd_gap_goes_to_the_first():
     [([0, 4], [0, 4]), ([0, None, 4], [0, 2, 4]), ([0, None, None, 4], [0, 1, 3, 4])],
 )
 def test_a_gap_shorter_than_its_path_is_sampled_evenly(rows, expected):
-    assert decoded(heard(*rows)) == expected
+    assert decoded(observed(*rows)) == expected
 
 
 def test_between_equal_anchors_the_keystep_goes_on():
-    assert decoded(heard(2, (0, UNSURE), None, 2)) == [2, 2, 2, 2]
+    assert decoded(observed(2, (0, UNSURE), None, 2)) == [2, 2, 2, 2]
 
 
 def test_a_video_of_sure_rows_is_not_changed():
-    assert decoded(heard(4, 0, 3, 3, 1)) == [4, 0, 3, 3, 1]
+    assert decoded(observed(4, 0, 3, 3, 1)) == [4, 0, 3, 3, 1]
 
 
 @pytest.mark.parametrize("decoder", [Argmax(), PathSearch()])
 def test_a_video_of_no_rows_has_no_labels(decoder):
-    labels = decoder.decode(heard(), CHAIN)
+    labels = decoder.decode(observed(), CHAIN)
 
     assert len(labels) == 0
 
@@ -131,14 +131,14 @@ def test_a_video_of_no_rows_has_no_labels(decoder):
 @pytest.mark.parametrize("decoder", [Argmax(), PathSearch()])
 @pytest.mark.parametrize(("row", "label"), [(3, 3), (None, BACKGROUND)])
 def test_one_row_keeps_its_own_label(decoder, row, label):
-    labels = decoder.decode(heard(row), CHAIN)
+    labels = decoder.decode(observed(row), CHAIN)
 
     assert labels.keysteps.tolist() == [label]
 
 
 @pytest.mark.parametrize("decoder", [Argmax(), PathSearch(-math.inf)])
 def test_a_video_without_speech_is_all_background(decoder):
-    labels = decoder.decode(heard(None, None, None), CHAIN)
+    labels = decoder.decode(observed(None, None, None), CHAIN)
 
     assert labels.keysteps.tolist() == [BACKGROUND] * 3
 
@@ -155,11 +155,11 @@ def test_values_of_unobserved_rows_are_ignored():
 def test_an_empty_graph_still_fills_gaps():
     empty = make_graph(np.zeros((5, 5), np.int64))
 
-    assert decoded(heard(0, None, None, 4), empty) == [0, 0, 4, 4]
+    assert decoded(observed(0, None, None, 4), empty) == [0, 0, 4, 4]
 
 
 def test_argmax_labels_observed_rows_with_their_best_keystep():
-    labels = Argmax().decode(heard((3, UNSURE), None, 1), CHAIN)
+    labels = Argmax().decode(observed((3, UNSURE), None, 1), CHAIN)
 
     assert labels.keysteps.tolist() == [3, BACKGROUND, 1]
     assert labels.anchors is None
@@ -180,7 +180,7 @@ def test_a_graph_of_another_vocabulary_is_refused(size):
     other = make_graph(np.eye(size, k=1, dtype=np.int64), names)
 
     with pytest.raises(DataError, match="vocabulary"):
-        PathSearch(0.5).decode(heard(0, None, 4), other)
+        PathSearch(0.5).decode(observed(0, None, 4), other)
 
 
 def test_shares_are_in_order_and_differ_by_at_most_one_row():

@@ -25,7 +25,7 @@ RAW = {
 }
 
 
-def clear_scores(keysteps_of_rows, *, observed=None, high=0.9, low=0.1):
+def confident_scores(keysteps_of_rows, *, observed=None, high=0.9, low=0.1):
     """One keystep of each row scores well, all others badly."""
     values = np.full((len(keysteps_of_rows), len(VOCABULARY)), low)
     values[np.arange(len(values)), keysteps_of_rows] = high
@@ -47,14 +47,15 @@ def labels_of(scores, graph=GRAPH, **options):
 def slow_emission(scores, decoder, members):
     """What speaks for each keystep of a task on each row, one cell at a time."""
     rows, size, values = len(scores), len(members), scores.values.astype(float)
-    heard = [t for t in range(rows) if scores.observed[t]]
+    observed = [t for t in range(rows) if scores.observed[t]]
     common = [
-        decoder.mean_subtraction * sum(values[t, k] for t in heard) / len(heard) for k in members
+        decoder.mean_subtraction * sum(values[t, k] for t in observed) / len(observed)
+        for k in members
     ]
     emission = np.zeros((rows, size))
     for t, place in product(range(rows), range(size)):
         soft = [(values[t, k] - common[n]) / decoder.temperature for n, k in enumerate(members)]
-        if t in heard:
+        if t in observed:
             emission[t, place] = soft[place] - math.log(sum(math.exp(one) for one in soft))
         away = [((b + 0.5) / 20 - (place + 0.5) / size) / decoder.order_sigma for b in range(20)]
         due = [math.exp(-(one**2) / 2) for one in away]
@@ -72,7 +73,7 @@ def slow_marginals(emission, transition):
     return through / through.sum(axis=1, keepdims=True)
 
 
-def slow_talk(rows, background):
+def slow_background(rows, background):
     """How probable it is that a row is before the introduction's end, or after the farewell's."""
     ends = [min(t + 0.5, rows - t - 0.5) / rows for t in range(rows)]
     return np.array([math.exp(-2 * end / background) if background else 0.0 for end in ends])
@@ -110,8 +111,8 @@ def test_labels_are_those_by_which_most_rows_can_be_expected_to_be_right():
 
         emission = slow_emission(scores, decoder, members)
         sure = slow_marginals(emission, decoder.transitions(members, graph))
-        talk = slow_talk(len(scores), decoder.background)[:, None]
-        worth = np.concatenate([sure * (1 - talk), talk], axis=1)
+        background = slow_background(len(scores), decoder.background)[:, None]
+        worth = np.concatenate([sure * (1 - background), background], axis=1)
         names = [*members, BACKGROUND]
         path = [names.index(keystep) for keystep in labels.keysteps.tolist()]
         every = product(range(len(names)), repeat=len(scores))
@@ -157,43 +158,43 @@ def test_transitions_of_a_very_long_task_are_all_possible(size):
 # --- Labels
 
 
-def test_a_clear_video_is_labelled_with_what_is_heard():
-    heard = [0] * 8 + [1] * 8 + [2] * 8
+def test_a_confident_video_is_labelled_with_what_is_observed():
+    observed = [0] * 8 + [1] * 8 + [2] * 8
 
-    labels = TaskMarkov().decode(clear_scores(heard), GRAPH)
+    labels = TaskMarkov().decode(confident_scores(observed), GRAPH)
 
-    assert labels.keysteps.tolist() == heard
+    assert labels.keysteps.tolist() == observed
     assert next(iter(labels.tasks)) == "tea"
     assert labels.tasks["tea"] > 0.95 * sum(labels.tasks.values())
 
 
-def test_labels_are_of_one_task_where_the_evidence_is_clear():
+def test_labels_are_of_one_task_where_the_evidence_is_confident():
     """A stray row that sounds like another task does not bring that task in."""
     for seed in range(10):
         rng = np.random.default_rng(seed)
-        heard = np.sort(rng.integers(3, 6, 50))
-        heard[rng.integers(0, 50, 3)] = 0
+        observed = np.sort(rng.integers(3, 6, 50))
+        observed[rng.integers(0, 50, 3)] = 0
 
-        assert set(labels_of(clear_scores(heard))) <= {BACKGROUND, 3, 4, 5}
+        assert set(labels_of(confident_scores(observed))) <= {BACKGROUND, 3, 4, 5}
 
 
 def test_two_videos_joined_are_labelled_with_both_their_tasks():
-    heard = [0] * 12 + [1] * 12 + [2] * 12 + [3] * 12 + [4] * 12 + [5] * 12
+    observed = [0] * 12 + [1] * 12 + [2] * 12 + [3] * 12 + [4] * 12 + [5] * 12
 
-    assert labels_of(clear_scores(heard)) == heard
+    assert labels_of(confident_scores(observed)) == observed
 
 
 def test_the_shorter_of_two_joined_videos_has_confidence_of_its_own():
     """The whole video is mostly of the first task; its clear end is of the second."""
-    heard = [0] * 24 + [1] * 24 + [2] * 24 + [3] * 10 + [4] * 10 + [5] * 10
+    observed = [0] * 24 + [1] * 24 + [2] * 24 + [3] * 10 + [4] * 10 + [5] * 10
 
-    labels = TaskMarkov(background=0, **RAW).decode(clear_scores(heard), GRAPH)
+    labels = TaskMarkov(background=0, **RAW).decode(confident_scores(observed), GRAPH)
 
-    assert labels.keysteps.tolist() == heard
+    assert labels.keysteps.tolist() == observed
     assert labels.confidence[80:].mean() > 0.5
 
 
-def test_a_keystep_late_in_the_written_order_wins_late_in_the_video():
+def test_a_keystep_late_in_the_listed_order_wins_late_in_the_video():
     """All keysteps of the task score the same on every row."""
     values = np.full((30, 7), 0.1)
     values[:, :3] = 0.8
@@ -205,17 +206,17 @@ def test_a_keystep_late_in_the_written_order_wins_late_in_the_video():
 
 
 def test_rows_without_speech_take_part_in_what_goes_on_around_them():
-    heard = [0] * 10 + [6] * 5 + [0] * 5 + [2] * 10
+    keysteps = [0] * 10 + [6] * 5 + [0] * 5 + [2] * 10
     observed = np.ones(30, bool)
     observed[10:15] = False
 
-    assert labels_of(clear_scores(heard, observed=observed))[10:15] == [0] * 5
+    assert labels_of(confident_scores(keysteps, observed=observed))[10:15] == [0] * 5
 
 
 @pytest.mark.parametrize("ignored", [0.0, 9.0, -9.0, np.inf, -np.inf, np.nan])
 def test_values_of_rows_without_speech_are_ignored(ignored):
-    heard, observed = [0] * 10 + [1] * 10 + [2] * 10, np.arange(30) % 4 > 0
-    scores, others = (clear_scores(heard, observed=observed) for _ in range(2))
+    keysteps, observed = [0] * 10 + [1] * 10 + [2] * 10, np.arange(30) % 4 > 0
+    scores, others = (confident_scores(keysteps, observed=observed) for _ in range(2))
     others.values[~observed] = ignored
 
     one, other = (TaskMarkov().decode(s, GRAPH) for s in (scores, others))
@@ -238,19 +239,19 @@ def test_a_keystep_that_may_not_be_is_never_predicted():
 
 @pytest.mark.parametrize("allowed", [[], [6]])
 def test_where_no_keystep_of_any_task_may_be_none_of_them_is_predicted(allowed):
-    labels = TaskMarkov().decode(clear_scores([0] * 9).restrict(allowed), GRAPH)
+    labels = TaskMarkov().decode(confident_scores([0] * 9).restrict(allowed), GRAPH)
 
     assert set(labels.keysteps.tolist()) <= {BACKGROUND, *allowed}
 
 
 def test_a_keystep_of_no_task_can_be_recognised():
     """Such as one that stands before the first heading of steps.txt."""
-    assert 6 in labels_of(clear_scores([6] * 20))
+    assert 6 in labels_of(confident_scores([6] * 20))
 
 
 def test_a_task_of_one_keystep_is_that_keystep_throughout():
     vocabulary = Vocabulary(NAMES, {"pour": (3,), "tea": (0, 1, 2)})
-    scores = make_scores(clear_scores([3] * 9).values, vocabulary=vocabulary)
+    scores = make_scores(confident_scores([3] * 9).values, vocabulary=vocabulary)
 
     graph = make_graph(np.zeros((7, 7)), vocabulary)
     labels = TaskMarkov(background=0, **RAW).decode(scores, graph)
@@ -261,7 +262,7 @@ def test_a_task_of_one_keystep_is_that_keystep_throughout():
 
 @pytest.mark.parametrize("rows", [0, 1, 9])
 def test_where_nothing_is_observed_all_is_background_without_confidence(rows):
-    labels = TaskMarkov().decode(clear_scores([0] * rows, observed=[False] * rows), GRAPH)
+    labels = TaskMarkov().decode(confident_scores([0] * rows, observed=[False] * rows), GRAPH)
 
     assert labels.keysteps.tolist() == [BACKGROUND] * rows
     assert labels.confidence.tolist() == [0.0] * rows
@@ -272,26 +273,26 @@ def test_where_nothing_is_observed_all_is_background_without_confidence(rows):
 def test_a_vocabulary_without_tasks_is_one_task_without_order():
     counts = np.zeros((6, 6), np.int64)
     counts[0, 1] = counts[1, 2] = counts[3, 4] = counts[4, 5] = 9
-    heard = [5] * 8 + [4] * 8 + [3] * 8
-    values = clear_scores(heard).values[:, :6]
+    observed = [5] * 8 + [4] * 8 + [3] * 8
+    values = confident_scores(observed).values[:, :6]
 
     labels = TaskMarkov().decode(make_scores(values), make_graph(counts))
 
-    assert labels.keysteps.tolist() == heard
+    assert labels.keysteps.tolist() == observed
     assert list(labels.tasks) == ["everything"]
 
 
 @pytest.mark.parametrize("tasks", [{"tea": ()}, {"tea": (), "soup": ()}])
 def test_tasks_without_keysteps_are_as_good_as_none(tasks):
-    heard = [5] * 8 + [4] * 8 + [3] * 8
+    observed = [5] * 8 + [4] * 8 + [3] * 8
     scores, graph = (
-        make_scores(clear_scores(heard).values, vocabulary=Vocabulary(NAMES, tasks)),
+        make_scores(confident_scores(observed).values, vocabulary=Vocabulary(NAMES, tasks)),
         make_graph(np.eye(7, k=-1, dtype=np.int64), Vocabulary(NAMES, tasks)),
     )
 
     labels = TaskMarkov().decode(scores, graph)
 
-    assert labels.keysteps.tolist() == heard
+    assert labels.keysteps.tolist() == observed
     assert list(labels.tasks) == ["everything"]
 
 
@@ -313,7 +314,7 @@ def test_a_task_without_keysteps_does_not_alter_the_labels(place):
 
 def test_a_graph_of_another_vocabulary_is_refused():
     with pytest.raises(DataError, match=r"scores of video 'video' and the graph must share one"):
-        TaskMarkov().decode(clear_scores([0]), make_graph(np.eye(7, dtype=np.int64)))
+        TaskMarkov().decode(confident_scores([0]), make_graph(np.eye(7, dtype=np.int64)))
 
 
 def test_without_background_every_row_of_a_video_is_labelled():
@@ -327,13 +328,13 @@ def test_without_background_every_row_of_a_video_is_labelled():
 
 @pytest.mark.parametrize("high", [0.9, 0.2, 0.1, -5.0])
 def test_a_video_that_scores_low_is_labelled_all_the_same(high):
-    labels = labels_of(clear_scores([0] * 20, high=high, low=high - 0.05))
+    labels = labels_of(confident_scores([0] * 20, high=high, low=high - 0.05))
 
     assert set(labels[5:15]) <= {0, 1, 2}
 
 
-def test_the_beginning_and_the_end_are_left_empty_where_they_are_more_probably_talk():
-    labels = labels_of(clear_scores([0] * 40 + [1] * 40 + [2] * 40), background=0.2)
+def test_the_beginning_and_the_end_are_left_empty_where_they_are_more_probably_background():
+    labels = labels_of(confident_scores([0] * 40 + [1] * 40 + [2] * 40), background=0.2)
 
     empty = [t for t, keystep in enumerate(labels) if keystep == BACKGROUND]
     middle = [t for t, keystep in enumerate(labels) if keystep != BACKGROUND]
@@ -342,7 +343,7 @@ def test_the_beginning_and_the_end_are_left_empty_where_they_are_more_probably_t
 
 
 def test_a_change_that_costs_too_much_is_not_made():
-    scores = clear_scores([0] * 8 + [1] * 8 + [2] * 8)
+    scores = confident_scores([0] * 8 + [1] * 8 + [2] * 8)
 
     assert len(set(labels_of(scores, change_cost=100.0))) == 1
 
@@ -359,19 +360,21 @@ def test_confidence_is_a_probability():
         assert ((confidence >= 0) & (confidence <= 1)).all()
 
 
-def test_clear_rows_have_more_confidence_than_vague_ones():
-    heard = [0] * 10 + [1] * 10 + [2] * 10
-    clear, vague = clear_scores(heard), clear_scores(heard, high=0.5, low=0.45)
+def test_confident_rows_have_more_confidence_than_vague_ones():
+    observed = [0] * 10 + [1] * 10 + [2] * 10
+    confident, vague = confident_scores(observed), confident_scores(observed, high=0.5, low=0.45)
 
-    sure, unsure = (TaskMarkov().decode(one, GRAPH).confidence for one in (clear, vague))
-    raw, vague_raw = (TaskMarkov(**RAW).decode(one, GRAPH).confidence for one in (clear, vague))
+    sure, unsure = (TaskMarkov().decode(one, GRAPH).confidence for one in (confident, vague))
+    raw, vague_raw = (
+        TaskMarkov(**RAW).decode(one, GRAPH).confidence for one in (confident, vague)
+    )
 
     assert sure.mean() > unsure.mean()
     assert raw.mean() > vague_raw.mean() + 0.1
 
 
 def test_rows_that_are_left_empty_have_confidence_too():
-    labels = TaskMarkov(background=0.2).decode(clear_scores([0] * 60 + [2] * 60), GRAPH)
+    labels = TaskMarkov(background=0.2).decode(confident_scores([0] * 60 + [2] * 60), GRAPH)
 
     empty = labels.keysteps == BACKGROUND
     assert empty.any()
@@ -393,12 +396,12 @@ def test_calibration_keeps_the_order_of_confidence(empty):
 
 @pytest.mark.parametrize("spread", [1e-4, 0.001, 0.01])
 def test_confidence_is_a_probability_where_places_are_strict(spread):
-    labels = TaskMarkov(order_sigma=spread).decode(clear_scores([0] * 20 + [2] * 40), GRAPH)
+    labels = TaskMarkov(order_sigma=spread).decode(confident_scores([0] * 20 + [2] * 40), GRAPH)
 
     assert ((labels.confidence >= 0) & (labels.confidence <= 1)).all()
 
 
-def test_anchors_are_the_heard_rows_whose_own_score_is_clear():
+def test_anchors_are_the_observed_rows_whose_own_score_is_confident():
     rng = np.random.default_rng(0)
     scores = random_scored(rng, 80)
 
@@ -427,7 +430,7 @@ def test_the_same_input_gives_the_same_labels():
 def test_two_graphs_of_one_vocabulary_are_not_confused():
     counts = np.zeros((7, 7), np.int64)
     counts[0, 2] = counts[2, 1] = 10**6
-    scores = clear_scores([0] * 5 + [6] * 16 + [1] * 5, observed=[1] * 5 + [0] * 16 + [1] * 5)
+    scores = confident_scores([0] * 5 + [6] * 16 + [1] * 5, observed=[1] * 5 + [0] * 16 + [1] * 5)
 
     plain, other = (labels_of(scores, graph) for graph in (GRAPH, make_graph(counts, VOCABULARY)))
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from reference import keysteps, make_graph
-from spoken import random_products, random_unit
+from spoken import random_lazy, random_unit
 from stepgraph.core import UNANNOTATED, Alternatives, Labels, Scores, Segment, Vocabulary
 from stepgraph.decoders import TaskMarkov
 from stepgraph.decoders.learning import learn_graph
@@ -153,7 +153,7 @@ def test_keysteps_far_away_are_all_as_improbable():
     assert found == pytest.approx(np.array(expected), rel=1e-9, abs=0)
 
 
-def test_a_moment_is_emitted_by_the_keysteps_that_may_be_there():
+def test_a_sentence_is_emitted_by_the_keysteps_that_may_be_there():
     never = -np.inf
     values = np.array([[0.5, 0.1, never], [0.2, never, never], [never] * 3, [0.4, 0.3, never]])
     weight = np.array([3.0, 1.0, 5.0, 2.0])
@@ -161,10 +161,10 @@ def test_a_moment_is_emitted_by_the_keysteps_that_may_be_there():
     found = TaskMarkov(temperature=0.2, mean_subtraction=0.5).log_emission(values, weight)
 
     means = [(3 * 0.5 + 0.2 + 2 * 0.4) / 6, (3 * 0.1 + 2 * 0.3) / 5]
-    for moment in (0, 3):
-        near = [exp((values[moment, k] - 0.5 * means[k]) / 0.2) for k in (0, 1)]
-        assert found[moment, :2] == pytest.approx([log(one / sum(near)) for one in near])
-        assert found[moment, 2] < -700
+    for sentence in (0, 3):
+        near = [exp((values[sentence, k] - 0.5 * means[k]) / 0.2) for k in (0, 1)]
+        assert found[sentence, :2] == pytest.approx([log(one / sum(near)) for one in near])
+        assert found[sentence, 2] < -700
     assert found[1, 0] == pytest.approx(0)
     assert max(found[1, 1:]) < -700
     assert found[2] == pytest.approx([log(1 / 3)] * 3)
@@ -189,7 +189,7 @@ def test_what_may_not_be_on_one_row_may_be_on_silent_ones(turned):
     assert (found == 0).tolist() == [not turned, *[True] * 7, turned]
 
 
-def test_a_row_that_just_reaches_four_tenths_is_heard_clearly():
+def test_a_row_that_just_reaches_four_tenths_is_observed_confidently():
     values = np.zeros((4, 7), np.float32)
     values[:2, 5], values[2:, 5] = 0.4, 0.39
     scores = Scores("v", values, np.ones(4, bool), VOCABULARY)
@@ -200,34 +200,34 @@ def test_a_row_that_just_reaches_four_tenths_is_heard_clearly():
     assert labels.anchors.tolist() == [True, True, False, False]
 
 
-def heard_with_titles(seed, parts=6):
+def observed_with_titles(seed, parts=6):
     rng = np.random.default_rng(seed)
-    return observe(random_products(rng, VOCABULARY, parts=parts, titles=True))
+    return observe(random_lazy(rng, VOCABULARY, parts=parts, titles=True))
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_talk_is_at_the_ends_and_closer_to_the_title_than_to_any_keystep(seed):
-    heard = heard_with_titles(seed)
+def test_background_is_at_the_ends_and_closer_to_the_title_than_to_any_keystep(seed):
+    heard = observed_with_titles(seed)
     close = heard.similarity("tea", TASKS["tea"])
     rows = len(heard.index)
     ahead = [title - max(own) for title, own in zip(close.title, close.keysteps, strict=True)]
-    of_rows = [ahead[moment] for moment in heard.index if moment >= 0]
+    of_rows = [ahead[sentence] for sentence in heard.index if sentence >= 0]
     mean = sum(of_rows) / len(of_rows)
     spread = sqrt(sum((one - mean) ** 2 for one in of_rows) / len(of_rows))
 
     found = TaskMarkov(background=0.2)._background(heard, close)
 
-    for row, moment in enumerate(heard.index):
+    for row, sentence in enumerate(heard.index):
         when = (row + 0.5) / rows
         odds = -log(expm1(min(when, 1 - when) / 0.1))
-        odds += (ahead[moment] - mean) / spread if moment >= 0 else 0
+        odds += (ahead[sentence] - mean) / spread if sentence >= 0 else 0
         assert found[row] == pytest.approx(logistic(odds))
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_what_was_decided_does_not_tell_how_talk_sounds(seed):
+def test_what_was_annotated_does_not_tell_how_background_sounds(seed):
     """Only the rows that nobody decided are compared with each other."""
-    scores = random_products(np.random.default_rng(seed), VOCABULARY, parts=9, titles=True)
+    scores = random_lazy(np.random.default_rng(seed), VOCABULARY, parts=9, titles=True)
     heard = observe(scores.annotate([Segment(0.0, 0.4 * len(scores), 1)]))
     close = heard.similarity("tea", TASKS["tea"])
     ahead = close.title - close.keysteps.max(axis=1)
@@ -240,15 +240,15 @@ def test_what_was_decided_does_not_tell_how_talk_sounds(seed):
     found = TaskMarkov(background=0.2)._background(heard, close)
 
     rows = len(heard.index)
-    for row, moment in enumerate(heard.index.tolist()):
-        if moment >= 0 and heard.annotation[moment] == UNANNOTATED:
+    for row, sentence in enumerate(heard.index.tolist()):
+        if sentence >= 0 and heard.annotation[sentence] == UNANNOTATED:
             odds = -log(expm1(min((row + 0.5) / rows, 1 - (row + 0.5) / rows) / 0.1))
-            assert found[row] == pytest.approx(logistic(odds + (ahead[moment] - mean) / spread))
+            assert found[row] == pytest.approx(logistic(odds + (ahead[sentence] - mean) / spread))
 
 
 @pytest.mark.parametrize("videos", [1.0, 50.0, 1000.0])
 def test_words_weigh_up_to_about_a_third_and_half_of_it_from_fifty_videos_on(videos):
-    heard, rng = heard_with_titles(0), np.random.default_rng(1)
+    heard, rng = observed_with_titles(0), np.random.default_rng(1)
     words = SentenceClassifier(random_unit(rng, 3), rng.normal(size=3))
     parameters = RecognizerParameters(
         tuple(LISTED), {}, {"tea": videos}, {"tea": np.ones((3, 20))}, {"tea": words}
@@ -262,7 +262,7 @@ def test_words_weigh_up_to_about_a_third_and_half_of_it_from_fifty_videos_on(vid
 
 
 def test_words_of_another_encoder_say_nothing():
-    heard, rng = heard_with_titles(0), np.random.default_rng(1)
+    heard, rng = observed_with_titles(0), np.random.default_rng(1)
     words = SentenceClassifier(random_unit(rng, 3, 9), rng.normal(size=3))
     parameters = RecognizerParameters(
         tuple(LISTED), {}, {"tea": 9.0}, {"tea": np.ones((3, 20))}, {"tea": words}
@@ -275,7 +275,7 @@ def test_words_of_another_encoder_say_nothing():
 
 def test_words_speak_for_the_keysteps_that_they_were_learned_for():
     """Also in the labels: what is spoken of with a word of one keystep is that keystep."""
-    heard = heard_with_titles(2)
+    heard = observed_with_titles(2)
     vectors = np.stack([5 * heard.vectors().sum(axis=0), *np.zeros((2, 8))]).astype(np.float32)
     graph = make_graph(np.zeros((7, 7), int), VOCABULARY)
     words = SentenceClassifier(40 * vectors, np.array([50.0, 0.0, 0.0]))
@@ -331,9 +331,9 @@ def test_where_a_label_is_wrong_it_is_one_of_the_others():
 
 
 def test_what_else_a_row_may_show_is_told_with_its_label_among_it():
-    products = random_products(np.random.default_rng(3), VOCABULARY, parts=4, titles=True)
+    lazy_scores = random_lazy(np.random.default_rng(3), VOCABULARY, parts=4, titles=True)
 
-    labels = TaskMarkov().decode(products, make_graph(random_counts(0), VOCABULARY))
+    labels = TaskMarkov().decode(lazy_scores, make_graph(random_counts(0), VOCABULARY))
 
     keysteps, sure = labels.alternatives
     own = keysteps == labels.keysteps[:, None]
@@ -345,9 +345,11 @@ def test_what_else_a_row_may_show_is_told_with_its_label_among_it():
 
 
 def test_there_is_no_confidence_where_no_keystep_may_be():
-    products = random_products(np.random.default_rng(0), VOCABULARY, parts=4, titles=True)
+    lazy_scores = random_lazy(np.random.default_rng(0), VOCABULARY, parts=4, titles=True)
 
-    labels = TaskMarkov().decode(products.restrict([]), make_graph(random_counts(0), VOCABULARY))
+    labels = TaskMarkov().decode(
+        lazy_scores.restrict([]), make_graph(random_counts(0), VOCABULARY)
+    )
 
     assert {*labels.keysteps.tolist()} == {-1}
     assert {*labels.confidence.tolist()} == {0.0}
@@ -356,7 +358,7 @@ def test_there_is_no_confidence_where_no_keystep_may_be():
 @pytest.mark.parametrize("seed", range(12))
 def test_the_closest_of_a_task_is_its_closest_keystep_or_its_title(seed):
     rng = np.random.default_rng(seed)
-    heard = observe(random_products(rng, VOCABULARY, parts=5, titles=seed % 2 == 0))
+    heard = observe(random_lazy(rng, VOCABULARY, parts=5, titles=seed % 2 == 0))
 
     found = heard.closest(LISTED)
 
@@ -366,9 +368,9 @@ def test_the_closest_of_a_task_is_its_closest_keystep_or_its_title(seed):
         assert found[:, place] == pytest.approx(np.hstack(columns).max(axis=1), abs=1e-6)
 
 
-def test_a_graph_remembers_how_far_the_order_is_believed():
+def test_a_graph_remembers_how_far_the_order_is_trusted():
     rng = np.random.default_rng(0)
-    videos = [random_products(rng, VOCABULARY, parts=6, titles=True, video=f"{n}") for n in "abc"]
+    videos = [random_lazy(rng, VOCABULARY, parts=6, titles=True, video=f"{n}") for n in "abc"]
 
     graph = learn_graph(
         videos, VOCABULARY, decoder=TaskMarkov(order_weight=0.5, order_prior_videos=8.0)

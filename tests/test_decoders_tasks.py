@@ -28,7 +28,7 @@ def random_scored(rng, rows, *, low=0.0, high=0.8, spoken=0.7):
     return make_scores(rng.uniform(low, high, (rows, 6)), rng.random(rows) < spoken)
 
 
-def clear_scores(keysteps_of_rows, *, size=6, high=0.8, low=0.1):
+def confident_scores(keysteps_of_rows, *, size=6, high=0.8, low=0.1):
     """One keystep of each row scores well, all others badly."""
     values = np.full((len(keysteps_of_rows), size), low)
     values[np.arange(len(values)), keysteps_of_rows] = high
@@ -39,9 +39,9 @@ def posterior_of(scores, tasks=TASKS, parameters=None):
     return task_posterior(tasks, task_log_evidence(observe(scores), tasks), parameters)
 
 
-def stretches_of(scores, tasks=TASKS):
-    heard = observe(scores)
-    found = task_segments(heard, tasks, task_log_evidence(heard, tasks))
+def segments_of(scores, tasks=TASKS):
+    observed = observe(scores)
+    found = task_segments(observed, tasks, task_log_evidence(observed, tasks))
     return [(rows.start, rows.stop) for rows in found]
 
 
@@ -145,13 +145,13 @@ def test_tasks_found_in_a_graph_do_not_alter_it():
 
 def slow_evidence(scores, tasks):
     """Closest keystep of a row, in the mean; closest row of a keystep, in the mean; in nats."""
-    heard = [
+    observed = [
         row for row, seen in zip(scores.values.tolist(), scores.observed, strict=True) if seen
     ]
     found = []
     for members in tasks.values():
-        rows = [max(row[k] for k in members) for row in heard]
-        ever = [max(row[k] for row in heard) for k in members]
+        rows = [max(row[k] for k in members) for row in observed]
+        ever = [max(row[k] for row in observed) for k in members]
         found.append((sum(rows) / len(rows) + sum(ever) / len(ever)) / 0.03)
     return found
 
@@ -181,7 +181,7 @@ def test_large_scores_do_not_overflow():
 
 
 def test_a_task_whose_keysteps_may_not_be_has_no_evidence():
-    scores = clear_scores([0, 1]).restrict([3, 4, 5])
+    scores = confident_scores([0, 1]).restrict([3, 4, 5])
 
     assert np.isneginf(task_log_evidence(observe(scores), TASKS)).tolist() == [True, False, True]
 
@@ -231,15 +231,15 @@ def test_probabilities_of_tasks_add_up_to_at_most_one_the_best_first():
         assert values == sorted(values, reverse=True)
 
 
-def test_the_task_whose_keysteps_are_heard_is_probable():
-    posterior = posterior_of(clear_scores([3, 3, 4, 4, 5, 5]))
+def test_the_task_whose_keysteps_are_observed_is_probable():
+    posterior = posterior_of(confident_scores([3, 3, 4, 4, 5, 5]))
 
     assert next(iter(posterior)) == "soup"
     assert posterior["soup"] > 0.95 * sum(posterior.values())
 
 
-def test_a_row_heard_once_does_not_outvote_a_video():
-    posterior = posterior_of(clear_scores([0] * 10 + [3] + [1] * 10 + [2] * 10))
+def test_a_row_observed_once_does_not_outvote_a_video():
+    posterior = posterior_of(confident_scores([0] * 10 + [3] + [1] * 10 + [2] * 10))
 
     assert next(iter(posterior)) == "tea"
 
@@ -294,7 +294,7 @@ def test_a_task_that_is_common_in_the_corpus_is_more_probable():
     assert posterior["tea"] > 5 * posterior["soup"]
 
 
-def test_habits_of_other_tasks_say_nothing():
+def test_parameters_of_other_tasks_say_nothing():
     evidence = np.array([3.0, 3.0, 0.0])
     others = parameters_of([[20.0, 0, 0]] * 30, ["a", "b", "c"])
 
@@ -309,15 +309,15 @@ def test_a_video_without_speech_is_about_no_task(rows):
 
 
 def test_silence_does_not_alter_the_task():
-    heard = clear_scores([0, 1, 2, 3])
-    values = np.repeat(heard.values, 3, axis=0)
+    observed = confident_scores([0, 1, 2, 3])
+    values = np.repeat(observed.values, 3, axis=0)
     with_silence = make_scores(values, [True, False, False] * 4)
 
-    assert posterior_of(with_silence) == pytest.approx(posterior_of(heard))
+    assert posterior_of(with_silence) == pytest.approx(posterior_of(observed))
 
 
 def test_equal_evidence_is_shared_equally():
-    posterior = posterior_of(clear_scores([0, 3] * 10), {"tea": (0, 1, 2), "soup": (3, 4, 5)})
+    posterior = posterior_of(confident_scores([0, 3] * 10), {"tea": (0, 1, 2), "soup": (3, 4, 5)})
 
     assert posterior["tea"] == pytest.approx(posterior["soup"], rel=1e-4)
 
@@ -330,14 +330,14 @@ def test_scores_on_any_scale_have_a_probability(worst):
 
 
 def test_a_task_that_may_not_be_has_no_probability():
-    posterior = posterior_of(clear_scores([0, 1]).restrict([3, 4, 5]))
+    posterior = posterior_of(confident_scores([0, 1]).restrict([3, 4, 5]))
 
     assert (posterior["tea"], posterior["boil"]) == (0, 0)
     assert posterior["soup"] > 0
 
 
 def test_where_no_task_may_be_all_have_no_probability():
-    assert posterior_of(clear_scores([0, 1]).restrict([])) == dict.fromkeys(TASKS, 0.0)
+    assert posterior_of(confident_scores([0, 1]).restrict([])) == dict.fromkeys(TASKS, 0.0)
 
 
 # --- Changes that cost something
@@ -389,12 +389,12 @@ def test_no_rows_have_no_sequence():
 
 
 def test_a_video_of_one_task_stays_one_in_spite_of_a_few_rows_of_another():
-    assert stretches_of(clear_scores([0] * 40 + [3] * 5 + [1] * 40)) == [(0, 85)]
+    assert segments_of(confident_scores([0] * 40 + [3] * 5 + [1] * 40)) == [(0, 85)]
 
 
 @pytest.mark.parametrize("border", [25, 60, 105])
 def test_two_videos_joined_are_cut_where_they_were_joined(border):
-    found = stretches_of(clear_scores([0] * border + [3] * (130 - border)))
+    found = segments_of(confident_scores([0] * border + [3] * (130 - border)))
 
     assert found == [(0, border), (border, 130)]
 
@@ -402,43 +402,43 @@ def test_two_videos_joined_are_cut_where_they_were_joined(border):
 def test_rows_without_speech_between_two_tasks_belong_to_one_of_them():
     observed = np.ones(70, bool)
     observed[30:40] = False
-    scores = clear_scores([0] * 30 + [2] * 10 + [3] * 30)
+    scores = confident_scores([0] * 30 + [2] * 10 + [3] * 30)
 
-    [first, second] = stretches_of(make_scores(scores.values, observed))
+    [first, second] = segments_of(make_scores(scores.values, observed))
 
     assert (first[0], second[1]) == (0, 70)
     assert 30 <= first[1] == second[0] <= 40
 
 
-def test_stretches_follow_one_another_without_gap():
+def test_segments_follow_one_another_without_gap():
     for seed in range(20):
         rng = np.random.default_rng(seed)
-        heard = np.repeat(rng.integers(0, 6, 6), rng.integers(1, 40, 6))
-        scores = make_scores(clear_scores(heard).values, rng.random(len(heard)) < 0.8)
+        observed = np.repeat(rng.integers(0, 6, 6), rng.integers(1, 40, 6))
+        scores = make_scores(confident_scores(observed).values, rng.random(len(observed)) < 0.8)
 
-        found = stretches_of(scores)
+        found = segments_of(scores)
 
-        assert (found[0][0], found[-1][1]) == (0, len(heard))
+        assert (found[0][0], found[-1][1]) == (0, len(observed))
         assert all(first[1] == second[0] for first, second in pairwise(found))
 
 
-def test_a_stretch_is_of_the_closer_task_however_many_keysteps_the_other_has():
+def test_a_segment_is_of_the_closer_task_however_many_keysteps_the_other_has():
     """On the first rows the short list is a little closer, then the long one by much."""
     tasks = {"short": (0, 1, 2), "long": tuple(range(3, 14))}
     values = np.full((460, 14), 0.45)
     values[:400, :3] = 0.5
     values[400:, 3:] = 0.9
 
-    assert stretches_of(make_scores(values), tasks) == [(0, 400), (400, 460)]
+    assert segments_of(make_scores(values), tasks) == [(0, 400), (400, 460)]
 
 
 @pytest.mark.parametrize("rows", [1, 9])
-def test_one_task_is_one_stretch(rows):
-    scores = clear_scores([0] * rows)
+def test_one_task_is_one_segment(rows):
+    scores = confident_scores([0] * rows)
 
-    assert stretches_of(scores, {"everything": tuple(range(6))}) == [(0, rows)]
+    assert segments_of(scores, {"everything": tuple(range(6))}) == [(0, rows)]
 
 
 @pytest.mark.parametrize("rows", [0, 1, 9])
-def test_a_video_without_speech_is_one_stretch(rows):
-    assert stretches_of(make_scores(np.ones((rows, 6)), [False] * rows)) == [(0, rows)]
+def test_a_video_without_speech_is_one_segment(rows):
+    assert segments_of(make_scores(np.ones((rows, 6)), [False] * rows)) == [(0, rows)]

@@ -67,7 +67,7 @@ def test_a_corpus_of_equal_videos_is_sure_within_a_millionth():
     assert related(0.5 + 1e-6, parameters) == pytest.approx(1 / (1 + math.exp(-1) / 9), rel=1e-6)
 
 
-def slow_stretches(values, observed, listed, cost):
+def slow_segments(values, observed, listed, cost):
     """The best of all sequences of tasks, a row at a time; where it changes."""
     columns = list(listed.values())
     best, way = [0.0] * len(columns), [()] * len(columns)
@@ -100,7 +100,7 @@ def test_a_video_is_cut_as_the_best_of_all_sequences_is(monkeypatch):
 
         found = task_segments(observe(scores), listed, np.zeros(3))
 
-        expected = slow_stretches(scores.values.tolist(), observed, listed, cost)
+        expected = slow_segments(scores.values.tolist(), observed, listed, cost)
         lengths.add(len(expected))
         # A row without speech between two tasks belongs to either.
         starts, others = (
@@ -112,7 +112,7 @@ def test_a_video_is_cut_as_the_best_of_all_sequences_is(monkeypatch):
 
 
 @pytest.mark.parametrize(("rows", "whole"), [(17, True), (18, False)])
-def test_eighteen_clear_rows_are_a_change_of_task(rows, whole):
+def test_eighteen_confident_rows_are_a_change_of_task(rows, whole):
     values = np.repeat([[1.0, 0.0, 0.0], [0.0, 0.0, 1.0]], rows, axis=0)
 
     found = task_segments(observe(make_scores(values)), TWO, np.zeros(2))

@@ -310,7 +310,7 @@ class TestMiniLM:
 
 
 def test_blend_without_neighbours_is_refused():
-    with pytest.raises(ConfigError, match="blend must have neighbours to blend with, got context"):
+    with pytest.raises(ConfigError, match="blend requires a context of at least 1 sentence, got"):
         EncoderOptions(blend=True)
 
 

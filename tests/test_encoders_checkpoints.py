@@ -167,7 +167,7 @@ def test_a_window_of_the_user_replaces_that_of_the_weights(published):
 def test_it_knows_no_keysteps_and_says_so_without_loading_weights(published):
     (published / "model.safetensors").write_bytes(b"nothing")
 
-    with pytest.raises(ConfigError, match=r"must know the names of 3 keysteps, got .* features"):
+    with pytest.raises(ConfigError, match=r"must encode the names of 3 keysteps, got .* features"):
         load_encoder(f"timesformer:{published}").encode_keysteps(VOCABULARY)
 
 
@@ -224,7 +224,7 @@ def test_a_folder_without_a_part_is_refused(published, name):
 
 @pytest.mark.parametrize("model", ["./nowhere", "/nowhere/model", "~/nowhere/model"])
 def test_a_path_where_nothing_is_is_refused_at_once(model):
-    with pytest.raises(ConfigError, match=rf"{model}.* got a path where no folder is"):
+    with pytest.raises(ConfigError, match=rf"{model}.* got a path that is no folder"):
         load_encoder(f"timesformer:{model}")
 
 
@@ -300,5 +300,5 @@ def test_a_window_that_is_none_is_refused(tmp_path, window):
 
 
 def test_a_video_without_a_file_is_refused(checkpoint):
-    with pytest.raises(DataError, match="'heard' must have a video file to be looked at"):
+    with pytest.raises(DataError, match="'heard' must have a video file to be encoded"):
         list(load_encoder(f"own:{checkpoint}").encode_videos([Video("heard", 3.0)]))

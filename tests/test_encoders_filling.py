@@ -181,7 +181,7 @@ def test_ids_that_are_no_names_of_files_are_refused_alone(tmp_path, video):
     done = encode_to(FeatureStore(tmp_path / "new"), videos, Colours(), problems)
 
     assert (done.written, len(problems.failed)) == (1, 1)
-    assert "id of a video must be a name for a file in" in problems.found[0].what
+    assert "id of a video must be usable as a file name" in problems.found[0].what
     assert [path.name for path in tmp_path.iterdir()] == ["new"]
     how = {"problems": Problems(), "all_videos": True}
     [nothing, _] = StoredEncoder(tmp_path / "new", Colours(), **how).encode_videos(videos)

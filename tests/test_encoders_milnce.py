@@ -146,7 +146,9 @@ def test_s3d_encodes_keysteps_by_their_words(s3d):
 
 
 def test_keysteps_without_any_known_word_are_refused(s3d):
-    with pytest.raises(DataError, match=r"must know a word of some keystep, got none in \['œuf'"):
+    with pytest.raises(
+        DataError, match=r"must have a vector for a word of some keystep, got none for \['œuf'"
+    ):
         s3d.encode_keysteps(Vocabulary(("œuf", "beurre")))
 
 
@@ -246,7 +248,7 @@ def test_a_missing_file_is_named_with_who_publishes_it(request, tmp_path, kind, 
 def test_a_name_that_is_no_folder_is_refused(kind):
     with pytest.raises(ConfigError, match=rf"{kind} encoder 'howto' must be a folder that holds"):
         load_encoder(f"{kind}:howto")
-    with pytest.raises(ConfigError, match=rf"{kind} encoder './no' .* a path where no folder is"):
+    with pytest.raises(ConfigError, match=rf"{kind} encoder './no' .* a path that is no folder"):
         load_encoder(f"{kind}:./no")
 
 
@@ -323,5 +325,5 @@ def test_a_tokenizer_of_another_model_is_refused(tmp_path, videoclip_folder, nam
 
 
 def test_a_video_without_a_file_is_refused(s3d):
-    with pytest.raises(DataError, match="video 'v' must have a video file to be looked at"):
+    with pytest.raises(DataError, match="video 'v' must have a video file to be encoded"):
         list(s3d.encode_videos([Video("v", 3.0)]))

@@ -121,7 +121,9 @@ def test_a_graph_does_not_choose_a_model_to_fetch(folder, capsys, asked, missing
     assert (code, asked) == (1, [])
     assert said.count("\n") == 1
     option = "--also" if missing == named.get("also") else "--encoder"
-    assert f"named by you if it is not in the local model cache, got {missing!r}; to use" in said
+    assert (
+        f"named explicitly if it is not in the local model cache, got {missing!r}; to use" in said
+    )
     assert said.endswith(f"add: {option} {missing}\n")
 
 
@@ -136,7 +138,7 @@ def test_a_graph_does_not_choose_files_of_this_machine(folder, tmp_path, capsys,
 
         assert (code, asked) == (1, [])
         assert said.count("\n") == 1
-        assert "encoder of the graph must be named by you if it is a path, got" in said
+        assert "encoder of the graph must be named explicitly if it is a path, got" in said
         assert f"add: --encoder {shlex.quote(f'{kind}:{model}')}\n" in said
 
 
@@ -149,7 +151,7 @@ def test_features_do_not_choose_a_model_to_fetch(folder, capsys, asked):
     code, said = run(capsys, *RECOGNIZE, "--features", "features")
 
     assert (code, asked) == (1, [])
-    assert "features: encoder must be named by you" in said
+    assert "features: encoder must be named explicitly" in said
     assert f"--encoder {NAME}" in said
 
 
@@ -210,7 +212,7 @@ def test_only_what_is_typed_is_fetched_and_offline_not_even_that(folder, capsys,
         code, said = run(capsys, "--offline", *args, "--encoder", NAME)
         assert (code, asked) == (1, [])
         assert f"text encoder {NAME[5:]!r} must be a text model that" in said
-        assert "nothing is fetched" in said
+        assert "nothing is downloaded" in said
 
         os.environ["HF_HUB_OFFLINE"] = ""
         code, said = run(capsys, *args, "--encoder", NAME)

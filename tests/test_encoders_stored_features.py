@@ -109,9 +109,7 @@ def test_a_folder_of_another_encoder_is_refused(tmp_path):
     filled(tmp_path)
     other = Colours()
     other.options = EncoderOptions("colour:motion", window=2.0)
-    message = (
-        r"must hold features of the encoder asked for \(window 2.0\), got .* \(window None, s"
-    )
+    message = r"must hold features of the chosen encoder \(window 2.0\), got .* \(window None i"
 
     with pytest.raises(DataError, match=message):
         encode_to(FeatureStore(tmp_path), VIDEOS, other, Problems())
@@ -382,7 +380,7 @@ def test_a_folder_cannot_choose_what_is_run(tmp_path, vocabulary):
     filled(tmp_path, VIDEOS, encoder)
 
     with pytest.raises(
-        ConfigError, match="must be named by you if it is a function, got 'antigrav"
+        ConfigError, match="must be named explicitly if it is a function, got 'antigrav"
     ):
         StoredEncoder(tmp_path).encode_keysteps(vocabulary)
 
@@ -395,5 +393,5 @@ def test_without_any_encoder_keysteps_are_refused(tmp_path, vocabulary):
 
     with pytest.raises(ConfigError, match=r"must have a vector for each keystep \(keysteps\.npy"):
         stored.encode_keysteps(vocabulary)
-    with pytest.raises(ConfigError, match="must be told where its features are, got no folder"):
+    with pytest.raises(ConfigError, match="requires a folder of features, got none"):
         make_stored(stored.options)

@@ -6,7 +6,7 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from reference import keysteps, make_courses, make_graph
+from reference import keysteps, make_graph, make_traces
 from stepgraph.core import Labels, Vocabulary
 from stepgraph.evaluation.order import (
     _judge_next,
@@ -29,7 +29,7 @@ def layers_of(*videos, order=0.0):
     plain = [
         Labels(f"{n}", np.repeat(one.keysteps, 9), WORDS, one.hop) for n, one in enumerate(videos)
     ]
-    traces = make_courses({"tea": plain}, WORDS, order)
+    traces = make_traces({"tea": plain}, WORDS, order)
     return make_graph(np.zeros((4, 4), np.int64), WORDS, traces=traces).statistics
 
 
@@ -136,7 +136,7 @@ def test_without_a_clear_pair_or_a_transition_shares_are_undefined():
 def test_what_is_truly_done_of_another_task_counts_as_nothing():
     words = Vocabulary(WORDS.keysteps, {"tea": (0, 1), "soup": (2, 3)})
     plain = [Labels(f"{n}", np.repeat([0, 1], 9), words) for n in range(12)]
-    traces = make_courses({"tea": plain}, words, 0.0)
+    traces = make_traces({"tea": plain}, words, 0.0)
     layers = make_graph(np.zeros((4, 4), np.int64), words, traces=traces).statistics
 
     with_soup = check_order(layers, {"tea": [Labels("v", np.array([2, 0, 2, 1]), words)] * 12})

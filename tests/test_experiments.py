@@ -171,7 +171,7 @@ def test_video_rows_are_measured_where_there_are_scores(omelette, encoder):
 def test_task_rows_are_n_a_where_the_task_is_unknown(omelette, encoder):
     table = run_table("table2", omelette, encoder=encoder)
 
-    unknown = "task unknown: the source does not say which task a video shows"
+    unknown = "task unknown: the source does not have the tasks of its videos"
     assert table.reasons == (unknown,)
 
 
@@ -377,7 +377,7 @@ def test_bad_options_are_refused(omelette, encoder):
         run_table("table1", omelette, encoder=encoder, parts=1)
     with pytest.raises(ConfigError, match="threshold must be a number, got nan"):
         run_table("table1", omelette, encoder=encoder, threshold=float("nan"))
-    with pytest.raises(ConfigError, match=r"scores must be of one of text, .*got 'smell'"):
+    with pytest.raises(ConfigError, match=r"modality must be one of text, .*got 'smell'"):
         run_table("table1", omelette, encoder=encoder, scores={"smell": ()})
 
 

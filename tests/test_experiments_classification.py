@@ -168,7 +168,7 @@ def test_a_model_that_was_trained_on_measured_videos_is_refused(dataset, encoder
 
 
 def test_models_are_of_this_table_alone(dataset, encoder):
-    with pytest.raises(ConfigError, match="models must be of table3, got table1"):
+    with pytest.raises(ConfigError, match="models require table 'table3', got 'table1'"):
         run_table("table1", dataset, encoder=encoder, models={"mine": fixed(dataset, 0)})
 
 

@@ -114,7 +114,7 @@ def test_what_was_never_seen_and_what_leads_back_are_explained():
 
 
 def test_a_map_of_neighbouring_rows_says_so_and_counts_no_videos():
-    picture = draw_task(task_maps(tea_graph(layers=False))[0])
+    picture = draw_task(task_maps(tea_graph(statistics=False))[0])
 
     assert "no video of this task was recognised" in " ".join(words(picture))
     assert not [text for text in words(picture) if "of 0 videos" in text]

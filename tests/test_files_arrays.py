@@ -238,7 +238,7 @@ def outside(file, tmp_path):
         (outside, "itself, got a dataset that lies in other files"),
         (
             lambda file, _: file.create_dataset("t", (6, 5), "f4"),
-            "must be written to its end, got a part of it",
+            "must be complete, got a part of it",
         ),
         (
             lambda file, _: file.create_dataset("t", (10**12, 5), "f4", chunks=(64, 5)),
@@ -246,7 +246,7 @@ def outside(file, tmp_path):
         ),
         (
             lambda file, _: file.create_dataset("t", (600, 5), "f4", chunks=(64, 5)),
-            "must be written to its end, got a part of it",
+            "must be complete, got a part of it",
         ),
         (
             lambda file, _: file.create_dataset("t", data=TABLE, compression="lzf"),
@@ -287,9 +287,7 @@ def test_a_piece_that_unpacks_to_another_size_is_refused(tmp_path, content):
         dataset = file.create_dataset("t", (8, 5), "f4", chunks=(8, 5), compression="gzip")
         dataset.id.write_direct_chunk((0, 0), zlib.compress(content))
 
-    with pytest.raises(
-        DataError, match="must be as large as it says, got a chunk of another size"
-    ):
+    with pytest.raises(DataError, match="must have chunks of the stated size, got one of another"):
         read_array(tmp_path / "talk.h5")
 
 
@@ -299,12 +297,12 @@ def test_a_piece_that_unpacks_to_another_size_is_refused(tmp_path, content):
         ({"c0": [1.0], "name": ["x"]}, "real numbers, got column 'name' of type string"),
         ({"vector": [["x"]]}, "real numbers, got column 'vector' of type list"),
         ({"vector": [True]}, "real numbers, got column 'vector' of type bool"),
-        ({"vector": [[1.0, 2.0], [1.0]]}, "must have as many numbers in each row, got"),
+        ({"vector": [[1.0, 2.0], [1.0]]}, "rows must have the same length, at least 1, got"),
         ({"vector": [[1.0, None]]}, "must be finite, got a null"),
         ({"vector": [[1.0], None]}, "must be finite, got a null"),
         (
             {"vector": pa.array([[]], pa.list_(pa.float32()))},
-            r"must have as many numbers in each row, got \[0\]",
+            r"rows must have the same length, at least 1, got \[0\]",
         ),
         ({"c0": [1.0, None]}, "must be finite, got a null"),
         ({"c0": [1.0, np.nan]}, "must be finite, got nan in row 1 for column 0"),
@@ -350,7 +348,7 @@ def test_a_constant_column_cannot_take_more_memory_than_is_allowed(tmp_path, mon
 def test_rows_of_a_video_must_stand_together_and_have_a_name(tmp_path):
     path = tmp_path / "all.parquet"
     for names, got in (
-        (["a", "b", "a"], r"must stand together, got 'a' again in row 2; sort"),
+        (["a", "b", "a"], r"must be contiguous, got 'a' again in row 2; sort"),
         (["a", None, "a"], "column 'video' must name a video in each row, got none in one"),
     ):
         parquet.write_table(pa.table({"video": names, "c0": [1.0, 2.0, 3.0]}), path)

@@ -143,7 +143,9 @@ def test_a_full_disk_keeps_the_old_file_and_is_told_in_words(tmp_path):
     path = tmp_path / "graph.json"
     path.write_text("old")
 
-    with pytest.raises(DataError, match=r"graph\.json: cannot be written: No space left.* -o"):
+    with pytest.raises(
+        DataError, match=r"graph\.json: cannot be written: No space left.* output path"
+    ):
         write_half(path, OSError(28, "No space left on device"))
 
     assert path.read_text() == "old"
@@ -227,7 +229,7 @@ def test_what_is_no_regular_file_is_not_replaced_and_nothing_is_written(tmp_path
         path.symlink_to("pipe")
     before = set(tmp_path.iterdir())
 
-    message = r"must be a regular file or a new one, got a FIFO or a device; choose another place"
+    message = r"must be a regular file or a new one, got a FIFO or a device; choose another output"
     with pytest.raises(DataError, match=message), replacing(path) as partial:
         partial.write_text("never")  # pragma: no cover
 

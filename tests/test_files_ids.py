@@ -17,7 +17,7 @@ HOSTILE = (
 @pytest.mark.parametrize("id", HOSTILE)
 def test_ids_that_lead_elsewhere_are_refused_in_one_short_line(tmp_path, id):
     with pytest.raises(
-        DataError, match=r"id of a video must be a name for a file in its folder, got "
+        DataError, match=r"id of a video must be usable as a file name, got "
     ) as found:
         file_in(tmp_path, id, ".json")
 
@@ -38,7 +38,7 @@ def test_features_are_not_written_elsewhere(tmp_path, id):
     id = id.format(tmp_path=tmp_path)
     store = FeatureStore(tmp_path / "features")
 
-    with pytest.raises(DataError, match="id of a video must be a name for a file"):
+    with pytest.raises(DataError, match="id of a video must be usable as a file name"):
         store.write(Features(id, 3.0, np.ones((1, 2), np.float32), np.array([[0.0, 1.0]])))
 
     assert not store.has(id)

@@ -139,7 +139,7 @@ def test_where_nothing_speaks_or_listens_text_tracks_stay(monkeypatch, corpus, c
 
     assert folder == generated_folder(per_task=2, tasks=TWO)
     assert capsys.readouterr().err == (
-        f"stepgraph: {missing} is not installed: no clip speaks, all keep their text track\n"
+        f"stepgraph: {missing} is not installed: clips have text tracks instead of speech\n"
     )
 
 

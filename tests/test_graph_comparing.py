@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import scipy.stats
 
-from reference import make_courses, make_graph
+from reference import make_graph, make_traces
 from stepgraph.core import Labels, Segment, Vocabulary
 from stepgraph.graph.comparing import _both, _distances, compare, deviations, norm_of
 from stepgraph.graph.maps import procedure_of
@@ -19,7 +19,7 @@ def graph_of(*sequences, vocabulary=WORDS, task="tea"):
         for n, one in enumerate(sequences)
     ]
     size = len(vocabulary)
-    traces = make_courses({task: videos}, vocabulary)
+    traces = make_traces({task: videos}, vocabulary)
     return make_graph(np.zeros((size, size), np.int64), vocabulary, traces=traces)
 
 
@@ -51,7 +51,7 @@ def test_what_is_left_out_by_one_is_told():
 
     found = compare(one.statistics, other.statistics)
 
-    assert "'pour' is spoken of" in [each.what for each in found]
+    assert "'pour' occurs" in [each.what for each in found]
 
 
 def test_the_greatest_difference_is_told_first():
@@ -59,7 +59,7 @@ def test_the_greatest_difference_is_told_first():
 
     found = compare(one.statistics, other.statistics)
 
-    assert [each.what for each in found][:2] == ["'boil' before 'pour'", "'stir' is spoken of"]
+    assert [each.what for each in found][:2] == ["'boil' before 'pour'", "'stir' occurs"]
     assert abs(found[0].first - found[0].second) > abs(found[1].first - found[1].second)
     assert found[0].first + found[0].second < found[1].first + found[1].second
 
@@ -90,7 +90,7 @@ def mumbled(seed, videos=80):
     return make_graph(np.zeros((size, size), np.int64), WORDS, traces=found).statistics
 
 
-def test_videos_of_one_kind_differ_in_nothing_however_unclear_they_are():
+def test_videos_of_one_kind_differ_in_nothing_however_uncertain_they_are():
     # Two of eight such draws in which counts alone differ by more than votes would by chance.
     for seed in (2, 12):
         assert compare(mumbled(seed), mumbled(seed + 1)) == []
@@ -98,7 +98,7 @@ def test_videos_of_one_kind_differ_in_nothing_however_unclear_they_are():
 
 def test_transitions_of_both_graphs_are_added_up_by_their_names():
     others = Vocabulary(("pour", "boil", "sip"), {"tea": (0, 1, 2)})
-    traces = [make_courses({"tea": []}, words) for words in (WORDS, others)]
+    traces = [make_traces({"tea": []}, words) for words in (WORDS, others)]
     one = make_graph(np.arange(16).reshape(4, 4), WORDS, traces=traces[0])
     other = make_graph(100 * np.arange(1, 10).reshape(3, 3), others, traces=traces[1])
 

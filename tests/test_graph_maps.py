@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
-from reference import make_courses
+from reference import make_traces
 from stepgraph.core import Labels, Vocabulary
 from stepgraph.graph import TaskGraph
 from stepgraph.graph.maps import END, START, procedure_of
@@ -46,7 +46,7 @@ def test_arrows_are_those_that_were_seen_or_are_expected():
     rows = {f"{n}": np.repeat([0, 1, 3], 9) for n in range(60)} | {"rare": np.repeat([0, 3], 9)}
     videos = [Labels(name, one, vocabulary) for name, one in rows.items()]
     counts = csr_array(np.zeros((4, 4), np.int64))
-    traces = make_courses({"tea": videos}, vocabulary, 1.0)
+    traces = make_traces({"tea": videos}, vocabulary, 1.0)
 
     found = procedure_of(TaskGraph(vocabulary, counts, traces=traces), "tea").successions
 
@@ -58,8 +58,8 @@ def test_arrows_are_those_that_were_seen_or_are_expected():
     assert (2, 0) not in drawn
 
 
-def test_a_graph_without_layers_tells_from_neighbouring_rows_and_knows_no_ends():
-    found = procedure_of(tea_graph(layers=False), "Make tea")
+def test_a_graph_without_statistics_tells_from_neighbouring_rows_and_knows_no_ends():
+    found = procedure_of(tea_graph(statistics=False), "Make tea")
 
     assert found.videos == 0
     assert [step.keystep for step in found.steps] == [0, 1, 2, 3, 4]

@@ -25,7 +25,7 @@ def random_evidence(rng, videos, tasks=2):
     }
 
 
-def random_habits(rng, *, first=0, videos=5, width=4):
+def random_parameters(rng, *, first=0, videos=5, width=4):
     """What could have been learned from some videos."""
     sizes = {task: len(members) for task, members in VOCABULARY.tasks.items()}
     evidence = {f"{first + int(n)}": one for n, one in random_evidence(rng, videos).items()}
@@ -40,15 +40,15 @@ def random_habits(rng, *, first=0, videos=5, width=4):
     return RecognizerParameters(TASKS, evidence, videos, timing, words)
 
 
-def test_the_prior_of_habits_is_learned_from_their_evidence():
-    parameters = random_habits(np.random.default_rng(0), videos=30)
+def test_the_prior_of_parameters_is_learned_from_their_evidence():
+    parameters = random_parameters(np.random.default_rng(0), videos=30)
 
     expected = learn_prior(np.stack([*parameters.log_evidence.values()]).astype(float))
     assert parameters.log_prior.tolist() == expected.tolist()
 
 
 def test_where_there_is_one_task_or_no_video_no_task_is_second_best():
-    parameters = random_habits(np.random.default_rng(0), videos=3)
+    parameters = random_parameters(np.random.default_rng(0), videos=3)
     one = {video: evidence[:1] for video, evidence in parameters.log_evidence.items()}
 
     assert parameters.best_two.shape == (3, 2)
@@ -101,9 +101,9 @@ def test_a_sample_of_nothing_is_nothing(size):
 # --- Adding up
 
 
-def test_merged_habits_are_the_sum_of_both():
+def test_merged_parameters_are_the_sum_of_both():
     rng = np.random.default_rng(0)
-    one, other = random_habits(rng), random_habits(rng, first=5)
+    one, other = random_parameters(rng), random_parameters(rng, first=5)
 
     found = one.merge(other)
 
@@ -115,7 +115,7 @@ def test_merged_habits_are_the_sum_of_both():
 
 def test_merged_words_weigh_as_much_as_they_have_videos_behind_them():
     rng = np.random.default_rng(0)
-    one, other = random_habits(rng), random_habits(rng, first=5)
+    one, other = random_parameters(rng), random_parameters(rng, first=5)
 
     found = one.merge(other).classifiers
 
@@ -130,7 +130,7 @@ def test_merged_words_weigh_as_much_as_they_have_videos_behind_them():
 
 def test_what_only_one_of_two_has_met_is_kept_as_it_is():
     rng = np.random.default_rng(0)
-    whole = random_habits(rng)
+    whole = random_parameters(rng)
     tea, soup = (
         RecognizerParameters(
             TASKS,
@@ -150,7 +150,7 @@ def test_what_only_one_of_two_has_met_is_kept_as_it_is():
 
 def test_merging_with_nothing_changes_nothing():
     whole, nothing = (
-        random_habits(np.random.default_rng(0)),
+        random_parameters(np.random.default_rng(0)),
         RecognizerParameters(TASKS, {}, {}, {}, {}),
     )
 
@@ -158,8 +158,8 @@ def test_merging_with_nothing_changes_nothing():
         assert_same(found, whole)
 
 
-def test_graphs_of_which_one_has_no_habits_have_none_together():
-    parameters = random_habits(np.random.default_rng(0))
+def test_graphs_of_which_one_has_no_parameters_have_none_together():
+    parameters = random_parameters(np.random.default_rng(0))
     one = make_graph(np.eye(5, dtype=np.int64), VOCABULARY, mined_on=("a",), parameters=parameters)
     other = make_graph(np.eye(5, dtype=np.int64), VOCABULARY, mined_on=("b",))
 
@@ -192,9 +192,9 @@ def saved(parameters, path):
     return path
 
 
-def test_habits_are_loaded_as_they_were_saved(tmp_path):
+def test_parameters_are_loaded_as_they_were_saved(tmp_path):
     for seed in range(10):
-        parameters = random_habits(np.random.default_rng(seed))
+        parameters = random_parameters(np.random.default_rng(seed))
 
         loaded = sg.load(saved(parameters, tmp_path / "graph.json")).parameters
 
@@ -202,7 +202,7 @@ def test_habits_are_loaded_as_they_were_saved(tmp_path):
 
 
 @pytest.mark.parametrize("videos", [0, 1])
-def test_habits_of_hardly_any_video_are_loaded_as_they_were_saved(videos, tmp_path):
+def test_parameters_of_hardly_any_video_are_loaded_as_they_were_saved(videos, tmp_path):
     evidence = random_evidence(np.random.default_rng(0), videos)
     parameters = RecognizerParameters(TASKS, evidence, {}, {}, {})
 
@@ -217,14 +217,14 @@ def test_a_task_that_may_not_be_is_saved_as_such(tmp_path):
     assert_same(sg.load(saved(parameters, tmp_path / "graph.json")).parameters, parameters)
 
 
-def test_merged_habits_are_loaded_as_they_were_saved(tmp_path):
+def test_merged_parameters_are_loaded_as_they_were_saved(tmp_path):
     rng = np.random.default_rng(0)
-    parameters = random_habits(rng).merge(random_habits(rng, first=5))
+    parameters = random_parameters(rng).merge(random_parameters(rng, first=5))
 
     assert_same(sg.load(saved(parameters, tmp_path / "graph.json")).parameters, parameters)
 
 
-def test_a_graph_without_habits_and_one_of_an_older_version_have_none(tmp_path):
+def test_a_graph_without_parameters_and_one_of_an_older_version_have_none(tmp_path):
     path = saved(None, tmp_path / "graph.json")
     assert sg.load(path).parameters is None
 
@@ -271,11 +271,11 @@ def assert_refused(content, path, why):
 @pytest.fixture
 def whole(tmp_path):
     """A saved graph with habits: its path and its content."""
-    path = saved(random_habits(np.random.default_rng(0), videos=2), tmp_path / "graph.json")
+    path = saved(random_parameters(np.random.default_rng(0), videos=2), tmp_path / "graph.json")
     return path, json.loads(path.read_text("utf-8"))
 
 
-def test_a_value_of_another_kind_anywhere_in_habits_is_refused(whole):
+def test_a_value_of_another_kind_anywhere_in_parameters_is_refused(whole):
     path, content = whole
     for place, value in nodes(content["parameters"]):
         for other in (None, True, 7, 0.5, "", [], {}):
@@ -285,7 +285,7 @@ def test_a_value_of_another_kind_anywhere_in_habits_is_refused(whole):
             assert_refused(changed(content, place, lambda _, o=other: o), path, (place, other))
 
 
-def test_habits_of_which_a_field_is_missing_are_refused(whole):
+def test_parameters_of_which_a_field_is_missing_are_refused(whole):
     path, content = whole
     for field in content["parameters"]:
         assert_refused(changed(content, (field,), lambda _: ...), path, field)
@@ -298,7 +298,7 @@ def test_habits_of_which_a_field_is_missing_are_refused(whole):
             assert_refused(changed(content, place, lambda _: ...), path, place)
 
 
-def test_a_task_that_is_missing_from_habits_is_refused(whole):
+def test_a_task_that_is_missing_from_parameters_is_refused(whole):
     path, content = whole
     for number in range(len(TASKS)):
         assert_refused(changed(content, ("tasks", number), lambda _: ...), path, number)

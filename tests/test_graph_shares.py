@@ -23,7 +23,7 @@ def test_any_number_of_videos_counts_as_no_more_than_a_certain_number():
     assert trust.weigh((0, 0), (0, 0)) == pytest.approx([0.1, 0.1])
 
 
-def test_three_quarters_of_many_videos_overrule_a_written_order():
+def test_three_quarters_of_many_videos_overrule_a_listed_order():
     trust = DirichletPrior(0.1, 2.0)
 
     assert trust.weigh((0, 0), (1, 0)) == pytest.approx([1.1, 0.1])

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import stepgraph as sg
-from reference import keysteps, make_courses, make_graph
+from reference import keysteps, make_graph, make_traces
 from stepgraph.core import Labels, Vocabulary
 from stepgraph.errors import DataError
 from stepgraph.graph.traces import (
@@ -28,13 +28,13 @@ def trace(rows, emission, hop=1.0):
     return EmissionTrace.of_runs(np.array(rows), emission, np.zeros(emission.shape[1], bool), hop)
 
 
-def test_a_course_keeps_what_is_said_in_tenths():
+def test_a_trace_keeps_what_is_said_in_tenths():
     found = trace([2, 1], [[-0.04, -3.26], [-20.0, -0.06]])
 
     assert found.log_emission().tolist() == [[0, -3.3], [0, -3.3], [-12.7, -0.1]]
 
 
-def test_the_moments_of_a_long_video_are_put_together(monkeypatch):
+def test_the_sentences_of_a_long_video_are_put_together(monkeypatch):
     monkeypatch.setattr("stepgraph.graph.traces._NUMBERS", 4)
     monkeypatch.setattr("stepgraph.graph.traces._RUNS", 2)
 
@@ -46,16 +46,16 @@ def test_the_moments_of_a_long_video_are_put_together(monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("keysteps", "moments", "kept"),
+    ("keysteps", "runs", "kept"),
     [(1000, 49, 49), (1000, 50, 50), (1000, 51, 26), (100, 400, 400), (100, 401, 201)],
 )
-def test_forty_thousand_numbers_are_kept_and_at_least_fifty_moments(keysteps, moments, kept):
-    said = np.zeros((moments, keysteps))
+def test_forty_thousand_numbers_are_kept_and_at_least_fifty_runs(keysteps, runs, kept):
+    said = np.zeros((runs, keysteps))
 
-    trace = EmissionTrace.of_runs(np.full(moments, 2), said, np.zeros(keysteps, bool), 1.0)
+    trace = EmissionTrace.of_runs(np.full(runs, 2), said, np.zeros(keysteps, bool), 1.0)
 
     assert len(trace.rows) == len(trace.emissions) == kept
-    assert trace.rows.sum() == 2 * moments
+    assert trace.rows.sum() == 2 * runs
 
 
 @pytest.mark.parametrize("tasks", [1, 30])
@@ -67,7 +67,7 @@ def test_never_more_than_twice_as_many_are_held_as_are_kept(tasks):
         assert sum(map(len, sample._items.values())) <= most
 
 
-def test_a_video_without_rows_has_a_course():
+def test_a_video_without_rows_has_a_trace():
     found = trace(np.zeros(0, int), np.zeros((0, 3)))
 
     assert found.log_emission().shape == (0, 3)
@@ -82,7 +82,7 @@ def test_what_is_too_large_is_not_followed(rows, size, follows):
     assert can_follow(rows, size) is follows
 
 
-def slow_clear_times(rows, emission):
+def slow_margin_timing(rows, emission):
     counts = np.zeros((len(emission[0]), 20))
     said = [one for one, many in zip(emission, rows, strict=True) for _ in range(many)]
     for row, values in enumerate(said):
@@ -93,12 +93,12 @@ def slow_clear_times(rows, emission):
     return counts / counts.sum() * spoken
 
 
-def test_clear_times_are_those_of_a_loop_over_rows():
+def test_margin_timing_is_that_of_a_loop_over_rows():
     for seed in range(20):
         rng = np.random.default_rng(seed)
         rows, emission = rng.integers(1, 9, 7), rng.normal(size=(7, 3))
 
-        assert margin_timing(rows, emission) == pytest.approx(slow_clear_times(rows, emission))
+        assert margin_timing(rows, emission) == pytest.approx(slow_margin_timing(rows, emission))
 
 
 def test_one_keystep_alone_leads_nothing():
@@ -157,11 +157,11 @@ def test_the_same_videos_are_kept_in_whatever_order_and_parts_they_come(monkeypa
         assert merged.met == whole.met == tasks
 
 
-def test_a_written_order_is_believed_unless_it_is_said_otherwise():
+def test_a_listed_order_is_trusted_unless_it_is_said_otherwise():
     assert EmissionTraces({}, {}).order == 1.0
 
 
-def test_an_order_that_was_not_believed_once_is_not_believed_together():
+def test_an_order_that_was_not_trusted_once_is_not_trusted_together():
     assert EmissionTraces({}, {}, 0.0).merge(EmissionTraces({}, {}, 1.0)).order == 0.0
 
 
@@ -170,15 +170,15 @@ def test_first_by_hash_are_in_the_order_of_their_names():
     assert len(first_by_hash(dict.fromkeys("dcba"), 2)) == 2
 
 
-def graph_with_courses():
+def graph_with_traces():
     videos = [Labels(f"{n}", np.array([2, 2, 0]), WORDS, 0.5) for n in range(3)]
     return make_graph(
-        np.zeros((3, 3), np.int64), WORDS, traces=make_courses({"tea": videos}, WORDS, 0.5)
+        np.zeros((3, 3), np.int64), WORDS, traces=make_traces({"tea": videos}, WORDS, 0.5)
     )
 
 
-def test_courses_are_saved_and_loaded(tmp_path):
-    graph = graph_with_courses()
+def test_traces_are_saved_and_loaded(tmp_path):
+    graph = graph_with_traces()
 
     sg.save(graph, tmp_path / "graph.json")
     found = sg.load(tmp_path / "graph.json").traces
@@ -206,8 +206,8 @@ def packed(*numbers, kind=np.uint32):
         {"hop": "1"},
     ],
 )
-def test_damaged_courses_are_refused(damage, tmp_path):
-    sg.save(graph_with_courses(), tmp_path / "graph.json")
+def test_damaged_traces_are_refused(damage, tmp_path):
+    sg.save(graph_with_traces(), tmp_path / "graph.json")
     content = json.loads((tmp_path / "graph.json").read_text("utf-8"))
     content["traces"]["tasks"]["tea"]["0"] |= damage
     (tmp_path / "graph.json").write_text(json.dumps(content), "utf-8")
@@ -226,8 +226,8 @@ def test_damaged_courses_are_refused(damage, tmp_path):
         {"tasks": 3},
     ],
 )
-def test_damaged_fields_of_courses_are_refused(damage, tmp_path):
-    sg.save(graph_with_courses(), tmp_path / "graph.json")
+def test_damaged_fields_of_traces_are_refused(damage, tmp_path):
+    sg.save(graph_with_traces(), tmp_path / "graph.json")
     content = json.loads((tmp_path / "graph.json").read_text("utf-8"))
     content["traces"] |= damage
     (tmp_path / "graph.json").write_text(json.dumps(content), "utf-8")
@@ -236,8 +236,8 @@ def test_damaged_fields_of_courses_are_refused(damage, tmp_path):
         sg.load(tmp_path / "graph.json")
 
 
-def test_a_written_order_may_be_believed_wholly(tmp_path):
-    sg.save(graph_with_courses(), tmp_path / "graph.json")
+def test_a_listed_order_may_be_trusted_wholly(tmp_path):
+    sg.save(graph_with_traces(), tmp_path / "graph.json")
     content = json.loads((tmp_path / "graph.json").read_text("utf-8"))
     content["traces"]["order_weight"] = 1
     (tmp_path / "graph.json").write_text(json.dumps(content), "utf-8")
@@ -245,8 +245,8 @@ def test_a_written_order_may_be_believed_wholly(tmp_path):
     assert sg.load(tmp_path / "graph.json").traces.order == 1
 
 
-def test_no_more_courses_are_loaded_than_are_kept(tmp_path):
-    sg.save(graph_with_courses(), tmp_path / "graph.json")
+def test_no_more_traces_are_loaded_than_are_kept(tmp_path):
+    sg.save(graph_with_traces(), tmp_path / "graph.json")
     content = json.loads((tmp_path / "graph.json").read_text("utf-8"))
     one = content["traces"]["tasks"]["tea"]["0"]
     content["traces"] |= {

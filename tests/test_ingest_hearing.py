@@ -268,7 +268,7 @@ def test_warnings_name_the_line_that_asked(tmp_path, monkeypatch):
         speech.hear(path)
     (tmp_path / "file").write_text("no folder")
     monkeypatch.setenv("STEPGRAPH_CACHE", str(tmp_path / "file"))
-    with pytest.warns(UserWarning, match="what was heard cannot be kept") as unkept:
+    with pytest.warns(UserWarning, match="the transcript cannot be cached") as unkept:
         speech.hear(path, problems=Problems())
 
     assert {one.filename for one in (*heard, *unkept)} == {__file__}
@@ -294,7 +294,7 @@ def test_a_file_is_heard_piece_by_piece_and_its_seconds_are_counted(monkeypatch)
 
     assert heard.sentences == (Sentence(0.5, 1.5, "Stir."), Sentence(60.5, 61.5, "Stir."))
     assert heard[1:] == (62.346, 3, "en", 0.0)
-    assert (asked, counted) == ([("listening to talk.wav", 62)], [2, 2])
+    assert (asked, counted) == ([("transcribing talk.wav", 62)], [2, 2])
 
 
 def test_the_only_word_of_a_line_is_kept_even_if_it_was_said_before():

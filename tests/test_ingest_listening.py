@@ -154,7 +154,7 @@ def test_a_cache_that_cannot_be_written_is_only_said(tmp_path, tried, monkeypatc
     path = write_speech(tmp_path / "talk.wav", tried, codec="pcm_s16le")
     (tmp_path / "cache").write_text("no folder")
 
-    with pytest.warns(UserWarning, match="what was heard cannot be kept"):
+    with pytest.warns(UserWarning, match="the transcript cannot be cached"):
         heard = speech.hear(path)
 
     assert words_in(heard.sentences)[:2] == BECKETT[:2]
@@ -211,7 +211,9 @@ def test_what_was_heard_is_saved_as_a_transcript(tmp_path, tried, monkeypatch):
 def test_who_does_not_listen_refuses_a_file_without_a_transcript(tmp_path, tried, deaf):
     path = write_speech(tmp_path / "talk.mp4", tried, picture=True)
 
-    with pytest.raises(DataError, match=r"must contain a text track, got none; .* --no-speech"):
+    with pytest.raises(
+        DataError, match=r"must contain a text track, got none; .* speech recognition"
+    ):
         open_video(path, listening=Listening(uses_speech=False))
     video = open_video(path, listening=Listening(needed=False, uses_speech=False))
     assert video.transcript == ()
@@ -225,10 +227,10 @@ def test_a_video_without_sound_stops_no_other(tmp_path, tried):
 
     assert [video.id for video in dataset.videos] == ["talk"]
     [problem] = dataset.problems.failed.found
-    assert str(problem).startswith(f"{tmp_path}/mute.mp4: must have sound to be listened to, got")
-    with pytest.raises(DataError, match="must have sound to be listened to"):
+    assert str(problem).startswith(f"{tmp_path}/mute.mp4: must have sound to be transcribed, got")
+    with pytest.raises(DataError, match="must have sound to be transcribed"):
         open_source(tmp_path / "mute.mp4")
-    with pytest.raises(DataError, match="must have sound to be listened to"):
+    with pytest.raises(DataError, match="must have sound to be transcribed"):
         open_source(tmp_path, strict=True)
 
 
@@ -260,9 +262,7 @@ def test_where_nothing_is_said_nothing_is_heard(tmp_path, sound):
     video, problems = open_quietly(path)
 
     assert video.transcript == ()
-    assert "tune.m4a: somebody must speak in it, got silence or music: nothing was said" in str(
-        problems.found[0]
-    )
+    assert "tune.m4a: must contain speech, got silence or music" in str(problems.found[0])
 
 
 def test_a_file_is_heard_the_same_whatever_was_heard_before(tmp_path, beckett):

@@ -85,7 +85,7 @@ def test_a_picture_is_read_again_where_a_block_changed_by_more_than_eight(monkey
 
     assert rows == [[100], [100], [117], [108], [108]]
     assert end == 5.0
-    assert counted == ["reading talk.mp4", 5, 1, 1, 1, 1, 1]
+    assert counted == ["reading text in talk.mp4", 5, 1, 1, 1, 1, 1]
 
 
 def test_pictures_that_have_not_changed_are_not_read_again(tmp_path, read_pictures_of):
@@ -256,13 +256,15 @@ def test_a_cache_that_cannot_be_written_is_only_said(tmp_path, read_pictures_of)
     path = write_captions(tmp_path / "one.mp4", [WHISK])
     (tmp_path / "cache").write_text("no folder")
 
-    with pytest.warns(UserWarning, match="what was read cannot be kept .* reads again"):
+    with pytest.warns(
+        UserWarning, match="the text in the picture cannot be cached .* reads it again"
+    ):
         assert len(read_screen(path)) == 1
 
 
 def test_it_is_said_how_many_videos_are_read(tmp_path, read_pictures_of, monkeypatch):
     said = []
-    monkeypatch.setattr(screen.progress, "say", said.append)
+    monkeypatch.setattr(screen.progress, "note", said.append)
     first, second = (write_captions(tmp_path / f"{name}.mp4", [name]) for name in ("one", "two"))
     videos = [Video(name, 2.0, path=path) for name, path in (("a", first), ("b", second))]
     others = [Video("c", 2.0), Video("d", 2.0, path=tmp_path / "gone.mp4")]
@@ -275,9 +277,9 @@ def test_it_is_said_how_many_videos_are_read(tmp_path, read_pictures_of, monkeyp
     screen.note_screen_reading(others)
 
     assert said == [
-        f"reading the screen: {first}",
-        "reading the screen: 2 of 4 videos were not read yet",
-        "reading the screen: 1 of 4 videos were not read yet",
+        f"reading text in the picture: {first}",
+        "reading text in the picture: 2 of 4 videos are new",
+        "reading text in the picture: 1 of 4 videos are new",
     ]
 
 

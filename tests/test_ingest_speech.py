@@ -103,7 +103,7 @@ def test_times_are_those_of_the_file_where_the_sound_begins_late(tmp_path, model
 def test_a_video_without_sound_is_refused(tmp_path, model, loaded):
     path = write_video(tmp_path / "mute.mp4", plain(0, 5))
 
-    with pytest.raises(DataError, match=r"mute.mp4: must have sound to be listened to, got none"):
+    with pytest.raises(DataError, match=r"mute.mp4: must have sound to be transcribed, got none"):
         transcribe(path, model)
 
 

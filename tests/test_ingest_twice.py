@@ -162,7 +162,7 @@ def test_inventions_are_said_and_kept(tmp_path, monkeypatch):
     assert (
         "speech must be English for the built-in model, got words of which 100 %" in problem.what
     )
-    assert problem.what.endswith("; put a transcript beside it, or give --speech FOLDER")
+    assert problem.what.endswith("; put a transcript beside it, or give a speech model")
     assert again.found == first.found
 
 

@@ -411,7 +411,7 @@ def test_a_part_may_not_lie_elsewhere(labelled):
     path = labelled.path / "labels.json"
     path.write_text(path.read_text().replace("labels-00000", "../labels-00000"))
 
-    with pytest.raises(DataError, match=r"files of labels must lie beside the manifest"):
+    with pytest.raises(DataError, match=r"files of labels must be beside the manifest"):
         open_labels(labelled.path)
 
 

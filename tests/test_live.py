@@ -117,7 +117,7 @@ def test_several_lengths_are_as_many_models_each_as_probable_as_it_is():
     assert follower.look_back(20) == pytest.approx(slow)
 
 
-def test_rows_that_are_heard_anew_are_followed_as_if_for_the_first_time():
+def test_rows_that_are_observed_anew_are_followed_as_if_for_the_first_time():
     rng = np.random.default_rng(1)
     expected = Expected(rng.normal(size=(2, 20)), np.array([[0.9, 0.1], [0.2, 0.8]]))
     emission = rng.normal(size=(30, 2))
@@ -190,16 +190,16 @@ def test_what_speaks_for_each_task_in_the_end_is_what_the_whole_video_says(model
     for _ in range(int(video.duration)):
         recognizer.listen()
 
-    heard = observe(scored(video))
-    assert recognizer._state.log_evidence == pytest.approx(
-        task_log_evidence(heard, model.tasks), rel=1e-4
+    observed = observe(scored(video))
+    assert recognizer._told.log_evidence == pytest.approx(
+        task_log_evidence(observed, model.tasks), rel=1e-4
     )
-    assert recognizer._evidence.part == heard.index.tolist()
-    close = heard.similarity(video.task, model.tasks[video.task])
+    assert recognizer._ear.part == observed.index.tolist()
+    close = observed.similarity(video.task, model.tasks[video.task])
     ahead = close.title - close.keysteps.max(axis=1)
     number = list(model.tasks).index(video.task)
-    assert recognizer._state.ahead[number] == pytest.approx(
-        np.average(ahead, weights=heard.weight), abs=1e-5
+    assert recognizer._told.ahead[number] == pytest.approx(
+        np.average(ahead, weights=observed.weight), abs=1e-5
     )
 
 
@@ -289,7 +289,7 @@ def test_silence_is_told_as_nothing(model):
     assert Live(model).finish() == []
 
 
-def test_one_sentence_without_any_length_is_heard(model):
+def test_one_sentence_without_any_length_is_observed(model):
     live = Live(model, LiveOptions(delay=0))
 
     [state] = live.feed(1.0, [Sentence(0.0, 0.0, "boil the water")])
@@ -298,7 +298,7 @@ def test_one_sentence_without_any_length_is_heard(model):
     assert live.feed(3.0, [Sentence(1.0, 3.0, "boil the water")])[-1].task == "make tea"
 
 
-def test_time_that_goes_back_is_heard_where_it_was(model):
+def test_time_that_goes_back_is_observed_where_it_was(model):
     live = Live(model, LiveOptions(delay=0))
     live.feed(20.0, [Sentence(14.0, 19.0, "boil the water")])
 
@@ -353,8 +353,8 @@ def test_a_task_that_is_followed_by_another_is_left(model, monkeypatch):
         assert 64 < recognizer.origin < 112  # in the talk between both
 
     for other in ears[1:]:
-        assert (other.origin, other._evidence.part) == (ears[0].origin, ears[0]._evidence.part)
-        assert other._state.log_evidence == pytest.approx(ears[0]._state.log_evidence)
+        assert (other.origin, other._ear.part) == (ears[0].origin, ears[0]._ear.part)
+        assert other._told.log_evidence == pytest.approx(ears[0]._told.log_evidence)
 
 
 def test_who_begins_to_speak_late_is_followed_from_the_beginning_in_parts(model):
@@ -364,7 +364,7 @@ def test_who_begins_to_speak_late_is_followed_from_the_beginning_in_parts(model)
     assert [states[at].task for at in (398, 400, 405)] == [None, None, "make tea"]
 
 
-def test_a_graph_without_habits_or_courses_is_enough(model):
+def test_a_graph_without_parameters_or_traces_is_enough(model):
     bare = replace(model, graph=replace(model.graph, parameters=None, traces=None), _made={})
     states = Live(bare, LiveOptions(delay=5)).feed(72.0, VIDEOS[1].transcript)
 
@@ -391,7 +391,7 @@ def test_rows_of_scores_are_as_good_as_sentences(model):
     assert [states[at].keystep for at in (18, 30, 42, 54)] == list(TASKS["make tea"])
     plain = Scores(video.id, scored(video).values, scored(video).observed, VOCABULARY)
     evidence = task_log_evidence(observe(plain), model.tasks)
-    assert live._recognizer._state.log_evidence == pytest.approx(evidence, rel=1e-4)
+    assert live._recognizer._told.log_evidence == pytest.approx(evidence, rel=1e-4)
 
 
 def test_the_same_is_told_of_scores_whether_more_come_or_not(model):

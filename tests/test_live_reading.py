@@ -81,7 +81,7 @@ def test_rubbish_is_left_out_and_noted():
     said = b"0.0 a\n\xff\xfe\x00\x01\n" + b"x" * 300_000 + b"\n\n2.0 b without newline"
 
     assert [text for *_, text in texts(said, problems)] == ["a", "b without newline"]
-    assert dict(problems.counts) == {"line that is no text": 1, "line too long": 1}
+    assert dict(problems.counts) == {"line that is not text": 1, "line too long": 1}
     assert problems.found[1].where == "-:3"
 
 

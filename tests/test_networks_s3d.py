@@ -216,11 +216,11 @@ def test_a_file_of_another_network_is_refused_by_name(tmp_path, weights):
         make_filled(lambda: S3D(WORDS), shorter, path)
 
 
-def test_a_network_that_only_looks_needs_no_words(network, weights):
+def test_a_network_without_a_text_tower_needs_no_words(network, weights):
     eye = make_filled(lambda: S3D(None), weights, "here").eval()
     clips = torch.rand(1, 3, 4, 32, 32)
 
     with torch.inference_mode():
         assert np.array_equal(eye(clips).numpy(), network(clips).numpy())
-    with pytest.raises(ValueError, match="has no words"):
+    with pytest.raises(ValueError, match="cannot encode texts"):
         eye.embed_words(torch.zeros(1, 16, dtype=torch.int64))

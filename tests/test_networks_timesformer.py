@@ -222,7 +222,7 @@ def test_clips_of_another_shape_are_refused():
             lambda s: s.update(
                 {"timesformer.embeddings.position_embeddings": torch.ones(1, 8, 32)}
             ),
-            "must be those of a square, got 7",
+            "must be of a square grid, got 7",
         ),
     ],
 )

@@ -78,14 +78,14 @@ def test_least_score_of_mining_is_passed_on(omelette, encoder):
 
 
 def test_missing_source_is_refused(encoder):
-    with pytest.raises(ConfigError, match="got 'nowhere', where nothing is"):
+    with pytest.raises(ConfigError, match="got 'nowhere', which does not exist"):
         mine("nowhere", encoder=encoder)
 
 
 def test_videos_without_speech_make_no_graph(encoder, vocabulary):
     silent = [Video("a", 9.0), Video("b", 0.0)]
 
-    with pytest.raises(DataError, match=r"^silent: must hold narration to be heard \(put trans"):
+    with pytest.raises(DataError, match=r"^silent: must hold narration \(put trans"):
         mine(Dataset("silent", silent, vocabulary), encoder=encoder)
 
     streamed = mine(Dataset("silent", iter(silent), vocabulary), encoder=encoder)

@@ -182,7 +182,7 @@ def test_workers_on_the_command_line_write_the_same_file(tmp_path, capsys, monke
     [
         (["--workers", "0"], "--workers must be at least 1, got 0"),
         (["--workers", "2", "--cluster", "auto"], "--workers and --cluster are mutually excl"),
-        (["--cluster", "auto"], "--cluster needs the 'cluster' extra; run: pip install 'stepgr"),
+        (["--cluster", "auto"], "a cluster needs the 'cluster' extra; run: pip install 'stepgr"),
     ],
 )
 def test_what_cannot_be_shared_is_said(more, message, tmp_path, capsys, monkeypatch):

@@ -23,7 +23,7 @@ VOCABULARY = Vocabulary(tuple("abcdefg"), {"tea": (0, 1, 2), "soup": (3, 4, 5)})
 GRAPH = make_graph(np.eye(7, k=1, dtype=np.int64), VOCABULARY)
 
 
-def clear_scores(keysteps_of_rows):
+def confident_scores(keysteps_of_rows):
     """One keystep of each row scores well, all others badly."""
     values = np.full((len(keysteps_of_rows), 7), 0.1)
     values[np.arange(len(values)), keysteps_of_rows] = 0.9
@@ -31,7 +31,7 @@ def clear_scores(keysteps_of_rows):
 
 
 def test_a_keystep_that_may_not_be_on_one_row_is_not_predicted_there():
-    scores = clear_scores([0] * 10 + [1] * 10 + [2] * 10)
+    scores = confident_scores([0] * 10 + [1] * 10 + [2] * 10)
     scores.values[14:16, 1] = -np.inf
 
     labels = TaskMarkov().decode(scores, GRAPH)
@@ -41,15 +41,15 @@ def test_a_keystep_that_may_not_be_on_one_row_is_not_predicted_there():
     assert np.isfinite(labels.confidence).all()
 
 
-def test_products_are_saved_as_the_scores_they_are(tmp_path):
+def test_lazy_scores_are_saved_as_the_scores_they_are(tmp_path):
     features = Features("v", 2.0, np.eye(2, 7, dtype=np.float32), np.array([[0, 1], [1, 2.0]]))
-    products = LazyScores(features, np.eye(7, dtype=np.float32), VOCABULARY)
+    lazy_scores = LazyScores(features, np.eye(7, dtype=np.float32), VOCABULARY)
 
-    sg.save(products, tmp_path / "scores.npz")
+    sg.save(lazy_scores, tmp_path / "scores.npz")
     loaded = sg.load(tmp_path / "scores.npz")
 
-    assert np.array_equal(loaded.values, products.values)
-    assert np.array_equal(loaded.observed, products.observed)
+    assert np.array_equal(loaded.values, lazy_scores.values)
+    assert np.array_equal(loaded.observed, lazy_scores.observed)
 
 
 def test_scores_too_large_to_be_computed_can_be_printed(monkeypatch):
@@ -122,7 +122,7 @@ def test_evidence_that_leaves_no_probabilities_is_refused(evidence, tmp_path):
 
 
 @pytest.mark.parametrize("tasks", [["tea", "cake", "other keysteps"], ["tea"] * 3])
-def test_habits_of_other_tasks_than_those_of_the_graph_are_refused(tasks, tmp_path):
+def test_parameters_of_other_tasks_than_those_of_the_graph_are_refused(tasks, tmp_path):
     with pytest.raises(DataError, match=r"graph\.json: must be a task graph as"):
         loaded_with(tmp_path, tasks=tasks)
 
@@ -180,7 +180,7 @@ def test_a_heading_may_be_called_everything():
 @pytest.mark.parametrize(
     "traces", [{"videos": {"nope": 1}}, {"order_weight": 1e308}, {"order_weight": 1.1}]
 )
-def test_courses_of_unknown_tasks_and_of_endless_belief_are_refused(traces, tmp_path):
+def test_traces_of_unknown_tasks_and_of_endless_belief_are_refused(traces, tmp_path):
     videos = [sentences_of(np.random.default_rng(0), f"{n}") for n in range(3)]
     sg.save(learn_graph(videos, VOCABULARY), tmp_path / "graph.json")
     content = json.loads((tmp_path / "graph.json").read_text("utf-8"))

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from reference import make_courses, make_graph
+from reference import make_graph, make_traces
 from stepgraph.core import Labels, Vocabulary
 from stepgraph.errors import DataError
 from stepgraph.evaluation.order import OrderCheck
@@ -82,7 +82,7 @@ def recognised_graph():
     rows = [[0] * 9 + [1] * 9 + [2] * 9, [0] * 9 + [2] * 9]
     tea = [Labels(f"{n}", np.array(one), names) for n, one in enumerate(rows)]
     soup = [Labels("c", np.array([3]), names)]
-    traces = make_courses({"tea": tea, "soup": soup}, names)
+    traces = make_traces({"tea": tea, "soup": soup}, names)
     return replace(make_graph(GRAPH.counts.toarray(), names), traces=traces)
 
 
@@ -219,7 +219,7 @@ def test_an_order_that_many_tasks_agree_about_names_three_of_them():
     for count, ending in ((3, "tea, soup, milk: 'boil'"), (4, "tea, soup, milk and 1 more task")):
         names = Vocabulary(NAMES.keysteps, dict.fromkeys(tasks[:count], (0, 1)))
         videos = {one: [Labels(one, np.repeat([0, 1], 9), names)] for one in names.tasks}
-        graph = make_graph(GRAPH.counts.toarray(), names, traces=make_courses(videos, names))
+        graph = make_graph(GRAPH.counts.toarray(), names, traces=make_traces(videos, names))
 
         assert describe_relation(graph, 0, 1, as_json=False).startswith(ending)
 

@@ -92,7 +92,7 @@ def test_every_epoch_has_its_own_order():
 @pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU")
 def test_a_device_that_is_not_there_is_refused():
     with (
-        pytest.raises(ConfigError, match=r"device must be there, got 'cuda' and no GPU"),
+        pytest.raises(ConfigError, match=r"device must be available, got 'cuda' and no GPU"),
         joined("cuda"),
     ):
         pass

@@ -154,7 +154,7 @@ def test_streamed_clips_train_as_well(tmp_path, corpus):
     assert {record.clips for record in result.epochs} == {18}
     assert not (tmp_path / "out" / "clips").exists()
     options = replace(options, running=Running(logs=False, workers=2))
-    with pytest.raises(ConfigError, match=r"must go on as it was begun, with workers null, got 2"):
+    with pytest.raises(ConfigError, match=r"must continue as it began, with workers null, got 2"):
         train(labels, tmp_path / "out", model=MODEL, options=options)
 
 
@@ -168,11 +168,9 @@ def test_a_training_in_the_same_folder_goes_on(tmp_path, corpus):
     with pytest.raises(ConfigError, match=r"with which \"graph\", got \"argmax\"; give the same"):
         train(labels, tmp_path / "out", model=MODEL, options=QUICK, which="argmax")
     label(corpus, tmp_path / "fewer", videos=("one",))
-    with pytest.raises(ConfigError, match=r"must go on as it was begun, with labels"):
+    with pytest.raises(ConfigError, match=r"must continue as it began, with labels"):
         train(tmp_path / "fewer", tmp_path / "out", model=MODEL, options=QUICK)
-    with pytest.raises(
-        ConfigError, match=r"must go on as it was begun, with model .*\"depth\": 2"
-    ):
+    with pytest.raises(ConfigError, match=r"must continue as it began, with model .*\"depth\": 2"):
         train(labels, tmp_path / "out", model=replace(MODEL, depth=1), options=QUICK)
 
 
@@ -201,14 +199,14 @@ def test_missing_videos_are_counted_and_left_out(tmp_path, corpus):
 
     assert (result.videos, result.clips) == (1, 10)
     assert dict(result.problems.failed.counts) == {"video without file": 1}
-    assert "must lie where it was labelled, got nothing at" in result.problems.summary()
+    assert "must be where it was labelled, got nothing at" in result.problems.summary()
 
 
 def test_no_video_at_all_is_an_error_in_one_line(tmp_path, corpus):
     labels = label(corpus, tmp_path / "labels", path=lambda name: tmp_path / "gone.mp4")
 
     with pytest.raises(
-        DataError, match=r"whose videos are there, got none of 18: 2 × video without file"
+        DataError, match=r"and a video file, got none of 18: 2 × video without file"
     ):
         train(labels, tmp_path / "out", model=MODEL, options=QUICK)
 
@@ -226,9 +224,7 @@ def test_videos_that_were_moved_are_found(tmp_path, corpus):
 def test_labels_without_a_label_are_an_error(tmp_path, corpus):
     labels = label(corpus, tmp_path / "labels", argmax_observed=False)
 
-    with pytest.raises(
-        DataError, match=r"that 'argmax' labels and .*, got none of 18; label them"
-    ):
+    with pytest.raises(DataError, match=r"labels of 'argmax' and .*, got none of 18; label them"):
         train(labels, tmp_path / "out", model=MODEL, options=QUICK, which="argmax")
 
 

@@ -70,9 +70,9 @@ def test_a_finished_training_is_not_repeated(tmp_path):
 @pytest.mark.parametrize(
     ("change", "match"),
     [
-        ({"batch": 7}, r"last.pt: must go on as it was begun, with batch 5, got 7; give the same"),
-        ({"seed": 1}, r"must go on as it was begun, with seed 0, got 1; "),
-        ({"phases": PAPER}, r"must go on as it was begun, with phases \[.*, got \[.*; give"),
+        ({"batch": 7}, r"last.pt: must continue as it began, with batch 5, got 7; give the same"),
+        ({"seed": 1}, r"must continue as it began, with seed 0, got 1; "),
+        ({"phases": PAPER}, r"must continue as it began, with phases \[.*, got \[.*; give"),
     ],
 )
 def test_other_options_are_refused_in_one_line(tmp_path, change, match):

@@ -56,7 +56,7 @@ def test_a_key_of_captions_cannot_name_a_file_elsewhere(here, capsys, id):
     assert all(path.is_relative_to("deep/here/out") for path in written)
     assert Path("out/good.steps.json").exists()
     assert code == 1
-    assert "must be a name for a file" in err
+    assert "must be usable as a file name" in err
     assert err.count("\n") == 1
     assert "\x1b" not in err
     assert recognize(capsys, "howto100m:how", "--skip-bad")[0] == 0
@@ -91,7 +91,7 @@ def test_a_disk_that_takes_no_more_ends_the_run_in_one_line(capsys, monkeypatch,
     code, out, err = recognize(capsys, "videos")
 
     assert (code, out, err.count("\n"), len(written)) == (1, "", 1, 1)
-    assert f"cannot be written: {os.strerror(number)}; choose another place with -o" in err
+    assert f"cannot be written: {os.strerror(number)}; choose another output path" in err
     assert not files(Path("out"))
 
 

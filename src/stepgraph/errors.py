@@ -68,7 +68,7 @@ def quoted(value: object, limit: int = 200) -> str:
     try:
         text = value if isinstance(value, str) else repr(value)
     except RecursionError:
-        text = "what is nested without end"
+        text = "a value nested without end"
     shown = repr(text[:limit]) if text is value else text[:limit]
     return printable(shown if len(text) <= limit else f"{shown}…")
 

@@ -79,7 +79,7 @@ class Assistant:
         if task is not None and task not in self.experience.tasks:
             some = ", ".join(map(quoted, self.experience.names[:5]))
             raise ConfigError(
-                f"task must be one of the executions', got {quoted(task)}; {some}, …"
+                f"task must be a task of the executions ({some}, …), got {quoted(task)}"
             )
         return task
 
@@ -121,7 +121,7 @@ class Assistant:
         about = self._task(self.listed(done), self.listed_task(task))
         for step, score, lacking in self.judge(done, about):
             if lacking is None and score == 1:
-                found.append(AssistantAnswer(step, "unknown", score, "no execution does it"))
+                found.append(AssistantAnswer(step, "unknown", score, "in no execution"))
                 continue
             [place] = self.listed([step])
             if lacking is not None and score >= threshold:
@@ -204,7 +204,7 @@ class Assistant:
         a, b = self.names.keysteps[first], self.names.keysteps[second]
         why = f"in {counts[first, second]} of {shown[second]} executions {a!r} comes before {b!r}"
         is_written = every[first, second] > counts[first, second]
-        return f"{why}, as in the written order" if is_written else why
+        return f"{why}, as in the listed order" if is_written else why
 
 
 def _judge(teacher: Experience, steps: Sequence[int], task: str) -> list[tuple[float, int | None]]:

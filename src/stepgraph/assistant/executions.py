@@ -152,7 +152,7 @@ def executions_of_graph(graph: TaskGraph, name: str) -> Executions:
             done.append(Execution(video, task, "", tuple(names[one] for one in recognised)))
         steps = tuple(names[one] for one in layers.of_task(task).keysteps)
         for number in range(layers.written(task)):
-            done.append(Execution(f"written order {number}", task, "", steps, written=True))
+            done.append(Execution(f"listed order {number}", task, "", steps, written=True))
     return Executions(name, tuple(done))
 
 
@@ -223,8 +223,8 @@ def _read_graphs(
             used.add(file)
             shown = {step for one in done if one.task == task for step in one.steps}
             for step in sorted({*chain(*found[task])} - shown - {START, END}):
-                what = f"a step should be done in some execution of its task, got {quoted(step)}"
-                problems.add(str(file), "true step that nobody does", what)
+                what = f"a true step must occur in an execution of its task, got {quoted(step)}"
+                problems.add(str(file), "true step in no execution", what)
     for file in sorted({*files} - used):
         what = (
             f"a true order must be named after a task of the executions, got {quoted(file.stem)}"

@@ -48,8 +48,8 @@ class LiveOptions:
             raise ConfigError(f"delay must be from 0 to {LATEST:.0f} seconds, got {self.delay}")
         if self.length is not None and not 1 <= self.length <= LONGEST:
             raise ConfigError(
-                f"length must be between a second and a week, got {self.length}; leave it out "
-                f"where it is not known"
+                f"length must be between a second and a week, got {self.length}; omit it "
+                f"if it is unknown"
             )
 
 
@@ -288,7 +288,7 @@ class Live:
         model = self._recognizer.model
         size = len(model.graph.vocabulary)
         if model.targets.vectors is not None:
-            raise ConfigError("scores must be fed without an encoder; use Ground.of_scores")
+            raise ConfigError("scores must be fed without an encoder; use OnlineModel.of_scores")
         if rows.ndim != 2 or rows.shape[1] != size:
             raise ConfigError(f"scores must have the shape (k, {size}), got {rows.shape}")
         if np.isinf(rows).any():
@@ -305,6 +305,6 @@ class Live:
         current = self.feed(self._recognizer.until())
         for late in range(min(self._output.delay, self._recognizer.rows) - 1, -1, -1):
             state = self._output.emit(self._recognizer, late)
-            assert state is not None, "so many rows were heard"
+            assert state is not None, "these rows were observed"
             current.append(state)
         return current

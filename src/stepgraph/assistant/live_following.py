@@ -82,7 +82,7 @@ class OnlineHMM:
         return self._first + len(self._belief)
 
     def rewind(self, row: int) -> None:
-        """Drop the rows from ``row`` on, as far as they are kept, to process them again."""
+        """Drop the rows from ``row`` on that are still kept, to process them again."""
         length = max(row - self._first, 0)
         del self._belief[length:], self._likely[length:]
 

@@ -88,7 +88,7 @@ class OnlineModel:
         """Use no encoder but given scores: see :meth:`~.live.Live.feed_scores`."""
 
         def refuse(texts: Sequence[str]) -> NDArray[np.float32]:
-            raise ConfigError("sentences must be encoded, got no encoder; use Ground.of_graph")
+            raise ConfigError("sentences require an encoder; use OnlineModel.of_graph")
 
         nothing = np.zeros((0, len(graph.vocabulary)), np.float32)
         scores = Scores("", nothing, np.zeros(0, dtype=bool), graph.vocabulary)

@@ -28,7 +28,7 @@ _STAMPED = re.compile(
 )
 # Longest pause, in seconds; a longer one is a wrong time.
 _LONGEST_PAUSE = 3600.0
-# Lines that wait to be parsed, and seconds between two looks at a file that grows.
+# Lines that wait to be parsed, and seconds between two reads of a growing file.
 _WAITING, _LOOK = 1000, 0.2
 
 
@@ -162,8 +162,8 @@ class LineParser:
             return max(start + self._shift, self._last)
         self.note(
             "jump in time",
-            f"time must go on by at most an hour, got {start} after {self._last - self._shift:g}; "
-            f"taken as said right after",
+            f"time must advance by at most an hour, got {start} after "
+            f"{self._last - self._shift:g}; taken as following directly",
         )
         if self._odd >= 0 and -BACKWARDS_LIMIT <= start - self._odd <= _LONGEST_PAUSE:
             self._shift, self._odd = self._last - self._odd, -1.0
@@ -258,8 +258,8 @@ def read_live(
         yield from () if text is None else reader.read(text, arrived)
         if must_be_timed and reader.timed is False:
             raise DataError(
-                f"{reader.origin}: lines must begin with their times where they do not arrive "
-                f"as they are said, got none; write 12.5 before a line, or pipe them in"
+                f"{reader.origin}: lines must begin with their times unless they arrive live, got "
+                f"none; write 12.5 before a line, or pipe them in as they are spoken"
             )
     yield from reader.finish()
 
@@ -276,6 +276,6 @@ def _text_of(data: bytes, reader: LineParser) -> str | None:
         text = "\0"
     if "\0" in text:
         shown = quoted(data[:40])
-        reader.skip("line that is no text", f"must be UTF-8, got {shown}; it is left out")
+        reader.skip("line that is not text", f"must be UTF-8, got {shown}; it is left out")
         return None
     return text

@@ -20,12 +20,12 @@ from stepgraph.ingest.speech import LONGEST_PIECE, RATE, cut, hear_piece
 
 Sound: TypeAlias = NDArray[np.float32]
 
-# What is read at once, in samples; and seconds between two looks at a file that grows.
+# Samples to read at once, and seconds between two reads of a growing file.
 _STEP, _LOOK = RATE // 10, 0.2
 # Bytes that are skipped at once: the length in a header may be wrong.
 _SKIPPED = 1 << 16
-# A pause is half a second with less than a hundredth of the power of the loudest tenth; before
-# that, so many seconds make a piece.
+# A pause is half a second with less than a hundredth of the power of the loudest tenth; a piece
+# has at least the last number of seconds before it.
 _PAUSE, _QUIET, _SHORTEST = 5, 0.01, 2.0
 
 

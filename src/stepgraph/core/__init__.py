@@ -195,7 +195,7 @@ class Labels:
             )
         if self.keysteps.size and not low <= self.keysteps.min() <= self.keysteps.max() <= high:
             raise DataError(
-                f"labels of video {self.video!r} must lie between {low} and {high}, "
+                f"labels of video {self.video!r} must be between {low} and {high}, "
                 f"got {self.keysteps.min()} to {self.keysteps.max()}"
             )
         for name in ("anchors", "confidence"):

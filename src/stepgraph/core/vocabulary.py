@@ -81,11 +81,13 @@ class Vocabulary:
             return self._positions[name]
         from difflib import get_close_matches
 
-        # Comparing takes long, and names without end are like no other.
+        # Comparing takes long, and very long names are similar to none.
         others = self.keysteps if hints and len(name) <= 200 else ()
         near = [quoted(one) for one in get_close_matches(name, others, n=3, cutoff=0.4)]
         hint = f"did you mean {' or '.join(near)}?" if near else "none is similar"
-        raise DataError(f"keystep {quoted(name)} is not among the {len(self)} known ones; {hint}")
+        raise DataError(
+            f"keystep must be one of the {len(self)} of the vocabulary, got {quoted(name)}; {hint}"
+        )
 
     def tasks_of(self, keystep: int) -> tuple[str, ...]:
         """Names of the tasks that list ``keystep``."""

@@ -221,8 +221,8 @@ def _open_own(text: str, how: Own) -> Dataset:
         published = "".join(f"'{prefix}:PATH', " for prefix in REGISTRY)
         raise ConfigError(
             f"source must be a folder, a video or transcript file, a manifest (.jsonl, .csv), "
-            f"'demo', 'generated', {published}or 'manifest:PATH', got {quoted(text)}, where "
-            f"nothing is"
+            f"'demo', 'generated', {published}or 'manifest:PATH', got {quoted(text)}, which "
+            f"does not exist"
         )
     return opener(path, how)
 
@@ -234,7 +234,7 @@ def _part(dataset: Dataset, shard: Shard) -> Dataset:
     videos = tuple(video for video in dataset.videos if video.id in shard)
     if not videos:
         raise DataError(
-            f"shard {shard} of {dataset.name} must hold videos, got none; take fewer parts"
+            f"shard {shard} of {dataset.name} must hold videos, got none; use fewer shards"
         )
     truth = dataset.truth
     if isinstance(truth, Truth):
@@ -317,7 +317,7 @@ def build_vocabulary(
         if articles is None or published.tasks is None:
             raise ConfigError(
                 f"a vocabulary of {published.title} must be built from articles, got none; "
-                "pass WikiHow articles with --articles PATH"
+                f"give WikiHow articles"
             )
         tasks, path = published.tasks(place, problems), articles
     elif not (colon and kind == "articles"):

@@ -165,7 +165,7 @@ def _read_entries(file: Path, problems: Problems) -> list[_Entry]:
             f"is it COIN's own file?"
         )
     for video in sorted(repeated & database.keys()):
-        what = f"video {quoted(video, 80)} must be listed once, got it twice; the last is taken"
+        what = f"video {quoted(video, 80)} must be listed once, got it twice; the last is used"
         problems.add(str(file), "duplicate video", what)
     found = (
         _read_entry(video, fields, f"{file}: video {quoted(video, 80)}", problems)

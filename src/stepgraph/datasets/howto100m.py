@@ -133,7 +133,7 @@ class _Videos:
             if not has_id(video, place, problems):
                 continue
             if video in seen:
-                problems.add(place, "duplicate video", "must stand once, got it again; skipped")
+                problems.add(place, "duplicate video", "must occur once, got it again; skipped")
                 continue
             try:
                 sentences = transcript_from_lists(lists, origin=place, problems=problems)
@@ -172,7 +172,7 @@ def _read_names(path: Place, problems: Problems) -> dict[str, str]:
             what = f"must be a number, a tab and the name of a task, got {line[:60]!r}"
             problems.add(f"{path}:{number}", "malformed line", what)
         elif task in names:
-            what = f"task {task} must stand once, got it again; the first is kept"
+            what = f"task {task} must occur once, got it again; the first is used"
             problems.add(f"{path}:{number}", "duplicate task", what)
         else:
             names[task] = name
@@ -200,7 +200,7 @@ def _read_listing(folder: Place, problems: Problems) -> _Listing:
             what = f"task of video {video!r} must be one of {TASKS_FILE}, got {task[:20]!r}"
             problems.add(f"{path}:{number}", "unknown task", what)
         elif task in (known := tasks_of.get(video, ())):
-            what = f"video {video!r} must stand once for task {task}, got it again"
+            what = f"video {video!r} must occur once for task {task}, got it again"
             problems.add(f"{path}:{number}", "duplicate video", what)
         else:
             tasks_of[video] = known + alone[task] if known else alone[task]

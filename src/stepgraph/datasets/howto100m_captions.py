@@ -56,7 +56,7 @@ class _Region(NamedTuple):
 
     position: int
     data: bytes
-    brace: int  # where the value begins in ``data``, or 0 where that is not known
+    brace: int  # where the value begins in ``data``, or 0 if unknown
     is_last: bool = False
 
 

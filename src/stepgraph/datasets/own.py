@@ -123,12 +123,12 @@ def open_all(
         open_one(video_id, transcript, how.listening.reading)
     if unwritten and not (failed and problems.strict):
         _note_transcription(unwritten.values(), len(files), how.listening.speech)
-        for video_id in track(list(unwritten), "listening"):
+        for video_id in track(list(unwritten), "transcribing"):
             open_one(video_id, None, how.listening)
     if not videos:
         failed.take(flaws.failed)
     if failed and (problems.strict or not videos):
-        hint = "; --skip-bad goes on without" if videos else ""
+        hint = "; skip bad files to go on without them" if videos else ""
         reasons = dict.fromkeys(one.what for one in failed.found)
         each = ", ".join(
             f"({number}) {', '.join(one.where for one in failed.found if one.what == why)}: {why}"
@@ -146,9 +146,9 @@ def open_all(
 def _note_transcription(paths: Iterable[Path], count: int, model: Path | None) -> None:
     new = [path for path in paths if speech.recall(path, model) is None]
     if len(new) == count == 1:
-        note(f"listening: {new[0]} has no transcript")
+        note(f"transcribing: {new[0]} has no transcript")
     elif new:
-        note(f"listening: {len(new)} of {count} videos have no transcript")
+        note(f"transcribing: {len(new)} of {count} videos have no transcript")
 
 
 def with_truth(
@@ -331,7 +331,7 @@ def _row(fields: Mapping[str, str], where: str, folder: Path, problems: Problems
         if os.path.isfile(path):
             paths[name] = path
             continue
-        what = f"{name} must be a file, got {quoted(str(path))}, where none is"
+        what = f"{name} must be a file, got {quoted(str(path))}, which does not exist"
         problems.add(where, "missing file", what, fatal=name != "truth")
         if name != "truth":
             return None

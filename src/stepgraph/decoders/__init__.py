@@ -136,7 +136,7 @@ def load_decoder(name: str = DEFAULT_DECODER, /, **options: Any) -> Decoder:
             raise ConfigError(f"decoder {name!r} has no option {option!r}; {hint}")
     for option, parameter in known.items():
         if option not in options and parameter.default is Parameter.empty:
-            raise ConfigError(f"decoder {name!r} must be given its option {option!r}, got none")
+            raise ConfigError(f"decoder {name!r} requires its option {option!r}, got none")
     decoder: Decoder = kind(**options)
     return decoder
 

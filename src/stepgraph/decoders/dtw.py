@@ -80,7 +80,7 @@ class DropDTW:
         order = list(starts[:1])
         while order and len(order) < len(links) and links[order[-1]].any():
             order.append(links[order[-1]].argmax())
-        # All keysteps met, and as many transitions as it takes: then there are no others.
+        # A chain visits every keystep, and has no transition beside those between neighbours.
         if len(set(order)) < len(links) or links.sum() > len(order[1:]):
             raise DataError(
                 f"the graph for video {video!r} must chain its {len(links)} candidate keysteps in "

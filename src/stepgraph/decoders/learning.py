@@ -89,7 +89,7 @@ def fit_classifiers(
     graph: TaskGraph, sampled: Mapping[str, Mapping[str, Scores]], decoder: TaskMarkov
 ) -> TaskGraph:
     """Add sentence classifiers, fitted on some videos of each task, to a graph without them."""
-    assert graph.parameters is not None, "words are habits, too"
+    assert graph.parameters is not None, "sentence classifiers are parameters"
     observations = {
         task: {video: one for video, one in videos.items() if isinstance(one, LazyScores)}
         for task, videos in sampled.items()

@@ -45,7 +45,7 @@ _LEAST = -1e3
 CONFIDENT = 0.4
 """Least score of a confident row, which is marked as an anchor; it does not affect decoding."""
 
-# A sentence classifier of so many videos has half of the largest weight, which follows.
+# Videos at which a sentence classifier has half of its largest weight, and this weight.
 _HALF = 50.0
 _WORDS = 0.35
 

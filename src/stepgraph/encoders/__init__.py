@@ -109,19 +109,19 @@ class EncoderOptions:
         fusion_weight(self.fusion)
         if self.fusion != "priority" and self.also is None:
             raise ConfigError(
-                f"fusion must be of two encoders, got {self.fusion!r} for {self.name!r} alone; "
-                f"name the second with --also"
+                f"fusion {self.fusion!r} requires two encoders, got {self.name!r} alone; "
+                f"give the second one as 'also'"
             )
         if not isinstance(self.context, int) or self.context < 0:
             raise ConfigError(f"context must be at least 0 sentences, got {self.context}")
         if self.blend and not self.context:
-            raise ConfigError("blend must have neighbours to blend with, got context 0")
+            raise ConfigError("blend requires a context of at least 1 sentence, got context 0")
         if self.context and not self.uses_text:
-            raise ConfigError(f"context must be 0 for {self.name!r}, which hears no sentences")
+            raise ConfigError(f"context must be 0 for {self.name!r}, which encodes no sentences")
         if self.window is not None and (self.kind in WORDED or not 0 < self.window <= 3600):
             raise ConfigError(
-                f"window must be between 0 and 3600 seconds, and of an encoder that looks at "
-                f"video, got {self.window!r} for {self.name!r}"
+                f"window must be between 0 and 3600 seconds, for an encoder of video, got "
+                f"{self.window!r} for {self.name!r}"
             )
 
     @property
@@ -209,14 +209,14 @@ def load_encoder(
     """Make an encoder by name, or from all its options; see :class:`EncoderOptions`."""
     if isinstance(name, EncoderOptions):
         if context or task_names:
-            raise ConfigError("context and task_names must stand in the options, got both")
+            raise ConfigError("context and task_names must be in the options, got one beside them")
         options = name
     else:
         options = EncoderOptions(name, context, task_names)
     if options.also is not None:
         raise ConfigError(
-            f"an encoder must be one, got {options.name!r} and {options.also!r}; two are opened "
-            f"by stepgraph.scoring.fusion.open_encoder"
+            f"encoder must be a single one, got {options.name!r} and {options.also!r}; open two "
+            f"with stepgraph.scoring.fusion.open_encoder"
         )
     try:
         make = _named(options.name) if options.is_function else open_kind(options.kind)

@@ -93,7 +93,7 @@ class EmbeddingCache:
         self.path.parent.mkdir(parents=True, exist_ok=True)
         connection = sqlite3.connect(self.path, timeout=_PATIENCE)
         connection.text_factory = bytes  # there is no text in it, unless it is damaged
-        # A vector takes 1.5 kB; pages of SQLite's usual 4 kB would stand half empty.
+        # A vector takes 1.5 kB; pages of SQLite's default 4 kB would be half empty.
         connection.execute("PRAGMA page_size = 32768")
         connection.execute(
             "CREATE TABLE IF NOT EXISTS embeddings (key BLOB PRIMARY KEY, vector BLOB NOT NULL)"

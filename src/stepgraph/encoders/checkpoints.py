@@ -94,8 +94,8 @@ class FeatureEncoder(VisualEncoder):
     def encode_keysteps(self, vocabulary: Vocabulary) -> NDArray[np.float32]:
         """Refuse: the network has no text tower."""
         raise ConfigError(
-            f"encoder {self.options.name!r} must know the names of {len(vocabulary)} keysteps, "
-            f"got one that gives features only; use it with encode and probe, or train on it "
+            f"encoder {self.options.name!r} must encode the names of {len(vocabulary)} keysteps, "
+            f"got one of features only; use it with encode and probe, or train on it "
             f"(stepgraph train) and use own:CHECKPOINT"
         )
 
@@ -121,7 +121,7 @@ class OwnEncoder(VisualEncoder):
                 vectors[keystep, place] = 1
         if not vectors.any():
             raise DataError(
-                f"{self._path}: must know keysteps of the vocabulary, got none of its "
+                f"{self._path}: must be trained on keysteps of the vocabulary, got none of its "
                 f"{len(vocabulary)} among the {len(names)} it was trained on, such as "
                 f"{names[0]!r}; is it the checkpoint of another vocabulary?"
             )

@@ -78,8 +78,8 @@ def _note_doubts(video: Video, features: Features, encoder: Encoder, problems: P
         problems.add(where, "video without text on the screen", what)
     if encoder.options.name == EncoderOptions.name and not reads_as_english(video.transcript):
         what = (
-            "must be English for the built-in model, got words of another language; use "
-            "--encoder text:FOLDER with a model that knows it"
+            "must be English for the built-in model, got another language; use encoder "
+            "'text:FOLDER' with a multilingual model"
         )
         problems.add(where, "narration that is not English", what)
 

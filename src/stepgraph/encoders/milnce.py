@@ -220,7 +220,7 @@ def _read_tokenizer(path: Path, words: int) -> Any:
 
     make: Callable[[str], Any] = Tokenizer.from_file
     if path.suffix == ".txt":
-        make = BertWordPieceTokenizer  # in lower case, unless told otherwise
+        make = BertWordPieceTokenizer  # in lower case, unless set otherwise
     try:
         tokenizer = make(str(path))
         tokenizer.no_padding()

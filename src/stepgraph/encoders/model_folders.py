@@ -49,7 +49,7 @@ def require_named(options: EncoderOptions, whose: str, typed: Collection[str | N
         else:
             continue
         raise ConfigError(
-            f"{whose} must be named by you if it is {what}, got {name!r}; to use it, add: "
+            f"{whose} must be named explicitly if it is {what}, got {name!r}; to use it, add: "
             f"{option} {shlex.quote(name)}"
         )
 
@@ -62,7 +62,7 @@ def find_folder(kind: str, model: str) -> Path | None:
     if model.startswith(_PATH):
         raise ConfigError(
             f"{kind} encoder {model!r} must be the folder of a {kind} model, "
-            f"got a path where no folder is{_remedy(kind)}"
+            f"got a path that is no folder{_remedy(kind)}"
         )
     return None
 
@@ -75,7 +75,8 @@ def fetch_folder(kind: str, model: str) -> Path:
     rule = f"{kind} encoder {model!r} must be a {kind} model that is a folder here"
     if is_offline():
         raise ConfigError(
-            f"{rule} or lies in the local model cache; offline, nothing is fetched{_remedy(kind)}"
+            f"{rule} or lies in the local model cache; offline, nothing is downloaded"
+            f"{_remedy(kind)}"
         )
     first: Exception | None = None
     for name in _names(kind, model):
@@ -90,13 +91,13 @@ def fetch_folder(kind: str, model: str) -> Path:
 
 
 def _remedy(kind: str) -> str:
-    """Remedy for a missing model: the files to copy, and the option to give."""
+    """Remedy for a missing model: the files to copy, and the name to use."""
     if kind not in PUBLISHED["families"]:
         return ""
     return (
         f"; put config.json, model.safetensors, tokenizer.json and preprocessor_config.json of "
-        f"one ({PUBLISHED['families'][kind]['example']}) into a folder and give "
-        f"--encoder {kind}:FOLDER"
+        f"one ({PUBLISHED['families'][kind]['example']}) into a folder and use encoder "
+        f"'{kind}:FOLDER'"
     )
 
 

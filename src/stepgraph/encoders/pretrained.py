@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 # Frames of one row that are pooled, at most: a window of minutes must not fill the memory.
 _MOST_FRAMES = 16
-_MARGIN = 16  # times the side of what a network sees, at most, is read
+_MARGIN = 16  # times the input side of a network, at most, is read
 _TOKENIZERS = ("tokenizer.json", "vocab.json", "spiece.model", "tokenizer.model")
 _NO_PUNCTUATION = str.maketrans("", "", string.punctuation)
 
@@ -213,7 +213,7 @@ def _read_pixels(kind: str, folder: Path, network: Any) -> Pixels:
     pixels = make_pixels(kind, (height, width), settings, str(path))
     if pixels.size != (height, width):
         raise DataError(
-            f"{path}: pictures must be {height} x {width} as the weights want them, "
+            f"{path}: pictures must be {height} x {width} as the weights require, "
             f"got {pixels.size[0]} x {pixels.size[1]}; are the files of one model?"
         )
     return pixels
@@ -236,7 +236,7 @@ def make_pixels(
             cut = resized
         read = (max(resized[0], cut[0]), max(resized[1], cut[1]))
         if min(*resized, *cut) < 1 or max(read) > _MARGIN * max(size):
-            raise ValueError(f"pictures of {quoted(read)} for a network that sees {size}")
+            raise ValueError(f"pictures of {quoted(read)} for a network of input {size}")
         if not given.get("do_normalize", True):
             given = {**given, "image_mean": (0, 0, 0), "image_std": (1, 1, 1)}
         return Pixels(

@@ -23,6 +23,6 @@ def _shown(video: Video) -> tuple[Sentence, ...]:
     if video.path is None:
         raise DataError(
             f"video {video.id!r} must have a video file to be read, got a transcript alone; "
-            f"put the file beside it, or use an encoder that hears, such as text:minilm"
+            f"put the file beside it, or use an encoder of narration, such as text:minilm"
         )
     return read_screen(video.path)

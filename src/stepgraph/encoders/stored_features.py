@@ -179,7 +179,7 @@ class FeatureStore:
         if self.path.is_dir() and any(not name.startswith(".") for name in os.listdir(self.path)):
             raise DataError(
                 f"{self.path}: must be a new or empty folder, or one that stepgraph encode "
-                f"filled, got a folder without {HEADER}; choose another place with -o"
+                f"filled, got a folder without {HEADER}; choose another output folder"
             )
         content = {
             "format": HEADER_KIND.format,
@@ -197,8 +197,8 @@ class FeatureStore:
             # Names of tasks are put before keysteps only; videos are the same with and without.
             if old != new and key != "task_names":
                 raise DataError(
-                    f"{self.path}: must hold features of the encoder asked for ({key} {new!r}), "
-                    f"got a folder of another one ({key} {old!r}, says {HEADER}); choose the same "
+                    f"{self.path}: must hold features of the chosen encoder ({key} {new!r}), "
+                    f"got a folder of another one ({key} {old!r} in {HEADER}); choose the same "
                     f"encoder, or another folder"
                 )
 
@@ -317,8 +317,8 @@ class StoredEncoder:
         if options is None:
             raise ConfigError(
                 f"{self._store.path}: must have a vector for each keystep "
-                f"({KEYSTEPS}.npy, K x D) or an encoder for them, got neither; choose the encoder "
-                f"that made the features with --encoder"
+                f"({KEYSTEPS}.npy, K x D) or an encoder for them, got neither; name the encoder "
+                f"that made the features"
             )
         require_named(options, f"{self._store.path}: encoder")
         return load_encoder(options)
@@ -327,8 +327,7 @@ class StoredEncoder:
 def make_stored(options: EncoderOptions) -> StoredEncoder:
     """Raise an error: a graph that was mined from features does not record their folder."""
     raise ConfigError(
-        f"encoder {options.name!r} must be told where its features are, got no folder; "
-        f"give it with --features"
+        f"encoder {options.name!r} requires a folder of features, got none; give it as features"
     )
 
 

@@ -79,8 +79,8 @@ class VisualEncoder:
         vectors = keystep_vectors(vocabulary, self._encode_texts, task_names=names)
         if not vectors.any():
             raise DataError(
-                f"encoder {self.options.name!r} must know a word of some keystep, got none in "
-                f"{list(vocabulary.keysteps[:3])}; its words are English"
+                f"encoder {self.options.name!r} must have a vector for a word of some keystep, "
+                f"got none for {list(vocabulary.keysteps[:3])}; its words are English"
             )
         return vectors
 
@@ -119,14 +119,14 @@ def encode_rows(
     """
     if video.path is None:
         raise DataError(
-            f"video {video.id!r} must have a video file to be looked at, got a transcript alone; "
-            f"put the file beside it, or use an encoder that hears, such as text:minilm"
+            f"video {video.id!r} must have a video file to be encoded, got a transcript alone; "
+            f"put the file beside it, or use an encoder of narration, such as text:minilm"
         )
     rows = rows_in(video.duration, clips.stride)
     remaining = read_clips(video.path, clips, duration=video.duration)
     starts: list[float] = []
     vectors = [np.zeros((0, 1), dtype=np.float32)]
-    with progress.counting(f"looking at {video.id}", rows) as done:
+    with progress.counting(f"encoding {video.id}", rows) as done:
         while block := list(islice(remaining, batch)):
             vectors.append(encode(np.stack([clip.frames for clip in block])))
             starts += [clip.start for clip in block]

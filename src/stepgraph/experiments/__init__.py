@@ -90,7 +90,7 @@ def run_table(
         folder = state.with_name("transfer") if state else None
         return make_transfer_table(dataset, encoder, chosen, folder)
     if options.get("models"):
-        raise ConfigError(f"models must be of table3, got {name}; give none")
+        raise ConfigError(f"models require table 'table3', got {name!r}; omit them")
     if setting is None:
         setting = open_setting(dataset, encoder=encoder, state=state, **options)
     if not any(video.id in setting.truth for video in setting.dataset.videos):

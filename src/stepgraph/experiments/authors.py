@@ -83,7 +83,7 @@ class Behaviours:
         if key not in TABLES["authors"]:
             raise ConfigError(
                 f"compat must be for crosstask or coin, text or video, got {dataset!r}, "
-                f"{modality!r}; the scripts have numbers for no other"
+                f"{modality!r}; the scripts have constants for no other"
             )
         fixed = dict(TABLES["authors"][key])
         if "limit" in fixed:

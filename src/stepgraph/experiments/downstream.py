@@ -200,7 +200,7 @@ def _predicted(
     """
     found: dict[str, dict[str, tuple[str, ...]]] = {}
     for name, model in options.models.items():
-        scores = score(track(videos, f"looking: {name}"), vocabulary, model, problems=problems)
+        scores = score(track(videos, f"scoring: {name}"), vocabulary, model, problems=problems)
         found[name] = {
             one.video: rank_tasks(Labels(one.video, best_keysteps(one), vocabulary, one.hop))
             for one in scores
@@ -208,7 +208,7 @@ def _predicted(
     common = set.intersection(*map(set, found.values())) if found else set()
     if found and not common:
         raise DataError(
-            f"models must have scores of the same videos, got none that {', '.join(found)} have"
+            f"models must have scores of the same videos, got none in common to {', '.join(found)}"
         )
     return {name: {v: r for v, r in one.items() if v in common} for name, one in found.items()}
 

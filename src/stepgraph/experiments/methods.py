@@ -133,9 +133,9 @@ def choose(
 
 def _require_tasks(setting: Setting) -> None:
     if not setting.vocabulary.tasks:
-        raise NotAvailableError("no tasks: the vocabulary does not say which keysteps are whose")
+        raise NotAvailableError("no tasks: the vocabulary assigns no keysteps to tasks")
     if not any(video in setting.truth for video in setting.tasks):
-        raise NotAvailableError("task unknown: the source does not say which task a video shows")
+        raise NotAvailableError("task unknown: the source does not have the tasks of its videos")
 
 
 def _prepare(written: Mapping[str, Any], setting: Setting, modality: str) -> Labeller:

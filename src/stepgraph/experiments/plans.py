@@ -337,7 +337,7 @@ def _behaving(chosen: Behaviours, decoder: str, setting: Setting, modality: str)
     graph, limit = setting.graphs[modality], chosen.limit
     if chosen.first_counted_twice:
         if setting.options.graph is not None:
-            raise NotAvailableError("the graph was given: which transition was first is not known")
+            raise NotAvailableError("the graph was given: its first transition is unknown")
         graph = mine_as_authors(setting.scored(modality), setting.vocabulary, chosen)
     if decoder == "Bayes filter":
         return partial(AuthorsBayesFilter(behaviours=chosen).decode, graph=graph)

@@ -49,7 +49,7 @@ class Pretraining:
         """
         for name in self.given.keys() - models.keys():
             known = ", ".join(models) or "none"
-            raise ConfigError(f"--pretrained-on must name one of the models ({known}), got {name}")
+            raise ConfigError(f"pretrained_on must name one of the models ({known}), got {name}")
         notes, unknown = [], []
         for name, model in models.items():
             trained, is_whole = trained_on(model)
@@ -63,7 +63,7 @@ class Pretraining:
                 if not self.allow_shared:
                     raise DataError(
                         f"{name}: must be trained on no test video of {test}, got {got};"
-                        f" train it without them, or give --allow-shared for a note in the table"
+                        f" train it without them, or set allow_shared for a note in the table"
                     )
                 notes.append(
                     f"{name} was trained on test videos of {test}: {got}; its figures there are "

@@ -182,7 +182,9 @@ class Options:
         for modality in self.scores:
             if modality not in MODALITIES:
                 modalities = ", ".join(MODALITIES)
-                raise ConfigError(f"scores must be of one of {modalities}, got {modality!r}")
+                raise ConfigError(
+                    f"modality of scores must be one of {modalities}, got {modality!r}"
+                )
 
 
 @dataclass(frozen=True, eq=False)

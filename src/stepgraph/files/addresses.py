@@ -104,8 +104,8 @@ class Address:
         scheme = found[1] if found else ""
         if is_offline() and scheme not in _HERE:
             raise ConfigError(
-                f"{self.text}: must be on this machine with --offline, got an address; nothing is "
-                f"fetched"
+                f"{self.text}: must be a path on this machine when offline, got an address; "
+                f"nothing is downloaded"
             )
         try:
             system, path = url_to_fs(self.text)
@@ -117,8 +117,8 @@ class Address:
             ) from error
         except Exception as error:
             raise ConfigError(
-                f"{self.text}: must be an address that fsspec knows, such as s3:// or gs://, got "
-                f"{one_line(str(error), 200)}"
+                f"{self.text}: must be an address that fsspec supports, such as s3:// or gs://, "
+                f"got {one_line(str(error), 200)}"
             ) from error
         return system, str(path)
 
@@ -131,8 +131,7 @@ class Address:
         except Exception as error:
             why = one_line(f"{type(error).__name__}: {error}", 300)
             raise DataError(
-                f"{self.text}: must be readable, got {why}; check the address, and who you are "
-                f"there"
+                f"{self.text}: must be readable, got {why}; check the address and your credentials"
             ) from error
 
 
@@ -179,11 +178,11 @@ def is_address(text: str) -> bool:
 
 
 def on_disk(source: str) -> str:
-    """Return a source on a disk; refuse an address."""
+    """Return a source on a local disk; refuse an address."""
     if is_address(source.partition(":")[2]) or is_address(source):
         raise ConfigError(
-            f"source must lie on a disk, got {quoted(source)}; of addresses only "
-            f"howto100m:ADDRESS is read, so copy it here"
+            f"source must be on a local disk, got {quoted(source)}; only howto100m:ADDRESS "
+            f"is read from an address, so copy the files here"
         )
     return source
 

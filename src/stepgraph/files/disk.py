@@ -174,7 +174,7 @@ def replacing(path: Path) -> Iterator[Path]:
     except OSError as error:
         kind = DiskError if error.errno in _OF_THE_DISK else DataError
         raise kind(
-            f"{path}: cannot be written: {error.strerror or error}; choose another place with -o"
+            f"{path}: cannot be written: {error.strerror or error}; choose another output path"
         ) from error
 
 
@@ -233,7 +233,7 @@ def _replaceable(path: Path) -> Path:
         # Renaming would put a file in its place, for the whole machine where it is a device.
         raise DataError(
             f"{path}: must be a regular file or a new one, got a FIFO or a device; "
-            f"choose another place with -o"
+            f"choose another output path"
         )
     return path.resolve() if path.is_symlink() else path
 

@@ -11,7 +11,7 @@ from stepgraph.errors import DataError, quoted
 
 # Bytes of the name of a file: a suffix and what a temporary name adds leave it under 255.
 _LONGEST = 200
-_PLAIN = re.compile(rf"[\w-]{{1,{_LONGEST}}}", re.ASCII)  # most are, and need no closer look
+_PLAIN = re.compile(rf"[\w-]{{1,{_LONGEST}}}", re.ASCII)  # most ids; no further check
 _SEPARATORS = tuple(one for one in (os.sep, os.altsep) if one not in ("/", None))
 
 
@@ -22,7 +22,7 @@ def check_id(id: str) -> str:
     """
     if why := _why_not(id):
         raise DataError(
-            f"id of a video must be a name for a file in its folder, got {quoted(id, 80)}, {why}; "
+            f"id of a video must be usable as a file name, got {quoted(id, 80)}, {why}; "
             f"rename the video"
         )
     return id
@@ -44,9 +44,9 @@ def _why_not(id: str) -> str:
     if not id.strip():
         return "which is empty"
     if ".." in id.split("\\"):
-        return "which leads elsewhere"
+        return "which leads out of the folder"
     if {"", ".", ".."} & {*parts} or any(one in id for one in _SEPARATORS) or Path(id).drive:
-        return "which leads elsewhere"
+        return "which leads out of the folder"
     if any(unicodedata.category(letter) == "Cc" for letter in id):
         return "which has control characters"
     if max(len(part.encode("utf-8", "replace")) for part in parts) > _LONGEST or len(id) > 1000:

@@ -53,7 +53,7 @@ class Reading:
             kind = f"video without stored {noun}"
             self.problems.add(self.stored.where(video), kind, self.stored.absence())
         if len(names) > 1:
-            what = f"must be the only file of its video, got {', '.join(names)}; this one is read"
+            what = f"must be the only file of its video, got {', '.join(names)}; this one is used"
             kind = f"several files of stored {noun}"
             self.problems.add(self.stored.where(video), kind, what)
         return bool(names)

@@ -73,7 +73,7 @@ def compare(one: TaskStatistics, other: TaskStatistics) -> list[Difference]:
         by_chance = max(by_chance, distance.max(initial=0.0))
     for both in compared:
         shares, distance = _distances(both, np.arange(len(both.videos)))
-        questions = [f"{name!r} is spoken of" for name in both.names]
+        questions = [f"{name!r} occurs" for name in both.names]
         questions += [f"{a!r} before {b!r}" for a, b in combinations(both.names, 2)]
         answers = zip(questions, *shares.tolist(), distance > by_chance, strict=True)
         found += [Difference(both.task, *answer) for *answer, differs in answers if differs]

@@ -23,7 +23,7 @@ Matrix: TypeAlias = "csr_array[Any, tuple[int, int]]"
 Column: TypeAlias = Any
 """Numbers by position: a list in plain Python, an array in compiled code."""
 
-# With so many edges a query in plain Python takes some 0.1 ms, and waiting for the compiler pays.
+# From this many edges on, a query in plain Python takes 0.1 ms, and compiling is worth it.
 COMPILED_FROM = 20_000
 
 
@@ -53,7 +53,7 @@ class Network(NamedTuple):
 def make_network(costs: Matrix) -> Network:
     """Prepare a matrix of costs for many queries; stored zeros are edges that cost nothing."""
     against = csr_array(costs.T)
-    # Turned twice rather than taken as it came: turning sorts, and order decides between equals.
+    # Transposing twice sorts the edges, and their order decides between equal costs.
     along = csr_array(against.T)
     columns = zip(_cheapest_first(along), _cheapest_first(against), strict=True)
     if costs.nnz < COMPILED_FROM:

@@ -228,8 +228,8 @@ def clean(cues: Iterable[Sentence]) -> tuple[Sentence, ...]:
 def clean_lists(starts: Any, ends: Any, texts: Any) -> tuple[Sentence, ...] | None:
     """Check and clean all cues at once, if none is unusual; return None if one is.
 
-    Nearly all transcripts of HowTo100M are numbers in order of time and single lines of text, few
-    of which carry marks.  For those the result is that of :func:`checked` and :func:`clean`, in
+    Nearly all transcripts of HowTo100M are numbers in order of time and single lines of text, and
+    few carry marks.  For those the result is that of :func:`checked` and :func:`clean`, in
     much less time.  Times, types or repeats that need these functions give None.
     """
     starts, ends = _as_floats(starts), _as_floats(ends)

@@ -110,7 +110,7 @@ class PictureTrack:
             yield from frames
 
     def require_undamaged(self) -> None:
-        """Refuse a file of which much could not be decoded up to here."""
+        """Refuse a file if too much of it could not be decoded so far."""
         if self._damaged > BROKEN_SHARE * self._count:
             raise DataError(
                 f"{self.path}: must hold pictures that can be decoded, got {self._damaged} of "
@@ -163,7 +163,7 @@ def shown_track(container: Any, path: Path) -> Any:
     track = (default or tracks)[0]
     if track.codec_context is None:
         raise DataError(
-            f"{path}: must be in a format that PyAV decodes, got one it does not know; "
+            f"{path}: must be in a format that PyAV decodes, got one that it does not; "
             f"convert it, for example to H.264"
         )
     return track
@@ -200,7 +200,7 @@ class ClipOptions:
 class Clip(NamedTuple):
     """The pictures of one row: RGB, shape (F, H, W, 3).
 
-    ``start`` and ``end`` are the seconds they were chosen from, as far as the video lasts.
+    ``start`` and ``end`` are the seconds they were chosen from, up to the end of the video.
     """
 
     start: float

@@ -60,7 +60,7 @@ def keep(place: Path, content: Mapping[str, Any], what: str, again: str) -> None
         write_text(place, json.dumps(content, ensure_ascii=False))
     except DataError as error:
         warnings.warn(
-            f"{what} cannot be kept ({error}); the next run {again} again; set "
+            f"{what} cannot be cached ({error}); the next run {again} again; set "
             f"STEPGRAPH_CACHE to a folder that can be written",
             stacklevel=3,
         )

@@ -84,7 +84,7 @@ def opened(path: Path) -> Iterator[Any]:
 
 
 def packets_of(container: Any, stream: Any) -> Iterator[Any]:
-    """Yield the packets of a track as far as they can be read, and None at the end."""
+    """Yield the packets of a track while they can be read, and None at the end."""
     for packet in _until_damage(container.demux(stream)):
         if packet.dts is None and not packet.size:
             break
@@ -118,7 +118,7 @@ def _text_track(container: Any, path: Path) -> Any:
     got = f"only tracks of pictures ({', '.join(codecs)})" if codecs else "none"
     raise NoTextTrackError(
         f"{path}: must contain a text track, got {got}; put a transcript beside it, "
-        f"such as {path.stem}.srt, or let it be listened to, without --no-speech"
+        f"such as {path.stem}.srt, or allow speech recognition"
     )
 
 

@@ -67,7 +67,7 @@ def read_screen(path: Path) -> tuple[Sentence, ...]:
     if found is None:
         found = to_sentences(*_read(path))
         content = {"format": "stepgraph-screen", "version": _VERSION, "sentences": found}
-        kept.keep(_place(path), content, "what was read", "reads")
+        kept.keep(_place(path), content, "the text in the picture", "reads it")
     return found
 
 
@@ -82,9 +82,9 @@ def note_screen_reading(videos: Sequence[Video]) -> None:
     paths = [video.path for video in videos if video.path is not None]
     new = [path for path in paths if path.is_file() and recall(path) is None]
     if len(new) == len(videos) == 1:
-        progress.note(f"reading the screen: {new[0]}")
+        progress.note(f"reading text in the picture: {new[0]}")
     elif new:
-        progress.note(f"reading the screen: {len(new)} of {len(videos)} videos were not read yet")
+        progress.note(f"reading text in the picture: {len(new)} of {len(videos)} videos are new")
 
 
 def _place(path: Path) -> Path:
@@ -96,7 +96,7 @@ def _read(path: Path) -> tuple[list[list[ScreenLine]], float]:
     """The lines of each second, and the second at which the last one ends."""
     rows: list[list[ScreenLine]] = []
     before, end = np.zeros(0), 0.0
-    with progress.counting(f"reading {path.name}", rows_in(media_duration(path))) as done:
+    with progress.counting(f"reading text in {path.name}", rows_in(media_duration(path))) as done:
         for clip in read_pictures(path, SIDE):
             blocks, end = _blocks(clip.frames[0]), clip.end
             if blocks.shape != before.shape or np.abs(blocks - before).max() > _CHANGE:
@@ -268,8 +268,7 @@ def _load_reader() -> Any:
         import rapidocr
     except ImportError as error:
         raise MissingExtraError(
-            "reading the screen of a video needs the 'ocr' extra; run: "
-            "pip install 'stepgraph[ocr]'"
+            "reading text in the picture needs the 'ocr' extra; run: pip install 'stepgraph[ocr]'"
         ) from error
     folder = Path(rapidocr.__file__).parent / "models"
     kept.require_hashes(folder, READER_SHA256, "the reading model", "rapidocr==3.10.0")

@@ -93,7 +93,7 @@ def hear(
             sentences = transcribe(path, model)
             heard = Transcription(sentences, sentences[-1].end if sentences else 0.0)
         content = {"format": "stepgraph-speech", "version": _VERSION, **heard._asdict()}
-        kept.keep(_place(path, model), content, "what was heard", "listens")
+        kept.keep(_place(path, model), content, "the transcript", "transcribes")
     noted = Problems() if problems is None else problems
     for kind, what in _blemishes(heard, english=model is None):
         noted.add(str(path), kind, what)
@@ -147,20 +147,20 @@ def _place(path: Path, model: Path | None) -> Path:
 def _blemishes(heard: Transcription, *, english: bool) -> Iterator[tuple[str, str]]:
     tag = heard.language.lower()
     if not heard.sentences:
-        what = "somebody must speak in it, got silence or music: nothing was said"
+        what = "must contain speech, got silence or music"
         yield "video without speech", f"{what}; put a transcript beside it, or leave it out"
     elif english:
         got = ""
         if tag not in ("", "und", "mul", "zxx") and not tag.startswith("en"):
             got = f"a track marked {tag!r}"
         elif heard.unsure > TOO_MUCH:
-            got = f"words of which {100 * heard.unsure:.0f} % change when heard again"
+            got = f"words of which {100 * heard.unsure:.0f} % change in a second pass"
         if got:
             what = f"speech must be English for the built-in model, got {got}"
-            yield "foreign speech", f"{what}; put a transcript beside it, or give --speech FOLDER"
+            yield "foreign speech", f"{what}; put a transcript beside it, or give a speech model"
     if heard.damaged:
         what = f"sound must be whole, got {heard.damaged} packets that cannot be decoded"
-        yield "damaged sound", f"{what}; what is said there is missing"
+        yield "damaged sound", f"{what}; their speech is missing"
 
 
 def _listen(path: Path) -> Transcription:
@@ -169,7 +169,7 @@ def _listen(path: Path) -> Transcription:
     twice = Twice()
     with opened(path) as container:
         sound = _Sound(container, path)
-        with progress.counting(f"listening to {path.name}", sound.stated) as done:
+        with progress.counting(f"transcribing {path.name}", sound.stated) as done:
             for number, (at, piece) in enumerate(cut(sound.runs())):
                 first = list(_heard_in(recogniser, at, piece))
                 lines += first
@@ -311,7 +311,7 @@ def _load_moonshine() -> Any:
         from moonshine_voice import ModelArch, Transcriber, get_assets_path
     except ImportError as error:
         raise MissingExtraError(
-            "listening to a video without a transcript needs the 'video' extra; run: "
+            "transcribing a video needs the 'video' extra; run: "
             "pip install 'stepgraph[video]', or put a transcript beside it"
         ) from error
     folder = Path(get_assets_path()) / "tiny-en"
@@ -322,5 +322,5 @@ def _load_moonshine() -> Any:
     except Exception as error:  # such as a C library that is too old
         raise MissingExtraError(
             f"the speech model must be loadable, got {reason(error)}; it needs glibc 2.34 on "
-            f"Linux; put transcripts beside the videos, or give --speech FOLDER"
+            f"Linux; put transcripts beside the videos, or give a speech model"
         ) from error

@@ -31,7 +31,7 @@ _CUT_OFF_TIMES = re.compile(r"[0-9:.,\s>-]*")
 _STAMP = re.compile(
     r"\s*[\[(]?(?:([0-9]{1,3}):)?([0-9]{1,3}):([0-9]{2})[\])]?(?:\s*[-–—:])?(?:\s+(.*)|$)"
 )
-# What screen readers say for a time is copied with it: "1 minute, 5 seconds".
+# A copied time brings the text that screen readers have for it: "1 minute, 5 seconds".
 _TIME_IN_WORDS = re.compile(r"(?:[0-9]+ (?:hour|minute|second)s?(?:, )?)+")
 _STYLE = re.compile(r"\{[^}]*\}")
 _DRAWING = re.compile(r"\\p[1-9]")

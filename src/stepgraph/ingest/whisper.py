@@ -23,7 +23,7 @@ def track_of_sound(container: Any, path: Path) -> Any:
     """The first track of sound of an open file."""
     if not container.streams.audio:
         raise UnheardError(
-            f"{path}: must have sound to be listened to, got none; "
+            f"{path}: must have sound to be transcribed, got none; "
             f"put a transcript beside it, such as {path.stem}.srt"
         )
     return container.streams.audio[0]

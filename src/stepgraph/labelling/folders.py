@@ -312,7 +312,7 @@ def open_labels(folder: Path) -> LabelFolder:
 def _part(fields: Mapping[str, Any]) -> LabelFile:
     file = headers.as_text(fields["file"])
     if Path(file).name != file:
-        raise TypeError(f"files of labels must lie beside the manifest, got {file!r}"[:200])
+        raise TypeError(f"files of labels must be beside the manifest, got {file!r}"[:200])
     return LabelFile(
         file,
         headers.as_whole(fields["rows"]),
@@ -328,7 +328,7 @@ def read_labels(folder: Path | LabelFolder) -> Iterator[ClipLabels]:
         path = labels.path / part.file
         if finished(path, labels.provenance) != part:
             raise DataError(
-                f"{path}: must hold the clips and videos that {MANIFEST} says, got others; "
+                f"{path}: must hold the clips and videos that {MANIFEST} lists, got others; "
                 f"delete it and label again"
             )
         yield from read_table(path, len(labels.provenance.vocabulary))

@@ -171,7 +171,7 @@ class S3D(nn.Module):
     def embed_words(self, words: Tensor) -> Tensor:
         """Encode the positions of words, shape (N, MAX_WORDS), as shape (N, 512)."""
         if self.text_module is None:
-            raise ValueError("a network that only looks has no words")
+            raise ValueError("a network without a text tower cannot encode texts")
         vectors: Tensor = self.text_module(words)
         return vectors
 

@@ -76,7 +76,7 @@ def _stretched(embeddings: Tensor, sides: tuple[int, ...]) -> Tensor:
     old = round(len(embeddings) ** (1 / len(sides)))
     if not old or old ** len(sides) != len(embeddings):
         raise DataError(
-            f"embeddings of places must be those of a square, got {len(embeddings)}; "
+            f"position embeddings must be of a square grid, got {len(embeddings)}; "
             f"are they of a TimeSformer?"
         )
     grid = embeddings.T.reshape(1, -1, *[old] * len(sides))

@@ -96,7 +96,7 @@ def mine(
 
 
 def nothing_left(dataset: Dataset, what: str, problems: Problems | None = None) -> DataError:
-    """Make the error of a data set of which no video can be used, with the reasons."""
+    """Make the error of a data set without any usable video, with the reasons."""
     found = [some.summary() for some in (dataset.problems, problems) if some]
     why = f": {'; '.join(found)}" if found else ""
     return DataError(f"{dataset.name}: must hold {what}, got none{why}")
@@ -178,7 +178,7 @@ def choose_vocabulary(
     if dataset.vocabulary is None:
         raise DataError(
             f"{dataset.name}: must come with a vocabulary, got none; write the keysteps one a "
-            f"line into a file and pass it with --vocabulary steps.txt"
+            f"line into a file, and give it as vocabulary"
         )
     return dataset.vocabulary
 
@@ -265,8 +265,8 @@ def is_silent(dataset: Dataset, scorer: Scorer) -> bool:
 def require_narration(dataset: Dataset, scorer: Scorer) -> None:
     """Refuse videos without any narration early, before a long run of scoring."""
     if is_silent(dataset, scorer):
-        ways = "put transcripts beside the videos, look at them with --encoder, or bring --scores"
-        raise nothing_left(dataset, f"narration to be heard ({ways})")
+        ways = "put transcripts beside the videos, use an encoder of video, or give scores"
+        raise nothing_left(dataset, f"narration ({ways})")
 
 
 def mined_where(graph: TaskGraph, shown: Set[str]) -> str:
@@ -309,15 +309,15 @@ class ScorerChoice:
     def __post_init__(self) -> None:
         if self.scores is not None and (self.encoder or self.features is not None):
             raise ConfigError(
-                "scores must come from one place, got stored scores and an encoder; "
-                "remove --scores, or the options of the encoder"
+                "scores must come from one source, got stored scores and an encoder; "
+                "remove the scores, or the options of the encoder"
             )
         if self.scores is None and self.scale != "raw":
-            raise ConfigError("scale must be of stored scores, got none; give them with --scores")
+            raise ConfigError("scale requires scores")
         stored = self.scores is not None or self.features is not None
         if (self.all_videos or self.seconds_per_row != 1.0) and not stored:
-            what = "all videos" if self.all_videos else "seconds of a row (--every)"
-            raise ConfigError(f"{what} must be of stored scores or features, got neither")
+            what = "all_videos" if self.all_videos else "every (seconds_per_row)"
+            raise ConfigError(f"{what} requires scores or features")
 
 
 def open_scorer(

@@ -100,7 +100,7 @@ def require_steps(text: str, question: str) -> str:
     """Refuse a list that is too short to mine with: fewer than two steps."""
     if sum(not line.startswith("#") and bool(line) for line in text.splitlines()) < 2:
         raise DataError(
-            f"articles must tell at least 2 steps of {quoted(question)}, got fewer; ask for more "
-            f"articles with --top, or for more of their steps with --max-steps"
+            f"articles must have at least 2 steps of {quoted(question)}, got fewer; raise top "
+            f"for more articles, or max_steps for more of their steps"
         )
     return text

@@ -68,7 +68,7 @@ def _joined(ray: Any, address: str) -> Iterator[None]:
             ray.init(address=address, **quiet)
     except (ConnectionError, RuntimeError, ValueError, OSError) as error:
         raise ConfigError(
-            f"--cluster must be 'auto' or the address of a running cluster, got {address!r} "
+            f"cluster must be 'auto' or the address of a running cluster, got {address!r} "
             f"({one_line(str(error), 120)}); start one with: ray start --head"
         ) from error
     try:
@@ -83,7 +83,7 @@ def _ray() -> Any:
         import ray.exceptions
     except ImportError as error:
         raise MissingExtraError(
-            "--cluster needs the 'cluster' extra; run: pip install 'stepgraph[cluster]', or work "
-            "in processes of this machine with --workers N"
+            "a cluster needs the 'cluster' extra; run: pip install 'stepgraph[cluster]', or use "
+            "processes of this machine (workers)"
         ) from error
     return ray

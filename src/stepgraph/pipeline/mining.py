@@ -219,7 +219,7 @@ def _with_classifiers(
     missing: dict[Piece, set[str]] = {}
     for video in tasks:
         missing.setdefault(shards.where[video], set()).add(video)
-    with counting("learning words", len(tasks)) as done:
+    with counting("fitting sentence classifiers", len(tasks)) as done:
 
         def learn(some: Iterable[Features]) -> None:
             for features in some:

@@ -40,7 +40,7 @@ LARGE = 2**29
 """Bytes of captions from which on embeddings are cached only on request."""
 
 # Bytes of a shard, or videos of one: enough that starting it costs nothing, few enough that little
-# is lost with it.  A long file has longer ones, up to a limit.
+# is lost if it fails.  A long file has longer ones, up to a limit.
 _LEAST, _SHARDS = 2**20, 1000
 _VIDEOS = 64
 _THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
@@ -267,7 +267,7 @@ class Shards:
         """Process a shard again without the videos that occur in an earlier one."""
         found = make_piece(self._job, piece, repeated)
         for video in sorted(repeated):
-            what = "must stand once, got it again; skipped"
+            what = "must occur once, got it again; skipped"
             found.problems.add(f"{self._job.source}: video {video!r}", "duplicate video", what)
         self._write(found)
         return found.videos, found.problems
@@ -300,8 +300,8 @@ def in_processes(workers: int) -> Engine:
                     futures |= {pool.submit(_go_on, work, *one) for one in islice(remaining, 1)}
             except BrokenProcessPool as error:
                 raise DataError(
-                    f"{job.source}: processes that work on shards must live, got one that was "
-                    f"killed; is there enough memory? run it again, what is done is kept"
+                    f"{job.source}: processes must finish their shards, got one that was "
+                    f"killed; is there enough memory? run it again, finished shards are kept"
                 ) from error
 
     return run

@@ -119,8 +119,8 @@ def suggest_steps(
     encode = encode_of(scorer)
     if (chosen.tasks or 1) > len(corpus.videos):
         raise ConfigError(
-            f"tasks must be at most the {len(corpus.videos)} videos that are told in English, got "
-            f"{chosen.tasks}"
+            f"tasks must be at most the number of videos with an English narration, "
+            f"{len(corpus.videos)}, got {chosen.tasks}"
         )
     parts = group_videos([_words(video) for video in corpus.videos], chosen.tasks)
     found: list[tuple[PhraseCorpus, list[Chosen]]] = []
@@ -129,11 +129,11 @@ def suggest_steps(
         found.append((own, _choose_steps(own, chosen, encode)))
     groups = [(own, steps) for own, steps in found if len(steps) > 1]
     if not groups:
-        several = {None: " (of several tasks with --tasks N)", 1: ""}
+        several = {None: " (for several tasks, set tasks)", 1: ""}
         raise DataError(
-            f"{dataset.name}: videos must tell of steps that recur, got none in these "
+            f"{dataset.name}: videos must mention recurring steps, got none in these "
             f"{len(corpus.videos)} videos; give more videos of one task"
-            f"{several.get(chosen.tasks, ', fewer --tasks')}, or lower --min-videos"
+            f"{several.get(chosen.tasks, ', fewer tasks')}, or lower min_videos"
         )
     names = distinct([_task_name(own, corpus) for own, _ in groups])
     tasks = tuple(
@@ -164,15 +164,15 @@ def listen(dataset: Dataset, *, screen: bool = False, problems: Problems) -> Phr
         if not video.transcript:
             problems.add(f"video {video.id!r}", "no narration", "must be narrated, got no words")
         elif phrases.joining_share(video.transcript) < _ENGLISH:
-            what = "must be told in English to propose steps from it, got another language"
+            what = "must be narrated in English to propose steps from it, got another language"
             problems.add(f"video {video.id!r}", "not in English", what)
         else:
             videos.append(video)
     if not videos:
-        raise nothing_left(dataset, "videos that are told in English", problems)
+        raise nothing_left(dataset, "videos with an English narration", problems)
     usage = Usage(video.transcript for video in videos)
     corpus, titles = [], []
-    for video in counted(videos, videos, "listening for steps"):
+    for video in counted(videos, videos, "finding phrases"):
         corpus.append(phrases.find_phrases(video.transcript, usage))
         name = phrases.words_of_name(video.id)
         titles.append(phrases.find_titles(video.transcript, usage, name))
@@ -183,9 +183,7 @@ def encode_of(scorer: Scorer) -> Encode:
     """Return the text embedding function of an encoder, or raise an error without one."""
     encode = getattr(scorer, "encode_texts", None)
     if encode is None:
-        raise DataError(
-            "encoder must embed text to propose steps, got one that does not; leave it out"
-        )
+        raise DataError("encoder must embed text to propose steps, got one that does not; omit it")
     found: Encode = encode
     return found
 
@@ -266,6 +264,6 @@ def _ordered(
 
 def mine_unordered(videos: Sequence[Video], vocabulary: Vocabulary, scorer: Scorer) -> TaskGraph:
     """Mine a graph with weight 0 for the listed order."""
-    scores = counted(score(videos, vocabulary, scorer), videos, "finding their order")
+    scores = counted(score(videos, vocabulary, scorer), videos, "scoring the proposed steps")
     decoder = TaskMarkov(order_weight=0.0)
     return learn_graph(scores, vocabulary, decoder=decoder, encoder=options_of(scorer))

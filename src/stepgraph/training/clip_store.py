@@ -208,8 +208,8 @@ def _decode(store: ClipStore, videos: Mapping[str, Path], workers: int) -> Itera
             yield from pool.map(job, videos, videos.values())
         except BrokenProcessPool as error:
             raise DataError(
-                f"{store.folder}: processes that decode must live, got one that was killed; is "
-                f"there enough memory? use fewer workers and run again, what is done is kept"
+                f"{store.folder}: decoding processes must finish, got one that was killed; is "
+                f"there enough memory? use fewer workers and run again, decoded videos are kept"
             ) from error
 
 

@@ -273,7 +273,7 @@ def joined(device: str | None = None) -> Iterator[Team]:
     """Join the processes that torchrun started, if it did; by default on a GPU if there is one."""
     kind = device or ("cuda" if torch.cuda.is_available() else "cpu")
     if kind.startswith("cuda") and not torch.cuda.is_available():
-        raise ConfigError(f"device must be there, got {kind!r} and no GPU that torch can use")
+        raise ConfigError(f"device must be available, got {kind!r} and no GPU that torch can use")
     world = int(os.environ.get("WORLD_SIZE", "1"))
     if world == 1:
         yield Team(torch.device(kind))

@@ -114,7 +114,7 @@ def require_same(path: Path, state: Mapping[str, Any], identity: Mapping[str, An
     for name in {**begun, **wanted}:
         if begun.get(name) != wanted.get(name):
             raise ConfigError(
-                f"{path}: must go on as it was begun, with {name} {shortened(begun.get(name))}, "
+                f"{path}: must continue as it began, with {name} {shortened(begun.get(name))}, "
                 f"got {shortened(wanted.get(name))}; give the same, or another output folder"
             )
 

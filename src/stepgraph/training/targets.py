@@ -89,7 +89,7 @@ def load_examples(
     if not videos:
         why = f": {problems.summary()}" if problems else "; label them with a video each"
         raise DataError(
-            f"{labels.path}: must have clips that {which!r} labels and whose videos are there, "
+            f"{labels.path}: must have clips with labels of {which!r} and a video file, "
             f"got none of {labels.rows}{why}"
         )
     video, clip, keystep = (np.concatenate(columns) for columns in zip(*parts, strict=True))
@@ -99,14 +99,14 @@ def load_examples(
 
 def _find(one: ClipLabels, moved: Path | None, problems: Problems) -> Path | None:
     """Find the file of a video, at its path or in the folder ``moved``; note a missing one."""
-    what = "a clip must have a video file to be looked at, got a transcript alone"
+    what = "a clip must have a video file to be decoded, got a transcript alone"
     if one.path is not None:
         path = Path(one.path)
         if moved is not None:
             path = moved / f"{one.video}{path.suffix}"
         if path.is_file():
             return path
-        what = f"a video must lie where it was labelled, got nothing at {path}; was it moved?"
+        what = f"a video must be where it was labelled, got nothing at {path}; was it moved?"
     problems.add(f"video {one.video!r}", "video without file", what, fatal=True)
     return None
 

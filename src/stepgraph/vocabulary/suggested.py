@@ -113,8 +113,8 @@ class SuggestedVocabulary:
         """Format as a list to edit: deleting a line deletes a step; the notes are comments."""
         found = sum(len(task.videos) for task in self.tasks)
         lines = [
-            f"{COMMENT} Proposed from what is said in {found} videos. Delete, rename and reorder;",
-            f"{COMMENT} then ask what is missing: stepgraph steps check THIS_FILE SOURCE",
+            f"{COMMENT} Proposed from the narration of {found} videos. Delete, rename and",
+            f"{COMMENT} reorder; then check the list: stepgraph steps check THIS_FILE SOURCE",
         ]
         for task in self.tasks:
             lines += ["", f"# {task.name}", f"{COMMENT} {len(task.videos)} videos"]

@@ -93,14 +93,14 @@ def _folder_with_speech(written: Path, scripts: Sequence[Script]) -> Path:
     speaker = speaking.speaker()
     if speaker is None or find_spec("moonshine_voice") is None:
         missing = speaking.PROGRAM if speaker is None else "moonshine-voice"
-        note(f"{missing} is not installed: no clip speaks, all keep their text track")
+        note(f"{missing} is not installed: clips have text tracks instead of speech")
         return written
     folder = written.with_name(f"{written.name}-{speaker}")
     if not is_whole(folder):
 
         def make(made: Path) -> None:
             shutil.copytree(written, made, dirs_exist_ok=True)
-            for script in track(scripts, "speaking"):
+            for script in track(scripts, "synthesising speech"):
                 name = f"{script.video}.mp4"
                 speaking.give_voice(script, written / name, made / name)
             _list_files(made)

@@ -60,7 +60,7 @@ class Captions:
             from PIL import Image, ImageDraw, ImageFont
         except ImportError as error:
             raise MissingExtraError(
-                "captions are written with Pillow, of the 'ocr' extra; run: pip install pillow"
+                "writing captions needs the 'ocr' extra; run: pip install pillow"
             ) from error
         font = ImageFont.load_default(style.size)
         text = ""

@@ -35,7 +35,7 @@ class ArrayContent:
     hint
         Possible cause of another width.
     file
-        Description of the required file, in place of the usual one.
+        Description of the required file, if the default one does not fit.
     """
 
     noun: str = "features"

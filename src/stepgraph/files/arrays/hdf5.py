@@ -79,7 +79,7 @@ def _check_chunks(dataset: Any) -> None:
     import h5py
 
     if dataset.id.get_space_status() != h5py.h5d.SPACE_STATUS_ALLOCATED:
-        raise DataError("must be written to its end, got a part of it; write it again")
+        raise DataError("must be complete, got a part of it; write it again")
     plan = dataset.id.get_create_plist()
     filters = [plan.get_filter(place)[0] for place in range(plan.get_nfilters())]
     if filters != [one for one in (_SHUFFLE, _DEFLATE, _CHECKSUM) if one in filters]:
@@ -97,6 +97,6 @@ def _check_chunks(dataset: Any) -> None:
             found = len(zlib.decompressobj().decompress(data, size + 1))
         if found != size:
             raise DataError(
-                "must be as large as it says, got a chunk of another size; "
+                "must have chunks of the stated size, got one of another size; "
                 "the file is damaged, fetch or write it again"
             )

@@ -74,7 +74,7 @@ class _Rows:
             name = str(named[int(codes[first])].as_py())
             if name in found:
                 raise DataError(
-                    f"rows of a video must stand together, got {name[:80]!r} again in row "
+                    f"rows of a video must be contiguous, got {name[:80]!r} again in row "
                     f"{first:,}; sort the rows by video"
                 )
             found[name] = first, last
@@ -154,4 +154,4 @@ def _as_array(batch: Any) -> NDArray[np.float32]:
 
 def _check_lengths(lengths: set[int]) -> None:
     if len(lengths) > 1 or 0 in lengths:
-        raise DataError(f"must have as many numbers in each row, got {sorted(lengths)[:5]}")
+        raise DataError(f"rows must have the same length, at least 1, got {sorted(lengths)[:5]}")

@@ -78,7 +78,7 @@ class _Dtype:
             case (3, ("<" | ">" | "=" | "|") as order, None, None, None, *_):
                 self.numpy = self.numpy.newbyteorder(order)
             case _:
-                raise Refusal("an array of a strange type")
+                raise Refusal("an array of an unsupported type")
 
 
 class _Array:
@@ -96,7 +96,7 @@ class _Array:
                     self.values = np.ndarray(shape, dtype.numpy, data, order=order)
                     if self.values.nbytes == len(data):
                         return
-        raise Refusal("an array that is strangely described")
+        raise Refusal("an array with an invalid description")
 
 
 def _restored(data: Any, dtype: Any, shape: Any, order: Any) -> _Array:
@@ -108,7 +108,7 @@ def _restored(data: Any, dtype: Any, shape: Any, order: Any) -> _Array:
 def _spelt(text: Any, encoding: Any) -> bytes:
     """Decode bytes as pickle protocols 0 to 2 write them."""
     if type(text) is not str or encoding != "latin1":
-        raise Refusal("bytes that are strangely spelt")
+        raise Refusal("bytes in an unsupported encoding")
     return text.encode("latin1")
 
 
@@ -126,7 +126,7 @@ for _core in ("core", "_core"):  # before numpy 2, and since
 
 def _find(name: str) -> Any:
     if name not in _ALLOWED:
-        raise Refusal(f"a call for {name[:80]!r}, which was not made", _CONVERT)
+        raise Refusal(f"a call of {name[:80]!r}, which was refused", _CONVERT)
     return _ALLOWED[name]
 
 

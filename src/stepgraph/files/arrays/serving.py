@@ -107,7 +107,7 @@ class _Server:
         state, key = path.stat(), str(path)
         stamp = [state.st_mtime_ns, state.st_size, state.st_ino]
         if key not in self._open or self._open[key][0] != stamp:
-            # One that was written again is closed first: HDF5 knows a file that it has open.
+            # One that was written again is closed first: HDF5 recognises a file that it has open.
             self._open.pop(key, None)
             while len(self._open) >= _FILES:
                 del self._open[next(iter(self._open))]
@@ -149,7 +149,7 @@ def _limit() -> None:
 
     def watch(event: str, _: Any) -> None:
         if event.startswith(_FORBIDDEN):
-            raise PermissionError(f"{event} is not for files of others")
+            raise PermissionError(f"{event} is not allowed while an untrusted file is read")
 
     sys.addaudithook(watch)
 

@@ -1,4 +1,4 @@
-"""What whole videos tell about order: counts against loops, sums, shares, and the edges."""
+"""Order statistics of whole videos: counts against loops, sums, shares, and the edges."""
 
 from dataclasses import replace
 from itertools import pairwise, permutations, product
@@ -6,7 +6,7 @@ from itertools import pairwise, permutations, product
 import numpy as np
 import pytest
 
-from reference import keysteps, make_courses, make_graph
+from reference import keysteps, make_graph, make_traces
 from stepgraph.core import BACKGROUND, Labels, Vocabulary
 from stepgraph.graph.order_statistics import END, START, TaskStatistics, order_statistics
 from stepgraph.graph.shares import NEXT, PRECEDENCE, shares_of
@@ -21,12 +21,12 @@ def labelled(*rows, video="v", vocabulary=WORDS):
     return Labels(video, np.array(rows, np.int64), vocabulary)
 
 
-def layers_of(*videos, order=0.0, vocabulary=WORDS, **tasks):
+def statistics_of(*videos, order=0.0, vocabulary=WORDS, **tasks):
     named = [replace(one, video=f"{n}") for n, one in enumerate(videos)]
     found = tasks or {"tea": named}
     size = len(vocabulary)
     graph = make_graph(np.zeros((size, size), np.int64), vocabulary)
-    graph = replace(graph, traces=make_courses(found, vocabulary, order))
+    graph = replace(graph, traces=make_traces(found, vocabulary, order))
     return graph.statistics
 
 
@@ -60,7 +60,7 @@ def test_counts_of_plain_videos_are_those_of_loops_over_rows():
             for n in range(int(rng.integers(1, 5)))
         ]
 
-        found = layers_of(*videos).of_task("tea")
+        found = statistics_of(*videos).of_task("tea")
 
         arrays, before, following = slow_counts(videos)
         for name, expected in arrays.items():
@@ -82,7 +82,7 @@ def slow_due(traces):
     return 20 * table / table.sum(axis=1, keepdims=True)
 
 
-def slow_layer(traces, transitions):
+def slow_statistic(traces, transitions):
     """One pass over unclear videos, every sequence of keysteps weighed by itself."""
     size, due = len(transitions), slow_due(traces)
     chain = transitions + 100 / (size - 1)
@@ -121,20 +121,20 @@ def slow_layer(traces, transitions):
     return found, before, following
 
 
-def test_counts_of_unclear_videos_are_those_of_all_sequences_weighed_one_by_one():
+def test_counts_of_uncertain_videos_are_those_of_all_sequences_weighed_one_by_one():
     for seed in range(3):
         rng = np.random.default_rng(seed)
         counts, traces = rng.integers(0, 200, (3, 3)), {}
         for n in range(3):
             said = rng.normal(0, 2.0, (3, 3))
             said -= np.logaddexp.reduce(said, axis=1, keepdims=True)
-            clear = rng.random(3) < 0.5
-            traces[f"{n}"] = EmissionTrace.of_runs(rng.integers(1, 4, 3), said, clear, 0.5)
+            salient = rng.random(3) < 0.5
+            traces[f"{n}"] = EmissionTrace.of_runs(rng.integers(1, 4, 3), said, salient, 0.5)
 
         found = order_statistics((4, 5, 6), traces, counts.astype(np.int64), 0.25)
 
-        _, _, following = slow_layer(traces, counts)
-        sums, before, following = slow_layer(traces, following[:, :-1])
+        _, _, following = slow_statistic(traces, counts)
+        sums, before, following = slow_statistic(traces, following[:, :-1])
         assert (found.keysteps, found.videos, found.ordered) == ((4, 5, 6), 3, 0.25)
         assert (
             found.salient.tolist()
@@ -148,10 +148,10 @@ def test_counts_of_unclear_videos_are_those_of_all_sequences_weighed_one_by_one(
 
 
 def test_places_are_between_which_nine_of_ten_videos_have_them():
-    layer = layers_of(labelled(*[0] * 9, *[1] * 9), order=0.5).of_task("tea")
-    share = layer.precedence()
+    statistic = statistics_of(labelled(*[0] * 9, *[1] * 9), order=0.5).of_task("tea")
+    share = statistic.precedence()
 
-    for at, (low, high) in enumerate(layer.places().values()):
+    for at, (low, high) in enumerate(statistic.places().values()):
         others = [share[other, at] for other in range(SIZE) if other != at]
         middle, spread = 1 + sum(others), 1.6449 * sum(p * (1 - p) for p in others) ** 0.5
         assert low == round(max(1, middle - spread))
@@ -159,11 +159,11 @@ def test_places_are_between_which_nine_of_ten_videos_have_them():
 
 
 def test_a_task_begins_with_what_comes_before_all_others():
-    layers = layers_of(*[labelled(*[1] * 9, *[0] * 9)] * 3, labelled(*[0] * 9), order=0.5)
-    share = layers.of_task("tea").precedence()
+    statistics = statistics_of(*[labelled(*[1] * 9, *[0] * 9)] * 3, labelled(*[0] * 9), order=0.5)
+    share = statistics.of_task("tea").precedence()
     chances = [np.prod([share[one, other] for other in range(SIZE)]) for one in range(SIZE)]
 
-    found = layers.first_of("tea")
+    found = statistics.first_of("tea")
 
     assert {one.keystep: one.seen for one in found} == {0: 1, 1: 3, 2: 0, 3: 0}
     weights = NEXT.weigh(4 * np.array(chances) / sum(chances), np.zeros(SIZE))
@@ -173,14 +173,14 @@ def test_a_task_begins_with_what_comes_before_all_others():
 
 
 def test_a_keystep_is_done_where_it_is_in_the_mean():
-    found = layers_of(labelled(*[0] * 10, *[1] * 30)).of_task("tea")
+    found = statistics_of(labelled(*[0] * 10, *[1] * 30)).of_task("tea")
 
     assert found.place[:2] == pytest.approx([5 / 40, 25 / 40], abs=0.01)
 
 
 @pytest.mark.parametrize("rows", [[], [BACKGROUND] * 3])
-def test_a_video_in_which_nothing_is_said_tells_nothing_clearly(rows):
-    found = layers_of(labelled(*rows)).of_task("tea")
+def test_a_silent_video_has_no_salient_keysteps(rows):
+    found = statistics_of(labelled(*rows)).of_task("tea")
 
     assert found.videos == 1
     assert not found.salient.any()
@@ -189,11 +189,11 @@ def test_a_video_in_which_nothing_is_said_tells_nothing_clearly(rows):
 
 def test_a_task_of_one_keystep_has_an_order():
     vocabulary = Vocabulary(("boil", "pour"), {"tea": (1,)})
-    layers = layers_of(tea=[labelled(1, 1, vocabulary=vocabulary)], vocabulary=vocabulary)
+    statistics = statistics_of(tea=[labelled(1, 1, vocabulary=vocabulary)], vocabulary=vocabulary)
 
-    assert layers.of_task("tea").order() == [1]
-    assert layers.of_task("tea").places() == {1: (1.0, 1.0)}
-    assert [(one.keystep, one.seen) for one in layers.successors_of(1)] == [(END, 1)]
+    assert statistics.of_task("tea").order() == [1]
+    assert statistics.of_task("tea").places() == {1: (1.0, 1.0)}
+    assert [(one.keystep, one.seen) for one in statistics.successors_of(1)] == [(END, 1)]
 
 
 def test_a_second_pass_takes_the_transitions_that_the_first_recognised():
@@ -201,59 +201,59 @@ def test_a_second_pass_takes_the_transitions_that_the_first_recognised():
     plain = [labelled(*[0] * 5, *[1] * 5, *[2] * 5) for _ in range(30)]
     gap = labelled(*[0] * 5, *[BACKGROUND] * 5, *[2] * 5)
 
-    with_gap = layers_of(*plain, gap).of_task("tea")
+    with_gap = statistics_of(*plain, gap).of_task("tea")
 
     assert with_gap.following[0].tolist() == [0, 31, 0, 0, 0]
 
 
 def test_shares_are_those_of_the_counts():
-    layers = layers_of(*[labelled(*[0] * 9, *[1] * 9)] * 7, labelled(*[1] * 9, *[0] * 9))
+    statistics = statistics_of(*[labelled(*[0] * 9, *[1] * 9)] * 7, labelled(*[1] * 9, *[0] * 9))
 
-    [found] = layers.precedences(0, 1)
+    [found] = statistics.precedences(0, 1)
 
     assert (found.before, found.after) == pytest.approx((7, 1), abs=0.05)
     [share, _] = shares_of(PRECEDENCE.weigh((found.before, found.after), (0, 0)))
     assert found[2:5] == share
     assert found.tasks == ("tea",)
-    assert layers.of_task("tea").precedence()[0, 1] == pytest.approx(found.share)
-    first, *others = layers.successors_of(0)
-    counts = layers.of_task("tea").following[0, 1:]
+    assert statistics.of_task("tea").precedence()[0, 1] == pytest.approx(found.share)
+    first, *others = statistics.successors_of(0)
+    counts = statistics.of_task("tea").following[0, 1:]
     assert (first.keystep, first.seen) == (1, 7)
     assert first[2:] == shares_of(NEXT.weigh(counts, np.zeros(SIZE)))[0]
     assert len(others) == 3
 
 
 def test_what_never_met_is_as_likely_one_way_as_the_other():
-    [found] = layers_of(labelled(*[0] * 9)).precedences(1, 2)
+    [found] = statistics_of(labelled(*[0] * 9)).precedences(1, 2)
 
     assert found.share == pytest.approx(0.5, abs=0.02)
     assert found.high - found.low > 0.8
 
 
-def test_a_written_order_is_believed_until_many_videos_contradict_it_clearly():
+def test_the_listed_order_counts_until_many_confident_videos_contradict_it():
     against = labelled(*[1] * 9, *[0] * 9)
     along = labelled(*[0] * 9, *[1] * 9)
 
     def share(*videos):
-        return layers_of(*videos, order=1.0).precedences(0, 1)[0].share
+        return statistics_of(*videos, order=1.0).precedences(0, 1)[0].share
 
     assert share(along) > 0.9
     assert share(*[against] * 6, *[along] * 4) > 0.5
     assert share(*[against] * 30) < 0.4
-    assert layers_of(*[against] * 30, order=1.0).of_task("tea").order()[:2] == [1, 0]
-    assert layers_of(against, order=0.0).precedences(0, 1)[0].share < 0.1
+    assert statistics_of(*[against] * 30, order=1.0).of_task("tea").order()[:2] == [1, 0]
+    assert statistics_of(against, order=0.0).precedences(0, 1)[0].share < 0.1
 
 
 def test_the_order_speaks_for_the_next_in_the_list_and_less_for_those_after_it():
-    layer = layers_of(labelled(3), order=1.0).of_task("tea")
+    statistic = statistics_of(labelled(3), order=1.0).of_task("tea")
 
-    assert layer.next_weights(1).tolist() == [0, 0, 1, 0.5, 0.25]
-    assert layer.next_weights(-1).tolist() == [1, 0.5, 0.25, 0.125, 0.0625]
-    assert replace(layer, ordered=0.0).next_weights(1).tolist() == [0] * 5
+    assert statistic.next_weights(1).tolist() == [0, 0, 1, 0.5, 0.25]
+    assert statistic.next_weights(-1).tolist() == [1, 0.5, 0.25, 0.125, 0.0625]
+    assert replace(statistic, ordered=0.0).next_weights(1).tolist() == [0] * 5
 
 
-def test_a_written_order_speaks_for_what_stands_next_to_each_other_as_for_all_others():
-    share = layers_of(labelled(3), order=1.0).of_task("tea").precedence()
+def test_a_listed_order_speaks_for_what_stands_next_to_each_other_as_for_all_others():
+    share = statistics_of(labelled(3), order=1.0).of_task("tea").precedence()
 
     assert share[0, 1] == pytest.approx(share[0, 2])
     assert share[0, 1] > 0.6
@@ -265,10 +265,10 @@ def test_a_list_without_headings_has_no_order():
     vocabulary = keysteps(SIZE)
     video = labelled(*[2] * 9, *[0] * 9, vocabulary=vocabulary)
 
-    layers = layers_of(everything=[video], vocabulary=vocabulary, order=1.0)
+    statistics = statistics_of(everything=[video], vocabulary=vocabulary, order=1.0)
 
-    assert layers.of_task("everything").ordered == 0.0
-    assert layers.precedences(2, 0)[0].share > 0.9
+    assert statistics.of_task("everything").ordered == 0.0
+    assert statistics.precedences(2, 0)[0].share > 0.9
 
 
 def test_tasks_that_agree_are_put_together_and_others_kept_apart():
@@ -281,18 +281,20 @@ def test_tasks_that_agree_are_put_together_and_others_kept_apart():
         "stew": [labelled(*there, video="w", vocabulary=vocabulary)],
     }
 
-    layers = layers_of(vocabulary=vocabulary, **tasks)
-    agree, apart = layers.precedences(0, 1)
+    statistics = statistics_of(vocabulary=vocabulary, **tasks)
+    agree, apart = statistics.precedences(0, 1)
 
     assert (agree.tasks, apart.tasks) == (("tea", "stew"), ("soup",))
     assert (agree.before, apart.after) == pytest.approx((5, 2), abs=0.1)
     assert agree.share > 0.9
     assert apart.share < 0.1
-    assert layers.precedences(0, 1, ["soup"]) == [apart]
-    assert layers.precedences(0, 3) == []
-    assert [(n.keystep, n.seen) for n in layers.successors_of(0)][:2] == [(1, 5), (END, 2)]
-    assert [(n.keystep, n.seen) for n in layers.successors_of(0, 1, tasks=["soup"])] == [(END, 2)]
-    assert layers.successors_of(3) == []
+    assert statistics.precedences(0, 1, ["soup"]) == [apart]
+    assert statistics.precedences(0, 3) == []
+    assert [(n.keystep, n.seen) for n in statistics.successors_of(0)][:2] == [(1, 5), (END, 2)]
+    assert [(n.keystep, n.seen) for n in statistics.successors_of(0, 1, tasks=["soup"])] == [
+        (END, 2)
+    ]
+    assert statistics.successors_of(3) == []
 
 
 def test_a_task_that_is_undecided_agrees_with_those_in_the_order_that_is_asked_about():
@@ -302,33 +304,33 @@ def test_a_task_that_is_undecided_agrees_with_those_in_the_order_that_is_asked_a
         "tea": [labelled(*[0] * 9, *[1] * 9, video="t", vocabulary=vocabulary)],
         "soup": [labelled(*[2] * 9, video="s", vocabulary=vocabulary)],
     }
-    layers = layers_of(vocabulary=vocabulary, **tasks)
+    statistics = statistics_of(vocabulary=vocabulary, **tasks)
 
-    assert np.ptp(layers.precedences(0, 1, ["soup"])[0][:2]) == 0
-    assert [one.tasks for one in layers.precedences(0, 1)] == [("tea", "soup")]
-    assert {one.tasks for one in layers.precedences(1, 0)} == {("tea",), ("soup",)}
+    assert np.ptp(statistics.precedences(0, 1, ["soup"])[0][:2]) == 0
+    assert [one.tasks for one in statistics.precedences(0, 1)] == [("tea", "soup")]
+    assert {one.tasks for one in statistics.precedences(1, 0)} == {("tea",), ("soup",)}
 
 
 def test_next_are_the_most_probable_first_and_so_many_as_asked_for():
     sequences = [(0, 1), (0, 2), (0, 2), (0, 3), (0,)]
-    layers = layers_of(*(labelled(*np.repeat(one, 9)) for one in sequences))
+    statistics = statistics_of(*(labelled(*np.repeat(one, 9)) for one in sequences))
 
-    found = layers.successors_of(0, 9)
+    found = statistics.successors_of(0, 9)
 
     assert [(one.keystep, one.seen) for one in found] == [(2, 2), (1, 1), (3, 1), (END, 1)]
-    assert layers.successors_of(0, 1) == found[:1]
+    assert statistics.successors_of(0, 1) == found[:1]
     assert sum(one.share for one in found) == pytest.approx(1)
-    assert layers.first_of("tea")[0][:2] == (0, 5)
+    assert statistics.first_of("tea")[0][:2] == (0, 5)
 
 
-def test_the_written_order_speaks_for_what_comes_next_in_the_mean_of_the_tasks():
+def test_the_listed_order_speaks_for_what_comes_next_in_the_mean_of_the_tasks():
     members = (0, 1, 2, 3)
     vocabulary = Vocabulary(WORDS.keysteps, {"tea": members, "soup": members[::-1]})
     video = labelled(*[1] * 9, *[0] * 9, vocabulary=vocabulary)
-    layers = layers_of(vocabulary=vocabulary, order=1.0, tea=[video], soup=[video])
+    statistics = statistics_of(vocabulary=vocabulary, order=1.0, tea=[video], soup=[video])
 
-    alone = {one.keystep: one[2:] for one in layers.successors_of(1, tasks=["tea"])}
-    both = {one.keystep: one[2:] for one in layers.successors_of(1)}
+    alone = {one.keystep: one[2:] for one in statistics.successors_of(1, tasks=["tea"])}
+    both = {one.keystep: one[2:] for one in statistics.successors_of(1)}
 
     weights = NEXT.weigh(np.array([1, 0, 0, 0]), np.array([0, 1, 0.5, 0.25]))
     for keystep, share in zip((0, 2, 3, END), shares_of(weights), strict=True):
@@ -340,20 +342,22 @@ def test_the_written_order_speaks_for_what_comes_next_in_the_mean_of_the_tasks()
 
 def test_four_are_told_unless_others_are_asked_for():
     vocabulary = Vocabulary(keysteps(7).keysteps, {"tea": tuple(range(7))})
-    layers = layers_of(tea=[labelled(0, vocabulary=vocabulary)], vocabulary=vocabulary)
+    statistics = statistics_of(tea=[labelled(0, vocabulary=vocabulary)], vocabulary=vocabulary)
 
-    assert len(layers.successors_of(0)) == 4
-    assert len(layers.successors_of(0, 9)) == 7
+    assert len(statistics.successors_of(0)) == 4
+    assert len(statistics.successors_of(0, 9)) == 7
 
 
 def test_order_and_places_are_those_of_the_videos():
-    layer = layers_of(*[labelled(*[3] * 9, *[1] * 9, *[2] * 9, *[0] * 9)] * 8).of_task("tea")
+    statistic = statistics_of(*[labelled(*[3] * 9, *[1] * 9, *[2] * 9, *[0] * 9)] * 8).of_task(
+        "tea"
+    )
 
-    assert layer.order() == [3, 1, 2, 0]
-    assert [layer.places()[keystep] for keystep in (3, 1, 2, 0)] == [
+    assert statistic.order() == [3, 1, 2, 0]
+    assert [statistic.places()[keystep] for keystep in (3, 1, 2, 0)] == [
         *((1.0, 2.0), (1.0, 3.0), (2.0, 4.0), (3.0, 4.0))
     ]
-    unknown = layers_of(labelled(-1)).of_task("tea")
+    unknown = statistics_of(labelled(-1)).of_task("tea")
     assert unknown.places()[0] == (1.0, 4.0)
 
 
@@ -363,37 +367,37 @@ def test_neither_end_of_a_video_is_a_keystep_or_the_other():
 
 
 def test_a_task_is_counted_once():
-    layers = layers_of(labelled(0, 1))
+    statistics = statistics_of(labelled(0, 1))
 
-    assert layers.of_task("tea") is layers.of_task("tea")
-    assert isinstance(layers, TaskStatistics)
+    assert statistics.of_task("tea") is statistics.of_task("tea")
+    assert isinstance(statistics, TaskStatistics)
 
 
 def test_what_is_done_in_each_video_is_told_in_its_order():
     videos = [labelled(0, 0, 1, 1, 3, 3), labelled(2, 2, 2, 0, 0), labelled(1, 1, 0, 0, 1, 1)]
 
-    found = layers_of(*videos).sequences("tea")
+    found = statistics_of(*videos).sequences("tea")
 
     assert found == {"0": [0, 1, 3], "1": [2, 0], "2": [1, 0, 1]}
 
 
-def test_the_written_order_is_worth_half_as_many_executions_where_it_is_believed():
+def test_the_listed_order_is_worth_half_as_many_executions_where_it_is_trusted():
     vocabulary = Vocabulary(WORDS.keysteps, {"tea": (0, 1, 2, 3)})
     videos = [labelled(0, 1, vocabulary=vocabulary)] * 3
 
     for order, executions in ((1.0, 2), (0.5, 1), (0.0, 0)):
-        layers = layers_of(*videos, vocabulary=vocabulary, order=order)
-        assert layers.written("tea") == executions
+        statistics = statistics_of(*videos, vocabulary=vocabulary, order=order)
+        assert statistics.written("tea") == executions
 
 
-def test_what_is_not_clear_in_a_video_is_what_follows_in_others():
+def test_what_is_not_confident_in_a_video_is_what_follows_in_others():
     plain = [labelled(*[one] * 5, *[other] * 5) for one, other in ((0, 1), (3, 2))] * 5
-    unclear = [labelled(*[one] * 5, *[BACKGROUND] * 5) for one in (0, 3)]
-    layers = layers_of(*plain, *unclear)
-    traces = layers.traces.tasks["tea"]
+    uncertain = [labelled(*[one] * 5, *[BACKGROUND] * 5) for one in (0, 3)]
+    statistics = statistics_of(*plain, *uncertain)
+    traces = statistics.traces.tasks["tea"]
     for video in ("10", "11"):
         traces[video].emissions[5:, [0, 3]] = -127  # either 1 or 2 is done
 
-    found = layers.sequences("tea")
+    found = statistics.sequences("tea")
 
     assert (found["10"], found["11"]) == ([0, 1], [3, 2])

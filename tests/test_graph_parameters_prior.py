@@ -1,4 +1,4 @@
-"""How common tasks are, number by number: the search is coarse, and always the same."""
+"""The prior of tasks, number by number: the search is coarse, and always the same."""
 
 import math
 
@@ -52,10 +52,10 @@ def slow_prior(evidence, find_imagined):
     return prior
 
 
-@pytest.mark.parametrize("clear", [0.2, 0.5, 1.0, 3.0])
+@pytest.mark.parametrize("spread", [0.2, 0.5, 1.0, 3.0])
 @pytest.mark.parametrize("favoured", [0.0, 1.0, 3.0])
-def test_the_prior_is_that_of_thirty_rounds_of_three_searches(clear, favoured):
-    evidence = np.random.default_rng(0).normal(0, clear, (12, 3))
+def test_the_prior_is_that_of_thirty_rounds_of_three_searches(spread, favoured):
+    evidence = np.random.default_rng(0).normal(0, spread, (12, 3))
     evidence[:, 0] += favoured
 
     found = np.exp(learn_prior(evidence))

@@ -1,4 +1,4 @@
-"""What is said, held against tasks: moments, closeness and evidence against loops."""
+"""Observations of a video against loops: their similarity and the log-evidence of tasks."""
 
 import math
 
@@ -6,7 +6,13 @@ import numpy as np
 import pytest
 
 from reference import keysteps, make_graph, make_scores
-from spoken import random_products, random_sentences, random_task_vectors, random_unit, sentences
+from spoken import (
+    random_lazy,
+    random_sentences,
+    random_task_vectors,
+    random_unit,
+    sentences,
+)
 from stepgraph.core import BACKGROUND, Scores, Vocabulary
 from stepgraph.decoders import TaskMarkov
 from stepgraph.decoders.observations import observe
@@ -32,98 +38,104 @@ def some_scores(seed):
         scores = random_dense(rng, int(rng.integers(1, 20)))
         scores.observed[0] = True
     else:
-        scores = random_products(
-            rng, VOCABULARY, parts=int(rng.integers(1, 9)), titles=seed % 3 == 2
-        )
+        scores = random_lazy(rng, VOCABULARY, parts=int(rng.integers(1, 9)), titles=seed % 3 == 2)
     allowed = np.flatnonzero(rng.random(7) < 0.6).tolist()
     return scores.restrict(allowed) if seed % 2 else scores
 
 
-# --- Moments
+# --- Observations
 
 
-def test_every_observed_row_shows_one_moment_and_every_other_none():
+def test_every_observed_row_has_one_observation_and_every_other_none():
     for seed in range(30):
         scores = some_scores(seed)
 
-        heard = observe(scores)
+        observations = observe(scores)
 
-        assert (heard.index >= 0).tolist() == scores.observed.tolist()
-        assert sorted({*heard.index.tolist()} - {-1}) == list(range(len(heard.sources)))
+        assert (observations.index >= 0).tolist() == scores.observed.tolist()
+        assert sorted({*observations.index.tolist()} - {-1}) == list(
+            range(len(observations.sources))
+        )
 
 
-def test_a_moment_weighs_as_many_rows_as_it_lasts():
+def test_an_observation_weighs_as_many_rows_as_it_lasts():
     for seed in range(30):
-        heard = observe(some_scores(seed))
+        observations = observe(some_scores(seed))
 
-        rows = heard.index.tolist()
-        assert heard.weight.tolist() == [rows.count(one) for one in range(len(heard.sources))]
-
-
-def test_a_sentence_is_one_moment_however_long_it_lasts():
-    products = LazyScores(sentences(np.eye(3, 8)), np.eye(7, 8, dtype=np.float32), VOCABULARY)
-
-    heard = observe(products)
-
-    assert heard.index.tolist() == [0, 0, 0, -1, 1, 1, 1, -1, 2, 2, 2, -1]
-    assert heard.weight.tolist() == [3, 3, 3]
+        rows = observations.index.tolist()
+        assert observations.weight.tolist() == [
+            rows.count(one) for one in range(len(observations.sources))
+        ]
 
 
-def test_a_sentence_that_fills_no_row_is_no_moment():
+def test_a_sentence_is_one_observation_however_long_it_lasts():
+    lazy_scores = LazyScores(sentences(np.eye(3, 8)), np.eye(7, 8, dtype=np.float32), VOCABULARY)
+
+    observations = observe(lazy_scores)
+
+    assert observations.index.tolist() == [0, 0, 0, -1, 1, 1, 1, -1, 2, 2, 2, -1]
+    assert observations.weight.tolist() == [3, 3, 3]
+
+
+def test_a_sentence_that_fills_no_row_is_no_observation():
     """Each row is that of the sentence which covers most of it."""
     features = random_sentences(np.random.default_rng(0), 2)
     features.intervals[:] = [[0.0, 0.4], [0.4, 2.0]]
 
-    heard = observe(LazyScores(features, np.eye(7, 8, dtype=np.float32), VOCABULARY))
+    observations = observe(LazyScores(features, np.eye(7, 8, dtype=np.float32), VOCABULARY))
 
-    assert heard.sources.tolist() == [1]
+    assert observations.sources.tolist() == [1]
 
 
-def test_of_scores_without_vectors_each_observed_row_is_a_moment():
-    heard = observe(make_scores(np.ones((4, 7)), [True, False, True, True], vocabulary=VOCABULARY))
+def test_of_scores_without_vectors_each_observed_row_is_an_observation():
+    observations = observe(
+        make_scores(np.ones((4, 7)), [True, False, True, True], vocabulary=VOCABULARY)
+    )
 
-    assert heard.index.tolist() == [0, -1, 1, 2]
-    assert heard.sources.tolist() == [0, 2, 3]
-    assert heard.vectors() is None
+    assert observations.index.tolist() == [0, -1, 1, 2]
+    assert observations.sources.tolist() == [0, 2, 3]
+    assert observations.vectors() is None
 
 
 def test_vectors_are_those_of_what_was_said():
     for seed in range(10):
-        products = random_products(np.random.default_rng(seed), VOCABULARY, parts=6, titles=False)
+        lazy_scores = random_lazy(np.random.default_rng(seed), VOCABULARY, parts=6, titles=False)
 
-        heard = observe(products)
+        observations = observe(lazy_scores)
 
-        for row in np.flatnonzero(products.observed):
-            own = heard.vectors()[heard.index[row]]
-            assert np.array_equal(own, products.vectors[products.part[row]])
+        for row in np.flatnonzero(lazy_scores.observed):
+            own = observations.vectors()[observations.index[row]]
+            assert np.array_equal(own, lazy_scores.vectors[lazy_scores.part[row]])
 
 
-def test_some_rows_are_heard_as_if_there_were_no_others():
+def test_some_rows_are_observed_as_if_there_were_no_others():
     for seed in range(30):
         scores = some_scores(seed)
         middle = len(scores) // 2
 
-        heard = observe(scores, slice(middle, None))
+        observations = observe(scores, slice(middle, None))
 
         whole = observe(scores)
-        rows = heard.index.tolist()
+        rows = observations.index.tolist()
         assert len(rows) == len(scores) - middle
-        for row, moment in enumerate(rows):
+        for row, sentence in enumerate(rows):
             said = whole.index[middle + row]
-            assert (moment < 0) == (said < 0)
-            assert moment < 0 or heard.sources[moment] == whole.sources[said]
-        assert heard.weight.tolist() == [rows.count(one) for one in range(len(heard.sources))]
+            assert (sentence < 0) == (said < 0)
+            assert sentence < 0 or observations.sources[sentence] == whole.sources[said]
+        assert observations.weight.tolist() == [
+            rows.count(one) for one in range(len(observations.sources))
+        ]
 
 
 @pytest.mark.parametrize("rows", [0, 1, 6])
-def test_where_nothing_is_said_there_is_no_moment(rows):
-    heard = observe(make_scores(np.ones((rows, 7)), [False] * rows, vocabulary=VOCABULARY))
+def test_where_nothing_is_said_there_is_no_observation(rows):
+    observations = observe(make_scores(np.ones((rows, 7)), [False] * rows, vocabulary=VOCABULARY))
 
-    assert heard.index.tolist() == [-1] * rows
-    assert len(heard.sources) == len(heard.weight) == 0
+    assert observations.index.tolist() == [-1] * rows
+    assert len(observations.sources) == len(observations.weight) == 0
 
 
-# --- Closeness to one task
+# --- Similarity to one task
 
 
 def slow_target(scores, task, keystep):
@@ -135,7 +147,7 @@ def slow_target(scores, task, keystep):
     return scores.keysteps[keystep]
 
 
-def slow_closeness(scores, row, task, keystep):
+def slow_similarity(scores, row, task, keystep):
     """How close one row is to one keystep of a task."""
     if not isinstance(scores, LazyScores):
         return float(scores.values[row, keystep])
@@ -151,29 +163,29 @@ def has_title(scores, task):
     )
 
 
-def test_closeness_is_that_of_each_row_to_each_keystep_of_the_task():
+def test_similarity_is_that_of_each_row_to_each_keystep_of_the_task():
     for seed in range(30):
         scores = some_scores(seed)
-        heard = observe(scores)
+        observations = observe(scores)
         for task, members in LISTED.items():
-            found = heard.similarity(task, members)
+            found = observations.similarity(task, members)
 
             for row in np.flatnonzero(scores.observed):
-                expected = [slow_closeness(scores, row, task, k) for k in members]
-                assert found.keysteps[heard.index[row]] == pytest.approx(expected, abs=1e-6)
+                expected = [slow_similarity(scores, row, task, k) for k in members]
+                assert found.keysteps[observations.index[row]] == pytest.approx(expected, abs=1e-6)
 
 
-def test_closeness_to_the_title_is_known_where_there_is_one():
+def test_similarity_to_the_title_is_known_where_there_is_one():
     for seed in range(30):
         scores = some_scores(seed)
-        heard = observe(scores)
+        observations = observe(scores)
         for task, members in LISTED.items():
-            found = heard.similarity(task, members).title
+            found = observations.similarity(task, members).title
 
             assert (found is not None) == has_title(scores, task)
             for row in np.flatnonzero(scores.observed if found is not None else []):
-                expected = slow_closeness(scores, row, task, -1)
-                assert found[heard.index[row]] == pytest.approx(expected, abs=1e-6)
+                expected = slow_similarity(scores, row, task, -1)
+                assert found[observations.index[row]] == pytest.approx(expected, abs=1e-6)
 
 
 # --- Evidence for all tasks
@@ -187,11 +199,11 @@ def slow_mean(values):
 def slow_evidence(scores, task, members):
     """Closest keystep of a row in the mean, and closest row of a keystep in the mean."""
     rows = np.flatnonzero(scores.observed).tolist()
-    close = [[slow_closeness(scores, row, task, k) for row in rows] for k in members]
+    close = [[slow_similarity(scores, row, task, k) for row in rows] for k in members]
     if max(max(one) for one in close) == -math.inf:
         return -math.inf
     if has_title(scores, task):
-        close.append([slow_closeness(scores, row, task, -1) for row in rows])
+        close.append([slow_similarity(scores, row, task, -1) for row in rows])
     explained = slow_mean([max(of_row) for of_row in zip(*close, strict=True)])
     return explained + slow_mean([max(one) for one in close])
 
@@ -227,12 +239,12 @@ def test_evidence_of_some_rows_is_that_of_a_video_of_these():
         assert found.tolist() == observe(cut).task_similarity(LISTED).tolist()
 
 
-def test_where_there_are_no_titles_products_and_dense_scores_give_the_same_evidence():
+def test_where_there_are_no_titles_lazy_scores_and_dense_scores_give_the_same_evidence():
     for seed in range(30):
-        products = random_products(np.random.default_rng(seed), VOCABULARY, parts=5, titles=False)
-        dense = products.with_values(products.values)
+        lazy_scores = random_lazy(np.random.default_rng(seed), VOCABULARY, parts=5, titles=False)
+        dense = lazy_scores.with_values(lazy_scores.values)
 
-        one, other = (observe(scores).task_similarity(LISTED) for scores in (products, dense))
+        one, other = (observe(scores).task_similarity(LISTED) for scores in (lazy_scores, dense))
 
         assert one == pytest.approx(other, abs=1e-6)
 
@@ -251,21 +263,23 @@ def test_pieces_change_nothing(piece, monkeypatch):
 def test_evidence_of_tasks_in_another_order_is_the_same():
     turned = dict([*LISTED.items()][::-1])
     for seed in range(24):
-        heard = observe(some_scores(seed))
+        observations = observe(some_scores(seed))
 
-        found = dict(zip(turned, heard.task_similarity(turned).tolist(), strict=True))
+        found = dict(zip(turned, observations.task_similarity(turned).tolist(), strict=True))
 
-        expected = dict(zip(LISTED, heard.task_similarity(LISTED).tolist(), strict=True))
+        expected = dict(zip(LISTED, observations.task_similarity(LISTED).tolist(), strict=True))
         assert found == pytest.approx(expected, abs=1e-5)
 
 
 def test_evidence_of_a_task_does_not_depend_on_the_other_tasks():
     for seed in range(24):
-        heard = observe(some_scores(seed))
+        observations = observe(some_scores(seed))
 
-        alone = [heard.task_similarity({task: members})[0] for task, members in LISTED.items()]
+        alone = [
+            observations.task_similarity({task: members})[0] for task, members in LISTED.items()
+        ]
 
-        assert alone == pytest.approx(heard.task_similarity(LISTED).tolist(), abs=1e-5)
+        assert alone == pytest.approx(observations.task_similarity(LISTED).tolist(), abs=1e-5)
 
 
 def test_a_title_that_is_spoken_of_speaks_for_its_task():
@@ -276,18 +290,18 @@ def test_a_title_that_is_spoken_of_speaks_for_its_task():
         np.array([0, 1, 2, -1, 4, 3, 5, -1, 1, -1]),
     )
     tasks.vectors[3, 0] = 1.0
-    products = LazyScores(
+    lazy_scores = LazyScores(
         sentences(np.eye(1, 8)), np.zeros((7, 8), np.float32), VOCABULARY, tasks=tasks
     )
 
-    assert observe(products).task_similarity(TASKS) == pytest.approx([1 + 1 / 4, 0, 0])
+    assert observe(lazy_scores).task_similarity(TASKS) == pytest.approx([1 + 1 / 4, 0, 0])
 
 
 def test_the_title_of_a_task_whose_keysteps_may_not_be_does_not_speak_for_it():
     rng = np.random.default_rng(0)
-    products = random_products(rng, VOCABULARY, parts=4, titles=True).restrict([3])
+    lazy_scores = random_lazy(rng, VOCABULARY, parts=4, titles=True).restrict([3])
 
-    found = observe(products).task_similarity(LISTED)
+    found = observe(lazy_scores).task_similarity(LISTED)
 
     assert np.isneginf(found).tolist() == [True, False, True, True]
 
@@ -301,11 +315,11 @@ def test_a_task_without_keysteps_does_not_disturb_the_titles_of_the_others():
         rng = np.random.default_rng(0)
         features, own = random_sentences(rng, 6), random_unit(rng, 7)
         tasks = random_task_vectors(rng, vocabulary)
-        products = LazyScores(features, own, vocabulary, tasks=tasks)
+        lazy_scores = LazyScores(features, own, vocabulary, tasks=tasks)
 
-        found = observe(products).task_similarity(listed_tasks(vocabulary))
+        found = observe(lazy_scores).task_similarity(listed_tasks(vocabulary))
 
-        expected = [slow_evidence(products, task, members) for task, members in LISTED.items()]
+        expected = [slow_evidence(lazy_scores, task, members) for task, members in LISTED.items()]
         assert found == pytest.approx(expected, abs=1e-5)
 
 
@@ -315,17 +329,17 @@ def test_one_row_of_one_task_of_one_keystep_counts_twice():
     assert observe(scores).task_similarity({"task": (1,)}).tolist() == [1.0]
 
 
-# --- Labels from what was heard
+# --- Labels from observations
 
 
-def test_products_are_labelled_as_the_same_scores_at_once_where_there_are_no_titles():
+def test_lazy_scores_are_labelled_as_the_same_scores_at_once_where_there_are_no_titles():
     graph = make_graph(np.eye(7, k=1, dtype=np.int64), VOCABULARY)
     for seed in range(20):
-        products = random_products(np.random.default_rng(seed), VOCABULARY, parts=9, titles=False)
+        lazy_scores = random_lazy(np.random.default_rng(seed), VOCABULARY, parts=9, titles=False)
 
         one, other = (
             TaskMarkov().decode(scores, graph)
-            for scores in (products, products.with_values(products.values))
+            for scores in (lazy_scores, lazy_scores.with_values(lazy_scores.values))
         )
 
         assert one.keysteps.tolist() == other.keysteps.tolist()
@@ -338,7 +352,7 @@ def test_a_keystep_that_may_not_be_is_never_predicted_from_vectors_of_tasks():
     for seed in range(20):
         rng = np.random.default_rng(seed)
         allowed = rng.choice(7, int(rng.integers(0, 6)), replace=False).tolist()
-        scores = random_products(rng, VOCABULARY, parts=9, titles=True).restrict(allowed)
+        scores = random_lazy(rng, VOCABULARY, parts=9, titles=True).restrict(allowed)
 
         labels = TaskMarkov().decode(scores, graph)
 
@@ -346,13 +360,13 @@ def test_a_keystep_that_may_not_be_is_never_predicted_from_vectors_of_tasks():
         assert np.isfinite(labels.confidence).all()
 
 
-def slow_talk(scores, task, members, background):
+def slow_background(scores, task, members, background):
     """How probable it is that a row is introduction or farewell, one row at a time."""
-    rows, heard = len(scores), np.flatnonzero(scores.observed).tolist()
+    rows, observed = len(scores), np.flatnonzero(scores.observed).tolist()
     ahead = {
-        row: slow_closeness(scores, row, task, -1)
-        - max(slow_closeness(scores, row, task, k) for k in members)
-        for row in heard
+        row: slow_similarity(scores, row, task, -1)
+        - max(slow_similarity(scores, row, task, k) for k in members)
+        for row in observed
     }
     mean = sum(ahead.values()) / len(ahead)
     spread = math.sqrt(sum((one - mean) ** 2 for one in ahead.values()) / len(ahead))
@@ -374,11 +388,11 @@ def test_rows_are_left_empty_as_far_from_the_middle_and_as_close_to_the_title_as
     graph, empty = make_graph(np.eye(3, k=1, dtype=np.int64), vocabulary), 0
     for seed in range(20):
         rng = np.random.default_rng(seed)
-        scores = random_products(rng, vocabulary, parts=6, titles=True)
+        scores = random_lazy(rng, vocabulary, parts=6, titles=True)
 
         labels = decoder.decode(scores, graph)
 
-        talk = slow_talk(scores, "tea", (0, 1, 2), 1.0)
+        talk = slow_background(scores, "tea", (0, 1, 2), 1.0)
         for row in np.flatnonzero(labels.keysteps == BACKGROUND):
             assert labels.confidence[row] == pytest.approx(talk[row], abs=1e-5)
             empty += 1
@@ -393,10 +407,10 @@ def test_a_row_closer_to_the_title_than_to_any_keystep_is_rather_left_empty():
     empty = {}
     for first in (2, 0):
         said = np.eye(3)[[first] * 2 + [0] * 8 + [1] * 8 + [first] * 2]
-        products = LazyScores(
+        lazy_scores = LazyScores(
             sentences(said, pause=0), np.eye(2, 3, dtype=np.float32), vocabulary, tasks=tasks
         )
-        labels = TaskMarkov().decode(products, graph).keysteps
+        labels = TaskMarkov().decode(lazy_scores, graph).keysteps
         empty[first] = int((labels == BACKGROUND).sum())
 
     assert empty[2] > empty[0]

@@ -1,4 +1,4 @@
-"""What people decide stays: in results that are made again, in what is mined, and as a truth."""
+"""Annotations stay: in results that are made again, in what is mined, and as a truth."""
 
 import json
 from pathlib import Path
@@ -30,31 +30,31 @@ FOUND = (
 PLAIN = [(one.start, one.end, one.keystep) for one in FOUND]
 
 
-def decided(folder: Path, steps, earlier=None):
+def annotated(folder: Path, steps, earlier=None):
     write_timeline(Result(Video("tea", 90.0), FOUND), folder)
     save_corrections(folder / "tea.steps.json", steps, earlier)
     return read_annotations(folder).get("tea", ())
 
 
-def test_what_was_left_as_it_was_is_not_decided(tmp_path):
-    assert decided(tmp_path, PLAIN) == ()
+def test_what_was_left_as_it_was_is_not_annotated(tmp_path):
+    assert annotated(tmp_path, PLAIN) == ()
 
 
 def test_a_border_that_was_moved_decides_both_sides_of_it(tmp_path):
     steps = [(10.0, 23.5, "boil"), (23.5, 40.0, "pour"), PLAIN[2]]
 
-    assert decided(tmp_path, steps) == (
+    assert annotated(tmp_path, steps) == (
         AnnotatedSegment(10.0, 23.5, "boil"),
         AnnotatedSegment(23.5, 40.0, "pour"),
     )
 
 
 def test_a_step_that_was_taken_away_leaves_nothing_there(tmp_path):
-    assert decided(tmp_path, PLAIN[1:]) == (AnnotatedSegment(10.0, 20.0, None),)
+    assert annotated(tmp_path, PLAIN[1:]) == (AnnotatedSegment(10.0, 20.0, None),)
 
 
 def test_of_a_step_that_was_shortened_the_rest_is_nothing(tmp_path):
-    assert decided(tmp_path, [*PLAIN[:2], (50.0, 55.0, "stir")]) == (
+    assert annotated(tmp_path, [*PLAIN[:2], (50.0, 55.0, "stir")]) == (
         AnnotatedSegment(50.0, 55.0, "stir"),
         AnnotatedSegment(55.0, 60.0, None),
     )
@@ -63,23 +63,23 @@ def test_of_a_step_that_was_shortened_the_rest_is_nothing(tmp_path):
 def test_a_step_that_gets_the_name_of_the_next_decides_it_too(tmp_path):
     steps = [(10.0, 20.0, "pour"), *PLAIN[1:]]
 
-    assert decided(tmp_path, steps) == (
+    assert annotated(tmp_path, steps) == (
         AnnotatedSegment(10.0, 20.0, "pour"),
         AnnotatedSegment(20.0, 40.0, "pour"),
     )
 
 
-def test_a_new_step_and_a_new_name_are_decided(tmp_path):
+def test_a_new_step_and_a_new_name_are_annotated(tmp_path):
     steps = [*PLAIN[:2], (42.0, 45.0, "wait"), (50.0, 60.0, "serve")]
 
-    assert decided(tmp_path, steps) == (
+    assert annotated(tmp_path, steps) == (
         AnnotatedSegment(42.0, 45.0, "wait"),
         AnnotatedSegment(50.0, 60.0, "serve"),
     )
 
 
-def test_what_was_decided_before_the_result_was_made_still_is(tmp_path):
-    assert decided(tmp_path, PLAIN, [(10.0, 20.0), (70.0, 80.0)]) == (
+def test_what_was_annotated_before_the_result_was_made_still_is(tmp_path):
+    assert annotated(tmp_path, PLAIN, [(10.0, 20.0), (70.0, 80.0)]) == (
         AnnotatedSegment(10.0, 20.0, "boil"),
         AnnotatedSegment(70.0, 80.0, None),
     )
@@ -109,7 +109,7 @@ def test_what_was_decided_before_the_result_was_made_still_is(tmp_path):
         ([(20, 25, None), (30, 35, "pour")], [(10, 20)]),
     ],
 )
-def test_of_a_chapter_what_nobody_decided_is_left(spans, left):
+def test_of_a_chapter_what_nobody_annotated_is_left(spans, left):
     pour = Chapter(10.0, 40.0, "pour", 0.5, "path", 0.25)
 
     found = [*_around(pour, [AnnotatedSegment(*one) for one in spans], 1.0)]
@@ -139,18 +139,18 @@ def test_videos_of_a_folder_and_below_it_are_read_and_one_without_decisions_is_n
         read_annotations(tmp_path)
 
 
-def test_a_step_that_reaches_into_what_was_decided_is_decided_as_a_whole(tmp_path):
-    assert decided(tmp_path, PLAIN, [(35.0, 52.0)]) == (
+def test_a_step_that_reaches_into_what_was_annotated_is_annotated_as_a_whole(tmp_path):
+    assert annotated(tmp_path, PLAIN, [(35.0, 52.0)]) == (
         AnnotatedSegment(20.0, 40.0, "pour"),
         AnnotatedSegment(40.0, 50.0, None),
         AnnotatedSegment(50.0, 60.0, "stir"),
     )
 
 
-def test_steps_over_each_other_are_decided_together(tmp_path):
+def test_steps_over_each_other_are_annotated_together(tmp_path):
     steps = [*PLAIN, (15.0, 18.0, "wait"), (55.0, 70.0, "serve")]
 
-    assert decided(tmp_path, steps) == (
+    assert annotated(tmp_path, steps) == (
         AnnotatedSegment(10.0, 20.0, "boil"),
         AnnotatedSegment(15.0, 18.0, "wait"),
         AnnotatedSegment(50.0, 60.0, "stir"),
@@ -158,17 +158,17 @@ def test_steps_over_each_other_are_decided_together(tmp_path):
     )
 
 
-def test_a_step_in_pieces_that_touch_is_decided_as_one_wherever_it_stands(tmp_path):
+def test_a_step_in_pieces_that_touch_is_annotated_as_one_wherever_it_stands(tmp_path):
     steps = [*PLAIN, (60.0, 70.0, "stir"), (70.0, 75.0, "stir")]
 
-    assert decided(tmp_path, steps) == (
+    assert annotated(tmp_path, steps) == (
         AnnotatedSegment(50.0, 60.0, "stir"),
         AnnotatedSegment(60.0, 70.0, "stir"),
         AnnotatedSegment(70.0, 75.0, "stir"),
     )
 
 
-def test_a_timeline_is_written_with_what_was_decided_in_it(tmp_path):
+def test_a_timeline_is_written_with_what_was_annotated_in_it(tmp_path):
     tea = sg.Vocabulary(("boil", "pour"), {"Make tea": (0, 1)})
     rows = [0] * 4 + [1] * 4 + [BACKGROUND] * 2
     labels = Labels("tea", np.array(rows), tea, 2.0, tasks={"Make tea": 0.75})
@@ -232,7 +232,7 @@ def corrected(made, tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("decoder", ["task-markov", "path-search"])
-def test_recognising_again_keeps_what_was_decided(corrected, capsys, decoder):
+def test_recognising_again_keeps_what_was_annotated(corrected, capsys, decoder):
     made, steps, gone = corrected
     again = ["recognize", "demo", "--graph", str(made / "graph.json"), "-o", "out"]
 
@@ -263,7 +263,7 @@ def test_results_elsewhere_take_the_corrections_named(corrected, capsys):
     assert [*steps[-1]] in json.loads(Path("new/chair-1.corrected.json").read_text())["steps"]
 
 
-def test_mining_counts_what_was_decided(corrected, capsys):
+def test_mining_counts_what_was_annotated(corrected, capsys):
     made, _, _ = corrected
 
     assert main(["mine", "demo", "--corrections", "out", "-o", "graph.json"]) == 0
@@ -296,7 +296,7 @@ def test_corrections_are_the_truth_of_their_videos(corrected, capsys):
     ("verb", "message"),
     [
         (["mine", "demo", "--corrections", "none"], "none: must hold corrected results"),
-        (["evaluate", "demo", "--corrections", "out"], "'polish the chair' is not among the 49"),
+        (["evaluate", "demo", "--corrections", "out"], "49 of the vocabulary, got 'polish the"),
         (["evaluate", "demo", "--corrections", "none"], "none: must hold results"),
     ],
 )

@@ -1,4 +1,4 @@
-"""Products: scores that are computed where they are asked for equal those computed at once."""
+"""Lazy scores, computed where they are asked for, equal those computed at once."""
 
 import pickle
 import tracemalloc
@@ -46,12 +46,12 @@ def random_pair(seed, *, parts=None):
     vectors = random_unit(rng, len(vocabulary))
     features = random_features(rng, int(rng.integers(1, 8)) if parts is None else parts)
     hop = float(rng.choice([0.5, 1.0, 2.0]))
-    products = LazyScores(features, vectors, vocabulary, hop=hop)
+    lazy_scores = LazyScores(features, vectors, vocabulary, hop=hop)
     dense = dense_twin(features, vectors, vocabulary, hop)
     if seed % 2:
         allowed = np.flatnonzero(rng.random(len(vocabulary)) < 0.6).tolist()
-        products, dense = products.restrict(allowed), dense.restrict(allowed)
-    return products, dense
+        lazy_scores, dense = lazy_scores.restrict(allowed), dense.restrict(allowed)
+    return lazy_scores, dense
 
 
 def pairs(number=40):
@@ -66,70 +66,70 @@ def assert_close(found, expected):
 # --- What was computed where it was asked for
 
 
-def test_values_are_the_products_of_the_vectors():
-    for products, dense in pairs():
-        assert products.observed.tolist() == dense.observed.tolist()
-        assert_close(products.values[dense.observed], dense.values[dense.observed])
-        assert products.values.dtype == np.float32
+def test_values_are_the_lazy_scores_of_the_vectors():
+    for lazy_scores, dense in pairs():
+        assert lazy_scores.observed.tolist() == dense.observed.tolist()
+        assert_close(lazy_scores.values[dense.observed], dense.values[dense.observed])
+        assert lazy_scores.values.dtype == np.float32
 
 
 def test_the_best_keystep_of_each_row_is_that_of_all_values():
-    for products, dense in pairs():
-        keysteps_of_rows, score = products.best()
+    for lazy_scores, dense in pairs():
+        keysteps_of_rows, score = lazy_scores.best()
 
         expected, highest = dense.best()
-        heard = dense.observed
-        assert keysteps_of_rows[heard].tolist() == expected[heard].tolist()
-        assert_close(score[heard], highest[heard])
+        observed = dense.observed
+        assert keysteps_of_rows[observed].tolist() == expected[observed].tolist()
+        assert_close(score[observed], highest[observed])
         assert (keysteps_of_rows.dtype, score.dtype) == (np.int64, np.float32)
 
 
 def test_scores_of_one_keystep_on_some_rows_are_those_of_all_values():
-    for number, (products, dense) in enumerate(pairs()):
+    for number, (lazy_scores, dense) in enumerate(pairs()):
         rng = np.random.default_rng(number)
         first, last = sorted(rng.integers(0, len(dense) + 1, 2).tolist())
         rows, keystep = slice(first, last), int(rng.integers(0, len(dense.vocabulary)))
 
-        found = products.at(rows, keystep)
+        found = lazy_scores.at(rows, keystep)
 
-        heard = dense.observed[rows]
+        observed = dense.observed[rows]
         assert found.shape == (last - first,)
-        assert_close(found[heard], dense.at(rows, keystep)[heard])
+        assert_close(found[observed], dense.at(rows, keystep)[observed])
 
 
 def test_restricting_twice_allows_what_both_allow():
-    products, dense = random_pair(0)
+    lazy_scores, dense = random_pair(0)
     for allowed in ([1], [0, 1]):
-        products, dense = products.restrict(allowed), dense.restrict(allowed)
+        lazy_scores, dense = lazy_scores.restrict(allowed), dense.restrict(allowed)
 
-    assert_close(products.values[dense.observed], dense.values[dense.observed])
+    assert_close(lazy_scores.values[dense.observed], dense.values[dense.observed])
 
 
 def test_restricting_alters_nothing_of_what_was_restricted():
-    products, dense = random_pair(0)
+    lazy_scores, dense = random_pair(0)
 
-    products.restrict([0])
+    lazy_scores.restrict([0])
 
-    assert_close(products.values[dense.observed], dense.values[dense.observed])
+    assert_close(lazy_scores.values[dense.observed], dense.values[dense.observed])
 
 
 def test_other_values_of_the_same_rows_are_plain_scores():
-    products, _ = random_pair(0)
+    lazy_scores, _ = random_pair(0)
 
-    other = products.with_values(np.ones_like(products.values))
+    other = lazy_scores.with_values(np.ones_like(lazy_scores.values))
 
     assert type(other) is Scores
-    assert other.observed.tolist() == products.observed.tolist()
+    assert other.observed.tolist() == lazy_scores.observed.tolist()
     assert (other.values == 1).all()
 
 
-def test_products_survive_the_way_to_another_process():
-    products, _ = random_pair(1)
+def test_lazy_scores_survive_the_way_to_another_process():
+    lazy_scores, _ = random_pair(1)
 
-    other = pickle.loads(pickle.dumps(products))
+    other = pickle.loads(pickle.dumps(lazy_scores))
 
-    assert np.array_equal(other.values, products.values)
-    assert other.best()[0].tolist() == products.best()[0].tolist()
+    assert np.array_equal(other.values, lazy_scores.values)
+    assert other.best()[0].tolist() == lazy_scores.best()[0].tolist()
 
 
 # --- A piece at a time
@@ -137,11 +137,11 @@ def test_products_survive_the_way_to_another_process():
 
 @pytest.mark.parametrize("piece", [1, 7, 20])
 def test_pieces_change_nothing(piece, monkeypatch):
-    whole = [products.best() for products, _ in pairs(20)]
+    whole = [lazy_scores.best() for lazy_scores, _ in pairs(20)]
     monkeypatch.setattr("stepgraph.scoring.lazy._PIECE", piece)
 
-    for (products, dense), (expected, highest) in zip(pairs(20), whole, strict=True):
-        found, score = products.best()
+    for (lazy_scores, dense), (expected, highest) in zip(pairs(20), whole, strict=True):
+        found, score = lazy_scores.best()
         assert found[dense.observed].tolist() == expected[dense.observed].tolist()
         assert_close(score[dense.observed], highest[dense.observed])
 
@@ -165,10 +165,10 @@ def test_the_best_of_a_long_video_takes_a_small_part_of_the_memory_of_all_scores
     rng, size, parts = np.random.default_rng(0), 2000, 2000
     intervals = np.stack([np.arange(parts), np.arange(parts) + 1.0], axis=1)
     features = Features("video", float(parts), random_unit(rng, parts), intervals)
-    products = LazyScores(features, random_unit(rng, size), keysteps(size))
+    lazy_scores = LazyScores(features, random_unit(rng, size), keysteps(size))
 
     tracemalloc.start()
-    products.best()
+    lazy_scores.best()
     _, most = tracemalloc.get_traced_memory()
     tracemalloc.stop()
 
@@ -195,11 +195,11 @@ def test_too_many_scores_are_refused_with_their_size():
 
 
 def test_too_many_scores_are_refused_before_they_take_memory():
-    products = week()
+    lazy_scores = week()
 
     tracemalloc.start()
     with pytest.raises(DataError):
-        _ = products.values
+        _ = lazy_scores.values
     _, most = tracemalloc.get_traced_memory()
     tracemalloc.stop()
 
@@ -207,24 +207,24 @@ def test_too_many_scores_are_refused_before_they_take_memory():
 
 
 def test_as_many_scores_as_are_allowed_are_computed_and_one_more_is_not(monkeypatch):
-    products, dense = random_pair(0)
+    lazy_scores, dense = random_pair(0)
     monkeypatch.setattr("stepgraph.scoring.lazy.LARGEST", dense.values.nbytes - 1)
 
     with pytest.raises(DataError, match="must fit into"):
-        _ = products.values
+        _ = lazy_scores.values
 
     monkeypatch.setattr("stepgraph.scoring.lazy.LARGEST", dense.values.nbytes)
-    assert products.values.shape == dense.values.shape
+    assert lazy_scores.values.shape == dense.values.shape
 
 
 def test_what_needs_a_part_of_the_scores_works_where_all_are_too_many():
-    products = week()
+    lazy_scores = week()
 
-    found, score = products.best()
+    found, score = lazy_scores.best()
 
     assert len(found) == len(score) == 604_800
-    assert np.flatnonzero(products.observed).tolist() == [3, 4, 5, 6, 7]
-    assert score[3] == pytest.approx(products.at(slice(3, 4), int(found[3]))[0], abs=1e-6)
+    assert np.flatnonzero(lazy_scores.observed).tolist() == [3, 4, 5, 6, 7]
+    assert score[3] == pytest.approx(lazy_scores.at(slice(3, 4), int(found[3]))[0], abs=1e-6)
 
 
 # --- Nothing, and little
@@ -233,21 +233,21 @@ def test_what_needs_a_part_of_the_scores_works_where_all_are_too_many():
 @pytest.mark.parametrize("duration", [0.0, 5.0])
 def test_a_video_without_speech_has_rows_of_which_none_is_observed(duration):
     features = random_features(np.random.default_rng(0), 0, duration=duration)
-    products = LazyScores(features, random_unit(np.random.default_rng(1), 3), keysteps(3))
+    lazy_scores = LazyScores(features, random_unit(np.random.default_rng(1), 3), keysteps(3))
 
-    assert len(products) == duration
-    assert not products.observed.any()
-    assert products.values.shape == (duration, 3)
-    assert len(products.best()[0]) == len(products.at(slice(None), 1)) == duration
+    assert len(lazy_scores) == duration
+    assert not lazy_scores.observed.any()
+    assert lazy_scores.values.shape == (duration, 3)
+    assert len(lazy_scores.best()[0]) == len(lazy_scores.at(slice(None), 1)) == duration
 
 
 def test_rows_in_which_nothing_is_said_score_nothing():
     features = Features("video", 3.0, np.eye(1, 3, dtype=np.float32), np.array([[1.0, 2.0]]))
-    products = LazyScores(features, np.eye(3, dtype=np.float32), keysteps(3))
+    lazy_scores = LazyScores(features, np.eye(3, dtype=np.float32), keysteps(3))
 
-    assert products.values.tolist() == [[0, 0, 0], [1, 0, 0], [0, 0, 0]]
-    assert [one.tolist() for one in products.best()] == [[0, 0, 0], [0, 1, 0]]
-    assert products.at(slice(None), 0).tolist() == [0, 1, 0]
+    assert lazy_scores.values.tolist() == [[0, 0, 0], [1, 0, 0], [0, 0, 0]]
+    assert [one.tolist() for one in lazy_scores.best()] == [[0, 0, 0], [0, 1, 0]]
+    assert lazy_scores.at(slice(None), 0).tolist() == [0, 1, 0]
 
 
 @pytest.mark.parametrize(("more", "part"), [(3e-9, -1), (6e-9, 0)])
@@ -257,15 +257,15 @@ def test_what_covers_less_than_a_billionth_of_a_row_is_not_in_it(more, part):
 
 def test_a_video_of_one_row_has_one_row_of_scores():
     features = Features("video", 1.0, np.eye(1, 4, dtype=np.float32), np.array([[0.0, 1.0]]))
-    products = LazyScores(features, np.eye(3, 4, dtype=np.float32), keysteps(3))
+    lazy_scores = LazyScores(features, np.eye(3, 4, dtype=np.float32), keysteps(3))
 
-    assert products.values.tolist() == [[1.0, 0.0, 0.0]]
-    assert [one.tolist() for one in products.best()] == [[0], [1.0]]
+    assert lazy_scores.values.tolist() == [[1.0, 0.0, 0.0]]
+    assert [one.tolist() for one in lazy_scores.best()] == [[0], [1.0]]
 
 
 def test_where_no_keystep_may_be_none_has_a_score():
-    products = random_pair(0)[0].restrict([])
+    lazy_scores = random_pair(0)[0].restrict([])
 
-    assert np.isneginf(products.best()[1][products.observed]).all()
-    assert np.isneginf(products.values[products.observed]).all()
-    assert np.isneginf(products.at(slice(None), 0)).all()
+    assert np.isneginf(lazy_scores.best()[1][lazy_scores.observed]).all()
+    assert np.isneginf(lazy_scores.values[lazy_scores.observed]).all()
+    assert np.isneginf(lazy_scores.at(slice(None), 0)).all()

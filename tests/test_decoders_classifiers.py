@@ -1,4 +1,4 @@
-"""How words are told apart: few sentences are treated as many are, and of many some are kept."""
+"""Sentence classifiers: how few sentences are treated, and which of many are kept."""
 
 import math
 
@@ -24,7 +24,7 @@ def test_few_sentences_are_divided_by_the_same_scatter_as_many(sentences):
     assert found == pytest.approx(means @ np.linalg.inv(shrunk), rel=1e-4, abs=1e-4)
 
 
-def test_words_are_learned_from_a_hundred_videos_of_a_task_and_a_thousand_of_all():
+def test_classifiers_are_fitted_on_a_hundred_videos_of_a_task_and_a_thousand_of_all():
     one, many = ParameterFit(VOCABULARY), ParameterFit(VOCABULARY)
     for n in range(101):
         one._sentences.add("tea", f"{n}", None)
@@ -35,7 +35,7 @@ def test_words_are_learned_from_a_hundred_videos_of_a_task_and_a_thousand_of_all
     assert {len(kept) for kept in many._sentences.chosen().values()} == {1000 // 11}
 
 
-def test_what_is_as_clear_as_the_clearest_tenth_is_spoken_of_clearly():
+def test_what_reaches_the_top_decile_is_salient():
     for seed in range(10):
         learner, videos = ParameterFit(VOCABULARY), random_corpus(seed)[:-1]
         [*learner.watch(videos)]

@@ -1,4 +1,4 @@
-"""What the videos of the demo tell about order: in parts, against a wrong list, without any."""
+"""Order statistics of the demo: in parts, against a wrong list, without any list."""
 
 import numpy as np
 import pytest
@@ -38,11 +38,11 @@ def test_two_swapped_steps_of_a_list_are_put_back(demo_scores):
     swapped[place : place + 2] = swapped[place + 1], swapped[place]
     vocabulary = Vocabulary(words.keysteps, {**words.tasks, "Make pancakes": tuple(swapped)})
 
-    layers = sg.mine("demo", vocabulary).statistics
+    statistics = sg.mine("demo", vocabulary).statistics
 
-    order = layers.of_task("Make pancakes").order()
+    order = statistics.of_task("Make pancakes").order()
     assert order.index(members[place]) < order.index(members[place + 1])
-    assert layers.precedences(*members[place : place + 2])[0].share > 0.5
+    assert statistics.precedences(*members[place : place + 2])[0].share > 0.5
 
 
 def test_a_corpus_of_spoken_videos_tells_its_order_without_any_list(demo_scores):

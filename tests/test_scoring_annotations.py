@@ -1,4 +1,4 @@
-"""Scores that agree with what people decided, and what decoders and mining make of them."""
+"""Scores with annotations of people, and what decoders and mining make of them."""
 
 from types import SimpleNamespace
 
@@ -28,7 +28,7 @@ def spoken(random, sentences=12, rows=60):
     return LazyScores(Features("v", float(rows), vectors, intervals), steps, TWO)
 
 
-def some_decided(random, rows=60):
+def some_annotated(random, rows=60):
     times = np.sort(random.uniform(0, rows, 6))
     labels = random.integers(BACKGROUND, len(TWO), 3).tolist()
     return [
@@ -41,11 +41,11 @@ def plain(scores):
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_products_are_fixed_as_plain_scores_are(seed):
+def test_lazy_scores_are_fixed_as_plain_scores_are(seed):
     random = np.random.default_rng(seed)
-    scores, decided = spoken(random), some_decided(random)
+    scores, annotated = spoken(random), some_annotated(random)
 
-    lazy, simple = scores.annotate(decided), plain(scores).annotate(decided)
+    lazy, simple = scores.annotate(annotated), plain(scores).annotate(annotated)
 
     np.testing.assert_array_equal(lazy.annotation, simple.annotation)
     np.testing.assert_array_equal(lazy.observed, simple.observed)
@@ -57,18 +57,18 @@ def test_products_are_fixed_as_plain_scores_are(seed):
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_who_hears_them_hears_what_was_decided(seed):
+def test_who_hears_them_hears_what_was_annotated(seed):
     random = np.random.default_rng(seed)
-    fixed = spoken(random).annotate(some_decided(random))
-    heard = observe(fixed)
+    fixed = spoken(random).annotate(some_annotated(random))
+    observed = observe(fixed)
 
-    np.testing.assert_array_equal(heard.row_annotation, fixed.annotation)
-    close = heard.similarity("first", (0, 1, 2)).keysteps
-    rows = np.flatnonzero(heard.index >= 0)
-    np.testing.assert_allclose(close[heard.index[rows]], fixed.values[rows][:, :3], atol=1e-6)
+    np.testing.assert_array_equal(observed.row_annotation, fixed.annotation)
+    close = observed.similarity("first", (0, 1, 2)).keysteps
+    rows = np.flatnonzero(observed.index >= 0)
+    np.testing.assert_allclose(close[observed.index[rows]], fixed.values[rows][:, :3], atol=1e-6)
 
 
-def test_nothing_decided_changes_nothing():
+def test_nothing_annotated_changes_nothing():
     scores = spoken(np.random.default_rng(0))
     graph = learn_graph([scores], TWO)
 
@@ -82,20 +82,20 @@ def test_nothing_decided_changes_nothing():
 
 @pytest.mark.parametrize("name", [*DECODERS])
 @pytest.mark.parametrize("lazy", [True, False])
-def test_every_decoder_gives_what_was_decided(name, lazy):
+def test_every_decoder_gives_what_was_annotated(name, lazy):
     random = np.random.default_rng(3)
     scores = spoken(random)
-    fixed = (scores if lazy else plain(scores)).annotate(some_decided(random))
+    fixed = (scores if lazy else plain(scores)).annotate(some_annotated(random))
     graph = TaskGraph.from_order(TWO, [range(len(TWO))])
 
     found = checked_decode(load_decoder(name), fixed, graph)
 
-    decided = fixed.annotation != UNANNOTATED
-    assert decided.any()
-    np.testing.assert_array_equal(found.keysteps[decided], fixed.annotation[decided])
+    annotated = fixed.annotation != UNANNOTATED
+    assert annotated.any()
+    np.testing.assert_array_equal(found.keysteps[annotated], fixed.annotation[annotated])
 
 
-def test_a_keystep_that_was_decided_is_an_anchor_and_certain():
+def test_a_keystep_that_was_annotated_is_an_anchor_and_certain():
     tracks = np.array([False, True, True, False]), np.array([0.1, 0.2, 0.3, 0.4])
     scores = make_scores(np.zeros((4, 6)), vocabulary=TWO)
     fixed = scores.annotate([Segment(0, 1, 3), Segment(1, 2, BACKGROUND)])
@@ -111,7 +111,7 @@ def test_a_keystep_that_was_decided_is_an_anchor_and_certain():
     assert found().anchors is found().confidence is None
 
 
-def test_paths_run_between_what_was_decided():
+def test_paths_run_between_what_was_annotated():
     tea = keysteps(4)
     graph = TaskGraph.from_order(tea, [(0, 1, 2, 3)])
     scores = make_scores(np.full((8, 4), 0.1), vocabulary=tea)
@@ -123,7 +123,7 @@ def test_paths_run_between_what_was_decided():
     assert found.keysteps.tolist() == [0, 0, 1, -1, -1, 2, 2, 3]
 
 
-def test_a_keystep_that_was_decided_speaks_for_its_task():
+def test_a_keystep_that_was_annotated_speaks_for_its_task():
     scores = spoken(np.random.default_rng(1))
     before = task_log_evidence(observe(scores), TWO.tasks)
     after = task_log_evidence(observe(scores.annotate([Segment(0, 30, 4)])), TWO.tasks)
@@ -146,7 +146,7 @@ def slow_evidence(fixed, members):
 
 
 @pytest.mark.parametrize("label", range(BACKGROUND, 6))
-def test_where_another_keystep_was_decided_a_task_is_as_if_nothing_of_it_were_said(label):
+def test_where_another_keystep_was_annotated_a_task_is_as_if_nothing_of_it_were_said(label):
     fixed = spoken(np.random.default_rng(4)).annotate([Segment(0, 25, label), Segment(30, 33, 5)])
 
     found = observe(fixed).task_similarity(TWO.tasks)
@@ -156,7 +156,7 @@ def test_where_another_keystep_was_decided_a_task_is_as_if_nothing_of_it_were_sa
 
 
 @pytest.mark.parametrize("lazy", [True, False])
-def test_all_of_a_video_may_be_decided(lazy):
+def test_all_of_a_video_may_be_annotated(lazy):
     scores = spoken(np.random.default_rng(2))
     fixed = (scores if lazy else plain(scores)).annotate([Segment(0, 30, 1), Segment(30, 60, 2)])
     graph = learn_graph([fixed], TWO)
@@ -184,7 +184,7 @@ def test_no_rows_can_be_fixed_too():
     assert len(empty.annotate([Segment(0, 9, 1)])) == 0
 
 
-def test_what_was_said_where_something_was_decided_is_still_known():
+def test_what_was_said_where_something_was_annotated_is_still_known():
     scores = spoken(np.random.default_rng(3))
     row = int(np.flatnonzero(scores.part == 7)[0])
 
