@@ -49,40 +49,40 @@ ROOMS = {
 }
 TESTS = {
     "graph/mining": "graph_mining properties graph",
-    "graph/task_graph": "graph graph_mining graph_habits graph_maps properties",
+    "graph/task_graph": "graph graph_mining graph_parameters graph_maps properties",
     "graph/order": "graph_order",
     "graph/shortest_paths": "graph graph_shortest_paths",
     "graph/communities": "graph decoders_tasks",
     "graph/compiling": "graph_mining graph_shortest_paths",
-    "graph/habits": "graph_habits graph_habits_prior recognizer_edges decoders_learning",
+    "graph/parameters": "graph_parameters graph_parameters_prior recognizer_edges decoders_learning",
     "graph/saving": (
-        "graph_saving graph graph_courses graph_habits export_saving export_artefacts "
-        "vocabulary_evidence"
+        "graph_saving graph graph_traces graph_parameters export_saving export_artefacts "
+        "vocabulary_notes"
     ),
-    "graph/courses": "graph_courses graph_layers",
-    "graph/layers": "graph_layers evaluation_order",
-    "graph/shares": "graph_shares graph_maps graph_layers",
+    "graph/traces": "graph_traces graph_order_statistics",
+    "graph/order_statistics": "graph_order_statistics evaluation_order",
+    "graph/shares": "graph_shares graph_maps graph_order_statistics",
     "graph/comparing": "graph_comparing",
     "graph/maps": "graph_maps",
-    "graph/saving_habits": "graph_habits graph_courses recognizer_edges",
-    "scoring/__init__": "scoring scoring_products scoring_stored_scores pipeline",
+    "graph/saving_parameters": "graph_parameters graph_traces recognizer_edges",
+    "scoring/__init__": "scoring scoring_lazy scoring_stored_scores pipeline",
     "scoring/fusion": "scoring_scales fusion",
-    "scoring/products": "scoring scoring_products scoring_fixing recognizer_edges",
-    "decoders/__init__": "decoders scoring_fixing",
+    "scoring/lazy": "scoring scoring_lazy scoring_annotations recognizer_edges",
+    "decoders/__init__": "decoders scoring_annotations",
     "decoders/auto_regressive": "decoders_auto_regressive",
     "decoders/baselines": "decoders decoders_baselines",
     "graph/chains": "graph_chains decoders_markov recognizer_edges",
     "decoders/dtw": "decoders decoders_dtw",
-    "decoders/hearing": (
-        "decoders_hearing scoring_fixing decoders_task_markov_formulas recognizer_edges"
+    "decoders/observations": (
+        "decoders_observations scoring_annotations decoders_task_markov_formulas recognizer_edges"
     ),
     "decoders/learning": (
-        "decoders_learning decoders_learning_parts decoders_words recognizer_edges"
+        "decoders_learning decoders_learning_parts decoders_classifiers recognizer_edges"
     ),
     "decoders/markov": "decoders decoders_markov",
     "decoders/path": "decoders decoders_path properties",
     "decoders/task_markov": (
-        "decoders_task_markov_formulas decoders_task_markov scoring_fixing recognizer_edges"
+        "decoders_task_markov_formulas decoders_task_markov scoring_annotations recognizer_edges"
     ),
     "decoders/tasks": "decoders_tasks_formulas decoders_tasks recognizer_edges",
     "evaluation/entropy": "evaluation_entropy properties",
@@ -109,17 +109,17 @@ TESTS = {
     "export/artefacts": "export_saving export_artefacts evaluation_report",
     "export/clips": "export_clips",
     "export/corrections": "export_corrections",
-    "export/decisions": "export_decisions",
+    "export/annotations": "export_annotations",
     "export/drawing": "export_pictures_kept export_drawing",
     "export/editors": "export_formats_kept export_formats",
     "export/exchange": "export_exchange",
     "export/formats": "export_formats_kept export_formats",
     "export/layout": "export_layout export_pictures_kept export_drawing",
-    "export/maps": "export_maps viewer_maps vocabulary_evidence",
+    "export/maps": "export_maps viewer_maps vocabulary_notes",
     "export/players": "export_formats_kept export_formats",
-    "export/results": "export_results export_decisions viewer_server",
+    "export/results": "export_results export_annotations viewer_server",
     "export/svg": "export_pictures_kept export_drawing",
-    "export/report": "export_picture export_report export_report_video vocabulary_evidence",
+    "export/report": "export_picture export_report export_report_video vocabulary_notes",
     "export/tags": "export_tags export_formats",
     "export/terminal": "export_terminal export_picture tables",
     "export/timeline": "export_formats_kept export_picture export_timeline export_timeline_edges",

@@ -70,7 +70,7 @@ def test_file_begins_with_format_version_and_fingerprint(saved):
     content = json.loads(saved.read_text())
 
     assert list(content)[:4] == ["format", "version", "stepgraph", "fingerprint"]
-    assert saved.read_text().startswith('{"format": "stepgraph-graph",\n"version": 1,\n')
+    assert saved.read_text().startswith('{"format": "stepgraph-graph",\n"version": 2,\n')
 
 
 def test_saving_over_a_graph_replaces_it(saved):
@@ -129,9 +129,9 @@ def test_another_format_of_ours_is_refused(saved):
 
 
 def test_a_newer_version_is_refused_with_a_remedy(saved):
-    edit(saved, version=2, stepgraph="9.9.9")
+    edit(saved, version=3, stepgraph="9.9.9")
 
-    with pytest.raises(DataError, match=r"at most 1, got 2; .* newer stepgraph \(9\.9\.9\), so"):
+    with pytest.raises(DataError, match=r"at most 2, got 3; .* newer stepgraph \(9\.9\.9\), so"):
         load(saved)
 
 
@@ -343,7 +343,7 @@ def test_saving_a_loaded_vocabulary_writes_the_same_bytes(saved_vocabulary, tmp_
 def test_a_vocabulary_file_has_a_header_and_a_field_a_line(saved_vocabulary):
     text = saved_vocabulary.read_text()
 
-    assert text.startswith('{"format": "stepgraph-vocabulary",\n"version": 1,\n"stepgraph": ')
+    assert text.startswith('{"format": "stepgraph-vocabulary",\n"version": 2,\n"stepgraph": ')
     assert list(json.loads(text)) == [
         *("format", "version", "stepgraph", "fingerprint", "keysteps", "tasks")
     ]
@@ -362,7 +362,7 @@ def test_a_vocabulary_cut_off_is_refused(saved_vocabulary, share, reading):
 @pytest.mark.parametrize(
     ("fields", "message"),
     [
-        ({"version": 2, "stepgraph": "9.9"}, r"at most 1, got 2; .* newer stepgraph \(9\.9\), so"),
+        ({"version": 3, "stepgraph": "9.9"}, r"at most 2, got 3; .* newer stepgraph \(9\.9\), so"),
         ({"version": "1"}, r"version must be a number of at least 1, got '1'"),
         ({"version": ...}, r"version must be a number of at least 1, got None"),
         ({"format": "stepgraph-graph"}, r"must be a vocabulary .*, got 'stepgraph-graph'; make"),

@@ -190,7 +190,6 @@ def test_every_term_is_used_outside_the_glossary():
     assert not dead
 
 
-@pytest.mark.xfail(strict=False, reason="texts of the help are being rewritten")
 def test_help_has_no_home_made_words():
     for verb, parser in parsers().items():
         text = " ".join(parser.format_help().split())

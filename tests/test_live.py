@@ -191,14 +191,14 @@ def test_what_speaks_for_each_task_in_the_end_is_what_the_whole_video_says(model
         recognizer.listen()
 
     observed = observe(scored(video))
-    assert recognizer._told.log_evidence == pytest.approx(
+    assert recognizer._state.log_evidence == pytest.approx(
         task_log_evidence(observed, model.tasks), rel=1e-4
     )
-    assert recognizer._ear.part == observed.index.tolist()
+    assert recognizer._evidence.part == observed.index.tolist()
     close = observed.similarity(video.task, model.tasks[video.task])
     ahead = close.title - close.keysteps.max(axis=1)
     number = list(model.tasks).index(video.task)
-    assert recognizer._told.ahead[number] == pytest.approx(
+    assert recognizer._state.ahead[number] == pytest.approx(
         np.average(ahead, weights=observed.weight), abs=1e-5
     )
 
@@ -353,8 +353,8 @@ def test_a_task_that_is_followed_by_another_is_left(model, monkeypatch):
         assert 64 < recognizer.origin < 112  # in the talk between both
 
     for other in ears[1:]:
-        assert (other.origin, other._ear.part) == (ears[0].origin, ears[0]._ear.part)
-        assert other._told.log_evidence == pytest.approx(ears[0]._told.log_evidence)
+        assert (other.origin, other._evidence.part) == (ears[0].origin, ears[0]._evidence.part)
+        assert other._state.log_evidence == pytest.approx(ears[0]._state.log_evidence)
 
 
 def test_who_begins_to_speak_late_is_followed_from_the_beginning_in_parts(model):
@@ -391,7 +391,7 @@ def test_rows_of_scores_are_as_good_as_sentences(model):
     assert [states[at].keystep for at in (18, 30, 42, 54)] == list(TASKS["make tea"])
     plain = Scores(video.id, scored(video).values, scored(video).observed, VOCABULARY)
     evidence = task_log_evidence(observe(plain), model.tasks)
-    assert live._recognizer._told.log_evidence == pytest.approx(evidence, rel=1e-4)
+    assert live._recognizer._state.log_evidence == pytest.approx(evidence, rel=1e-4)
 
 
 def test_the_same_is_told_of_scores_whether_more_come_or_not(model):

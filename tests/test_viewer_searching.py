@@ -273,7 +273,7 @@ def test_moments_are_one_json_object(results, capsys):
 
     found = json.loads(capsys.readouterr().out)
     assert found["sentences"] == 5
-    assert found["moments"][0]["keystep"] == "crack the eggs"
+    assert found["hits"][0]["keystep"] == "crack the eggs"
 
 
 def test_a_folder_without_results_is_one_line(results, capsys):

@@ -55,6 +55,7 @@ PRINTED = {
     "demo --live": {"played": "media", "absent": "missing"},
     "graph next": {"chance": "proportion"},
     "graph video": {"departures": "deviations"},
+    "search": {"moments": "hits"},
     "steps suggest": {"loose": "unassigned"},
 }
 """Keys of what ``--json`` prints, by verb."""
