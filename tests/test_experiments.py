@@ -377,7 +377,9 @@ def test_bad_options_are_refused(omelette, encoder):
         run_table("table1", omelette, encoder=encoder, parts=1)
     with pytest.raises(ConfigError, match="threshold must be a number, got nan"):
         run_table("table1", omelette, encoder=encoder, threshold=float("nan"))
-    with pytest.raises(ConfigError, match=r"modality must be one of text, .*got 'smell'"):
+    with pytest.raises(
+        ConfigError, match=r"modality of scores must be one of text, .*got 'smell'"
+    ):
         run_table("table1", omelette, encoder=encoder, scores={"smell": ()})
 
 

@@ -412,7 +412,7 @@ def test_what_are_no_scores_is_refused(model):
         Live(bare).feed_scores(np.full((1, 8), np.inf))
     with pytest.raises(ConfigError, match="fed without an encoder"):
         Live(model).feed_scores(np.zeros((1, 8)))
-    with pytest.raises(ConfigError, match="must be encoded"):
+    with pytest.raises(ConfigError, match="sentences require an encoder"):
         Live(bare).feed(3.0, [Sentence(0.0, 1.0, "boil")])
 
 

@@ -54,7 +54,10 @@ def test_a_name_covers_what_is_best_said_at_its_moment_in_half_of_the_videos():
         for number, covered in enumerate(one.covers(other).tolist()):
             where = [v for v in range(5) if other.salient[v, number]]
             times = [
-                sum(one.salient[v, n] and one.index[v, n] == other.index[v, number] for v in where)
+                sum(
+                    one.salient[v, n] and one.sentence[v, n] == other.sentence[v, number]
+                    for v in where
+                )
                 for n in range(2)
             ]
             assert covered == any(t and 2 * t >= len(where) for t in times)

@@ -214,7 +214,7 @@ def test_what_was_encoded_is_encoded_once_more_only_where_it_was_not_kept(
 
     def listening(job, work, asked):
         for found in ALONE(job, work, asked):
-            heard.extend(found if work is mining.hear_piece else ())
+            heard.extend(found if work is mining.encode_piece else ())
             yield found
 
     shards._OPENED.clear()
