@@ -237,8 +237,8 @@ def chapters_of(labels: Sequence[Labels], one: Suite, overlap: float) -> dict[st
     """How many chapters a video has, and what they and the truth have of each other."""
     outlines = [each.outline(overlap) for each in labels]
     report = evaluate(outlines, one.truth)
-    right = sum(met(each, one.truth[each.video]) for each in outlines)
-    found = sum(met(one.truth[each.video], each) for each in outlines)
+    right = sum(population(each, one.truth[each.video]) for each in outlines)
+    found = sum(population(one.truth[each.video], each) for each in outlines)
     # The same chapters, held against a truth that begins anywhere and goes on at the start.
     rng, moved = np.random.default_rng(0), {}
     for each in outlines:
@@ -256,7 +256,7 @@ def chapters_of(labels: Sequence[Labels], one: Suite, overlap: float) -> dict[st
     }
 
 
-def met(some: Labels, other: Labels) -> NDArray[np.int64]:
+def population(some: Labels, other: Labels) -> NDArray[np.int64]:
     """How many segments share a row with other labels of their keystep, of how many."""
     same = some.keysteps == other.keysteps
     pieces = [slice(*run) for run in runs(some.keysteps) if some.keysteps[run[0]] != BACKGROUND]

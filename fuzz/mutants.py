@@ -54,7 +54,9 @@ TESTS = {
     "graph/shortest_paths": "graph graph_shortest_paths",
     "graph/communities": "graph decoders_tasks",
     "graph/compiling": "graph_mining graph_shortest_paths",
-    "graph/parameters": "graph_parameters graph_parameters_prior recognizer_edges decoders_learning",
+    "graph/parameters": (
+        "graph_parameters graph_parameters_prior recognizer_edges decoders_learning"
+    ),
     "graph/saving": (
         "graph_saving graph graph_traces graph_parameters export_saving export_artefacts "
         "vocabulary_notes"

@@ -143,14 +143,14 @@ def kill_and_compare(nursery, folder, verb, kills, *, look=files_in, seed=0):
     assert status == 0, nursery.log.read_text()
     expected = look(folder / "whole")
     assert moments > 3
-    met = []
+    population = []
     for number in range(kills):
         place = folder / f"killed-{number}"
         while True:
             # The first kills are spread over the whole run, so that few of them meet all of it.
             before = 1 + (chance.randrange(moments) + number * moments // kills) % moments
             status, _ = nursery.run(*verb(place), before=before)
-            met += [before] * (status != 0)
+            population += [before] * (status != 0)
             if status == 0 or chance.random() < 0.7:
                 break
         assert status in (0, -9), nursery.log.read_text()
@@ -161,4 +161,6 @@ def kill_and_compare(nursery, folder, verb, kills, *, look=files_in, seed=0):
         different = [name for name, data in expected.items() if found[name] != data]
         assert different == [], (number, before)
     # For make soak, which shows what tests print.
-    print(f"{verb(Path())[0]}: {len(met)} kills at {len({*met})} of {moments} moments")
+    print(
+        f"{verb(Path())[0]}: {len(population)} kills at {len({*population})} of {moments} moments"
+    )

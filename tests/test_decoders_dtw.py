@@ -29,10 +29,12 @@ def is_admissible(labels, order, *, may_drop_keysteps):
     runs = [
         label for place, label in enumerate(labels) if place == 0 or labels[place - 1] != label
     ]
-    met = [label for label in runs if label != BACKGROUND]
-    once = len(met) == len(set(met))
-    in_order = [order.index(label) for label in met] == sorted(order.index(one) for one in met)
-    return once and in_order and (may_drop_keysteps or set(met) == set(order))
+    population = [label for label in runs if label != BACKGROUND]
+    once = len(population) == len(set(population))
+    in_order = [order.index(label) for label in population] == sorted(
+        order.index(one) for one in population
+    )
+    return once and in_order and (may_drop_keysteps or set(population) == set(order))
 
 
 def cost_of(labels, costs, row_drops, keystep_drops):

@@ -31,7 +31,7 @@ def test_videos_are_chosen_from_parts_as_from_the_whole():
             parts = [watched(some)[0].sampled() for some in (videos[:place], videos[place:])]
 
             assert parts[0].merge(parts[1]) == parts[1].merge(parts[0]) == whole
-        assert sum(whole.met.values()) == 24
+        assert sum(whole.population.values()) == 24
 
 
 def test_a_task_of_one_part_alone_keeps_its_number():
@@ -42,8 +42,8 @@ def test_a_task_of_one_part_alone_keeps_its_number():
 
     found = tea.merge(soup)
 
-    assert found.met == {"soup": 1, "tea": 2}
-    assert [*found.met] == [*found.tasks] == ["soup", "tea"]
+    assert found.population == {"soup": 1, "tea": 2}
+    assert [*found.population] == [*found.tasks] == ["soup", "tea"]
     assert {task: {*videos} for task, videos in found.tasks.items()} == {
         "tea": {"a", "b"},
         "soup": {"c"},

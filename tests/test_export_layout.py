@@ -9,7 +9,7 @@ import pytest
 
 from stepgraph.export.layout import (
     MOST,
-    assign_layers,
+    assign_ranks,
     box_size,
     drawn_arrows,
     drawn_steps,
@@ -179,14 +179,14 @@ def test_at_most_two_stand_side_by_side_and_only_neighbours_of_the_order():
     fork = [(0, 1, 5), (0, 2, 5), (0, 3, 5), (1, 4, 5), (2, 4, 5), (3, 4, 5)]
     fan = drawn_arrows(make_map([(START, 0, 1), *fork, (4, END, 1)]))
 
-    layers = assign_layers([START, 0, 1, 2, 3, 4, END], fan)
+    layers = assign_ranks([START, 0, 1, 2, 3, 4, END], fan)
 
     assert layers == sorted(layers)
     assert [layers.count(layer) for layer in range(max(layers) + 1)] == [1, 1, 2, 1, 1, 1]
 
 
 def test_what_no_arrow_parts_stands_in_pairs():
-    assert assign_layers([START, 0, 1, 2, END], []) == [0, 0, 1, 1, 2]
+    assert assign_ranks([START, 0, 1, 2, END], []) == [0, 0, 1, 1, 2]
 
 
 def test_layout_is_deterministic():

@@ -86,7 +86,7 @@ def test_rows_are_put_in_the_order_of_when_they_are_done():
 
     found = procedure_of(TaskGraph(vocabulary, counts, timing=timing), "tea")
 
-    assert [(step.keystep, step.place) for step in found.steps] == [
+    assert [(step.keystep, step.position) for step in found.steps] == [
         (1, pytest.approx(1.5 / 20)),
         (2, pytest.approx(8.5 / 20)),
         (0, pytest.approx(15.5 / 20)),

@@ -142,7 +142,7 @@ def test_counts_of_uncertain_videos_are_those_of_all_sequences_weighed_one_by_on
         )
         for name in ("shown", "first", "seconds"):
             assert getattr(found, name).tolist() == sums[name].tolist()
-        assert found.place == pytest.approx(sums["middle"] / sums["certain"])
+        assert found.position == pytest.approx(sums["middle"] / sums["certain"])
         assert found.before == pytest.approx(before)
         assert found.following.tolist() == following.tolist()
 
@@ -151,7 +151,7 @@ def test_places_are_between_which_nine_of_ten_videos_have_them():
     statistic = statistics_of(labelled(*[0] * 9, *[1] * 9), order=0.5).of_task("tea")
     share = statistic.precedence()
 
-    for at, (low, high) in enumerate(statistic.places().values()):
+    for at, (low, high) in enumerate(statistic.position_ranges().values()):
         others = [share[other, at] for other in range(SIZE) if other != at]
         middle, spread = 1 + sum(others), 1.6449 * sum(p * (1 - p) for p in others) ** 0.5
         assert low == round(max(1, middle - spread))
@@ -175,7 +175,7 @@ def test_a_task_begins_with_what_comes_before_all_others():
 def test_a_keystep_is_done_where_it_is_in_the_mean():
     found = statistics_of(labelled(*[0] * 10, *[1] * 30)).of_task("tea")
 
-    assert found.place[:2] == pytest.approx([5 / 40, 25 / 40], abs=0.01)
+    assert found.position[:2] == pytest.approx([5 / 40, 25 / 40], abs=0.01)
 
 
 @pytest.mark.parametrize("rows", [[], [BACKGROUND] * 3])
@@ -192,7 +192,7 @@ def test_a_task_of_one_keystep_has_an_order():
     statistics = statistics_of(tea=[labelled(1, 1, vocabulary=vocabulary)], vocabulary=vocabulary)
 
     assert statistics.of_task("tea").order() == [1]
-    assert statistics.of_task("tea").places() == {1: (1.0, 1.0)}
+    assert statistics.of_task("tea").position_ranges() == {1: (1.0, 1.0)}
     assert [(one.keystep, one.seen) for one in statistics.successors_of(1)] == [(END, 1)]
 
 
@@ -354,11 +354,11 @@ def test_order_and_places_are_those_of_the_videos():
     )
 
     assert statistic.order() == [3, 1, 2, 0]
-    assert [statistic.places()[keystep] for keystep in (3, 1, 2, 0)] == [
+    assert [statistic.position_ranges()[keystep] for keystep in (3, 1, 2, 0)] == [
         *((1.0, 2.0), (1.0, 3.0), (2.0, 4.0), (3.0, 4.0))
     ]
     unknown = statistics_of(labelled(-1)).of_task("tea")
-    assert unknown.places()[0] == (1.0, 4.0)
+    assert unknown.position_ranges()[0] == (1.0, 4.0)
 
 
 def test_neither_end_of_a_video_is_a_keystep_or_the_other():

@@ -149,12 +149,14 @@ def test_the_same_videos_are_kept_in_whatever_order_and_parts_they_come(monkeypa
             whole.add(*videos[place], empty)
             parts[rng.integers(3)].add(*videos[place], empty)
 
-        one, other, third = (EmissionTraces(part.chosen(), dict(part.met)) for part in parts)
+        one, other, third = (
+            EmissionTraces(part.chosen(), dict(part.population)) for part in parts
+        )
         merged = third.merge(one).merge(other)
 
         expected = {task: [*found] for task, found in whole.chosen().items()}
         assert {task: [*found] for task, found in merged.tasks.items()} == expected
-        assert merged.met == whole.met == tasks
+        assert merged.population == whole.population == tasks
 
 
 def test_a_listed_order_is_trusted_unless_it_is_said_otherwise():
@@ -183,7 +185,7 @@ def test_traces_are_saved_and_loaded(tmp_path):
     sg.save(graph, tmp_path / "graph.json")
     found = sg.load(tmp_path / "graph.json").traces
 
-    assert (found.met, found.order) == ({"tea": 3}, 0.5)
+    assert (found.population, found.order) == ({"tea": 3}, 0.5)
     for video, one in graph.traces.tasks["tea"].items():
         for mine, other in zip(one, found.tasks["tea"][video], strict=True):
             assert np.array_equal(mine, other)

@@ -143,15 +143,17 @@ def test_a_task_may_have_the_name_that_loose_keysteps_are_given():
         ({"tea": 9, "soup": 9, "pie": 9}, 7, 3, {"tea": 1, "soup": 1, "pie": 1}),
     ],
 )
-def test_as_many_videos_are_kept_as_may_be_of_one_task_and_of_all(met, of_one, of_all, kept):
+def test_as_many_videos_are_kept_as_may_be_of_one_task_and_of_all(
+    population, of_one, of_all, kept
+):
     found = Sample(of_one, of_all)
-    for number in range(max(met.values())):
-        for task in met:
-            if number < met[task]:
+    for number in range(max(population.values())):
+        for task in population:
+            if number < population[task]:
                 found.add(task, f"{task} {number}", number)
 
     assert {task: len(videos) for task, videos in found.chosen().items()} == kept
-    assert found.met == met
+    assert found.population == population
 
 
 def test_a_long_list_without_headings_can_be_mined():

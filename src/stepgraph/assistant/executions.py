@@ -146,12 +146,12 @@ def executions_of_graph(graph: TaskGraph, name: str) -> Executions:
             f"{name}: must hold recognised videos for this question, got none; mine it from "
             f"narration with this version of stepgraph"
         )
-    names, layers, done = graph.vocabulary.keysteps, graph.statistics, list[Execution]()
-    for task in layers.videos:
-        for video, recognised in layers.sequences(task).items():
+    names, statistics, done = graph.vocabulary.keysteps, graph.statistics, list[Execution]()
+    for task in statistics.videos:
+        for video, recognised in statistics.sequences(task).items():
             done.append(Execution(video, task, "", tuple(names[one] for one in recognised)))
-        steps = tuple(names[one] for one in layers.of_task(task).keysteps)
-        for number in range(layers.written(task)):
+        steps = tuple(names[one] for one in statistics.of_task(task).keysteps)
+        for number in range(statistics.written(task)):
             done.append(Execution(f"listed order {number}", task, "", steps, written=True))
     return Executions(name, tuple(done))
 

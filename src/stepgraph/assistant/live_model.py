@@ -133,7 +133,7 @@ class OnlineModel:
         if procedure.videos and self.graph.statistics is not None:
             before = self.graph.statistics.of_task(task).precedence()
         else:
-            places = np.array([steps[keystep].place for keystep in members])
+            places = np.array([steps[keystep].position for keystep in members])
             before = (places[:, None] < places).astype(np.float64)
         following = {
             keystep: tuple(

@@ -122,10 +122,10 @@ def needs_of(graph: TaskGraph, task: str) -> dict[str, list[str]]:
 
     The listed order counts as half as many executions, times the weight that it has.
     """
-    names, layers, done = graph.vocabulary.keysteps, graph.statistics, list[Sequence[int]]()
-    if layers:
-        written = layers.of_task(task).keysteps
-        done = [*layers.sequences(task).values(), *[written] * layers.written(task)]
+    names, statistics, done = graph.vocabulary.keysteps, graph.statistics, list[Sequence[int]]()
+    if statistics:
+        written = statistics.of_task(task).keysteps
+        done = [*statistics.sequences(task).values(), *[written] * statistics.written(task)]
     order = learn_order([[names[at] for at in steps] for steps in done], noise=RECOGNISED)
     return {str(step): [str(one) for one in order.prerequisites(step)] for step in order.steps}
 

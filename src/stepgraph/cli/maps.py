@@ -29,9 +29,9 @@ from stepgraph.pipeline import recognize_all
 def graph_order(args: argparse.Namespace) -> str:
     """Print the keysteps of a task in the order in which they are done, with intervals."""
     graph = load_graph(args.graph)
-    statistics = _layers(graph, args.graph)
+    statistics = _statistics(graph, args.graph)
     found = find_task([one for one in task_maps(graph) if one.videos], args.task)
-    places = statistics.of_task(found.task).places()
+    places = statistics.of_task(found.task).position_ranges()
     return answers.describe_order(
         found,
         [places[step.keystep] for step in found.steps],
@@ -42,7 +42,7 @@ def graph_order(args: argparse.Namespace) -> str:
 
 def graph_compare(args: argparse.Namespace) -> str:
     """Print the differences between the videos of two graphs."""
-    first, second = (_layers(load_graph(path), path) for path in (args.first, args.second))
+    first, second = (_statistics(load_graph(path), path) for path in (args.first, args.second))
     if not first.videos.keys() & second.videos.keys():
         raise ConfigError(
             f"{args.second}: must hold recognised videos of a task of {args.first}, got none; "
@@ -54,7 +54,7 @@ def graph_compare(args: argparse.Namespace) -> str:
 def graph_video(args: argparse.Namespace) -> str:
     """Print deviations of videos from the norm: missing, repeated and unusually ordered steps."""
     graph = load_graph(args.graph)
-    statistics, source = _layers(graph, args.graph), open_source(args.source)
+    statistics, source = _statistics(graph, args.graph), open_source(args.source)
     videos, norm = [], dict[str, Norm]()
     for timeline in recognize_all(source.videos, graph):
         task = next(iter(timeline.labels.tasks or {}), "")
@@ -70,7 +70,7 @@ def graph_video(args: argparse.Namespace) -> str:
 def graph_check(args: argparse.Namespace) -> str:
     """Compare the order that a graph estimates with the truth of a source, task by task."""
     graph = load_graph(args.graph)
-    statistics = _layers(graph, args.graph)
+    statistics = _statistics(graph, args.graph)
     dataset = open_source(args.source, vocabulary=graph.vocabulary)
     truth: dict[str, list[Labels]] = {}
     for video in dataset.videos:
@@ -85,7 +85,7 @@ def graph_check(args: argparse.Namespace) -> str:
     )
 
 
-def _layers(graph: TaskGraph, path: Path) -> TaskStatistics:
+def _statistics(graph: TaskGraph, path: Path) -> TaskStatistics:
     """Return the order statistics of a graph, or raise an error where it has none."""
     if graph.statistics is None:
         raise ConfigError(

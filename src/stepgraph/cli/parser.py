@@ -87,36 +87,36 @@ def refuse_what_would_be_ignored(args: argparse.Namespace) -> None:
                 raise ConfigError(f"--{one} and --{other} are mutually exclusive: remove one")
 
 
-def _add(place: Any, names: Iterable[str], own: Mapping[str, Any] | None = None) -> None:
+def _add(group: Any, names: Iterable[str], own: Mapping[str, Any] | None = None) -> None:
     """Add options to a parser or group; a verb's own settings override the common ones."""
     own = own or {}
     for name in names:
         option: dict[str, Any] = _WRITTEN["options"].get(name, {}) | own.get(name, {})
         if "takes" in option:
-            _add(_group(place, option), option["takes"], own)
+            _add(_group(group, option), option["takes"], own)
         elif "fields" in option:
-            _add_fields(_group(place, option), option)
+            _add_fields(_group(group, option), option)
         else:
-            _add_option(place, name, option)
+            _add_option(group, name, option)
 
 
-def _group(place: Any, option: Mapping[str, Any]) -> Any:
+def _group(group: Any, option: Mapping[str, Any]) -> Any:
     if option.get("exclusive"):
-        return place.add_mutually_exclusive_group(required="required" in option)
+        return group.add_mutually_exclusive_group(required="required" in option)
     if "title" in option:
-        return place.add_argument_group(option["title"], option.get("about"))
-    return place
+        return group.add_argument_group(option["title"], option.get("about"))
+    return group
 
 
-def _add_fields(place: Any, option: Mapping[str, Any]) -> None:
+def _add_fields(group: Any, option: Mapping[str, Any]) -> None:
     from stepgraph.cli.arguments import add_fields
 
     kind, left_out = _named(option["fields"]), option.get("without", ())
     names = option.get("names", kind.__dataclass_fields__)
-    add_fields(place, kind, [name for name in names if name not in left_out])
+    add_fields(group, kind, [name for name in names if name not in left_out])
 
 
-def _add_option(place: Any, name: str, option: dict[str, Any]) -> None:
+def _add_option(group: Any, name: str, option: dict[str, Any]) -> None:
     types = {
         **{"path": Path, "str": str, "shard": _shard},
         **{"int": int, "number": _number, "float": float},
@@ -125,7 +125,7 @@ def _add_option(place: Any, name: str, option: dict[str, Any]) -> None:
         option["type"] = types[option["type"]]
     if isinstance(choices := option.get("choices"), str):
         option["choices"] = _named(choices)
-    place.add_argument(*option.pop("flags", [f"--{name}"]), **option)
+    group.add_argument(*option.pop("flags", [f"--{name}"]), **option)
 
 
 def _named(name: str) -> Any:

@@ -49,9 +49,9 @@ def reproduce(args: argparse.Namespace) -> str:
     if args.table in ASSISTED:
         done = open_executions(args.source, strict=bool(args.strict))
         return arguments.show_table(measure(args.table, done), args, args.table, done.problems)
-    tables_known = (*TABLES, _TABLE4, _FIGURES, _ALL)
-    if args.table not in tables_known:
-        names = ", ".join((*tables_known, *ASSISTED))
+    choices = (*TABLES, _TABLE4, _FIGURES, _ALL)
+    if args.table not in choices:
+        names = ", ".join((*choices, *ASSISTED))
         raise ConfigError(f"table must be one of {names}, got {args.table!r}")
     if args.table in (_FIGURES, _ALL) and not args.output:
         raise ConfigError(f"{args.table} requires -o DIR, the folder to write to")
@@ -222,8 +222,8 @@ _SCORED = ("graph", "video", "video_scores", "features", "encoder", "video_thres
 def _refuse_what_would_be_ignored(args: argparse.Namespace) -> None:
     for name, tables in _ONLY.items():
         if getattr(args, name, None) and args.table not in (*tables, _ALL):
-            flag, tables_known = f"--{name.replace('_', '-')}", " or ".join(tables)
-            raise ConfigError(f"{flag} requires {tables_known}, got {args.table}; remove it")
+            flag, choices = f"--{name.replace('_', '-')}", " or ".join(tables)
+            raise ConfigError(f"{flag} requires {choices}, got {args.table}; remove it")
     if (args.pretrained_on or args.allow_shared) and not args.model:
         raise ConfigError("--pretrained-on and --allow-shared require --model")
     for name in _SCORED if args.table == _TABLE4 else ():

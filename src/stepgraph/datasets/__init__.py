@@ -19,7 +19,7 @@ from stepgraph.core import Dataset, Vocabulary
 from stepgraph.datasets.own import Own, open_file, open_folder, open_manifest
 from stepgraph.datasets.reading import Truth
 from stepgraph.errors import ConfigError, DataError, StepgraphError, quoted
-from stepgraph.files.addresses import Address, Place, on_disk, place_of
+from stepgraph.files.addresses import Address, Location, location_of, on_disk
 from stepgraph.files.disk import listed
 from stepgraph.ingest import Listening
 from stepgraph.ingest.formats import MEDIA_SUFFIXES
@@ -112,9 +112,9 @@ class Published:
         """Check that a folder holds this data set."""
         return any(os.path.isfile(folder / mark) for mark in self.marks)
 
-    def find(self, text: str, prefix: str) -> Place:
+    def find(self, text: str, prefix: str) -> Location:
         """Locate the data set at a path; the error for another path suggests one nearby."""
-        path = place_of(text)
+        path = location_of(text)
         if isinstance(path, Address):
             return path if self.streamed else Path(on_disk(f"{prefix}:{text}"))
         is_folder = os.path.isdir(path)
@@ -186,8 +186,8 @@ def open_source(
     published = find_published(kind) if colon and kind in REGISTRY else None
     splits = published.splits if published else ("all",)
     if split not in splits:
-        subject, known = kind if published else quoted(text), ", ".join(map(repr, splits))
-        raise ConfigError(f"split of {subject} must be one of {known}, got {quoted(split)}")
+        subject, choices = kind if published else quoted(text), ", ".join(map(repr, splits))
+        raise ConfigError(f"split of {subject} must be one of {choices}, got {quoted(split)}")
     if published:
         path = published.find(rest, kind)
         folder = path / "videos"
@@ -257,8 +257,8 @@ def survey(folder: Path) -> list[FoundDataset]:
         raise DataError(f"{folder}: must be a folder, got none; check the path")
     found = [one for place in places_below(folder) for one in _found_in(place)]
     if not found:
-        known = [find_published(prefix) for prefix in REGISTRY]
-        names = ", ".join(f"{one.title} ({one.marks[0]})" for one in known)
+        choices = [find_published(prefix) for prefix in REGISTRY]
+        names = ", ".join(f"{one.title} ({one.marks[0]})" for one in choices)
         raise DataError(
             f"{folder}: must contain {names} or WikiHow articles (.jsonl, wikihowAll.csv), got "
             f"none of them"

@@ -79,8 +79,8 @@ def _open(path: Path, how: Opening) -> Dataset:
     release = _read(path, problems)
     vocabulary, narration = release.vocabulary, release.narration
     chosen = [entry for entry in release.entries if how.split in ("all", entry.split)]
-    known = {entry.video for entry in release.entries}
-    narration.check([entry.video for entry in chosen], known, release.file, problems)
+    listed = {entry.video for entry in release.entries}
+    narration.check([entry.video for entry in chosen], listed, release.file, problems)
     videos = []
     truth = {}
     for entry in track(chosen, "reading COIN"):

@@ -111,7 +111,7 @@ def _survey(folder: Path) -> tuple[dict[str, int], tuple[str, ...]]:
     release = _read_release(folder, Problems())
     keysteps = [name for task in release.primary.values() for name in task.keysteps]
     annotated = {video for _, video in release.annotated}
-    known = {video for _, video in release.places}
+    listed = {video for _, video in release.places}
     counts = {
         "tasks": len(release.primary),
         "related_tasks": len(release.related),
@@ -119,7 +119,7 @@ def _survey(folder: Path) -> tuple[dict[str, int], tuple[str, ...]]:
         "unique_keysteps": len(set(keysteps)),
         "listed_videos": len(release.listed),
         "annotated_videos": len(release.annotated),
-        "narrated_videos": len(known & release.narration.files.keys()),
+        "narrated_videos": len(listed & release.narration.files.keys()),
     }
     where = "the CrossTask release on GitHub (DmZhukov/CrossTask)"
     parts = (_RELATED, _LIST, _VALIDATION, _ANNOTATIONS)
@@ -234,8 +234,8 @@ def _check_narration(
 ) -> None:
     """Report videos that lack narration, and narrated ones that lack truth."""
     places = release.places
-    known = {video for _, video in places}
-    release.narration.check(list(pairs), known, release.folder / _LIST, problems)
+    listed = {video for _, video in places}
+    release.narration.check(list(pairs), listed, release.folder / _LIST, problems)
     for video, pair in pairs.items():
         if video in release.narration.files and pair not in release.annotated:
             what = f"narrated video {video!r} must have annotations/{'_'.join(pair)}.csv, got none"

@@ -20,7 +20,7 @@ from stepgraph.datasets import Opening, Published
 from stepgraph.datasets.howto100m_captions import WHOLE, read_captions
 from stepgraph.datasets.reading import has_id
 from stepgraph.errors import DataError, quoted
-from stepgraph.files.addresses import Place
+from stepgraph.files.addresses import Location
 from stepgraph.files.disk import reading
 from stepgraph.ingest.formats import transcript_from_lists
 from stepgraph.problems import Problem, Problems
@@ -39,7 +39,7 @@ _LONGEST_LINE = 1 << 16
 _Listing: TypeAlias = tuple[Mapping[str, str], Mapping[str, tuple[str, ...]]]
 
 
-def _open(folder: Place, how: Opening) -> Dataset:
+def _open(folder: Location, how: Opening) -> Dataset:
     """Open the videos, which last until their last sentence ends and are taken once."""
     path = _caption_file(folder)
     if not path.is_file():
@@ -52,20 +52,20 @@ def _open(folder: Place, how: Opening) -> Dataset:
     return Dataset("howto100m", videos, problems=problems)
 
 
-def _caption_file(folder: Place) -> Place:
+def _caption_file(folder: Location) -> Location:
     """The first caption file that is there, else the first of all."""
     paths = [folder / name for name in CAPTION_FILES]
     return next((path for path in paths if path.is_file()), paths[0])
 
 
-def _lacks(folder: Place, name: str) -> DataError:
+def _lacks(folder: Location, name: str) -> DataError:
     return DataError(
         f"{folder}: must contain {name}, got no such file; "
         f"the authors of HowTo100M publish it on its project page, {_HOME}"
     )
 
 
-def read_tasks(folder: Place, problems: Problems) -> list[tuple[str, int]]:
+def read_tasks(folder: Location, problems: Problems) -> list[tuple[str, int]]:
     """Names of the tasks in the order of ``task_ids.csv``, with the number of videos of each."""
     for name in (TASKS_FILE, VIDEOS_FILE):
         if not (folder / name).is_file():
@@ -102,7 +102,7 @@ PUBLISHED = Published(
 class _Videos:
     """The videos of a caption file, read anew each time they are iterated."""
 
-    path: Place
+    path: Location
     listing: _Listing
     how: Opening
     problems: Problems
@@ -162,7 +162,7 @@ class _ReportedOnce(Problems):
             self._reported.add(problem)
 
 
-def _read_names(path: Place, problems: Problems) -> dict[str, str]:
+def _read_names(path: Location, problems: Problems) -> dict[str, str]:
     """Names of the tasks by id, from lines of id, tab and name."""
     names: dict[str, str] = {}
     for number, line in _lines(path, problems):
@@ -179,7 +179,7 @@ def _read_names(path: Place, problems: Problems) -> dict[str, str]:
     return names
 
 
-def _read_listing(folder: Place, problems: Problems) -> _Listing:
+def _read_listing(folder: Location, problems: Problems) -> _Listing:
     """Read the names of the tasks, and the tasks that each video was found with."""
     names = _read_names(folder / TASKS_FILE, problems)
     path = folder / VIDEOS_FILE
@@ -199,15 +199,15 @@ def _read_listing(folder: Place, problems: Problems) -> _Listing:
         elif task not in alone:
             what = f"task of video {video!r} must be one of {TASKS_FILE}, got {task[:20]!r}"
             problems.add(f"{path}:{number}", "unknown task", what)
-        elif task in (known := tasks_of.get(video, ())):
+        elif task in (so_far := tasks_of.get(video, ())):
             what = f"video {video!r} must occur once for task {task}, got it again"
             problems.add(f"{path}:{number}", "duplicate video", what)
         else:
-            tasks_of[video] = known + alone[task] if known else alone[task]
+            tasks_of[video] = so_far + alone[task] if so_far else alone[task]
     return names, tasks_of
 
 
-def _lines(path: Place, problems: Problems) -> Iterator[tuple[int, str]]:
+def _lines(path: Location, problems: Problems) -> Iterator[tuple[int, str]]:
     """Lines that are not blank, with their numbers; no more than one in memory."""
     with reading(path) as file:
         # A byte that is not UTF-8 spoils its line, not the file.

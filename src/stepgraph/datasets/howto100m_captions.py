@@ -19,7 +19,7 @@ import orjson
 from stepgraph.core import is_unicode
 from stepgraph.datasets import Shard
 from stepgraph.errors import DataError, quoted
-from stepgraph.files.addresses import Place
+from stepgraph.files.addresses import Location
 from stepgraph.files.disk import MIB, reading
 from stepgraph.ingest.formats import cues_from_lists
 from stepgraph.problems import Problems
@@ -61,7 +61,11 @@ class _Region(NamedTuple):
 
 
 def read_captions(
-    path: Place, *, problems: Problems, shard: Shard = Shard(), between: tuple[int, float] = WHOLE
+    path: Location,
+    *,
+    problems: Problems,
+    shard: Shard = Shard(),
+    between: tuple[int, float] = WHOLE,
 ) -> Iterator[Caption]:
     """Yield the records of a caption file one by one, whatever its size.
 
@@ -86,7 +90,7 @@ def read_captions(
                     yield record
 
 
-def _first_key(file: BinaryIO, path: Place) -> int:
+def _first_key(file: BinaryIO, path: Location) -> int:
     """Position of the first record in bytes; an error if this is no caption file."""
     file.seek(0)
     head = file.read(_SURELY)
@@ -174,7 +178,7 @@ def _parsed_at_once(region: _Region) -> list[Caption]:
         return []
 
 
-def _parsed_in_steps(region: _Region, path: Place, problems: Problems) -> Iterator[Caption]:
+def _parsed_in_steps(region: _Region, path: Location, problems: Problems) -> Iterator[Caption]:
     """Parse pair by pair up to the first mistake, and report that."""
     text, mistake = _text_of(region)
     begin, at, video, kind = 0, 0, _first_video(region), "broken record"

@@ -127,14 +127,14 @@ def load_decoder(name: str = DEFAULT_DECODER, /, **options: Any) -> Decoder:
     PathSearch(threshold=0.5)
     """
     kind = decoder_class(name)
-    known = _options(kind)
+    accepted = _options(kind)
     takes_any = Parameter.VAR_KEYWORD in (p.kind for p in signature(kind).parameters.values())
     for option in options:
-        if option not in known and not takes_any:
+        if option not in accepted and not takes_any:
             new = renamed(kind.__name__, option)
-            hint = f"that is now {new!r}" if new else f"it has {', '.join(known) or 'none'}"
+            hint = f"that is now {new!r}" if new else f"it has {', '.join(accepted) or 'none'}"
             raise ConfigError(f"decoder {name!r} has no option {option!r}; {hint}")
-    for option, parameter in known.items():
+    for option, parameter in accepted.items():
         if option not in options and parameter.default is Parameter.empty:
             raise ConfigError(f"decoder {name!r} requires its option {option!r}, got none")
     decoder: Decoder = kind(**options)

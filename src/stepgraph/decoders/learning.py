@@ -73,16 +73,18 @@ class SentenceSample(NamedTuple):
     """Sample of videos for the sentence classifier of each task, and the number sampled from."""
 
     tasks: Mapping[str, list[str]]
-    met: Mapping[str, int]
+    population: Mapping[str, int]
 
     def merge(self, other: SentenceSample) -> SentenceSample:
         """Merge two samples into the one that both corpora together would have."""
-        names = sorted({*self.met, *other.met})
-        met = {task: self.met.get(task, 0) + other.met.get(task, 0) for task in names}
-        most = videos_each(met.values(), _VIDEOS, _ALL_VIDEOS)
+        names = sorted({*self.population, *other.population})
+        population = {
+            task: self.population.get(task, 0) + other.population.get(task, 0) for task in names
+        }
+        most = videos_each(population.values(), _VIDEOS, _ALL_VIDEOS)
         both = ([*self.tasks.get(task, ()), *other.tasks.get(task, ())] for task in names)
         chosen = (list(first_by_hash(dict.fromkeys(videos), most)) for videos in both)
-        return SentenceSample(dict(zip(names, chosen, strict=True)), met)
+        return SentenceSample(dict(zip(names, chosen, strict=True)), population)
 
 
 def fit_classifiers(
@@ -183,12 +185,12 @@ class ParameterFit:
     def sampled(self) -> SentenceSample:
         """Return the sample of videos for the sentence classifiers."""
         chosen = {task: list(videos) for task, videos in self._sentences.chosen().items()}
-        return SentenceSample(chosen, dict(sorted(self._sentences.met.items())))
+        return SentenceSample(chosen, dict(sorted(self._sentences.population.items())))
 
     def traces(self) -> EmissionTraces:
         """Return the emission traces of the sampled videos of each task."""
-        met = dict(sorted(self._traces.met.items()))
-        return EmissionTraces(self._traces.chosen(), met, self._decoder.order_weight)
+        population = dict(sorted(self._traces.population.items()))
+        return EmissionTraces(self._traces.chosen(), population, self._decoder.order_weight)
 
     def _fit_classifiers(
         self, graph: TaskGraph, sampled: Mapping[str, Mapping[str, LazyScores]]

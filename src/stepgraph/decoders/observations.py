@@ -181,10 +181,10 @@ class Targets(NamedTuple):
 
 def targets_of(scores: Scores, tasks: Tasks) -> Targets:
     """Collect the keysteps and titles that observations are compared with to find the task."""
-    known = scores.tasks if isinstance(scores, LazyScores) else None
+    titles = scores.tasks if isinstance(scores, LazyScores) else None
     lists = []
     for task, members in tasks.items():
-        titled = known is not None and task in known.blocks
+        titled = titles is not None and task in titles.blocks
         lists.append(np.array([*members, *([-1] if titled else [])], dtype=np.int64))
     keysteps = np.concatenate(lists)
     sizes = np.array([len(one) for one in lists])
@@ -194,11 +194,11 @@ def targets_of(scores: Scores, tasks: Tasks) -> Targets:
     allowed = (keysteps >= 0) & scores.allowed[keysteps]
     # A title is allowed where any keystep of its task is allowed.
     allowed |= (keysteps < 0) & np.repeat(np.logical_or.reduceat(allowed, first), sizes)
-    if known is not None and [*known.blocks] == [*tasks]:
-        return Targets(keysteps, first, known.vectors, allowed)
+    if titles is not None and [*titles.blocks] == [*tasks]:
+        return Targets(keysteps, first, titles.vectors, allowed)
     vectors = scores.keysteps[keysteps]
     for task, start in zip(tasks, first, strict=True):
-        if known is not None and task in known.blocks:
-            block = known.vectors[known.blocks[task]]
+        if titles is not None and task in titles.blocks:
+            block = titles.vectors[titles.blocks[task]]
             vectors[start : start + len(block)] = block
     return Targets(keysteps, first, vectors, allowed)

@@ -104,8 +104,8 @@ class EncoderOptions:
         if self.also == self.name:
             raise ConfigError(f"encoders to fuse must be two, got {self.name!r} twice")
         if self.precision not in get_args(Precision):
-            known = " or ".join(get_args(Precision))
-            raise ConfigError(f"precision must be {known}, got {self.precision!r}")
+            choices = " or ".join(get_args(Precision))
+            raise ConfigError(f"precision must be {choices}, got {self.precision!r}")
         fusion_weight(self.fusion)
         if self.fusion != "priority" and self.also is None:
             raise ConfigError(

@@ -178,13 +178,13 @@ def _read_options(folder: Path) -> TimeSformerOptions:
     from stepgraph.networks.timesformer import TimeSformerOptions
 
     path, config = folder / "config.json", read_config(_KIND, folder)
-    known = PUBLISHED[_KIND]
-    sizes = {ours: config.get(*theirs) for ours, theirs in known["sizes"].items()}
+    published = PUBLISHED[_KIND]
+    sizes = {ours: config.get(*theirs) for ours, theirs in published["sizes"].items()}
     try:
         options = TimeSformerOptions(classes=1, **sizes)
     except ConfigError as error:
         raise DataError(f"{path}: {error}") from error
-    for name, must in (known["fixed"] | {"intermediate_size": 4 * options.width}).items():
+    for name, must in (published["fixed"] | {"intermediate_size": 4 * options.width}).items():
         if config.get(name, must) != must:
             raise DataError(
                 f"{path}: {name} must be {must!r}, got {config[name]!r}; "

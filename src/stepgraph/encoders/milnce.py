@@ -109,8 +109,8 @@ class _S3DModel:
         with torch.inference_mode():
             vectors = self.network.embed_words(words.to(self.device))
         # Without a listed word, the network embeds padding only, which has no meaning.
-        known = (words > 0).any(dim=1)
-        return as_array(vectors * known[:, None].to(self.device))
+        has_words = (words > 0).any(dim=1)
+        return as_array(vectors * has_words[:, None].to(self.device))
 
 
 @dataclass(frozen=True)

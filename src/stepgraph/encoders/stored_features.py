@@ -54,7 +54,7 @@ _FUNCTION = "stepgraph.encoders.stored_features:make_stored"
 class _OwnFiles(ArrayFiles):
     """Files of a folder of features: one for each video, with vectors and their times."""
 
-    def place(self, video: str) -> Path | None:
+    def file(self, video: str) -> Path | None:
         """File of a video; None for an id that cannot name a file."""
         try:
             return file_in(self.path, video, ".npz")
@@ -62,11 +62,11 @@ class _OwnFiles(ArrayFiles):
             return None
 
     def names(self, video: str) -> list[str]:
-        place = self.place(video)
-        return [place.name] if place is not None and place.is_file() else []
+        file = self.file(video)
+        return [file.name] if file is not None and file.is_file() else []
 
     def where(self, video: str) -> str:
-        return str(self.place(video) or self.path / video)
+        return str(self.file(video) or self.path / video)
 
     def absence(self) -> str:
         return "must be a file of stored features, got none; run stepgraph encode again"
@@ -109,12 +109,12 @@ class FeatureStore:
 
     def has(self, video: str) -> bool:
         """Check that stepgraph wrote features of a video, and that their file is complete."""
-        place = self._own.place(video)
-        if place is None:
+        file = self._own.file(video)
+        if file is None:
             return False
         try:
             # What is at the end of a file lists all that is in it.
-            with zipfile.ZipFile(place) as archive:
+            with zipfile.ZipFile(file) as archive:
                 return archive.namelist() == [f"{name}.npy" for name in _ARRAYS]
         except (OSError, zipfile.BadZipFile):
             return False

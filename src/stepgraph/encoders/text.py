@@ -71,9 +71,9 @@ class TextEncoder:
     def encode_texts(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Unit vectors of any texts, shape (N, D), from the cache where possible."""
         unique = list(dict.fromkeys(texts))
-        known = self._cache.load(unique) if self.remembers else {}
+        vector_of = self._cache.load(unique) if self.remembers else {}
         # Alike lengths share a batch, so that little is padded.
-        missing = sorted((text for text in unique if text not in known), key=len)
+        missing = sorted((text for text in unique if text not in vector_of), key=len)
         with progress.counting("encoding sentences", len(missing)) as done:
             # A GPU needs more texts at once; where none is missing, no model is loaded.
             step = max(_SENTENCES, getattr(self._model, "at_once", 0)) if missing else 1
@@ -82,11 +82,11 @@ class TextEncoder:
                 vectors = self._embed(part)
                 if self.remembers:
                     self._cache.store(part, vectors)
-                known.update(zip(part, vectors, strict=True))
+                vector_of.update(zip(part, vectors, strict=True))
                 done(len(part))
         if not texts:
             return np.zeros((0, 1), dtype=np.float32)
-        return np.stack([known[text] for text in texts])
+        return np.stack([vector_of[text] for text in texts])
 
     def encode_question(self, text: str) -> NDArray[np.float32]:
         """Unit vector of one text, quickly; its last bits may differ, so it has its own cache."""

@@ -68,8 +68,8 @@ def tally(
     if isinstance(truth, Tally):
         return truth
     true, found = compared(truth, predicted)
-    known = len(truth.vocabulary) if isinstance(truth, Labels) else 0
-    size = np.concatenate([true, found]).max(initial=known - 1) + 1
+    vocabulary_size = len(truth.vocabulary) if isinstance(truth, Labels) else 0
+    size = np.concatenate([true, found]).max(initial=vocabulary_size - 1) + 1
     if not background_rows:
         true, found = true[true != BACKGROUND], found[true != BACKGROUND]
     return Tally(*(_histogram(x, size) for x in (true, found, true[true == found])))

@@ -120,10 +120,10 @@ def draw_figures(setting: Setting, folder: Path) -> list[Figure]:
 
 
 def _options(dataset: Dataset, encoder: Encoder, given: Mapping[str, Any]) -> Options:
-    known = [one.name for one in fields(Options)]
+    accepted = [one.name for one in fields(Options)]
     for option in given:
-        if option not in known:
-            raise ConfigError(f"a table has no option {option!r}; it has {', '.join(known)}")
+        if option not in accepted:
+            raise ConfigError(f"a table has no option {option!r}; it has {', '.join(accepted)}")
     chosen = Options(**given)
     if not chosen.scores and not chosen.models:
         require_narration(dataset, encoder)

@@ -226,8 +226,8 @@ def _parts(executions: Executions) -> tuple[list[Execution], list[Execution]]:
 
 
 def _mean(values: Sequence[float]) -> float:
-    known = [value for value in values if not math.isnan(value)]
-    return float(sum(known) / len(known)) if known else math.nan
+    defined = [value for value in values if not math.isnan(value)]
+    return float(sum(defined) / len(defined)) if defined else math.nan
 
 
 _MEASURES: dict[str, Callable[[Executions], MeasuredExecutions]] = {

@@ -92,12 +92,12 @@ def _directions(graph: TaskGraph) -> str:
 def _nexts(graph: TaskGraph) -> str:
     """Draw figure 3, centre: successors of the most frequent keysteps of different tasks."""
     chosen: list[int] = []
-    known = set[str]()
+    covered = set[str]()
     for keystep in most_used_keysteps(graph, len(graph.vocabulary)):
         tasks = graph.vocabulary.tasks_of(keystep)
-        if not known.intersection(tasks):
+        if not covered.intersection(tasks):
             chosen.append(keystep)
-            known.update(tasks)
+            covered.update(tasks)
     maps = []
     for keystep in chosen[:_EXAMPLES]:
         found = changes_from(graph, keystep, NEXT)
@@ -122,18 +122,18 @@ def _fans(title: str, notes: Sequence[str], maps: Sequence[tuple[int, Procedure]
 
 def _examples(labels: Mapping[str, Mapping[str, Labels]], truth: Mapping[str, Labels]) -> str:
     """Draw figure 4: videos with the largest gains and losses of the last method on the first."""
-    known = [
+    covered = [
         video
         for video, true in truth.items()
         if (true.keysteps >= 0).any() and all(video in found for found in labels.values())
     ]
-    if not known or len(labels) < 2:
+    if not covered or len(labels) < 2:
         raise DataError(
             "figure 4 must have labels of two methods and a truth, got none of a video"
         )
     first, *_, last = labels.values()
-    gains = {v: accuracy(truth[v], last[v]) - accuracy(truth[v], first[v]) for v in known}
-    ranked = sorted(known, key=lambda video: -gains[video])
+    gains = {v: accuracy(truth[v], last[v]) - accuracy(truth[v], first[v]) for v in covered}
+    ranked = sorted(covered, key=lambda video: -gains[video])
     shown = dict.fromkeys([*ranked[:_ENDS], *ranked[-_ENDS:]])
     videos = []
     for video in shown:
@@ -144,7 +144,7 @@ def _examples(labels: Mapping[str, Mapping[str, Labels]], truth: Mapping[str, La
         )
     before, *_, after = labels
     note = (
-        f"Of {len(known):,} videos: those in which {after} gains most beside {before}, then those "
-        f"in which it gains least or loses."
+        f"Of {len(covered):,} videos: those in which {after} gains most beside {before}, then "
+        f"those in which it gains least or loses."
     )
     return draw_tracks("Labels beside the truth", [note], videos)

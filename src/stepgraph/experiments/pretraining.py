@@ -48,8 +48,8 @@ class Pretraining:
             Notes on shared videos, and on models whose training videos are not all known.
         """
         for name in self.given.keys() - models.keys():
-            known = ", ".join(models) or "none"
-            raise ConfigError(f"pretrained_on must name one of the models ({known}), got {name}")
+            choices = ", ".join(models) or "none"
+            raise ConfigError(f"pretrained_on must name one of the models ({choices}), got {name}")
         notes, unknown = [], []
         for name, model in models.items():
             trained, is_whole = trained_on(model)

@@ -106,10 +106,10 @@ class ProbeOptions:
         for name in ("length", "seeds", "epochs"):
             if getattr(self, name) < 1:
                 raise ConfigError(f"{name} must be at least 1, got {getattr(self, name)}")
-        for name, known in (("heads", HEADS), ("probes", PROBES)):
+        for name, choices in (("heads", HEADS), ("probes", PROBES)):
             some = getattr(self, name)
-            if not some or not set(some) <= set(known):
-                raise ConfigError(f"{name} must be some of {', '.join(known)}, got {some}")
+            if not some or not set(some) <= set(choices):
+                raise ConfigError(f"{name} must be some of {', '.join(choices)}, got {some}")
 
 
 @dataclass(frozen=True)

@@ -205,7 +205,7 @@ class Table:
             low, high = cell.interval or (None, None)
             more: dict[str, Any] = {"standard_error": cell.error, "low": low, "high": high}
             more["reason"] = cell.reason or None
-            content = {name: known for name, known in more.items() if known is not None}
+            content = {name: given for name, given in more.items() if given is not None}
             groups.setdefault(column.group, {})[column.key] = {"value": cell.value, **content}
         return {"section": row.section, "name": row.name} | groups
 

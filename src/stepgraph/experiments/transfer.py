@@ -125,8 +125,8 @@ def _fingerprint(corpus: Corpus, encoder: Encoder, options: Options) -> str:
     """Hash of all that determines the labels, the models and their probes."""
     parts = (corpus.pretraining, corpus.train, corpus.test)
     files = [video.path.stat().st_size for part in parts for video in part.videos if video.path]
-    known = [content_of(part.videos, part.truth) for part in parts]
-    given = {"vocabulary": corpus.vocabulary, "data": known, "files": files}
+    contents = [content_of(part.videos, part.truth) for part in parts]
+    given = {"vocabulary": corpus.vocabulary, "data": contents, "files": files}
     return digest(given | {"encoder": encoder.options, "options": options})
 
 

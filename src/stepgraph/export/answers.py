@@ -104,7 +104,7 @@ def _map_table(one: Procedure) -> str:
         takes = f"{step.seconds:.0f} s" if step.seconds else "–"
         salient = f"{step.videos}" if one.videos else "–"
         name = one.vocabulary.keysteps[step.keystep]
-        lines.append((name, often, salient, _share(step.place), takes, *following))
+        lines.append((name, often, salient, _share(step.position), takes, *following))
     return f"\n{printable(one.task)}, {made_of(one)}:\n{columns(lines)}\n"
 
 

@@ -121,7 +121,7 @@ def describe_succession(arrow: Succession, found: Procedure) -> str:
 
 def describe_step(found: Procedure, step: ProcedureStep) -> str:
     """Describe a step: videos with a salient mention, proportion, position and duration."""
-    place = f"on average {share_text(step.place)} through a video"
+    place = f"on average {share_text(step.position)} through a video"
     if not found.videos:
         return place
     match = f"confident match in {step.videos:,} of {found.videos:,} videos"

@@ -130,12 +130,12 @@ def lay_out(found: Procedure) -> Layout:
         for keystep in order
     ]
     sizes = [box_size(one, note) for one, note in zip(lines, notes, strict=True)]
-    layers, chains = _slots(order, arrows)
-    widths = np.full(sum(map(len, layers)), LANE)
+    ranks, chains = _slots(order, arrows)
+    widths = np.full(sum(map(len, ranks)), LANE)
     widths[: len(order)] = [width for width, _ in sizes]
-    layers = _reduce_crossings(layers, chains)
-    x = _straighten(layers, chains, widths, [1.0 + arrow.seen**2 for arrow in arrows])
-    spans, height = _spans(layers, [height for _, height in sizes])
+    ranks = _reduce_crossings(ranks, chains)
+    x = _straighten(ranks, chains, widths, [1.0 + arrow.seen**2 for arrow in arrows])
+    spans, height = _spans(ranks, [height for _, height in sizes])
     nodes = tuple(
         Node(keystep, float(x[slot]), sum(spans[slot]) / 2, *sizes[slot], lines[slot], notes[slot])
         for slot, keystep in enumerate(order)
@@ -193,7 +193,7 @@ def box_size(lines: Sequence[str], note: str = "") -> tuple[float, float]:
     return max(72.0, wide + 2 * PADDING), tall + PADDING
 
 
-def assign_layers(order: Sequence[int], arrows: Sequence[Succession]) -> list[int]:
+def assign_ranks(order: Sequence[int], arrows: Sequence[Succession]) -> list[int]:
     """Assign a layer to each keystep of ``order``, in which layers never decrease.
 
     Keysteps in one layer are consecutive in the order, with no arrow between them.
@@ -203,12 +203,12 @@ def assign_layers(order: Sequence[int], arrows: Sequence[Succession]) -> list[in
     for arrow in arrows:
         early, late = sorted((place[arrow.first], place[arrow.second]))
         above[late].add(early)
-    layers = [0] * len(order)
+    ranks = [0] * len(order)
     for slot in range(1, len(order)):
-        lowest = layers[slot - 1]
-        lowest += layers[:slot].count(lowest) >= _SIDE_BY_SIDE
-        layers[slot] = max([lowest, *(layers[one] + 1 for one in above[slot])])
-    return layers
+        lowest = ranks[slot - 1]
+        lowest += ranks[:slot].count(lowest) >= _SIDE_BY_SIDE
+        ranks[slot] = max([lowest, *(ranks[one] + 1 for one in above[slot])])
+    return ranks
 
 
 def _slots(order: list[int], arrows: list[Succession]) -> tuple[list[list[int]], list[list[int]]]:
@@ -216,21 +216,21 @@ def _slots(order: list[int], arrows: list[Succession]) -> tuple[list[list[int]],
 
     Slots are the keysteps in ``order``, then a lane for each layer that a long edge passes.
     """
-    layer_of = assign_layers(order, arrows)
-    layers: list[list[int]] = [[] for _ in range(max(layer_of) + 1)]
-    for slot, layer in enumerate(layer_of):
-        layers[layer].append(slot)
+    rank_of = assign_ranks(order, arrows)
+    ranks: list[list[int]] = [[] for _ in range(max(rank_of) + 1)]
+    for slot, rank in enumerate(rank_of):
+        ranks[rank].append(slot)
     chains = []
     lane = len(order)
     for arrow in arrows:
         ends = order.index(arrow.first), order.index(arrow.second)
-        top, bottom = sorted(ends, key=layer_of.__getitem__)
-        passed = range(layer_of[top] + 1, layer_of[bottom])
-        for layer in passed:
-            layers[layer].append(lane + layer - passed.start)
+        top, bottom = sorted(ends, key=rank_of.__getitem__)
+        passed = range(rank_of[top] + 1, rank_of[bottom])
+        for rank in passed:
+            ranks[rank].append(lane + rank - passed.start)
         chains.append([top, *range(lane, lane + len(passed)), bottom])
         lane += len(passed)
-    return layers, chains
+    return ranks, chains
 
 
 def _neighbours(chains: list[list[int]], down: bool) -> dict[int, list[tuple[int, int]]]:
@@ -243,33 +243,33 @@ def _neighbours(chains: list[list[int]], down: bool) -> dict[int, list[tuple[int
     return found
 
 
-def _reduce_crossings(layers: list[list[int]], chains: list[list[int]]) -> list[list[int]]:
+def _reduce_crossings(ranks: list[list[int]], chains: list[list[int]]) -> list[list[int]]:
     """Sort each layer by the mean position of its neighbours, downwards and upwards in turn."""
-    best, fewest = layers, _crossings(layers, chains)
+    best, fewest = ranks, _crossings(ranks, chains)
     for sweep in range(_SWEEPS):
         neighbours = _neighbours(chains, down=bool(sweep % 2))
-        layers = [list(layer) for layer in layers]
-        place = {slot: at for layer in layers for at, slot in enumerate(layer)}
-        for layer in reversed(layers) if sweep % 2 else layers:
+        ranks = [list(rank) for rank in ranks]
+        place = {slot: at for rank in ranks for at, slot in enumerate(rank)}
+        for rank in reversed(ranks) if sweep % 2 else ranks:
             means = {
                 slot: float(np.mean([place[one] for one, _ in neighbours.get(slot, [(slot, 0)])]))
-                for slot in layer
+                for slot in rank
             }
-            layer.sort(key=lambda slot, means=means: (means[slot], place[slot]))  # type: ignore[misc]
-            place.update({slot: at for at, slot in enumerate(layer)})
-        crossings = _crossings(layers, chains)
+            rank.sort(key=lambda slot, means=means: (means[slot], place[slot]))  # type: ignore[misc]
+            place.update({slot: at for at, slot in enumerate(rank)})
+        crossings = _crossings(ranks, chains)
         if crossings < fewest:
-            best, fewest = layers, crossings
+            best, fewest = ranks, crossings
     return best
 
 
-def _crossings(layers: list[list[int]], chains: list[list[int]]) -> int:
-    place = {slot: at for layer in layers for at, slot in enumerate(layer)}
-    layer_of = {slot: number for number, layer in enumerate(layers) for slot in layer}
+def _crossings(ranks: list[list[int]], chains: list[list[int]]) -> int:
+    place = {slot: at for rank in ranks for at, slot in enumerate(rank)}
+    rank_of = {slot: number for number, rank in enumerate(ranks) for slot in rank}
     steps: dict[int, list[tuple[int, int]]] = {}
     for chain in chains:
         for upper, lower in pairwise(chain):
-            steps.setdefault(layer_of[upper], []).append((place[upper], place[lower]))
+            steps.setdefault(rank_of[upper], []).append((place[upper], place[lower]))
     ends = (np.array(pairs).T for pairs in steps.values())
     return sum(
         int(((upper[:, None] < upper) & (lower[:, None] > lower)).sum()) for upper, lower in ends
@@ -277,7 +277,7 @@ def _crossings(layers: list[list[int]], chains: list[list[int]]) -> int:
 
 
 def _straighten(
-    layers: list[list[int]],
+    ranks: list[list[int]],
     chains: list[list[int]],
     widths: NDArray[np.float64],
     pull: Sequence[float],
@@ -291,8 +291,8 @@ def _straighten(
     x = np.zeros(len(widths))
     for sweep in range(_SWEEPS):
         neighbours = _neighbours(chains, down=bool(sweep % 2))
-        for layer in reversed(layers) if sweep % 2 else layers:
-            near = [neighbours.get(slot, [(slot, 0)]) for slot in layer]
+        for rank in reversed(ranks) if sweep % 2 else ranks:
+            near = [neighbours.get(slot, [(slot, 0)]) for slot in rank]
             pulls = [[pull[chain] for _, chain in one] for one in near]
             wanted = [
                 np.average([x[slot] for slot, _ in one], weights=weights)
@@ -300,24 +300,24 @@ def _straighten(
             ]
             gaps = [
                 (widths[a] + widths[b]) / 2 + (LANE_GAP if LANE in widths[[a, b]] else GAP)
-                for a, b in pairwise(layer)
+                for a, b in pairwise(rank)
             ]
             offsets = np.concatenate([[0.0], np.cumsum(gaps)])
             # With the least distances taken off, "in order" is all that is left to ensure.
             weights = [sum(one) for one in pulls]
             free = isotonic_regression(np.array(wanted) - offsets, weights=weights)
-            x[layer] = free.x + offsets
+            x[rank] = free.x + offsets
     return np.asarray(x - (x - widths / 2).min() + MARGIN)
 
 
 def _spans(
-    layers: list[list[int]], heights: Sequence[float]
+    ranks: list[list[int]], heights: Sequence[float]
 ) -> tuple[dict[int, tuple[float, float]], float]:
     """Compute top and bottom of each slot, and the height of the picture."""
     spans, top = {}, MARGIN
-    for layer in layers:
-        tall = max(heights[slot] for slot in layer if slot < len(heights))
-        for slot in layer:
+    for rank in ranks:
+        tall = max(heights[slot] for slot in rank if slot < len(heights))
+        for slot in rank:
             half = (heights[slot] if slot < len(heights) else tall) / 2
             spans[slot] = (top + tall / 2 - half, top + tall / 2 + half)
         top += tall + LAYER_GAP

@@ -195,13 +195,13 @@ def seen_from(path: Path, folder: Path | str) -> Path:
     '../videos/tea.mp4'
     """
     # Links are not followed: a browser resolves addresses by their letters, too.
-    file, place = Path(os.path.abspath(path)), Path(os.path.abspath(folder))
+    file, target = Path(os.path.abspath(path)), Path(os.path.abspath(folder))
     try:
-        common = Path(os.path.commonpath([file, place]))
+        common = Path(os.path.commonpath([file, target]))
     except ValueError:  # two drives
         return file
     # The root of the file system is no common folder of both.
-    return file if common == Path(common.anchor) else Path(os.path.relpath(file, place))
+    return file if common == Path(common.anchor) else Path(os.path.relpath(file, target))
 
 
 def _sentence(start: Any, end: Any, text: Any) -> Sentence:

@@ -135,7 +135,7 @@ class Address:
             ) from error
 
 
-Place: TypeAlias = Path | Address
+Location: TypeAlias = Path | Address
 """Path or address of a file that is only read."""
 
 
@@ -163,7 +163,7 @@ class _Ranges(io.RawIOBase):
         return len(data)
 
 
-def place_of(text: str) -> Place:
+def location_of(text: str) -> Location:
     """Convert what a user typed to an address or a path."""
     return Address(text) if is_address(text) else Path(os.path.expanduser(text))
 

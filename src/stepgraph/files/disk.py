@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from stepgraph.errors import DataError, DiskError
-from stepgraph.files.addresses import Place
+from stepgraph.files.addresses import Location
 
 fcntl: Any
 try:
@@ -71,7 +71,7 @@ def listed(folder: Path) -> list[Path]:
 
 
 @contextmanager
-def reading(path: Place, kind: str = "file") -> Iterator[BinaryIO]:
+def reading(path: Location, kind: str = "file") -> Iterator[BinaryIO]:
     """Open a file to read its bytes; raise :class:`DataError` if that fails, now or later."""
     require_file(path, kind)
     try:
@@ -83,7 +83,7 @@ def reading(path: Place, kind: str = "file") -> Iterator[BinaryIO]:
         ) from error
 
 
-def require_file(path: Place, kind: str = "file") -> None:
+def require_file(path: Location, kind: str = "file") -> None:
     """Raise an error for a path that is missing or no file; ``kind`` names the expected file."""
     try:
         if path.is_file():

@@ -37,7 +37,7 @@ class ProcedureStep(NamedTuple):
         Number of the task's videos in which it is salient.
     share, low, high
         Expected share of the task's videos that show it, with its 90 % interval.
-    place
+    position
         Mean position in a video, from 0 to 1.
     seconds
         Mean duration in the videos that show it, in seconds.
@@ -48,7 +48,7 @@ class ProcedureStep(NamedTuple):
     share: float
     low: float
     high: float
-    place: float
+    position: float
     seconds: float
 
     @property
@@ -115,7 +115,7 @@ def _of_videos(statistics: TaskStatistics, task: str) -> Procedure:
         salient, shown = int(counted.salient[place]), max(1, int(counted.shown[place]))
         # That a keystep is listed is prior evidence that it is done, as the listed order is.
         [share, _] = shares_of(SHOWN.weigh((salient, counted.videos - salient), (1.0, 0.0)))
-        where, seconds = float(counted.place[place]), float(counted.seconds[place] / shown)
+        where, seconds = float(counted.position[place]), float(counted.seconds[place] / shown)
         steps.append(ProcedureStep(keystep, salient, *share, where, seconds))
     successions = [Succession(START, *one) for one in statistics.first_of(task)]
     for keystep in counted.keysteps:

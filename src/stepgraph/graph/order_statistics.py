@@ -81,7 +81,7 @@ class OrderStatistics:
         Number of videos in which a keystep is salient, is done at all, is done first.
     seconds : shape (n,)
         Total duration of each keystep over all videos, in seconds.
-    place : shape (n,)
+    position : shape (n,)
         Mean position of each keystep in a video, from 0 to 1.
     before : shape (n, n)
         Expected number of videos in which one precedes another, weighted by both probabilities.
@@ -97,7 +97,7 @@ class OrderStatistics:
     shown: Integers
     first: Integers
     seconds: Floats
-    place: Floats
+    position: Floats
     before: Floats
     following: Integers
     ordered: float
@@ -112,7 +112,7 @@ class OrderStatistics:
         """Keysteps in a linear order that contradicts few precedences (Kemeny's order)."""
         return [self.keysteps[place] for place in linear_order(self.precedence())]
 
-    def places(self) -> dict[int, tuple[float, float]]:
+    def position_ranges(self) -> dict[int, tuple[float, float]]:
         """Range of positions in the order, from 1, that holds each keystep in 90 % of videos.
 
         The predecessors of a keystep are independent Bernoulli variables (normal approximation).

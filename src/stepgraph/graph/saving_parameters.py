@@ -97,7 +97,7 @@ def traces_fields(traces: EmissionTraces | None) -> dict[str, Any] | None:
         }
         for task, videos in traces.tasks.items()
     }
-    return {"order_weight": traces.order, "videos": dict(traces.met), "tasks": tasks}
+    return {"order_weight": traces.order, "videos": dict(traces.population), "tasks": tasks}
 
 
 def traces_of(fields: Any, vocabulary: Vocabulary) -> EmissionTraces | None:
@@ -111,15 +111,15 @@ def traces_of(fields: Any, vocabulary: Vocabulary) -> EmissionTraces | None:
         }
         for task, of in fields["tasks"].items()
     }
-    met = {as_text(task): as_whole(number) for task, number in fields["videos"].items()}
-    sampled, most = {task: len(of) for task, of in tasks.items()}, videos_each(met.values())
+    population = {as_text(task): as_whole(number) for task, number in fields["videos"].items()}
+    sampled, most = {task: len(of) for task, of in tasks.items()}, videos_each(population.values())
     if (
         order > 1
-        or met.keys() != sampled.keys()
-        or any(sampled[k] > min(met[k], most) for k in met)
+        or population.keys() != sampled.keys()
+        or any(sampled[k] > min(population[k], most) for k in population)
     ):
         raise DataError("courses of more videos than there were, or than are kept")
-    return EmissionTraces(tasks, met, order)
+    return EmissionTraces(tasks, population, order)
 
 
 def _trace(fields: Any, size: int) -> EmissionTrace:

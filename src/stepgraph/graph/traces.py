@@ -125,35 +125,37 @@ class EmissionTraces:
     ----------
     tasks
         Traces of each task, by video id.
-    met
+    population
         Number of videos of each task in the corpus, sampled or not.
     order
         Weight of the listed order, from 0 to 1.
     """
 
     tasks: Mapping[str, Mapping[str, EmissionTrace]]
-    met: Mapping[str, int]
+    population: Mapping[str, int]
     order: float = 1.0
 
     def merge(self, other: EmissionTraces) -> EmissionTraces:
         """Add the traces of other videos, and keep the sample that one joint corpus would have."""
-        names = sorted({*self.met, *other.met})
-        met = {task: self.met.get(task, 0) + other.met.get(task, 0) for task in names}
-        most = videos_each(met.values())
+        names = sorted({*self.population, *other.population})
+        population = {
+            task: self.population.get(task, 0) + other.population.get(task, 0) for task in names
+        }
+        most = videos_each(population.values())
         tasks = {
             task: first_by_hash({**self.tasks.get(task, {}), **other.tasks.get(task, {})}, most)
             for task in names
         }
-        return EmissionTraces(tasks, met, min(self.order, other.order))
+        return EmissionTraces(tasks, population, min(self.order, other.order))
 
 
-def videos_each(met: Iterable[int], most: int = _VIDEOS, of_all: int = _ALL_VIDEOS) -> int:
+def videos_each(population: Iterable[int], most: int = _VIDEOS, of_all: int = _ALL_VIDEOS) -> int:
     """Compute the quota of videos of each task: the more tasks there are, the fewer, at least 1.
 
     >>> videos_each([3, 50, 60], most=40, of_all=33)
     15
     """
-    sizes = sorted(met)
+    sizes = sorted(population)
     left, tasks = of_all, len(sizes)
     for size in sizes:
         if size * tasks > left:
@@ -175,12 +177,12 @@ class Sample(Generic[_Item]):
         self._limits = most, of_all
         self._items: defaultdict[str, dict[str, _Item]] = defaultdict(dict)
         self._held = 0
-        self.met: Counter[str] = Counter()
+        self.population: Counter[str] = Counter()
 
     def add(self, task: str, video: str, item: _Item) -> None:
         """Add the item of a video; a later thinning may drop it."""
         self._items[task][video] = item
-        self.met[task] += 1
+        self.population[task] += 1
         self._held += 1
         # Thinning takes time, so it is done rarely.
         if self._held > 2 * self._limits[1] or len(self._items[task]) > 2 * self._limits[0]:
@@ -189,5 +191,5 @@ class Sample(Generic[_Item]):
 
     def chosen(self) -> dict[str, dict[str, _Item]]:
         """Return the sampled items, by task and video."""
-        most = videos_each(self.met.values(), *self._limits)
+        most = videos_each(self.population.values(), *self._limits)
         return {task: first_by_hash(self._items[task], most) for task in sorted(self._items)}

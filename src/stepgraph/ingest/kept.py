@@ -20,7 +20,7 @@ from stepgraph.files.disk import MIB, cache_folder, read_json, reading, write_te
 from stepgraph.files.headers import as_seconds, as_text
 
 
-def place_of(path: Path, kind: str, maker: str) -> Path:
+def cache_path(path: Path, kind: str, maker: str) -> Path:
     """Path of the cache entry of a file, for a ``kind`` of result and its ``maker``."""
     file = path.stat()
     digest = _digest(path.absolute(), file.st_size, file.st_mtime_ns)

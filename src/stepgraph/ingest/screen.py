@@ -89,7 +89,7 @@ def note_screen_reading(videos: Sequence[Video]) -> None:
 
 def _place(path: Path) -> Path:
     model = READER_SHA256["PP-OCRv6_rec_small.onnx"][:8]
-    return kept.place_of(path, "screen", f"ppocr-{model}-{_VERSION}")
+    return kept.cache_path(path, "screen", f"ppocr-{model}-{_VERSION}")
 
 
 def _read(path: Path) -> tuple[list[list[ScreenLine]], float]:

@@ -141,7 +141,7 @@ def _place(path: Path, model: Path | None) -> Path:
         state = [(model / name).stat() for name in MODEL_FILES]
         sizes = repr([(one.st_size, one.st_mtime_ns) for one in state])
         listener = f"whisper-{hashlib.blake2b(sizes.encode(), digest_size=4).hexdigest()}"
-    return kept.place_of(path, "speech", f"{listener}-{_VERSION}")
+    return kept.cache_path(path, "speech", f"{listener}-{_VERSION}")
 
 
 def _blemishes(heard: Transcription, *, english: bool) -> Iterator[tuple[str, str]]:

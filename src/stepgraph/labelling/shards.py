@@ -99,7 +99,7 @@ class LabellingJob(Job):
         for video, scores in found:
             yield Timeline(video, checked_decode(self.decoder, scores, self.graph), scores)
 
-    def keep(self, found: ShardResult, place: Path) -> None:
+    def keep(self, found: ShardResult, path: Path) -> None:
         """See :class:`~stepgraph.pipeline.shards.Job`."""
         made: _Labelled = found.made
         done = {one.video for one in made.labels}
@@ -107,17 +107,17 @@ class LabellingJob(Job):
             (one.id, one.duration, None if one.path is None else str(one.path), one.id in done)
             for one in made.videos
         ]
-        write_text(place.with_suffix(".videos"), json.dumps(summary) + "\n")
-        write_table(place.with_suffix(".parquet"), made.labels, self.graph.vocabulary, {})
+        write_text(path.with_suffix(".videos"), json.dumps(summary) + "\n")
+        write_table(path.with_suffix(".parquet"), made.labels, self.graph.vocabulary, {})
 
-    def load(self, place: Path) -> Iterator[_LabelledVideo]:
+    def load(self, path: Path) -> Iterator[_LabelledVideo]:
         """See :class:`~stepgraph.pipeline.shards.Job`."""
-        table = read_table(place.with_suffix(".parquet"), len(self.graph.vocabulary))
+        table = read_table(path.with_suffix(".parquet"), len(self.graph.vocabulary))
         labels = {one.video: one for one in table}
-        for video, duration, path, done in read_json(place.with_suffix(".videos")):
+        for video, duration, media, done in read_json(path.with_suffix(".videos")):
             # A table has no entry for a video without rows.
             found = (labels.get(video) or self._no_clips(video)) if done else None
-            where = None if path is None else Path(path)
+            where = None if media is None else Path(media)
             yield _LabelledVideo(video, duration, (), where, labels=found)
 
     def _no_clips(self, video: str) -> ClipLabels:

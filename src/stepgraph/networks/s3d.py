@@ -196,6 +196,6 @@ def find_words(texts: Sequence[str], positions: Mapping[str, int]) -> Tensor:
     found = torch.zeros(len(texts), MAX_WORDS, dtype=torch.int64)
     for row, text in enumerate(texts):
         words = _WORD.findall(text.lower())
-        known = [positions[word] for word in words if word in positions][:MAX_WORDS]
-        found[row, : len(known)] = torch.tensor(known, dtype=torch.int64)
+        ids = [positions[word] for word in words if word in positions][:MAX_WORDS]
+        found[row, : len(ids)] = torch.tensor(ids, dtype=torch.int64)
     return found

@@ -125,7 +125,7 @@ def check_steps(
         own = corpus.of([n for n, video in enumerate(corpus.videos) if video.id in members])
         matches = match_names([observe(scores[video.id]) for video in own.videos], names, encode)
         unmentioned = _unmentioned(task, names, of_task, matches)
-        places = dict(zip(names, of_task.place.tolist(), strict=True))
+        places = dict(zip(names, of_task.position.tolist(), strict=True))
         missing = _missing(task, places, own, matches, chosen, encode)
         pairs = _duplicates(task, names, matches)
         pairs += _out_of_order(task, names, of_task, chosen.fewest(of_task.videos))

@@ -66,15 +66,15 @@ class EncodingJob(Job):
         found = list(encode_each(missing(), encoder, problems))
         return ShardResult(piece, tuple(ids), _Made(found, len(skipped)), problems)
 
-    def keep(self, found: ShardResult, place: Path) -> None:
+    def keep(self, found: ShardResult, path: Path) -> None:
         """See :class:`~stepgraph.pipeline.shards.Job`."""
         features, skipped = found.made
-        written = list(write_each(FeatureStore(place), features, found.problems))
-        write_text(place.with_suffix(".written"), json.dumps([written, skipped]) + "\n")
+        written = list(write_each(FeatureStore(path), features, found.problems))
+        write_text(path.with_suffix(".written"), json.dumps([written, skipped]) + "\n")
 
-    def load(self, place: Path) -> tuple[list[tuple[str, int]], int]:
+    def load(self, path: Path) -> tuple[list[tuple[str, int]], int]:
         """See :class:`~stepgraph.pipeline.shards.Job`: videos and rows; number of skipped."""
-        written, skipped = read_json(place.with_suffix(".written"))
+        written, skipped = read_json(path.with_suffix(".written"))
         return written, skipped
 
 
@@ -89,11 +89,11 @@ def encode_shards(job: EncodingJob, dataset: Dataset, encoder: Encoder, engine: 
     for found in shards.in_order():
         written, skipped = found.made
         for video, rows in written:
-            made = file_in(shards.place(found.piece), video, ".npz")
+            made = file_in(shards.path(found.piece), video, ".npz")
             if made.is_file():  # else a run that was killed has moved it
-                place = file_in(job.folder, video, ".npz")
-                place.parent.mkdir(parents=True, exist_ok=True)
-                made.replace(place)
+                path = file_in(job.folder, video, ".npz")
+                path.parent.mkdir(parents=True, exist_ok=True)
+                made.replace(path)
             done.written += 1
             done.rows += rows
             done.frames += rows * frames_of(encoder)

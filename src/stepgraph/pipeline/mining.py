@@ -131,29 +131,29 @@ class MiningJob(Job):
                 features.add("", scores.video, scores.features)
             yield annotate(scores, self.annotations)
 
-    def keep(self, found: ShardResult, place: Path) -> None:
+    def keep(self, found: ShardResult, path: Path) -> None:
         """See :class:`~stepgraph.pipeline.shards.Job`."""
         made: Mined = found.made
         features = [(one.video, one.duration, len(one.vectors)) for one in made.features]
-        write_text(place.with_suffix(".sample"), json.dumps([made.sampled, features]) + "\n")
+        write_text(path.with_suffix(".sample"), json.dumps([made.sampled, features]) + "\n")
         if features:
-            with replacing(place.with_suffix(".npz")) as partial, partial.open("wb") as file:
+            with replacing(path.with_suffix(".npz")) as partial, partial.open("wb") as file:
                 vectors = np.concatenate([one.vectors for one in made.features])
                 intervals = np.concatenate([one.intervals for one in made.features])
                 np.savez(file, vectors=vectors, intervals=intervals)
-        save_graph(made.graph, place.with_suffix(".graph"))
+        save_graph(made.graph, path.with_suffix(".graph"))
 
-    def load(self, place: Path) -> tuple[TaskGraph, SentenceSample]:
+    def load(self, path: Path) -> tuple[TaskGraph, SentenceSample]:
         """See :class:`~stepgraph.pipeline.shards.Job`; stored features are not loaded."""
-        sampled, _ = read_json(place.with_suffix(".sample"))
-        return load_graph(place.with_suffix(".graph")), SentenceSample(*sampled)
+        sampled, _ = read_json(path.with_suffix(".sample"))
+        return load_graph(path.with_suffix(".graph")), SentenceSample(*sampled)
 
-    def load_features(self, place: Path) -> Iterator[Features]:
+    def load_features(self, path: Path) -> Iterator[Features]:
         """Load the stored features of videos of a shard."""
-        _, features = read_json(place.with_suffix(".sample"))
+        _, features = read_json(path.with_suffix(".sample"))
         if not features:
             return
-        vectors, intervals = read_arrays(place.with_suffix(".npz"), ("vectors", "intervals"))
+        vectors, intervals = read_arrays(path.with_suffix(".npz"), ("vectors", "intervals"))
         begin = 0
         for video, duration, count in features:
             its = slice(begin, begin + count)
@@ -227,7 +227,7 @@ def _with_classifiers(
                 done(1)
 
         for piece, videos in missing.items():
-            stored = [one for one in job.load_features(shards.place(piece)) if one.video in videos]
+            stored = [one for one in job.load_features(shards.path(piece)) if one.video in videos]
             learn(stored)
             videos -= {one.video for one in stored}
         wanted = [(piece, frozenset(videos)) for piece, videos in missing.items() if videos]

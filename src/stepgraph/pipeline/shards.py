@@ -96,11 +96,11 @@ class Job(ABC):
         """Process one shard, without videos that occur in an earlier one."""
 
     @abstractmethod
-    def keep(self, found: ShardResult, place: Path) -> None:
+    def keep(self, found: ShardResult, path: Path) -> None:
         """Write the result of a shard to files whose names begin with a path."""
 
     @abstractmethod
-    def load(self, place: Path) -> Any:
+    def load(self, path: Path) -> Any:
         """Read the result back."""
 
     @cached_property
@@ -204,12 +204,12 @@ class Shards:
         self.remove()
         write_text(path, json.dumps(made) + "\n")
 
-    def place(self, piece: Piece) -> Path:
+    def path(self, piece: Piece) -> Path:
         """Return the path of the files of a shard, without their suffixes."""
         return self.folder / f"{piece.number:05}"
 
     def _mark(self, piece: Piece) -> Path:
-        return self.place(piece).with_suffix(".json")
+        return self.path(piece).with_suffix(".json")
 
     def has(self, piece: Piece) -> bool:
         """Check whether a shard is finished."""
@@ -223,7 +223,7 @@ class Shards:
         return True
 
     def _write(self, found: ShardResult) -> None:
-        self._job.keep(found, self.place(found.piece))
+        self._job.keep(found, self.path(found.piece))
         problems = [asdict(problem) for problem in found.problems.found]
         content = {"videos": found.videos, "problems": problems, "seen": found.problems.seen}
         text = json.dumps(content)
@@ -259,7 +259,7 @@ class Shards:
                 videos, problems = self._anew(piece, frozenset(repeated))
             self.where |= dict.fromkeys(videos, piece)
             self._dataset.problems.take(problems)
-            yield ShardResult(piece, videos, self._job.load(self.place(piece)), problems)
+            yield ShardResult(piece, videos, self._job.load(self.path(piece)), problems)
 
     def _anew(
         self, piece: Piece, repeated: frozenset[str] = frozenset()

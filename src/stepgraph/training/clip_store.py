@@ -66,7 +66,7 @@ class ClipStore:
 
     def count(self, video: str, path: Path) -> int | None:
         """Number of stored clips of a video; None if it is not stored, or its file has changed."""
-        if not self._place(video, ".json").exists():
+        if not self._path(video, ".json").exists():
             return None
         source, clips = self._note(video)
         return clips if source == _stamp(path) else None
@@ -79,7 +79,7 @@ class ClipStore:
     def write(self, video: str, path: Path) -> int:
         """Decode and store all clips of a video; return their number."""
         clips = 0
-        with replacing(self._place(video, ".npy")) as place, place.open("wb") as file:
+        with replacing(self._path(video, ".npy")) as partial, partial.open("wb") as file:
             shape = (0, self.options.height, self.options.width, 3)
             _write_header(file, shape)
             stored: dict[int, int] = {}
@@ -94,7 +94,7 @@ class ClipStore:
             _write_header(file, (len(stored), *shape[1:]))
         # Written last: with it the video is complete.
         content = {"video": video, "source": _stamp(path), "clips": clips}
-        write_text(self._place(video, ".json"), json.dumps(content) + "\n")
+        write_text(self._path(video, ".json"), json.dumps(content) + "\n")
         return clips
 
     def bytes_of(self, clips: int) -> int:
@@ -103,7 +103,7 @@ class ClipStore:
         return size * len(np.unique(self._picture_times(np.arange(clips))))
 
     def _open(self, video: str) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
-        path = self._place(video, ".npy")
+        path = self._path(video, ".npy")
         _, clips = self._note(video)
         try:
             # Of a size that is then refused, and of strange escapes in a header.
@@ -123,9 +123,9 @@ class ClipStore:
 
     def _note(self, video: str) -> tuple[Any, int]:
         """Read the stored stamp of a video's file, and its number of clips."""
-        place = self._place(video, ".json")
-        content = read_json(place)
-        with reading_fields(place, _KIND):
+        path = self._path(video, ".json")
+        content = read_json(path)
+        with reading_fields(path, _KIND):
             return content["source"], as_whole(content["clips"])
 
     def _picture_times(self, clips: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -142,7 +142,7 @@ class ClipStore:
         rank[np.argsort(first)] = np.arange(len(first))
         return rank[number].reshape(times.shape)
 
-    def _place(self, video: str, suffix: str) -> Path:
+    def _path(self, video: str, suffix: str) -> Path:
         # Ids hold slashes and may be longer than names of files.
         name = hashlib.sha256(video.encode("utf-8", "surrogatepass")).hexdigest()[:32]
         return self.folder / f"{name}{suffix}"

@@ -279,12 +279,12 @@ def joined(device: str | None = None) -> Iterator[Team]:
         yield Team(torch.device(kind))
         return
     rank, local = int(os.environ["RANK"]), int(os.environ.get("LOCAL_RANK", "0"))
-    place = torch.device(kind, local) if kind == "cuda" else torch.device(kind)
-    if place.type == "cuda":
-        torch.cuda.set_device(place)
-    distributed.init_process_group("nccl" if place.type == "cuda" else "gloo", timeout=_PATIENCE)
+    chosen = torch.device(kind, local) if kind == "cuda" else torch.device(kind)
+    if chosen.type == "cuda":
+        torch.cuda.set_device(chosen)
+    distributed.init_process_group("nccl" if chosen.type == "cuda" else "gloo", timeout=_PATIENCE)
     try:
-        yield Team(place, rank, world)
+        yield Team(chosen, rank, world)
         distributed.barrier()  # a process that leaves early would end the others
     finally:
         gc.collect()  # what still holds on to the group lets go of it now, and not at the exit

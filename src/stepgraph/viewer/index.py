@@ -61,7 +61,7 @@ class Files:
     """Open index; arrays are read from disk as they are needed."""
 
     folder: Path
-    places: tuple[IndexedResult, ...]
+    results: tuple[IndexedResult, ...]
     keysteps: tuple[str, ...]
     rows: NDArray[Any]
     vectors: NDArray[np.float16]
@@ -99,26 +99,26 @@ def open_files(
     folder: Path, encoder: TextEncoder, problems: Problems | None = None, *, anew: bool = False
 ) -> Files:
     """Open the index of a folder, after making it or bringing it up to date where needed."""
-    place = place_of(folder, encoder)
+    index = index_folder(folder, encoder)
     found = [(path.relative_to(folder).as_posix(), _state(path)) for path in result_files(folder)]
-    old = None if anew else _load(place)
-    if old is None or [(one.file, one.state) for one in old.places] != found:
+    old = None if anew else _load(index)
+    if old is None or [(one.file, one.state) for one in old.results] != found:
         try:
-            _make(folder, found, place, encoder, old, problems)
+            _make(folder, found, index, encoder, old, problems)
         except (OSError, sqlite3.Error) as error:
             raise DataError(
-                f"{place}: the index cannot be written: {reason(error)}; set STEPGRAPH_CACHE to a "
+                f"{index}: the index cannot be written: {reason(error)}; set STEPGRAPH_CACHE to a "
                 f"folder with enough space"
             ) from error
-        old = _load(place)
+        old = _load(index)
     if old is None:
         raise DataError(
-            f"{place}: the index must be readable after writing, got none; is the disk full?"
+            f"{index}: the index must be readable after writing, got none; is the disk full?"
         )
     return old
 
 
-def place_of(folder: Path, encoder: TextEncoder) -> Path:
+def index_folder(folder: Path, encoder: TextEncoder) -> Path:
     """Return the folder of the index of some results."""
     made_from = repr((str(folder.resolve()), encoder.options, __version__, _VERSION))
     digest = hashlib.blake2b(made_from.encode(errors="replace"), digest_size=16).hexdigest()
@@ -126,25 +126,25 @@ def place_of(folder: Path, encoder: TextEncoder) -> Path:
 
 
 def _state(path: Path) -> str:
-    layer = corrections_file(path)
-    states = [one.stat() for one in (path, layer) if one is path or one.is_file()]
+    annotation_file = corrections_file(path)
+    states = [one.stat() for one in (path, annotation_file) if one is path or one.is_file()]
     return " ".join(f"{state.st_size}-{state.st_mtime_ns}" for state in states)
 
 
-def _load(place: Path) -> Files | None:
+def _load(path: Path) -> Files | None:
     """Load an index if it is complete; else return None."""
     with suppress(StepgraphError, OSError, KeyError, TypeError, ValueError, OverflowError):
-        content = read_json(place / "index.json", limit=1 << 32)
-        folder = place / content["made"]
-        places = tuple(
+        content = read_json(path / "index.json", limit=1 << 32)
+        folder = path / content["made"]
+        results = tuple(
             IndexedResult(as_text(file), as_text(state), as_text(video), as_whole(rows))
             for file, state, video, rows in content["places"]
         )
-        counts = np.array([one.rows for one in places], np.int64)
+        counts = np.array([one.rows for one in results], np.int64)
         count, size = int(counts.sum()), int(content["size"])
         return Files(
             folder,
-            places,
+            results,
             tuple(map(_as_name, content["keysteps"])),
             _mapped(folder / "rows", ROW, (count,)),
             _mapped(folder / "vectors", np.float16, (count, size)),
@@ -172,15 +172,15 @@ def _mapped(path: Path, kind: Any, shape: tuple[int, ...]) -> NDArray[Any]:
 def _make(
     folder: Path,
     found: Sequence[tuple[str, str]],
-    place: Path,
+    path: Path,
     encoder: TextEncoder,
     old: Files | None,
     problems: Problems | None,
 ) -> None:
     made = secrets.token_hex(8)
-    target = place / made
+    target = path / made
     target.mkdir(parents=True)
-    places: list[IndexedResult] = []
+    results: list[IndexedResult] = []
     keysteps: dict[str, int] = {}
     size = 1
     with (
@@ -197,12 +197,12 @@ def _make(
             )
             rows.write(_rows(result, keysteps).tobytes())
             vectors.write(vector.tobytes())
-            places.append(one)
+            results.append(one)
             count, size = count + len(sentences), max(size, vector.shape[1])
         words.commit()
     _write_coarse(target, _mapped(target / "vectors", np.float16, (count, size)))
     # Old files go before the new index counts; a killed run only makes it once more.
-    for other in place.iterdir():
+    for other in path.iterdir():
         if other.is_dir() and other.name != made:
             shutil.rmtree(other, ignore_errors=True)
     content = {
@@ -210,10 +210,10 @@ def _make(
         "version": _VERSION,
         "made": made,
         "size": size,
-        "places": places,
+        "places": results,
         "keysteps": list(keysteps),
     }
-    write_text(place / "index.json", json.dumps(content, ensure_ascii=False))
+    write_text(path / "index.json", json.dumps(content, ensure_ascii=False))
 
 
 def _encoded(
@@ -225,7 +225,7 @@ def _encoded(
 ) -> Iterator[tuple[IndexedResult, Result, NDArray[np.float16]]]:
     """Yield each result with the embeddings of its sentences, from the old index or encoded."""
     # A matching file with another number of sentences is a sign of a damaged index.
-    numbers = {one: number for number, one in enumerate(old.places)} if old else {}
+    numbers = {one: number for number, one in enumerate(old.results)} if old else {}
     for start in range(0, len(found), _TOGETHER):
         group: list[tuple[IndexedResult, Result]] = []
         for one in found[start : start + _TOGETHER]:
@@ -237,14 +237,14 @@ def _encoded(
                 if problems is None:
                     raise
                 problems.add_error(error, "unreadable result", str(folder / one[0]), fatal=True)
-        features = encoder.encode_videos([r.video for place, r in group if place not in numbers])
-        for place, result in group:
-            if place in numbers and old is not None:
-                first = int(old.firsts[numbers[place]])
-                vectors = np.asarray(old.vectors[first : first + place.rows])
+        features = encoder.encode_videos([r.video for path, r in group if path not in numbers])
+        for path, result in group:
+            if path in numbers and old is not None:
+                first = int(old.firsts[numbers[path]])
+                vectors = np.asarray(old.vectors[first : first + path.rows])
             else:
                 vectors = unit(next(features).vectors).astype(np.float16)
-            yield place, result, vectors
+            yield path, result, vectors
 
 
 def _rows(result: Result, keysteps: dict[str, int]) -> NDArray[Any]:

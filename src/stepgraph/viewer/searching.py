@@ -102,7 +102,7 @@ class Index:
         files, found = self._files, self._files.rows[row]
         keystep = int(found["keystep"])
         return SearchHit(
-            files.places[video].video,
+            files.results[video].video,
             round(float(found["start"]), 3),
             round(float(found["end"]), 3),
             texts[row],

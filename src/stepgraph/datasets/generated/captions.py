@@ -50,12 +50,12 @@ class Captions:
         size, colours = round(self.height * rng.uniform(0.06, 0.08)), rng.integers(120, 256, 2)
         colour = (255, int(colours.max()), int(colours.min()))
         style = _Style(size, colour, bool(rng.integers(2)), bool(rng.random() < 0.3))
-        self._layers = [self._layer(sentence, style) for sentence in script.narration]
+        self._overlays = [self._overlay(sentence, style) for sentence in script.narration]
         if rng.integers(2):
             edge = _Style(size * 3 // 4, (220, 220, 220), boxed=False, top=not style.top)
-            self._layers.append(self._layer(_CHANNEL, edge))
+            self._overlays.append(self._overlay(_CHANNEL, edge))
 
-    def _layer(self, sentence: Sentence, style: _Style) -> _TextLayer:
+    def _overlay(self, sentence: Sentence, style: _Style) -> _TextLayer:
         try:
             from PIL import Image, ImageDraw, ImageFont
         except ImportError as error:
@@ -86,7 +86,7 @@ class Captions:
     def write(self, picture: NDArray[np.uint8], time: float) -> NDArray[np.uint8]:
         """Enlarge a picture and draw the captions of a time (seconds) into it."""
         large = picture.repeat(self._scale, axis=0).repeat(self._scale, axis=1)
-        for start, end, colour, cover in self._layers:
+        for start, end, colour, cover in self._overlays:
             shown = min(1.0, (time - start) / _FADE, (end - time) / _FADE)
             if shown > 0:
                 change = cover * np.float32(shown) * (colour - large.astype(np.float32))
