@@ -186,7 +186,7 @@ def cases(
             listed = np.array([1.0, 0.0])
             shown = sum(bool((one.keysteps == keystep).any()) for one in labels)
             clear = np.array(
-                [counted.clear[place], counted.videos - counted.clear[place]], np.float64
+                [counted.salient[place], counted.videos - counted.clear[place]], np.float64
             )
             found["shown"].append(Case(clear, listed, np.array([shown, len(labels) - shown])))
     return {

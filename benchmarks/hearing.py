@@ -95,7 +95,7 @@ def hearing(folder: Path) -> Iterator[dict[str, object]]:
     from stepgraph.ingest import speech
 
     assets = Path(get_assets_path())
-    speech.add(assets / "success.wav", problems=_problems())  # loads the model
+    speech.hear(assets / "success.wav", problems=_problems())  # loads the model
     for name, text in SAID.items():
         for how, kind in KINDS.items():
             path = assets / name
@@ -103,7 +103,7 @@ def hearing(folder: Path) -> Iterator[dict[str, object]]:
                 path = folder / f"{Path(name).stem}{kind[0]}"
                 write(path, sound_of(assets / name), kind[1:], 1)
             begun = time.perf_counter()
-            heard = speech.add(path, problems=_problems())
+            heard = speech.hear(path, problems=_problems())
             took = time.perf_counter() - begun
             said = words_in(text)
             wrong = wrong_words(said, words_in(" ".join(one.text for one in heard.sentences)))
@@ -154,7 +154,7 @@ def listen_long(path: Path) -> dict[str, object]:
 
     speech.cut = watched  # type: ignore[assignment]
     begun = time.perf_counter()
-    heard = speech.add(path)
+    heard = speech.hear(path)
     took = time.perf_counter() - begun
     return {
         "recording": "long",

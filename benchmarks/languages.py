@@ -77,16 +77,16 @@ def sounds(folder: Path) -> Iterator[tuple[dict[str, object], Path]]:
 
 
 def main() -> None:
-    from stepgraph.ingest import speech, twice
+    from stepgraph.ingest import language_check, speech
     from stepgraph.problems import Problems
 
     with tempfile.TemporaryDirectory() as folder:
         os.environ["STEPGRAPH_CACHE"] = f"{folder}/cache"
         for known, path in sounds(Path(folder)):
             begun = time.process_time()
-            heard = speech.add(path, problems=Problems())
+            heard = speech.hear(path, problems=Problems())
             took = {"seconds": heard.end, "cpu_s": round(time.process_time() - begun, 2)}
-            told = {"changed": heard.unsure, "warned": heard.unsure > twice.TOO_MUCH}
+            told = {"changed": heard.unsure, "warned": heard.unsure > language_check.TOO_MUCH}
             print(json.dumps(known | told | took, ensure_ascii=False), flush=True)
 
 

@@ -101,9 +101,9 @@ TESTS = {
     "ingest/language": "ingest_language",
     "ingest/media": "ingest_media ingest_speech",
     "ingest/timed_text": "ingest_styled ingest_formats ingest_errors ingest",
-    "ingest/kept": "ingest_hearing ingest_screen ingest_listening",
+    "ingest/media_cache": "ingest_hearing ingest_screen ingest_listening",
     "ingest/screen": "ingest_screen_lines ingest_screen",
-    "ingest/twice": "ingest_twice",
+    "ingest/language_check": "ingest_language_check",
     "export/annotators": (
         "export_formats_kept export_formats export_corrections assistant_executions"
     ),

@@ -183,7 +183,7 @@ def read_heard(path, out):
     problems = Problems()
     (talk := out / "talk.wav").write_bytes(b"never opened")
     with mock.patch.dict(os.environ, STEPGRAPH_CACHE=str(out)):
-        place = speech._place(talk, None)
+        place = speech._cache_path(talk, None)
         place.parent.mkdir(parents=True)
         shutil.copy(path, place)
         if speech.recall(talk) is None:
@@ -201,7 +201,7 @@ def read_screen(path, out):
 
     (talk := out / "talk.mp4").write_bytes(b"never opened")
     with mock.patch.dict(os.environ, STEPGRAPH_CACHE=str(out)):
-        place = screen._place(talk)
+        place = screen._cache_path(talk)
         place.parent.mkdir(parents=True)
         shutil.copy(path, place)
         found = screen.recall(talk)

@@ -103,12 +103,12 @@ def search_index():
 
 
 def read_index(path, out):
-    from stepgraph.viewer.index import place_of
+    from stepgraph.viewer.index import index_folder
     from stepgraph.viewer.searching import Index
 
     _write_dated(out / "results")
     with _searching(out / "cache"):
-        place = place_of(out / "results", Words(None))
+        place = index_folder(out / "results", Words(None))
         for file in path.iterdir():
             target = place / ("" if file.name == "index.json" else "x") / file.name
             target.parent.mkdir(parents=True, exist_ok=True)

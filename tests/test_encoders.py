@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from stepgraph.core import Sentence, Video, Vocabulary
-from stepgraph.encoders import EncoderOptions, each, load_encoder, text
+from stepgraph.encoders import EncoderOptions, encoding, load_encoder, text
 from stepgraph.encoders.text import TextEncoder
 from stepgraph.errors import ConfigError, DataError
 from stepgraph.export.artefacts import load, save
@@ -180,10 +180,10 @@ def test_context_does_not_reach_into_another_video(cache_home):
 
 @pytest.mark.own_cache
 def test_videos_are_encoded_alike_in_small_blocks(cache_home, monkeypatch, videos):
-    monkeypatch.setattr(each, "_TOGETHER", 2)
+    monkeypatch.setattr(encoding, "_TOGETHER", 2)
     silent = Video("silent", 5.0)
 
-    encoded = each.encode_each(iter([silent, *videos, silent]), fake_encoder())
+    encoded = encoding.encode_each(iter([silent, *videos, silent]), fake_encoder())
     features = [found for _, found in encoded]
 
     assert [one.video for one in features] == ["silent", "plain", "chatty", "hurried", "silent"]

@@ -8,7 +8,7 @@ import pytest
 
 from stepgraph.core import Video, Vocabulary
 from stepgraph.encoders import EncoderOptions
-from stepgraph.encoders.each import encode_to
+from stepgraph.encoders.encoding import encode_to
 from stepgraph.encoders.stored_features import FeatureStore, StoredEncoder
 from stepgraph.errors import ConfigError, DataError
 from stepgraph.files.disk import _sweep, replacing

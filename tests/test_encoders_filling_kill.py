@@ -58,7 +58,7 @@ from slow_encoder import say
 from stepgraph.core import Video
 from stepgraph.encoders import load_encoder
 from stepgraph.encoders.stored_features import FeatureStore
-from stepgraph.encoders.each import encode_to
+from stepgraph.encoders.encoding import encode_to
 from stepgraph.problems import Problems
 
 folder, count = Path(sys.argv[1]), int(sys.argv[2])

@@ -9,7 +9,7 @@ import pytest
 from reference import read_scores
 from stepgraph.core import Features, Video, Vocabulary
 from stepgraph.encoders import EncoderOptions
-from stepgraph.encoders.each import encode_to
+from stepgraph.encoders.encoding import encode_to
 from stepgraph.encoders.stored_features import FeatureStore, StoredEncoder, make_stored
 from stepgraph.errors import ConfigError, DataError
 from stepgraph.problems import Problems

@@ -74,10 +74,10 @@ def test_what_models_heard_is_told_apart_by_their_files(tmp_path, monkeypatch):
     for name in speech.MODEL_FILES:
         (tmp_path / name).write_bytes(b"model")
         os.utime(tmp_path / name, ns=(1, 1))
-    before = speech._place(path, tmp_path)
+    before = speech._cache_path(path, tmp_path)
 
     os.utime(tmp_path / name, ns=(2, 2))
-    after = speech._place(path, tmp_path)
+    after = speech._cache_path(path, tmp_path)
 
     sizes = repr([(5, 1)] * 3).encode()
     digest = hashlib.blake2b(sizes, digest_size=4).hexdigest()

@@ -317,7 +317,7 @@ def test_the_two_models_that_are_carried_are_all_that_reads(tmp_path, monkeypatc
     fake = SimpleNamespace(__file__=str(tmp_path / "__init__.py"))
     fake.RapidOCR = lambda params: given.append(params)
     monkeypatch.setitem(sys.modules, "rapidocr", fake)
-    monkeypatch.setattr(screen.kept, "require_hashes", lambda *_: None)
+    monkeypatch.setattr(screen.media_cache, "require_hashes", lambda *_: None)
     screen._load_reader.cache_clear()
 
     screen._load_reader()

@@ -107,7 +107,7 @@ class Stalling(io.BytesIO):
     """Lines of which each but the first lets wait."""
 
     def readline(self, *limit):
-        if self.emit():
+        if self.tell():
             time.sleep(0.2)
         return super().readline(*limit)
 

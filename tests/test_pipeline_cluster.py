@@ -14,7 +14,7 @@ from sharding import write_captions
 from stepgraph.cli import main
 from stepgraph.datasets import open_source
 from stepgraph.encoders import EncoderOptions, load_encoder
-from stepgraph.encoders.each import encode_to
+from stepgraph.encoders.encoding import encode_to
 from stepgraph.encoders.stored_features import FeatureStore
 from stepgraph.graph.saving import save_graph
 from stepgraph.pipeline import mine, shards

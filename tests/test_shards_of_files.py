@@ -11,7 +11,7 @@ from stepgraph.cli import main
 from stepgraph.datasets import open_source
 from stepgraph.decoders import Argmax, PathSearch
 from stepgraph.encoders import EncoderOptions, load_encoder
-from stepgraph.encoders.each import encode_to
+from stepgraph.encoders.encoding import encode_to
 from stepgraph.encoders.stored_features import FeatureStore
 from stepgraph.errors import DataError
 from stepgraph.labelling.folders import label_source

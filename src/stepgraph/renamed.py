@@ -89,6 +89,7 @@ decoders.task_markov CLEAR=CONFIDENT TaskMarkov.background_bias=background_inter
 decoders.tasks task_evidence=task_log_evidence task_stretches=task_segments
 encoders EncoderOptions.hears=uses_speech EncoderOptions.looks=uses_vision
     EncoderOptions.reads=uses_screen_text EncoderOptions.worded=uses_text
+encoders.each>encoders.encoding
 evaluation.order clear_pairs=majority_pairs
 experiments.assistance Measured=MeasuredExecutions
 experiments.plans Plan=TablePlan
@@ -100,10 +101,12 @@ export.corrections Step=AnnotatedStep
 export.decisions>export.annotations Decision=AnnotatedSegment Decisions=Annotations
     read_decisions=read_annotations write_decided=write_annotated
 export.drawing tell_arrow=describe_succession
+export.layout assign_layers=assign_ranks
 export.report Measured=MeasuredMethod
 export.results read_layer=read_annotation
 export.svg Part=SvgPart
 export.timeline Told=AnyTimeline
+files.addresses place_of=location_of Place=Location
 files.arrays.checks Kind=ArrayContent
 files.arrays.reader Reader=ArrayReader
 graph.comparing Departure=Deviation Usual=Norm usual_of=norm_of departures=deviations
@@ -112,15 +115,18 @@ graph.courses>graph.traces LEAST_HEARD=LEAST_EMISSION Course=EmissionTrace
 graph.habits>graph.parameters Words=SentenceClassifier Habits=RecognizerParameters
 graph.layers>graph.order_statistics STAY=SELF_TRANSITION Next=Successor
     Layer=OrderStatistics count_layer=order_statistics Layers=TaskStatistics
-graph.maps Step=ProcedureStep Arrow=Succession TaskMap=Procedure task_map=procedure_of
+graph.maps ProcedureStep.place=position Step=ProcedureStep Arrow=Succession
+    TaskMap=Procedure task_map=procedure_of
 graph.saving_habits>graph.saving_parameters habits_fields=parameters_fields
     habits_of=parameters_of courses_fields=traces_fields courses_of=traces_of
 graph.shares Trust=DirichletPrior
 graph.task_graph TaskGraph.courses=traces TaskGraph.habits=parameters
     TaskGraph.layers=statistics
 ingest Listening.hears=uses_speech
+ingest.kept>ingest.media_cache place_of=cache_path
 ingest.screen Line=ScreenLine say_who_is_read=note_screen_reading
 ingest.speech Heard=Transcription
+ingest.twice>ingest.language_check Twice=LanguageCheck
 labelling.folders Part=LabelFile
 labelling.shards LabellingJob.decided_by=settings LabellingJob.known=embeddings
 pipeline Asked=ScorerChoice hears=uses_speech looks=uses_vision

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from stepgraph.cli import arguments
 from stepgraph.cli.sharing import encode_shared, label_shared
 from stepgraph.encoders import Encoder, EncoderOptions, load_encoder
-from stepgraph.encoders.each import encode_to
+from stepgraph.encoders.encoding import encode_to
 from stepgraph.encoders.stored_features import HEADER, KEYSTEPS, FeatureStore, StoredEncoder
 from stepgraph.errors import ConfigError
 from stepgraph.experiments import Table

@@ -8,7 +8,7 @@ from typing import Any
 from stepgraph.cli import arguments
 from stepgraph.core import Dataset, Vocabulary
 from stepgraph.encoders import Encoder, EncoderOptions
-from stepgraph.encoders.each import Encoded
+from stepgraph.encoders.encoding import Encoded
 from stepgraph.encoders.text import TextEncoder
 from stepgraph.errors import ConfigError
 from stepgraph.graph import MiningOptions, TaskGraph

@@ -26,7 +26,7 @@ from stepgraph.datasets import open_source
 from stepgraph.decoders import DEFAULT_DECODER, Decoder, TaskMarkov, load_decoder
 from stepgraph.decoders.learning import learn_graph
 from stepgraph.encoders import EncoderOptions, load_encoder
-from stepgraph.encoders.each import note_failure
+from stepgraph.encoders.encoding import note_failure
 from stepgraph.errors import ConfigError, DataError, DiskError
 from stepgraph.evaluation.comparison import (
     RESAMPLES,

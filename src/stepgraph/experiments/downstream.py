@@ -22,7 +22,7 @@ from stepgraph.decoders.learning import learn_graph
 from stepgraph.decoders.path import best_keysteps
 from stepgraph.decoders.tasks import rank_tasks
 from stepgraph.encoders import Encoder, load_encoder
-from stepgraph.encoders.each import encode_each
+from stepgraph.encoders.encoding import encode_each
 from stepgraph.errors import DataError
 from stepgraph.evaluation.comparison import bootstrap_mean
 from stepgraph.evaluation.report import over_splits

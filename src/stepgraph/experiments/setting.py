@@ -31,7 +31,7 @@ from stepgraph.core import (
     require_same_vocabulary,
 )
 from stepgraph.encoders import Encoder, EncoderOptions
-from stepgraph.encoders.each import encode_each
+from stepgraph.encoders.encoding import encode_each
 from stepgraph.errors import ConfigError, StepgraphError
 from stepgraph.experiments.pretraining import Model, Pretraining
 from stepgraph.experiments.table import MODALITIES

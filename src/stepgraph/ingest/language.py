@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from itertools import chain, islice
 
 from stepgraph.core import Sentence
-from stepgraph.ingest.twice import WORD
+from stepgraph.ingest.language_check import WORD
 
 _LITTLE_WORDS = {
     *("the", "and", "to", "of", "you", "it", "in", "is", "that", "this"),

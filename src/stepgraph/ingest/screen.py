@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from stepgraph import progress
 from stepgraph.core import Sentence, Video, rows_in
 from stepgraph.errors import MissingExtraError
-from stepgraph.ingest import kept
+from stepgraph.ingest import media_cache
 from stepgraph.ingest.frames import read_pictures
 from stepgraph.ingest.media import media_duration
 
@@ -67,13 +67,13 @@ def read_screen(path: Path) -> tuple[Sentence, ...]:
     if found is None:
         found = to_sentences(*_read(path))
         content = {"format": "stepgraph-screen", "version": _VERSION, "sentences": found}
-        kept.keep(_place(path), content, "the text in the picture", "reads it")
+        media_cache.keep(_cache_path(path), content, "the text in the picture", "reads it")
     return found
 
 
 def recall(path: Path) -> tuple[Sentence, ...] | None:
     """Load the cached text of a file, or None."""
-    found = kept.recall(_place(path))
+    found = media_cache.recall(_cache_path(path))
     return None if found is None else found[0]
 
 
@@ -87,9 +87,9 @@ def note_screen_reading(videos: Sequence[Video]) -> None:
         progress.note(f"reading text in the picture: {len(new)} of {len(videos)} videos are new")
 
 
-def _place(path: Path) -> Path:
+def _cache_path(path: Path) -> Path:
     model = READER_SHA256["PP-OCRv6_rec_small.onnx"][:8]
-    return kept.cache_path(path, "screen", f"ppocr-{model}-{_VERSION}")
+    return media_cache.cache_path(path, "screen", f"ppocr-{model}-{_VERSION}")
 
 
 def _read(path: Path) -> tuple[list[list[ScreenLine]], float]:
@@ -271,7 +271,7 @@ def _load_reader() -> Any:
             "reading text in the picture needs the 'ocr' extra; run: pip install 'stepgraph[ocr]'"
         ) from error
     folder = Path(rapidocr.__file__).parent / "models"
-    kept.require_hashes(folder, READER_SHA256, "the reading model", "rapidocr==3.10.0")
+    media_cache.require_hashes(folder, READER_SHA256, "the reading model", "rapidocr==3.10.0")
     find, read = (str(folder / name) for name in READER_SHA256)
     # With the paths of both given, it has nothing to download.
     options = {"Det.model_path": find, "Rec.model_path": read, "Det.limit_side_len": SIDE}

@@ -23,9 +23,9 @@ from stepgraph import progress
 from stepgraph.core import Sentence
 from stepgraph.errors import DataError, MissingExtraError, reason
 from stepgraph.files.headers import as_seconds, as_text, as_whole
-from stepgraph.ingest import kept
+from stepgraph.ingest import media_cache
+from stepgraph.ingest.language_check import SENTENCE_END, TOO_MUCH, WORD, LanguageCheck
 from stepgraph.ingest.media import opened, packets_of
-from stepgraph.ingest.twice import SENTENCE_END, TOO_MUCH, WORD, Twice
 from stepgraph.ingest.whisper import MODEL_FILES, UnheardError, track_of_sound, transcribe
 from stepgraph.problems import Problems
 
@@ -93,7 +93,7 @@ def hear(
             sentences = transcribe(path, model)
             heard = Transcription(sentences, sentences[-1].end if sentences else 0.0)
         content = {"format": "stepgraph-speech", "version": _VERSION, **heard._asdict()}
-        kept.keep(_place(path, model), content, "the transcript", "transcribes")
+        media_cache.keep(_cache_path(path, model), content, "the transcript", "transcribes")
     noted = Problems() if problems is None else problems
     for kind, what in _blemishes(heard, english=model is None):
         noted.add(str(path), kind, what)
@@ -105,7 +105,7 @@ def hear(
 def recall(path: Path, model: Path | None = None) -> Transcription | None:
     """Load the cached transcript of a file; None if it is missing or damaged."""
     with suppress(DataError, OSError, KeyError, TypeError, ValueError):
-        found = kept.recall(_place(path, model))
+        found = media_cache.recall(_cache_path(path, model))
         if found is not None:
             said, rest = found
             more = as_whole(rest["damaged"]), as_text(rest["language"]), rest["unsure"]
@@ -134,14 +134,14 @@ def to_srt(sentences: Iterable[Sentence]) -> str:
     )
 
 
-def _place(path: Path, model: Path | None) -> Path:
+def _cache_path(path: Path, model: Path | None) -> Path:
     if model is None:
         listener = f"moonshine-{MOONSHINE_SHA256['encoder_model.ort'][:8]}"
     else:
         state = [(model / name).stat() for name in MODEL_FILES]
         sizes = repr([(one.st_size, one.st_mtime_ns) for one in state])
         listener = f"whisper-{hashlib.blake2b(sizes.encode(), digest_size=4).hexdigest()}"
-    return kept.cache_path(path, "speech", f"{listener}-{_VERSION}")
+    return media_cache.cache_path(path, "speech", f"{listener}-{_VERSION}")
 
 
 def _blemishes(heard: Transcription, *, english: bool) -> Iterator[tuple[str, str]]:
@@ -166,7 +166,7 @@ def _blemishes(heard: Transcription, *, english: bool) -> Iterator[tuple[str, st
 def _listen(path: Path) -> Transcription:
     recogniser = _load_moonshine()
     lines: list[Sentence] = []
-    twice = Twice()
+    twice = LanguageCheck()
     with opened(path) as container:
         sound = _Sound(container, path)
         with progress.counting(f"transcribing {path.name}", sound.stated) as done:
@@ -315,7 +315,9 @@ def _load_moonshine() -> Any:
             "pip install 'stepgraph[video]', or put a transcript beside it"
         ) from error
     folder = Path(get_assets_path()) / "tiny-en"
-    kept.require_hashes(folder, MOONSHINE_SHA256, "the speech model", "moonshine-voice==0.1.0")
+    media_cache.require_hashes(
+        folder, MOONSHINE_SHA256, "the speech model", "moonshine-voice==0.1.0"
+    )
     try:
         options = {"return_audio_data": "false"}
         return Transcriber(str(folder), ModelArch.TINY, options=options)

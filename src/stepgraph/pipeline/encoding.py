@@ -11,7 +11,7 @@ from typing import Any, ClassVar, NamedTuple
 
 from stepgraph.core import Dataset, Features, Video
 from stepgraph.encoders import Encoder
-from stepgraph.encoders.each import Encoded, encode_each, frames_of, write_each
+from stepgraph.encoders.encoding import Encoded, encode_each, frames_of, write_each
 from stepgraph.encoders.stored_features import FeatureStore
 from stepgraph.files.disk import read_json, write_text
 from stepgraph.files.ids import file_in

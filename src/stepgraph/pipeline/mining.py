@@ -18,7 +18,7 @@ from stepgraph.core import Dataset, Features, Scores, Video, Vocabulary
 from stepgraph.decoders import TaskMarkov
 from stepgraph.decoders.learning import ParameterFit, SentenceSample, fit_classifiers
 from stepgraph.encoders import WORDED
-from stepgraph.encoders.each import encode_each
+from stepgraph.encoders.encoding import encode_each
 from stepgraph.export.annotations import Annotations, annotate
 from stepgraph.files.arrays import read_arrays
 from stepgraph.files.disk import read_json, replacing, write_text

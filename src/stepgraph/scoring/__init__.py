@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from stepgraph.core import Features, Scores, Video, Vocabulary
 from stepgraph.encoders import WORDED, Encoder, EncoderOptions
-from stepgraph.encoders.each import encode_each
+from stepgraph.encoders.encoding import encode_each
 from stepgraph.encoders.vectors import TaskVectors
 from stepgraph.errors import ConfigError
 from stepgraph.files.arrays import ArrayContent, open_arrays

@@ -9,7 +9,7 @@ import pytest
 
 from stepgraph.datasets.generated import speaking
 from stepgraph.ingest import open_video, speech
-from stepgraph.ingest.twice import Twice
+from stepgraph.ingest.language_check import LanguageCheck
 from stepgraph.problems import Problems
 from videos import recording, write_speech
 
@@ -44,7 +44,7 @@ def listener(texts):
 
 
 def test_what_is_heard_the_same_twice_is_heard_once_from_then_on():
-    twice = Twice()
+    twice = LanguageCheck()
 
     asked = [number for number in range(200) if twice.wants(number)]
     twice.compare(STEPS, STEPS)
@@ -56,7 +56,7 @@ def test_what_is_heard_the_same_twice_is_heard_once_from_then_on():
 
 
 def test_a_few_words_tell_nothing():
-    twice = Twice()
+    twice = LanguageCheck()
     twice.compare("Try again.", "Fly a gun.")
 
     assert twice.share == 0.0
@@ -79,7 +79,7 @@ def words(number, kind="w"):
     ],
 )
 def test_of_twenty_five_words_less_than_a_fifth_may_change(number, changed, share, clear):
-    first, twice = words(number), Twice()
+    first, twice = words(number), LanguageCheck()
 
     twice.compare(first, " ".join([words(changed, "v"), *first.split()[changed:]]))
 
@@ -98,7 +98,7 @@ def test_of_twenty_five_words_less_than_a_fifth_may_change(number, changed, shar
     ],
 )
 def test_words_that_are_missing_or_new_have_changed(first, again, share):
-    twice = Twice()
+    twice = LanguageCheck()
 
     twice.compare(first, again)
 
@@ -106,7 +106,7 @@ def test_words_that_are_missing_or_new_have_changed(first, again, share):
 
 
 def test_changes_of_all_pieces_are_added_up_and_no_more_than_all_words_change():
-    twice = Twice()
+    twice = LanguageCheck()
     for other in ("w", "v", "w", "u"):
         twice.compare(words(20), words(20, other))
 
@@ -117,7 +117,7 @@ def test_changes_of_all_pieces_are_added_up_and_no_more_than_all_words_change():
 
 
 def test_words_that_come_often_count_as_others_do():
-    twice = Twice()
+    twice = LanguageCheck()
 
     twice.compare("so " + "stir it " * 150, "do " + "stir it " * 150)
 
@@ -125,7 +125,7 @@ def test_words_that_come_often_count_as_others_do():
 
 
 def test_a_sentence_that_comes_again_and_again_counts_once():
-    twice = Twice()
+    twice = LanguageCheck()
     for _ in range(4):
         twice.compare("He is the one. " * 20, "It was a day. " * 20)
 
@@ -133,7 +133,7 @@ def test_a_sentence_that_comes_again_and_again_counts_once():
 
 
 def test_a_piece_is_changed_by_little_now_slower_now_faster():
-    twice, piece = Twice(), np.sin(np.arange(9 * RATE, dtype=np.float32) / 50)
+    twice, piece = LanguageCheck(), np.sin(np.arange(9 * RATE, dtype=np.float32) / 50)
 
     slower = twice.changed(piece)
     twice.compare("", "")

@@ -23,7 +23,7 @@ SENTENCE_END = re.compile(r"(?<=[.!?])\s+")
 WORD = re.compile(r"[^\W\d_]+(?:'\w+)*")
 
 
-class Twice:
+class LanguageCheck:
     """Counts of the words of pieces that are transcribed twice, and of those that change."""
 
     def __init__(self) -> None:
