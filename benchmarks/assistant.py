@@ -292,7 +292,7 @@ def measure_orders() -> None:
 def measure_mined(data: Path) -> None:
     """Taught by what was recognised in narrated videos, or by the truth of the same videos.
 
-    What was recognised teaches with the written order, which then is as good as half as many
+    What was recognised teaches with the listed order, which then is as good as half as many
     executions, and without it; and so does that order alone.
     """
     for name, source in (("CrossTask", f"crosstask:{data}/crosstask"), ("demo", "demo")):
@@ -306,8 +306,8 @@ def measure_mined(data: Path) -> None:
         mined = tuple(executions_of_graph(graph, name).done)
         for teacher, taught in (
             ("mined", mined),
-            ("mined, no written order", tuple(one for one in mined if not one.written)),
-            ("written order alone", tuple(one for one in mined if one.written)),
+            ("mined, no listed order", tuple(one for one in mined if not one.written)),
+            ("listed order alone", tuple(one for one in mined if one.written)),
             ("truth", tuple(one for one in truth if one.id in ids[0])),
         ):
             true = [one for one in truth if one.id in ids[0] | ids[1]]

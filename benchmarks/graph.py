@@ -46,7 +46,7 @@ TRUSTS = {"precedence": PRECEDENCE, "next": NEXT, "shown": SHOWN}
 
 
 class Case(NamedTuple):
-    """Counts of possibilities, what the written order says of them, and the truth; (n,) each."""
+    """Counts of possibilities, what the listed order says of them, and the truth; (n,) each."""
 
     counts: NDArray[np.float64]
     order: NDArray[np.float64]
@@ -81,7 +81,7 @@ def truth_of(one: Suite) -> dict[str, list[Labels]]:
 
 
 def check_all(one: Suite) -> None:
-    """The whole corpus, with the written order and without."""
+    """The whole corpus, with the listed order and without."""
     for order in (1.0, 0.0):
         statistics = mined(one, order=order)
         found = check_order(statistics, truth_of(one), least=LEAST[one.name])
