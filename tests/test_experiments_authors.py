@@ -154,7 +154,7 @@ def test_the_first_transition_from_each_keystep_counts_twice():
     videos = [heard(0, 1, None, 0, 2, size=4), heard(2, 3, 0, 2, 3, size=4)]
     videos = [replace(one, video=str(number)) for number, one in enumerate(videos)]
 
-    graph = mine_as_authors(videos, videos[0].vocabulary, Behaviours(double_first_count=True))
+    graph = mine_as_authors(videos, videos[0].vocabulary, Behaviours(first_counted_twice=True))
 
     # 0→1, 1→0 (over the silence), 0→2 and 2→3, 3→0, 0→2, 2→3; the first from each again.
     expected = np.zeros((4, 4), int)
@@ -168,7 +168,7 @@ def test_counting_the_first_twice_adds_one_to_each_keystep_that_was_left():
         rng = np.random.default_rng(seed)
         videos = [random_scores(rng, 8, 6, video=str(video)) for video in range(4)]
 
-        graph = mine_as_authors(videos, videos[0].vocabulary, Behaviours(double_first_count=True))
+        graph = mine_as_authors(videos, videos[0].vocabulary, Behaviours(first_counted_twice=True))
 
         expected = np.zeros((6, 6), int)
         seen = set()
@@ -189,7 +189,7 @@ def test_dropping_rows_without_narration_first_gives_the_same_counts(twice):
             replace(one, values=one.values[one.observed], observed=one.observed[one.observed])
             for one in videos
         ]
-        behaviours = Behaviours(double_first_count=twice)
+        behaviours = Behaviours(first_counted_twice=twice)
 
         whole, short = (
             mine_as_authors(some, videos[0].vocabulary, behaviours) for some in (videos, dropped)
@@ -200,11 +200,13 @@ def test_dropping_rows_without_narration_first_gives_the_same_counts(twice):
 
 def test_scores_of_another_vocabulary_are_not_mined():
     with pytest.raises(DataError, match="vocabulary"):
-        mine_as_authors([heard(0, 1)], Vocabulary(("a", "b")), Behaviours(double_first_count=True))
+        mine_as_authors(
+            [heard(0, 1)], Vocabulary(("a", "b")), Behaviours(first_counted_twice=True)
+        )
 
 
 def test_nothing_is_mined_from_nothing():
-    graph = mine_as_authors([], reference.keysteps(3), Behaviours(double_first_count=True))
+    graph = mine_as_authors([], reference.keysteps(3), Behaviours(first_counted_twice=True))
 
     assert graph.counts.nnz == 0
 
@@ -402,7 +404,7 @@ def test_the_authors_have_numbers_for_each_data_set(dataset, modality, threshold
         limit,
     )
     assert behaviours.raw_costs
-    assert behaviours.double_first_count
+    assert behaviours.first_counted_twice
     assert behaviours.adjacent_forgotten
     assert behaviours.unlabelled_end
     assert behaviours.added_belief == 0.20

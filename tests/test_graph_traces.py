@@ -14,8 +14,8 @@ from stepgraph.graph.traces import (
     EmissionTrace,
     EmissionTraces,
     Sample,
-    can_follow,
     first_by_hash,
+    is_traceable,
     margin_timing,
     videos_each,
 )
@@ -79,7 +79,7 @@ def test_a_video_without_rows_has_a_trace():
     [(10, 400, True), (10, 401, False), (25_000, 400, True), (25_001, 400, False)],
 )
 def test_what_is_too_large_is_not_followed(rows, size, follows):
-    assert can_follow(rows, size) is follows
+    assert is_traceable(rows, size) is follows
 
 
 def slow_margin_timing(rows, emission):

@@ -110,7 +110,8 @@ files.addresses place_of=location_of Place=Location
 files.arrays.checks Kind=ArrayContent
 files.arrays.reader Reader=ArrayReader
 graph.comparing Departure=Deviation Usual=Norm usual_of=norm_of departures=deviations
-graph.courses>graph.traces LEAST_HEARD=LEAST_EMISSION Course=EmissionTrace
+graph.courses>graph.traces can_follow=is_traceable LEAST_HEARD=LEAST_EMISSION
+    Course=EmissionTrace
     clear_times=margin_timing Courses=EmissionTraces
 graph.habits>graph.parameters Words=SentenceClassifier Habits=RecognizerParameters
 graph.layers>graph.order_statistics STAY=SELF_TRANSITION Next=Successor

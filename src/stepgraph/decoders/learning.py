@@ -1,8 +1,14 @@
-"""Fit the recogniser's parameters while mining: task prior, timing and sentence classifiers.
+"""Fit the parameters of the recogniser while mining.  The input is scores alone, never truth.
 
-Each video is processed once, with its scores alone; truth is no input.  Timing histograms are
-accumulated in this pass.  Sentence classifiers are fitted after it, on a bounded sample of the
-videos of each task, labelled with the posteriors of a recogniser that has this timing.
+One pass over the videos accumulates, for the most probable task of each video:
+
+- the log-evidence of all tasks, which the prior of the tasks is fitted to;
+- a timing histogram: when in a video each keystep of the task is done;
+- the emission trace, from which the order of the keysteps is counted.
+
+After the pass, the recogniser with this prior and timing labels a bounded sample of the videos of
+each task with its posteriors.  The sentence classifiers are fitted to these labels.  A video with
+several tasks, or without observations, is left out.
 """
 
 from __future__ import annotations
@@ -32,8 +38,8 @@ from stepgraph.graph.traces import (
     EmissionTraces,
     Floats,
     Sample,
-    can_follow,
     first_by_hash,
+    is_traceable,
     margin_timing,
     videos_each,
 )
@@ -43,7 +49,7 @@ from stepgraph.scoring.lazy import LazyScores
 _VIDEOS, _ALL_VIDEOS = 100, 1000
 # Resolution of shares: coarse enough that their sums are exact, in any order and any shards, for
 # millions of videos a task.
-_FINE = 2.0**30
+_GRID = 2.0**30
 # Shrinkage of the scatter matrix towards a multiple of the identity, for few sentences.
 _SHRINKAGE = 0.1
 
@@ -129,6 +135,7 @@ class ParameterFit:
             yield scores
 
     def _add(self, scores: Scores) -> None:
+        """Add the statistics of a video to those of its most probable task, by its posterior."""
         observations = observe(scores)
         if not len(observations.sources):
             return
@@ -140,16 +147,19 @@ class ParameterFit:
             return
         if len(task_segments(observations, self._tasks, log_evidence)) > 1:
             return  # a video of several tasks has no trace of one
-        share = float(_fine(posterior[task] / total))
+        share = float(_on_grid(posterior[task] / total))
         self._log_evidence.add("", scores.video, log_evidence.astype(np.float32))
         self._videos[task] += share
-        timing = _fine(share * self._follow(observations, task))
+        timing = _on_grid(share * self._add_trace(observations, task))
         self._timing[task] = timing + self._timing.get(task, 0.0)
         if isinstance(scores, LazyScores):
             self._sentences.add(task, scores.video, scores)
 
-    def _follow(self, observations: Observations, task: str) -> Floats:
-        """Sample the emission trace of a video, and return its timing histogram, shape (n, 20)."""
+    def _add_trace(self, observations: Observations, task: str) -> Floats:
+        """Add the emission trace of a video; return its timing histogram, shape (n, 20).
+
+        A histogram is zero where some unannotated observation excludes a keystep.
+        """
         members, scores = self._tasks[task], observations.scores
         values = observations.similarity(task, members).keysteps
         rows, runs = observations.runs()
@@ -159,7 +169,7 @@ class ParameterFit:
         # A trace stores no lower value.
         log_emissions[~unannotated] = np.maximum(log_emissions[~unannotated], LEAST_EMISSION)
         log_emission[runs >= 0] = log_emissions[runs[runs >= 0]]
-        if can_follow(len(observations.index), len(members)):
+        if is_traceable(len(observations.index), len(members)):
             # Salient keysteps reach the top decile; annotated ones are salient.
             highest = values.max(axis=1)[unannotated]
             level = np.quantile(highest, 0.9, method="higher") if highest.size else 0.0
@@ -202,8 +212,8 @@ class ParameterFit:
                 sentences[task] = self._labelled(task, [*videos.values()], graph)
         if not sentences:
             return {}
-        undo = _whitening([vectors for vectors, _ in sentences.values()])
-        return {task: _discriminant(*pair, undo) for task, pair in sentences.items()}
+        whiten = _whitening([vectors for vectors, _ in sentences.values()])
+        return {task: _discriminant(*pair, whiten) for task, pair in sentences.items()}
 
     def _labelled(
         self, task: str, videos: list[LazyScores], graph: TaskGraph
@@ -225,8 +235,9 @@ class ParameterFit:
         return np.concatenate(vectors), np.concatenate(labels)
 
 
-def _fine(values: Any) -> Any:
-    return np.rint(np.asarray(values) * _FINE) / _FINE
+def _on_grid(values: Any) -> Any:
+    """Round to a grid on which sums are exact, so that shards may be added in any order."""
+    return np.rint(np.asarray(values) * _GRID) / _GRID
 
 
 def _whitening(tasks: list[NDArray[np.float32]]) -> Callable[[Floats], Floats]:
@@ -253,17 +264,18 @@ def _whitening(tasks: list[NDArray[np.float32]]) -> Callable[[Floats], Floats]:
 
 
 def _around(vectors: NDArray[np.float32]) -> Floats:
+    """Subtract the mean vector."""
     exact = vectors.astype(np.float64)
     exact -= exact.mean(axis=0)
     return exact
 
 
 def _discriminant(
-    vectors: NDArray[np.float32], labels: Floats, undo: Callable[[Floats], Floats]
+    vectors: NDArray[np.float32], labels: Floats, whiten: Callable[[Floats], Floats]
 ) -> SentenceClassifier:
     """Fit Fisher's linear discriminant to class probabilities instead of hard labels."""
     middle = vectors.mean(axis=0, dtype=np.float64)
     means = labels.T @ vectors / np.maximum(labels.sum(axis=0), 1e-6)[:, None] - middle
-    directions = undo(means)
+    directions = whiten(means)
     bias = -0.5 * (means * directions).sum(axis=1) - directions @ middle
     return SentenceClassifier(directions.astype(np.float32), bias)

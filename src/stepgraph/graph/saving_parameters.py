@@ -16,7 +16,7 @@ from stepgraph.graph.traces import (
     TIMING_BINS,
     EmissionTrace,
     EmissionTraces,
-    can_follow,
+    is_traceable,
     videos_each,
 )
 
@@ -128,7 +128,7 @@ def _trace(fields: Any, size: int) -> EmissionTrace:
     many = rows.astype(np.int64)
     if len(emissions) != len(rows) * size or len(salient) != size or (many < 1).any() or not hop:
         raise DataError(f"a course of {len(emissions)} numbers of {size} keysteps")
-    if not can_follow(int(many.sum()), size):
+    if not is_traceable(int(many.sum()), size):
         raise DataError(f"a course of {many.sum()} rows")
     return EmissionTrace(many, emissions.reshape(len(many), size), salient > 0, hop)
 

@@ -88,7 +88,7 @@ class EmissionTrace(NamedTuple):
         return margin_timing(self.rows, self.emissions / _PARTS)
 
 
-def can_follow(rows: int, keysteps: int) -> bool:
+def is_traceable(rows: int, keysteps: int) -> bool:
     """Check that a trace of so many rows and keysteps is small enough to be kept."""
     return keysteps <= MOST_KEYSTEPS and rows * keysteps <= _ROWS
 
