@@ -3,6 +3,7 @@
 import importlib
 import json
 import re
+from inspect import signature
 from pathlib import Path
 
 import pytest
@@ -43,8 +44,13 @@ def test_old_names_are_gone_and_new_ones_exist(module, pairs):
         kind, _, old = old.rpartition(".")
         if kind:
             owner = getattr(found, kind)
-            assert new in {*dir(owner), *getattr(owner, "__annotations__", {})}
-            assert old not in {*dir(owner), *getattr(owner, "__annotations__", {})}
+            names = {
+                *dir(owner),
+                *getattr(owner, "__annotations__", {}),
+                *signature(owner).parameters,
+            }
+            assert new in names
+            assert old not in names
         else:
             assert new in vars(found)
             with pytest.raises(ImportError, match=f"{old!r} of {module!r} is now {new!r}"):
@@ -61,6 +67,10 @@ def test_an_old_attribute_gives_the_new_one():
         sg.TaskMarkov().stay  # noqa: B018
     with pytest.raises(TypeError, match="no argument 'order'; it is now 'order_weight'"):
         sg.TaskMarkov(order=0)
+    with pytest.raises(
+        TypeError, match="mine has no argument 'decisions'; it is now 'annotations'"
+    ):
+        sg.mine("demo", decisions={})
     with pytest.raises(AttributeError, match=r"no attribute 'fancy'$"):
         sg.TaskMarkov().fancy  # noqa: B018
 

@@ -131,6 +131,7 @@ ingest.twice>ingest.language_check Twice=LanguageCheck
 labelling.folders Part=LabelFile
 labelling.shards LabellingJob.decided_by=settings LabellingJob.known=embeddings
 pipeline Asked=ScorerChoice hears=uses_speech looks=uses_vision
+    mine.decisions=annotations recognize_all.decisions=annotations
 pipeline.articles Answer=ArticleMatch
 pipeline.checking HEARD=MENTIONED
 pipeline.encoding EncodingJob.decided_by=settings
@@ -234,28 +235,34 @@ def explain_old_names(module: ModuleType) -> None:
         raise AttributeError(f"module {module.__name__!r} has no attribute {name!r}")
 
     vars(module).setdefault("__getattr__", lookup)
-    for kind in _ATTRIBUTES.keys() & vars(module).keys():
-        _explain_attributes(vars(module)[kind], _ATTRIBUTES[kind])
+    for name in _ATTRIBUTES.keys() & vars(module).keys():
+        owner = vars(module)[name]
+        if not isinstance(owner, type):
+            setattr(module, name, _refusing(owner, name, _ATTRIBUTES[name]))
+        elif "__getattr__" not in vars(owner):
+            _explain_attributes(owner, _ATTRIBUTES[name])
+
+
+def _refusing(function: Any, owner: str, names: dict[str, str]) -> Any:
+    """Wrap a function so that an old argument is an error with the new one."""
+
+    @wraps(function)
+    def call(*args: Any, **given: Any) -> Any:
+        for old in names.keys() & given.keys():
+            raise TypeError(f"{owner} has no argument {old!r}; it is now {names[old]!r}")
+        return function(*args, **given)
+
+    return call
 
 
 def _explain_attributes(kind: Any, names: dict[str, str]) -> None:
-    if "__getattr__" in vars(kind):
-        return
-    make = kind.__init__
-
-    @wraps(make)
-    def initialise(self: Any, *args: Any, **fields: Any) -> None:
-        for name in names.keys() & fields.keys():
-            raise TypeError(f"{kind.__name__} has no argument {name!r}; it is now {names[name]!r}")
-        make(self, *args, **fields)
-
     def lookup(self: Any, name: str) -> Any:
         hint = f"; it is now {names[name]!r}" if name in names else ""
         raise AttributeError(f"{type(self).__name__!r} has no attribute {name!r}{hint}")
 
     kind.__getattr__ = lookup
     if not issubclass(kind, tuple):
-        kind.__init__ = initialise
+        kind.__init__ = _refusing(kind.__init__, kind.__name__, names)
 
 
 def install() -> None:
