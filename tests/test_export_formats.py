@@ -250,7 +250,7 @@ def test_a_video_that_cannot_be_written_is_in_no_file_and_stops_those_after_it_n
     found = json.loads((tmp_path / "activitynet.json").read_text())
     assert list(found["database"]) == ["tea", "nothing"]
     assert problems.failed
-    with pytest.raises(DataError, match="id of a video must be a name"):
+    with pytest.raises(DataError, match="id of a video must be usable as a file name"):
         write_results([bad], tmp_path, ["srt"])
 
 

@@ -116,7 +116,7 @@ def test_a_folder_without_results_says_how_to_make_them(tmp_path):
 @pytest.mark.parametrize(
     ("field", "value", "message"),
     [
-        ("video", "../../x", "id of a video must be a name"),
+        ("video", "../../x", "id of a video must be usable as a file name"),
         ("duration", -1, "0.0 seconds to a week were expected, got -1"),
         ("duration", 1e9, "seconds to a week"),
         ("tasks", {"tea": 7}, "a probability was expected, got 7"),

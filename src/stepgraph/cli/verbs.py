@@ -97,8 +97,9 @@ def recognize(args: argparse.Namespace) -> str:
     """Recognise the keysteps of videos with a mined graph, and write their chapters to a folder.
 
     Correct the results with stepgraph view, then run the same command again: your corrections
-    stay, and all other rows are recognised anew.  Your own transcript that cannot be read stops
-    the command before any work.  A video that fails later is listed, and the others are done.
+    stay, and all other rows are recognised anew.  A transcript that cannot be read stops the
+    command before any work, unless --skip-bad leaves it out.  Any other video that fails is
+    listed, and the others are done.
     """
     arguments.must_be_writable(args.output)
     graph, failed = load_graph(args.graph), Problems(strict=args.strict)

@@ -128,7 +128,7 @@ def open_all(
     if not videos:
         failed.take(flaws.failed)
     if failed and (problems.strict or not videos):
-        hint = "; skip bad files to go on without them" if videos else ""
+        hint = "; --skip-bad leaves them out" if videos else ""
         reasons = dict.fromkeys(one.what for one in failed.found)
         each = ", ".join(
             f"({number}) {', '.join(one.where for one in failed.found if one.what == why)}: {why}"

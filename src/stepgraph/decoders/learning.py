@@ -1,14 +1,16 @@
-"""Fit the parameters of the recogniser while mining.  The input is scores alone, never truth.
+"""Fit the parameters of the recogniser while mining.
 
-One pass over the videos accumulates, for the most probable task of each video:
+The input is the scores of each video, with the embeddings of its sentences and the annotation that
+its user made, if any.  Truth is never an input.  One pass over the videos accumulates:
 
-- the log-evidence of all tasks, which the prior of the tasks is fitted to;
-- a timing histogram: when in a video each keystep of the task is done;
-- the emission trace, from which the order of the keysteps is counted.
+- the log-evidence of every task in each video; the graph fits the prior of the tasks to it;
+- for the most probable task of a video, its timing histogram: when each keystep is done;
+- for the same task, the emission trace; the graph counts the order of the keysteps in it.
 
-After the pass, the recogniser with this prior and timing labels a bounded sample of the videos of
-each task with its posteriors.  The sentence classifiers are fitted to these labels.  A video with
-several tasks, or without observations, is left out.
+After the pass, the recogniser with this prior and timing labels a sample of the videos of each
+task with its posteriors.  The sentence classifiers are fitted to these labels.  The whole fit
+leaves out videos without observations, in which no task has any evidence, and videos of several
+tasks, which have no single trace.
 """
 
 from __future__ import annotations
@@ -45,7 +47,8 @@ from stepgraph.graph.traces import (
 )
 from stepgraph.scoring.lazy import LazyScores
 
-# Most videos of a task, and of all tasks, that sentence classifiers are fitted on.
+# Maximum number of videos that sentence classifiers are fitted on: of one task, and of all tasks
+# together, shared out evenly.
 _VIDEOS, _ALL_VIDEOS = 100, 1000
 # Resolution of shares: coarse enough that their sums are exact, in any order and any shards, for
 # millions of videos a task.
@@ -146,7 +149,7 @@ class ParameterFit:
         if not total:
             return
         if len(task_segments(observations, self._tasks, log_evidence)) > 1:
-            return  # a video of several tasks has no trace of one
+            return
         share = float(_on_grid(posterior[task] / total))
         self._log_evidence.add("", scores.video, log_evidence.astype(np.float32))
         self._videos[task] += share
@@ -158,7 +161,7 @@ class ParameterFit:
     def _add_trace(self, observations: Observations, task: str) -> Floats:
         """Add the emission trace of a video; return its timing histogram, shape (n, 20).
 
-        A histogram is zero where some unannotated observation excludes a keystep.
+        The whole histogram is zero if an unannotated observation excludes a keystep.
         """
         members, scores = self._tasks[task], observations.scores
         values = observations.similarity(task, members).keysteps
@@ -170,7 +173,8 @@ class ParameterFit:
         log_emissions[~unannotated] = np.maximum(log_emissions[~unannotated], LEAST_EMISSION)
         log_emission[runs >= 0] = log_emissions[runs[runs >= 0]]
         if is_traceable(len(observations.index), len(members)):
-            # Salient keysteps reach the top decile; annotated ones are salient.
+            # A keystep is salient if its best similarity is in the top decile of the best ones of
+            # all observations.  An annotated keystep has the highest similarity of all.
             highest = values.max(axis=1)[unannotated]
             level = np.quantile(highest, 0.9, method="higher") if highest.size else 0.0
             salient = values.max(axis=0) >= level
