@@ -25,7 +25,7 @@ from benchmarks.recipes import HABITS, SHAPES, Recipe, closure, recipes, swapped
 from stepgraph.assistant import Executions, Experience, learn_order, make_plans, open_executions
 from stepgraph.assistant.answers import Assistant
 from stepgraph.assistant.executions import Edge, Execution, executions_of_graph
-from stepgraph.assistant.orders import RECOGNISED, Order
+from stepgraph.assistant.orders import RECOGNIZED, Order
 from stepgraph.datasets import open_source
 from stepgraph.experiments.assistance import (
     agreement,
@@ -320,7 +320,7 @@ def order_f1(taught: Sequence[Execution], truth: Sequence[Execution], least: int
     found = []
     for task in {one.task: None for one in taught}:
         counts = counted([[*dict.fromkeys(one.steps)] for one in truth if one.task == task])
-        order = learn_order([one.steps for one in taught if one.task == task], noise=RECOGNISED)
+        order = learn_order([one.steps for one in taught if one.task == task], noise=RECOGNIZED)
         if figures := judge(order, counts, least):
             found.append(figures[0])
     return float(np.mean(found))

@@ -136,14 +136,14 @@ def videoclip() -> Case:
 def timesformer_b() -> Case:
     import torch
 
-    from stepgraph.networks.timesformer import TimeSformer, TimeSformerOptions, normalise
+    from stepgraph.networks.timesformer import TimeSformer, TimeSformerOptions, normalize
 
     options = TimeSformerOptions(classes=400)
     with torch.device(device()):
         model = TimeSformer(options).eval()
 
     def encode(frames: np.ndarray) -> np.ndarray:
-        clips = normalise(torch.from_numpy(frames).to(device()))
+        clips = normalize(torch.from_numpy(frames).to(device()))
         return running(lambda: model.features(clips))
 
     return Case(encode, (options.frames, options.size, options.size, 3), count(model), half())

@@ -59,8 +59,8 @@ def render_hour(path: Path) -> None:
         stream.width, stream.height, stream.pix_fmt = 320, 180, "yuv420p"
         for number in range(HOUR * RATE):
             if number % (10 * RATE) == 0:
-                colour = np.random.default_rng(number).integers(0, 256, 3, np.uint8)
-                picture = np.broadcast_to(colour, (180, 320, 3)).copy()
+                color = np.random.default_rng(number).integers(0, 256, 3, np.uint8)
+                picture = np.broadcast_to(color, (180, 320, 3)).copy()
                 frame = av.VideoFrame.from_ndarray(picture, "rgb24").reformat(format="yuv420p")
             frame.pts = number
             container.mux(stream.encode(frame))

@@ -108,9 +108,9 @@ def linear(w, name, x):
 
 
 def norm(w, name, x, eps):
-    centred = x - x.mean(-1, keepdim=True)
-    spread = torch.sqrt((centred**2).mean(-1, keepdim=True) + eps)
-    return centred / spread * w[name + ".weight"] + w[name + ".bias"]
+    centered = x - x.mean(-1, keepdim=True)
+    spread = torch.sqrt((centered**2).mean(-1, keepdim=True) + eps)
+    return centered / spread * w[name + ".weight"] + w[name + ".bias"]
 
 
 def gelu(x):

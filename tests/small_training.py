@@ -27,9 +27,9 @@ class Colours:
 
     def read(self, video, clip):
         chance = np.random.default_rng([clip, int(video)])
-        colour = np.array([(0, 0, 0), (200, 0, 0), (0, 200, 0), (0, 0, 200)])[clip % 4]
+        color = np.array([(0, 0, 0), (200, 0, 0), (0, 200, 0), (0, 0, 200)])[clip % 4]
         noise = chance.integers(0, 50, size=(2, 6, 6, 3))
-        return (colour + noise).clip(0, 255).astype(np.uint8)
+        return (color + noise).clip(0, 255).astype(np.uint8)
 
 
 class Small(nn.Module):

@@ -145,7 +145,7 @@ def test_the_package_stays_small():
     kinds = (".py", ".js", ".css", ".html", ".toml")
     files = [path for path in PACKAGE.rglob("*") if path.suffix in kinds]
 
-    assert sum(len(path.read_text("utf-8").splitlines()) for path in files) <= 44_320
+    assert sum(len(path.read_text("utf-8").splitlines()) for path in files) <= 44_330
 
 
 WEAK = re.compile(

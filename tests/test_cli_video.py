@@ -14,7 +14,7 @@ from videos import write_sound, write_video
 av = pytest.importorskip("av")
 
 STEPS = "# Paint\npaint it red\npaint it green\npaint it blue\n"
-COLOURS = {"red": (220, 30, 30), "green": (30, 200, 40), "blue": (40, 60, 220)}
+COLORS = {"red": (220, 30, 30), "green": (30, 200, 40), "blue": (40, 60, 220)}
 ORDER = ("red", "green", "blue")
 # An encoder that sees which of the three colours fills the picture.
 LOOKING = """
@@ -51,8 +51,8 @@ def make(options):
 def paint(path, order=ORDER, seconds=2, said=()):
     """A clip in which each colour is shown for some seconds, with words as a text track."""
     pictures = [
-        np.full((48, 64, 3), COLOURS[colour], np.uint8)
-        for colour in order
+        np.full((48, 64, 3), COLORS[color], np.uint8)
+        for color in order
         for _ in range(5 * seconds)
     ]
     if not said:
@@ -333,9 +333,9 @@ def test_labels_train_a_model_that_recognises(graph, folder, capsys):
 
 def test_features_are_probed(folder, capsys):
     rows = [
-        f"{name},{2 * at},{2 * at + 2},paint it {colour}"
+        f"{name},{2 * at},{2 * at + 2},paint it {color}"
         for name in ("a", "b", "c")
-        for at, colour in enumerate(ORDER)
+        for at, color in enumerate(ORDER)
     ]
     truth = "\n".join(["video,start,end,keystep", *rows]) + "\n"
     (folder / "truth.csv").write_text(truth)

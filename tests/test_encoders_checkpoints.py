@@ -13,8 +13,8 @@ from stepgraph.scoring import score
 from videos import write_video
 
 torch = pytest.importorskip("torch")
-COLOURS = {"paint it red": (220, 20, 20), "paint it blue": (20, 20, 220), "wait": (90, 90, 90)}
-VOCABULARY = Vocabulary(tuple(COLOURS))
+COLORS = {"paint it red": (220, 20, 20), "paint it blue": (20, 20, 220), "wait": (90, 90, 90)}
+VOCABULARY = Vocabulary(tuple(COLORS))
 FRAMES, SIZE = 2, 32
 
 
@@ -65,7 +65,7 @@ def make_network(seed=0):
 
     torch.manual_seed(seed)
     options = TimeSformerOptions(
-        len(COLOURS), frames=FRAMES, size=SIZE, patch=16, width=24, depth=2, heads=2
+        len(COLORS), frames=FRAMES, size=SIZE, patch=16, width=24, depth=2, heads=2
     )
     return TimeSformer(options)
 
@@ -73,11 +73,11 @@ def make_network(seed=0):
 @pytest.fixture(scope="module")
 def colour_network():
     """A network that has learned three colours."""
-    from stepgraph.networks.timesformer import normalise
+    from stepgraph.networks.timesformer import normalize
 
     network = make_network()
-    pictures = torch.tensor(list(COLOURS.values()), dtype=torch.uint8)
-    clips = normalise(pictures[:, None, None, None].expand(-1, FRAMES, SIZE, SIZE, -1))
+    pictures = torch.tensor(list(COLORS.values()), dtype=torch.uint8)
+    clips = normalize(pictures[:, None, None, None].expand(-1, FRAMES, SIZE, SIZE, -1))
     optimizer = torch.optim.AdamW(network.parameters(), lr=5e-3)
     for _ in range(40):
         loss = torch.nn.functional.cross_entropy(network(clips), torch.arange(3))
@@ -100,7 +100,7 @@ def checkpoint(tmp_path, colour_network):
 def video(tmp_path_factory):
     """Two seconds of each colour."""
     path = tmp_path_factory.mktemp("video") / "painting.mp4"
-    pictures = [np.full((48, 64, 3), colour, np.uint8) for colour in COLOURS.values()]
+    pictures = [np.full((48, 64, 3), color, np.uint8) for color in COLORS.values()]
     write_video(path, [picture for picture in pictures for _ in range(8)], rate=4)
     return Video("painting", 6.0, path=path)
 
@@ -172,12 +172,12 @@ def test_it_knows_no_keysteps_and_says_so_without_loading_weights(published):
 
 
 def test_a_checkpoint_of_ones_own_gives_features_by_that_name(checkpoint, colour_network):
-    from stepgraph.networks.timesformer import normalise
+    from stepgraph.networks.timesformer import normalize
 
     model = load_encoder(f"timesformer:{checkpoint}").model
 
     with torch.no_grad():
-        expected = colour_network.features(normalise(torch.tensor(clips_of())))
+        expected = colour_network.features(normalize(torch.tensor(clips_of())))
     np.testing.assert_allclose(model.encode_clips(clips_of()), expected.numpy(), atol=1e-5)
     assert model.clips.window == 2.0
 
@@ -240,7 +240,7 @@ def test_own_checkpoints_recognise_what_they_were_trained_on(checkpoint, video):
 
 
 def test_a_score_is_the_root_of_a_probability(checkpoint, colour_network):
-    from stepgraph.networks.timesformer import normalise
+    from stepgraph.networks.timesformer import normalize
 
     encoder = load_encoder(f"own:{checkpoint}")
     clips = clips_of()
@@ -248,7 +248,7 @@ def test_a_score_is_the_root_of_a_probability(checkpoint, colour_network):
     scores = encoder.model.encode_clips(clips) @ encoder.encode_keysteps(VOCABULARY).T
 
     with torch.no_grad():
-        expected = colour_network(normalise(torch.tensor(clips))).softmax(dim=1)
+        expected = colour_network(normalize(torch.tensor(clips))).softmax(dim=1)
     np.testing.assert_allclose(scores**2, expected.numpy(), atol=1e-5)
     np.testing.assert_allclose((scores**2).sum(axis=1), 1, atol=1e-5)
 

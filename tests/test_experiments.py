@@ -200,10 +200,10 @@ def test_a_task_with_too_many_orders_is_n_a(setting, monkeypatch):
         def decode(self, scores, graph):
             raise DataError("a graph of 30 keysteps must have fewer states")
 
-    labeller = methods.on_task(Refusing(), setting, "text")
+    labeler = methods.on_task(Refusing(), setting, "text")
 
     with pytest.raises(NotAvailableError, match="task 'Make an omelette' cannot be aligned: a gr"):
-        labeller(next(iter(setting.scored("text"))))
+        labeler(next(iter(setting.scored("text"))))
 
 
 def test_noise_is_n_a_without_irrelevant_keysteps(omelette, encoder):

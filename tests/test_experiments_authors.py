@@ -15,7 +15,7 @@ from stepgraph.errors import ConfigError, DataError
 from stepgraph.experiments.authors import (
     AuthorsBayesFilter,
     AuthorsPathSearch,
-    Behaviours,
+    Behaviors,
     Limit,
     agglomerate,
     allowed_keysteps,
@@ -25,7 +25,7 @@ from stepgraph.experiments.authors import (
 from stepgraph.graph import mine_graph
 
 OFF = BACKGROUND
-ADDED = Behaviours(added_belief=0.20)
+ADDED = Behaviors(added_belief=0.20)
 
 
 def empty_graph(size):
@@ -41,9 +41,9 @@ def heard(*rows, size=8, score=0.9):
     return make_scores(values, [keystep is not None for keystep in rows])
 
 
-def decoded(scores, behaviours, graph=None, **options):
+def decoded(scores, behaviors, graph=None, **options):
     graph = graph or empty_graph(len(scores.vocabulary))
-    return AuthorsPathSearch(0.5, behaviours, **options).decode(scores, graph).keysteps.tolist()
+    return AuthorsPathSearch(0.5, behaviors, **options).decode(scores, graph).keysteps.tolist()
 
 
 def test_without_any_behaviour_path_search_is_that_of_the_paper():
@@ -54,7 +54,7 @@ def test_without_any_behaviour_path_search_is_that_of_the_paper():
         scores = random_scores(rng, int(rng.integers(0, 40)), size)
         threshold = float(rng.choice([0.5, 0.9, 0.97, 1.1]))
 
-        ours = AuthorsPathSearch(threshold, Behaviours()).decode(scores, graph)
+        ours = AuthorsPathSearch(threshold, Behaviors()).decode(scores, graph)
 
         paper = PathSearch(threshold).decode(scores, graph)
         assert ours.keysteps.tolist() == paper.keysteps.tolist()
@@ -66,7 +66,7 @@ def test_without_any_behaviour_the_filter_is_that_of_the_paper():
         rng = np.random.default_rng(seed)
         scores, graph = random_scores(rng, 30, 5), random_graph(rng, 5)
 
-        ours = AuthorsBayesFilter(0.3, Behaviours()).decode(scores, graph)
+        ours = AuthorsBayesFilter(0.3, Behaviors()).decode(scores, graph)
 
         assert ours.keysteps.tolist() == BayesFilter(0.3).decode(scores, graph).keysteps.tolist()
 
@@ -78,7 +78,7 @@ def test_without_any_behaviour_mining_is_that_of_the_paper():
         vocabulary = videos[0].vocabulary
 
         ours, paper = (
-            mine_as_authors(videos, vocabulary, Behaviours()),
+            mine_as_authors(videos, vocabulary, Behaviors()),
             mine_graph(videos, vocabulary),
         )
 
@@ -88,7 +88,7 @@ def test_without_any_behaviour_mining_is_that_of_the_paper():
 
 def test_the_example_of_adjacent_anchors():
     """All of 0..7 confident: every other anchor is overwritten."""
-    labels = decoded(heard(*range(8)), Behaviours(adjacent_forgotten=True))
+    labels = decoded(heard(*range(8)), Behaviors(adjacent_forgotten=True))
 
     assert labels == [1, 1, 1, 3, 3, 5, 5, 7]
 
@@ -113,13 +113,13 @@ def test_the_earlier_of_each_two_adjacent_anchors_is_forgotten(anchors, remember
 
 
 def test_a_forgotten_anchor_is_overwritten_from_an_older_one():
-    labels = decoded(heard(0, None, None, 5, 6), Behaviours(adjacent_forgotten=True))
+    labels = decoded(heard(0, None, None, 5, 6), Behaviors(adjacent_forgotten=True))
 
     assert labels == [0, 0, 0, 6, 6]
 
 
 def test_anchors_of_the_labels_are_the_remembered_ones():
-    decoder = AuthorsPathSearch(0.5, Behaviours(adjacent_forgotten=True))
+    decoder = AuthorsPathSearch(0.5, Behaviors(adjacent_forgotten=True))
 
     labels = decoder.decode(heard(0, 1, None, 3), empty_graph(8))
 
@@ -131,8 +131,8 @@ def test_raw_costs_prefer_rare_transitions():
     graph = make_graph([[0, 98, 2, 0], [0, 0, 0, 1], [9, 0, 0, 1], [0, 0, 0, 0]])
     scores = heard(0, None, 3, size=4)
 
-    assert decoded(scores, Behaviours(), graph) == [0, 1, 3]
-    assert decoded(scores, Behaviours(raw_costs=True), graph) == [0, 2, 3]
+    assert decoded(scores, Behaviors(), graph) == [0, 1, 3]
+    assert decoded(scores, Behaviors(raw_costs=True), graph) == [0, 2, 3]
 
 
 def test_raw_costs_give_the_path_with_the_least_sum_of_probabilities():
@@ -141,7 +141,7 @@ def test_raw_costs_give_the_path_with_the_least_sum_of_probabilities():
         graph = random_graph(rng, 5, density=0.5)
         scores = heard(0, *[None] * 12, 4, size=5)
 
-        labels = decoded(scores, Behaviours(raw_costs=True), graph)
+        labels = decoded(scores, Behaviors(raw_costs=True), graph)
 
         paths = reference.simple_paths(graph, 0, 4)
         shares = graph.probabilities.toarray()
@@ -154,7 +154,7 @@ def test_the_first_transition_from_each_keystep_counts_twice():
     videos = [heard(0, 1, None, 0, 2, size=4), heard(2, 3, 0, 2, 3, size=4)]
     videos = [replace(one, video=str(number)) for number, one in enumerate(videos)]
 
-    graph = mine_as_authors(videos, videos[0].vocabulary, Behaviours(first_counted_twice=True))
+    graph = mine_as_authors(videos, videos[0].vocabulary, Behaviors(first_counted_twice=True))
 
     # 0→1, 1→0 (over the silence), 0→2 and 2→3, 3→0, 0→2, 2→3; the first from each again.
     expected = np.zeros((4, 4), int)
@@ -168,7 +168,7 @@ def test_counting_the_first_twice_adds_one_to_each_keystep_that_was_left():
         rng = np.random.default_rng(seed)
         videos = [random_scores(rng, 8, 6, video=str(video)) for video in range(4)]
 
-        graph = mine_as_authors(videos, videos[0].vocabulary, Behaviours(first_counted_twice=True))
+        graph = mine_as_authors(videos, videos[0].vocabulary, Behaviors(first_counted_twice=True))
 
         expected = np.zeros((6, 6), int)
         seen = set()
@@ -189,10 +189,10 @@ def test_dropping_rows_without_narration_first_gives_the_same_counts(twice):
             replace(one, values=one.values[one.observed], observed=one.observed[one.observed])
             for one in videos
         ]
-        behaviours = Behaviours(first_counted_twice=twice)
+        behaviors = Behaviors(first_counted_twice=twice)
 
         whole, short = (
-            mine_as_authors(some, videos[0].vocabulary, behaviours) for some in (videos, dropped)
+            mine_as_authors(some, videos[0].vocabulary, behaviors) for some in (videos, dropped)
         )
 
         assert (whole.counts != short.counts).nnz == 0
@@ -200,13 +200,11 @@ def test_dropping_rows_without_narration_first_gives_the_same_counts(twice):
 
 def test_scores_of_another_vocabulary_are_not_mined():
     with pytest.raises(DataError, match="vocabulary"):
-        mine_as_authors(
-            [heard(0, 1)], Vocabulary(("a", "b")), Behaviours(first_counted_twice=True)
-        )
+        mine_as_authors([heard(0, 1)], Vocabulary(("a", "b")), Behaviors(first_counted_twice=True))
 
 
 def test_nothing_is_mined_from_nothing():
-    graph = mine_as_authors([], reference.keysteps(3), Behaviours(first_counted_twice=True))
+    graph = mine_as_authors([], reference.keysteps(3), Behaviors(first_counted_twice=True))
 
     assert graph.counts.nnz == 0
 
@@ -214,41 +212,41 @@ def test_nothing_is_mined_from_nothing():
 def test_rows_after_the_last_anchor_stay_unlabelled_and_those_before_the_first_copy_it():
     scores = heard(None, None, 2, None, 3, None, None)
 
-    assert decoded(scores, Behaviours(unlabelled_end=True)) == [2, 2, 2, 2, 3, OFF, OFF]
-    assert decoded(scores, Behaviours()) == [2, 2, 2, 2, 3, 3, 3]
+    assert decoded(scores, Behaviors(unlabelled_end=True)) == [2, 2, 2, 2, 3, OFF, OFF]
+    assert decoded(scores, Behaviors()) == [2, 2, 2, 2, 3, 3, 3]
 
 
 def test_a_video_without_anchors_stays_unlabelled_where_ends_do():
     scores = heard(2, None, 3, score=0.2)
 
-    assert decoded(scores, Behaviours(unlabelled_end=True)) == [OFF, OFF, OFF]
-    assert decoded(scores, Behaviours()) == [2, OFF, 3]
+    assert decoded(scores, Behaviors(unlabelled_end=True)) == [OFF, OFF, OFF]
+    assert decoded(scores, Behaviors()) == [2, OFF, 3]
 
 
 def test_the_threshold_of_the_scripts_takes_the_place_of_the_decoders_own():
     scores = heard(2, None, None, 3, score=0.35)
 
-    labels = AuthorsPathSearch(0.9, Behaviours(threshold=0.32)).decode(scores, empty_graph(8))
+    labels = AuthorsPathSearch(0.9, Behaviors(threshold=0.32)).decode(scores, empty_graph(8))
 
     assert labels.anchors.tolist() == [True, False, False, True]
 
 
 def test_scores_are_mapped_with_fixed_extrema_before_the_threshold():
     scores = make_scores([[0.0, 10.0], [0.0, 4.0]])
-    behaviours = Behaviours(extrema=(-10.0, 10.0))
+    behaviors = Behaviors(extrema=(-10.0, 10.0))
 
-    labels = AuthorsPathSearch(0.5, behaviours).decode(scores, empty_graph(2))
+    labels = AuthorsPathSearch(0.5, behaviors).decode(scores, empty_graph(2))
 
     assert labels.anchors.tolist() == [True, False]
 
 
 def test_only_keysteps_that_win_some_row_clearly_may_be_anchors():
-    behaviours = Behaviours(limit=Limit("winners", 0.46), threshold=0.3)
+    behaviors = Behaviors(limit=Limit("winners", 0.46), threshold=0.3)
     scores = make_scores([[0.5, 0.1, 0.0], [0.35, 0.4, 0.0], [0.0, 0.4, 0.1]])
 
-    labels = AuthorsPathSearch(0.3, behaviours).decode(scores, empty_graph(3))
+    labels = AuthorsPathSearch(0.3, behaviors).decode(scores, empty_graph(3))
 
-    assert allowed_keysteps(scores, behaviours.limit).tolist() == [True, False, False]
+    assert allowed_keysteps(scores, behaviors.limit).tolist() == [True, False, False]
     assert labels.keysteps.tolist() == [0, 0, 0]
     assert labels.anchors.tolist() == [True, True, False]
 
@@ -259,9 +257,9 @@ def test_a_limit_holds_for_keysteps_of_paths():
         np.eye(4)[[2, 0, 0, 0, 3]], [True, True, False, False, True], vocabulary=graph.vocabulary
     )
 
-    limited = decoded(scores, Behaviours(limit=Limit("winners", 0.46)), graph)
+    limited = decoded(scores, Behaviors(limit=Limit("winners", 0.46)), graph)
 
-    assert decoded(scores, Behaviours(), graph) == [2, 0, 0, 1, 3]
+    assert decoded(scores, Behaviors(), graph) == [2, 0, 0, 1, 3]
     assert limited == [2, 0, 0, 2, 3]
 
 
@@ -274,15 +272,15 @@ def test_a_limit_does_not_change_what_a_transition_costs():
         np.eye(5)[[1, 0, 0, 3]], [True, True, False, True], vocabulary=graph.vocabulary
     )
 
-    labels = decoded(scores, Behaviours(limit=Limit("winners", 0.46)), graph)
+    labels = decoded(scores, Behaviors(limit=Limit("winners", 0.46)), graph)
 
     assert labels == [1, 0, 0, 3]
 
 
 def test_where_no_keystep_is_clear_there_are_no_anchors():
-    behaviours = Behaviours(limit=Limit("winners", 0.46))
+    behaviors = Behaviors(limit=Limit("winners", 0.46))
 
-    assert decoded(heard(1, 2, score=0.4), behaviours) == [OFF, OFF]
+    assert decoded(heard(1, 2, score=0.4), behaviors) == [OFF, OFF]
 
 
 CLEAR, DIM = [0.5, 0.1, 0.1], [0.1, 0.1, 0.1]
@@ -308,15 +306,15 @@ def test_the_cluster_with_most_clear_scores_for_its_size_is_allowed(rows, spoken
 
 
 def test_anchors_are_limited_to_the_best_cluster():
-    behaviours = Behaviours(limit=Limit("cluster", 0.46, 1.0))
+    behaviors = Behaviors(limit=Limit("cluster", 0.46, 1.0))
     scores = make_scores([[0.9, 0.2, 0.6], [0.1, 0.8, 0.7], [0.1, 0.5, 0.6]])
 
-    assert decoded(scores, behaviours, clusters=(0, 1, 1)) == [2, 1, 2]
+    assert decoded(scores, behaviors, clusters=(0, 1, 1)) == [2, 1, 2]
 
 
 def test_a_limit_by_clusters_needs_the_clusters():
     with pytest.raises(DataError, match=r"one for each of the 8 keysteps .* got 0"):
-        decoded(heard(1), Behaviours(limit=Limit("cluster", 0.46, 1.0)))
+        decoded(heard(1), Behaviors(limit=Limit("cluster", 0.46, 1.0)))
 
 
 def test_keysteps_nearer_than_the_distance_share_a_cluster():
@@ -341,7 +339,7 @@ def test_the_filter_of_the_scripts_adds_what_it_believes_to_the_scores():
         rng = np.random.default_rng(seed)
         scores, graph = random_scores(rng, 20, 4, spoken=1.0), random_graph(rng, 4)
 
-        labels = AuthorsBayesFilter(behaviours=ADDED).decode(scores, graph).keysteps.tolist()
+        labels = AuthorsBayesFilter(behaviors=ADDED).decode(scores, graph).keysteps.tolist()
 
         shares = graph.probabilities.toarray()
         belief, expected = None, []
@@ -361,7 +359,7 @@ def test_the_filter_of_the_scripts_is_causal():
     past = replace(scores, values=scores.values[:12], observed=scores.observed[:12])
 
     whole, part = (
-        AuthorsBayesFilter(behaviours=ADDED).decode(one, graph) for one in (scores, past)
+        AuthorsBayesFilter(behaviors=ADDED).decode(one, graph) for one in (scores, past)
     )
 
     assert whole.keysteps[:12].tolist() == part.keysteps.tolist()
@@ -372,7 +370,7 @@ def test_the_filter_of_the_scripts_goes_on_in_silence_and_says_nothing_before_sp
     graph = make_graph([[1, 1, 0], [0, 1, 2], [0, 0, 0]])
     scores = heard(None, 1, None, size=3)
 
-    labels = AuthorsBayesFilter(behaviours=ADDED).decode(scores, graph)
+    labels = AuthorsBayesFilter(behaviors=ADDED).decode(scores, graph)
 
     assert labels.keysteps.tolist() == [OFF, 1, 0]
 
@@ -381,7 +379,7 @@ def test_the_filter_of_the_scripts_never_labels_with_a_forbidden_keystep():
     rng = np.random.default_rng(0)
     scores = random_scores(rng, 30, 4).restrict([1, 3])
 
-    labels = AuthorsBayesFilter(behaviours=ADDED).decode(scores, random_graph(rng, 4))
+    labels = AuthorsBayesFilter(behaviors=ADDED).decode(scores, random_graph(rng, 4))
 
     assert set(labels.keysteps.tolist()) <= {OFF, 1, 3}
 
@@ -396,36 +394,36 @@ def test_the_filter_of_the_scripts_never_labels_with_a_forbidden_keystep():
     ],
 )
 def test_the_authors_have_numbers_for_each_data_set(dataset, modality, threshold, extrema, limit):
-    behaviours = Behaviours.authors(dataset, modality)
+    behaviors = Behaviors.authors(dataset, modality)
 
-    assert (behaviours.threshold, behaviours.extrema, behaviours.limit) == (
+    assert (behaviors.threshold, behaviors.extrema, behaviors.limit) == (
         threshold,
         extrema,
         limit,
     )
-    assert behaviours.raw_costs
-    assert behaviours.first_counted_twice
-    assert behaviours.adjacent_forgotten
-    assert behaviours.unlabelled_end
-    assert behaviours.added_belief == 0.20
+    assert behaviors.raw_costs
+    assert behaviors.first_counted_twice
+    assert behaviors.adjacent_forgotten
+    assert behaviors.unlabelled_end
+    assert behaviors.added_belief == 0.20
 
 
 def test_there_are_no_numbers_for_other_data_sets():
     with pytest.raises(ConfigError, match="crosstask or coin, text or video, got 'howto100m'"):
-        Behaviours.authors("howto100m")
+        Behaviors.authors("howto100m")
 
 
 def test_each_behaviour_can_be_had_alone():
-    alone = Behaviours.alone("crosstask", "text")
+    alone = Behaviors.alone("crosstask", "text")
 
-    assert list(alone) == [field.name for field in fields(Behaviours)]
-    for name, behaviours in alone.items():
-        assert replace(behaviours, **{name: getattr(Behaviours(), name)}) == Behaviours()
-        assert getattr(behaviours, name) == getattr(Behaviours.authors("crosstask", "text"), name)
+    assert list(alone) == [field.name for field in fields(Behaviors)]
+    for name, behaviors in alone.items():
+        assert replace(behaviors, **{name: getattr(Behaviors(), name)}) == Behaviors()
+        assert getattr(behaviors, name) == getattr(Behaviors.authors("crosstask", "text"), name)
 
 
 def test_what_a_data_set_has_not_is_not_among_its_behaviours():
-    assert "limit" not in Behaviours.alone("crosstask", "video")
+    assert "limit" not in Behaviors.alone("crosstask", "video")
 
 
 @pytest.mark.parametrize("rows", [0, 1, 3])
@@ -433,14 +431,14 @@ def test_what_a_data_set_has_not_is_not_among_its_behaviours():
 def test_a_video_without_speech_is_all_background(decoder, rows):
     scores = make_scores(np.zeros((rows, 8)), [False] * rows)
 
-    labels = decoder(behaviours=Behaviours.authors("crosstask", "text")).decode(
+    labels = decoder(behaviors=Behaviors.authors("crosstask", "text")).decode(
         scores, empty_graph(8)
     )
 
     assert labels.keysteps.tolist() == [OFF] * rows
 
 
-@pytest.mark.parametrize("decoder", [AuthorsPathSearch(), AuthorsBayesFilter(behaviours=ADDED)])
+@pytest.mark.parametrize("decoder", [AuthorsPathSearch(), AuthorsBayesFilter(behaviors=ADDED)])
 def test_a_graph_of_another_vocabulary_is_refused(decoder):
     with pytest.raises(DataError, match="vocabulary"):
         decoder.decode(heard(0, 1), empty_graph(3))

@@ -293,7 +293,7 @@ def test_every_colour_of_the_style_is_known_in_light_and_dark():
 
 
 def test_a_page_is_light_unless_its_reader_chose_dark():
-    light, by_system, by_choice = svg.page_colours().split("@media screen")
+    light, by_system, by_choice = svg.page_colors().split("@media screen")
 
     assert "--page:#f7f6f3;" in light
     assert "--page:#121316;" in by_system

@@ -17,7 +17,7 @@ from stepgraph.export.report import (
     _hex,
     _next_line,
     _video,
-    keystep_colours,
+    keystep_colors,
 )
 from stepgraph.export.terminal import describe_vocabulary
 from stepgraph.export.timeline import to_json, to_text, to_youtube
@@ -29,7 +29,7 @@ from test_export_report import embedded, kitchen, omelette, write
 
 
 def test_colours_stay_what_they_were():
-    assert keystep_colours(8, [(0, 1, 2), (2, 3, 4, 0, 5)]) == [
+    assert keystep_colors(8, [(0, 1, 2), (2, 3, 4, 0, 5)]) == [
         *("#dd7c9b", "#778b27", "#68c5ff", "#77b061"),
         *("#7575c9", "#f1a95e", "#aaa239", "#4fa7e5"),
     ]
@@ -62,9 +62,9 @@ def test_a_bar_is_as_long_as_what_is_said_of_the_video_in_seconds():
     assert shown["duration"] == 25
 
 
-def hue(colour):
+def hue(color):
     """Angle of a colour in OKLab, by Ottosson's matrices the other way round."""
-    encoded = np.array([int(colour[at : at + 2], 16) for at in (1, 3, 5)]) / 255
+    encoded = np.array([int(color[at : at + 2], 16) for at in (1, 3, 5)]) / 255
     linear = np.where(encoded > 0.04045, ((encoded + 0.055) / 1.055) ** 2.4, encoded / 12.92)
     to_cone = [[0.4122, 0.5363, 0.0514], [0.2119, 0.6807, 0.1074], [0.0883, 0.2817, 0.6300]]
     _, a, b = [
@@ -80,7 +80,7 @@ def hue(colour):
 def test_a_keystep_of_two_tasks_has_a_hue_of_its_own_in_both(size, shared):
     tasks = [tuple(range(7)), (shared, *range(7, 6 + size))]
 
-    hues = [hue(colour) for colour in keystep_colours(20, tasks)]
+    hues = [hue(color) for color in keystep_colors(20, tasks)]
 
     for task in tasks:
         apart = [
@@ -252,8 +252,8 @@ def test_a_title_of_a_hundred_letters_fits(letters, whole):
 
 
 def test_a_hue_that_one_of_a_hundred_has_already_is_given_to_no_other():
-    colours = keystep_colours(100, [(0,), (*range(1, 100), 0)])
+    colors = keystep_colors(100, [(0,), (*range(1, 100), 0)])
 
     # The hue nearest to that of the first keystep, in any of the three lightnesses.
     nearest = {_hex(light, 0.125, 137.5 + 3.6 * 62) for light in (0.70, 0.60, 0.79)}
-    assert not nearest & {*colours}
+    assert not nearest & {*colors}

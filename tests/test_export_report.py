@@ -16,7 +16,7 @@ from scipy.sparse import csr_array
 from stepgraph.core import Dataset, Labels, Segment, Sentence, Video, Vocabulary
 from stepgraph.errors import DataError
 from stepgraph.evaluation.report import evaluate
-from stepgraph.export.report import MeasuredMethod, keystep_colours, write_report
+from stepgraph.export.report import MeasuredMethod, keystep_colors, write_report
 from stepgraph.graph import TaskGraph
 
 HOSTILE = "</script><script>window.broken = 1</script><img src=x onerror='window.broken=2'>\"&"
@@ -248,10 +248,10 @@ def test_a_sentence_without_an_end_is_not_shown(tmp_path):
 def test_keysteps_of_a_task_have_distinct_colours():
     groups = [tuple(range(11)), (3, 5, *range(11, 17))]
 
-    colours = keystep_colours(17, groups)
+    colors = keystep_colors(17, groups)
 
-    assert all(re.fullmatch("#[0-9a-f]{6}", colour) for colour in colours)
-    assert all(len({colours[one] for one in group}) == len(group) for group in groups)
+    assert all(re.fullmatch("#[0-9a-f]{6}", color) for color in colors)
+    assert all(len({colors[one] for one in group}) == len(group) for group in groups)
 
 
 @pytest.fixture(scope="module")
@@ -402,12 +402,12 @@ def test_hostile_text_does_nothing_in_a_browser(tmp_path, visit):
 def test_the_theme_can_be_switched(tmp_path, visit):
     write(tmp_path / "report.html")
     page = visit(tmp_path / "report.html", color_scheme="dark")
-    colour = "getComputedStyle(document.body).backgroundColor"
-    dark = page.evaluate(colour)
+    color = "getComputedStyle(document.body).backgroundColor"
+    dark = page.evaluate(color)
 
     page.click("#theme")
 
-    assert page.evaluate(colour) != dark
+    assert page.evaluate(color) != dark
 
 
 @pytest.mark.browser

@@ -16,8 +16,8 @@ from stepgraph.scoring.fusion import (
     Fusion,
     fuse,
     open_encoder,
-    prioritise,
-    standardise,
+    prioritize,
+    standardize,
     to_scale,
 )
 
@@ -70,7 +70,7 @@ def test_any_scale_becomes_the_common_one(factor, shift):
     raw = np.random.default_rng(0).normal(size=(40, 60))
     values = (factor * raw + shift).astype(np.float32)
 
-    found = standardise(Scores("v", values, np.ones(40, bool), many)).values
+    found = standardize(Scores("v", values, np.ones(40, bool), many)).values
 
     assert found.mean() == pytest.approx(COMMON_MEAN, abs=1e-4)
     assert found.std() == pytest.approx(COMMON_SPREAD, abs=1e-4)
@@ -79,10 +79,10 @@ def test_any_scale_becomes_the_common_one(factor, shift):
 
 def test_unobserved_rows_and_forbidden_keysteps_have_no_say():
     part = scores([[1, 2, 3], [3, 2, 1], [900, 900, 900]], [True, True, False])
-    whole = standardise(part)
+    whole = standardize(part)
 
-    assert whole.values[:2] == pytest.approx(standardise(scores([[1, 2, 3], [3, 2, 1]])).values)
-    forbidden = standardise(part.restrict([0, 1])).values
+    assert whole.values[:2] == pytest.approx(standardize(scores([[1, 2, 3], [3, 2, 1]])).values)
+    forbidden = standardize(part.restrict([0, 1])).values
     assert np.isneginf(forbidden[:, 2]).all()
     assert np.isfinite(forbidden[:, :2]).all()
 
@@ -93,8 +93,8 @@ def test_what_is_seen_clearly_is_certain_among_few_keysteps_as_among_many(count)
     values = np.eye(count, dtype=np.float32)
     noise = np.random.default_rng(0).normal(size=(500, count)).astype(np.float32)
 
-    clear = standardise(Scores("v", values, np.ones(count, bool), names)).values
-    unclear = standardise(Scores("v", noise, np.ones(500, bool), names)).values
+    clear = standardize(Scores("v", values, np.ones(count, bool), names)).values
+    unclear = standardize(Scores("v", noise, np.ones(500, bool), names)).values
 
     assert (clear.max(axis=1) > 0.46).all()
     assert 0.3 < np.median(unclear.max(axis=1)) < 0.45
@@ -102,14 +102,14 @@ def test_what_is_seen_clearly_is_certain_among_few_keysteps_as_among_many(count)
 
 @pytest.mark.parametrize("values", [np.zeros((0, 3)), np.full((4, 3), 0.7)])
 def test_scores_without_a_spread_stay_as_they_are(values):
-    assert standardise(scores(values)).values == pytest.approx(values)
+    assert standardize(scores(values)).values == pytest.approx(values)
 
 
 def test_scales_by_name():
     raw = scores([[-63.42, 0.0, 58.8]])
 
     assert to_scale(raw, "raw") is raw
-    assert to_scale(raw, "common").values == pytest.approx(standardise(raw).values)
+    assert to_scale(raw, "common").values == pytest.approx(standardize(raw).values)
     assert to_scale(raw, "crosstask-video").values[0, [0, 2]] == pytest.approx([-1.0, 1.0])
     with pytest.raises(ConfigError, match=r"scale must be one of raw, common, .*, got 'celsius'"):
         to_scale(raw, "celsius")
@@ -140,7 +140,7 @@ def test_who_just_reaches_its_threshold_is_certain():
     first = scores([[0.5, 0.1, 0.1], [0.4, 0.1, 0.1], [0.4, 0.1, 0.1]])
     second = scores([[0.1, 0.9, 0.1], [0.1, 0.25, 0.1], [0.1, 0.2, 0.1]])
 
-    both = prioritise(first, second, first_threshold=0.5, second_threshold=0.25)
+    both = prioritize(first, second, first_threshold=0.5, second_threshold=0.25)
 
     # The last row is certain to neither, and the first goes on speaking.
     assert both.values.argmax(axis=1).tolist() == [0, 1, 0]

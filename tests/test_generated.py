@@ -10,7 +10,7 @@ import pytest
 from stepgraph.core import Sentence
 from stepgraph.datasets import generated
 from stepgraph.datasets.generated import generated_folder, is_whole, open_generated, write_scripts
-from stepgraph.datasets.generated.drawing import MOTIONS, SHAPES, ObjectPlace, colour_of, draw
+from stepgraph.datasets.generated.drawing import MOTIONS, SHAPES, ObjectPlace, color_of, draw
 from stepgraph.datasets.generated.render import HEIGHT, RATE, WIDTH, film, make_scene, render
 from stepgraph.datasets.generated.scripts import CHAT, HUES, KEYSTEPS, TASKS, Script, Shot
 from stepgraph.datasets.own import Own, open_folder
@@ -93,7 +93,7 @@ def test_every_keystep_can_be_drawn_and_spoken_of():
     assert {step.keystep for steps in TASKS.values() for step in steps} == set(KEYSTEPS)
     for keystep in KEYSTEPS.values():
         assert keystep.motion in MOTIONS
-        assert keystep.colour in HUES
+        assert keystep.color in HUES
         assert keystep.shape in SHAPES
         assert len(keystep.plain) >= 4
         assert len(keystep.vague) >= 3
@@ -200,7 +200,7 @@ def test_a_corpus_that_cannot_be_is_refused(chosen, message):
 def test_a_shape_is_drawn_where_it_is_placed(shape):
     picture = np.zeros((60, 80, 3), np.float32)
 
-    draw(picture, shape, ObjectPlace(0.2, -0.1, 0.2), colour_of(0))
+    draw(picture, shape, ObjectPlace(0.2, -0.1, 0.2), color_of(0))
 
     rows, columns = np.nonzero(picture[..., 0] > 100)
     # A hoop has a gap and a star five points: not all have their weight in their middle.
@@ -211,7 +211,7 @@ def test_a_shape_is_drawn_where_it_is_placed(shape):
 def test_what_is_out_of_the_picture_is_not_drawn():
     picture = np.zeros((60, 80, 3), np.float32)
 
-    draw(picture, "ball", ObjectPlace(3.0, 0.0, 0.2), colour_of(0))
+    draw(picture, "ball", ObjectPlace(3.0, 0.0, 0.2), color_of(0))
 
     assert not picture.any()
 

@@ -43,7 +43,7 @@ def reader(monkeypatch):
         seconds = len(text.split()) / 4 * speaking.SPEED / speed
         return np.full(round(seconds * speaking.RATE), 0.5, np.float32)
 
-    monkeypatch.setattr(speaking, "_synthesise", read)
+    monkeypatch.setattr(speaking, "_synthesize", read)
 
 
 @pytest.fixture

@@ -186,7 +186,7 @@ def test_a_voice_in_another_language_is_noticed(tmp_path, monkeypatch, language)
     english = language == "cake"
     text = texts["english" if english else "seen"][language]
     monkeypatch.setattr(speaking, "VOICE", "en-us" if english else language)
-    sound = speaking._synthesise(text, speaking.SPEED)
+    sound = speaking._synthesize(text, speaking.SPEED)
     at_rate = np.interp(np.arange(0, len(sound), speaking.RATE / RATE), range(len(sound)), sound)
 
     problems = problems_of(write_speech(tmp_path / "talk.mp4", at_rate, picture=True))

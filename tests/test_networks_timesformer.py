@@ -19,7 +19,7 @@ from stepgraph.networks.timesformer import (
     TimeSformerOptions,
     from_hf,
     load_hf,
-    normalise,
+    normalize,
 )
 
 SMALL = TimeSformerOptions(5, frames=3, size=32, patch=16, width=32, depth=2, heads=2)
@@ -238,7 +238,7 @@ def test_pixels_are_normalised_as_the_published_model_expects():
     pixels = torch.zeros(1, 2, 4, 6, 3, dtype=torch.uint8)
     pixels[0, 1, 2, 5] = torch.tensor([255, 51, 0], dtype=torch.uint8)
 
-    clips = normalise(pixels)
+    clips = normalize(pixels)
 
     assert clips.shape == (1, 2, 3, 4, 6)
     expected = (torch.tensor([1.0, 0.2, 0.0]) - 0.45) / 0.225

@@ -12,7 +12,7 @@ from stepgraph.core import Features, Scores, Sentence, Video, Vocabulary
 from stepgraph.encoders import EncoderOptions
 from stepgraph.errors import ConfigError, DataError
 from stepgraph.scoring import score, score_features
-from stepgraph.scoring.fusion import fuse, prioritise
+from stepgraph.scoring.fusion import fuse, prioritize
 from stepgraph.scoring.lazy import part_of_row
 
 
@@ -185,7 +185,7 @@ def test_fused_rows_are_what_a_loop_over_rows_gives(seed, weight):
 def test_the_first_modality_wins_where_both_are_certain(seed):
     video, text = two_modalities(np.random.default_rng(seed))
 
-    both = prioritise(video, text, first_threshold=0.6, second_threshold=0.8)
+    both = prioritize(video, text, first_threshold=0.6, second_threshold=0.8)
 
     for row in range(len(video)):
         sees = video.observed[row] and video.values[row].max() >= 0.6

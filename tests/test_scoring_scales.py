@@ -6,7 +6,7 @@ from scipy.special import ndtri
 
 from stepgraph.core import Scores, Vocabulary
 from stepgraph.errors import ConfigError
-from stepgraph.scoring.fusion import EXTREMA, rescale, standardise
+from stepgraph.scoring.fusion import EXTREMA, rescale, standardize
 
 TABLE = np.random.default_rng(3).normal(size=(6, 5)).astype(np.float32)
 
@@ -46,7 +46,7 @@ def test_the_extremes_are_those_of_the_scripts():
 def test_scores_that_are_all_alike_have_no_scale_to_change():
     alike = scores_of([[0.7, 0.7], [0.1, 0.2]])
 
-    assert standardise(alike) is alike
+    assert standardize(alike) is alike
 
 
 @pytest.mark.parametrize(("low", "high"), [(1, 1), (2, 1), (np.nan, 1), (0, np.inf), (-np.inf, 0)])
@@ -56,7 +56,7 @@ def test_extremes_that_are_none_are_refused(low, high):
 
 
 def test_the_better_of_two_is_as_far_from_their_mean_as_the_best_of_fifty():
-    scores = standardise(scores_of([[1.0, 3.0], [0.0, 0.0]]))
+    scores = standardize(scores_of([[1.0, 3.0], [0.0, 0.0]]))
 
     # Blom: the best of 50 normal numbers is 2.24 deviations from their mean, of 2 it is 0.59.
     far = 0.1 * ndtri(49.625 / 50.25) / ndtri(1.625 / 2.25)

@@ -15,7 +15,7 @@ from stepgraph.encoders.encoding import encode_to
 from stepgraph.encoders.stored_features import FeatureStore
 from stepgraph.errors import DataError
 from stepgraph.labelling.folders import label_source
-from stepgraph.labelling.shards import LabellingJob, label_shards
+from stepgraph.labelling.shards import LabelingJob, label_shards
 from stepgraph.pipeline import mine, shards
 from stepgraph.pipeline.encoding import EncodingJob, encode_shards
 from stepgraph.pipeline.shards import cut, in_processes
@@ -49,7 +49,7 @@ def labelling(source, tmp_path):
     """A job, what does it into a folder, and what one process makes."""
     vocabulary = read_vocabulary(tmp_path / "captions" / "steps.txt")
     graph = mine("demo", vocabulary, encoder=load_encoder(WORDS))
-    job = LabellingJob(source=source, encoder=WORDS, graph=graph, decoder=Argmax())
+    job = LabelingJob(source=source, encoder=WORDS, graph=graph, decoder=Argmax())
 
     def run(folder, engine=ALONE, dataset=None, job=job):
         dataset, problems = dataset or open_source(source), Problems()

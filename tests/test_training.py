@@ -21,7 +21,7 @@ from small_training import (
 )
 from stepgraph.errors import ConfigError, DataError
 from stepgraph.labelling.clips import ClipLabels
-from stepgraph.networks.timesformer import normalise
+from stepgraph.networks.timesformer import normalize
 from stepgraph.training.batches import StoredSource
 from stepgraph.training.loop import compiles
 from stepgraph.training.schedule import (
@@ -29,7 +29,7 @@ from stepgraph.training.schedule import (
     Phase,
     Running,
     TrainingOptions,
-    make_optimiser,
+    make_optimizer,
     plan,
     short_phases,
 )
@@ -61,7 +61,7 @@ def test_the_schedule_is_that_of_the_paper():
 
 
 def test_optimisers_are_what_the_phases_say():
-    sgd, adamw = (make_optimiser(phase, Small()) for phase in PAPER)
+    sgd, adamw = (make_optimizer(phase, Small()) for phase in PAPER)
 
     assert type(sgd) is torch.optim.SGD
     assert type(adamw) is torch.optim.AdamW
@@ -192,7 +192,7 @@ def test_the_loop_does_what_a_plain_one_does(tmp_path, loss):
             rows = np.random.default_rng([0, epoch]).permutation(22)
             for batch in (rows[at : at + 5] for at in range(0, 22, 5)):
                 clips = [store.read(str(row // 10), row) for row in batch.tolist()]
-                logits = other(normalise(torch.from_numpy(np.stack(clips))))
+                logits = other(normalize(torch.from_numpy(np.stack(clips))))
                 if loss == "labels":
                     mean = nn.functional.cross_entropy(logits, torch.from_numpy(batch % 4))
                 else:

@@ -372,9 +372,9 @@ def test_a_crop_keeps_size_and_kind_and_is_the_same_for_all_pictures():
 
 
 def test_a_crop_of_a_plain_picture_is_plain():
-    grey = np.full((2, 12, 12, 3), 77, dtype=np.uint8)
+    gray = np.full((2, 12, 12, 3), 77, dtype=np.uint8)
 
-    assert (augment(grey, (0, 0), make_options(crop=0.2)) == 77).all()
+    assert (augment(gray, (0, 0), make_options(crop=0.2)) == 77).all()
 
 
 def test_the_header_of_a_store_is_readable(tmp_path):
@@ -395,6 +395,6 @@ def test_light_changes_with_chance_and_leaves_shapes_alone():
     assert not np.array_equal(first, other)
     assert first.dtype == np.uint8
     # Where two pixels were equal they still are: only values change, not places.
-    for colour in {tuple(pixel) for pixel in clip.reshape(-1, 3).tolist()}:
-        places = (clip == colour).all(axis=-1)
+    for color in {tuple(pixel) for pixel in clip.reshape(-1, 3).tolist()}:
+        places = (clip == color).all(axis=-1)
         assert len(np.unique(first[places], axis=0)) == 1

@@ -29,8 +29,8 @@ from videos import write_video
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
-COLOURS = {"paint it red": (220, 20, 20), "paint it blue": (20, 20, 220), "wait": (90, 90, 90)}
-VOCABULARY = Vocabulary(tuple(COLOURS))
+COLORS = {"paint it red": (220, 20, 20), "paint it blue": (20, 20, 220), "wait": (90, 90, 90)}
+VOCABULARY = Vocabulary(tuple(COLORS))
 MODEL = TimeSformerOptions(3, frames=2, size=32, patch=16, width=24, depth=2, heads=2)
 QUICK = TrainingOptions(
     phases=(Phase("adamw", 4, 5e-3, drops=(4,)),), batch=8, running=Running(logs=False)
@@ -42,9 +42,9 @@ def corpus(tmp_path_factory):
     """Two videos that change colour every two seconds, and what the graph says of them."""
     folder = tmp_path_factory.mktemp("corpus")
     orders = {"one": (0, 1, 2, 0, 1), "two": (1, 2, 0, 1)}
-    colours, found = list(COLOURS.values()), {}
+    colors, found = list(COLORS.values()), {}
     for name, order in orders.items():
-        pictures = [np.full((32, 40, 3), colours[k], np.uint8) for k in order for _ in range(8)]
+        pictures = [np.full((32, 40, 3), colors[k], np.uint8) for k in order for _ in range(8)]
         write_video(folder / f"{name}.mp4", pictures, rate=4)
         found[name] = np.repeat(order, 2)
     return folder, found

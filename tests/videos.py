@@ -50,9 +50,9 @@ def numbers_in(clip):
     return [number_in(picture) for picture in clip.frames]
 
 
-def plain(colour, number, width=64, height=64):
+def plain(color, number, width=64, height=64):
     """Draw so many pictures of one colour."""
-    return [np.full((height, width, 3), colour, np.uint8)] * number
+    return [np.full((height, width, 3), color, np.uint8)] * number
 
 
 def write_video(

@@ -61,21 +61,22 @@ PRINTED = {
 """Keys of what ``--json`` prints, by verb."""
 
 NAMES = """
-assistant.answers Told=AssistantAnswer Assistant.known=listed
-    Assistant.known_task=listed_task
+assistant.answers Told=AssistantAnswer Assistant.known=listed Assistant.known_task=listed_task
 assistant.live State=OnlineState Teller=FixedLagOutput
 assistant.live_following Follower=OnlineHMM
 assistant.live_ground>assistant.live_model Way=TaskOrder Ground=OnlineModel
-assistant.live_hearing>assistant.live_evidence Moment=ScoredSentence
-    hold_against=similarities Ear=EvidenceAccumulator Told=EvidenceState
+assistant.live_hearing>assistant.live_evidence Moment=ScoredSentence hold_against=similarities
+    Ear=EvidenceAccumulator Told=EvidenceState
 assistant.live_listening>assistant.live_recognition Listener=OnlineRecognizer
 assistant.live_reading Spoken=ArrivedSentence Reader=LineParser Line=ArrivedLine
+assistant.orders RECOGNISED=RECOGNIZED
 cli.asked>cli.arguments open_asked=open_chosen_scorer say=render finish=conclude
+cli.verbs write_recognised=write_recognized
 core Scores.fix=annotate Scores.fixed=annotation
 core.rows FREE=UNANNOTATED pin=clamp
 core.vocabulary Vocabulary.evidence=notes
 datasets Found=FoundDataset
-datasets.generated.drawing Place=ObjectPlace
+datasets.generated.drawing Place=ObjectPlace colour_of=color_of
 datasets.generated.scripts Step=ScriptStep SAID=MENTIONS
 decoders.hearing>decoders.observations hear=observe Closeness=TaskSimilarity Heard=Observations
 decoders.learning Spoken=SentenceSample learn_words=fit_classifiers Learner=ParameterFit
@@ -89,10 +90,13 @@ decoders.task_markov CLEAR=CONFIDENT TaskMarkov.background_bias=background_inter
 decoders.tasks task_evidence=task_log_evidence task_stretches=task_segments
 encoders EncoderOptions.hears=uses_speech EncoderOptions.looks=uses_vision
     EncoderOptions.reads=uses_screen_text EncoderOptions.worded=uses_text
+encoders.colour>encoders.color COLOURS=COLORS ColourModel=ColorModel make_colour=make_color
 encoders.each>encoders.encoding
 evaluation.order clear_pairs=majority_pairs
 experiments.assistance Measured=MeasuredExecutions
-experiments.plans Plan=TablePlan
+experiments.authors Behaviours=Behaviors choose_behaviours=choose_behaviors
+experiments.methods Labeller=Labeler
+experiments.plans Plan=TablePlan make_behaviours_table=make_behaviors_table
 experiments.probing Example=ProbeExample
 experiments.setting State=ResultStore
 experiments.table Place=PaperPlace
@@ -104,20 +108,19 @@ export.drawing tell_arrow=describe_succession
 export.layout assign_layers=assign_ranks
 export.report Measured=MeasuredMethod
 export.results read_layer=read_annotation
-export.svg Part=SvgPart
+export.svg Part=SvgPart COLOURS=COLORS page_colours=page_colors
 export.timeline Told=AnyTimeline
 files.addresses place_of=location_of Place=Location
 files.arrays.checks Kind=ArrayContent
 files.arrays.reader Reader=ArrayReader
 graph.comparing Departure=Deviation Usual=Norm usual_of=norm_of departures=deviations
 graph.courses>graph.traces can_follow=is_traceable LEAST_HEARD=LEAST_EMISSION
-    Course=EmissionTrace
-    clear_times=margin_timing Courses=EmissionTraces
+    Course=EmissionTrace clear_times=margin_timing Courses=EmissionTraces
 graph.habits>graph.parameters Words=SentenceClassifier Habits=RecognizerParameters
-graph.layers>graph.order_statistics STAY=SELF_TRANSITION Next=Successor
-    Layer=OrderStatistics count_layer=order_statistics Layers=TaskStatistics
-graph.maps ProcedureStep.place=position Step=ProcedureStep Arrow=Succession
-    TaskMap=Procedure task_map=procedure_of
+graph.layers>graph.order_statistics STAY=SELF_TRANSITION Next=Successor Layer=OrderStatistics
+    count_layer=order_statistics Layers=TaskStatistics
+graph.maps ProcedureStep.place=position Step=ProcedureStep Arrow=Succession TaskMap=Procedure
+    task_map=procedure_of
 graph.saving_habits>graph.saving_parameters habits_fields=parameters_fields
     habits_of=parameters_of courses_fields=traces_fields courses_of=traces_of
 graph.shares Trust=DirichletPrior
@@ -129,9 +132,11 @@ ingest.screen Line=ScreenLine say_who_is_read=note_screen_reading
 ingest.speech Heard=Transcription
 ingest.twice>ingest.language_check Twice=LanguageCheck
 labelling.folders Part=LabelFile
-labelling.shards LabellingJob.decided_by=settings LabellingJob.known=embeddings
-pipeline Asked=ScorerChoice hears=uses_speech looks=uses_vision
-    mine.decisions=annotations recognize_all.decisions=annotations
+labelling.shards LabelingJob.decided_by=settings LabelingJob.known=embeddings
+    LabellingJob=LabelingJob
+networks.timesformer normalise=normalize
+pipeline Asked=ScorerChoice hears=uses_speech looks=uses_vision mine.decisions=annotations
+    recognize_all.decisions=annotations
 pipeline.articles Answer=ArticleMatch
 pipeline.checking HEARD=MENTIONED
 pipeline.encoding EncodingJob.decided_by=settings
@@ -145,8 +150,10 @@ pipeline.spoken>pipeline.name_matches SAME_MOMENT=SAME_SENTENCE Spoken=NameMatch
 pipeline.suggesting Said=PhraseCorpus
 problems Problem.lost=fatal
 progress say=note
+scoring.fusion prioritise=prioritize standardise=standardize
 scoring.known>scoring.embeddings Known=VocabularyEmbeddings know=embed_vocabulary
 scoring.products>scoring.lazy Products=LazyScores
+training.schedule make_optimiser=make_optimizer
 viewer.index Place=IndexedResult
 viewer.loopback Answer=Response
 viewer.maps all_usual=norms_of usual_in=norm_in told=deviation_rows

@@ -21,7 +21,7 @@ from stepgraph.graph import TaskGraph
 from stepgraph.graph.order import partial_order
 from stepgraph.graph.traces import Floats, Integers
 
-RECOGNISED = 0.1
+RECOGNIZED = 0.1
 """Share of recognised keysteps that are taken to be out of place."""
 Bools = NDArray[np.bool_]
 Move = tuple[tuple[int, int], ...]
@@ -126,7 +126,7 @@ def needs_of(graph: TaskGraph, task: str) -> dict[str, list[str]]:
     if statistics:
         written = statistics.of_task(task).keysteps
         done = [*statistics.sequences(task).values(), *[written] * statistics.written(task)]
-    order = learn_order([[names[at] for at in steps] for steps in done], noise=RECOGNISED)
+    order = learn_order([[names[at] for at in steps] for steps in done], noise=RECOGNIZED)
     return {str(step): [str(one) for one in order.prerequisites(step)] for step in order.steps}
 
 

@@ -74,13 +74,13 @@ def label_shared(
     how: dict[str, Any],
 ) -> bool:
     """Label a source in shards where an engine is selected; else return False."""
-    from stepgraph.labelling.shards import LabellingJob, label_shards
+    from stepgraph.labelling.shards import LabelingJob, label_shards
 
     engine = _engine(args, dataset, how["encoder"])
     if engine is None:
         return False
     encoder = encoder_options(args.arguments.encoder, graph, arguments.decoder_name(args))
-    job = LabellingJob(**_fields(args, encoder), graph=graph, decoder=how["decoder"])
+    job = LabelingJob(**_fields(args, encoder), graph=graph, decoder=how["decoder"])
     label_shards(job, dataset, args.output, engine, problems=how["problems"])
     return True
 

@@ -196,7 +196,7 @@ def evaluate(args: argparse.Namespace) -> str:
     text += f"\n\nOpen {args.report} in a browser."
     if args.output:
         how = {"decoder": arguments.open_decoder(args), "encoder": scorer}
-        text += write_recognised(evaluation, args.output, **how)
+        text += write_recognized(evaluation, args.output, **how)
     return arguments.conclude(
         arguments.render(args, text, **content), args, evaluation.dataset.problems
     )
@@ -233,7 +233,7 @@ def _evaluate_compat(args: argparse.Namespace) -> tuple[Evaluation, Scorer, dict
     args.decoder = "path-search"
     scorer = arguments.open_chosen_scorer(args)
     dataset = open_with_truth(args, scorer_uses_vision=uses_vision(scorer))
-    compat = authors.choose_behaviours(args.compat, dataset.name)
+    compat = authors.choose_behaviors(args.compat, dataset.name)
     clusters: tuple[int, ...] = ()
     if compat.limit is not None and compat.limit.kind == "cluster":
         encoder = load_encoder(EncoderOptions())
@@ -241,9 +241,9 @@ def _evaluate_compat(args: argparse.Namespace) -> tuple[Evaluation, Scorer, dict
         clusters = authors.agglomerate(vectors, compat.limit.distance)
     chosen: dict[str, Decoder] = {
         "argmax": decoders.Argmax(),
-        "compat": authors.AuthorsPathSearch(behaviours=compat, clusters=clusters),
+        "compat": authors.AuthorsPathSearch(behaviors=compat, clusters=clusters),
     }
-    mining = partial(authors.mine_as_authors, behaviours=compat)
+    mining = partial(authors.mine_as_authors, behaviors=compat)
     evaluation = run_evaluation(dataset, chosen, encoder=scorer, mining=mining)
     return evaluation, scorer, {"compat": asdict(compat)}
 
@@ -343,13 +343,13 @@ def demo(args: argparse.Namespace) -> str:
     if args.video:
         dataset = _beside(evaluation.dataset, args.output / "clips")
         evaluation = replace(evaluation, dataset=dataset)
-    there += write_recognised(evaluation, args.output / "keysteps")
+    there += write_recognized(evaluation, args.output / "keysteps")
     write_evaluation(evaluation, path, f"stepgraph demo{' --video' * args.video}")
     measured = [report.to_json() for report in reports]
     return arguments.render(args, f"{table}\n\n{there}", measured=measured, report=str(path))
 
 
-def write_recognised(evaluation: Evaluation, folder: Path, **how: Any) -> str:
+def write_recognized(evaluation: Evaluation, folder: Path, **how: Any) -> str:
     """Write the timelines of measured videos, and return a hint for viewing them."""
     for timeline in pipeline.recognize_all(evaluation.dataset.videos, evaluation.graph, **how):
         write_timeline(timeline, folder)

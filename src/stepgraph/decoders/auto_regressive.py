@@ -64,15 +64,15 @@ class AutoRegressive:
                 f"scores of video {scores.video!r} must be over the {self.keysteps} keysteps that "
                 f"the transformer was trained for, got {len(scores.vocabulary)}"
             )
-        labelled = scores.observed & (scores.values > -math.inf).any(axis=1)
-        values = scores.values[labelled]
+        labeled = scores.observed & (scores.values > -math.inf).any(axis=1)
+        values = scores.values[labeled]
         preliminary = values.argmax(axis=1)
         # Rows of one run share its prediction, and keep their own scores.
         lengths = [last - first for first, last in runs(preliminary)]
         run = np.repeat(np.arange(len(lengths)), lengths)
         expected = self.expect(without_repetitions(preliminary))
         keysteps = np.full(len(scores), BACKGROUND, dtype=np.int64)
-        keysteps[labelled] = (values + np.float32(self.weight) * expected[run]).argmax(axis=1)
+        keysteps[labeled] = (values + np.float32(self.weight) * expected[run]).argmax(axis=1)
         return Labels(scores.video, keysteps, scores.vocabulary, scores.hop)
 
     def expect(self, sequence: Integers) -> Floats:

@@ -48,10 +48,10 @@ class Random:
         # One number a row, observed or not, so that no label depends on another row.
         position = np.floor(_generator(self.seed, scores.video).random(len(scores)) * choices)
         keysteps = (allowed.cumsum(axis=1) > position[:, None]).argmax(axis=1)
-        labelled = (scores.observed | self.silence) & (choices > 0)
+        labeled = (scores.observed | self.silence) & (choices > 0)
         return Labels(
             scores.video,
-            np.where(labelled, keysteps, BACKGROUND).astype(np.int64),
+            np.where(labeled, keysteps, BACKGROUND).astype(np.int64),
             scores.vocabulary,
             scores.hop,
         )

@@ -43,8 +43,8 @@ class ArgmaxHold:
     def decode(self, scores: Scores, graph: TaskGraph) -> Labels:
         """See :class:`~stepgraph.decoders.Decoder`; the graph is not consulted."""
         keysteps = best_keysteps(scores)
-        labelled = keysteps != BACKGROUND
-        last = np.maximum.accumulate(np.where(labelled, np.arange(len(keysteps)), 0))
+        labeled = keysteps != BACKGROUND
+        last = np.maximum.accumulate(np.where(labeled, np.arange(len(keysteps)), 0))
         # A row on which every keystep is excluded stays background, as with argmax.
         keysteps = np.where(scores.observed, keysteps, keysteps[last])
         return Labels(scores.video, keysteps, scores.vocabulary, scores.hop)

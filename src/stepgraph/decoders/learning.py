@@ -213,13 +213,13 @@ class ParameterFit:
         sentences = {}
         for task, videos in sampled.items():
             if len(videos) > 1 and len(self._tasks[task]) > 1:
-                sentences[task] = self._labelled(task, [*videos.values()], graph)
+                sentences[task] = self._labeled(task, [*videos.values()], graph)
         if not sentences:
             return {}
         whiten = _whitening([vectors for vectors, _ in sentences.values()])
         return {task: _discriminant(*pair, whiten) for task, pair in sentences.items()}
 
-    def _labelled(
+    def _labeled(
         self, task: str, videos: list[LazyScores], graph: TaskGraph
     ) -> tuple[NDArray[np.float32], Floats]:
         """Embeddings of all sentences of a task, and the posterior of each keystep in each."""

@@ -34,7 +34,7 @@ KINDS = {
     "videoclip": "stepgraph.encoders.milnce:make_videoclip",
     "timesformer": "stepgraph.encoders.checkpoints:make_timesformer",
     "own": "stepgraph.encoders.checkpoints:make_own",
-    "colour": "stepgraph.encoders.colour:make_colour",
+    "colour": "stepgraph.encoders.color:make_color",
 }
 """Function that makes an encoder of each kind, as ``module:function``, imported when needed."""
 

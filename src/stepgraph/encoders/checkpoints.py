@@ -49,7 +49,7 @@ _OWN_WINDOW = 1.0
 class NetworkModel:
     """A TimeSformer that gives features or, with ``classify``, the square roots of probabilities.
 
-    ``colours`` are the mean and deviation of colours, if not those of the published weights.
+    ``colors`` are the mean and deviation of colours, if not those of the published weights.
     """
 
     def __init__(
@@ -57,12 +57,12 @@ class NetworkModel:
         network: TimeSformer,
         window: float,
         *,
-        colours: tuple[Sequence[float], Sequence[float]] | None = None,
+        colors: tuple[Sequence[float], Sequence[float]] | None = None,
         classify: bool = False,
     ) -> None:
         self.device = pick_device()
         self._network = network.eval().to(self.device)
-        self._colours = colours
+        self._colors = colors
         self._classify = classify
         size = network.options.size
         self.clips = ClipOptions(network.options.frames, window, height=size, width=size)
@@ -71,12 +71,12 @@ class NetworkModel:
         """See :class:`~stepgraph.encoders.visual.VisualModel`."""
         import torch
 
-        from stepgraph.networks.timesformer import normalise
+        from stepgraph.networks.timesformer import normalize
 
         with torch.inference_mode():
-            colours = [torch.tensor(c, device=self.device) for c in self._colours or ()]
+            colors = [torch.tensor(c, device=self.device) for c in self._colors or ()]
             pixels = torch.tensor(frames, device=self.device)
-            clips = normalise(pixels, *(colour.view(3, 1, 1) for colour in colours))
+            clips = normalize(pixels, *(color.view(3, 1, 1) for color in colors))
             if self._classify:
                 vectors = self._network(clips).float().softmax(dim=1).sqrt()
             else:
@@ -170,7 +170,7 @@ def _load_published(model: str) -> NetworkModel:
         raise DataError(f"{folder}: {error}") from error
     network = TimeSformer(options)  # only now: before, it might have been of any size
     network.load_state_dict(ours, strict=False)
-    return NetworkModel(network, _PUBLISHED_WINDOW, colours=_read_colours(folder))
+    return NetworkModel(network, _PUBLISHED_WINDOW, colors=_read_colors(folder))
 
 
 def _read_options(folder: Path) -> TimeSformerOptions:
@@ -193,7 +193,7 @@ def _read_options(folder: Path) -> TimeSformerOptions:
     return options
 
 
-def _read_colours(folder: Path) -> tuple[Sequence[float], Sequence[float]] | None:
+def _read_colors(folder: Path) -> tuple[Sequence[float], Sequence[float]] | None:
     """Read the mean and deviation of colours, if the folder has them."""
     path, settings = read_pixel_settings(folder)
     if "image_std" not in settings:

@@ -53,7 +53,7 @@ class Pixels:
 
     Frames are scaled to ``read``, cropped rather than squeezed if ``crop`` is set; the network
     takes their centre of ``size`` (height and width).  A colour from 0 to 255 becomes
-    ``(colour * scale - mean) / std``.
+    ``(color * scale - mean) / std``.
     """
 
     size: tuple[int, int]
@@ -69,10 +69,10 @@ class Pixels:
 
         top, left = ((read - seen) // 2 for read, seen in zip(self.read, self.size, strict=True))
         seen = frames[:, :, top : top + self.size[0], left : left + self.size[1]]
-        colours = torch.tensor(seen, device=device).permute(0, 1, 4, 2, 3).float()
+        colors = torch.tensor(seen, device=device).permute(0, 1, 4, 2, 3).float()
         mean = torch.tensor(self.mean, device=device).view(3, 1, 1)
         std = torch.tensor(self.std, device=device).view(3, 1, 1)
-        return (colours * self.scale - mean) / std
+        return (colors * self.scale - mean) / std
 
 
 class PretrainedModel:

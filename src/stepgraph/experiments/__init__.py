@@ -15,7 +15,7 @@ from stepgraph.experiments.figures import Figure, write_figures
 from stepgraph.experiments.methods import METHODS
 from stepgraph.experiments.plans import (
     PLANS,
-    make_behaviours_table,
+    make_behaviors_table,
     make_noise_table,
     make_table,
 )
@@ -98,7 +98,7 @@ def run_table(
     if name == "noise":
         return make_noise_table(setting, encoder)
     if name == "compat":
-        return make_behaviours_table(setting)
+        return make_behaviors_table(setting)
     return make_table(PLANS[name], setting)
 
 

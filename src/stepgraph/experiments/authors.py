@@ -1,7 +1,7 @@
 """Differences of the authors' released scripts from the paper, each as a named option.
 
 The rest of the package follows the paper, whose published numbers came from the scripts.
-``Behaviours()`` is the paper, ``Behaviours.authors(...)`` the scripts, and ``Behaviours.alone``
+``Behaviors()`` is the paper, ``Behaviors.authors(...)`` the scripts, and ``Behaviors.alone``
 gives each behaviour by itself, so that a table can measure it.  All of it was written from a
 description in words; open points are settled below, where they matter.
 
@@ -52,7 +52,7 @@ class Limit:
 
 
 @dataclass(frozen=True)
-class Behaviours:
+class Behaviors:
     """Behaviours of the scripts to follow; the default is the paper.
 
     ``tables.toml`` describes each in words.  ``adjacent_forgotten``: the gap is measured from an
@@ -63,7 +63,7 @@ class Behaviours:
 
     Examples
     --------
-    >>> Behaviours.authors("coin", "video").threshold
+    >>> Behaviors.authors("coin", "video").threshold
     0.0
     """
 
@@ -77,7 +77,7 @@ class Behaviours:
     added_belief: float | None = None
 
     @classmethod
-    def authors(cls, dataset: str, modality: str = "text") -> Behaviours:
+    def authors(cls, dataset: str, modality: str = "text") -> Behaviors:
         """Combine all behaviours, with the numbers for ``crosstask`` or ``coin``."""
         key = f"{dataset}-{modality}"
         if key not in TABLES["authors"]:
@@ -99,20 +99,20 @@ class Behaviours:
         )
 
     @classmethod
-    def alone(cls, dataset: str, modality: str = "text") -> dict[str, Behaviours]:
+    def alone(cls, dataset: str, modality: str = "text") -> dict[str, Behaviors]:
         """Return each behaviour of the authors by itself, by the name of its option."""
         options = vars(cls.authors(dataset, modality))
         return {n: cls(**{n: value}) for n, value in options.items() if value is not None}
 
 
-def choose_behaviours(names: str, dataset: str) -> Behaviours:
+def choose_behaviors(names: str, dataset: str) -> Behaviors:
     """Choose behaviours by name, separated by commas; ``authors`` is all of them.
 
-    >>> choose_behaviours("raw_costs,unlabelled_end", "crosstask").raw_costs
+    >>> choose_behaviors("raw_costs,unlabelled_end", "crosstask").raw_costs
     True
     """
-    everything = Behaviours.authors(dataset)
-    alone = Behaviours.alone(dataset)
+    everything = Behaviors.authors(dataset)
+    alone = Behaviors.alone(dataset)
     chosen = {}
     for name in names.replace("-", "_").split(","):
         if name == "authors":
@@ -122,13 +122,13 @@ def choose_behaviours(names: str, dataset: str) -> Behaviours:
                 f"compat must be 'authors' or some of {', '.join(alone)}, got {name!r}"
             )
         chosen[name] = getattr(everything, name)
-    return Behaviours(**chosen)
+    return Behaviors(**chosen)
 
 
 def mine_as_authors(
     videos: Iterable[Scores],
     vocabulary: Vocabulary,
-    behaviours: Behaviours,
+    behaviors: Behaviors,
     *,
     encoder: EncoderOptions | None = None,
 ) -> TaskGraph:
@@ -136,7 +136,7 @@ def mine_as_authors(
 
     With ``first_counted_twice`` the graph depends on the order of the videos.
     """
-    if not behaviours.first_counted_twice:
+    if not behaviors.first_counted_twice:
         return mine_graph(videos, vocabulary, encoder=encoder)
     size = len(vocabulary)
     first = np.full(size, -1, dtype=np.int64)
@@ -165,13 +165,13 @@ class AuthorsPathSearch:
     Attributes
     ----------
     threshold
-        Least score of an anchor, unless ``behaviours`` have one.
+        Least score of an anchor, unless ``behaviors`` have one.
     clusters
-        Cluster of each keystep, for a ``behaviours.limit`` by clusters: :func:`agglomerate`.
+        Cluster of each keystep, for a ``behaviors.limit`` by clusters: :func:`agglomerate`.
     """
 
     threshold: float = 0.4
-    behaviours: Behaviours = Behaviours()
+    behaviors: Behaviors = Behaviors()
     clusters: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
@@ -180,21 +180,21 @@ class AuthorsPathSearch:
     def decode(self, scores: Scores, graph: TaskGraph) -> Labels:
         """See :class:`~stepgraph.decoders.Decoder`."""
         graph.require_vocabulary_of(scores)
-        behaviours = self.behaviours
-        scores = _mapped(scores, behaviours)
-        allowed = allowed_keysteps(scores, behaviours.limit, self.clusters)
+        behaviors = self.behaviors
+        scores = _mapped(scores, behaviors)
+        allowed = allowed_keysteps(scores, behaviors.limit, self.clusters)
         if allowed is not None:
             scores = scores.restrict(np.flatnonzero(allowed).tolist())
         best = scores.values.max(axis=1)
-        threshold = self.threshold if behaviours.threshold is None else behaviours.threshold
+        threshold = self.threshold if behaviors.threshold is None else behaviors.threshold
         anchors = scores.observed & (best >= threshold) & (best > -math.inf)
-        if behaviours.adjacent_forgotten:
+        if behaviors.adjacent_forgotten:
             anchors = without_adjacent(anchors)
         keysteps = np.where(best > -math.inf, best_keysteps(scores), BACKGROUND)
         if anchors.any():
-            find = _path_finder(graph, behaviours.raw_costs, allowed)
+            find = _path_finder(graph, behaviors.raw_costs, allowed)
             keysteps = fill_gaps(keysteps, anchors, find)
-        if behaviours.unlabelled_end:
+        if behaviors.unlabelled_end:
             keysteps[np.flatnonzero(anchors).max(initial=-1) + 1 :] = BACKGROUND
         return Labels(scores.video, keysteps, scores.vocabulary, scores.hop, anchors)
 
@@ -298,15 +298,15 @@ class AuthorsBayesFilter:
     """
 
     epsilon: float = 0.1
-    behaviours: Behaviours = Behaviours()
+    behaviors: Behaviors = Behaviors()
 
     def __post_init__(self) -> None:
         BayesFilter(self.epsilon)
 
     def decode(self, scores: Scores, graph: TaskGraph) -> Labels:
         """See :class:`~stepgraph.decoders.Decoder`; no label depends on a later row."""
-        scores = _mapped(scores, self.behaviours)
-        if self.behaviours.added_belief is None:
+        scores = _mapped(scores, self.behaviors)
+        if self.behaviors.added_belief is None:
             return BayesFilter(self.epsilon).decode(scores, graph)
         graph.require_vocabulary_of(scores)
         allowed = scores.values > -math.inf
@@ -316,11 +316,11 @@ class AuthorsBayesFilter:
         belief = np.zeros(len(scores.vocabulary))
         for row, possible in enumerate(allowed):
             expected = graph.probabilities @ belief
-            belief = np.where(possible, measured[row] + self.behaviours.added_belief * expected, 0)
+            belief = np.where(possible, measured[row] + self.behaviors.added_belief * expected, 0)
             if possible.any() and (scores.observed[row] or belief.any()):
                 keysteps[row] = np.where(possible, belief, -math.inf).argmax()
         return Labels(scores.video, keysteps, scores.vocabulary, scores.hop)
 
 
-def _mapped(scores: Scores, behaviours: Behaviours) -> Scores:
-    return scores if behaviours.extrema is None else rescale(scores, *behaviours.extrema)
+def _mapped(scores: Scores, behaviors: Behaviors) -> Scores:
+    return scores if behaviors.extrema is None else rescale(scores, *behaviors.extrema)

@@ -38,10 +38,10 @@ from stepgraph.scoring.fusion import fuse
 TABLES = tomllib.loads(Path(__file__).with_name("tables.toml").read_text("utf-8"))
 """Definitions of the tables, as written."""
 
-Labeller: TypeAlias = Callable[[Scores], Labels]
+Labeler: TypeAlias = Callable[[Scores], Labels]
 """Function from the scores of one video to its labels."""
 
-Prepare: TypeAlias = Callable[["Setting", str], Labeller]
+Prepare: TypeAlias = Callable[["Setting", str], Labeler]
 """Prepares a method for a setting and a modality."""
 
 
@@ -105,8 +105,8 @@ class Method:
         if self.task_level:
             _require_tasks(setting)
             videos = (one for one in videos if one.video in setting.tasks)
-        labeller = prepare(setting, modality)
-        return {one.video: labeller(one) for one in videos}
+        labeler = prepare(setting, modality)
+        return {one.video: labeler(one) for one in videos}
 
 
 def choose(
@@ -138,7 +138,7 @@ def _require_tasks(setting: Setting) -> None:
         raise NotAvailableError("task unknown: the source does not have the tasks of its videos")
 
 
-def _prepare(written: Mapping[str, Any], setting: Setting, modality: str) -> Labeller:
+def _prepare(written: Mapping[str, Any], setting: Setting, modality: str) -> Labeler:
     """Prepare a method that stands in ``tables.toml``."""
     if "video_weight" in written:
         return _fusing(written["video_weight"], setting, modality)
@@ -165,7 +165,7 @@ def _graph(kind: str | None, setting: Setting, modality: str) -> TaskGraph:
 
 def on_task(
     decoder: Decoder, setting: Setting, modality: str, *, in_order: bool = False
-) -> Labeller:
+) -> Labeler:
     """Restrict a decoder to the keysteps of the video's own task.
 
     ``in_order`` takes the listed order of the keysteps as the graph.
@@ -209,7 +209,7 @@ def _auto_regressive(setting: Setting, modality: str) -> Decoder:
         raise NotAvailableError(f"the transformer cannot be trained: {error}") from error
 
 
-def _fusing(weight: float, setting: Setting, modality: str) -> Labeller:
+def _fusing(weight: float, setting: Setting, modality: str) -> Labeler:
     """Decode fused scores by path search: the given weight for video, the rest for text."""
     text = {one.video: one for one in setting.scored("text")}
     fused = {

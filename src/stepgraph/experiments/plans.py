@@ -20,7 +20,7 @@ from stepgraph.evaluation.report import evaluate
 from stepgraph.experiments.authors import (
     AuthorsBayesFilter,
     AuthorsPathSearch,
-    Behaviours,
+    Behaviors,
     agglomerate,
     mine_as_authors,
 )
@@ -36,7 +36,7 @@ from stepgraph.experiments.measuring import (
 from stepgraph.experiments.methods import (
     METHODS,
     TABLES,
-    Labeller,
+    Labeler,
     Method,
     paper_notes,
     protocol,
@@ -281,7 +281,7 @@ _MPNET = "text:all-mpnet-base-v2"
 _OF_FILTER = ("first_counted_twice", "extrema", "added_belief")
 
 
-def make_behaviours_table(setting: Setting) -> Table:
+def make_behaviors_table(setting: Setting) -> Table:
     """Measure path search and the Bayes filter with each behaviour."""
     numbers_of = setting.dataset.name if setting.dataset.name in DATASETS else "crosstask"
     beside = Beside("table1-expanded", [numbers_of], PRINTED)
@@ -308,15 +308,15 @@ def make_behaviours_table(setting: Setting) -> Table:
 def _jobs(setting: Setting, numbers_of: str, modality: str) -> Iterator[tuple[str, Method, str]]:
     if modality not in setting.scores:
         return
-    alone = Behaviours.alone(numbers_of, modality)
-    together = Behaviours.authors(numbers_of, modality)
+    alone = Behaviors.alone(numbers_of, modality)
+    together = Behaviors.authors(numbers_of, modality)
     for decoder, names in (
         ("path search", [name for name in alone if name != "added_belief"]),
         ("Bayes filter", [name for name in alone if name in _OF_FILTER]),
     ):
         section = f"{MODALITIES[modality]}, {decoder}"
         some = {name: alone[name] for name in names}
-        for row, chosen in {PAPERS: Behaviours(), **some, TOGETHER: together}.items():
+        for row, chosen in {PAPERS: Behaviors(), **some, TOGETHER: together}.items():
             yield section, _method(row, chosen, decoder), modality
         if modality == "text":
             yield section, Method(_MPNET, _other_encoder), modality
@@ -325,22 +325,22 @@ def _jobs(setting: Setting, numbers_of: str, modality: str) -> Iterator[tuple[st
                 yield section, METHODS[control], modality
 
 
-def _method(name: str, chosen: Behaviours, decoder: str) -> Method:
+def _method(name: str, chosen: Behaviors, decoder: str) -> Method:
     words = {PAPERS: "none of the behaviours", TOGETHER: "all behaviours"}
     value = getattr(chosen, name, True)
     about = words.get(name) or TABLES["behaviours"][name] + ("" if value is True else f": {value}")
-    labeller = partial(_behaving, chosen, decoder)
-    return Method(name, labeller, about, identity=f"{decoder} {chosen!r}")
+    labeler = partial(_behaving, chosen, decoder)
+    return Method(name, labeler, about, identity=f"{decoder} {chosen!r}")
 
 
-def _behaving(chosen: Behaviours, decoder: str, setting: Setting, modality: str) -> Labeller:
+def _behaving(chosen: Behaviors, decoder: str, setting: Setting, modality: str) -> Labeler:
     graph, limit = setting.graphs[modality], chosen.limit
     if chosen.first_counted_twice:
         if setting.options.graph is not None:
             raise NotAvailableError("the graph was given: its first transition is unknown")
         graph = mine_as_authors(setting.scored(modality), setting.vocabulary, chosen)
     if decoder == "Bayes filter":
-        return partial(AuthorsBayesFilter(behaviours=chosen).decode, graph=graph)
+        return partial(AuthorsBayesFilter(behaviors=chosen).decode, graph=graph)
     clusters: tuple[int, ...] = ()
     if limit is not None and limit.kind == "cluster":
         clusters = agglomerate(setting.keystep_vectors, limit.distance)
@@ -348,7 +348,7 @@ def _behaving(chosen: Behaviours, decoder: str, setting: Setting, modality: str)
     return partial(search.decode, graph=graph)
 
 
-def _other_encoder(setting: Setting, _: str) -> Labeller:
+def _other_encoder(setting: Setting, _: str) -> Labeler:
     raise NotAvailableError(
         f"another encoder: the scripts embed with {_MPNET}; measure the table with it, too"
     )

@@ -42,7 +42,7 @@ from stepgraph.labelling.folders import graph_fingerprint
 from stepgraph.pipeline import choose_vocabulary
 from stepgraph.progress import track
 from stepgraph.scoring import score_features
-from stepgraph.scoring.fusion import prioritise
+from stepgraph.scoring.fusion import prioritize
 
 _KIND = FileKind(
     "stepgraph-reproduce", 1, "file of finished results", "name another file, or delete this one"
@@ -311,7 +311,7 @@ def _by_priority(
     by_text = {one.video: one for one in text}
     least = {"first_threshold": options.video_threshold, "second_threshold": options.threshold}
     return tuple(
-        prioritise(seen, by_text[seen.video], **least) for seen in video if seen.video in by_text
+        prioritize(seen, by_text[seen.video], **least) for seen in video if seen.video in by_text
     )
 
 

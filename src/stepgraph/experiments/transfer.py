@@ -228,7 +228,7 @@ def _features(
 
     from stepgraph.encoders.vectors import unit
     from stepgraph.ingest.frames import ClipOptions
-    from stepgraph.networks.timesformer import normalise
+    from stepgraph.networks.timesformer import normalize
     from stepgraph.training.clip_store import ClipStore
 
     o = network.options
@@ -241,7 +241,7 @@ def _features(
         pixels = torch.from_numpy(np.stack([store.read(video.id, at) for at in range(count)]))
         with torch.no_grad():
             parts = torch.split(pixels, 64)
-            vectors = [network.features(normalise(some)).numpy() for some in parts]
+            vectors = [network.features(normalize(some)).numpy() for some in parts]
         starts = np.arange(count, dtype=np.float64)
         intervals = np.stack([starts, np.minimum(starts + 1, video.duration)], axis=1)
         yield video, Features(video.id, video.duration, unit(np.concatenate(vectors)), intervals)

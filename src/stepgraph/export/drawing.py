@@ -71,12 +71,12 @@ def most_used(maps: Sequence[Procedure]) -> list[Procedure]:
     return [found for found, sum_of in zip(maps, keysteps, strict=True) if sum_of <= MOST_DRAWN]
 
 
-def draw_task(found: Procedure, colours: Sequence[str] | None = None) -> str:
+def draw_task(found: Procedure, colors: Sequence[str] | None = None) -> str:
     """Draw how a task is done, from START at the top to END at the bottom.
 
     Parameters
     ----------
-    colours
+    colors
         A colour for each keystep of the vocabulary, for a picture in a page that uses them.
         Without colours the picture is a file of its own, with a title and a legend.
     """
@@ -85,9 +85,9 @@ def draw_task(found: Procedure, colours: Sequence[str] | None = None) -> str:
     steps = {step.keystep: step for step in found.steps}
     content = [_edge(edge, found, most) for edge in layout.edges]
     content += [_share(edge, most) for edge in layout.edges if edge.arrow.seen]
-    content += [_node(node, found, steps.get(node.keystep), colours) for node in layout.nodes]
+    content += [_node(node, found, steps.get(node.keystep), colors) for node in layout.nodes]
     part = SvgPart(layout.height, content, layout.width)
-    if colours is not None:
+    if colors is not None:
         return inline(f"How “{found.task}” is done", part)
     notes = [f"{made_of(found).capitalize()}.", *[BOX_NOTE] * bool(found.videos)]
     left_out = len(found.steps) - len(layout.nodes) + 2
@@ -225,7 +225,7 @@ def _node(
     node: Node,
     found: Procedure,
     step: ProcedureStep | None = None,
-    colours: Sequence[str] | None = None,
+    colors: Sequence[str] | None = None,
 ) -> str:
     left, top = node.x - node.width / 2, node.y - node.height / 2
     kind = "end" if node.keystep < 0 else "optional" if step and step.optional else ""
@@ -234,10 +234,10 @@ def _node(
     inside = labels(node.lines, node.x, node.y - 0.45 * LINE * bool(node.note))
     if node.note:
         inside += label(node.note, node.x, node.y + node.height / 2 - 8, "shown")
-    if colours is not None and node.keystep >= 0:
+    if colors is not None and node.keystep >= 0:
         swatch = f'x="{left + 4:.1f}" y="{top + 5:.1f}" width="4" height="{node.height - 10:.1f}"'
-        inside += f'<rect class="hue" {swatch} rx="2" style="fill:{colours[node.keystep]}"/>'
-    focus = f' tabindex="0" role="img" aria-label="{escape(words)}"' if colours is not None else ""
+        inside += f'<rect class="hue" {swatch} rx="2" style="fill:{colors[node.keystep]}"/>'
+    focus = f' tabindex="0" role="img" aria-label="{escape(words)}"' if colors is not None else ""
     rounded = node.height / 2 if kind == "end" else 8
     return (
         f'<g class="node {kind}" data-k="{node.keystep}"{focus}><title>{escape(words)}</title>'

@@ -233,7 +233,7 @@ def _slots(order: list[int], arrows: list[Succession]) -> tuple[list[list[int]],
     return ranks, chains
 
 
-def _neighbours(chains: list[list[int]], down: bool) -> dict[int, list[tuple[int, int]]]:
+def _neighbors(chains: list[list[int]], down: bool) -> dict[int, list[tuple[int, int]]]:
     """Collect the slots linked with each slot in the layer below or above it, with their chain."""
     found: dict[int, list[tuple[int, int]]] = {}
     for number, chain in enumerate(chains):
@@ -247,12 +247,12 @@ def _reduce_crossings(ranks: list[list[int]], chains: list[list[int]]) -> list[l
     """Sort each layer by the mean position of its neighbours, downwards and upwards in turn."""
     best, fewest = ranks, _crossings(ranks, chains)
     for sweep in range(_SWEEPS):
-        neighbours = _neighbours(chains, down=bool(sweep % 2))
+        neighbors = _neighbors(chains, down=bool(sweep % 2))
         ranks = [list(rank) for rank in ranks]
         place = {slot: at for rank in ranks for at, slot in enumerate(rank)}
         for rank in reversed(ranks) if sweep % 2 else ranks:
             means = {
-                slot: float(np.mean([place[one] for one, _ in neighbours.get(slot, [(slot, 0)])]))
+                slot: float(np.mean([place[one] for one, _ in neighbors.get(slot, [(slot, 0)])]))
                 for slot in rank
             }
             rank.sort(key=lambda slot, means=means: (means[slot], place[slot]))  # type: ignore[misc]
@@ -290,9 +290,9 @@ def _straighten(
 
     x = np.zeros(len(widths))
     for sweep in range(_SWEEPS):
-        neighbours = _neighbours(chains, down=bool(sweep % 2))
+        neighbors = _neighbors(chains, down=bool(sweep % 2))
         for rank in reversed(ranks) if sweep % 2 else ranks:
-            near = [neighbours.get(slot, [(slot, 0)]) for slot in rank]
+            near = [neighbors.get(slot, [(slot, 0)]) for slot in rank]
             pulls = [[pull[chain] for _, chain in one] for one in near]
             wanted = [
                 np.average([x[slot] for slot, _ in one], weights=weights)

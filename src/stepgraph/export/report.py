@@ -78,21 +78,21 @@ def write_report(
     maps = [found for found in drawing.task_maps(graph) if found.successions]
     groups = [*graph.vocabulary.tasks.values()]
     groups += [tuple(step.keystep for step in found.steps) for found in maps]
-    colours = keystep_colours(len(graph.vocabulary), groups)
-    data = _payload(dataset, methods, graph, colours, path)
+    colors = keystep_colors(len(graph.vocabulary), groups)
+    data = _payload(dataset, methods, graph, colors, path)
     text = json.dumps(data, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     script = _static("player.js") + _static("report.js")
     made = f"<p class=command>Made with <code>{html.escape(command)}</code></p>"
     parts = {
         "title": html.escape(title),
         "policy": _policy(script, plays=any("src" in video for video in data["videos"])),
-        "style": svg.page_colours() + _static("report.css") + svg.picture_style(),
+        "style": svg.page_colors() + _static("report.css") + svg.picture_style(),
         "script": script,
         "facts": _facts(dataset, methods, graph),
         "command": made if command else "",
         "rows": ("the truth and for " if dataset.truth else "") + "each method",
         "metrics": _metrics(dataset, methods),
-        "graph": _graph(maps, colours),
+        "graph": _graph(maps, colors),
         # JSON that cannot end the script element it stands in.
         "data": text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026"),
     }
@@ -204,7 +204,7 @@ def _metric_cell(column: Sequence[float], position: int) -> str:
     return f"<td{' class=best' if best else ''}>{shown}{bar}</td>"
 
 
-def _graph(maps: Sequence[Procedure], colours: Sequence[str]) -> str:
+def _graph(maps: Sequence[Procedure], colors: Sequence[str]) -> str:
     """Return pictures of the tasks of most videos, each with its numbers as a table."""
     if not maps:
         return "<p class=empty>The graph has no transitions yet.</p>"
@@ -219,7 +219,7 @@ def _graph(maps: Sequence[Procedure], colours: Sequence[str]) -> str:
         f"{html.escape(sign.meaning)}</li>"
         for sign in drawing.legend(drawn)
     )
-    panels = "".join(_panel(found, colours) for found in drawn)
+    panels = "".join(_panel(found, colors) for found in drawn)
     heat = ""
     if len(drawn) > 1:
         heat = (
@@ -233,12 +233,12 @@ def _graph(maps: Sequence[Procedure], colours: Sequence[str]) -> str:
     )
 
 
-def _panel(found: Procedure, colours: Sequence[str]) -> str:
+def _panel(found: Procedure, colors: Sequence[str]) -> str:
     lines = "".join(_next_line(found, step) for step in found.steps)
     return (
         f"<figure class=panel><h3><bdi>{html.escape(found.task)}</bdi></h3>"
         f"<p class=quiet>{drawing.made_of(found)}</p>"
-        f"<div class=scroll>{drawing.draw_task(found, colours)}</div>"
+        f"<div class=scroll>{drawing.draw_task(found, colors)}</div>"
         "<div class=panel-note></div><details class=next><summary>As a table</summary><table>"
         "<thead><tr><th scope=col>keystep</th><th scope=col>most probably next</th></tr></thead>"
         f"<tbody>{lines}</tbody></table></details></figure>"
@@ -268,7 +268,7 @@ def _payload(
     dataset: Dataset,
     methods: Sequence[MeasuredMethod],
     graph: TaskGraph,
-    colours: Sequence[str],
+    colors: Sequence[str],
     page: Path,
 ) -> dict[str, Any]:
     """Return the script's data; keysteps are positions among those that occur in it."""
@@ -284,7 +284,7 @@ def _payload(
             bars[2::4] = [position[keystep] for keystep in bars[2::4]]
     return {
         "keysteps": [graph.vocabulary.keysteps[keystep] for keystep in used],
-        "colours": [colours[keystep] for keystep in used],
+        "colours": [colors[keystep] for keystep in used],
         "tasks": {
             task: [position[keystep] for keystep in members if keystep in position]
             for task, members in graph.vocabulary.tasks.items()
@@ -355,7 +355,7 @@ def _short(seconds: float) -> float:
     return int(rounded) if rounded == int(rounded) else rounded
 
 
-def keystep_colours(size: int, groups: Iterable[Sequence[int]]) -> list[str]:
+def keystep_colors(size: int, groups: Iterable[Sequence[int]]) -> list[str]:
     """Give each keystep one colour for the whole page, as far as possible from its group's.
 
     The hues of a group run around the circle in its order, so that a task done in order

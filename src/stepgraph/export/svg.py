@@ -23,7 +23,7 @@ from stepgraph.export.layout import CHARACTER, LINE, MARGIN, wrap
 from stepgraph.files.disk import replacing, write_text
 
 # Each colour of a light and of a dark page.
-COLOURS = {
+COLORS = {
     "page": ("#f7f6f3", "#121316"),
     "surface": ("#ffffff", "#1a1c20"),
     "ink": ("#1c1d21", "#e9e9ec"),
@@ -61,10 +61,10 @@ class Sign(NamedTuple):
     meaning: str
 
 
-def page_colours() -> str:
+def page_colors() -> str:
     """Return the colours of a page as CSS variables, for the reader's choice of light or dark."""
     light, dark = (
-        "".join(f"--{name}:{both[side]};" for name, both in COLOURS.items()) for side in (0, 1)
+        "".join(f"--{name}:{both[side]};" for name, both in COLORS.items()) for side in (0, 1)
     )
     return (
         f":root{{{light}color-scheme:light}}@media screen and (prefers-color-scheme:dark)"
@@ -124,15 +124,15 @@ def alone(title: str, notes: Sequence[str], part: SvgPart, legend: Sequence[Sign
     parts = [_lines(wrap(title, 0.68 * fits), "title", MARGIN, 22)]
     parts += [_lines(wrap(note, fits), "note", MARGIN, LINE) for note in notes]
     # In the middle where the title or the legend is wider.
-    centred = f'<g transform="translate({(width - part.width) / 2:.1f} 0)">'
-    parts += [SvgPart(part.height, [centred, *part.content, "</g>"])]
+    centered = f'<g transform="translate({(width - part.width) / 2:.1f} 0)">'
+    parts += [SvgPart(part.height, [centered, *part.content, "</g>"])]
     for sign in legend:
         words = _lines(wrap(sign.meaning, fits - 8), "note", MARGIN + 56, LINE)
         sample = f'<g transform="translate({MARGIN} 4)">{sign.sample}</g>'
         parts.append(words._replace(height=words.height + 4, content=[sample, *words.content]))
     whole = stacked([SvgPart(MARGIN), *parts, SvgPart(MARGIN)])
     light, dark = (
-        re.sub(r"var\(--(\w+)\)", lambda found: COLOURS[found[1]][side], picture_style())  # noqa: B023
+        re.sub(r"var\(--(\w+)\)", lambda found: COLORS[found[1]][side], picture_style())  # noqa: B023
         for side in (0, 1)
     )
     style = f"<style>{light}@media (prefers-color-scheme:dark){{{dark}}}</style>"

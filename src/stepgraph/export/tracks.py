@@ -9,7 +9,7 @@ import numpy as np
 
 from stepgraph.core import BACKGROUND, Labels, runs
 from stepgraph.export.layout import CHARACTER, LINE, MARGIN, text_width, wrap
-from stepgraph.export.report import keystep_colours
+from stepgraph.export.report import keystep_colors
 from stepgraph.export.svg import Sign, SvgPart, alone, escape, label, stacked
 from stepgraph.export.timeline import short_clock
 
@@ -31,8 +31,8 @@ def draw_tracks(title: str, notes: Sequence[str], videos: Sequence[VideoTracks])
     left = MARGIN + max(text_width(name) * CHARACTER for one in videos for name in one.labels) + 10
     parts = [part for one in videos for part in (SvgPart(14), _video(one, left))]
     signs = [
-        Sign(f'<rect x="8" y="6" width="28" height="{_STRIP:g}" style="fill:{colour}"/>', meaning)
-        for colour, meaning in ((_RIGHT, "the keystep of the truth"), (_WRONG, "another, or none"))
+        Sign(f'<rect x="8" y="6" width="28" height="{_STRIP:g}" style="fill:{color}"/>', meaning)
+        for color, meaning in ((_RIGHT, "the keystep of the truth"), (_WRONG, "another, or none"))
     ]
     other = f'<rect x="8" y="1" width="28" height="14" style="{_OTHERS}"/>'
     signs.append(Sign(other, "a keystep that is not in the truth of this video"))
@@ -42,34 +42,34 @@ def draw_tracks(title: str, notes: Sequence[str], videos: Sequence[VideoTracks])
 def _video(shown: VideoTracks, left: float) -> SvgPart:
     names = shown.truth.vocabulary.keysteps
     true = [one for one in dict.fromkeys(shown.truth.keysteps.tolist()) if one != BACKGROUND]
-    colours = dict(zip(true, keystep_colours(len(true), [range(len(true))]), strict=True))
+    colors = dict(zip(true, keystep_colors(len(true), [range(len(true))]), strict=True))
     lines = wrap(shown.heading, (left + _WIDE) / CHARACTER)
     content = [label(line, MARGIN, LINE * (n + 0.8), "column") for n, line in enumerate(lines)]
     y = LINE * len(lines) + 4
     for name, one in [("truth", shown.truth), *shown.labels.items()]:
         content.append(label(name, left - 8, y + 12, "row"))
-        content += _bar(one, colours, left, y)
+        content += _bar(one, colors, left, y)
         y += _BAR
         if one is not shown.truth:
             content += _strip(shown.truth, one, left, y + 1)
         y += _STRIP + 6
     row = 0.0
     for x, row, keystep in _flow([names[one] for one in true]):
-        dot = _rect(left + x, y + row + 2, 11, 11, f'style="fill:{colours[true[keystep]]}"')
+        dot = _rect(left + x, y + row + 2, 11, 11, f'style="fill:{colors[true[keystep]]}"')
         content += [dot, label(names[true[keystep]], left + x + 16, y + row + 12, "column")]
     return SvgPart(y + row + LINE, content, left + _WIDE + MARGIN)
 
 
-def _bar(labels: Labels, colours: Mapping[int, str], left: float, y: float) -> Iterator[str]:
+def _bar(labels: Labels, colors: Mapping[int, str], left: float, y: float) -> Iterator[str]:
     """Draw the segments of labels; adjacent keysteps without a colour of their own are merged."""
     scale = _WIDE / max(1, len(labels))
-    listed = np.isin(labels.keysteps, [BACKGROUND, *colours])
+    listed = np.isin(labels.keysteps, [BACKGROUND, *colors])
     for first, last in runs(np.where(listed, labels.keysteps, -2)):
         keystep = int(labels.keysteps[first])
         if keystep != BACKGROUND:
-            name = labels.vocabulary.keysteps[keystep] if keystep in colours else "another"
+            name = labels.vocabulary.keysteps[keystep] if keystep in colors else "another"
             words = f"<title>{escape(name)}, {short_clock(first * labels.hop)}</title>"
-            fill = f"fill:{colours[keystep]}" if keystep in colours else _OTHERS
+            fill = f"fill:{colors[keystep]}" if keystep in colors else _OTHERS
             box = left + first * scale, y, (last - first) * scale, _BAR
             yield _rect(*box, f'style="{fill}"', words)
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from stepgraph.errors import ConfigError, DataError
 from stepgraph.export.drawing import share_text
 from stepgraph.export.layout import CHARACTER, MARGIN, text_width, wrap
-from stepgraph.export.report import keystep_colours
+from stepgraph.export.report import keystep_colors
 from stepgraph.export.svg import Sign, SvgPart, alone, escape, label, labels
 from stepgraph.graph import TaskGraph, Transition
 from stepgraph.graph.parameters import listed_tasks
@@ -168,9 +168,9 @@ def draw_circle(graph: TaskGraph, keysteps: int = 35, top: int = 5) -> str:
     # Those within a task lie above the others.
     content = [f'<g transform="translate({x:.1f} {y:.1f})">', *drawn["rare"], *drawn["sure"]]
     signs = [_arrow_sign("sure", "within a task"), _arrow_sign("rare", "between tasks")]
-    for at, colour in zip(blocks, keystep_colours(len(blocks), [range(len(blocks))]), strict=True):
-        content += [_spoke(names[one], turn[one], radius, colour) for one in blocks[at]]
-        dot = f'<circle cx="22" cy="8" r="6" style="fill:{colour}"/>'
+    for at, color in zip(blocks, keystep_colors(len(blocks), [range(len(blocks))]), strict=True):
+        content += [_spoke(names[one], turn[one], radius, color) for one in blocks[at]]
+        dot = f'<circle cx="22" cy="8" r="6" style="fill:{color}"/>'
         signs.append(Sign(dot, ties.tasks[at]))
     notes = [
         f"Of each the {top} that most often follow it among these, self-loops left out; "
@@ -201,11 +201,11 @@ def _chord(ends: tuple[float, float], radius: float, step: float, wide: float) -
     )
 
 
-def _spoke(name: str, turn: float, radius: float, colour: str) -> str:
+def _spoke(name: str, turn: float, radius: float, color: str) -> str:
     """Draw a keystep at the rim, and its name, which is never upside down."""
     degrees, right = turn * 180 / pi, cos(turn) >= 0
     x, kind, flip = (radius + 16, "column", 0) if right else (-radius - 16, "row", 180)
-    dot = f'<circle cx="{radius + 7:.1f}" r="5" style="fill:{colour}"/>'
+    dot = f'<circle cx="{radius + 7:.1f}" r="5" style="fill:{color}"/>'
     name = f'<g transform="rotate({flip})">{label(name, x, 4, f"medium {kind}")}</g>'
     return f'<g transform="rotate({degrees:.2f})">{dot}{name}</g>'
 

@@ -150,7 +150,7 @@ def order_statistics(
     """
     size = len(keysteps)
     due = _due(traces, size)
-    sums = _recognise(traces, due, _recognise(traces, due, counts).following[:, :-1])
+    sums = _recognize(traces, due, _recognize(traces, due, counts).following[:, :-1])
     place = sums.middle / np.maximum(sums.certain, 1e-9)
     counted = (
         sums.salient,
@@ -170,7 +170,7 @@ def _due(traces: Mapping[str, EmissionTrace], size: int) -> Floats:
     return log_due(PRIOR_VIDEOS / TIMING_BINS, timing)
 
 
-def _recognise(
+def _recognize(
     traces: Mapping[str, EmissionTrace], due: Floats, transitions: Integers
 ) -> _OrderSums:
     """Compute the posteriors of each video, and accumulate its order statistics."""

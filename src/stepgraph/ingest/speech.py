@@ -164,17 +164,17 @@ def _blemishes(heard: Transcription, *, english: bool) -> Iterator[tuple[str, st
 
 
 def _listen(path: Path) -> Transcription:
-    recogniser = _load_moonshine()
+    recognizer = _load_moonshine()
     lines: list[Sentence] = []
     twice = LanguageCheck()
     with opened(path) as container:
         sound = _Sound(container, path)
         with progress.counting(f"transcribing {path.name}", sound.stated) as done:
             for number, (at, piece) in enumerate(cut(sound.runs())):
-                first = list(_heard_in(recogniser, at, piece))
+                first = list(_heard_in(recognizer, at, piece))
                 lines += first
                 if twice.wants(number):
-                    again = _heard_in(recogniser, at, twice.changed(piece))
+                    again = _heard_in(recognizer, at, twice.changed(piece))
                     twice.compare(*(" ".join(one.text for one in said) for said in (first, again)))
                 done(round(len(piece) / RATE))
     facts = round(sound.end, 3), sound.damaged, sound.language, twice.share
@@ -186,12 +186,12 @@ def hear_piece(at: float, piece: NDArray[np.float32]) -> tuple[Sentence, ...]:
     return tuple(_split(_heard_in(_load_moonshine(), at, piece)))
 
 
-def _heard_in(recogniser: Any, at: float, piece: NDArray[np.float32]) -> Iterator[Sentence]:
+def _heard_in(recognizer: Any, at: float, piece: NDArray[np.float32]) -> Iterator[Sentence]:
     """Transcribe a piece of sound to lines with times in the file; drop lines without speech."""
     # Earlier sound, or the content of the memory, would else decide where a voice begins.
     hush = np.zeros(round(_HUSH * RATE), np.float32)
     padded = np.concatenate([hush, piece, hush[: -len(piece) % _WINDOW]])
-    for line in recogniser.transcribe_without_streaming(padded, RATE).lines:
+    for line in recognizer.transcribe_without_streaming(padded, RATE).lines:
         words = WORD.findall(line.text.lower())
         looping = len(words) >= _LOOP_WORDS and len(set(words)) < _LOOP_SHARE * len(words)
         if words and not looping and line.duration >= _SHORTEST_LINE:

@@ -45,9 +45,9 @@ def transcribe(path: Path, model: Path) -> tuple[Sentence, ...]:
         ) from error
     _require_model(model)
     begin = _begin_of_sound(path)
-    recogniser = _load_whisper(model.resolve())
+    recognizer = _load_whisper(model.resolve())
     try:
-        heard, _ = recogniser.transcribe(str(path), vad_filter=True)
+        heard, _ = recognizer.transcribe(str(path), vad_filter=True)
         cues = [
             Cue(begin + said.start, begin + said.end, said.text, f"{path}: at {said.start:.2f} s")
             for said in heard

@@ -40,7 +40,7 @@ from stepgraph.scoring import score_each
 from stepgraph.scoring.embeddings import VocabularyEmbeddings
 
 
-class _Labelled(NamedTuple):
+class _Labeled(NamedTuple):
     """Videos of a shard without transcripts, and the labels of those that could be labelled."""
 
     videos: list[Video]
@@ -48,14 +48,14 @@ class _Labelled(NamedTuple):
 
 
 @dataclass(frozen=True)
-class _LabelledVideo(Video):
+class _LabeledVideo(Video):
     """A video with its labels, if it could be labelled."""
 
     labels: ClipLabels | None = None
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class LabellingJob(Job):
+class LabelingJob(Job):
     """Job that labels the shards of a source, with everything that decides the labels.
 
     Attributes
@@ -89,7 +89,7 @@ class LabellingJob(Job):
 
         labels = [label_clips(one) for one in self._recognised(met(), problems)]
         ids = tuple(video.id for video in videos)
-        return ShardResult(piece, ids, _Labelled(videos, labels), problems)
+        return ShardResult(piece, ids, _Labeled(videos, labels), problems)
 
     def _recognised(self, videos: Iterable[Video], problems: Problems) -> Iterator[Timeline]:
         encoder, vocabulary = opened(self).encoder, self.graph.vocabulary
@@ -101,7 +101,7 @@ class LabellingJob(Job):
 
     def keep(self, found: ShardResult, path: Path) -> None:
         """See :class:`~stepgraph.pipeline.shards.Job`."""
-        made: _Labelled = found.made
+        made: _Labeled = found.made
         done = {one.video for one in made.labels}
         summary = [
             (one.id, one.duration, None if one.path is None else str(one.path), one.id in done)
@@ -110,7 +110,7 @@ class LabellingJob(Job):
         write_text(path.with_suffix(".videos"), json.dumps(summary) + "\n")
         write_table(path.with_suffix(".parquet"), made.labels, self.graph.vocabulary, {})
 
-    def load(self, path: Path) -> Iterator[_LabelledVideo]:
+    def load(self, path: Path) -> Iterator[_LabeledVideo]:
         """See :class:`~stepgraph.pipeline.shards.Job`."""
         table = read_table(path.with_suffix(".parquet"), len(self.graph.vocabulary))
         labels = {one.video: one for one in table}
@@ -118,7 +118,7 @@ class LabellingJob(Job):
             # A table has no entry for a video without rows.
             found = (labels.get(video) or self._no_clips(video)) if done else None
             where = None if media is None else Path(media)
-            yield _LabelledVideo(video, duration, (), where, labels=found)
+            yield _LabeledVideo(video, duration, (), where, labels=found)
 
     def _no_clips(self, video: str) -> ClipLabels:
         vocabulary, rows = self.graph.vocabulary, np.zeros(0, dtype=np.int64)
@@ -128,7 +128,7 @@ class LabellingJob(Job):
 
 
 def label_shards(
-    job: LabellingJob,
+    job: LabelingJob,
     dataset: Dataset,
     folder: Path,
     engine: Engine,
@@ -152,7 +152,7 @@ def label_shards(
 
     def labels_of(group: Iterable[Video]) -> Iterator[ClipLabels]:
         for video in group:
-            assert isinstance(video, _LabelledVideo), "they come from shards"
+            assert isinstance(video, _LabeledVideo), "they come from shards"
             if video.labels is not None:
                 yield video.labels
 

@@ -241,7 +241,7 @@ class TimeSformer(nn.Module):
         return tokens.flatten(0, 2)
 
 
-def normalise(
+def normalize(
     clips: Tensor, mean: Tensor | float = MEAN, deviation: Tensor | float = DEVIATION
 ) -> Tensor:
     """Normalise uint8 pixels, (B, F, H, W, 3), to clips for the network, (B, F, 3, H, W)."""

@@ -24,7 +24,7 @@ from stepgraph.files.arrays import ArrayContent, open_arrays
 from stepgraph.files.stored import Reading, check_seconds, note_length, stored_rows
 from stepgraph.problems import Problems
 from stepgraph.scoring.embeddings import VocabularyEmbeddings, embed_vocabulary
-from stepgraph.scoring.fusion import Fused, standardise, to_scale
+from stepgraph.scoring.fusion import Fused, standardize, to_scale
 from stepgraph.scoring.lazy import LazyScores
 
 
@@ -180,4 +180,4 @@ def score_features(
             f"videos, got shapes {keysteps.shape} and {features.vectors.shape}"
         )
     scores = LazyScores(features, keysteps, vocabulary, hop=hop, tasks=tasks)
-    return scores if encoder.kind in WORDED else standardise(scores)
+    return scores if encoder.kind in WORDED else standardize(scores)

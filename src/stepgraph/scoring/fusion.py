@@ -51,7 +51,7 @@ SCALES = ("raw", "common", *EXTREMA)
 """Names of scales: unchanged, the common one, or the authors' fixed extrema."""
 
 
-def standardise(scores: Scores) -> Scores:
+def standardize(scores: Scores) -> Scores:
     """Map the scores of one video to the common scale.
 
     A linear map gives all scores together the mean and the standard deviation of sentence
@@ -61,7 +61,7 @@ def standardise(scores: Scores) -> Scores:
     >>> from stepgraph import Vocabulary
     >>> values = np.array([[10.0, 30.0], [30.0, 10.0]], np.float32)
     >>> raw = Scores("v", values, np.ones(2, bool), Vocabulary(("boil", "pour")))
-    >>> standardise(raw).values.astype(float).round(2).tolist()
+    >>> standardize(raw).values.astype(float).round(2).tolist()
     [[-0.23, 0.53], [0.53, -0.23]]
     """
     finite = scores.values[scores.observed].astype(np.float64)
@@ -84,7 +84,7 @@ def to_scale(scores: Scores, scale: str) -> Scores:
         raise ConfigError(f"scale must be one of {', '.join(SCALES)}, got {scale!r}")
     if scale == "raw":
         return scores
-    return standardise(scores) if scale == "common" else rescale(scores, *EXTREMA[scale])
+    return standardize(scores) if scale == "common" else rescale(scores, *EXTREMA[scale])
 
 
 @dataclass(frozen=True)
@@ -128,7 +128,7 @@ class Fusion:
         """Fuse the scores of both, which must be on one scale."""
         if self.weight is not None:
             return fuse(first, second, weight=self.weight)
-        return prioritise(
+        return prioritize(
             first, second, first_threshold=self.threshold, second_threshold=self.threshold
         )
 
@@ -197,7 +197,7 @@ def fuse(first: Scores, second: Scores, *, weight: float = 0.5) -> Scores:
     )
 
 
-def prioritise(
+def prioritize(
     first: Scores, second: Scores, *, first_threshold: float, second_threshold: float
 ) -> Scores:
     """Take the first modality where it is confident, else the second: the paper's video-text.

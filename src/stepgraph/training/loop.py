@@ -20,11 +20,11 @@ from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 
 from stepgraph.errors import DataError, MissingExtraError, one_line
-from stepgraph.networks.timesformer import normalise
+from stepgraph.networks.timesformer import normalize
 from stepgraph.problems import Problem
 from stepgraph.progress import counting
 from stepgraph.training.batches import Batch, Source
-from stepgraph.training.schedule import Epoch, Team, TrainingOptions, make_optimiser, plan
+from stepgraph.training.schedule import Epoch, Team, TrainingOptions, make_optimizer, plan
 from stepgraph.training.state import (
     EpochRecord,
     Position,
@@ -116,7 +116,7 @@ class _Run:
         try:
             self.network.load_state_dict(state["model"])
             if self.position.epoch < len(self.plan):
-                self.optimiser = self._new_optimiser()
+                self.optimiser = self._new_optimizer()
                 # A phase begins with a new one.
                 if self.position.step or self.plan[self.position.epoch].number > 1:
                     self.optimiser.load_state_dict(state["optimiser"])
@@ -129,9 +129,9 @@ class _Run:
                 f"({one_line(str(error), 80)}); delete it to begin anew"
             ) from error
 
-    def _new_optimiser(self) -> torch.optim.Optimizer:
+    def _new_optimizer(self) -> torch.optim.Optimizer:
         epoch = self.plan[self.position.epoch]
-        return make_optimiser(self.options.phases[epoch.phase], self.network)
+        return make_optimizer(self.options.phases[epoch.phase], self.network)
 
     def train(self) -> None:
         """Train all remaining epochs."""
@@ -155,7 +155,7 @@ class _Run:
     def _train_epoch(self, model: nn.Module, done: Callable[[int], None]) -> None:
         position, epoch = self.position, self.plan[self.position.epoch]
         if self.optimiser is None or (not position.step and epoch.number == 1):
-            self.optimiser = self._new_optimiser()
+            self.optimiser = self._new_optimizer()
         for group in self.optimiser.param_groups:
             group["lr"] = epoch.rate
         for batch, total in self._batches():
@@ -200,7 +200,7 @@ class _Run:
             for part in (batch.clips, batch.keysteps, *batch.soft)
         )
         with torch.autocast(device.type, torch.bfloat16, enabled=self.half):
-            logits = model(normalise(clips))
+            logits = model(normalize(clips))
         if self.options.loss == "labels":
             losses = cross_entropy(logits.float(), keysteps, reduction="none")
         else:

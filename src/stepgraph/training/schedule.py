@@ -216,7 +216,7 @@ def plan(phases: Iterable[Phase]) -> list[Epoch]:
     ]
 
 
-def make_optimiser(phase: Phase, network: torch.nn.Module) -> torch.optim.Optimizer:
+def make_optimizer(phase: Phase, network: torch.nn.Module) -> torch.optim.Optimizer:
     """Make a new optimiser for a phase; it does not take over the state of another phase."""
     weights = [weight for weight in network.parameters() if weight.requires_grad]
     # One kernel for all weights instead of several for each.

@@ -9,9 +9,9 @@ from threading import Condition
 from typing import Any
 
 from stepgraph.viewer.loopback import Guarded, Loopback
-from stepgraph.viewer.pages import COLOURS
+from stepgraph.viewer.pages import COLORS
 
-_PAGE = {"": "live.html"} | {name: name for name in ("live.js", "view.css", COLOURS)}
+_PAGE = {"": "live.html"} | {name: name for name in ("live.js", "view.css", COLORS)}
 # Seconds after which a comment is sent, so that a closed connection is noticed.
 _SILENCE = 15.0
 

@@ -12,19 +12,19 @@ from typing import Any
 
 from stepgraph.core import Result
 from stepgraph.export.report import media_address
-from stepgraph.export.svg import page_colours, picture_style
+from stepgraph.export.svg import page_colors, picture_style
 from stepgraph.files.disk import replacing, write_text
 from stepgraph.graph.comparing import Norm
 from stepgraph.ingest.formats import MEDIA_SUFFIXES, SOUND_SUFFIXES
 from stepgraph.viewer.maps import deviation_rows, norms_of, picture, task_of
 from stepgraph.viewer.thumbnails import has_pictures, thumbnail
 
-COLOURS = "colours.css"
+COLORS = "colours.css"
 SCRIPTS = (
     *("parts.js", "lists.js", "players.js", "overview.js", "correcting.js"),
     *("video.js", "maps.js", "comparing.js", "searching.js", "view.js"),
 )
-STATIC = {"": "view.html"} | {name: name for name in (COLOURS, "view.css", *SCRIPTS)}
+STATIC = {"": "view.html"} | {name: name for name in (COLORS, "view.css", *SCRIPTS)}
 """Files of the page, by their addresses on the server."""
 
 YOUTUBE = "https://www.youtube-nocookie.com"
@@ -116,8 +116,8 @@ def overview_of(lines: Iterable[dict[str, Any]], norm: Mapping[str, Norm]) -> di
 
 def static(name: str) -> str:
     """Read a file of the page."""
-    if name == COLOURS:  # those of the report, and of its pictures
-        return page_colours() + picture_style()
+    if name == COLORS:  # those of the report, and of its pictures
+        return page_colors() + picture_style()
     return (files("stepgraph.viewer") / "static" / name).read_text(encoding="utf-8")
 
 
@@ -152,7 +152,7 @@ def write_site(
     meta = f'<meta http-equiv="Content-Security-Policy" content="{allowed}">'
     page = static("view.html").replace("<title>", f"{meta}\n<title>", 1)
     page = page.replace("<script ", '<script src="data.js" defer></script>\n<script ', 1)
-    for name in (COLOURS, "view.css", *SCRIPTS):
+    for name in (COLORS, "view.css", *SCRIPTS):
         write_text(folder / name, static(name))
     write_text(folder / "index.html", page)
     return folder / "index.html"

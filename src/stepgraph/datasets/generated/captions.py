@@ -27,7 +27,7 @@ class _Style(NamedTuple):
     """Style of a text: font size in pixels, colour, with a box or without, at the top or not."""
 
     size: int
-    colour: tuple[int, int, int]
+    color: tuple[int, int, int]
     boxed: bool
     top: bool
 
@@ -37,7 +37,7 @@ class _TextLayer(NamedTuple):
 
     start: float
     end: float
-    colour: NDArray[np.uint8]
+    color: NDArray[np.uint8]
     cover: NDArray[np.float32]
 
 
@@ -47,9 +47,9 @@ class Captions:
     def __init__(self, script: Script, width: int, height: int, scale: int = SCALE) -> None:
         rng = np.random.default_rng([script.seed, 1])
         self._scale, self.width, self.height = scale, scale * width, scale * height
-        size, colours = round(self.height * rng.uniform(0.06, 0.08)), rng.integers(120, 256, 2)
-        colour = (255, int(colours.max()), int(colours.min()))
-        style = _Style(size, colour, bool(rng.integers(2)), bool(rng.random() < 0.3))
+        size, colors = round(self.height * rng.uniform(0.06, 0.08)), rng.integers(120, 256, 2)
+        color = (255, int(colors.max()), int(colors.min()))
+        style = _Style(size, color, bool(rng.integers(2)), bool(rng.random() < 0.3))
         self._overlays = [self._overlay(sentence, style) for sentence in script.narration]
         if rng.integers(2):
             edge = _Style(size * 3 // 4, (220, 220, 220), boxed=False, top=not style.top)
@@ -77,7 +77,7 @@ class Captions:
             box = draw.multiline_textbbox(place, text, font, anchor, align="center")
             draw.rectangle((box[0] - 4, box[1] - 4, box[2] + 4, box[3] + 4), (0, 0, 0, 170))
         draw.multiline_text(
-            place, text, style.colour, font, anchor, align="center", stroke_width=1, stroke_fill=0
+            place, text, style.color, font, anchor, align="center", stroke_width=1, stroke_fill=0
         )
         drawn = np.asarray(image)
         cover = drawn[..., 3:].astype(np.float32) / np.float32(255)
@@ -86,9 +86,9 @@ class Captions:
     def write(self, picture: NDArray[np.uint8], time: float) -> NDArray[np.uint8]:
         """Enlarge a picture and draw the captions of a time (seconds) into it."""
         large = picture.repeat(self._scale, axis=0).repeat(self._scale, axis=1)
-        for start, end, colour, cover in self._overlays:
+        for start, end, color, cover in self._overlays:
             shown = min(1.0, (time - start) / _FADE, (end - time) / _FADE)
             if shown > 0:
-                change = cover * np.float32(shown) * (colour - large.astype(np.float32))
+                change = cover * np.float32(shown) * (color - large.astype(np.float32))
                 large = (large + change).astype(np.uint8)
         return large

@@ -28,10 +28,10 @@ class ObjectPlace(NamedTuple):
     lit: bool = True
 
 
-def colour_of(hue: float, saturation: float = 0.85, value: float = 0.9) -> Picture:
+def color_of(hue: float, saturation: float = 0.85, value: float = 0.9) -> Picture:
     """RGB of a hue in degrees.
 
-    >>> colour_of(0, 1.0, 1.0).tolist()
+    >>> color_of(0, 1.0, 1.0).tolist()
     [255.0, 0.0, 0.0]
     """
     rgb = colorsys.hsv_to_rgb((hue % 360) / 360, saturation, value)
@@ -93,7 +93,7 @@ def _turned(u: Field, v: Field, angle: float) -> tuple[Field, Field]:
     return cos * u + sin * v, cos * v - sin * u
 
 
-def draw(picture: Picture, shape: str, place: ObjectPlace, colour: Picture) -> None:
+def draw(picture: Picture, shape: str, place: ObjectPlace, color: Picture) -> None:
     """Draw a thing with smooth edges; what lies outside of the picture is cut off."""
     height, width = picture.shape[:2]
     distance, reach = SHAPES[shape]
@@ -105,13 +105,13 @@ def draw(picture: Picture, shape: str, place: ObjectPlace, colour: Picture) -> N
     along, down = _turned(along, down, place.angle)
     cover = np.clip(np.float32(0.5) - distance(along, down) * np.float32(size), 0, 1)
     if not place.lit:
-        grey = colour.mean() * 0.35
-        colour = grey + 0.12 * (colour - grey)
-    part += cover[..., None] * (colour - part)
+        gray = color.mean() * 0.35
+        color = gray + 0.12 * (color - gray)
+    part += cover[..., None] * (color - part)
 
 
 def draw_oval(
-    picture: Picture, middle: tuple[float, float], radii: tuple[float, float], colour: Picture
+    picture: Picture, middle: tuple[float, float], radii: tuple[float, float], color: Picture
 ) -> None:
     """Draw an upright oval: heads, bodies, arms."""
     height, width = picture.shape[:2]
@@ -121,7 +121,7 @@ def draw_oval(
     across = ((u - (x - 0.5)) / wide).astype(np.float32)
     down = ((v - (y - 0.5)) / high).astype(np.float32)
     inside = (1 - np.hypot(across, down)) * min(wide, high)
-    part += np.clip(inside + 0.5, 0, 1)[..., None] * (colour - part)
+    part += np.clip(inside + 0.5, 0, 1)[..., None] * (color - part)
 
 
 def _window(

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from stepgraph.datasets.generated import drawing
 from stepgraph.datasets.generated.captions import Captions
-from stepgraph.datasets.generated.drawing import ObjectPlace, Picture, colour_of
+from stepgraph.datasets.generated.drawing import ObjectPlace, Picture, color_of
 from stepgraph.datasets.generated.scripts import HUES, KEYSTEPS, Script, Shot, View
 
 WIDTH, HEIGHT = 160, 120
@@ -47,7 +47,7 @@ class Thing(NamedTuple):
     """A thing that is drawn: its shape and colour, its place at rest, and its motion."""
 
     shape: str
-    colour: Picture
+    color: Picture
     place: ObjectPlace
     motion: str | None = None
     pace: float = 1.0
@@ -67,8 +67,8 @@ def make_scene(seed: int) -> Scene:
     """Draw the scene of a clip."""
     rng = np.random.default_rng(seed)
     hues = {name: hue + float(rng.normal(0, 5)) for name, hue in HUES.items()}
-    skin = colour_of(rng.uniform(15, 30), rng.uniform(0.2, 0.38), rng.uniform(0.5, 0.9))
-    sweater = colour_of(rng.uniform(0, 360), rng.uniform(0.1, 0.45), rng.uniform(0.3, 0.8))
+    skin = color_of(rng.uniform(15, 30), rng.uniform(0.2, 0.38), rng.uniform(0.5, 0.9))
+    sweater = color_of(rng.uniform(0, 360), rng.uniform(0.1, 0.45), rng.uniform(0.3, 0.8))
     about = tuple(_lying(rng, hues) for _ in range(int(rng.integers(1, 4))))
     return Scene(_room(rng), hues, skin, sweater, about)
 
@@ -76,8 +76,8 @@ def make_scene(seed: int) -> Scene:
 def _room(rng: np.random.Generator) -> Picture:
     """A wall above a bench of planks, both dull, with soft patches of more and less light."""
     height, width = HEIGHT + 2 * EDGE, WIDTH + 2 * EDGE
-    wall = colour_of(rng.uniform(0, 360), rng.uniform(0.0, 0.15), rng.uniform(0.5, 0.85))
-    bench = colour_of(rng.uniform(20, 45), rng.uniform(0.1, 0.3), rng.uniform(0.3, 0.6))
+    wall = color_of(rng.uniform(0, 360), rng.uniform(0.0, 0.15), rng.uniform(0.5, 0.85))
+    bench = color_of(rng.uniform(20, 45), rng.uniform(0.1, 0.3), rng.uniform(0.3, 0.6))
     room = np.empty((height, width, 3), np.float32)
     horizon = int(height * rng.uniform(0.3, 0.5))
     room[:horizon], room[horizon:] = wall, bench
@@ -97,18 +97,18 @@ def _lying(rng: np.random.Generator, hues: dict[str, float]) -> Thing:
     side = float(rng.choice([-1, 1]))
     x, y = side * rng.uniform(0.4, 0.62), rng.uniform(0.0, 0.45)
     place = ObjectPlace(x, y, rng.uniform(0.06, 0.1), rng.uniform(0, 6))
-    colour = colour_of(hue, rng.uniform(0.35, 0.65), rng.uniform(0.4, 0.8))
-    return Thing(str(rng.choice(list(drawing.SHAPES))), colour, place)
+    color = color_of(hue, rng.uniform(0.35, 0.65), rng.uniform(0.4, 0.8))
+    return Thing(str(rng.choice(list(drawing.SHAPES))), color, place)
 
 
 def _doing(scene: Scene, shot: Shot, rng: np.random.Generator) -> Stage:
     """Stage of a keystep: it is done; other things lie about, and arms may come in between."""
     assert shot.keystep is not None, "where something is done, it is a keystep"
     look = KEYSTEPS[shot.keystep]
-    hue = scene.hues[look.colour] + rng.normal(0, 3)
-    colour = colour_of(hue, rng.uniform(0.65, 0.9), rng.uniform(0.75, 1.0))
+    hue = scene.hues[look.color] + rng.normal(0, 3)
+    color = color_of(hue, rng.uniform(0.65, 0.9), rng.uniform(0.75, 1.0))
     size, pace = rng.uniform(0.17, 0.24), rng.uniform(0.85, 1.2)
-    thing = Thing(look.shape, colour, ObjectPlace(size=size), look.motion, pace)
+    thing = Thing(look.shape, color, ObjectPlace(size=size), look.motion, pace)
     x, y = rng.normal(0, 0.05), rng.normal(0, 0.03)
     length = shot.end - shot.start
     acts = list(_acts(length, rng))
@@ -157,7 +157,7 @@ def _talking(scene: Scene, shot: Shot, rng: np.random.Generator) -> Stage:
     if shot.keystep is not None:
         look = KEYSTEPS[shot.keystep]
         place = ObjectPlace(0.35 * rng.choice([-1, 1]), 0.15, rng.uniform(0.1, 0.16))
-        held = Thing(look.shape, colour_of(scene.hues[look.colour]), place)
+        held = Thing(look.shape, color_of(scene.hues[look.color]), place)
 
     def draw_at(picture: Picture, time: float, shift: Shift) -> None:
         _draw_presenter(picture, scene, time, (x + shift[0], 0.12 + shift[1]), 1.0)
@@ -199,7 +199,7 @@ def _draw_thing(picture: Picture, thing: Thing, time: float, shift: Shift) -> No
         moved = drawing.MOTIONS[thing.motion](time * thing.pace, size)
     x, y = x + moved.x + shift[0], y + moved.y + shift[1]
     place = moved._replace(x=x, y=y, angle=angle + moved.angle)
-    drawing.draw(picture, thing.shape, place, thing.colour)
+    drawing.draw(picture, thing.shape, place, thing.color)
 
 
 def _draw_presenter(

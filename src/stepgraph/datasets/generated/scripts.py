@@ -30,7 +30,7 @@ class Keystep(NamedTuple):
     """
 
     motion: str
-    colour: str
+    color: str
     shape: str
     plain: list[str]
     vague: list[str]

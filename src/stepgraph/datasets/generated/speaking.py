@@ -42,16 +42,16 @@ def speak(narration: Sequence[Sentence], seconds: float) -> NDArray[np.float32]:
     ):
         start = max(sentence.start, free)
         room = max(0.5, until - start - _BREATH)
-        speech = _synthesise(sentence.text, SPEED)
+        speech = _synthesize(sentence.text, SPEED)
         if len(speech) > room * RATE:  # pauses do not become shorter, so words must
-            speech = _synthesise(sentence.text, round(1.1 * SPEED * len(speech) / (room * RATE)))
+            speech = _synthesize(sentence.text, round(1.1 * SPEED * len(speech) / (room * RATE)))
         place = sound[round(start * RATE) :][: len(speech)]
         place[:] = speech[: len(place)]
         free = start + len(speech) / RATE + _BREATH
     return sound
 
 
-def _synthesise(text: str, speed: int) -> NDArray[np.float32]:
+def _synthesize(text: str, speed: int) -> NDArray[np.float32]:
     command = [PROGRAM, "-v", VOICE, "-s", str(speed), "-z", "--stdout", text]
     wave = subprocess.run(command, capture_output=True, check=True).stdout
     sound = np.frombuffer(wave[_HEADER:], "<i2").astype(np.float32) / np.float32(1 << 15)

@@ -29,16 +29,16 @@ MODEL = "motion"
 
 _TABLE = tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))
 
-COLOURS: dict[str, float] = _TABLE["hues"]
+COLORS: dict[str, float] = _TABLE["hues"]
 """Typical hue of each colour word, in degrees."""
 
 MOTIONS = tuple(_TABLE["motions"])
 """Names of the motions."""
 
-AXES = (*COLOURS, "nothing", *MOTIONS)
+AXES = (*COLORS, "nothing", *MOTIONS)
 """Names of the dimensions of a vector; ``nothing`` is large where little is visible."""
 
-_PARTS = len(COLOURS) + 1
+_PARTS = len(COLORS) + 1
 
 _WORDS = _TABLE["colours"] | _TABLE["motions"]
 _AXIS_OF = {word: AXES.index(axis) for axis, words in _WORDS.items() for word in words.split()}
@@ -55,14 +55,14 @@ _SWAY = 0.08  # motion of a thing at rest before a camera that is not quite stil
 _AT_REST = 0.3  # motion that counts as much as none
 
 
-def make_colour(options: EncoderOptions) -> VisualEncoder:
+def make_color(options: EncoderOptions) -> VisualEncoder:
     """Encode a video by the colours that move in it and by how they move."""
     if options.model != MODEL:
         raise ConfigError(f"encoder of kind colour must be 'colour:{MODEL}', got {options.name!r}")
-    return VisualEncoder(options, ColourModel, _BATCH)
+    return VisualEncoder(options, ColorModel, _BATCH)
 
 
-class ColourModel:
+class ColorModel:
     """Model that measures clips and looks up words."""
 
     clips = _CLIPS
@@ -74,7 +74,7 @@ class ColourModel:
     def encode_texts(self, texts: Sequence[str]) -> Array:
         """Unit vectors of texts, shape (N, axes); zeros for a text without a listed word.
 
-        >>> found = ColourModel().encode_texts(["drop the red ball", "be patient"])
+        >>> found = ColorModel().encode_texts(["drop the red ball", "be patient"])
         >>> [AXES[axis] for axis in found[0].nonzero()[0]], found[1].any().item()
         (['red', 'down'], False)
         """
@@ -86,9 +86,9 @@ class ColourModel:
         return _joined(found[:, :_PARTS], found[:, _PARTS:])
 
 
-def _joined(colour: Array, motion: Array) -> Array:
+def _joined(color: Array, motion: Array) -> Array:
     """Concatenate both as one unit vector; each counts for half unless the other is zero."""
-    return unit(np.concatenate([unit(colour), unit(motion)], axis=1))
+    return unit(np.concatenate([unit(color), unit(motion)], axis=1))
 
 
 def _measure(frames: NDArray[np.uint8]) -> tuple[Array, Array]:
@@ -134,14 +134,14 @@ def _masses(frames: NDArray[np.uint8]) -> Array:
 
 def _names_of_hues() -> Array:
     """Share of each colour word in each degree of hue; between two words, some of both."""
-    edges, degrees = np.array([*COLOURS.values(), 360.0]), np.arange(360)
+    edges, degrees = np.array([*COLORS.values(), 360.0]), np.arange(360)
     after = np.searchsorted(edges, degrees, side="right")
     part = (degrees - edges[after - 1]) / (edges[after] - edges[after - 1])
     # Steeper than a straight line: most hues have one name.
     part = np.clip(2 * part - 0.5, 0, 1)
-    table = np.zeros((len(degrees), len(COLOURS)), np.float32)
+    table = np.zeros((len(degrees), len(COLORS)), np.float32)
     table[degrees, after - 1] += 1 - part
-    table[degrees, after % len(COLOURS)] += part
+    table[degrees, after % len(COLORS)] += part
     return table
 
 
@@ -162,14 +162,14 @@ class _Things(NamedTuple):
 
 
 def _things(masses: Array) -> _Things:
-    clips, frames, height, width, colours = masses.shape
+    clips, frames, height, width, colors = masses.shape
     rows, columns = np.mgrid[:height, :width].reshape(2, -1)
     x = ((columns + 0.5) / height).astype(np.float32)
     y = ((rows + 0.5) / height).astype(np.float32)
     # One product sums what there is of each colour, weighted in each of these ways.
     basis = np.stack([np.ones_like(x), x, y, x * x, y * y])
-    sums: Array = basis @ masses.reshape(clips * frames, height * width, colours)
-    sums = sums.reshape(clips, frames, len(basis), colours)
+    sums: Array = basis @ masses.reshape(clips * frames, height * width, colors)
+    sums = sums.reshape(clips, frames, len(basis), colors)
     total = sums[:, :, 0]
     middle_x, middle_y, square_x, square_y = np.moveaxis(
         sums[:, :, 1:] / np.maximum(total[:, :, None], np.float32(1e-6)), 2, 0

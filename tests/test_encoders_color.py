@@ -6,7 +6,7 @@ import pytest
 import videos
 from stepgraph.core import Video, Vocabulary
 from stepgraph.encoders import EncoderOptions, load_encoder
-from stepgraph.encoders.colour import AXES, MOTIONS, ColourModel
+from stepgraph.encoders.color import AXES, MOTIONS, ColorModel
 from stepgraph.errors import ConfigError, DataError
 
 RGB = {
@@ -22,12 +22,12 @@ RGB = {
 GREY = 120
 
 
-def paint(x, y, half=(7, 7), colour="red", shape=(48, 64)):
+def paint(x, y, half=(7, 7), color="red", shape=(48, 64)):
     """A box on grey; its middle and half its sides are in pixels."""
     picture = np.full((*shape, 3), GREY, np.uint8)
     top, bottom = max(0, round(y - half[1])), max(0, round(y + half[1]))
     left, right = max(0, round(x - half[0])), max(0, round(x + half[0]))
-    picture[top:bottom, left:right] = RGB[colour]
+    picture[top:bottom, left:right] = RGB[color]
     return picture
 
 
@@ -39,21 +39,21 @@ def times(count=8):
     return np.arange(count) / count
 
 
-def slide(start, end, colour="red"):
+def slide(start, end, color="red"):
     return clip(
         *(
-            paint(*(np.array(start) + share * (np.array(end) - start)), colour=colour)
+            paint(*(np.array(start) + share * (np.array(end) - start)), color=color)
             for share in times()
         )
     )
 
 
 def encode(frames):
-    return ColourModel().encode_clips(frames)[0]
+    return ColorModel().encode_clips(frames)[0]
 
 
 def best(vector, names):
-    return max(names, key=lambda name: float(vector @ ColourModel().encode_texts([name])[0]))
+    return max(names, key=lambda name: float(vector @ ColorModel().encode_texts([name])[0]))
 
 
 def motion_in(vector):
@@ -93,16 +93,16 @@ def test_a_motion_is_told_from_all_others(name):
     assert best(encode(MOVING[name]), MOVING) == name
 
 
-@pytest.mark.parametrize("colour", RGB)
-def test_a_colour_is_told_from_all_others(colour):
-    vector = encode(slide((10, 24), (45, 24), colour))
+@pytest.mark.parametrize("color", RGB)
+def test_a_colour_is_told_from_all_others(color):
+    vector = encode(slide((10, 24), (45, 24), color))
 
-    assert best(vector, [f"push the {name} thing" for name in RGB]) == f"push the {colour} thing"
+    assert best(vector, [f"push the {name} thing" for name in RGB]) == f"push the {color} thing"
 
 
 def test_vectors_of_clips_and_names_have_unit_length():
     clips = np.concatenate(list(MOVING.values()))
-    model = ColourModel()
+    model = ColorModel()
 
     for vectors in (model.encode_clips(clips), model.encode_texts(list(MOVING))):
         assert vectors.shape == (len(MOVING), len(AXES))
@@ -113,18 +113,18 @@ def test_vectors_of_clips_and_names_have_unit_length():
 def test_a_vector_does_not_depend_on_what_is_encoded_with_it():
     clips = np.concatenate(list(MOVING.values()))
 
-    together = ColourModel().encode_clips(clips)
+    together = ColorModel().encode_clips(clips)
 
     for position in range(len(clips)):
         np.testing.assert_allclose(together[position], encode(clips[position : position + 1]))
 
 
 def test_a_name_without_a_known_word_is_zero():
-    assert not ColourModel().encode_texts(["be patient"]).any()
+    assert not ColorModel().encode_texts(["be patient"]).any()
 
 
 def test_who_puffs_something_up_lifts_nothing():
-    [vector] = ColourModel().encode_texts(["Puff up the teal ball"])
+    [vector] = ColorModel().encode_texts(["Puff up the teal ball"])
 
     assert {AXES[axis] for axis in np.flatnonzero(vector)} == {"pump", "turquoise"}
 
@@ -136,7 +136,7 @@ def test_a_grey_clip_shows_nothing():
 
 
 def test_what_is_hardly_seen_counts_for_little():
-    [red] = ColourModel().encode_texts(["a red thing"])
+    [red] = ColorModel().encode_texts(["a red thing"])
     large, small = (
         float(encode(clip(*(paint(32, 24, half=half) for _ in range(8)))) @ red)
         for half in ((9, 9), (3, 3))
@@ -170,8 +170,8 @@ def test_a_cut_is_no_motion():
 
 def test_rows_of_a_file_are_encoded_one_by_one(tmp_path):
     pytest.importorskip("av")
-    half = [paint(10 + 35 * t, 24, colour="red") for t in np.arange(10) / 10]
-    other = [paint(32, 8 + 30 * t, colour="blue") for t in np.arange(10) / 10]
+    half = [paint(10 + 35 * t, 24, color="red") for t in np.arange(10) / 10]
+    other = [paint(32, 8 + 30 * t, color="blue") for t in np.arange(10) / 10]
     path = videos.write_video(tmp_path / "talk.mp4", [*half, *other], rate=10)
     names = ("slide the red block in from the left", "drop the blue ball")
     encoder = load_encoder("colour:motion")
