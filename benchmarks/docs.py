@@ -192,8 +192,8 @@ def map_table() -> str:
         for one in graph_lines("intervals")
     }
     lines = [
-        "| | listed order | clear pairs | right directions | next | possible | ten strongest "
-        "| average precision | before held | next held |",
+        "| | listed order | pairs | right directions | next | best possible | ten strongest "
+        "| average precision | before in interval | next in interval |",
         f"| --- | --- |{' ---: |' * 8}",
     ]
     for one in graph_lines("map"):

@@ -64,10 +64,10 @@ def numbers(check: OrderCheck) -> dict[str, float | None]:
 
 
 def mined(one: Suite, videos: Sequence[str] | None = None, order: float = 1.0) -> TaskStatistics:
-    """The layers of a graph of all videos, or of some."""
+    """Order statistics of a graph of all videos, or of some."""
     scores = [each for each in one.scores if videos is None or each.video in videos]
     graph = learn_graph(scores, one.vocabulary, decoder=TaskMarkov(order_weight=order))
-    assert graph.statistics is not None, "narrated videos have courses"
+    assert graph.statistics is not None, "narrated videos have traces"
     return graph.statistics
 
 
@@ -185,10 +185,9 @@ def cases(
             found["next"].append(Case(*(np.delete(part, place) for part in parts)))
             listed = np.array([1.0, 0.0])
             shown = sum(bool((one.keysteps == keystep).any()) for one in labels)
-            clear = np.array(
-                [counted.salient[place], counted.videos - counted.clear[place]], np.float64
-            )
-            found["shown"].append(Case(clear, listed, np.array([shown, len(labels) - shown])))
+            salient = counted.salient[place]
+            seen = np.array([salient, counted.videos - salient], np.float64)
+            found["shown"].append(Case(seen, listed, np.array([shown, len(labels) - shown])))
     return {
         name: [case for case in every if case.truth.sum() >= least]
         for name, every in found.items()

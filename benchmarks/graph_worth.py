@@ -201,8 +201,8 @@ def change_transitions(one: Suite, graph: TaskGraph) -> None:
         "true": (TaskMarkov(), true),
         "map, hardly any listed order": (unordered, mapped),
         "true, hardly any listed order": (unordered, true),
-        "map, stay 0.97": (calm, mapped),
-        "true, stay 0.97": (calm, true),
+        "map, self-transition 0.97": (calm, mapped),
+        "true, self-transition 0.97": (calm, true),
     }
     found = counted(
         one, {k: partial(each.decode, graph=with_) for k, (each, with_) in ways.items()}

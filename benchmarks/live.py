@@ -1,4 +1,4 @@
-"""How well and how fast it is told while somebody speaks: ``python -m benchmarks.live DATA``.
+"""Accuracy and speed of online recognition: ``python -m benchmarks.live DATA``.
 
 DATA is the folder with the data sets.  CrossTask's narration is fed second by second, each
 sentence when it ends, with the task unknown and a graph mined on the same videos without their
@@ -70,8 +70,8 @@ class Known:
 def emit(
     model: OnlineModel, video: Video, rows: int, length: float | None
 ) -> dict[int, list[OnlineState]]:
-    """What is told of a video with each delay: one ear, many mouths."""
-    recognizer, tellers = (
+    """States of a video with each delay: one recogniser, several outputs."""
+    recognizer, outputs = (
         OnlineRecognizer(model, length),
         [FixedLagOutput(delay) for delay in DELAYS],
     )
@@ -79,11 +79,11 @@ def emit(
     told: dict[int, list[OnlineState]] = {delay: [] for delay in DELAYS}
     for _ in range(rows):
         recognizer.listen()
-        for teller in tellers:
-            told[teller.delay] += filter(None, [teller.emit(recognizer)])
-    for teller in tellers:
-        for late in range(min(teller.delay, rows) - 1, -1, -1):
-            told[teller.delay] += filter(None, [teller.emit(recognizer, late)])
+        for output in outputs:
+            told[output.delay] += filter(None, [output.emit(recognizer)])
+    for output in outputs:
+        for late in range(min(output.delay, rows) - 1, -1, -1):
+            told[output.delay] += filter(None, [output.emit(recognizer, late)])
     return told
 
 

@@ -242,7 +242,7 @@ def steps(data: Path) -> None:
     demo = narrated("demo")
     every = sorted({video.task or "" for video in demo.videos})
     compare("demo, all videos", demo, every, {})
-    compare("demo, number of tasks told", demo, every, {"tasks": len(every)})
+    compare("demo, number of tasks given", demo, every, {"tasks": len(every)})
 
 
 def compare(name: str, dataset: Dataset, tasks: Sequence[str], options: dict[str, int]) -> None:

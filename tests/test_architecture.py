@@ -141,11 +141,11 @@ def test_files_and_functions_stay_small():
 
 def test_the_package_stays_small():
     # A capability pays for its lines; a second way of doing something does not.  All lines count.
-    # 250 of them name what replaces the names of 0.2.0.
+    # 300 of them name what replaces the names of 0.2.0.
     kinds = (".py", ".js", ".css", ".html", ".toml")
     files = [path for path in PACKAGE.rglob("*") if path.suffix in kinds]
 
-    assert sum(len(path.read_text("utf-8").splitlines()) for path in files) <= 44_330
+    assert sum(len(path.read_text("utf-8").splitlines()) for path in files) <= 44_400
 
 
 WEAK = re.compile(

@@ -229,7 +229,7 @@ def test_an_unknown_source_is_refused(videos, capsys):
 
 
 def test_a_source_without_vocabulary_asks_for_one(videos, capsys):
-    assert "give it as vocabulary" in failed(capsys, "mine", "videos")
+    assert "give it as vocabulary (--vocabulary)" in failed(capsys, "mine", "videos")
 
 
 def test_an_unknown_decoder_is_answered_with_the_known_ones(capsys):

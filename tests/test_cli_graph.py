@@ -34,7 +34,7 @@ def test_a_graph_is_checked_against_the_truth_of_its_source(demo_graph, ask):
     assert [one["videos"] for one in found["tasks"]] == [6] * 6
     assert found["mean"]["next_share"] > 0.4
     assert found["mean"]["right_directions"] is None  # no pair is in ten videos
-    assert "before held" in ask("check", demo_graph, "demo")
+    assert "before in interval" in ask("check", demo_graph, "demo")
     found = json.loads(ask("check", demo_graph, "demo", "--least", 3, "--json"))
     assert found["mean"]["right_directions"] > 0.93
 

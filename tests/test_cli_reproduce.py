@@ -196,7 +196,7 @@ def test_table_4_is_probed_from_stored_features(omelette_folder, capsys, tmp_pat
         ("table1", ("--heads", "mlp"), "--heads requires table4, got table1"),
         ("table3", ("--pretrained-on", "Ours=x"), "--allow-shared require --model"),
         ("table3", ("--model", "Ours=text:minilm"), "--model must encode video, got 'text:mini"),
-        ("table3", ("--model", "="), "a model must be given as NAME=PLACE, got '='"),
+        ("table3", ("--model", "="), "a model must be given as NAME=SOURCE, got '='"),
     ],
 )
 def test_options_that_would_be_ignored_are_refused(table, options, problem, capsys):

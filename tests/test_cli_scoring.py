@@ -185,7 +185,7 @@ def test_nothing_to_hear_is_an_error_that_says_what_is_missing(tmp_path, capsys,
         said = failed(capsys, *asked)
 
         assert "must hold narration (" in said, asked
-        assert "give scores" in said
+        assert "or --scores" in said
     assert {path.name for path in tmp_path.iterdir()} == {"COIN.json", "graph.json"}
 
 
@@ -223,7 +223,7 @@ def test_scores_that_cannot_be_read_lose_their_video(scores, capsys):
 def test_the_length_of_rows_is_refused_where_nothing_is_stored(folder, capsys):
     said = failed(capsys, "mine", "videos", "--every", "2")
 
-    assert "every (seconds_per_row) requires scores or features" in said
+    assert "seconds_per_row (--every) requires scores (--scores) or features" in said
 
 
 def test_compat_uses_the_encoder_asked_for(folder, capsys):

@@ -43,7 +43,7 @@ def test_propose_check_edit_mine(omelettes, tmp_path, monkeypatch, capsys):
     assert out.endswith("then run: stepgraph steps check steps.txt videos\n")
     words = sg.read_vocabulary("steps.txt")
     assert words.keysteps[0].startswith("crack the eggs")
-    assert "// said in 6 of 6 videos" in (tmp_path / "steps.txt").read_text()
+    assert "// mentioned in 6 of 6 videos" in (tmp_path / "steps.txt").read_text()
 
     lines = (tmp_path / "steps.txt").read_text().splitlines()
     kept = [line for line in lines if not line.startswith("whisk the eggs")]
@@ -111,7 +111,10 @@ def test_where_nothing_recurs_that_is_the_answer(videos, error, tmp_path, capsys
             ("--tasks", "7"),
             "tasks must be at most the number of videos with an English narration, 6, got 7",
         ),
-        (("--min-videos", "9", "--tasks", "2"), "one task, fewer tasks, or lower min_videos"),
+        (
+            ("--min-videos", "9", "--tasks", "2"),
+            "task, fewer tasks (--tasks), or lower",
+        ),
         (("--min-videos", "9", "--tasks", "1"), "videos of one task, or lower min_videos"),
     ],
 )

@@ -55,7 +55,7 @@ def test_words_learned_afterwards_are_those_learned_at_once():
     videos = [spoken_video(rng, task, f"{n}-{task}") for n in range(4) for task in ("tea", "soup")]
     learner, graph = watched(videos)
     expected = learner.parameters(graph).classifiers
-    without = replace(graph, parameters=learner.parameters(graph, words=False))
+    without = replace(graph, parameters=learner.parameters(graph, classifiers=False))
     scores = {one.video: one for one in videos}
     chosen = {
         task: {video: scores[video] for video in those}

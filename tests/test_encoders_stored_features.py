@@ -393,5 +393,5 @@ def test_without_any_encoder_keysteps_are_refused(tmp_path, vocabulary):
 
     with pytest.raises(ConfigError, match=r"must have a vector for each keystep \(keysteps\.npy"):
         stored.encode_keysteps(vocabulary)
-    with pytest.raises(ConfigError, match="requires a folder of features, got none"):
+    with pytest.raises(ConfigError, match=r"a folder of features \(--features\), got none"):
         make_stored(stored.options)

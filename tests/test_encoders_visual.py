@@ -285,7 +285,8 @@ def test_a_name_that_cannot_be_had_is_refused_in_one_line(hub):
         "clip encoder 'some/model' must be a clip model that is a folder here, lies in the local "
         "model cache, or can be downloaded; got: ConnectError: no such host; put config.json, "
         "model.safetensors, tokenizer.json and preprocessor_config.json of one "
-        "(openai/clip-vit-base-patch32) into a folder and use encoder 'clip:FOLDER'"
+        "(openai/clip-vit-base-patch32) into a folder and give it as the encoder "
+        "(--encoder clip:FOLDER)"
     )
 
 

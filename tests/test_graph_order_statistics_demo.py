@@ -25,7 +25,7 @@ def test_parts_of_a_corpus_add_up_to_exactly_what_it_tells_at_once(demo_scores):
 
     for task in vocabulary.tasks:
         one, other = whole.statistics.of_task(task), merged.statistics.of_task(task)
-        for name in ("salient", "shown", "first", "seconds", "place", "before", "following"):
+        for name in ("salient", "shown", "first", "seconds", "position", "before", "following"):
             assert np.array_equal(getattr(one, name), getattr(other, name)), name
 
 

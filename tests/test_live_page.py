@@ -34,7 +34,7 @@ def state(at, keystep, **others):
 @pytest.mark.browser
 def test_the_page_follows_what_is_told(server, page):
     page.goto(server.address)
-    assert page.inner_text("#task") == "Listening …"
+    assert page.inner_text("#task") == "Waiting for the task …"
     assert flaws(page) == []
 
     server.stage.show(state(5.0, "boil the water"))
@@ -51,7 +51,7 @@ def test_the_page_follows_what_is_told(server, page):
     assert page.evaluate("document.querySelector('progress').value") == 0.65
 
     server.stage.show(state(70.0, None, tasks={}, next=()))
-    until(page, "document.querySelector('#task').textContent == 'Listening …'")
+    until(page, "document.querySelector('#task').textContent == 'Waiting for the task …'")
     server.stage.finish()
     until(page, "document.querySelector('#when').textContent.endsWith(', finished')")
 

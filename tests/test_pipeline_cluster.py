@@ -138,4 +138,4 @@ def test_a_cluster_that_is_not_there_is_said(tmp_path, capsys):
     asked = ["mine", "demo", "-o", str(tmp_path / "graph.json"), "--cluster", "nowhere"]
 
     assert main(asked) == 1
-    assert "cluster must be 'auto' or the address of a running cluster" in capsys.readouterr().err
+    assert "cluster (--cluster) must be 'auto' or the address of" in capsys.readouterr().err

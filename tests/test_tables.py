@@ -127,7 +127,7 @@ def test_what_follows_in_recognised_videos_is_told_first():
     lines = [line.split() for line in text.splitlines()[:3]]
     assert lines[0] == ["After", "'boil',", "in", "recognised", "videos:"]
     assert (lines[2][0], lines[2][-1]) == ("pour", "1")
-    assert "In neighbouring rows. After 'boil':" in text
+    assert "After 'boil', in neighbouring rows:" in text
 
 
 def test_what_was_recognised_is_said_where_no_neighbouring_rows_were_counted():
@@ -135,7 +135,7 @@ def test_what_was_recognised_is_said_where_no_neighbouring_rows_were_counted():
 
     text = describe_next(graph, 0, top=4, as_json=False)
 
-    assert text.splitlines()[-1] == "In neighbouring rows. None was seen."
+    assert text.splitlines()[-1] == "After 'boil', in neighbouring rows: none was seen."
 
 
 def test_a_relation_says_what_recognised_videos_do():
@@ -205,7 +205,7 @@ def test_an_order_is_shown_beside_the_truth_with_the_mean_at_the_end():
     soup = tea._replace(task="soup")
     content = json.loads(describe_check([tea, soup, mean], as_json=True))
 
-    assert lines[0][:2] == ["videos", "clear"]
+    assert lines[0][:2] == ["videos", "pairs"]
     tail = ["100.0", "75.0", "80.0", "90.0", "30.0", "95.0", "50.0", "–"]
     assert lines[1] == ["tea", "12", "6", *tail]
     assert lines[2][-5:] == ["90.0", "–", "95.0", "50.0", "–"]
@@ -266,7 +266,7 @@ def test_graph_is_described_by_size_and_directions():
         ["stir", "drink", "4", "0"],
     ]
     assert lines[7].startswith("Ties across tasks: 42 % of 19 transitions between different")
-    assert lines[9:] == ["No two tasks are connected 1.5 times as often as by chance."]
+    assert lines[10:] == ["No two tasks are connected 1.5 times as often as by chance."]
 
 
 def tied_graph():
@@ -318,14 +318,14 @@ def test_an_empty_graph_has_no_directions():
     text = describe_graph(EMPTY, top=10, as_json=False)
 
     assert "0 transitions" in text
-    assert text.endswith("No pair of keysteps has a clear direction yet.")
+    assert text.endswith("No pair of keysteps is directional.")
     assert "Ties" not in text
 
 
 def test_next_keysteps_have_their_chance_among_changes():
     lines = describe_next(GRAPH, 0, top=4, as_json=False).splitlines()
 
-    assert lines[0] == "After 'boil':"
+    assert lines[0] == "After 'boil', in neighbouring rows:"
     assert [line.split() for line in lines[1:]] == [
         ["next", "proportion", "seen"],
         ["pour", "75", "%", "6"],

@@ -150,7 +150,7 @@ def test_a_proposed_list_tells_where_its_steps_come_from(recognised, capsys):
     graph = json.loads((recognised / "graph.json").read_text())
     name = next(one for one in graph["keysteps"] if one.startswith("whisk the eggs"))
     first, *sentences = graph["notes"][name]
-    assert "said in 6 of 6 videos" in first
+    assert "mentioned in 6 of 6 videos" in first
     assert any(TOLD["whisk"] in one for one in sentences)
 
     [one] = json.loads((recognised / "chapters/maps.json").read_text())["tasks"]
@@ -188,7 +188,7 @@ def test_choosing_a_step_shows_what_the_list_says_of_it(recognised, page):
         page.click(f".node[data-name='{name}']")
         shown = page.inner_text(".side")
 
-    assert "said in 6 of 6 videos" in shown
+    assert "mentioned in 6 of 6 videos" in shown
     assert TOLD["crack"] in shown
 
 

@@ -2,7 +2,7 @@
 
 Data sets as they are published contain mistakes.  A reader adds each one here with its file and
 line and goes on; a strict reader stops at the first.  Most concern an input that is still used.
-Fatal ones (``fatal``) exclude their input, and only these make a command fail.
+A fatal one excludes its input, and only these make a command fail.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ _KEPT = 20
 
 @dataclass(frozen=True)
 class Problem:
-    """Mistake in an input: its place (``file:line``), its kind, and a description.
+    """Mistake in an input: where it is (``file:line``), its kind, and a description.
 
     Attributes
     ----------
     fatal
-        True if it is fatal: an input, such as a video that cannot be read, has no result.
+        True if the input, such as a video that cannot be read, has no result.
     scope
         Inputs concerned, if there are several: ``2,401 of 2,750 videos``.
     """

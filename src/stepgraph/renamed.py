@@ -62,25 +62,42 @@ PRINTED = {
 
 NAMES = """
 assistant.answers Told=AssistantAnswer Assistant.known=listed Assistant.known_task=listed_task
-assistant.live State=OnlineState Teller=FixedLagOutput
+assistant.live State=OnlineState Teller=FixedLagOutput FixedLagOutput.tell=emit
+    Live.ground=model
 assistant.live_following Follower=OnlineHMM
 assistant.live_ground>assistant.live_model Way=TaskOrder Ground=OnlineModel
+    OnlineModel.way=task_order
 assistant.live_hearing>assistant.live_evidence Moment=ScoredSentence hold_against=similarities
-    Ear=EvidenceAccumulator Told=EvidenceState
+    Ear=EvidenceAccumulator Told=EvidenceState EvidenceAccumulator.hear=add
+    EvidenceAccumulator.heard=state EvidenceAccumulator.moments=sentences
+    EvidenceAccumulator.open_moments=open_sentences EvidenceState.evidence=log_evidence
 assistant.live_listening>assistant.live_recognition Listener=OnlineRecognizer
+    OnlineRecognizer.ground=model
 assistant.live_reading Spoken=ArrivedSentence Reader=LineParser Line=ArrivedLine
 assistant.orders RECOGNISED=RECOGNIZED
 cli.asked>cli.arguments open_asked=open_chosen_scorer say=render finish=conclude
-cli.verbs write_recognised=write_recognized
+    open_dataset.looks=uses_vision
+cli.parser make_parser.asked=arguments
+cli.results decisions_in=annotations_in
+cli.verbs write_recognised=write_recognized open_with_truth.scorer_looks=scorer_uses_vision
 core Scores.fix=annotate Scores.fixed=annotation
-core.rows FREE=UNANNOTATED pin=clamp
+core.rows FREE=UNANNOTATED pin=clamp clamp.fixed=annotation
 core.vocabulary Vocabulary.evidence=notes
 datasets Found=FoundDataset
-datasets.generated.drawing Place=ObjectPlace colour_of=color_of
-datasets.generated.scripts Step=ScriptStep SAID=MENTIONS
+datasets.generated open_generated.spoken=with_speech
+datasets.generated.drawing Place=ObjectPlace colour_of=color_of draw.colour=color
+    draw_oval.colour=color
+datasets.generated.render Thing.colour=color
+datasets.generated.scripts Step=ScriptStep SAID=MENTIONS Keystep.colour=color
 decoders.hearing>decoders.observations hear=observe Closeness=TaskSimilarity Heard=Observations
+    Observations.closeness=similarity Observations.evidence=task_similarity
+    Observations.fixed=annotation Observations.fixed_rows=row_annotation
+    Observations.moment=index Observations.open_weight=unannotated_weight
+    Observations.said=sources
 decoders.learning Spoken=SentenceSample learn_words=fit_classifiers Learner=ParameterFit
-decoders.markov Viterbi.stay=self_transition
+    ParameterFit.courses=traces ParameterFit.habits=parameters ParameterFit.spoken=sampled
+    SentenceSample.met=population fit_classifiers.spoken=sampled
+decoders.markov Viterbi.stay=self_transition make_chain.stay=self_transition
 decoders.task_markov CLEAR=CONFIDENT TaskMarkov.background_bias=background_intercept
     TaskMarkov.bias=calibration_intercept TaskMarkov.common=mean_subtraction
     TaskMarkov.log_words=log_classifier TaskMarkov.order=order_weight
@@ -88,42 +105,67 @@ decoders.task_markov CLEAR=CONFIDENT TaskMarkov.background_bias=background_inter
     TaskMarkov.slope=calibration_slope TaskMarkov.spread=order_sigma
     TaskMarkov.stay=self_transition TaskMarkov.talk_odds=background_odds
 decoders.tasks task_evidence=task_log_evidence task_stretches=task_segments
+    task_log_evidence.heard=observations task_posterior.evidence=log_evidence
+    task_posterior.habits=parameters task_segments.evidence=log_evidence
+    task_segments.heard=observations task_shares.evidence=log_evidence
+    task_shares.habits=parameters
 encoders EncoderOptions.hears=uses_speech EncoderOptions.looks=uses_vision
     EncoderOptions.reads=uses_screen_text EncoderOptions.worded=uses_text
+encoders.checkpoints NetworkModel.colours=colors
 encoders.colour>encoders.color COLOURS=COLORS ColourModel=ColorModel make_colour=make_color
 encoders.each>encoders.encoding
-evaluation.order clear_pairs=majority_pairs
+evaluation.order clear_pairs=majority_pairs CLEAR=MAJORITY check_order.layers=statistics
 experiments.assistance Measured=MeasuredExecutions
 experiments.authors Behaviours=Behaviors choose_behaviours=choose_behaviors
+    AuthorsBayesFilter.behaviours=behaviors AuthorsPathSearch.behaviours=behaviors
+    mine_as_authors.behaviours=behaviors
 experiments.methods Labeller=Labeler
 experiments.plans Plan=TablePlan make_behaviours_table=make_behaviors_table
 experiments.probing Example=ProbeExample
 experiments.setting State=ResultStore
 experiments.table Place=PaperPlace
 export.answers Told=VideoDeviations describe_departures=describe_deviations
+    VideoDeviations.departures=deviations describe_deviations.told=videos
 export.corrections Step=AnnotatedStep
 export.decisions>export.annotations Decision=AnnotatedSegment Decisions=Annotations
-    read_decisions=read_annotations write_decided=write_annotated
-export.drawing tell_arrow=describe_succession
+    read_decisions=read_annotations write_decided=write_annotated decide=annotate
+    annotate.decisions=annotations to_segments.decided=annotated
+    write_annotated.decided=annotated
+export.drawing tell_arrow=describe_succession draw_task.colours=colors
 export.layout assign_layers=assign_ranks
-export.report Measured=MeasuredMethod
-export.results read_layer=read_annotation
+export.maps of_names.evidence=notes
+export.report Measured=MeasuredMethod keystep_colours=keystep_colors
+export.results read_layer=read_annotation save_corrections.decided=spans
 export.svg Part=SvgPart COLOURS=COLORS page_colours=page_colors
 export.timeline Told=AnyTimeline
 files.addresses place_of=location_of Place=Location
 files.arrays.checks Kind=ArrayContent
 files.arrays.reader Reader=ArrayReader
 graph.comparing Departure=Deviation Usual=Norm usual_of=norm_of departures=deviations
+    Norm.known=procedure deviations.usual=norm norm_of.known=procedure
+    norm_of.layers=statistics
 graph.courses>graph.traces can_follow=is_traceable LEAST_HEARD=LEAST_EMISSION
     Course=EmissionTrace clear_times=margin_timing Courses=EmissionTraces
+    EmissionTrace.clear=salient EmissionTrace.clear_times=margin_timing
+    EmissionTrace.heard=emissions EmissionTrace.of_moments=of_runs
+    EmissionTraces.met=population Sample.met=population
 graph.habits>graph.parameters Words=SentenceClassifier Habits=RecognizerParameters
+    RecognizerParameters.evidence=log_evidence RecognizerParameters.words=classifiers
+    learn_prior.evidence=log_evidence
 graph.layers>graph.order_statistics STAY=SELF_TRANSITION Next=Successor Layer=OrderStatistics
-    count_layer=order_statistics Layers=TaskStatistics
-graph.maps ProcedureStep.place=position Step=ProcedureStep Arrow=Succession TaskMap=Procedure
-    task_map=procedure_of
+    count_layer=order_statistics Layers=TaskStatistics IMAGINED_VIDEOS=PRIOR_VIDEOS
+    IMAGINED_VOTES=PRIOR_TRANSITIONS OrderStatistics.clear=salient
+    OrderStatistics.place=position OrderStatistics.places=position_ranges
+    TaskStatistics.courses=traces TaskStatistics.next_after=successors_of
+    blend_transitions.imagined=pseudo_counts log_due.imagined=pseudo_counts
+    order_statistics.courses=traces
+graph.maps Step=ProcedureStep Arrow=Succession TaskMap=Procedure task_map=procedure_of
+    Procedure.arrows=successions Procedure.arrows_from=successions_from
+    ProcedureStep.place=position
 graph.saving_habits>graph.saving_parameters habits_fields=parameters_fields
     habits_of=parameters_of courses_fields=traces_fields courses_of=traces_of
-graph.shares Trust=DirichletPrior
+    parameters_fields.habits=parameters traces_fields.courses=traces
+graph.shares Trust=DirichletPrior DirichletPrior.imagined=pseudo_count
 graph.task_graph TaskGraph.courses=traces TaskGraph.habits=parameters
     TaskGraph.layers=statistics
 ingest Listening.hears=uses_speech
@@ -132,11 +174,11 @@ ingest.screen Line=ScreenLine say_who_is_read=note_screen_reading
 ingest.speech Heard=Transcription
 ingest.twice>ingest.language_check Twice=LanguageCheck
 labelling.folders Part=LabelFile
-labelling.shards LabelingJob.decided_by=settings LabelingJob.known=embeddings
-    LabellingJob=LabelingJob
+labelling.shards LabellingJob=LabelingJob LabelingJob.decided_by=settings
+    LabelingJob.known=embeddings
 networks.timesformer normalise=normalize
-pipeline Asked=ScorerChoice hears=uses_speech looks=uses_vision mine.decisions=annotations
-    recognize_all.decisions=annotations
+pipeline Asked=ScorerChoice hears=uses_speech looks=uses_vision decide=annotate
+    mine.decisions=annotations open_scorer.asked=choice recognize_all.decisions=annotations
 pipeline.articles Answer=ArticleMatch
 pipeline.checking HEARD=MENTIONED
 pipeline.encoding EncodingJob.decided_by=settings
@@ -145,23 +187,29 @@ pipeline.mining hear_piece=encode_piece Mined.heard=features Mined.spoken=sample
     MiningJob.known=embeddings MiningJob.learns_words=fits_classifiers
     MiningJob.load_heard=load_features
 pipeline.shards Found=ShardResult known_to=embeddings_of Job.decided_by=settings
+    Shards.place=path
 pipeline.spoken>pipeline.name_matches SAME_MOMENT=SAME_SENTENCE Spoken=NameMatches
-    find_spoken=match_names
+    find_spoken=match_names NameMatches.clear=salient NameMatches.moment=sentence
+    recurring.known=earlier
 pipeline.suggesting Said=PhraseCorpus
 problems Problem.lost=fatal
 progress say=note
+scoring score_each.known=embeddings
 scoring.fusion prioritise=prioritize standardise=standardize
 scoring.known>scoring.embeddings Known=VocabularyEmbeddings know=embed_vocabulary
-scoring.products>scoring.lazy Products=LazyScores
+scoring.products>scoring.lazy Products=LazyScores LazyScores.fix=annotate
+    LazyScores.fixed=annotation LazyScores.known=part_annotation
 training.schedule make_optimiser=make_optimizer
-viewer.index Place=IndexedResult
+viewer.index Place=IndexedResult place_of=index_folder Files.places=results
 viewer.loopback Answer=Response
-viewer.maps all_usual=norms_of usual_in=norm_in told=deviation_rows
-viewer.searching Moment=SearchHit
+viewer.maps all_usual=norms_of usual_in=norm_in told=deviation_rows deviation_rows.usual=norm
+    picture.usual=norm
+viewer.pages COLOURS=COLORS overview_of.usual=norm
+viewer.searching Moment=SearchHit nearest.asked=query
 vocabulary.evidence>vocabulary.notes with_evidence=with_notes evidence_fields=notes_fields
     evidence_of=notes_of
 vocabulary.suggested Example=Mention SuggestedVocabulary.loose=unassigned
-vocabulary.suggesting Kind=PhraseGroup said_often=least_recurrence
+vocabulary.suggesting Kind=PhraseGroup said_often=least_recurrence collect.said=narrations
 """
 """Python names below ``stepgraph``: a module, the new one where it moved, and what it contains."""
 
@@ -186,11 +234,12 @@ def with_new_keys(content: Any, keys: Keys) -> Any:
 
 def renamed(kind: str, name: str) -> str:
     """Return the new name of an attribute of a class, or an empty text if it had no other."""
-    return _ATTRIBUTES.get(kind, {}).get(name, "")
+    found = (names for owner, names in _ATTRIBUTES.items() if owner.endswith(f".{kind}"))
+    return next((names[name] for names in found if name in names), "")
 
 
 def _read() -> tuple[dict[str, str], dict[str, dict[str, str]], dict[str, dict[str, str]]]:
-    """Parse the table into moved modules, names by module, and attributes by class."""
+    """Parse the table into moved modules, names by module, and attributes by full name."""
     moved: dict[str, str] = {}
     names: dict[str, dict[str, str]] = {}
     attributes: dict[str, dict[str, str]] = {}
@@ -203,7 +252,7 @@ def _read() -> tuple[dict[str, str], dict[str, dict[str, str]], dict[str, dict[s
                 moved[f"stepgraph.{old}"] = module
         elif "." in old:
             kind, _, attribute = old.partition(".")
-            attributes.setdefault(kind, {})[attribute] = new
+            attributes.setdefault(f"{module}.{kind}", {})[attribute] = new
             names.setdefault(module, {})
         else:
             names.setdefault(module, {})[old] = new
@@ -242,12 +291,12 @@ def explain_old_names(module: ModuleType) -> None:
         raise AttributeError(f"module {module.__name__!r} has no attribute {name!r}")
 
     vars(module).setdefault("__getattr__", lookup)
-    for name in _ATTRIBUTES.keys() & vars(module).keys():
-        owner = vars(module)[name]
-        if not isinstance(owner, type):
-            setattr(module, name, _refusing(owner, name, _ATTRIBUTES[name]))
-        elif "__getattr__" not in vars(owner):
-            _explain_attributes(owner, _ATTRIBUTES[name])
+    for name, owner in list(vars(module).items()):
+        changed = _ATTRIBUTES.get(f"{module.__name__}.{name}", {})
+        if changed and not isinstance(owner, type):
+            setattr(module, name, _refusing(owner, name, changed))
+        elif changed and "__getattr__" not in vars(owner):
+            _explain_attributes(owner, changed)
 
 
 def _refusing(function: Any, owner: str, names: dict[str, str]) -> Any:

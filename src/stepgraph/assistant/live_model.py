@@ -116,7 +116,7 @@ class OnlineModel:
 
     def task_order(self, task: str) -> TaskOrder:
         """Order statistics of a task, from recognised videos or else from transitions."""
-        return self._once("way", task, lambda: self._task_order(task))
+        return self._once("task order", task, lambda: self._task_order(task))
 
     def _once(self, what: str, task: str, make: Callable[[], _Made]) -> _Made:
         """Compute a value of a task on first use and keep it."""

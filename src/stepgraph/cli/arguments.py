@@ -198,11 +198,11 @@ def open_dataset(args: argparse.Namespace, *, uses_vision: bool = False) -> Data
     Visual encoders need no transcript; unreadable files are skipped unless ``--strict`` is given.
     """
     strict = True if args.strict else False if args.skip_bad or uses_vision else None
-    arguments = getattr(args, "vocabulary", None)
+    vocabulary = getattr(args, "vocabulary", None)
     args.opening = {
         "strict": strict,
         "split": args.split,
-        "vocabulary": read_vocabulary(arguments) if arguments else None,
+        "vocabulary": read_vocabulary(vocabulary) if vocabulary else None,
         "shard": args.shard,
         "listening": Listening(
             needed=not uses_vision,

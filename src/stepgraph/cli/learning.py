@@ -168,13 +168,13 @@ def open_pretraining(args: argparse.Namespace) -> Pretraining:
 
 
 def named_places(texts: Iterable[str]) -> dict[str, str]:
-    """Read ``NAME=PLACE``; a place alone is its own name."""
+    """Read ``NAME=SOURCE``; a source alone is its own name."""
     found: dict[str, str] = {}
     for text in texts:
         name, equals, place = text.partition("=")
         if name in found:
             raise ConfigError(f"names of models must differ, got {name!r} twice")
         if not name or (equals and not place):
-            raise ConfigError(f"a model must be given as NAME=PLACE, got {text!r}")
+            raise ConfigError(f"a model must be given as NAME=SOURCE, got {text!r}")
         found[name] = place if equals else name
     return found

@@ -154,7 +154,7 @@ def _serving(args: argparse.Namespace) -> Iterator[Callable[[OnlineState | None]
 def _line(state: OnlineState) -> str:
     """Format a state as one line."""
     if state.task is None:
-        return f"{short_clock(state.at):>7}  listening"
+        return f"{short_clock(state.at):>7}  Waiting for the task …"
     doing = "–" if state.keystep is None else _sure(state.keystep, state.confidence)
     task = _sure(state.task, state.tasks[state.task])
     parts = [f"{short_clock(state.at):>7}  {task}: {doing}"]

@@ -26,9 +26,9 @@ from stepgraph.vocabulary.lists import save_vocabulary
 def graph_show(args: argparse.Namespace) -> str:
     """Print the size of a graph, how each task is done, and its strongest directional pairs.
 
-    The table of a task has a line for each keystep: the number of videos in which it is salient
-    (among the best tenth of the scores of the video), its place in them, its length, its most
-    probable successor.
+    The table of a task has a line for each keystep: "confident match in" (the number of
+    videos in which its best score is in the top tenth), "at" (its place in them), "takes" (its
+    length), and its most probable successor.
     """
     graph = load_graph(args.graph)
     maps = [one for one in task_maps(graph) if one.videos and one.videos >= args.min_videos]

@@ -106,8 +106,8 @@ def fit_classifiers(
         for task, videos in sampled.items()
     }
     learner = ParameterFit(graph.vocabulary, decoder)
-    words = learner._fit_classifiers(replace(graph, traces=None), observations)
-    return replace(graph, parameters=replace(graph.parameters, classifiers=words))
+    classifiers = learner._fit_classifiers(replace(graph, traces=None), observations)
+    return replace(graph, parameters=replace(graph.parameters, classifiers=classifiers))
 
 
 class ParameterFit:
@@ -184,14 +184,14 @@ class ParameterFit:
             return np.zeros((len(members), TIMING_BINS))
         return margin_timing(rows, log_emission)
 
-    def parameters(self, graph: TaskGraph, *, words: bool = True) -> RecognizerParameters:
+    def parameters(self, graph: TaskGraph, *, classifiers: bool = True) -> RecognizerParameters:
         """Fit the recogniser's parameters, for the graph that was mined from the same videos."""
         names = tuple(self._tasks)
         log_evidence = self._log_evidence.chosen().get("", {})
         videos = {task: self._videos[task] for task in names if task in self._videos}
         timing = {task: self._timing[task] for task in videos}
         found = RecognizerParameters(names, log_evidence, videos, timing, {})
-        if not self._listed or not words:
+        if not self._listed or not classifiers:
             return found
         learned = self._fit_classifiers(replace(graph, parameters=found), self._sentences.chosen())
         return replace(found, classifiers=learned)

@@ -195,9 +195,9 @@ class TaskMarkov:
         if not possible.size:
             nothing = np.full(rows, BACKGROUND, dtype=np.int64)
             return _Decoded(nothing, np.zeros(rows), Alternatives.none(rows))
-        words = self.log_classifier(observations.vectors(), task, graph.parameters)
+        class_scores = self.log_classifier(observations.vectors(), task, graph.parameters)
         probability = self.weigh(
-            observations, similarity.keysteps, self.expect(task, graph), words
+            observations, similarity.keysteps, self.expect(task, graph), class_scores
         )
         probability = probability[:, possible]
         background = self._background(observations, similarity)
@@ -223,7 +223,11 @@ class TaskMarkov:
         return Expected(timing, self.transitions(members, graph))
 
     def weigh(
-        self, observations: Observations, similarity: Floats, expected: Expected, words: Floats
+        self,
+        observations: Observations,
+        similarity: Floats,
+        expected: Expected,
+        class_scores: Floats,
     ) -> Floats:
         """Posterior of each keystep of a task on each row, given that one is done, shape (T, n).
 
@@ -231,10 +235,10 @@ class TaskMarkov:
         ----------
         similarity : shape (N, n)
             Similarity of each observation to each keystep of the task.
-        words : shape (N, n) or (N, 1)
+        class_scores : shape (N, n) or (N, 1)
             Weighted scores of the sentence classifier, in nats.
         """
-        emission = self.log_emission(similarity, observations.unannotated_weight) + words
+        emission = self.log_emission(similarity, observations.unannotated_weight) + class_scores
         rows = np.zeros((len(observations.index), similarity.shape[1]))
         observed = observations.index >= 0
         rows[observed] = emission[observations.index[observed]]
@@ -284,12 +288,12 @@ class TaskMarkov:
         """Weighted scores of the sentence classifier, in nats, shape (N, n); 0 without one."""
         if parameters is None or vectors is None or task not in parameters.classifiers:
             return np.zeros(1)
-        words, videos = parameters.classifiers[task], parameters.videos[task]
-        if words.vectors.shape[1] != vectors.shape[1]:
+        classifier, videos = parameters.classifiers[task], parameters.videos[task]
+        if classifier.vectors.shape[1] != vectors.shape[1]:
             return np.zeros(1)
         share = _WORDS * videos / (videos + _HALF)
-        observed: Floats = vectors.astype(np.float64) @ words.vectors.T.astype(np.float64)
-        return share * (observed + words.bias)
+        found: Floats = vectors.astype(np.float64) @ classifier.vectors.T.astype(np.float64)
+        return share * (found + classifier.bias)
 
     def _background(self, observations: Observations, similarity: TaskSimilarity) -> Floats:
         """Probability of background, before the first keystep or after the last, shape (T,).

@@ -110,7 +110,7 @@ class EncoderOptions:
         if self.fusion != "priority" and self.also is None:
             raise ConfigError(
                 f"fusion {self.fusion!r} requires two encoders, got {self.name!r} alone; "
-                f"give the second one as 'also'"
+                f"give the second one as 'also' (--also)"
             )
         if not isinstance(self.context, int) or self.context < 0:
             raise ConfigError(f"context must be at least 0 sentences, got {self.context}")

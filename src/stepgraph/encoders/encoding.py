@@ -78,8 +78,8 @@ def _note_doubts(video: Video, features: Features, encoder: Encoder, problems: P
         problems.add(where, "video without text on the screen", what)
     if encoder.options.name == EncoderOptions.name and not reads_as_english(video.transcript):
         what = (
-            "must be English for the built-in model, got another language; use encoder "
-            "'text:FOLDER' with a multilingual model"
+            "must be English for the built-in model, got another language; use a "
+            "multilingual model (--encoder text:FOLDER)"
         )
         problems.add(where, "narration that is not English", what)
 

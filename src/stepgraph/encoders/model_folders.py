@@ -96,8 +96,8 @@ def _remedy(kind: str) -> str:
         return ""
     return (
         f"; put config.json, model.safetensors, tokenizer.json and preprocessor_config.json of "
-        f"one ({PUBLISHED['families'][kind]['example']}) into a folder and use encoder "
-        f"'{kind}:FOLDER'"
+        f"one ({PUBLISHED['families'][kind]['example']}) into a folder and give it "
+        f"as the encoder (--encoder {kind}:FOLDER)"
     )
 
 

@@ -318,7 +318,7 @@ class StoredEncoder:
             raise ConfigError(
                 f"{self._store.path}: must have a vector for each keystep "
                 f"({KEYSTEPS}.npy, K x D) or an encoder for them, got neither; name the encoder "
-                f"that made the features"
+                f"that made the features (--encoder)"
             )
         require_named(options, f"{self._store.path}: encoder")
         return load_encoder(options)
@@ -327,7 +327,7 @@ class StoredEncoder:
 def make_stored(options: EncoderOptions) -> StoredEncoder:
     """Raise an error: a graph that was mined from features does not record their folder."""
     raise ConfigError(
-        f"encoder {options.name!r} requires a folder of features, got none; give it as features"
+        f"encoder {options.name!r} requires a folder of features (--features), got none"
     )
 
 

@@ -1,6 +1,6 @@
 """Compare the order that a graph estimates with the order in the truth of videos.
 
-The *right directions* count pairs of keysteps whose true order has a clear majority: at least
+The *right directions* count pairs of keysteps whose true order has a majority: at least
 ten videos show both, and three quarters or more begin one before the other.  A successor is
 measured by how often it is the true one, beside the best constant guess.  Intervals are measured
 by the share of true proportions that they contain.
@@ -20,8 +20,8 @@ import numpy as np
 from stepgraph.core import BACKGROUND, Labels, without_repetitions
 from stepgraph.graph.order_statistics import END, Precedence, Successor, TaskStatistics
 
-CLEAR, LEAST = 0.75, 10
-"""Least share and number of videos for a clear majority of one order."""
+MAJORITY, LEAST = 0.75, 10
+"""Least share and number of videos for a majority of one order."""
 
 _COVERING, _STRONGEST = 4, 10
 
@@ -32,7 +32,7 @@ class OrderCheck(NamedTuple):
     Attributes
     ----------
     pairs
-        Pairs of keysteps whose true order has a clear majority.
+        Pairs of keysteps whose true order has a majority.
     right_directions
         Share of these pairs that the graph orders in the same way.
     next_share
@@ -178,12 +178,12 @@ def count_next(labels: Iterable[Labels]) -> dict[int, Counter[int]]:
 
 
 def majority_pairs(before: Counter[tuple[int, int]], least: int = LEAST) -> list[tuple[int, int]]:
-    """List pairs whose first keystep begins before the second in a clear majority of videos."""
+    """List pairs whose first keystep begins before the second in a majority of videos."""
     return [
         (first, second)
         for (first, second), count in sorted(before.items())
         if count + before[second, first] >= least
-        and count >= CLEAR * (count + before[second, first])
+        and count >= MAJORITY * (count + before[second, first])
     ]
 
 

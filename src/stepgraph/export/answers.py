@@ -39,7 +39,7 @@ def describe_graph(graph: TaskGraph, maps: Sequence[Procedure], *, top: int, as_
     )
     lines = [("first", "then", "there", "back")]
     lines += [(names[p.first], names[p.second], f"{p.forward}", f"{p.backward}") for p in pairs]
-    found = columns(lines) if pairs else "No pair of keysteps has a clear direction yet."
+    found = columns(lines) if pairs else "No pair of keysteps is directional."
     orders = "".join(map(_map_table, maps[:top]))
     if maps[top:]:
         orders += f"\n… and {plural(len(maps) - top, 'more task')} (--top, --task)\n"
@@ -73,8 +73,8 @@ def _describe_ties(graph: TaskGraph, ties: Ties) -> str:
     found = columns(lines) if lines[1:] else none
     return (
         f"\n\nTies across tasks: {_share(ties.share)} of {ties.changes:,} transitions between "
-        f"different keysteps connect\nkeysteps without a common task: one of the two is a wrong "
-        f"match, or has two names.\n{found}"
+        f"different keysteps connect\nkeysteps that no task lists together. Such a transition is "
+        f"probably a wrong match,\nor one step under two names.\n{found}"
     )
 
 
@@ -146,12 +146,13 @@ def describe_next(graph: TaskGraph, keystep: int, *, top: int, as_json: bool) ->
         return f"No keystep was seen after {names[keystep]!r}."
     lines = [("next", "proportion", "seen")]
     lines += [(name, _share(chance), f"{seen}") for name, chance, _, seen in found]
-    text = f"After {names[keystep]!r}:\n{columns(lines)}" if found else "None was seen."
+    where = f"After {names[keystep]!r}, in neighbouring rows:"
+    text = f"{where}\n{columns(lines)}" if found else f"{where} none was seen."
     if done:
         table = [("next", "proportion", "90 % interval", "seen")]
         table += [(n["keystep"], _share(n["share"]), _range(n), f"{n['seen']}") for n in done]
         seen = f"After {names[keystep]!r}, in recognised videos:\n{columns(table)}"
-        text = f"{seen}\n\nIn neighbouring rows. {text}"
+        text = f"{seen}\n\n{text}"
     return text
 
 
@@ -284,8 +285,8 @@ def describe_check(found: Sequence[OrderCheck], *, as_json: bool) -> str:
         content = [one._asdict() for one in found]
         defined = [{k: None if v != v else v for k, v in one.items()} for one in content]
         return as_json_text(tasks=defined[:-1], mean=defined[-1])
-    head = ("", "videos", "clear pairs", "right", "next", "possible", "covered")
-    intervals = ("strongest", "precision", "before held", "next held")
+    head = ("", "videos", "pairs", "right direction", "next", "best possible", "covered")
+    intervals = ("strongest", "precision", "before in interval", "next in interval")
     rows = [(one.task, f"{one.videos}", f"{one.pairs}", *map(percent, one[3:])) for one in found]
     return columns([(*head, *intervals), *rows])
 

@@ -1,6 +1,6 @@
 """Layout of the picture of a task: positions of keysteps, and the choice of arrows.
 
-Keysteps are put in layers from top to bottom, in the order in which they are done.  Crossings are
+Keysteps are put in ranks from top to bottom, in the order in which they are done.  Crossings are
 reduced by barycentres, and long arrows are led around the boxes between (Sugiyama et al., 1981).
 All of it is deterministic and independent of the picture's format.
 """
@@ -194,9 +194,9 @@ def box_size(lines: Sequence[str], note: str = "") -> tuple[float, float]:
 
 
 def assign_ranks(order: Sequence[int], arrows: Sequence[Succession]) -> list[int]:
-    """Assign a layer to each keystep of ``order``, in which layers never decrease.
+    """Assign a rank to each keystep of ``order``, in which ranks never decrease.
 
-    Keysteps in one layer are consecutive in the order, with no arrow between them.
+    Keysteps in one rank are consecutive in the order, with no arrow between them.
     """
     place = {keystep: at for at, keystep in enumerate(order)}
     above: defaultdict[int, set[int]] = defaultdict(set)
@@ -212,9 +212,9 @@ def assign_ranks(order: Sequence[int], arrows: Sequence[Succession]) -> list[int
 
 
 def _slots(order: list[int], arrows: list[Succession]) -> tuple[list[list[int]], list[list[int]]]:
-    """List the slots of each layer, and of each edge from top to bottom.
+    """List the slots of each rank, and of each edge from top to bottom.
 
-    Slots are the keysteps in ``order``, then a lane for each layer that a long edge passes.
+    Slots are the keysteps in ``order``, then a lane for each rank that a long edge passes.
     """
     rank_of = assign_ranks(order, arrows)
     ranks: list[list[int]] = [[] for _ in range(max(rank_of) + 1)]
@@ -234,7 +234,7 @@ def _slots(order: list[int], arrows: list[Succession]) -> tuple[list[list[int]],
 
 
 def _neighbors(chains: list[list[int]], down: bool) -> dict[int, list[tuple[int, int]]]:
-    """Collect the slots linked with each slot in the layer below or above it, with their chain."""
+    """Collect the slots linked with each slot in the rank below or above it, with their chain."""
     found: dict[int, list[tuple[int, int]]] = {}
     for number, chain in enumerate(chains):
         for upper, lower in pairwise(chain):
@@ -244,7 +244,7 @@ def _neighbors(chains: list[list[int]], down: bool) -> dict[int, list[tuple[int,
 
 
 def _reduce_crossings(ranks: list[list[int]], chains: list[list[int]]) -> list[list[int]]:
-    """Sort each layer by the mean position of its neighbours, downwards and upwards in turn."""
+    """Sort each rank by the mean position of its neighbours, downwards and upwards in turn."""
     best, fewest = ranks, _crossings(ranks, chains)
     for sweep in range(_SWEEPS):
         neighbors = _neighbors(chains, down=bool(sweep % 2))

@@ -113,7 +113,7 @@ def _of_videos(statistics: TaskStatistics, task: str) -> Procedure:
     for keystep in counted.order():
         place = counted.keysteps.index(keystep)
         salient, shown = int(counted.salient[place]), max(1, int(counted.shown[place]))
-        # That a keystep is listed is prior evidence that it is done, as the listed order is.
+        # That a keystep is listed is a prior reason that it is done, as the listed order is.
         [share, _] = shares_of(SHOWN.weigh((salient, counted.videos - salient), (1.0, 0.0)))
         where, seconds = float(counted.position[place]), float(counted.seconds[place] / shown)
         steps.append(ProcedureStep(keystep, salient, *share, where, seconds))

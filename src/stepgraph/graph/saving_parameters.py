@@ -46,7 +46,7 @@ def parameters_of(fields: Any, vocabulary: Vocabulary) -> RecognizerParameters |
         return None
     tasks = listed_tasks(vocabulary)
     if as_list(fields["tasks"]) != [*tasks]:
-        raise DataError("habits of other tasks than those of the vocabulary")
+        raise DataError("parameters must be of the tasks of the vocabulary")
     videos = {as_text(task): _amount(number) for task, number in fields["videos"].items()}
     timing = {task: _times(fields["timing"][task], len(tasks[task])) for task in videos}
     log_evidence = {
@@ -62,14 +62,18 @@ def parameters_of(fields: Any, vocabulary: Vocabulary) -> RecognizerParameters |
 def _times(text: Any, size: int) -> NDArray[np.float64]:
     times = _array(text, np.float64)
     if len(times) != size * TIMING_BINS or not ((times >= 0) & (times <= _MOST)).all():
-        raise DataError(f"{len(times)} times, where {size} keysteps have {TIMING_BINS} each")
+        raise DataError(
+            f"timing must have {size} x {TIMING_BINS} numbers of at least 0, got {len(times)}"
+        )
     return times.reshape(size, TIMING_BINS)
 
 
 def _log_evidence(text: Any, size: int) -> NDArray[np.float32]:
     found = _array(text, np.float32, finite=False)
     if len(found) != size or not np.isfinite(found.max(initial=-np.inf)):
-        raise DataError(f"evidence for {len(found)} tasks, where some number for {size} is meant")
+        raise DataError(
+            f"log-evidence must have {size} numbers, one finite at least, got {len(found)}"
+        )
     return found
 
 
@@ -77,7 +81,7 @@ def _classifier(fields: Any, size: int) -> SentenceClassifier:
     bias = _array(fields["bias"], np.float64)
     vectors = _array(fields["vectors"], np.float32)
     if len(bias) != size or not size or len(vectors) % size:
-        raise DataError(f"words of {len(bias)} keysteps where the task has {size}")
+        raise DataError(f"a sentence classifier must have {size} keysteps, got {len(bias)}")
     return SentenceClassifier(vectors.reshape(size, len(vectors) // size), bias)
 
 
@@ -118,7 +122,9 @@ def traces_of(fields: Any, vocabulary: Vocabulary) -> EmissionTraces | None:
         or population.keys() != sampled.keys()
         or any(sampled[k] > min(population[k], most) for k in population)
     ):
-        raise DataError("courses of more videos than there were, or than are kept")
+        raise DataError(
+            "traces must be of as many videos as were counted and can be kept, got more"
+        )
     return EmissionTraces(tasks, population, order)
 
 
@@ -127,9 +133,9 @@ def _trace(fields: Any, size: int) -> EmissionTrace:
     salient, hop = _array(fields["salient"], np.uint8), _amount(fields["hop"])
     many = rows.astype(np.int64)
     if len(emissions) != len(rows) * size or len(salient) != size or (many < 1).any() or not hop:
-        raise DataError(f"a course of {len(emissions)} numbers of {size} keysteps")
+        raise DataError(f"an emission trace must have rows x {size} numbers, got {len(emissions)}")
     if not is_traceable(int(many.sum()), size):
-        raise DataError(f"a course of {many.sum()} rows")
+        raise DataError(f"an emission trace must have rows that can be kept, got {many.sum()}")
     return EmissionTrace(many, emissions.reshape(len(many), size), salient > 0, hop)
 
 

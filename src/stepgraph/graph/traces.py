@@ -97,7 +97,7 @@ def margin_timing(rows: Integers, log_emission: Floats) -> Floats:
     """Timing histogram of a video, weighted by squared margins, shape (n, 20).
 
     A row counts for its best keystep, with the squared margin over the second best: a high score
-    alone is no evidence of timing.  The sum over the histogram is the effective number of keysteps
+    alone is no sign of timing.  The sum over the histogram is the effective number of keysteps
     in the video, estimated by the perplexity of their shares.
 
     >>> emissions = np.array([[-0.1, -2.1], [-2.1, -0.1]])

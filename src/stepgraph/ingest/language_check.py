@@ -38,8 +38,8 @@ class LanguageCheck:
 
     def wants(self, number: int) -> bool:
         """Select pieces for a second transcript: 0, 1, 3, 7 ... 31, until English is certain."""
-        clear = self._words >= _ENOUGH and self.share < _SURE
-        return not clear and number <= _LAST and not number & (number + 1)
+        certain = self._words >= _ENOUGH and self.share < _SURE
+        return not certain and number <= _LAST and not number & (number + 1)
 
     def changed(self, piece: NDArray[np.float32]) -> NDArray[np.float32]:
         """Resample a piece to be a little slower or faster."""

@@ -68,10 +68,8 @@ def label_clips(timeline: Timeline) -> ClipLabels:
     top_keysteps, top_scores = best_of(scores)
     own = scores.values[rows, np.maximum(labels.keysteps, 0)]
     confidence = np.full(len(rows), np.nan) if labels.confidence is None else labels.confidence
-    intervals = np.array([[summary.start, summary.end] for summary in video.transcript]).reshape(
-        -1, 2
-    )
-    summary = part_of_row(intervals, len(rows), labels.hop)
+    intervals = np.array([[one.start, one.end] for one in video.transcript]).reshape(-1, 2)
+    sentences = part_of_row(intervals, len(rows), labels.hop)
     return ClipLabels(
         video=video.id,
         path=None if video.path is None else str(video.path.absolute()),
@@ -88,7 +86,7 @@ def label_clips(timeline: Timeline) -> ClipLabels:
         top_keysteps=top_keysteps,
         top_scores=top_scores,
         words=tuple(
-            video.transcript[part].text if part >= 0 else None for part in summary.tolist()
+            video.transcript[part].text if part >= 0 else None for part in sentences.tolist()
         ),
     )
 
@@ -179,7 +177,7 @@ def _to_table(videos: Sequence[ClipLabels], vocabulary: Vocabulary) -> Any:
         columns[name] = pa.FixedSizeListArray.from_arrays(pa.array(joined(name, dtype)), TOP)
     columns["name"] = named(joined("keystep", np.int32), vocabulary.keysteps)
     columns["origin"] = named(joined("origin", np.int8), ORIGINS)
-    columns["words"] = pa.array([summary for one in videos for summary in one.words], pa.string())
+    columns["words"] = pa.array([words for one in videos for words in one.words], pa.string())
     return pa.table({name: columns[name] for name in _ORDER})
 
 

@@ -103,11 +103,11 @@ class LabelingJob(Job):
         """See :class:`~stepgraph.pipeline.shards.Job`."""
         made: _Labeled = found.made
         done = {one.video for one in made.labels}
-        summary = [
+        videos = [
             (one.id, one.duration, None if one.path is None else str(one.path), one.id in done)
             for one in made.videos
         ]
-        write_text(path.with_suffix(".videos"), json.dumps(summary) + "\n")
+        write_text(path.with_suffix(".videos"), json.dumps(videos) + "\n")
         write_table(path.with_suffix(".parquet"), made.labels, self.graph.vocabulary, {})
 
     def load(self, path: Path) -> Iterator[_LabeledVideo]:

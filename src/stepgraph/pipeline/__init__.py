@@ -178,7 +178,7 @@ def choose_vocabulary(
     if dataset.vocabulary is None:
         raise DataError(
             f"{dataset.name}: must come with a vocabulary, got none; write the keysteps one a "
-            f"line into a file, and give it as vocabulary"
+            f"line into a file, and give it as vocabulary (--vocabulary)"
         )
     return dataset.vocabulary
 
@@ -265,7 +265,7 @@ def is_silent(dataset: Dataset, scorer: Scorer) -> bool:
 def require_narration(dataset: Dataset, scorer: Scorer) -> None:
     """Refuse videos without any narration early, before a long run of scoring."""
     if is_silent(dataset, scorer):
-        ways = "put transcripts beside the videos, use an encoder of video, or give scores"
+        ways = "put transcripts beside the videos, or give a visual --encoder, or --scores"
         raise nothing_left(dataset, f"narration ({ways})")
 
 
@@ -310,14 +310,14 @@ class ScorerChoice:
         if self.scores is not None and (self.encoder or self.features is not None):
             raise ConfigError(
                 "scores must come from one source, got stored scores and an encoder; "
-                "remove the scores, or the options of the encoder"
+                "remove the scores (--scores), or the options of the encoder"
             )
         if self.scores is None and self.scale != "raw":
-            raise ConfigError("scale requires scores")
+            raise ConfigError("scale requires scores (--scores)")
         stored = self.scores is not None or self.features is not None
         if (self.all_videos or self.seconds_per_row != 1.0) and not stored:
-            what = "all_videos" if self.all_videos else "every (seconds_per_row)"
-            raise ConfigError(f"{what} requires scores or features")
+            what = "all_videos (--all-videos)" if self.all_videos else "seconds_per_row (--every)"
+            raise ConfigError(f"{what} requires scores (--scores) or features (--features)")
 
 
 def open_scorer(

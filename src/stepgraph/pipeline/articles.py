@@ -101,6 +101,6 @@ def require_steps(text: str, question: str) -> str:
     if sum(not line.startswith("#") and bool(line) for line in text.splitlines()) < 2:
         raise DataError(
             f"articles must have at least 2 steps of {quoted(question)}, got fewer; raise top "
-            f"for more articles, or max_steps for more of their steps"
+            f"(--top) for more articles, or max_steps (--max-steps) for more of their steps"
         )
     return text

@@ -68,8 +68,8 @@ def _joined(ray: Any, address: str) -> Iterator[None]:
             ray.init(address=address, **quiet)
     except (ConnectionError, RuntimeError, ValueError, OSError) as error:
         raise ConfigError(
-            f"cluster must be 'auto' or the address of a running cluster, got {address!r} "
-            f"({one_line(str(error), 120)}); start one with: ray start --head"
+            f"cluster (--cluster) must be 'auto' or the address of a running cluster, got "
+            f"{address!r} ({one_line(str(error), 120)}); start one with: ray start --head"
         ) from error
     try:
         yield
@@ -84,6 +84,6 @@ def _ray() -> Any:
     except ImportError as error:
         raise MissingExtraError(
             "a cluster needs the 'cluster' extra; run: pip install 'stepgraph[cluster]', or use "
-            "processes of this machine (workers)"
+            "processes of this machine (--workers N)"
         ) from error
     return ray

@@ -111,7 +111,7 @@ class MiningJob(Job):
             **self.mining,
         )
         graph = replace(
-            graph, parameters=learner.parameters(graph, words=False), traces=learner.traces()
+            graph, parameters=learner.parameters(graph, classifiers=False), traces=learner.traces()
         )
         sampled = learner.sampled()
         chosen = {video for videos in sampled.tasks.values() for video in videos}

@@ -77,9 +77,9 @@ def match_names(
     levels = np.full(len(videos), np.inf)
     vectors = encode(names)
     for number, one in enumerate(videos):
-        matches = one.vectors()
-        if matches is not None and len(matches):
-            near = matches @ vectors.T
+        embeddings = one.vectors()
+        if embeddings is not None and len(embeddings):
+            near = embeddings @ vectors.T
             sentence[number], best[number] = near.argmax(axis=0), near.max(axis=0)
             levels[number] = np.quantile(near.max(axis=1), _TOP, method="higher")
     level = levels if level is None else level

@@ -196,7 +196,7 @@ class Shards:
         stamp = getattr(dataset.videos, "stamp", None) or [one.id for one in dataset.videos]
         source = repr((stamp, self.pieces)).encode("utf-8", "surrogatepass")
         made_from = [job.identity, sha256(source).hexdigest()[:16]]
-        made = {"format": "stepgraph-shards", "version": 2, "made_from": made_from}
+        made = {"format": "stepgraph-shards", "version": 3, "made_from": made_from}
         path = folder / "made-from.json"
         with suppress(DataError):
             if read_json(path) == made:

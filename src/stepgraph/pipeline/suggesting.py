@@ -129,11 +129,12 @@ def suggest_steps(
         found.append((own, _choose_steps(own, chosen, encode)))
     groups = [(own, steps) for own, steps in found if len(steps) > 1]
     if not groups:
-        several = {None: " (for several tasks, set tasks)", 1: ""}
+        several = {None: " (of several tasks with --tasks N)", 1: ""}
         raise DataError(
             f"{dataset.name}: videos must mention recurring steps, got none in these "
             f"{len(corpus.videos)} videos; give more videos of one task"
-            f"{several.get(chosen.tasks, ', fewer tasks')}, or lower min_videos"
+            f"{several.get(chosen.tasks, ', fewer tasks (--tasks)')}, or lower min_videos "
+            f"(--min-videos)"
         )
     names = distinct([_task_name(own, corpus) for own, _ in groups])
     tasks = tuple(

@@ -56,8 +56,8 @@ class Phase:
     weight_decay: float = 1e-4
 
     def __post_init__(self) -> None:
-        stored = self.optimiser in ("sgd", "adamw")
-        _require(stored, "optimiser", "'sgd' or 'adamw'", self.optimiser)
+        accepted = self.optimiser in ("sgd", "adamw")
+        _require(accepted, "optimiser", "'sgd' or 'adamw'", self.optimiser)
         _require_whole("epochs of a phase", self.epochs, least=1)
         for drop in self.drops:
             _require_whole("an epoch in which the rate drops", drop, least=1)
@@ -190,8 +190,8 @@ class TrainingOptions:
             _require_whole(name, getattr(self, name), least=least)
         for name, hint in get_type_hints(TrainingOptions).items():
             if get_origin(hint) is Literal:
-                value, stored = getattr(self, name), get_args(hint)
-                _require(value in stored, name, f"one of {', '.join(stored)}", value)
+                value, choices = getattr(self, name), get_args(hint)
+                _require(value in choices, name, f"one of {', '.join(choices)}", value)
         for name in ("window", "temperature"):
             value = getattr(self, name)
             _require(0 < value < math.inf, name, "more than 0", value)

@@ -57,7 +57,7 @@ class Examples:
         return digest.hexdigest()[:16]
 
     def only(self, mask: NDArray[np.bool_]) -> Examples:
-        """Return the ``mask`` examples; the videos keep their positions."""
+        """Return the examples that ``mask`` selects; the videos keep their positions."""
         return replace(
             self,
             video=self.video[mask],

@@ -237,14 +237,14 @@ def _encoded(
                 if problems is None:
                     raise
                 problems.add_error(error, "unreadable result", str(folder / one[0]), fatal=True)
-        features = encoder.encode_videos([r.video for path, r in group if path not in numbers])
-        for path, result in group:
-            if path in numbers and old is not None:
-                first = int(old.firsts[numbers[path]])
-                vectors = np.asarray(old.vectors[first : first + path.rows])
+        features = encoder.encode_videos([r.video for entry, r in group if entry not in numbers])
+        for entry, result in group:
+            if entry in numbers and old is not None:
+                first = int(old.firsts[numbers[entry]])
+                vectors = np.asarray(old.vectors[first : first + entry.rows])
             else:
                 vectors = unit(next(features).vectors).astype(np.float16)
-            yield path, result, vectors
+            yield entry, result, vectors
 
 
 def _rows(result: Result, keysteps: dict[str, int]) -> NDArray[Any]:

@@ -23,8 +23,8 @@ MOST = 12
 LONGEST = 300
 """Maximum number of characters of a note; a longer one is cut in its middle."""
 
-# Beginning of the notes on a proposed step.
-_SAID = re.compile(r"(optional, )?said in \d+ of \d+ videos")
+# Beginning of the notes on a proposed step; until 0.2.0 it was "said in".
+_MENTIONED = re.compile(r"(optional, )?(mentioned|said) in \d+ of \d+ videos")
 
 
 def with_notes(
@@ -66,7 +66,7 @@ def _comments(
             indent, first = depth, True
             continue
         note = text.removeprefix(COMMENT).strip()
-        if _SAID.match(note) and not first:
+        if _MENTIONED.match(note) and not first:
             keystep = None
         if keystep is not None:
             yield keystep, task, note

@@ -149,7 +149,7 @@ class SuggestedVocabulary:
 def _notes(step: SuggestedStep, videos: int) -> Iterator[str]:
     also = f", also: {'; '.join(step.also[:_SHOWN])}" if step.also else ""
     optional = "optional, " if step.optional else ""
-    yield f"    {COMMENT} {optional}said in {step.videos} of {videos} videos{also}"
+    yield f"    {COMMENT} {optional}mentioned in {step.videos} of {videos} videos{also}"
     for one in step.examples:
         mention = one_line(f"{one.video} {short_clock(one.time)}: {one.text}")
         yield f"    {COMMENT} {mention}"

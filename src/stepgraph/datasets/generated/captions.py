@@ -32,7 +32,7 @@ class _Style(NamedTuple):
     top: bool
 
 
-class _TextLayer(NamedTuple):
+class _Overlay(NamedTuple):
     """A text, its start and end in seconds, and the share of each pixel that it covers."""
 
     start: float
@@ -55,7 +55,7 @@ class Captions:
             edge = _Style(size * 3 // 4, (220, 220, 220), boxed=False, top=not style.top)
             self._overlays.append(self._overlay(_CHANNEL, edge))
 
-    def _overlay(self, sentence: Sentence, style: _Style) -> _TextLayer:
+    def _overlay(self, sentence: Sentence, style: _Style) -> _Overlay:
         try:
             from PIL import Image, ImageDraw, ImageFont
         except ImportError as error:
@@ -81,7 +81,7 @@ class Captions:
         )
         drawn = np.asarray(image)
         cover = drawn[..., 3:].astype(np.float32) / np.float32(255)
-        return _TextLayer(sentence.start, sentence.end, drawn[..., :3], cover)
+        return _Overlay(sentence.start, sentence.end, drawn[..., :3], cover)
 
     def write(self, picture: NDArray[np.uint8], time: float) -> NDArray[np.uint8]:
         """Enlarge a picture and draw the captions of a time (seconds) into it."""

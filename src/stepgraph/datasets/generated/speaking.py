@@ -26,10 +26,10 @@ _HUSHED = 0.003  # what is quieter before and after a sentence is no part of it
 def speaker() -> str | None:
     """Program, version and voice of the speech; None if the program is not installed."""
     try:
-        sound = subprocess.run([PROGRAM, "--version"], capture_output=True, check=True).stdout
+        printed = subprocess.run([PROGRAM, "--version"], capture_output=True, check=True).stdout
     except (OSError, subprocess.CalledProcessError):
         return None
-    version = re.search(rb"\d[\w.]*", sound)
+    version = re.search(rb"\d[\w.]*", printed)
     return f"{PROGRAM}-{version[0].decode() if version else 0}-{VOICE}-{SPEED}"
 
 

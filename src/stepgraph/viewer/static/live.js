@@ -16,7 +16,7 @@ function list(name, likely) {
 const events = new EventSource("events");
 events.onmessage = event => {
   const state = JSON.parse(event.data);
-  place("task").textContent = state.task === null ? "Listening …"
+  place("task").textContent = state.task === null ? "Waiting for the task …"
     : `${state.task} (${percent(state.tasks[state.task])})`;
   place("keystep").textContent = state.keystep === null ? "–" : state.keystep;
   place("progress").value = state.progress;

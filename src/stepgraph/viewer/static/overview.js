@@ -24,7 +24,7 @@ const VALUES = {
 function deviationCounts(video) {
   const missing = video.deviations.filter(([, kind]) => kind === "missing").length;
   const others = video.deviations.length - missing;
-  const short = [missing ? `${missing} missing` : "", others ? `${others} unusual` : ""].filter(Boolean);
+  const short = [missing ? `${missing} missing` : "", others ? plural(others, "other deviation") : ""].filter(Boolean);
   const all = video.deviations.map(([, , what, why]) => `${what} (${why})`).join("\n");
   return make("span", { class: "cut deviating", title: all }, short.join(", ") || "–");
 }

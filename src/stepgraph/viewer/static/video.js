@@ -3,7 +3,7 @@
 
 const ORIGINS = {
   anchor: "A sentence or picture of this chapter matches the step.",
-  path: "No sentence or picture matches the step well. It was inferred from what comes before and after.",
+  path: "No sentence or picture reaches the threshold; inferred from the steps before and after.",
   label: "The method does not record how it found the step.",
   corrected: "A person corrected this step.",
 };
