@@ -26,8 +26,8 @@ CHECKED = [
 def test_a_check_is_a_line_a_task_in_percent():
     lines = [line.split() for line in describe_check(CHECKED, as_json=False).splitlines()]
 
-    assert lines[0][:7] == ["videos", "clear", "pairs", "right", "next", "possible", "covered"]
-    assert lines[0][7:] == ["strongest", "precision", "before", "held", "next", "held"]
+    heads = "videos pairs right direction next best possible covered strongest precision"
+    assert lines[0] == [*heads.split(), *"before in interval next in interval".split()]
     assert lines[1] == [
         "tea",
         "3",

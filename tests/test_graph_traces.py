@@ -257,5 +257,5 @@ def test_no_more_traces_are_loaded_than_are_kept(tmp_path):
     }
     (tmp_path / "graph.json").write_text(json.dumps(content), "utf-8")
 
-    with pytest.raises(DataError, match=r"traces must be of as many videos"):
+    with pytest.raises(DataError, match=r"traces must be of no more videos"):
         sg.load(tmp_path / "graph.json")

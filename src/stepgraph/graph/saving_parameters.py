@@ -62,18 +62,14 @@ def parameters_of(fields: Any, vocabulary: Vocabulary) -> RecognizerParameters |
 def _times(text: Any, size: int) -> NDArray[np.float64]:
     times = _array(text, np.float64)
     if len(times) != size * TIMING_BINS or not ((times >= 0) & (times <= _MOST)).all():
-        raise DataError(
-            f"timing must have {size} x {TIMING_BINS} numbers of at least 0, got {len(times)}"
-        )
+        raise DataError(f"timing must have {size} x {TIMING_BINS} numbers >= 0, got {len(times)}")
     return times.reshape(size, TIMING_BINS)
 
 
 def _log_evidence(text: Any, size: int) -> NDArray[np.float32]:
     found = _array(text, np.float32, finite=False)
     if len(found) != size or not np.isfinite(found.max(initial=-np.inf)):
-        raise DataError(
-            f"log-evidence must have {size} numbers, one finite at least, got {len(found)}"
-        )
+        raise DataError(f"log-evidence must have {size} numbers, one finite, got {len(found)}")
     return found
 
 
@@ -122,9 +118,7 @@ def traces_of(fields: Any, vocabulary: Vocabulary) -> EmissionTraces | None:
         or population.keys() != sampled.keys()
         or any(sampled[k] > min(population[k], most) for k in population)
     ):
-        raise DataError(
-            "traces must be of as many videos as were counted and can be kept, got more"
-        )
+        raise DataError("traces must be of no more videos than were counted and can be kept")
     return EmissionTraces(tasks, population, order)
 
 
