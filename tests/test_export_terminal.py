@@ -27,7 +27,7 @@ def test_a_check_is_a_line_a_task_in_percent():
     lines = [line.split() for line in describe_check(CHECKED, as_json=False).splitlines()]
 
     heads = "videos pairs right direction next best possible covered strongest precision"
-    assert lines[0] == [*heads.split(), *"before in interval next in interval".split()]
+    assert lines[0] == [*heads.split(), *["before", "in", "interval", "next", "in", "interval"]]
     assert lines[1] == [
         "tea",
         "3",
