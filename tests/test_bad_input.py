@@ -92,7 +92,7 @@ def test_a_transcript_that_cannot_be_read(capsys, name, content, message):
     said = mine(capsys)
 
     assert message in said
-    assert "skip bad files to go on without them" in said
+    assert "--skip-bad leaves them out" in said
 
 
 def test_a_transcript_of_one_huge_line(capsys):

@@ -81,7 +81,7 @@ def test_the_two_commands_exist():
 
 def test_the_map_names_every_room_in_the_order_of_the_pipeline():
     rooms = {path.stem for path in (ROOT / "src" / "stepgraph").iterdir() if path.stem[0] != "_"}
-    table = README.partition("| room |")[2].partition("\n\n")[0]
+    table = README.partition("| subpackage |")[2].partition("\n\n")[0]
     named = re.findall(r"^\| `(\w+)` \| \S.*\|$", table, re.MULTILINE)
 
     assert named == ORDER

@@ -134,7 +134,7 @@ def test_a_task_may_have_the_name_that_loose_keysteps_are_given():
 
 
 @pytest.mark.parametrize(
-    ("met", "of_one", "of_all", "kept"),
+    ("population", "of_one", "of_all", "kept"),
     [
         ({"tea": 20, "soup": 2}, 7, 8, {"tea": 6, "soup": 2}),  # what is rare is kept whole
         ({"tea": 20, "soup": 2}, 7, 10, {"tea": 7, "soup": 2}),
