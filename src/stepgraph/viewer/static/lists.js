@@ -46,6 +46,13 @@ function growing(list, build, words) {
   };
   const near = new IntersectionObserver((entries) => entries.forEach(see), { root: list, rootMargin: "600px 0px" });
   list.addEventListener("scroll", rest, { passive: true });
+  // At once: rows that replace gaps during a smooth scroll would move its target.
+  list.addEventListener("keydown", (event) => {
+    if (!["Home", "End"].includes(event.key) || event.ctrlKey || event.target.matches("input, textarea, select")) return;
+    event.preventDefault();
+    if (event.key === "End") pieces.slice(-2).forEach(grow);
+    list.scrollTop = event.key === "Home" ? 0 : list.scrollHeight;
+  });
   return {
     // Show these items only.
     fill: (items) => {
