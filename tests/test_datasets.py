@@ -170,7 +170,7 @@ def test_a_bad_transcript_is_refused_with_a_way_on(tmp_path):
     fill(tmp_path, a__vtt="boil")
     (tmp_path / "b.srt").write_bytes(b"\xff\x00")
 
-    with pytest.raises(DataError, match=r"b\.srt.*; --skip-bad leaves"):
+    with pytest.raises(DataError, match=r"b\.srt.*; --skip-bad leaves them out$"):
         open_source(tmp_path)
 
 
@@ -181,7 +181,7 @@ def test_several_bad_transcripts_are_counted(tmp_path):
     (tmp_path / "d.srt").write_text("")
 
     named = r"\(1\) .*b\.json, .*c\.json: must .*, \(2\) .*d\.srt: must .*; --skip-bad leaves"
-    with pytest.raises(DataError, match=rf"^3 of 4 videos cannot be read: {named}"):
+    with pytest.raises(DataError, match=rf"^3 of 4 videos cannot be read: {named} them out$"):
         open_source(tmp_path)
 
 

@@ -240,7 +240,7 @@ def test_a_transcript_that_cannot_be_read_is_refused_with_a_way_on(here):
 
     assert ids(dataset) == list(dataset.truth) == ["a"]
     assert problems(dataset) == [("unreadable video or transcript", "b.en.vtt")]
-    with pytest.raises(DataError, match=r"b\.en\.vtt: must be UTF-8 .*; --skip-bad leaves"):
+    with pytest.raises(DataError, match=r"b\.en\.vtt: must be UTF-8 .*; --skip-bad leaves them"):
         open_manifest(lines, Own())
 
 
