@@ -1,4 +1,5 @@
 """Controls, intervals, seeds, choices on other tasks, and sections by modality."""
+# ruff: noqa: F811
 
 from dataclasses import replace
 
@@ -6,7 +7,6 @@ import numpy as np
 import pytest
 
 from stepgraph.core import Dataset, Labels, Sentence, Video, Vocabulary
-from stepgraph.decoders import Argmax
 from stepgraph.errors import DataError
 from stepgraph.evaluation.comparison import paired_bootstrap
 from stepgraph.evaluation.counts import Counts
@@ -15,21 +15,9 @@ from stepgraph.experiments import methods, run_table
 from stepgraph.experiments.plans import COLUMNS, PLANS
 from stepgraph.experiments.setting import NotAvailableError, Options, prepare
 from stepgraph.scoring import score
-from test_experiments import OF_KEYSTEPS, TASK
+from test_experiments import OF_KEYSTEPS, TASK, _untrained, told  # noqa: F401
 
 TWO = Vocabulary(("stir", "pour"))
-
-
-@pytest.fixture(autouse=True)
-def _untrained(monkeypatch):
-    """Training takes seconds."""
-    monkeypatch.setattr(methods, "train_auto_regressive", lambda *_, **__: Argmax())
-
-
-@pytest.fixture
-def told(omelette):
-    """The omelette with the task of each video."""
-    return replace(omelette, videos=tuple(replace(v, task=TASK) for v in omelette.videos))
 
 
 def test_every_row_has_a_standard_error(omelette, encoder):

@@ -225,6 +225,9 @@ def test_damaged_traces_are_refused(damage, tmp_path):
         {"videos": {}},
         {"order_weight": -1},
         {"order_weight": 2},
+        {"order_weight": 1.1},
+        {"order_weight": 1e308},
+        {"videos": {"nope": 1}},
         {"tasks": 3},
     ],
 )

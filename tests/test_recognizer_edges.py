@@ -179,20 +179,6 @@ def test_a_heading_may_be_called_everything():
     assert {*graph.statistics.videos} == {"everything"}
 
 
-@pytest.mark.parametrize(
-    "traces", [{"videos": {"nope": 1}}, {"order_weight": 1e308}, {"order_weight": 1.1}]
-)
-def test_traces_of_unknown_tasks_and_of_endless_belief_are_refused(traces, tmp_path):
-    videos = [sentences_of(np.random.default_rng(0), f"{n}") for n in range(3)]
-    sg.save(learn_graph(videos, VOCABULARY), tmp_path / "graph.json")
-    content = json.loads((tmp_path / "graph.json").read_text("utf-8"))
-    content["traces"] |= traces
-    (tmp_path / "graph.json").write_text(json.dumps(content), "utf-8")
-
-    with pytest.raises(DataError, match=r"graph\.json: must be a task graph as"):
-        sg.load(tmp_path / "graph.json")
-
-
 def test_times_without_end_are_refused(tmp_path):
     with pytest.raises(DataError, match=r"graph\.json: must be a task graph as"):
         loaded_with(tmp_path, timing={"tea": packed(*[1e308] * 60, kind="f8")})
